@@ -1,0 +1,57 @@
+"""Generative stories of crowd labels as probabilistic programs.
+
+```python
+import crowdppl as cp
+
+annotations = cp.load_dataset("anesthesia")
+fit = cp.fit("dawid_skene", annotations, method="nuts", seed=0)
+fit.labels, fit.probabilities, fit.workers, fit.idata
+```
+"""
+
+from .data import (
+    AnnotationError,
+    Annotations,
+    UnknownNameError,
+    list_datasets,
+    load_dataset,
+    load_split,
+)
+from .inference import ConvergenceWarning, Fit, StorageError, fit, load_fit
+from .inference.nuts import use_all_cores
+from .models import (
+    Emission,
+    Prevalence,
+    Responses,
+    StoryError,
+    Table,
+    answer,
+    list_stories,
+    tasks,
+)
+
+__version__ = "0.1.0"
+
+use_all_cores()
+
+__all__ = [
+    "AnnotationError",
+    "Annotations",
+    "ConvergenceWarning",
+    "Emission",
+    "Fit",
+    "Prevalence",
+    "Responses",
+    "StorageError",
+    "StoryError",
+    "Table",
+    "UnknownNameError",
+    "answer",
+    "fit",
+    "list_datasets",
+    "list_stories",
+    "load_dataset",
+    "load_fit",
+    "load_split",
+    "tasks",
+]

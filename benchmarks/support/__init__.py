@@ -1,0 +1,1 @@
+"""What the benchmarks share: data in both packages' form, timing side by side, and the report."""

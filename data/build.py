@@ -1,0 +1,144 @@
+"""From encoded columns to the fields of `Annotations`: everything that the readers have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .classes import resolve_classes
+from .columns import Column, Where
+from .errors import AnnotationError
+from .features import resolve_features
+from .gold import resolve_gold
+from .ids import Ids
+from .repeats import Repeats, resolve_repeats
+
+_LARGEST_COUNT = 2**24  # up to here single precision holds every whole number
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Answers in the order of the input, A rows."""
+
+    task: Column
+    worker: Column | None
+    label: Column
+    count: np.ndarray | None = None  # (A,) float64, whole and not negative
+    ordered_tasks: bool = False  # the input itself gives the order of the tasks, as a matrix does
+    ordered_workers: bool = False
+
+
+def build(
+    rows: Rows,
+    *,
+    classes: Iterable[Any] | None = None,
+    tasks: Iterable[Any] | None = None,
+    workers: Iterable[Any] | None = None,
+    gold: Any = None,
+    features: Any = None,
+    worker_features: Any = None,
+    repeats: Repeats = "keep",
+    names: tuple[str, str, str] = ("task", "worker", "label"),
+    gold_where: Where | None = None,
+    suggest: Callable[[], str] = lambda: "",
+) -> dict[str, Any]:
+    """Return the fields of `Annotations`: checked, sorted by task, read-only.
+
+    The options are those of `Annotations.from_frame`; `names` are the columns of tables given for gold and
+    features, `gold_where` and `suggest` improve messages (see `resolve_gold` and `resolve_classes`).
+
+    Raises:
+        AnnotationError: see the parts that this puts together.
+    """
+    label = resolve_classes(rows.label, classes, suggest)
+    ordered_tasks = rows.ordered_tasks or tasks is not None
+    ordered_workers = rows.ordered_workers or workers is not None
+    task = rows.task if tasks is None else rows.task.aligned(Ids(tasks, what="tasks"), "tasks")
+    worker, count = rows.worker, rows.count
+    if worker is None:
+        _refuse_worker_options(workers, worker_features, repeats)
+        task, label, count = _aggregate(task, label, rows.count)
+    else:
+        worker = worker if workers is None else worker.aligned(Ids(workers, what="workers"), "workers")
+        kept, count = resolve_repeats(task, worker, rows.count, repeats)
+        task, worker, label = (replace(column, codes=column.codes[kept]) for column in (task, worker, label))
+    order = np.argsort(task.codes, kind="stable")
+    fields: dict[str, Any] = {
+        "task": task.codes[order],
+        "worker": None if worker is None else worker.codes[order],
+        "label": label.codes[order],
+        "count": None if count is None else count[order].astype(np.float32),
+        "gold": None,
+        "features": None,
+        "worker_features": None,
+        "tasks": task.ids,
+        "workers": Ids() if worker is None else worker.ids,
+        "classes": label.ids,
+    }
+    if gold is not None:
+        fields["gold"] = resolve_gold(gold, task.ids, label.ids, task=names[0], label=names[2], where=gold_where)
+    if features is not None:
+        fields["features"] = resolve_features(features, task.ids, noun="task", column=names[0], ordered=ordered_tasks)
+    if worker_features is not None and worker is not None:
+        fields["worker_features"] = resolve_features(
+            worker_features,
+            worker.ids,
+            noun="worker",
+            column=names[1],
+            ordered=ordered_workers,
+            option="worker_features",
+            flat=True,
+        )
+    return {name: read_only(value) for name, value in fields.items()}
+
+
+def read_only(value: Any) -> Any:
+    """Return the same value; an array can no longer be written to."""
+    if isinstance(value, np.ndarray):
+        value.setflags(write=False)
+    return value
+
+
+def check_counts(values: Any, title: str, where: Where) -> np.ndarray:
+    """Return counts of answers as float64 of the same shape.
+
+    Raises:
+        AnnotationError: a count is no number, negative, not whole, or above 2^24.
+    """
+    counts = np.asarray(values)
+    if counts.dtype.kind not in "iuf":
+        try:
+            counts = counts.astype(np.float64)
+        except (TypeError, ValueError):
+            raise AnnotationError(f"{title}: expected whole numbers, got values such as {counts.flat[0]!r}") from None
+    counts = counts.astype(np.float64)
+    wrong = ~((counts >= 0) & (counts <= _LARGEST_COUNT) & (np.floor(counts) == counts))
+    if wrong.any():
+        cell = int(np.flatnonzero(wrong)[0])
+        raise AnnotationError(
+            f"{title}, {where(cell)}: {float(counts.flat[cell])!r} is no number of answers; expected a whole "
+            f"number from 0 to {_LARGEST_COUNT:,}"
+        )
+    return counts
+
+
+def _refuse_worker_options(workers: Any, worker_features: Any, repeats: str) -> None:
+    given = {"workers": workers is not None, "worker_features": worker_features is not None}
+    given["repeats"] = repeats != "keep"
+    if names := [f"{name}=" for name, is_given in given.items() if is_given]:
+        raise AnnotationError(f"{' and '.join(names)} cannot be used where no worker is named")
+
+
+def _aggregate(task: Column, label: Column, count: np.ndarray | None) -> tuple[Column, Column, np.ndarray]:
+    """Add up equal answers to one task: rows are then the distinct (task, label), sorted."""
+    width = len(label.ids)
+    cell, inverse = np.unique(task.codes.astype(np.int64) * width + label.codes, return_inverse=True)
+    total = np.bincount(inverse, weights=count, minlength=len(cell)).astype(np.float64)
+    cell, total = cell[total > 0], total[total > 0]
+    if (total > _LARGEST_COUNT).any():
+        raise AnnotationError(f"more than {_LARGEST_COUNT:,} equal answers to one task cannot be counted exactly")
+    codes = (cell // width).astype(np.int32), (cell % width).astype(np.int32)
+    return replace(task, codes=codes[0]), replace(label, codes=codes[1]), total

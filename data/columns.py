@@ -1,0 +1,132 @@
+"""A column of identifiers as integer codes and distinct values, with its faults named by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .errors import AnnotationError
+from .ids import Ids, clash_text, python_values, type_clash, unhashable
+
+Where = Callable[[int], str]
+"""Says where a row of the input is: "row 3", "row 3 (line 5 of crowd.csv)", "task 'a', worker 'b'"."""
+
+
+def row_number(row: int) -> str:
+    """Say where a data row is, counted from 0."""
+    return f"row {row}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the input: row a holds the identifier `ids[codes[a]]`."""
+
+    title: str  # as messages call it: "column 'task'"
+    codes: np.ndarray  # (A,) int32
+    ids: Ids  # the distinct values, in order of first appearance unless aligned
+    where: Where = row_number
+
+    def rows_with(self, code: int) -> np.ndarray:
+        """Return the rows that hold an identifier, shape (number of them,)."""
+        return np.flatnonzero(self.codes == code)
+
+    def aligned(self, ids: Ids, option: str) -> Column:
+        """Return the same column with codes into the given `ids`.
+
+        Raises:
+            AnnotationError: a value of the column is none of `ids`; the message calls them `option`.
+        """
+        position = ids.index_of(self.ids)
+        if (unknown := np.flatnonzero(position < 0)).size:
+            value = self.ids[int(unknown[0])]
+            row = int(self.rows_with(int(unknown[0]))[0])
+            listing = ", ".join(map(repr, ids[:10])) + (", ..." if len(ids) > 10 else "")
+            raise AnnotationError(
+                f"{self.title}, {self.where(row)}: {value!r} is not in "
+                f"{option}=[{listing}]{type_hint(value, ids)}; "
+                f"add it to {option}, or leave {option} out to take all that there are"
+            )
+        return replace(self, codes=position[self.codes], ids=ids)
+
+
+def encode(values: Any, title: str, where: Where = row_number) -> Column:
+    """Turn a column's values into codes, distinct values in order of first appearance.
+
+    Numbers and text are hashed in bulk; only a column of Python objects is looked at value by value.
+
+    Args:
+        values: a pandas Series, or anything that a Series can be made of, shape (A,).
+        title: the column's name for messages.
+        where: says where a row is, for messages.
+
+    Raises:
+        AnnotationError: a value is missing (None, NaN) or cannot be hashed, or two differ only in type.
+    """
+    series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=object)
+    if (missing := series.isna().to_numpy(dtype=bool)).any():
+        raise missing_values(missing, title, where)
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        series = series.astype(series.cat.categories.dtype)
+    if series.dtype != object:
+        codes, distinct = pd.factorize(series)
+        return Column(title, codes.astype(np.int32), Ids(distinct, what=title), where)
+    return _encode_objects(python_values(series, title), title, where)
+
+
+def _encode_objects(values: list[Any], title: str, where: Where) -> Column:
+    positions: dict[Hashable, int] = {}
+    try:
+        # A clash must be looked for first: 1 and True are one key of a dictionary.
+        clash = (
+            type_clash(values)
+            if len(set(map(type, values))) > 1 or isinstance(next(iter(values), None), tuple)
+            else None
+        )
+        codes = np.fromiter((positions.setdefault(v, len(positions)) for v in values), np.int32, len(values))
+    except TypeError:
+        raise _unhashable_row(values, title, where) from None
+    if clash:
+        first, second = clash
+        raise AnnotationError(f"{title}, {where(first)} and {where(second)}: {clash_text(values, first, second)}")
+    return Column(title, codes, Ids(positions, what=title), where)
+
+
+def _unhashable_row(values: list[Any], title: str, where: Where) -> AnnotationError:
+    for row, value in enumerate(values):
+        try:
+            hash(value)
+        except TypeError:
+            return AnnotationError(
+                f"{title}, {where(row)}: {value!r} is a {type(value).__name__}, which cannot be an id; "
+                "use text, a number or a tuple of these"
+            )
+    return unhashable(values, title)
+
+
+def missing_values(missing: np.ndarray, title: str, where: Where) -> AnnotationError:
+    """Make the error for rows without a value; `missing` has shape (A,)."""
+    return AnnotationError(
+        f"{title} is missing in {some_rows(np.flatnonzero(missing), where)}; fill it in or remove the row"
+        f"{'s' if missing.sum() > 1 else ''} first"
+    )
+
+
+def some_rows(rows: np.ndarray, where: Where = row_number, shown: int = 3) -> str:
+    """Say where the first few of some rows are, and how many there are."""
+    text = ", ".join(where(int(row)) for row in rows[:shown])
+    return text if len(rows) <= shown else f"{text} and {len(rows) - shown} more ({len(rows)} in all)"
+
+
+def type_hint(value: Hashable, ids: Ids) -> str:
+    """Say, where `ids` has a value like this one but of another type, that the type is what differs."""
+    for other in ids:
+        if type(other) is not type(value) and (other == value or str(other) == str(value)):
+            return (
+                f" (there is {other!r}, of type {type(other).__name__}, but this is of type "
+                f"{type(value).__name__}: convert one to the type of the other)"
+            )
+    return ""

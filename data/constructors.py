@@ -1,0 +1,209 @@
+"""The ways to make `Annotations`: from tables, files, matrices, dictionaries and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from .build import build
+from .dense import count_rows, matrix_rows
+from .errors import AnnotationError
+from .files import as_gold, read_parquet
+from .long import csv_fields, long_fields
+from .nested import nested_rows, read_nested
+from .repeats import Repeats
+
+
+class Constructors:
+    """The class methods of `Annotations` that make them: checked, sorted by task, read-only."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **fields: Any) -> None: ...
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        task: str = "task",
+        worker: str | None = "worker",
+        label: str = "label",
+        count: str | None = None,
+        classes: Iterable[Any] | None = None,
+        tasks: Iterable[Any] | None = None,
+        workers: Iterable[Any] | None = None,
+        gold: Any = None,
+        features: Any = None,
+        worker_features: Any = None,
+        repeats: Repeats = "keep",
+    ) -> Self:
+        """Make annotations from a long table: one row an answer.
+
+        Identifiers and labels are any hashable values and keep their types, so that labels 1.0 and 2.0 (to
+        which pandas turns whole numbers beside missing ones) are floats and not found in `classes=[1, 2]`.
+
+        Args:
+            frame: a pandas, polars or pyarrow table with A rows.
+            task: the column of tasks.
+            worker: the column of workers; None where no worker is named: equal answers to a task are then
+                counted.
+            label: the column of answers.
+            count: the column that says how many equal answers a row stands for, or None for one each.
+            classes: all classes in the wanted order; else the labels used, sorted. One that nobody used is
+                welcome.
+            tasks: all tasks in the wanted order, also those without an answer; else in order of first
+                appearance.
+            workers: the same for the workers.
+            gold: true labels of some tasks: a dictionary task -> label, a Series indexed by task, a table
+                with the columns `task` and `label`, or the path of a file with such a table. A missing label
+                is unknown.
+            features: features of all tasks: a dictionary task -> array, a table with the column `task` (or,
+                in pandas, an index of tasks) and numbers, or, where `tasks` gives the order, an array (N,
+                ...).
+            worker_features: the same for the workers, (J, D).
+            repeats: several answers of a worker to a task: "keep" all as data (`describe` counts them), take
+                the "first" with a warning that says how many were left out, or "error".
+
+        Raises:
+            AnnotationError: something cannot be used; the message names column, row and value and what would
+                do.
+        """
+        gold, gold_where = as_gold(gold, task, label)
+        return cls(
+            **long_fields(
+                frame,
+                task=task,
+                worker=worker,
+                label=label,
+                count=count,
+                classes=classes,
+                tasks=tasks,
+                workers=workers,
+                gold=gold,
+                gold_where=gold_where,
+                features=features,
+                worker_features=worker_features,
+                repeats=repeats,
+            )
+        )
+
+    @classmethod
+    def from_csv(cls, path: str | Path, *, separator: str | None = None, **options: Any) -> Self:
+        """Read annotations from a CSV (or TSV) file in UTF-8 with a header.
+
+        A column is of whole numbers where every value is written as Python writes one, else it is text as it
+        stands: "007" stays "007". An empty cell is missing; "NA" and "None" are text like any other. Gold
+            labels from a CSV
+        file (`gold="truth.csv"`) are read in the same way as the annotations.
+
+        Args:
+            path: the file.
+            separator: what separates the columns; None for a tab in .tsv files, else a comma.
+            **options: as for `from_frame`.
+
+        Raises:
+            AnnotationError: as `from_frame`; or the file is empty or no CSV. Rows come with their line in the
+                file.
+            FileNotFoundError: there is no such file.
+        """
+        return cls(**csv_fields(path, separator, options))
+
+    @classmethod
+    def from_parquet(cls, path: str | Path, **options: Any) -> Self:
+        """Read annotations from a Parquet file; `options` and what is raised are as for `from_frame`."""
+        names = {role: options.get(role, role) for role in ("task", "worker", "label", "count")}
+        names["count"] = options.get("count")
+        wanted = {role: name for role, name in names.items() if name is not None}
+        return cls.from_frame(read_parquet(path, wanted), **options)
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: Any,
+        *,
+        missing: Any = -1,
+        tasks: Iterable[Any] | None = None,
+        workers: Iterable[Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Make annotations from a dense task x worker matrix of labels.
+
+        Args:
+            matrix: (N, J) whole numbers or text; an array, or a table whose columns are the workers (and
+                whose index, in pandas, are the tasks).
+            missing: the value of cells without an answer; None for None and NaN.
+            tasks: names of an array's rows (else 0, 1, ...), or the wanted order of a table's.
+            workers: the same for the columns.
+            **options: classes, gold, features (an array is in the order of the rows), worker_features and
+                repeats as for `from_frame`.
+
+        Raises:
+            AnnotationError: as `from_frame`; the matrix holds floats, or an empty cell that is not `missing`.
+        """
+        return cls(**build(matrix_rows(matrix, missing, tasks, workers), **options))
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Any,
+        *,
+        tasks: Iterable[Any] | None = None,
+        classes: Iterable[Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Make annotations without named workers from how many answers of each class each task has.
+
+        Args:
+            counts: (N, K) whole numbers; an array, or a table whose columns are the classes (and whose index,
+                in pandas, are the tasks). Only cells above zero become rows.
+            tasks: names of an array's rows (else 0, 1, ...), or the wanted order of a table's.
+            classes: the same for the columns.
+            **options: gold and features as for `from_frame`; an array of features is in the order of the
+                rows.
+
+        Raises:
+            AnnotationError: a cell is no whole number from 0, or as `from_frame`.
+        """
+        rows, class_ids = count_rows(counts, tasks, classes)
+        return cls(**build(rows, classes=class_ids, **options))
+
+    @classmethod
+    def from_dict(cls, answers: Mapping[Any, Mapping[Any, Any]], **options: Any) -> Self:
+        """Make annotations from {task: {worker: label}}; a task with an empty dictionary has no annotation.
+
+        `options` are tasks, workers, classes, gold, features, worker_features and repeats as for
+        `from_frame`, and so is what is raised.
+        """
+        return cls(**build(nested_rows(answers), **options))
+
+    @classmethod
+    def from_json(cls, path: str | Path, **options: Any) -> Self:
+        """Read {task: {worker: label}} from a JSON file; see `from_dict`.
+
+        The keys of JSON are text: as in CSV files, tasks are whole numbers where all are written as such, and
+        so are workers.
+        """
+        gold, gold_where = as_gold(options.pop("gold", None), "task", "label")
+        return cls(**build(nested_rows(read_nested(path)), gold=gold, gold_where=gold_where, **options))
+
+    @classmethod
+    def read(cls, path: str | Path, **options: Any) -> Self:
+        """Read a file by its suffix: .csv, .tsv, .parquet or .json; `options` are those of its reader.
+
+        Raises:
+            AnnotationError: another suffix, or as the readers.
+        """
+        readers = {
+            ".csv": cls.from_csv,
+            ".tsv": cls.from_csv,
+            ".parquet": cls.from_parquet,
+            ".json": cls.from_json,
+        }
+        suffix = Path(path).suffix.lower()
+        if suffix not in readers:
+            raise AnnotationError(
+                f"{path}: cannot tell what {suffix or 'no suffix'!r} is; known are {', '.join(readers)}"
+            )
+        return readers[suffix](path, **options)

@@ -1,0 +1,165 @@
+"""Datasets by name: those in the package, and every folder under $CROWDPPL_DATA.
+
+A folder holds `annotations.csv` (task, worker, label) or `counts.npz` (counts (N, K), classes, truth), may
+hold `truth.csv` (task, label) and `features.npz` (task, x and, for held-out tasks, x_valid, y_valid, x_test,
+y_test).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .anesthesia import anesthesia
+from .annotations import Annotations
+from .errors import AnnotationError, UnknownNameError, unknown_name
+from .files import read_csv_tables
+from .gold import resolve_gold
+from .ids import Ids
+
+VARIABLE = "CROWDPPL_DATA"
+
+_EMBEDDED = {"anesthesia": anesthesia}
+
+
+def load_dataset(name: str, **options: Any) -> Annotations:
+    """Return the annotations of a dataset, with its gold labels and features where it has them.
+
+    Tasks and classes are those of the annotations, followed by (tasks) or sorted together with (classes)
+    those that only the gold labels know.
+
+    Args:
+        name: one of `list_datasets()`.
+        **options: as for `Annotations.from_frame` (`from_counts` where no worker is named); they take
+            precedence.
+
+    Raises:
+        UnknownNameError: there is no such dataset.
+    """
+    if name in _EMBEDDED:
+        return Annotations.from_frame(_EMBEDDED[name](), **options)
+    folder = _folder(name)
+    if (folder / "counts.npz").exists():
+        return _from_counts(folder, options)
+    truth_file = folder / "truth.csv"
+    table, truth = read_csv_tables(
+        folder / "annotations.csv",
+        truth_file if truth_file.exists() else None,
+        None,
+        ("task", "worker", "label"),
+    )
+    defaults: dict[str, Any] = {}
+    if truth is not None:
+        tasks = pd.concat([table["task"], truth["task"]])
+        labels = pd.concat([table["label"], truth["label"]]).dropna()
+        defaults = {"gold": truth, "tasks": pd.unique(tasks), "classes": np.sort(pd.unique(labels))}
+    if (folder / "features.npz").exists():
+        with np.load(folder / "features.npz") as arrays:
+            defaults["features"] = dict(zip(arrays["task"].tolist(), arrays["x"], strict=True))
+    return Annotations.from_frame(table, **(defaults | options))
+
+
+def load_split(name: str, split: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the features and labels of held-out tasks, which nobody annotated.
+
+    Args:
+        name: a dataset whose `features.npz` has such tasks.
+        split: "test" or "valid".
+
+    Returns:
+        x, shape (M, ...) float32, and y, shape (M,) int32, indices into `load_dataset(name).classes`.
+
+    Raises:
+        UnknownNameError: there is no such dataset, or it has no such split.
+        AnnotationError: a held-out label is none of the classes.
+    """
+    file = None if name in _EMBEDDED else _folder(name) / "features.npz"
+    if file is None or not file.exists():
+        raise unknown_name(f"split of {name} (it has no features)", split, [])
+    with np.load(file) as arrays:
+        splits = sorted(key.removeprefix("x_") for key in arrays.files if key.startswith("x_"))
+        if split not in splits:
+            raise unknown_name(f"split of {name}", split, splits)
+        x, labels = arrays[f"x_{split}"], arrays[f"y_{split}"]
+    y = resolve_gold(dict(enumerate(labels.tolist())), Ids.range(len(labels)), load_dataset(name).classes)
+    return x.astype(np.float32), y
+
+
+def list_datasets() -> pd.DataFrame:
+    """Return the datasets there are, sorted by name.
+
+    The columns are name, where, the numbers of tasks, workers, classes and annotations, gold (for how many
+    tasks) and features (the shape of one task's). Each file is read once and nothing is checked: it is quick.
+    """
+    found = [_count(name, make(), "in the package") for name, make in _EMBEDDED.items()]
+    found += [_summary(folder) for folder in _folders().values()]
+    return pd.DataFrame(found).sort_values("name", ignore_index=True)
+
+
+def _count(name: str, table: pd.DataFrame, where: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "where": where,
+        "tasks": table["task"].nunique(),
+        "workers": table["worker"].nunique(),
+        "classes": table["label"].nunique(),
+        "annotations": len(table),
+        "gold": 0,
+        "features": "",
+    }
+
+
+def _summary(folder: Path) -> dict[str, Any]:
+    if (folder / "counts.npz").exists():
+        with np.load(folder / "counts.npz") as arrays:
+            counts, gold = arrays["counts"], len(arrays["truth"]) if "truth" in arrays.files else 0
+        n_tasks, n_classes = counts.shape
+        sizes = {
+            "tasks": n_tasks,
+            "workers": 0,
+            "classes": n_classes,
+            "annotations": int(counts.sum()),
+            "gold": gold,
+        }
+        return {"name": folder.name, "where": str(folder), **sizes, "features": ""}
+    facts = _count(folder.name, pd.read_csv(folder / "annotations.csv"), str(folder))
+    if (folder / "truth.csv").exists():
+        facts["gold"] = len(pd.read_csv(folder / "truth.csv"))
+    if (folder / "features.npz").exists():
+        with np.load(folder / "features.npz") as arrays:
+            facts["features"] = " x ".join(map(str, arrays["x"].shape[1:]))
+    return facts
+
+
+def _from_counts(folder: Path, options: dict[str, Any]) -> Annotations:
+    with np.load(folder / "counts.npz") as arrays:
+        counts, classes = arrays["counts"], arrays["classes"]
+        defaults: dict[str, Any] = {"classes": classes}
+        if "truth" in arrays.files:
+            defaults["gold"] = dict(enumerate(classes[arrays["truth"]].tolist()))
+    return Annotations.from_counts(counts, **(defaults | options))
+
+
+def _folders() -> dict[str, Path]:
+    root = os.environ.get(VARIABLE)
+    if not root:
+        return {}
+    if not Path(root).is_dir():
+        raise AnnotationError(f"{VARIABLE}={root!r} is no folder")
+    has = ("annotations.csv", "counts.npz")
+    folders = [path for path in sorted(Path(root).iterdir()) if any((path / file).exists() for file in has)]
+    return {path.name: path for path in folders if path.name not in _EMBEDDED}
+
+
+def _folder(name: str) -> Path:
+    folders = _folders()
+    if name in folders:
+        return folders[name]
+    error = unknown_name("dataset", name, sorted({*_EMBEDDED, *folders}))
+    root = os.environ.get(VARIABLE)
+    hint = f"{VARIABLE} is {root!r}." if root else f"{VARIABLE} is not set: set it to a folder of datasets for more."
+    raise UnknownNameError(f"{error}. {hint}")

@@ -1,0 +1,132 @@
+"""Features of tasks or of workers, brought into the order of the identifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .columns import type_hint
+from .errors import AnnotationError
+from .frames import as_frame, is_frame, missing_column
+from .ids import Ids
+
+
+def resolve_features(
+    features: Any,
+    ids: Ids,
+    *,
+    noun: str,
+    column: str,
+    ordered: bool,
+    option: str = "features",
+    flat: bool = False,
+) -> np.ndarray:
+    """Return features in the order of `ids`, shape (len(ids), ...) float32.
+
+    Args:
+        features: a mapping id -> array, all of one shape; a table with the column `column` of identifiers
+            (or, in pandas, an index of them) and numbers in all other columns; or an array of shape
+            (len(ids), ...).
+        ids: the tasks or workers.
+        noun: "task" or "worker".
+        column: the table's column of identifiers.
+        ordered: whether the caller gave the order of `ids`. Where not, an array's rows cannot be told apart.
+        option: the argument's name, for messages.
+        flat: whether each row must be a vector.
+
+    Raises:
+        AnnotationError: an id is missing or unknown, the shape is wrong, or a number is not finite.
+    """
+    names: list[Any] | None = None
+    if isinstance(features, Mapping):
+        keys, rows = list(features), [np.asarray(row) for row in features.values()]
+        _check_shapes(keys, rows, noun, option)
+        array = np.stack(rows) if rows else np.empty((0, 0))
+        array = array[_order(keys, ids, noun, option)]
+    elif is_frame(features):
+        frame = _indexed(features, column, option)
+        names = list(frame.columns)
+        array = _table_values(frame, option).to_numpy()[_order(frame.index, ids, noun, option)]
+    else:
+        if not ordered:
+            raise AnnotationError(
+                f"{option}: an array's rows can only be matched to {noun}s whose order is given: pass "
+                f"{noun}s=[...] in the order of the rows, or {option} as a dictionary {noun} -> vector or a "
+                f"table indexed by {noun}"
+            )
+        array = np.asarray(features)
+    return _checked(array, ids, names, noun, option, flat)
+
+
+def _check_shapes(keys: list[Any], rows: list[np.ndarray], noun: str, option: str) -> None:
+    for key, row in zip(keys, rows, strict=True):
+        if row.shape != rows[0].shape:
+            raise AnnotationError(
+                f"{option}: {noun} {key!r} has shape {row.shape}, but {noun} {keys[0]!r} has "
+                f"{rows[0].shape}; all must have one shape"
+            )
+
+
+def _indexed(table: Any, column: str, option: str) -> pd.DataFrame:
+    if isinstance(table, pd.DataFrame):
+        return table.set_index(column) if column in table.columns else table
+    frame = as_frame(table, option)
+    if column not in frame.columns:
+        raise missing_column(column, "task" if option == "features" else "worker", frame.columns, option)
+    return frame.to_pandas().set_index(column)
+
+
+def _table_values(frame: pd.DataFrame, option: str) -> pd.DataFrame:
+    for name, dtype in frame.dtypes.items():
+        if not pd.api.types.is_numeric_dtype(dtype):
+            raise AnnotationError(
+                f"{option}, column {name!r}: expected numbers, got values of type {dtype} such as "
+                f"{frame[name].iloc[0]!r}; leave the column out or encode it as numbers"
+                if len(frame)
+                else f"{option}: the table has no rows"
+            )
+    return frame.astype(np.float64)
+
+
+def _order(keys: Any, ids: Ids, noun: str, option: str) -> np.ndarray:
+    """Return the row of each of `ids`, shape (len(ids),)."""
+    given = Ids(keys, what=f"{option}, {noun}s")
+    if (extra := np.flatnonzero(ids.index_of(given) < 0)).size:
+        value = given[int(extra[0])]
+        raise AnnotationError(
+            f"{option}: {noun} {value!r} is not among the annotated {noun}s{type_hint(value, ids)}; to keep "
+            f"{noun}s without annotations, list all in {noun}s=[...]"
+        )
+    rows = given.index_of(ids)
+    if (without := np.flatnonzero(rows < 0)).size:
+        raise AnnotationError(
+            f"{option}: {noun} {ids[int(without[0])]!r} has none ({without.size} of {len(ids)} {noun}s); "
+            f"give every {noun} its row"
+        )
+    return rows
+
+
+def _checked(array: np.ndarray, ids: Ids, names: list[Any] | None, noun: str, option: str, flat: bool) -> np.ndarray:
+    wanted = f"({len(ids)}, D)" if flat else f"({len(ids)}, ...) with at least one feature"
+    if array.ndim < 2 or (flat and array.ndim != 2) or len(array) != len(ids) or array.size == 0:
+        raise AnnotationError(
+            f"{option}: expected shape {wanted}, one row a {noun}, got {array.shape}"
+            + (f"; pass {option}[:, None] for a single feature" if array.ndim == 1 else "")
+        )
+    try:
+        with np.errstate(over="ignore"):
+            values = np.array(array, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise AnnotationError(f"{option}: expected numbers, got {array.dtype}: {error}") from None
+    if not np.isfinite(values).all():
+        cell = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        place = repr(names[cell[1]]) if names else ", ".join(map(str, cell[1:]))
+        raise AnnotationError(
+            f"{option}, {noun} {ids[cell[0]]!r}, column {place}: {float(array[cell])!r} is not a finite "
+            f"number in single precision ({int((~np.isfinite(values)).sum())} such); fill it in or scale it "
+            "first"
+        )
+    return values

@@ -1,0 +1,92 @@
+"""Pandas, polars and pyarrow tables, read through narwhals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import narwhals as nw
+import pandas as pd
+from narwhals.exceptions import DuplicateError
+
+from .errors import AnnotationError, nearest
+
+# What other tools call our columns; a misspelling is looked for first.
+_SYNONYMS = {
+    "task": ("item", "question", "image", "example", "sample", "object", "document", "instance", "unit"),
+    "worker": (
+        "annotator",
+        "rater",
+        "user",
+        "performer",
+        "labeler",
+        "labeller",
+        "coder",
+        "judge",
+        "participant",
+    ),
+    "label": ("answer", "response", "annotation", "vote", "rating", "class", "judgment", "judgement"),
+}
+
+
+def as_frame(table: Any, what: str = "frame") -> nw.DataFrame[Any]:
+    """Wrap a table of any of the libraries; lazy ones are collected.
+
+    Raises:
+        AnnotationError: it is no table, or two of its columns have one name.
+    """
+    try:
+        frame = nw.from_native(table)
+        return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    except DuplicateError as error:
+        raise AnnotationError(f"{what}: two columns have the same name: {error}") from None
+    except TypeError:
+        raise AnnotationError(
+            f"{what}: expected a pandas, polars or pyarrow table, got a {type(table).__name__}; for files, "
+            "dictionaries and matrices see the other constructors (from_csv, from_dict, from_matrix, ...)"
+        ) from None
+
+
+def is_frame(table: Any) -> bool:
+    """Tell whether narwhals knows this as a table."""
+    return isinstance(nw.from_native(table, pass_through=True), nw.DataFrame | nw.LazyFrame)
+
+
+def take_column(frame: nw.DataFrame[Any], name: str, role: str, what: str = "the table") -> pd.Series:
+    """Return one column as a pandas Series, with its values as they are.
+
+    Args:
+        frame: the table.
+        name: the column's name.
+        role: the argument that names the column, for messages: task, worker, label or count.
+        what: the table's name in messages.
+
+    Raises:
+        AnnotationError: there is no such column; the message lists those that exist and suggests one.
+    """
+    if name not in frame.columns:
+        raise missing_column(name, role, frame.columns, what)
+    column = frame[name]
+    if column.implementation.is_pandas_like():
+        return column.to_pandas().reset_index(drop=True)
+    dtype = column.dtype
+    if dtype.is_numeric() and not dtype.is_decimal():
+        return column.to_pandas()
+    if dtype == nw.String or dtype == nw.Categorical or isinstance(dtype, nw.Enum):
+        return column.cast(nw.String).to_pandas()
+    # Dates, UUIDs and the like stay the Python objects that the library makes of them.
+    return pd.Series(column.to_list(), dtype=object)
+
+
+def missing_column(name: str, role: str, columns: Iterable[Any], what: str) -> AnnotationError:
+    """Make the error for a column that is not there."""
+    columns = [str(column) for column in columns]
+    near = nearest(name, columns) or next((c for c in columns if c.casefold() in _SYNONYMS.get(role, ())), None)
+    text = f"{what} has no column {name!r}; its columns are {', '.join(map(repr, columns)) or 'none'}."
+    if near:
+        text += f" Did you mean {role}={near!r}?"
+    if role == "worker":
+        text += " Where no worker is named, pass worker=None."
+    if len(columns) == 1 and (separator := next((c for c in ";\t|" if c in columns[0]), None)):
+        text += f" The columns seem to be separated by {separator!r}: pass separator={separator!r}."
+    return AnnotationError(text)

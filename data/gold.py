@@ -1,0 +1,95 @@
+"""Gold labels: true labels that are known for some of the tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .columns import Column, Where, encode, row_number, type_hint
+from .errors import AnnotationError
+from .frames import as_frame, is_frame, take_column
+from .ids import Ids
+
+
+def resolve_gold(
+    gold: Any,
+    tasks: Ids,
+    classes: Ids,
+    *,
+    task: str = "task",
+    label: str = "label",
+    where: Where | None = None,
+) -> np.ndarray:
+    """Return the gold label of each task as a class index, shape (N,) int32; −1 where it is unknown.
+
+    Args:
+        gold: a mapping task -> label, a pandas Series indexed by task, or a table with columns `task` and
+            `label`. A missing label (None, NaN) says that it is unknown.
+        tasks: the N tasks.
+        classes: the K classes.
+        task: the column of the table that names the task.
+        label: the column of the table that holds the label.
+        where: says where a row of the table is, for messages.
+
+    Raises:
+        AnnotationError: a task or class is unknown, or a task has two different labels.
+    """
+    named, labels = _columns(gold, task, label, where)
+    known = ~labels.isna().to_numpy(dtype=bool)
+    answer = encode(labels[known], "gold label")
+    rows = np.flatnonzero(known)
+    position = tasks.index_of(named.ids)
+    if (unknown := np.flatnonzero(position < 0)).size:
+        value, row = named.ids[int(unknown[0])], int(named.rows_with(int(unknown[0]))[0])
+        more = f" ({unknown.size} such tasks)" if unknown.size > 1 else ""
+        raise AnnotationError(
+            f"gold, {named.where(row)}: task {value!r} is not among the annotated "
+            f"tasks{type_hint(value, tasks)}{more}; "
+            "to keep a task that nobody has annotated, list all tasks in tasks=[...]"
+        )
+    class_of = classes.index_of(answer.ids)
+    if (unknown := np.flatnonzero(class_of < 0)).size:
+        value = answer.ids[int(unknown[0])]
+        row = int(rows[answer.rows_with(int(unknown[0]))[0]])
+        raise AnnotationError(
+            f"gold, {named.where(row)}: label {value!r} of task {named.ids[int(named.codes[row])]!r} is a "
+            f"class that nobody can answer{type_hint(value, classes)}; the classes are "
+            f"{', '.join(map(repr, classes))}: pass classes=[...] to include it"
+        )
+    index, value_of = position[named.codes[rows]], class_of[answer.codes]
+    resolved = np.full(len(tasks), -1, np.int32)
+    resolved[index] = value_of
+    if (differs := np.flatnonzero(resolved[index] != value_of)).size:
+        row = int(differs[0])
+        other = int(np.flatnonzero((index == index[row]) & (value_of != value_of[row]))[0])
+        raise AnnotationError(
+            f"gold: task {tasks[int(index[row])]!r} has two labels, {classes[int(value_of[row])]!r} "
+            f"({named.where(int(rows[row]))}) and {classes[int(value_of[other])]!r} "
+            f"({named.where(int(rows[other]))}); "
+            "keep one"
+        )
+    return resolved
+
+
+def _columns(gold: Any, task: str, label: str, where: Where | None) -> tuple[Column, pd.Series]:
+    if isinstance(gold, pd.Series):
+        gold = dict(zip(gold.index, gold, strict=True)) if gold.index.is_unique else _series_frame(gold, task, label)
+    if isinstance(gold, Mapping):
+        keys = list(gold)
+        labels = pd.Series(list(gold.values()), dtype=object)
+        return encode(pd.Series(keys, dtype=object), "gold task", lambda row: f"gold[{keys[row]!r}]"), labels
+    if not is_frame(gold):
+        raise AnnotationError(
+            "gold: expected a dictionary task -> label, a Series indexed by task or a table with columns "
+            f"{task!r} and {label!r}, got a {type(gold).__name__}"
+        )
+    frame = as_frame(gold, "gold")
+    named = encode(take_column(frame, task, "task", "gold"), f"gold column {task!r}", where or row_number)
+    return named, take_column(frame, label, "label", "gold")
+
+
+def _series_frame(gold: pd.Series, task: str, label: str) -> pd.DataFrame:
+    return pd.DataFrame({task: gold.index, label: gold.to_numpy()})

@@ -1,0 +1,103 @@
+"""Long tables, in memory and as CSV: one row an answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .build import Rows, build, check_counts
+from .classes import MOST_CLASSES
+from .columns import Where, encode, missing_values, row_number
+from .errors import AnnotationError
+from .files import as_gold, read_csv_tables, row_and_line
+from .frames import as_frame, take_column
+
+
+def frame_rows(
+    table: Any, *, task: str, worker: str | None, label: str, count: str | None, where: Where | None = None
+) -> Rows:
+    """Return the answers in a long table.
+
+    Args:
+        table: a pandas, polars or pyarrow table with A rows.
+        task: the column of tasks.
+        worker: the column of workers, or None where none is named.
+        label: the column of answers.
+        count: the column of counts, or None for one answer a row.
+        where: says where a row is, for messages.
+
+    Raises:
+        AnnotationError: a column is missing, there is no row, or a value cannot be used.
+    """
+    where = where or row_number
+    frame = as_frame(table)
+    named = {"task": task, "worker": worker, "label": label}
+    columns = {role: (name, take_column(frame, name, role)) for role, name in named.items() if name is not None}
+    counts = None if count is None else take_column(frame, count, "count")
+    if not len(frame):
+        raise AnnotationError(f"the table has the columns {', '.join(map(repr, frame.columns))} but no row: no answers")
+    coded = {role: encode(values, f"column {name!r}", where) for role, (name, values) in columns.items()}
+    numbers = None
+    if counts is not None:
+        title = f"column {count!r}"
+        if (missing := counts.isna().to_numpy(dtype=bool)).any():
+            raise missing_values(missing, title, where)
+        numbers = check_counts(counts.to_numpy(), title, where)
+        if not numbers.any():
+            raise AnnotationError(f"{title} is 0 in every row: there is no answer")
+    return Rows(coded["task"], coded.get("worker"), coded["label"], numbers)
+
+
+def long_fields(
+    table: Any,
+    *,
+    task: str = "task",
+    worker: str | None = "worker",
+    label: str = "label",
+    count: str | None = None,
+    where: Where | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Return the fields of `Annotations` for a long table; `options` are those of `build`."""
+    rows = frame_rows(table, task=task, worker=worker, label=label, count=count, where=where)
+    names = (task, worker or "worker", label)
+    return build(rows, names=names, suggest=lambda: suggest_label(table, label), **options)
+
+
+def csv_fields(path: str | Path, separator: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of `Annotations` for a CSV file; `options` are those of `Annotations.from_frame`."""
+    gold, options = options.get("gold"), dict(options)
+    # Text must be decided on together with ours; gold labels in a Parquet file have types of their own.
+    together = isinstance(gold, str | Path) and Path(gold).suffix.lower() != ".parquet"
+    names = [options.get(role, role) for role in ("task", "worker", "label")]
+    table, truth = read_csv_tables(path, gold if together else None, separator, [*names, options.get("count")])
+    if truth is not None:
+        options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator)}
+    elif gold is not None:
+        options["gold"], options["gold_where"] = as_gold(gold, names[0], names[2])
+    return long_fields(table, where=row_and_line(path, separator), **options)
+
+
+def suggest_label(table: Any, label: str) -> str:
+    """Say which other column of the table may hold the labels: the one with the fewest distinct values, from
+    two on.
+
+    Returns a sentence with a space before it, or nothing where there is no such column.
+    """
+    frame = as_frame(table)
+    most = min(MOST_CLASSES, len(frame) // 2)
+    sizes = {name: _distinct(frame, name) for name in frame.columns if name != label}
+    fitting = {name: size for name, size in sizes.items() if 2 <= size <= most}
+    if not fitting:
+        return ""
+    best = min(fitting, key=lambda name: fitting[name])
+    return f" Column {best!r} has {fitting[best]} distinct values: is it the one, label={best!r}?"
+
+
+def _distinct(frame: Any, name: str) -> int:
+    try:
+        return int(frame[name].n_unique())
+    except Exception:  # of any library, on values that it cannot compare: such a column holds no labels
+        return int(np.iinfo(np.int32).max)

@@ -1,0 +1,89 @@
+"""Nested dictionaries {task: {worker: label}}, in memory and as JSON (the format of peerannot)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .build import Rows
+from .columns import Column, encode
+from .errors import AnnotationError
+from .ids import Ids
+from .text import as_numbers
+
+
+def nested_rows(answers: Mapping[Any, Mapping[Any, Any]]) -> Rows:
+    """Return the answers in {task: {worker: label}}; a task with an empty dictionary has no annotation.
+
+    Raises:
+        AnnotationError: the dictionary is empty or not nested, or a label is missing or cannot be hashed.
+    """
+    if not isinstance(answers, Mapping):
+        raise AnnotationError(f"expected a dictionary {{task: {{worker: label}}}}, got a {type(answers).__name__}")
+    tasks: list[int] = []
+    workers: list[Any] = []
+    labels: list[Any] = []
+    for position, (task, by_worker) in enumerate(answers.items()):
+        if not isinstance(by_worker, Mapping):
+            raise AnnotationError(
+                f"task {task!r}: expected a dictionary {{worker: label}}, got {by_worker!r} "
+                f"({type(by_worker).__name__})"
+            )
+        tasks += [position] * len(by_worker)
+        workers += by_worker.keys()
+        labels += by_worker.values()
+    ids = Ids(answers.keys(), what="tasks")
+    if not labels:
+        raise AnnotationError(f"the dictionary has {len(ids)} tasks and not a single answer")
+
+    def where(row: int) -> str:
+        return f"task {ids[tasks[row]]!r}, worker {workers[row]!r}"
+
+    return Rows(
+        task=Column("task", np.array(tasks, np.int32), ids, where),
+        worker=encode(pd.Series(workers, dtype=object), "worker", where),
+        label=encode(pd.Series(labels, dtype=object), "label", where),
+    )
+
+
+def read_nested(path: str | Path) -> dict[Any, dict[Any, Any]]:
+    """Read {task: {worker: label}} from a JSON file.
+
+    The keys of JSON are text. As in CSV files, the tasks are whole numbers where every one of them is written
+    as one ("7", not "007"), and so are the workers; labels keep the type that the file gives them.
+
+    Raises:
+        AnnotationError: the file is empty or no JSON, is not nested, or names a task or worker of a task
+            twice.
+    """
+    path = Path(path)
+    text = path.read_bytes()
+    if not text.strip():
+        raise AnnotationError(f"{path}: the file is empty; expected {{task: {{worker: label}}}}")
+    try:
+        answers = json.loads(text, object_pairs_hook=lambda pairs: _without_repeats(pairs, path))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise AnnotationError(f"{path} is no JSON file: {error}") from None
+    if not isinstance(answers, dict) or not all(isinstance(value, dict) for value in answers.values()):
+        raise AnnotationError(
+            f"{path}: expected a dictionary {{task: {{worker: label}}}} with a dictionary for each task"
+        )
+    tasks = as_numbers(answers)
+    workers = as_numbers(dict.fromkeys(worker for by_worker in answers.values() for worker in by_worker))
+    return {tasks[task]: {workers[w]: label for w, label in answers[task].items()} for task in answers}
+
+
+def _without_repeats(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise AnnotationError(
+            f"{path}: the key {twice!r} stands twice in one dictionary, so that an answer would be lost"
+        )
+    return found

@@ -1,0 +1,44 @@
+"""What identifiers that come as text mean: "7" is a number, "007" is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import pandas as pd
+
+# As Python writes a whole number, and short enough for 64 bits.
+_CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+
+def all_whole_numbers(values: Iterable[str]) -> bool:
+    """Tell whether every text is a whole number as Python writes it, so that the number loses nothing."""
+    return all(_CANONICAL.fullmatch(value) for value in values)
+
+
+def as_numbers(values: Iterable[str]) -> dict[str, str | int]:
+    """Map each text to its number if all of them are whole numbers, else to itself."""
+    values = list(values)
+    if all_whole_numbers(values):
+        return {value: int(value) for value in values}
+    return {value: value for value in values}
+
+
+def convert_text(*columns: pd.Series) -> list[pd.Series]:
+    """Return columns of text as whole numbers, if every value of all of them is one; else unchanged.
+
+    Columns that name the same things are decided on together, so that the "1" in a file of gold labels is the
+    "1" in the file of annotations. Only distinct values are looked at. Missing values (NaN) do not take part.
+    """
+    coded = [pd.factorize(column) for column in columns]
+    if not all(all_whole_numbers(distinct) for _, distinct in coded):
+        return list(columns)
+    converted = []
+    for column, (codes, distinct) in zip(columns, coded, strict=True):
+        if (codes < 0).any():
+            numbers = {text: int(text) for text in distinct}
+            values = [numbers.get(text) for text in column]
+            converted.append(pd.Series(values, index=column.index, dtype=object))
+        else:
+            converted.append(pd.Series(distinct.astype("int64").to_numpy()[codes], index=column.index))
+    return converted

@@ -1,0 +1,128 @@
+"""The front door: fit a story to annotations with an engine."""
+
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import pandas as pd
+
+from ..data import AnnotationError, Annotations, UnknownNameError, unknown_name
+from ..models import Story, TruthPrior, find_story
+from . import em, nuts, svi
+from .datasets import parameter_dataset
+from .diagnostics import permuted_chains, sampling_warnings
+from .evidence import Gold, with_evidence
+from .model import Model, anatomy
+from .outcome import ConvergenceWarning, Outcome
+from .posterior import label_posteriors
+from .results import Fit
+
+
+class Engine(NamedTuple):
+    """How to run an engine, and the options that it takes."""
+
+    run: Callable[..., Outcome]
+    settings: type[NamedTuple]
+
+
+ENGINES = {
+    "em": Engine(em.run, em.EMSettings),
+    "svi": Engine(svi.run, svi.SVISettings),
+    "nuts": Engine(nuts.run, nuts.NUTSSettings),
+}
+
+
+def fit(
+    story: str | Story,
+    annotations: Annotations,
+    *,
+    method: str = "em",
+    truth_prior: TruthPrior | None = None,
+    gold: Gold = None,
+    evidence: pd.DataFrame | np.ndarray | None = None,
+    seed: int = 0,
+    backend: str = "numpyro",
+    progress: bool = True,
+    **options: Any,
+) -> Fit:
+    """Fit a story to annotations: true labels, workers, and whatever else the story has, with their uncertainty.
+
+    :param story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story.
+    :param annotations: who labelled what.
+    :param method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or
+        ``"nuts"`` (draws from the posterior).
+    :param truth_prior: prior of the true labels; the story's own by default.
+    :param gold: labels that are known: True for those that the annotations carry, or label by task (mapping, series,
+        frame). They are not used unless asked for here.
+    :param evidence: probabilities of the classes from another model, tasks × classes.
+    :param seed: the same seed gives the same result, to the last bit on one machine.
+    :param backend: ``"numpyro"``.
+    :param progress: show progress bars on standard error.
+    :param options: hyperparameters of the story (see its docstring) and options of the engine
+        (:class:`~crowdppl.inference.em.EMSettings`, :class:`~crowdppl.inference.svi.SVISettings`,
+        :class:`~crowdppl.inference.nuts.NUTSSettings`), such as ``max_iterations``, ``tolerance``, ``draws``.
+    :raises UnknownNameError: for an unknown story, engine, backend or option, with the nearest name.
+    :raises AnnotationError: for gold labels or evidence that do not fit the annotations.
+    :raises StoryError: for annotations or hyperparameters that the story cannot be told with.
+    """
+    if not isinstance(annotations, Annotations):
+        raise AnnotationError(
+            f"annotations are {type(annotations).__name__}; make them with cp.Annotations.from_frame(frame), "
+            ".from_csv(path), .from_matrix(matrix), …"
+        )
+    if method not in ENGINES:
+        raise unknown_name("method", method, ENGINES)
+    if backend != "numpyro":
+        raise unknown_name("backend", backend, ["numpyro"])
+    engine = ENGINES[method]
+    story = find_story(story)
+    hyperparameters, settings = _split(options, story, engine)
+    if truth_prior is not None:
+        hyperparameters["truth_prior"] = truth_prior
+    model = Model(story, hyperparameters)
+    data = with_evidence(annotations, gold, evidence).replace(gold=None)
+    parts = anatomy(model, data)  # a story that cannot be told of these data says so here, before anything runs
+
+    outcome = engine.run(model, data, jax.random.key(seed), settings, progress=progress)
+    by_chain = np.asarray(label_posteriors(model, data, outcome.draws, outcome.fixed))
+    found = [*outcome.warnings, *permuted_chains(by_chain, annotations.classes)]
+    if outcome.stats:
+        parameters = parameter_dataset(outcome.draws, parts.dims, annotations)
+        found += sampling_warnings(parameters, outcome.stats, settings.max_tree_depth)
+    for message in found:
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+    posterior = by_chain.mean(0)
+    posterior = posterior / posterior.sum(-1, keepdims=True)
+    return Fit(
+        model=model,
+        annotations=annotations.replace(evidence=data.evidence),
+        method=method,
+        settings=settings._asdict() | {"seed": seed},
+        outcome=outcome._replace(warnings=tuple(found)),
+        posterior=posterior,
+        dims=parts.dims,
+    )
+
+
+def _split(options: dict[str, Any], story: Story, engine: Engine) -> tuple[dict[str, Any], Any]:
+    """Sort options into the story's hyperparameters and the engine's settings."""
+    parameters = list(inspect.signature(story).parameters.values())[1:]
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    known = {p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD} - {"truth_prior"}
+    hyperparameters, settings = {}, {}
+    for name, value in options.items():
+        if name in known:
+            hyperparameters[name] = value
+        elif name in engine.settings._fields:
+            settings[name] = value
+        elif takes_any:
+            hyperparameters[name] = value
+        else:
+            raise unknown_name("option", name, sorted(known | set(engine.settings._fields)))
+    return hyperparameters, engine.settings(**settings)
+
+
+__all__ = ["ENGINES", "UnknownNameError", "fit"]

@@ -1,0 +1,232 @@
+r"""A story with its hyperparameters, and its densities with the true labels summed out.
+
+Everything that engines need of a story is here, written once for all of them. The story is run with ``truth`` set to
+all classes at once, ``(K, 1)``, which is what enumeration means; the sites in the plate ``task`` then score every
+task under every class, :math:`\log p(z_i = k, y_i \mid \theta)`.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpyro
+from jax import Array
+from jax.scipy.special import logsumexp
+from numpyro import handlers
+from numpyro.distributions import Dirichlet, Distribution, biject_to, constraints
+from numpyro.distributions.constraints import Constraint
+from numpyro.distributions.transforms import Transform
+from numpyro.infer import init_to_median
+
+from ..data import Annotations
+from ..models import Responses, Story
+
+Parameters = dict[str, Array]
+Site = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A story and its hyperparameters; equal where both are, so that compiled engines are shared between fits."""
+
+    story: Story
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, annotations: Annotations) -> None:
+        self.story(annotations, **self.hyperparameters)
+
+    @cached_property
+    def _key(self) -> tuple:
+        return (self.story, *((name, _by_value_or_identity(value)) for name, value in self.hyperparameters.items()))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Model) and self._key == other._key
+
+    def accepts(self) -> list[str]:
+        """Names of the hyperparameters that the story takes."""
+        return list(inspect.signature(self.story).parameters)[1:]
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    value: object
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+
+def _by_value_or_identity(value: object) -> object:
+    try:
+        hash(value)
+    except TypeError:
+        return _Same(value)
+    return value
+
+
+class Density(NamedTuple):
+    """A story's density at some parameters, with every task scored under every class."""
+
+    log_joint: Array  # (N, K) log p(z_i = k, y_i | θ)
+    log_prior: Array  # () log p(θ) with regularisers, in the parameters' own space
+    scale: Array  # () tasks in the population for each task here
+    concentrations: Parameters  # of the Dirichlet sites, in the shape of their values
+    responses: Responses
+
+    @property
+    def log_likelihood(self) -> Array:
+        r"""Of each task, the truth summed out: :math:`\log \sum_k p(z_i = k, y_i \mid \theta)`, ``(N,)``."""
+        return logsumexp(self.log_joint, axis=-1)
+
+    @property
+    def posterior(self) -> Array:
+        r""":math:`P(z_i = k \mid y_i, \theta)`, ``(N, K)``."""
+        return jax.nn.softmax(self.log_joint, axis=-1)
+
+    @property
+    def log_posterior(self) -> Array:
+        """Log-posterior of the parameters up to a constant, ``()``."""
+        return self.scale * self.log_likelihood.sum() + self.log_prior
+
+
+def density(model: Model, parameters: Parameters, annotations: Annotations, key: Array | None = None) -> Density:
+    """Run the story at ``parameters`` (by site) with the true labels enumerated."""
+    sites, by_task = _run(model, annotations, handlers.substitute(data=parameters), key)
+    log_prior = sum((_log_prob(s).sum() for s in sites.values() if s["type"] == "sample"), start=jnp.zeros(()))
+    alphas = {name: concentration(site) for name, site in sites.items() if _is_latent(site)}
+    return Density(
+        _log_joint(by_task, annotations),
+        log_prior,
+        jnp.asarray(_scale(by_task)),
+        {name: alpha for name, alpha in alphas.items() if alpha is not None},
+        by_task["annotation"]["fn"],
+    )
+
+
+class Anatomy(NamedTuple):
+    """What a story's parameters are: their shapes and dimensions' names, and how engines may move them."""
+
+    tables: tuple[str, ...]  # Dirichlet sites, whose M-step is closed
+    bijections: dict[str, Transform]  # from the reals, for every other parameter
+    has_factors: bool  # something besides the priors touches the parameters
+    dims: dict[str, tuple[str, ...]]
+    shapes: dict[str, tuple[int, ...]]
+
+
+def anatomy(model: Model, annotations: Annotations) -> Anatomy:
+    """Look at the story's sites without computing anything."""
+    found: dict[str, Site] = {}
+
+    def look() -> None:
+        found.update(_run(model, annotations, handlers.substitute(data={}), None)[0])
+
+    jax.eval_shape(look)
+    latents = {name: site for name, site in found.items() if _is_latent(site)}
+    tables = tuple(name for name, site in latents.items() if concentration(site) is not None)
+    return Anatomy(
+        tables,
+        {name: biject_to(_support(site)) for name, site in latents.items() if name not in tables},
+        any(site["type"] == "sample" and site["is_observed"] for site in found.values()),
+        {name: _dims(site) for name, site in latents.items()},
+        {name: jnp.shape(site["value"]) for name, site in latents.items()},
+    )
+
+
+def starting_point(model: Model, annotations: Annotations, key: Array) -> Parameters:
+    """Uniform tables, and the other parameters near the median of their prior."""
+    parts = anatomy(model, annotations)
+    uniform = {name: jnp.full(parts.shapes[name], 1 / parts.shapes[name][-1]) for name in parts.tables}
+    median = init_to_median(num_samples=15)
+
+    def value(site: Site) -> Array | None:
+        return uniform[site["name"]] if site["name"] in uniform else median(site)
+
+    values = handlers.substitute(substitute_fn=value)
+    sites, _ = _run(model, annotations, values, key)
+    return {name: site["value"] for name, site in sites.items() if _is_latent(site)}
+
+
+def marginal(model: Model) -> Callable[[Annotations], None]:
+    """The same story as a NumPyro program without ``truth``: what is left of it is the factor ``log_likelihood``.
+
+    It has only continuous sites, so any of NumPyro's samplers, optimisers and guides runs on it.
+    """
+
+    def program(annotations: Annotations) -> None:
+        by_task = _enumerated(model, annotations)
+        log_likelihood = logsumexp(_log_joint(by_task, annotations), axis=-1)
+        numpyro.factor("log_likelihood", _scale(by_task) * log_likelihood.sum())
+
+    return program
+
+
+def concentration(site: Site) -> Array | None:
+    """Concentration of a Dirichlet site in its value's shape, or None where the site is no Dirichlet."""
+    fn = site.get("fn")
+    while isinstance(fn, Distribution) and hasattr(fn, "base_dist"):
+        fn = fn.base_dist
+    return jnp.broadcast_to(fn.concentration, site["value"].shape) if isinstance(fn, Dirichlet) else None
+
+
+def _run(
+    model: Model, annotations: Annotations, values: handlers.substitute, key: Array | None
+) -> tuple[dict[str, Site], dict[str, Site]]:
+    """Sites of the parameters, and sites that score the tasks, of the story run under the handler ``values``."""
+    with handlers.trace() as sites, values, handlers.seed(rng_seed=jax.random.key(0) if key is None else key):
+        by_task = _enumerated(model, annotations)
+    return sites, by_task
+
+
+def _enumerated(model: Model, annotations: Annotations) -> dict[str, Site]:
+    """Run the story with ``truth`` at all classes; hide what it says of single tasks from outer handlers, return it."""
+    truth = jnp.arange(annotations.n_classes)[:, None]
+    with handlers.block(hide_fn=_scores_tasks), handlers.trace() as sites, handlers.substitute(data={"truth": truth}):
+        model(annotations)
+    return {name: site for name, site in sites.items() if _scores_tasks(site)}
+
+
+def _scores_tasks(site: Site) -> bool:
+    in_plate = any(frame.name == "task" for frame in site.get("cond_indep_stack", ()))
+    return site["type"] == "sample" and in_plate and (site["name"] == "truth" or site["is_observed"])
+
+
+def _is_latent(site: Site) -> bool:
+    return site["type"] == "param" or (site["type"] == "sample" and not site["is_observed"])
+
+
+def _support(site: Site) -> Constraint:
+    return site["kwargs"].get("constraint", constraints.real) if site["type"] == "param" else site["fn"].support
+
+
+def _dims(site: Site) -> tuple[str, ...]:
+    """Names of the dimensions of a site's value: its plates, then its ``event_dims`` where the story names them."""
+    frames = sorted(site.get("cond_indep_stack", ()), key=lambda frame: frame.dim)
+    plates = tuple(frame.name for frame in frames)
+    n_event = jnp.ndim(site["value"]) - len(plates)
+    events = tuple(site.get("infer", {}).get("event_dims", ()))
+    named = events if len(events) == n_event else tuple(f"{site['name']}_dim_{i}" for i in range(n_event))
+    return plates + named
+
+
+def _scale(by_task: dict[str, Site]) -> Array | float:
+    scale = by_task["truth"]["scale"]
+    return 1.0 if scale is None else scale
+
+
+def _log_joint(by_task: dict[str, Site], annotations: Annotations) -> Array:
+    total = sum(site["fn"].log_prob(site["value"]) for site in by_task.values())
+    return jnp.broadcast_to(total, (annotations.n_classes, annotations.n_tasks)).T
+
+
+def _log_prob(site: Site) -> Array:
+    log_prob = site["fn"].log_prob(site["value"])
+    return log_prob if site["scale"] is None else site["scale"] * log_prob

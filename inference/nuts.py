@@ -1,0 +1,94 @@
+"""The No-U-Turn sampler (Hoffman & Gelman 2014) on a story with its true labels summed out."""
+
+import os
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jax import Array
+from numpyro.infer import MCMC, NUTS, init_to_value
+
+from ..data import Annotations
+from . import em
+from .model import Model, marginal
+from .outcome import Outcome
+
+FIELDS = {
+    "diverging": "diverging",
+    "energy": "energy",
+    "accept_prob": "acceptance_rate",
+    "num_steps": "n_steps",
+    "potential_energy": "lp",
+    "adapt_state.step_size": "step_size",
+}
+"""NumPyro's names of the sampler's statistics, and ArviZ's."""
+
+
+class NUTSSettings(NamedTuple):
+    """Options of ``method="nuts"``.
+
+    :param chains: number of chains: in parallel on CPU devices, vectorised on a GPU.
+    :param warmup: adaptation steps of each chain, thrown away.
+    :param draws: draws kept of each chain.
+    :param target_accept: acceptance probability to adapt the step size to; raise it where transitions diverge.
+    :param max_tree_depth: a draw costs at most two to this power gradients.
+    :param max_iterations: of the EM that finds where the chains start.
+    :param tolerance: of the same.
+    """
+
+    chains: int = 4
+    warmup: int = 500
+    draws: int = 500
+    target_accept: float = 0.8
+    max_tree_depth: int = 10
+    max_iterations: int = 200
+    tolerance: float = 1e-5
+
+
+def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettings, *, progress: bool) -> Outcome:
+    """Sample the posterior, each chain from the EM solution moved off the edges of the tables."""
+    em_key, key = jax.random.split(key)
+    settings_em = em.EMSettings(max_iterations=settings.max_iterations, tolerance=settings.tolerance)
+    values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress)
+    kernel = NUTS(
+        marginal(model),
+        init_strategy=init_to_value(values=values),
+        target_accept_prob=settings.target_accept,
+        max_tree_depth=settings.max_tree_depth,
+    )
+    sampler = MCMC(
+        kernel,
+        num_warmup=settings.warmup,
+        num_samples=settings.draws,
+        num_chains=settings.chains,
+        chain_method=_chain_method(settings.chains),
+        progress_bar=progress,
+    )
+    sampler.run(key, annotations, extra_fields=tuple(FIELDS))
+    draws = {name: np.asarray(value) for name, value in sampler.get_samples(group_by_chain=True).items()}
+    fields = sampler.get_extra_fields(group_by_chain=True)
+    stats = {FIELDS[name]: np.asarray(value) for name, value in fields.items()}
+    stats["lp"] = -stats["lp"]
+    stats["tree_depth"] = np.log2(stats["n_steps"]).astype(int) + 1
+    return Outcome(draws, {}, np.zeros(0), stats, ())
+
+
+def _chain_method(chains: int) -> str:
+    if jax.default_backend() != "cpu":
+        return "vectorized"
+    return "parallel" if jax.local_device_count() >= chains else "sequential"
+
+
+def use_all_cores(devices: int = 4) -> None:
+    """Let JAX show the CPU as several devices, on which chains run side by side.
+
+    It does nothing where JAX has started already, or where the user has said how many devices there are.
+    """
+    if "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", ""):
+        return
+    if jax.config.jax_num_cpu_devices > 0:
+        return
+    try:
+        jax.config.update("jax_num_cpu_devices", max(devices, os.cpu_count() or 1))
+    except RuntimeError:
+        return

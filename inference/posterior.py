@@ -1,0 +1,71 @@
+"""What follows from draws of a story's parameters, one draw at a time so that memory does not grow with them."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from ..data import Annotations
+from .model import Model, Parameters, density
+
+Draws = dict[str, np.ndarray]  # site -> (chain, draw, ...)
+
+
+@partial(jax.jit, static_argnames="model")
+def label_posteriors(model: Model, annotations: Annotations, draws: Parameters, fixed: Parameters) -> Array:
+    r"""Each chain's mean over its draws of :math:`P(z_i = k \mid \theta, y)`, ``(chain, N, K)``."""
+
+    def add(total: Array, draw: Parameters) -> tuple[Array, None]:
+        return total + density(model, draw | fixed, annotations).posterior, None
+
+    def of_chain(chain: Parameters) -> Array:
+        zero = jnp.zeros((annotations.n_tasks, annotations.n_classes))
+        total, _ = jax.lax.scan(add, zero, chain)
+        return total / total.sum(-1, keepdims=True)
+
+    return jax.lax.map(of_chain, draws)
+
+
+@partial(jax.jit, static_argnames="model")
+def log_likelihood(model: Model, annotations: Annotations, draws: Parameters, fixed: Parameters) -> Array:
+    r"""Of each task in each draw, the truth summed out: :math:`\log p(y_i \mid \theta)`, ``(chain, draw, N)``."""
+    return _over_draws(lambda draw: density(model, draw | fixed, annotations).log_likelihood, draws)
+
+
+@partial(jax.jit, static_argnames="model")
+def worker_tables(model: Model, annotations: Annotations, draws: Parameters, fixed: Parameters) -> Array:
+    r"""Each worker's confusion table in each draw, :math:`P(y = l \mid z = k, j)`: ``(chain, draw, J, K, L)``."""
+
+    def tables(draw: Parameters) -> Array:
+        return density(model, draw | fixed, annotations).responses.emission.tables(annotations)
+
+    return _over_draws(tables, draws)
+
+
+@partial(jax.jit, static_argnames="model")
+def replicate(
+    model: Model, annotations: Annotations, draws: Parameters, fixed: Parameters, keys: Array
+) -> tuple[Array, Array]:
+    """New answers of the same workers to the same tasks: ``truth (..., N)`` and answers ``(..., A)`` for each draw.
+
+    The truth is drawn from its posterior given the draw, the answers from the story given that truth.
+
+    :param keys: one random key a draw, ``(chain, draw)``.
+    """
+
+    def once(draw_and_key: tuple[Parameters, Array]) -> tuple[Array, Array]:
+        draw, key = draw_and_key
+        at = density(model, draw | fixed, annotations)
+        truth_key, answer_key = jax.random.split(key)
+        truth = jax.random.categorical(truth_key, at.log_joint)
+        emission = at.responses.emission
+        return truth, emission.sample(answer_key, annotations.worker, annotations.task, truth[annotations.task])
+
+    return jax.lax.map(lambda chain: jax.lax.map(once, chain), (draws, keys))
+
+
+def _over_draws(f: Any, draws: Parameters) -> Array:
+    return jax.lax.map(lambda chain: jax.lax.map(f, chain), draws)

@@ -1,0 +1,218 @@
+"""What a fit leaves: labels, workers, draws, decisions, each in the names that came in."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ..data import Annotations
+from . import decisions, posterior, workers
+from .datasets import parameter_dataset, to_groups
+from .idata import make_idata
+from .model import Model
+from .outcome import Outcome
+from .summary import Summary, summarise
+
+INTERVAL = 0.9  # the mass of every interval, unless another is asked for
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit:
+    """A story fitted to annotations. Made by :func:`crowdppl.fit`.
+
+    :param model: the story with its hyperparameters.
+    :param annotations: the data, with the evidence that was used.
+    :param method: the engine's name; ``settings`` are its options and the seed.
+    :param outcome: draws of the parameters, the engine's history, statistics and warnings.
+    :param posterior: ``P(truth | annotations)``, averaged over draws of the parameters: ``(N, K)``.
+    :param dims: names of the dimensions of each parameter.
+    """
+
+    model: Model
+    annotations: Annotations
+    method: str
+    settings: dict[str, Any]
+    outcome: Outcome
+    posterior: np.ndarray
+    dims: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def story(self) -> str:
+        """The story's name."""
+        return self.model.story.__name__
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether there are draws to take intervals from; EM has none."""
+        return self.method != "em"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was found wrong with the fit, a sentence each; empty where nothing was."""
+        return self.outcome.warnings
+
+    @property
+    def history(self) -> pd.Series:
+        """By iteration: the log-posterior (EM) or the negative evidence lower bound (SVI); empty for NUTS."""
+        name = {"em": "log_posterior", "svi": "loss"}.get(self.method, "history")
+        return pd.Series(self.outcome.history, name=name).rename_axis("iteration")
+
+    @property
+    def probabilities(self) -> pd.DataFrame:
+        """``P(truth = class | annotations)``, tasks × classes."""
+        classes = self.annotations.classes.to_index("class")
+        return pd.DataFrame(self.posterior, index=self.annotations.tasks.to_index("task"), columns=classes)
+
+    @property
+    def labels(self) -> pd.DataFrame:
+        """By task: the most probable label (ties: the first class), its probability, and the entropy in nats."""
+        frame = self.decide()[["label", "probability"]]
+        p = self.posterior.astype(float)
+        return frame.assign(entropy=-(p * np.log(np.where(p > 0, p, 1.0))).sum(-1))
+
+    @cached_property
+    def draws(self) -> xr.Dataset:
+        """The parameters' draws, with the dimensions chain, draw and named others; EM's mode is the only draw."""
+        return parameter_dataset(self.outcome.draws, self.dims, self.annotations)
+
+    @cached_property
+    def parameters(self) -> xr.Dataset:
+        """Each parameter's mean over the draws (EM: the mode), with named dimensions."""
+        return self.draws.mean(("chain", "draw"))
+
+    @cached_property
+    def worker_draws(self) -> np.ndarray:
+        """Each worker's confusion table in each draw: ``(chain, draw, J, K, L)``."""
+        return np.asarray(
+            posterior.worker_tables(self.model, self._data, self.outcome.draws, self.outcome.fixed)
+        )
+
+    @property
+    def workers(self) -> pd.DataFrame:
+        """By worker: answers given, accuracy on tasks of the crowd's mix, spammer score; 90 % intervals with draws."""
+        return self.worker_scores()
+
+    def worker_scores(self, interval: float = INTERVAL) -> pd.DataFrame:
+        """:attr:`workers` with equal-tailed intervals of another mass.
+
+        :param interval: between 0 and 1.
+        :raises ValueError: for another number.
+        """
+        tables, shares = self.worker_draws, self.posterior.mean(0)
+        frame = pd.DataFrame(index=self.annotations.workers.to_index("worker"))
+        weight = self.annotations.count
+        frame["annotations"] = np.bincount(self.annotations.worker, weight, self.annotations.n_workers).astype(int)
+        for name, draws in (
+            ("accuracy", workers.accuracy(tables, shares)),
+            ("spammer_score", workers.spammer_score(tables)),
+        ):
+            frame[name] = draws.mean((0, 1))
+            if self.has_draws:
+                frame[f"{name}_low"], frame[f"{name}_high"] = _interval(draws, interval)
+        return frame
+
+    def confusions(self, interval: float = INTERVAL) -> pd.DataFrame:
+        """The workers' confusion tables in long form: worker, truth, response, probability, and low, high with draws.
+
+        :param interval: mass of the equal-tailed intervals, between 0 and 1.
+        """
+        tables = self.worker_draws
+        ids = [self.annotations.workers, self.annotations.classes, self.annotations.classes]
+        index = pd.MultiIndex.from_product(
+            [i.to_index(name) for i, name in zip(ids, ("worker", "truth", "response"), strict=True)]
+        )
+        columns = {"probability": tables.mean((0, 1)).ravel()}
+        if self.has_draws:
+            low, high = _interval(tables, interval)
+            columns |= {"low": low.ravel(), "high": high.ravel()}
+        return pd.DataFrame(columns, index=index).reset_index()
+
+    def decide(
+        self,
+        *,
+        threshold: float | None = None,
+        positive: object = None,
+        costs: pd.DataFrame | np.ndarray | None = None,
+        abstain: float | None = None,
+    ) -> pd.DataFrame:
+        """A label for each task by a threshold or by least expected cost: :func:`.decisions.decide`."""
+        return decisions.decide(
+            self.probabilities, threshold=threshold, positive=positive, costs=costs, abstain=abstain
+        )
+
+    @cached_property
+    def idata(self) -> Any:
+        """ArviZ data: posterior, sample_stats, log_likelihood per task, observed_data, constant_data."""
+        return self.to_idata()
+
+    def to_idata(self, *, posterior_predictive: bool = False, seed: int = 0) -> Any:
+        """:attr:`idata`, with replicated truth and answers where ``posterior_predictive`` asks for them."""
+        groups = to_groups(self)
+        if posterior_predictive:
+            groups["posterior_predictive"] = self.posterior_predictive(seed=seed)
+        return make_idata(groups)
+
+    def log_likelihood(self) -> np.ndarray:
+        """Of each task in each draw, the truth summed out: ``(chain, draw, N)``."""
+        return np.asarray(
+            posterior.log_likelihood(self.model, self._data, self.outcome.draws, self.outcome.fixed)
+        )
+
+    def posterior_predictive(self, *, seed: int = 0) -> xr.Dataset:
+        """For each draw a true label of each task given its answers, and new answers of the same workers.
+
+        :returns: ``truth (chain, draw, task)`` and ``annotation (chain, draw, row)``, as positions of classes.
+        """
+        chains, draws = next(iter(self.outcome.draws.values())).shape[:2]
+        keys = jax.random.split(jax.random.key(seed), (chains, draws))
+        truth, answers = posterior.replicate(self.model, self._data, self.outcome.draws, self.outcome.fixed, keys)
+        return xr.Dataset(
+            {
+                "truth": (("chain", "draw", "task"), np.asarray(truth)),
+                "annotation": (("chain", "draw", "row"), np.asarray(answers)),
+            },
+            coords={"task": self.annotations.tasks.coords()},
+        )
+
+    def predict_proba(self, x: np.ndarray) -> np.ndarray:
+        """The classifier's probabilities for new tasks.
+
+        :raises ValueError: where the story was fitted without a classifier.
+        """
+        raise ValueError(
+            f"{self.story} was fitted without a classifier, so it says nothing of tasks without annotations; "
+            "fit.probabilities has the tasks that it saw"
+        )
+
+    def summary(self, interval: float = INTERVAL) -> Summary:
+        """What was fitted, whether to trust it, and what was found; prints as text, shows as a table in notebooks."""
+        return summarise(self, interval)
+
+    def save(self, path: str | PathLike) -> None:
+        """Write the fit to the folder ``path`` (netCDF and JSON), whole or not at all: :func:`.storage.save`."""
+        from .storage import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        return f"Fit({self.story!r}, method={self.method!r}, {self.annotations!r})"
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    @property
+    def _data(self) -> Annotations:
+        """The annotations as the engines saw them: without gold labels that were not asked for."""
+        return self.annotations.replace(gold=None)
+
+
+def _interval(draws: np.ndarray, interval: float) -> np.ndarray:
+    if not 0 < interval < 1:
+        raise ValueError(f"interval={interval}: the mass of an interval lies between 0 and 1, such as 0.9")
+    tail = (1 - interval) / 2
+    return np.quantile(draws, [tail, 1 - tail], axis=(0, 1))

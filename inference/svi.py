@@ -1,0 +1,134 @@
+"""Stochastic variational inference (Hoffman et al. 2013) on a story with its true labels summed out."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+from numpyro.infer import SVI, Trace_ELBO, init_to_value
+from numpyro.infer.autoguide import (
+    AutoDelta,
+    AutoGuide,
+    AutoLowRankMultivariateNormal,
+    AutoMultivariateNormal,
+    AutoNormal,
+)
+
+from ..data import Annotations, unknown_name
+from . import batches, em
+from .model import Model, Parameters, anatomy, marginal
+from .outcome import Outcome
+from .progress import progress_bar
+
+CHUNK = 100  # steps between two looks at the progress
+
+GUIDES: dict[str, Callable[..., AutoGuide]] = {
+    "normal": AutoNormal,
+    "multivariate_normal": AutoMultivariateNormal,
+    "low_rank": AutoLowRankMultivariateNormal,
+    "delta": AutoDelta,
+}
+
+
+class SVISettings(NamedTuple):
+    """Options of ``method="svi"``.
+
+    :param max_iterations: steps of Adam.
+    :param learning_rate: of the first half of the steps; it falls to a tenth of it in the second.
+    :param guide: ``"normal"`` (mean field), ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"``, or a class of
+        NumPyro's automatic guides.
+    :param batch_size: tasks in a minibatch; None takes all of them in every step.
+    :param particles: draws of the guide that a step averages over.
+    :param draws: draws of the fitted guide to keep.
+    :param tolerance: share of the loss by which its last tenth may lie under the tenth before.
+    """
+
+    max_iterations: int = 2000
+    learning_rate: float = 0.02
+    guide: str | Callable[..., AutoGuide] = "normal"
+    batch_size: int | None = None
+    particles: int = 1
+    draws: int = 1000
+    tolerance: float = 1e-4
+
+
+def run(model: Model, annotations: Annotations, key: Array, settings: SVISettings, *, progress: bool) -> Outcome:
+    """Fit the guide, from the EM solution, and draw from it.
+
+    :raises UnknownNameError: for a guide of that name.
+    :raises ValueError: for a minibatch larger than the data, or with a story that has parameters by task.
+    :raises FloatingPointError: where the loss is not finite, with the step.
+    """
+    em_key, init_key, batch_key, draw_key = jax.random.split(key, 4)
+    plan = _plan(model, annotations, settings.batch_size)
+    values = em.interior_solution(model, annotations, em_key, em.EMSettings(tolerance=1e-5), progress=progress)
+    program = marginal(model)
+    guide = _guide(settings.guide)(program, init_loc_fn=init_to_value(values=values))
+    half = settings.max_iterations // 2
+    schedule = optax.exponential_decay(settings.learning_rate, max(half, 1), 0.1, transition_begin=half)
+    engine = SVI(program, guide, optax.adam(schedule), Trace_ELBO(num_particles=settings.particles))
+
+    def batch(annotations: Annotations, key: Array) -> Annotations:
+        return annotations if plan is None else batches.draw(annotations, plan, key)
+
+    @jax.jit
+    def advance(annotations: Annotations, state: Any, keys: Array) -> tuple[Any, Array]:
+        return jax.lax.scan(lambda state, key: engine.update(state, batch(annotations, key)), state, keys)
+
+    state = jax.jit(lambda a, k: engine.init(k, batch(a, k)))(annotations, init_key)
+    losses: list[float] = []
+    with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
+        for keys in _chunks(jax.random.split(batch_key, settings.max_iterations)):
+            state, values_of_loss = advance(annotations, state, keys)
+            losses += np.asarray(values_of_loss).tolist()
+            if not np.isfinite(losses[-1]):
+                raise FloatingPointError(f"the loss is {losses[-1]} by step {len(losses)}; lower learning_rate")
+            tell(len(losses), f"loss {losses[-1]:,.2f}")
+    fitted = engine.get_params(state)
+    draws = jax.jit(lambda p, k: guide.sample_posterior(k, p, sample_shape=(settings.draws,)))(fitted, draw_key)
+    names = anatomy(model, annotations).shapes
+    draws = {name: np.asarray(value)[None] for name, value in draws.items() if name in names}
+    fixed: Parameters = {name: value for name, value in fitted.items() if name in names}
+    return Outcome(draws, fixed, np.array(losses), {}, _still_falling(np.array(losses), settings))
+
+
+def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
+    if callable(guide):
+        return guide
+    if guide not in GUIDES:
+        raise unknown_name("guide", guide, GUIDES)
+    return GUIDES[guide]
+
+
+def _plan(model: Model, annotations: Annotations, batch_size: int | None) -> batches.Batches | None:
+    if batch_size is None or batch_size == annotations.n_tasks:
+        return None
+    if not 0 < batch_size < annotations.n_tasks:
+        raise ValueError(f"batch_size={batch_size}: there are {annotations.n_tasks} tasks; give 1 to that many, or None")
+    local = [name for name, dims in anatomy(model, annotations).dims.items() if "task" in dims]
+    if local:
+        raise ValueError(f"batch_size={batch_size}: {local[0]!r} has one value a task, so all tasks are needed; give None")
+    return batches.plan(annotations, batch_size)
+
+
+def _chunks(keys: Array) -> list[Array]:
+    return [keys[i : i + CHUNK] for i in range(0, len(keys), CHUNK)]
+
+
+def _still_falling(losses: np.ndarray, settings: SVISettings) -> tuple[str, ...]:
+    """Compare the last two tenths of the losses, by three standard errors and by the tolerance."""
+    tenth = max(len(losses) // 10, 2)
+    before, last = losses[-2 * tenth : -tenth], losses[-tenth:]
+    if len(before) < 2:
+        return (f"SVI took {len(losses)} steps, too few to see whether it converged; raise max_iterations",)
+    fall = before.mean() - last.mean()
+    error = np.sqrt(before.var() / len(before) + last.var() / len(last))
+    if fall < 3 * error or fall < settings.tolerance * abs(last.mean()):
+        return ()
+    return (
+        f"SVI did not converge in {len(losses)} steps: the loss fell by {fall:,.2f} in the last tenth; "
+        "raise max_iterations or learning_rate",
+    )

@@ -1,0 +1,71 @@
+"""Dirichlet concentrations of the workers' tables: what is expected of anyone, and what is known of some."""
+
+import numpy as np
+import pandas as pd
+
+from ..data import Annotations
+from .errors import StoryError
+
+COLUMNS = ["worker", "truth", "label", "count"]
+
+
+def diagonal_concentration(n_classes: int, diagonal: float, off_diagonal: float) -> np.ndarray:
+    """Concentration ``(K, K)`` with one value for right answers and one for each wrong answer.
+
+    :raises StoryError: if either is not positive and finite.
+    """
+    for name, value in (("diagonal", diagonal), ("off_diagonal", off_diagonal)):
+        if not (np.isfinite(value) and value > 0):
+            raise StoryError(f"{name}={value!r} is no concentration of a Dirichlet; a positive number is needed")
+    return np.where(np.eye(n_classes, dtype=bool), diagonal, off_diagonal).astype(np.float32)
+
+
+def pseudo_counts(history: pd.DataFrame | np.ndarray | None, annotations: Annotations) -> np.ndarray:
+    """Counts ``(J, K, K)`` to add to the concentration of the workers' tables; zeros without a history.
+
+    :param history: a frame with the columns worker, truth, label, count (rows of the same cell add up; ``count`` may
+        be missing: one a row), or an array ``(J, K, K)`` in the order of ``annotations.workers`` and ``.classes``.
+    :raises StoryError: for a missing column, a worker or class that the annotations do not know, a count that is
+        negative or not finite, or an array of another shape.
+    """
+    shape = (annotations.n_workers, annotations.n_classes, annotations.n_classes)
+    if history is None:
+        return np.zeros(shape, dtype=np.float32)
+    if not isinstance(history, pd.DataFrame):
+        counts = np.asarray(history, dtype=np.float32)
+        if counts.shape != shape:
+            raise StoryError(f"history has shape {counts.shape}; (workers, classes, classes) = {shape} is needed")
+        _check_counts(counts.ravel(), None)
+        return counts
+    missing = [column for column in COLUMNS[:3] if column not in history.columns]
+    if missing:
+        raise StoryError(f"history lacks the column {missing[0]!r}; it has {list(history.columns)}, needed are {COLUMNS}")
+    cells = (
+        _known(history, "worker", annotations.workers),
+        _known(history, "truth", annotations.classes),
+        _known(history, "label", annotations.classes),
+    )
+    amounts = np.asarray(history["count"] if "count" in history.columns else np.ones(len(history)), dtype=np.float32)
+    _check_counts(amounts, history)
+    counts = np.zeros(shape, dtype=np.float32)
+    np.add.at(counts, cells, amounts)
+    return counts
+
+
+def _known(history: pd.DataFrame, column: str, ids) -> np.ndarray:
+    codes = ids.index_of(history[column])
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        raise StoryError(
+            f"history, column {column!r}, row {row}: {history[column].iloc[row]!r} is not in the annotations; "
+            f"known are {list(ids[:5])}{' …' if len(ids) > 5 else ''}"
+        )
+    return codes
+
+
+def _check_counts(amounts: np.ndarray, history: pd.DataFrame | None) -> None:
+    bad = ~np.isfinite(amounts) | (amounts < 0)
+    if bad.any():
+        row = int(np.argmax(bad))
+        where = f"column 'count', row {row}" if history is not None else f"cell {row} of the array"
+        raise StoryError(f"history, {where}: {amounts[row]} is not a count; zero or more is needed")

@@ -1,0 +1,46 @@
+r"""Every worker has a confusion table (Dawid & Skene 1979; its Bayesian form as in Paun et al. 2018, figure 2).
+
+.. math::
+    \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
+    \beta_{jk} &\sim \text{Dirichlet}(\gamma_k) & (J, K, K) \\
+    z_i &\sim \text{Categorical}(\rho) & (N) \\
+    y_a &\sim \text{Categorical}(\beta_{j_a z_{i_a}}) & (A)
+"""
+
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pandas as pd
+
+from ..data import Annotations
+from .concentration import diagonal_concentration, pseudo_counts
+from .emissions import Table
+from .truth import TruthPrior, answer, named_workers, tasks
+
+
+def dawid_skene(
+    annotations: Annotations,
+    *,
+    truth_prior: TruthPrior | None = None,
+    diagonal: float = 2.0,
+    off_diagonal: float = 1.0,
+    history: pd.DataFrame | np.ndarray | None = None,
+) -> None:
+    r"""Each worker :math:`j` answers class :math:`l` to a task of class :math:`k` with probability ``confusion[j, k, l]``.
+
+    Sites: ``prevalence (K,)``, ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``.
+
+    :param truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
+    :param diagonal: Dirichlet concentration of the right answer, :math:`\gamma_{kk}`.
+    :param off_diagonal: concentration of each wrong answer, :math:`\gamma_{kl}`, added up with ``history``.
+    :param history: what is known of workers from before, as pseudo-counts: a frame with the columns worker, truth,
+        label, count, or an array ``(J, K, K)``. Workers without a history keep the prior.
+    :raises StoryError: if no worker is named, or a history does not fit the annotations.
+    """
+    n_workers, n_classes = named_workers(annotations), annotations.n_classes
+    prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
+    concentration = prior + pseudo_counts(history, annotations)
+    with numpyro.plate("worker", n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
+        confusion = numpyro.sample("confusion", dist.Dirichlet(concentration), infer={"event_dims": ["response"]})
+    with tasks(annotations, truth_prior) as truth:
+        answer(truth, Table(confusion), annotations)

@@ -1,0 +1,70 @@
+"""The one distribution behind every story: all answers of all workers, ragged, given the true labels."""
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from numpyro.distributions import Distribution, constraints
+
+from ..data import Annotations
+from .emissions import Emission
+
+
+def select(scores: Array, truth: Array) -> Array:
+    r"""Pick :math:`s_{i, z_i}` for every task: scores ``(N, K)`` and truth ``(..., N)`` give ``(..., N)``.
+
+    A truth that is the same for all tasks, ``(..., 1)``, is what enumeration substitutes; it takes whole columns.
+    """
+    if truth.shape[-1:] == (1,):
+        return jnp.moveaxis(jnp.take(scores, truth[..., 0], axis=-1), 0, -1)
+    scores = jnp.broadcast_to(scores, truth.shape + scores.shape[-1:])
+    return jnp.take_along_axis(scores, truth[..., None], axis=-1)[..., 0]
+
+
+def sum_by_task(values: Array, annotations: Annotations) -> Array:
+    """Sum rows ``(A, ...)`` over each task's annotations: ``(N, ...)``. Rows with a count weigh that much."""
+    if annotations.count is not None:
+        count = annotations.count.reshape((-1,) + (1,) * (values.ndim - 1))
+        values = jnp.where(count > 0, values * count, 0.0)  # a padded row may be log 0
+    return jax.ops.segment_sum(values, annotations.task, annotations.n_tasks, indices_are_sorted=True)
+
+
+class Responses(Distribution):
+    r"""All answers to each task, given its true label.
+
+    .. math:: \log p(y_i \mid z_i) = \sum_{a \in i} \log P(y_a \mid z_i, \text{worker}_a, \text{task}_i)
+
+    The batch shape is that of the tasks, ``broadcast(truth.shape, (N,))``; the ``A`` answers are one event, so the
+    tasks may have any number of answers each and nothing is padded.
+
+    :param truth: true classes, ``(..., N)``, or ``(K, 1, ..., 1)`` where enumerated.
+    :param emission: what a worker answers under each truth.
+    :param annotations: which worker answered which task; ``annotations.label`` is not looked at.
+    """
+
+    arg_constraints = {}
+    support = constraints.independent(constraints.nonnegative_integer, 1)
+    pytree_data_fields = ("truth", "emission", "annotations")
+
+    def __init__(
+        self, truth: Array, emission: Emission, annotations: Annotations, *, validate_args: bool | None = None
+    ) -> None:
+        self.truth, self.emission, self.annotations = jnp.asarray(truth), emission, annotations
+        batch_shape = jnp.broadcast_shapes(self.truth.shape, (annotations.n_tasks,))
+        super().__init__(batch_shape, (len(annotations.task),), validate_args=validate_args)
+
+    def log_prob(self, value: Array) -> Array:
+        """Log-probability of the answers ``value (A,)`` of each task: the batch shape."""
+        rows = self.emission.log_prob(self.annotations.worker, self.annotations.task, value)
+        scores = sum_by_task(rows, self.annotations)
+        return jnp.broadcast_to(select(scores, self.truth), self.batch_shape)
+
+    def sample(self, key: Array, sample_shape: tuple[int, ...] = ()) -> Array:
+        """Answers ``sample_shape + truth.shape[:-1] + (A,)`` of the given workers to the given tasks."""
+        truth = jnp.broadcast_to(self.truth, self.batch_shape)[..., self.annotations.task]
+        draw = self.emission.sample
+        for _ in truth.shape[:-1]:
+            draw = jax.vmap(draw, in_axes=(0, None, None, 0))
+        keys = jax.random.split(key, sample_shape + truth.shape[:-1])
+        for _ in sample_shape:
+            draw = jax.vmap(draw, in_axes=(0, None, None, None))
+        return draw(keys, self.annotations.worker, self.annotations.task, truth)

@@ -1,0 +1,107 @@
+"""The true labels: their prior, the evidence about them, and the plate they live in."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+from numpyro.distributions import Distribution, constraints
+
+from ..data import Annotations
+from .emissions import SMALLEST, Emission
+from .errors import StoryError
+from .responses import Responses, select
+
+TruthPrior = Callable[[Annotations], Array]
+"""A truth prior is called once, outside the plates, and returns log-probabilities ``(K,)`` or ``(N, K)``."""
+
+
+class Truth(Distribution):
+    r"""True classes :math:`z_i \sim \text{Categorical}(e^{\text{log_probs}_i})` of the tasks, ready to be enumerated.
+
+    :param log_probs: ``(K,)`` for one prevalence, ``(N, K)`` for a prior by task; not normalised again, so that
+        gradients with respect to tables are expected counts.
+    """
+
+    arg_constraints = {}
+    has_enumerate_support = True
+    pytree_data_fields = ("log_probs",)
+
+    def __init__(self, log_probs: Array, n_tasks: int, *, validate_args: bool | None = None) -> None:
+        self.log_probs = jnp.broadcast_to(log_probs, (n_tasks, log_probs.shape[-1]))
+        super().__init__((n_tasks,), (), validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> constraints.Constraint:
+        return constraints.integer_interval(0, self.log_probs.shape[-1] - 1)
+
+    def enumerate_support(self, expand: bool = True) -> Array:
+        classes = jnp.arange(self.log_probs.shape[-1])[:, None]
+        return jnp.broadcast_to(classes, (len(classes), *self.batch_shape)) if expand else classes
+
+    def log_prob(self, value: Array) -> Array:
+        return select(self.log_probs, jnp.asarray(value))
+
+    def sample(self, key: Array, sample_shape: tuple[int, ...] = ()) -> Array:
+        return jax.random.categorical(key, self.log_probs, shape=sample_shape + self.batch_shape)
+
+
+@dataclass(frozen=True)
+class Prevalence:
+    r"""One share of each class for all tasks: :math:`\rho \sim \text{Dirichlet}(\text{concentration})`, site ``prevalence``.
+
+    :param concentration: one positive number, or one for each class ``(K,)``.
+    """
+
+    concentration: float | tuple[float, ...] = 1.0
+
+    def __call__(self, annotations: Annotations) -> Array:
+        concentration = np.asarray(self.concentration, dtype=np.float32)
+        if concentration.shape not in {(), (annotations.n_classes,)} or not (concentration > 0).all():
+            raise StoryError(
+                f"Prevalence(concentration={self.concentration}): give one positive number, "
+                f"or one for each of the {annotations.n_classes} classes {list(annotations.classes)}"
+            )
+        concentration = np.broadcast_to(concentration, (annotations.n_classes,))
+        prevalence = numpyro.sample("prevalence", dist.Dirichlet(concentration), infer={"event_dims": ["truth"]})
+        return jnp.log(jnp.maximum(prevalence, SMALLEST))
+
+
+@contextmanager
+def tasks(annotations: Annotations, truth_prior: TruthPrior | None = None) -> Iterator[Array]:
+    """The plate ``task``, and in it the site ``truth``: the true class of each task, which engines enumerate.
+
+    Evidence about single tasks (gold labels, another model's probabilities: ``annotations.evidence``, log-weights
+    ``(N, K)``) is added as the factor ``evidence``. A batch that stands for a larger population is scaled up to it.
+
+    :param truth_prior: log-probabilities of the classes; a :class:`Prevalence` by default.
+    """
+    log_probs = (truth_prior or Prevalence())(annotations)
+    n_tasks = annotations.n_tasks
+    with numpyro.plate("task", annotations.population or n_tasks, subsample_size=n_tasks, dim=-1):
+        truth = numpyro.sample("truth", Truth(log_probs, n_tasks), infer={"enumerate": "parallel"})
+        if annotations.evidence is not None:
+            numpyro.factor("evidence", select(annotations.evidence, truth))
+        yield truth
+
+
+def answer(truth: Array, emission: Emission, annotations: Annotations) -> Array:
+    """The site ``annotation``: what the workers answered, observed, or drawn where ``annotations.label`` is None."""
+    return numpyro.sample("annotation", Responses(truth, emission, annotations), obs=annotations.label)
+
+
+def named_workers(annotations: Annotations) -> int:
+    """How many workers there are.
+
+    :raises StoryError: where no worker is named, as in counts by task.
+    """
+    if annotations.worker is None:
+        raise StoryError(
+            "this story follows each worker, and the annotations name none; bring them with a worker column"
+        )
+    return annotations.n_workers

@@ -1,0 +1,40 @@
+"""What tests share: small annotations, and the datasets under $CROWDPPL_DATA."""
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from crowdppl import Annotations, load_dataset
+
+
+@pytest.fixture
+def real() -> Callable[[str], Annotations]:
+    """Load a dataset of $CROWDPPL_DATA, or skip."""
+    if "CROWDPPL_DATA" not in os.environ:
+        pytest.skip("CROWDPPL_DATA is unset: it names the folder of the real datasets")
+    return load_dataset
+
+
+@pytest.fixture
+def tiny() -> Annotations:
+    """Five tasks (one without answers), three workers, three classes, one repeated answer."""
+    return random_annotations(np.random.default_rng(0), n_tasks=5, n_workers=3, n_classes=3, n_rows=9)
+
+
+def random_annotations(
+    rng: np.random.Generator, *, n_tasks: int, n_workers: int, n_classes: int, n_rows: int
+) -> Annotations:
+    """Rows drawn at random, all tasks, workers and classes declared."""
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            "task": rng.integers(0, n_tasks - 1, n_rows),
+            "worker": rng.integers(0, n_workers, n_rows),
+            "label": rng.integers(0, n_classes, n_rows),
+        }
+    )
+    return Annotations.from_frame(
+        frame, tasks=range(n_tasks), workers=range(n_workers), classes=range(n_classes), repeats="keep"
+    )

@@ -1,6 +1,6 @@
 """``python -m crowdppl`` is the command ``crowdppl``."""
 
-from .cli import app
+from crowdppl.cli import app
 
 if __name__ == "__main__":
     app(prog_name="crowdppl")

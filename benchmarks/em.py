@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import typer
 from crowdkit.aggregation import DawidSkene
-from support import fresh
 from support.data import accuracy, data_folder, read_answers, read_gold, simulate_answers
 from support.report import Report
 from support.timing import interleaved
@@ -20,4 +19,196 @@ from support.timing import interleaved
 import crowdppl as cp
 from crowdppl.inference import em
 from crowdppl.inference.model import Model
+from crowdppl.inference.outcome import Outcome
 from crowdppl.models import find_story
+
+FRESH = Path(__file__).parent / "support" / "fresh.py"
+ITERATIONS = 1_000  # enough for the slowest of the datasets
+ROUNDING = 1e-7  # of float32
+FLAT = {"diagonal": 1.0, "off_diagonal": 1.0}
+WITHOUT_STOP = em.EMSettings(tolerance=-1.0)
+
+
+def main(repeats: int = 5, write: bool = False) -> None:
+    """Measure, and print what was found.
+
+    Args:
+        repeats: rounds that ours and crowd-kit's take turns in.
+        write: refresh this section of RESULTS.md.
+    """
+    data_folder()
+    report = Report("EM of Dawid–Skene against crowd-kit")
+    compare_speed(report, repeats)
+    compare_likelihood(report)
+    compare_whole_fit(report, repeats)
+    if write:
+        report.write()
+
+
+def compare_speed(report: Report, repeats: int) -> None:
+    """Time of an iteration; crowd-kit's is the difference of two runs, so that neither start counts."""
+    million = simulate_answers(n_tasks=100_000, n_workers=1_000, n_classes=10, per_task=10)
+    rows = [
+        iteration_times("trec", read_answers("trec"), repeats, iterations=(100, 10), target=30),
+        iteration_times("simulated", million, repeats, iterations=(25, 3), target=6),
+    ]
+    report.table("Time per iteration", rows, absolute=["crowd-kit, ms", "crowdppl, ms"])
+
+
+def iteration_times(
+    name: str, answers: pd.DataFrame, repeats: int, iterations: tuple[int, int], target: float
+) -> dict[str, object]:
+    """Median seconds per iteration over the rounds, and the median of the rounds' ratios.
+
+    Args:
+        name: of the data.
+        answers: task, worker, label.
+        repeats: rounds.
+        iterations: to time in each round, ours and crowd-kit's.
+        target: the ratio to reach.
+    """
+    ours, theirs = iterations
+    seconds = interleaved(
+        {
+            "ours": steps_of(cp.Annotations.from_frame(answers), ours),
+            "theirs, short": lambda: DawidSkene(1, tol=-np.inf).fit(answers),
+            "theirs, long": lambda: DawidSkene(1 + theirs, tol=-np.inf).fit(answers),
+        },
+        repeats,
+    )
+    our_time = seconds["ours"] / ours
+    their_time = (seconds["theirs, long"] - seconds["theirs, short"]) / theirs
+    ratio = their_time / our_time
+    return {
+        "data": name,
+        "annotations": len(answers),
+        "classes": answers["label"].nunique(),
+        "crowd-kit, ms": 1e3 * float(np.median(their_time)),
+        "crowdppl, ms": 1e3 * float(np.median(our_time)),
+        "times faster": float(np.median(ratio)),
+        "from – to": f"{ratio.min():.1f} – {ratio.max():.1f}",
+        "target": target,
+        "reached": bool(np.median(ratio) >= target),
+    }
+
+
+def steps_of(annotations: cp.Annotations, iterations: int) -> Callable[[], object]:
+    """A run of so many compiled iterations from EM's start."""
+    model = Model(find_story("dawid_skene"))
+    start = em.init(model, annotations, jax.random.key(0), WITHOUT_STOP)
+
+    def run() -> em.EMState:
+        state = start
+        for _ in range(iterations // em.CHUNK):
+            state, _ = em.advance(model, annotations, state, em.CHUNK, WITHOUT_STOP)
+        return jax.block_until_ready(state)
+
+    run()  # compiles
+    return run
+
+
+def compare_likelihood(report: Report) -> None:
+    """Log-likelihood and accuracy of both packages' maximum-likelihood solutions."""
+    found = {name: likelihoods(name) for name in ("rte", "trec", "product", "bluebird")}
+    report.table("Log-likelihood with flat priors, each stopping by itself", [row["stopped"] for row in found.values()])
+    report.table(f"The same after {ITERATIONS:,} iterations of both", [row["endless"] for row in found.values()])
+    report.note(
+        f"By itself: crowd-kit with tol=1e-9, crowdppl with tolerance=0; each solution with its number of iterations. "
+        f"All solutions are scored by one function of the benchmark, in float64; crowdppl computes in float32, so a "
+        f"difference under {ROUNDING:.0e} of the value counts as none. Accuracy is of the labels on gold tasks, in "
+        f"percent."
+    )
+
+
+def likelihoods(name: str) -> dict[str, dict[str, object]]:
+    """Fit a dataset by both packages, with and without their own rules to stop, and score the solutions."""
+    answers, gold = read_answers(name), read_gold(name)
+    annotations = cp.Annotations.from_frame(answers)
+    ours = cp.fit("dawid_skene", annotations, **FLAT, max_iterations=ITERATIONS, tolerance=0.0, progress=False)
+    settings = WITHOUT_STOP._replace(max_iterations=ITERATIONS)
+    ours_endless = em.run(
+        Model(find_story("dawid_skene"), FLAT), annotations, jax.random.key(0), settings, progress=False
+    )
+    theirs, theirs_endless = (DawidSkene(ITERATIONS, tol=tol).fit(answers) for tol in (1e-9, -np.inf))
+    stopped = score_row(
+        log_likelihood(annotations, *our_parameters(ours.outcome)),
+        log_likelihood(annotations, *their_parameters(theirs, annotations)),
+        (len(ours.history) - 1, len(theirs.loss_history_)),
+    )
+    endless = score_row(
+        log_likelihood(annotations, *our_parameters(ours_endless)),
+        log_likelihood(annotations, *their_parameters(theirs_endless, annotations)),
+        (ITERATIONS, ITERATIONS),
+    )
+    accuracies = {
+        "accuracy, crowd-kit": accuracy(theirs.probas_, gold),
+        "accuracy, crowdppl": accuracy(ours.probabilities, gold),
+    }
+    return {"stopped": {"data": name, **stopped, **accuracies}, "endless": {"data": name, **endless}}
+
+
+def score_row(ours: float, theirs: float, iterations: tuple[int, int]) -> dict[str, object]:
+    """Two log-likelihoods side by side; ``iterations`` are ours and theirs."""
+    return {
+        "crowd-kit (iterations)": f"{theirs:,.4f} ({iterations[1]:,})",
+        "crowdppl (iterations)": f"{ours:,.4f} ({iterations[0]:,})",
+        "difference": f"{ours - theirs:+.1e}",
+        "at least": ours >= theirs - ROUNDING * abs(theirs),
+    }
+
+
+def our_parameters(outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
+    """Prevalence ``(K,)`` and confusion tables ``(J, K, L)`` of EM's only draw."""
+    return outcome.draws["prevalence"][0, 0], outcome.draws["confusion"][0, 0]
+
+
+def their_parameters(fit: DawidSkene, annotations: cp.Annotations) -> tuple[np.ndarray, np.ndarray]:
+    """The same of crowd-kit, which leaves out answers that a worker never gave."""
+    workers, classes = annotations.workers.to_index(), annotations.classes.to_index()
+    cells = pd.MultiIndex.from_product([workers, classes])
+    by_answer = fit.errors_.reindex(index=cells, columns=classes, fill_value=0.0).to_numpy()
+    tables = by_answer.reshape(len(workers), len(classes), len(classes)).swapaxes(1, 2)
+    return fit.priors_.reindex(classes).to_numpy(), tables
+
+
+def log_likelihood(annotations: cp.Annotations, prevalence: np.ndarray, tables: np.ndarray) -> float:
+    r""":math:`\sum_i \log \sum_k \rho_k \prod_{a \in i} \beta_{j_a}[k, y_a]` in float64, rows summing to one."""
+    smallest = np.finfo(np.float64).tiny
+    prevalence, tables = prevalence.astype(np.float64), tables.astype(np.float64)
+    log_prevalence = np.log(np.maximum(prevalence / prevalence.sum(), smallest))
+    totals = np.maximum(tables.sum(-1, keepdims=True), smallest)
+    log_tables = np.log(np.maximum(tables / totals, smallest))
+    scores = np.tile(log_prevalence, (annotations.n_tasks, 1))
+    np.add.at(scores, annotations.task, log_tables[annotations.worker, :, annotations.label])
+    return float(np.logaddexp.reduce(scores, axis=-1).sum())
+
+
+def compare_whole_fit(report: Report, repeats: int) -> None:
+    """From a CSV file to labels in processes that have just started, compilation included."""
+    file = data_folder() / "rte" / "annotations.csv"
+    found = [{package: fresh_fit(package, file) for package in ("crowdppl", "crowd-kit")} for _ in range(repeats)]
+    rows = []
+    for part in ("without imports", "with imports"):
+        ours, theirs = (float(np.median([f[package][part] for f in found])) for package in ("crowdppl", "crowd-kit"))
+        rows.append(
+            {
+                "time": part,
+                "crowd-kit, s": theirs,
+                "crowdppl, s": ours,
+                "crowdppl / crowd-kit": ours / theirs,
+                "at most 3 s": ours <= 3,
+            }
+        )
+    title = "rte from CSV to labels in a fresh process, compilation included, the start of Python not"
+    report.table(title, rows, absolute=["crowd-kit, s", "crowdppl, s"])
+
+
+def fresh_fit(package: str, file: Path) -> dict[str, float]:
+    """Seconds of a fit in a process of its own, with and without the imports, nothing compiled before."""
+    environment = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    command = [sys.executable, FRESH, package, file]
+    return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+
+
+if __name__ == "__main__":
+    typer.run(main)

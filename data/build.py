@@ -108,7 +108,7 @@ def check_counts(values: Any, title: str, where: Where) -> np.ndarray:
     Raises:
         AnnotationError: a count is no number, negative, not whole, or above 2^24.
     """
-    counts = np.asarray(values)
+    counts = given = np.asarray(values)
     if counts.dtype.kind not in "iuf":
         try:
             counts = counts.astype(np.float64)
@@ -119,7 +119,7 @@ def check_counts(values: Any, title: str, where: Where) -> np.ndarray:
     if wrong.any():
         cell = int(np.flatnonzero(wrong)[0])
         raise AnnotationError(
-            f"{title}, {where(cell)}: {float(counts.flat[cell])!r} is no number of answers; expected a whole "
+            f"{title}, {where(cell)}: {given.ravel()[[cell]].tolist()[0]!r} is no number of answers; expected a whole "
             f"number from 0 to {_LARGEST_COUNT:,}"
         )
     return counts

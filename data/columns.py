@@ -109,9 +109,10 @@ def _unhashable_row(values: list[Any], title: str, where: Where) -> AnnotationEr
 
 def missing_values(missing: np.ndarray, title: str, where: Where) -> AnnotationError:
     """Make the error for rows without a value; `missing` has shape (A,)."""
+    rows = np.flatnonzero(missing)
     return AnnotationError(
-        f"{title} is missing in {some_rows(np.flatnonzero(missing), where)}; fill it in or remove the row"
-        f"{'s' if missing.sum() > 1 else ''} first"
+        f"{title}: the value is missing in {some_rows(rows, where)}; fill it in, or remove the "
+        f"{'rows' if len(rows) > 1 else 'row'} first"
     )
 
 

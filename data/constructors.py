@@ -60,8 +60,8 @@ class Constructors:
                 with the columns `task` and `label`, or the path of a file with such a table. A missing label
                 is unknown.
             features: features of all tasks: a dictionary task -> array, a table with the column `task` (or,
-                in pandas, an index of tasks) and numbers, or, where `tasks` gives the order, an array (N,
-                ...).
+                in pandas, an index of tasks) and numbers, or, where `tasks` gives the order, an array
+                (N, ...).
             worker_features: the same for the workers, (J, D).
             repeats: several answers of a worker to a task: "keep" all as data (`describe` counts them), take
                 the "first" with a warning that says how many were left out, or "error".
@@ -94,9 +94,8 @@ class Constructors:
         """Read annotations from a CSV (or TSV) file in UTF-8 with a header.
 
         A column is of whole numbers where every value is written as Python writes one, else it is text as it
-        stands: "007" stays "007". An empty cell is missing; "NA" and "None" are text like any other. Gold
-            labels from a CSV
-        file (`gold="truth.csv"`) are read in the same way as the annotations.
+        stands: "007" stays "007". An empty cell is missing; "NA" and "None" are text like any other. Gold labels
+        from a CSV file (`gold="truth.csv"`) are read in the same way as the annotations.
 
         Args:
             path: the file.
@@ -113,7 +112,7 @@ class Constructors:
     @classmethod
     def from_parquet(cls, path: str | Path, **options: Any) -> Self:
         """Read annotations from a Parquet file; `options` and what is raised are as for `from_frame`."""
-        names = {role: options.get(role, role) for role in ("task", "worker", "label", "count")}
+        names = {role: options.get(role, role) for role in ("task", "worker", "label")}
         names["count"] = options.get("count")
         wanted = {role: name for role, name in names.items() if name is not None}
         return cls.from_frame(read_parquet(path, wanted), **options)
@@ -204,6 +203,6 @@ class Constructors:
         suffix = Path(path).suffix.lower()
         if suffix not in readers:
             raise AnnotationError(
-                f"{path}: cannot tell what {suffix or 'no suffix'!r} is; known are {', '.join(readers)}"
+                f"{path}: the suffix {suffix!r} does not say what it is; known are {', '.join(readers)}"
             )
         return readers[suffix](path, **options)

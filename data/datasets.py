@@ -79,7 +79,7 @@ def load_split(name: str, split: str) -> tuple[np.ndarray, np.ndarray]:
     """
     file = None if name in _EMBEDDED else _folder(name) / "features.npz"
     if file is None or not file.exists():
-        raise unknown_name(f"split of {name} (it has no features)", split, [])
+        raise UnknownNameError(f"{name} has no split {split!r}: it has no features, and so no held-out tasks")
     with np.load(file) as arrays:
         splits = sorted(key.removeprefix("x_") for key in arrays.files if key.startswith("x_"))
         if split not in splits:

@@ -7,6 +7,8 @@ import sys
 import warnings
 from collections.abc import Iterable
 
+_LISTED = 30  # options at the most
+
 
 class AnnotationError(ValueError):
     """Annotations, gold labels or features that cannot be used; the message names column, row and value."""
@@ -26,7 +28,7 @@ def nearest(name: object, options: Iterable[object]) -> str | None:
 def unknown_name(kind: str, name: object, options: Iterable[object]) -> UnknownNameError:
     """Make the error for a `name` of some `kind` that is none of `options`.
 
-    The text suggests the nearest option and lists them all. The caller raises it:
+    The text suggests the nearest option and lists them, many of them in part. The caller raises it:
 
     >>> str(unknown_name("engine", "nutz", ["em", "svi", "nuts"]))
     "unknown engine 'nutz'; did you mean 'nuts'? There are: em, svi, nuts"
@@ -34,7 +36,8 @@ def unknown_name(kind: str, name: object, options: Iterable[object]) -> UnknownN
     names = [str(option) for option in options]
     near = nearest(name, names)
     suggestion = f"; did you mean {near!r}?" if near else "."
-    listing = f"There are: {', '.join(names)}" if names else "There are none."
+    shown = ", ".join(names[:_LISTED]) + (f", … {len(names):,} in all" if len(names) > _LISTED else "")
+    listing = f"There are: {shown}" if names else "There are none."
     return UnknownNameError(f"unknown {kind} {name!r}{suggestion} {listing}")
 
 

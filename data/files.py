@@ -27,7 +27,8 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
         separator: what separates the columns; None for a tab in files named .tsv, else a comma.
 
     Raises:
-        AnnotationError: the file is empty, no text, has no rows, or a row has more fields than the header.
+        AnnotationError: the file is empty or no text, names a column twice, or has a row with more fields than the
+            header.
         FileNotFoundError: there is no such file.
     """
     path = Path(path)
@@ -40,8 +41,9 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
     if start.startswith(b"PAR1"):
         raise AnnotationError(f"{path} is a Parquet file, not CSV; read it with from_parquet")
     if b"\0" in start:
-        raise AnnotationError(f"{path} is no CSV file: it is binary")
+        raise AnnotationError(f"{path} is no CSV file in UTF-8: it holds zero bytes")
     try:
+        _refuse_repeated_names(path, separator)
         table = pd.read_csv(
             path,
             sep=separator or separator_of(path),
@@ -52,7 +54,7 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
         )
     except UnicodeDecodeError as error:
         raise AnnotationError(f"{path} is no CSV file in UTF-8: {error}; convert it, or check what it is") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise AnnotationError(f"{path} is no CSV file that can be read: {reason}") from None
     # Where every row has more fields than the header, pandas takes the first ones for an index.
@@ -64,6 +66,15 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
             "separator"
         )
     return table
+
+
+def _refuse_repeated_names(path: Path, separator: str | None) -> None:
+    # pandas would call the second one "label.1", and an answer would be lost without a word.
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, delimiter=separator or separator_of(path))
+        header = next((fields for fields in reader if fields), [])
+    if twice := sorted({name for name in header if name and header.count(name) > 1}):
+        raise AnnotationError(f"{path}: the header names {', '.join(map(repr, twice))} more than once; rename one")
 
 
 def separator_of(path: Path) -> str:

@@ -16,7 +16,14 @@ from .frames import as_frame, take_column
 
 
 def frame_rows(
-    table: Any, *, task: str, worker: str | None, label: str, count: str | None, where: Where | None = None
+    table: Any,
+    *,
+    task: str,
+    worker: str | None,
+    label: str,
+    count: str | None,
+    where: Where | None = None,
+    source: str = "the table",
 ) -> Rows:
     """Return the answers in a long table.
 
@@ -27,6 +34,7 @@ def frame_rows(
         label: the column of answers.
         count: the column of counts, or None for one answer a row.
         where: says where a row is, for messages.
+        source: what messages call the table.
 
     Raises:
         AnnotationError: a column is missing, there is no row, or a value cannot be used.
@@ -34,10 +42,10 @@ def frame_rows(
     where = where or row_number
     frame = as_frame(table)
     named = {"task": task, "worker": worker, "label": label}
-    columns = {role: (name, take_column(frame, name, role)) for role, name in named.items() if name is not None}
-    counts = None if count is None else take_column(frame, count, "count")
+    columns = {role: (name, take_column(frame, name, role, source)) for role, name in named.items() if name is not None}
+    counts = None if count is None else take_column(frame, count, "count", source)
     if not len(frame):
-        raise AnnotationError(f"the table has the columns {', '.join(map(repr, frame.columns))} but no row: no answers")
+        raise AnnotationError(f"{source} has the columns {', '.join(map(repr, frame.columns))} but no row: no answers")
     coded = {role: encode(values, f"column {name!r}", where) for role, (name, values) in columns.items()}
     numbers = None
     if counts is not None:
@@ -58,12 +66,13 @@ def long_fields(
     label: str = "label",
     count: str | None = None,
     where: Where | None = None,
+    source: str = "the table",
     **options: Any,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations` for a long table; `options` are those of `build`."""
-    rows = frame_rows(table, task=task, worker=worker, label=label, count=count, where=where)
+    rows = frame_rows(table, task=task, worker=worker, label=label, count=count, where=where, source=source)
     names = (task, worker or "worker", label)
-    return build(rows, names=names, suggest=lambda: suggest_label(table, label), **options)
+    return build(rows, names=names, suggest=lambda: suggest_label(table, label, taken=(task, worker)), **options)
 
 
 def csv_fields(path: str | Path, separator: str | None, options: dict[str, Any]) -> dict[str, Any]:
@@ -77,14 +86,14 @@ def csv_fields(path: str | Path, separator: str | None, options: dict[str, Any])
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator)}
     elif gold is not None:
         options["gold"], options["gold_where"] = as_gold(gold, names[0], names[2])
-    return long_fields(table, where=row_and_line(path, separator), **options)
+    return long_fields(table, where=row_and_line(path, separator), source=str(path), **options)
 
 
-def suggest_label(table: Any, label: str) -> str:
-    """Say which other column of the table may hold the labels: the one with the fewest distinct values, from
-    two on.
+def suggest_label(table: Any, label: str, taken: tuple[str | None, ...] = ()) -> str:
+    """Say which other column of the table may hold the labels: the one with the fewest distinct values, two at least.
 
-    Returns a sentence with a space before it, or nothing where there is no such column.
+    Columns that are `taken` for something else come last. Returns a sentence with a space before it, or nothing where
+    there is no such column.
     """
     frame = as_frame(table)
     most = min(MOST_CLASSES, len(frame) // 2)
@@ -92,7 +101,7 @@ def suggest_label(table: Any, label: str) -> str:
     fitting = {name: size for name, size in sizes.items() if 2 <= size <= most}
     if not fitting:
         return ""
-    best = min(fitting, key=lambda name: fitting[name])
+    best = min(fitting, key=lambda name: (name in taken, fitting[name]))
     return f" Column {best!r} has {fitting[best]} distinct values: is it the one, label={best!r}?"
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-# As Python writes a whole number, and short enough for 64 bits.
-_CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,17}")
+# As Python writes a whole number; one of up to 19 digits may fit into 64 bits.
+_CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 def all_whole_numbers(values: Iterable[str]) -> bool:
-    """Tell whether every text is a whole number as Python writes it, so that the number loses nothing."""
-    return all(_CANONICAL.fullmatch(value) for value in values)
+    """Tell whether every text is a whole number of 64 bits as Python writes it: the number then loses nothing."""
+    return all(_CANONICAL.fullmatch(value) and -(2**63) <= int(value) < 2**63 for value in values)
 
 
 def as_numbers(values: Iterable[str]) -> dict[str, str | int]:

@@ -32,6 +32,7 @@ def draw(annotations: Annotations, batches: Batches, key: Array) -> Annotations:
 
     Rows beyond those of the drawn tasks fill up the capacity with a count of zero.
     """
+    annotations = jax.tree.map(jnp.asarray, annotations)
     chosen = jnp.sort(jax.random.choice(key, annotations.n_tasks, (batches.n_tasks,), replace=False))
     ends = jnp.cumsum(batches.rows[chosen])
     position = jnp.arange(batches.capacity)

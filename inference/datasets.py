@@ -29,15 +29,17 @@ def parameter_dataset(
 def to_groups(fit: "Fit", *, log_likelihood: bool = True) -> dict[str, xr.Dataset]:
     """A fit's groups: those of ArviZ but posterior_predictive, and :data:`FIT_GROUP`.
 
-    :param log_likelihood: compute the group of that name, which is a number for each task and draw.
+    Args:
+        log_likelihood: compute the group of that name, which is a number for each task and draw.
     """
     annotations, outcome = fit.annotations, fit.outcome
     groups = {"posterior": parameter_dataset(outcome.draws, fit.dims, annotations)}
     if outcome.stats:
         groups["sample_stats"] = xr.Dataset({name: (("chain", "draw"), v) for name, v in outcome.stats.items()})
     if log_likelihood:
-        values = (("chain", "draw", "task"), fit.log_likelihood())
-        groups["log_likelihood"] = xr.Dataset({"annotation": values}, {"task": annotations.tasks.coords()})
+        answered = np.unique(annotations.task)  # the others have nothing that could be left out
+        values = (("chain", "draw", "task"), fit.log_likelihood()[..., answered])
+        groups["log_likelihood"] = xr.Dataset({"annotation": values}, {"task": annotations.tasks.coords()[answered]})
     groups["observed_data"] = xr.Dataset({"annotation": ("row", np.asarray(annotations.label))})
     groups["constant_data"] = _constants(annotations)
     groups[FIT_GROUP] = xr.Dataset(
@@ -50,13 +52,14 @@ def to_groups(fit: "Fit", *, log_likelihood: bool = True) -> dict[str, xr.Datase
 
 def _constants(annotations: Annotations) -> xr.Dataset:
     """Which task and worker each row is of, and what else is known; the names of all of them."""
+    n_feature_dims = 0 if annotations.features is None else np.ndim(annotations.features) - 1
     by_dims = {
         "row_task": (("row",), annotations.task),
         "row_worker": (("row",), annotations.worker),
         "row_count": (("row",), annotations.count),
         "gold": (("task",), annotations.gold),
         "evidence": (("task", "truth"), annotations.evidence),
-        "features": (("task", *_unnamed("features", np.ndim(annotations.features) - 1)), annotations.features),
+        "features": (("task", *_unnamed("features", n_feature_dims)), annotations.features),
         "worker_features": (("worker", "worker_feature"), annotations.worker_features),
     }
     variables = {name: (dims, np.asarray(value)) for name, (dims, value) in by_dims.items() if value is not None}

@@ -19,13 +19,18 @@ def decide(
     Without arguments the most probable class (ties: the first). The expected cost of answering class :math:`l` is
     :math:`\sum_k P(z_i = k) \, C[k, l]`, and the least one is taken.
 
-    :param probabilities: tasks × classes.
-    :param threshold: two classes: label ``positive`` where its probability is at least this.
-    :param positive: the class that the threshold speaks of; the second one by default.
-    :param costs: :math:`C`, true classes × labels, as a frame or ``(K, K)``; 0 right and 1 wrong by default.
-    :param abstain: cost of giving no label; a task whose every label would cost more gets None.
-    :returns: by task: label, probability, expected_cost.
-    :raises ValueError: for a threshold with more than two classes or with costs, or costs of a wrong shape.
+    Args:
+        probabilities: tasks × classes.
+        threshold: two classes: label ``positive`` where its probability is at least this.
+        positive: the class that the threshold speaks of; the second one by default.
+        costs: :math:`C`, true classes × labels, as a frame or ``(K, K)``; 0 right and 1 wrong by default.
+        abstain: cost of giving no label; a task whose every label would cost more gets None.
+
+    Returns:
+        by task: label, probability, expected_cost.
+
+    Raises:
+        ValueError: for a threshold with more than two classes or with costs, or costs of a wrong shape.
     """
     classes = list(probabilities.columns)
     values = probabilities.to_numpy(dtype=float)
@@ -45,8 +50,12 @@ def decide(
         silent = cost > abstain
         labels[silent] = None
         cost, probability = np.where(silent, abstain, cost), np.where(silent, np.nan, probability)
-    frame = {"label": labels, "probability": probability, "expected_cost": cost}
-    return pd.DataFrame(frame, index=probabilities.index)
+    columns = {
+        "label": pd.Series(labels, probabilities.index, dtype=object),
+        "probability": probability,
+        "expected_cost": cost,
+    }
+    return pd.DataFrame(columns, index=probabilities.index)
 
 
 def _positive_class(threshold: float, positive: object, classes: list) -> int:

@@ -21,9 +21,7 @@ def smallest_ess(parameters: xr.Dataset) -> tuple[float, str]:
     return _extreme(effective_sample_size, parameters, np.nanargmin)
 
 
-def sampling_warnings(
-    parameters: xr.Dataset, stats: Mapping[str, np.ndarray], max_tree_depth: int
-) -> tuple[str, ...]:
+def sampling_warnings(parameters: xr.Dataset, stats: Mapping[str, np.ndarray], max_tree_depth: int) -> tuple[str, ...]:
     """What a user should act on after sampling, a sentence each.
 
     Args:
@@ -83,7 +81,7 @@ def _extreme(
     return found[int(pick(np.array([score for score, _ in found])))] if found else (np.nan, "no parameter")
 
 
-def _entry(name: str, values: xr.DataArray, index: tuple[int, ...]) -> str:
+def _entry(name: str, values: xr.DataArray, index: tuple[np.intp, ...]) -> str:
     dims = values.transpose("chain", "draw", ...).dims[2:]
     names = [f"{dim} {values[dim].to_numpy()[i]}" for dim, i in zip(dims, index, strict=True)]
     return f"{name}[{', '.join(names)}]" if names else name

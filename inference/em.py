@@ -27,7 +27,6 @@ from .model import Anatomy, Density, Model, Parameters, anatomy, density, starti
 from .outcome import Outcome
 from .progress import progress_bar
 
-
 CHUNK = 25  # iterations between two looks at the progress
 RESTART_NOISE = 0.5  # of the votes, in every start after the first
 
@@ -35,12 +34,13 @@ RESTART_NOISE = 0.5  # of the votes, in every start after the first
 class EMSettings(NamedTuple):
     """Options of ``method="em"``.
 
-    :param max_iterations: iterations of one start at the most.
-    :param tolerance: relative change of the log-posterior below which EM has converged.
-    :param restarts: starts; after the first, the votes to start from are perturbed. The best solution is kept.
-    :param gradient_steps: steps of Adam in each M-step, for parameters that are no tables.
-    :param learning_rate: of these steps.
-    :param halvings: times that such an M-step is halved at the most, until the log-posterior does not fall.
+    Args:
+        max_iterations: iterations of one start at the most.
+        tolerance: relative change of the log-posterior below which EM has converged.
+        restarts: starts; after the first, the votes to start from are perturbed. The best solution is kept.
+        gradient_steps: steps of Adam in each M-step, for parameters that are no tables.
+        learning_rate: of these steps.
+        halvings: times that such an M-step is halved at the most, until the log-posterior does not fall.
     """
 
     max_iterations: int = 1000
@@ -69,18 +69,16 @@ def soft_votes(annotations: Annotations) -> Array:
     return jnp.where(total > 0, votes / jnp.maximum(total, SMALLEST), 1 / annotations.n_classes)
 
 
-@partial(jax.jit, static_argnames=("model", "settings", "restart"))
-def init(
-    model: Model, annotations: Annotations, key: Array, settings: EMSettings = EMSettings(), restart: int = 0
-) -> EMState:
+@partial(jax.jit, static_argnames=("model", "settings"))
+def init(model: Model, annotations: Annotations, key: Array, settings: EMSettings, restart: int = 0) -> EMState:
     """Uniform tables, moved by the M-step of the soft majority vote; other parameters at their prior's median.
 
     Every start after the first (``restart`` 0) has its votes mixed with random ones.
     """
     votes, key = soft_votes(annotations), jax.random.fold_in(key, restart)
-    if restart:
-        random = jax.random.dirichlet(key, jnp.ones(annotations.n_classes), (annotations.n_tasks,))
-        votes = (1 - RESTART_NOISE) * votes + RESTART_NOISE * random
+    random = jax.random.exponential(key, votes.shape)
+    noise = jnp.where(restart > 0, RESTART_NOISE, 0.0)
+    votes = (1 - noise) * votes + noise * random / random.sum(-1, keepdims=True)
     evidence = jnp.log(jnp.maximum(votes, SMALLEST))
     if annotations.evidence is not None:
         evidence = evidence + annotations.evidence
@@ -92,7 +90,7 @@ def init(
     return EMState(parameters, -unknown, unknown, optimizer, jnp.int32(0))
 
 
-def step(model: Model, annotations: Annotations, state: EMState, settings: EMSettings = EMSettings()) -> EMState:
+def step(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> EMState:
     """One iteration: E-step and M-step of the tables by one gradient, gradient steps for the other parameters."""
     old = state.parameters
     counts, at = expected_counts(model, annotations, old)
@@ -112,7 +110,8 @@ def advance(
 ) -> tuple[EMState, Array]:
     """At most ``n_steps`` (up to :data:`CHUNK`) steps, fewer where EM converges.
 
-    :returns: the state, and the log-posterior before each step ``(CHUNK,)``, NaN for steps not taken.
+    Returns:
+        the state, and the log-posterior before each step ``(CHUNK,)``, NaN for steps not taken.
     """
 
     def unfinished(carry: tuple[EMState, Array, Array]) -> Array:
@@ -146,7 +145,7 @@ def tables_mode(counts: Parameters, parameters: Parameters) -> Parameters:
     for name, count in counts.items():
         count = jnp.maximum(count, 0.0)
         total = count.sum(-1, keepdims=True)
-        mode = jnp.where(total > 0, count / jnp.maximum(total, SMALLEST), parameters[name])
+        mode = jnp.where(total > SMALLEST, count / jnp.maximum(total, SMALLEST), parameters[name])
         modes[name] = jnp.maximum(mode, 2 * SMALLEST)
     return modes
 
@@ -215,12 +214,14 @@ def _from_reals(parts: Anatomy, reals: Parameters) -> Parameters:
 def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, progress: bool) -> Outcome:
     """Run EM from each of ``settings.restarts`` starts, and keep the solution of the highest log-posterior.
 
-    :raises FloatingPointError: where the log-posterior is not finite, with the iteration.
+    Raises:
+        FloatingPointError: where the log-posterior is not finite, with the iteration.
     """
-    best: tuple[float, EMState, list[float]] | None = None
+    solutions: list[tuple[EMState, list[float]]] = []
     with progress_bar("EM", settings.restarts * settings.max_iterations, show=progress) as tell:
         for restart in range(settings.restarts):
-            state, history = init(model, annotations, key, settings, restart), []
+            state = init(model, annotations, key, settings, restart)
+            history: list[float] = []
             while len(history) < settings.max_iterations and state.change > settings.tolerance:
                 n_steps = min(CHUNK, settings.max_iterations - len(history))
                 state, values = advance(model, annotations, state, n_steps, settings)
@@ -230,9 +231,8 @@ def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings
                 tell(restart * settings.max_iterations + len(history), f"log-posterior {history[-1]:,.2f}")
             beyond, _ = advance(model, annotations, state._replace(change=jnp.full((), jnp.inf, float)), 1, settings)
             history.append(float(beyond.log_posterior))  # of the last parameters, which no step has started from
-            if best is None or history[-1] > best[0]:
-                best = history[-1], state, history
-    _, state, history = best
+            solutions.append((state, history))
+    state, history = max(solutions, key=lambda solution: solution[1][-1])
     draws = {name: np.asarray(value)[None, None] for name, value in state.parameters.items()}
     return Outcome(draws, {}, np.array(history), {}, _not_converged(state, settings))
 

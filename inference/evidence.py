@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ..data import AnnotationError, Annotations
+from ..data import AnnotationError, Annotations, Ids
 from ..models.emissions import SMALLEST
 
 Gold = bool | Mapping | pd.Series | pd.DataFrame | None
@@ -14,14 +14,17 @@ Gold = bool | Mapping | pd.Series | pd.DataFrame | None
 def with_evidence(
     annotations: Annotations, gold: Gold = None, evidence: pd.DataFrame | np.ndarray | None = None
 ) -> Annotations:
-    r"""The annotations with log-weights ``(N, K)`` of each task's classes, which every engine adds to the truth's prior.
+    r"""The annotations with log-weights ``(N, K)`` of each task's classes, for the engines to add to the truth's prior.
 
-    :param gold: True for the gold labels that the annotations carry; or labels by task (mapping, series, or frame
-        with the columns task and label). A gold task has weight :math:`-\infty` off its class.
-    :param evidence: probabilities of the classes from another model: a frame with tasks as index and classes as
-        columns (tasks may be missing), or an array ``(N, K)`` in the order of the annotations. Rows sum to one.
-    :raises AnnotationError: for a task or class that the annotations do not know, rows that are no probabilities, or
-        gold=True without gold labels.
+    Args:
+        gold: True for the gold labels that the annotations carry; or labels by task (mapping, series, or frame with
+            the columns task and label). A gold task has weight :math:`-\infty` off its class.
+        evidence: probabilities of the classes from another model: a frame with tasks as index and classes as columns
+            (tasks may be missing), or an array ``(N, K)`` in the order of the annotations. Rows sum to one.
+
+    Raises:
+        AnnotationError: for a task or class that the annotations do not know, rows that are no probabilities, or
+            gold=True without gold labels.
     """
     log_weights = np.zeros((annotations.n_tasks, annotations.n_classes), dtype=np.float32)
     if evidence is not None:
@@ -68,7 +71,7 @@ def _probabilities(evidence: pd.DataFrame | np.ndarray, annotations: Annotations
     return values
 
 
-def _refuse_unknown(kind: str, names: pd.Index, codes: np.ndarray, known: object) -> None:
+def _refuse_unknown(kind: str, names: pd.Index, codes: np.ndarray, known: Ids) -> None:
     if (codes < 0).any():
         name = names[int(np.argmax(codes < 0))]
         raise AnnotationError(f"evidence: {kind} {name!r} is not in the annotations; known are {list(known[:5])} …")

@@ -9,13 +9,13 @@ import jax
 import numpy as np
 import pandas as pd
 
-from ..data import AnnotationError, Annotations, UnknownNameError, unknown_name
+from ..data import AnnotationError, Annotations, unknown_name
 from ..models import Story, TruthPrior, find_story
 from . import em, nuts, svi
 from .datasets import parameter_dataset
 from .diagnostics import permuted_chains, sampling_warnings
 from .evidence import Gold, with_evidence
-from .model import Model, anatomy
+from .model import Model, parameter_dims
 from .outcome import ConvergenceWarning, Outcome
 from .posterior import label_posteriors
 from .results import Fit
@@ -25,7 +25,7 @@ class Engine(NamedTuple):
     """How to run an engine, and the options that it takes."""
 
     run: Callable[..., Outcome]
-    settings: type[NamedTuple]
+    settings: Any  # a NamedTuple class
 
 
 ENGINES = {
@@ -50,23 +50,27 @@ def fit(
 ) -> Fit:
     """Fit a story to annotations: true labels, workers, and whatever else the story has, with their uncertainty.
 
-    :param story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story.
-    :param annotations: who labelled what.
-    :param method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or
-        ``"nuts"`` (draws from the posterior).
-    :param truth_prior: prior of the true labels; the story's own by default.
-    :param gold: labels that are known: True for those that the annotations carry, or label by task (mapping, series,
-        frame). They are not used unless asked for here.
-    :param evidence: probabilities of the classes from another model, tasks × classes.
-    :param seed: the same seed gives the same result, to the last bit on one machine.
-    :param backend: ``"numpyro"``.
-    :param progress: show progress bars on standard error.
-    :param options: hyperparameters of the story (see its docstring) and options of the engine
-        (:class:`~crowdppl.inference.em.EMSettings`, :class:`~crowdppl.inference.svi.SVISettings`,
-        :class:`~crowdppl.inference.nuts.NUTSSettings`), such as ``max_iterations``, ``tolerance``, ``draws``.
-    :raises UnknownNameError: for an unknown story, engine, backend or option, with the nearest name.
-    :raises AnnotationError: for gold labels or evidence that do not fit the annotations.
-    :raises StoryError: for annotations or hyperparameters that the story cannot be told with.
+    Args:
+        story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story.
+        annotations: who labelled what.
+        method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or ``"nuts"``
+            (draws from the posterior).
+        truth_prior: prior of the true labels; the story's own by default.
+        gold: labels that are known: True for those that the annotations carry, or label by task (mapping, series,
+            frame). They are not used unless asked for here.
+        evidence: probabilities of the classes from another model, tasks × classes.
+        seed: the same seed gives the same result, to the last bit on one machine.
+        backend: ``"numpyro"``.
+        progress: show progress bars on standard error.
+        options: hyperparameters of the story (see its docstring) and options of the engine
+            (:class:`~crowdppl.inference.em.EMSettings`, :class:`~crowdppl.inference.svi.SVISettings`,
+            :class:`~crowdppl.inference.nuts.NUTSSettings`), such as ``max_iterations``, ``tolerance``, ``draws``.
+
+    Raises:
+        UnknownNameError: for an unknown story, engine, backend or option, with the nearest name.
+        AnnotationError: for gold labels or evidence that do not fit the annotations.
+        ValueError: for an option of the engine that is not a number where one is needed.
+        StoryError: for annotations or hyperparameters that the story cannot be told with.
     """
     if not isinstance(annotations, Annotations):
         raise AnnotationError(
@@ -84,13 +88,13 @@ def fit(
         hyperparameters["truth_prior"] = truth_prior
     model = Model(story, hyperparameters)
     data = with_evidence(annotations, gold, evidence).replace(gold=None)
-    parts = anatomy(model, data)  # a story that cannot be told of these data says so here, before anything runs
+    dims = parameter_dims(model, data)  # a story that cannot be told of these data says so here, before anything runs
 
     outcome = engine.run(model, data, jax.random.key(seed), settings, progress=progress)
     by_chain = np.asarray(label_posteriors(model, data, outcome.draws, outcome.fixed))
     found = [*outcome.warnings, *permuted_chains(by_chain, annotations.classes)]
     if outcome.stats:
-        parameters = parameter_dataset(outcome.draws, parts.dims, annotations)
+        parameters = parameter_dataset(outcome.draws, dims, annotations)
         found += sampling_warnings(parameters, outcome.stats, settings.max_tree_depth)
     for message in found:
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
@@ -103,7 +107,7 @@ def fit(
         settings=settings._asdict() | {"seed": seed},
         outcome=outcome._replace(warnings=tuple(found)),
         posterior=posterior,
-        dims=parts.dims,
+        dims=dims,
     )
 
 
@@ -117,7 +121,7 @@ def _split(options: dict[str, Any], story: Story, engine: Engine) -> tuple[dict[
         if name in known:
             hyperparameters[name] = value
         elif name in engine.settings._fields:
-            settings[name] = value
+            settings[name] = _checked(name, value, engine.settings._field_defaults[name])
         elif takes_any:
             hyperparameters[name] = value
         else:
@@ -125,4 +129,10 @@ def _split(options: dict[str, Any], story: Story, engine: Engine) -> tuple[dict[
     return hyperparameters, engine.settings(**settings)
 
 
-__all__ = ["ENGINES", "UnknownNameError", "fit"]
+def _checked(name: str, value: Any, default: Any) -> Any:
+    """An engine's setting, which is a number where its default is one."""
+    if isinstance(default, int) and not (isinstance(value, int | np.integer) and value >= 1):
+        raise ValueError(f"{name}={value!r}: a whole number from 1 is needed")
+    if isinstance(default, float) and not (isinstance(value, int | float | np.number) and 0 <= value < np.inf):
+        raise ValueError(f"{name}={value!r}: a finite number from 0 is needed")
+    return value

@@ -6,28 +6,21 @@ ArviZ 1 and later in ``xarray.DataTree``. The file is the same for both: a netCD
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-import numpy as np
 import xarray as xr
-
-from ..data.id_json import decode_id, encode_id
 
 if TYPE_CHECKING:
     import arviz as az
 
     IData: TypeAlias = az.InferenceData | xr.DataTree
 
-ENGINE = "h5netcdf"
-
-# Ids that netCDF has no type for are written as text, and as JSON in a second coordinate named with this.
-JSON_SUFFIX = "_json"
+ENGINE: Literal["h5netcdf"] = "h5netcdf"
 
 
 def make_idata(groups: Mapping[str, xr.Dataset]) -> IData:
@@ -49,8 +42,8 @@ def group(idata: IData, name: str) -> xr.Dataset:
     """
     if name not in groups(idata):
         raise KeyError(f"no group {name!r}; there are {', '.join(groups(idata)) or 'none'}")
-    node = idata[name]
-    return node.to_dataset() if isinstance(node, xr.DataTree) else node
+    node: Any = idata[name]
+    return cast(xr.Dataset, node.to_dataset() if isinstance(node, xr.DataTree) else node)
 
 
 def groups(idata: IData) -> list[str]:
@@ -71,8 +64,7 @@ def save_netcdf(idata: IData, path: str | os.PathLike[str]) -> Path:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         for i, name in enumerate(groups(idata)):
-            dataset = _with_plain_ids(group(idata, name))
-            dataset.to_netcdf(part, mode="a" if i else "w", group=name, engine=ENGINE)
+            group(idata, name).to_netcdf(part, mode="a" if i else "w", group=name, engine=ENGINE)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -86,9 +78,7 @@ def load_netcdf(path: str | os.PathLike[str]) -> IData:
         FileNotFoundError: there is no such file.
     """
     with xr.open_datatree(Path(path).resolve(strict=True), engine=ENGINE) as tree:
-        return make_idata(
-            {name: _with_own_ids(node.to_dataset().load()) for name, node in tree.children.items()}
-        )
+        return make_idata({name: node.to_dataset().load() for name, node in tree.children.items()})
 
 
 def _is_tree() -> bool:
@@ -100,34 +90,4 @@ def _inference_data(groups: Mapping[str, xr.Dataset]) -> IData:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # 0.23 announces ArviZ 1 to whoever imports it
         import arviz as az
-    return az.InferenceData(**groups)
-
-
-def _with_plain_ids(dataset: xr.Dataset) -> xr.Dataset:
-    plain = {}
-    for name, coordinate in dataset.coords.items():
-        ids = np.asarray(coordinate.values)
-        if ids.dtype.kind == "O" and not all(type(i) is str for i in ids.flat):
-            coded = [json.dumps(encode_id(i.item() if isinstance(i, np.generic) else i)) for i in ids.flat]
-            plain[f"{name}{JSON_SUFFIX}"] = (coordinate.dims, np.reshape(coded, ids.shape))
-            plain[name] = (
-                coordinate.dims,
-                np.reshape([str(i) for i in ids.flat], ids.shape),
-                coordinate.attrs,
-            )
-        elif not isinstance(coordinate.dtype, np.dtype):  # a column type of pandas
-            plain[name] = (coordinate.dims, ids, coordinate.attrs)
-    return dataset.assign_coords(plain)
-
-
-def _with_own_ids(dataset: xr.Dataset) -> xr.Dataset:
-    own = {}
-    for name, coordinate in dataset.coords.items():
-        coded = dataset.coords.get(f"{name}{JSON_SUFFIX}")
-        if coded is None:
-            continue
-        ids = np.empty(coordinate.shape, dtype=object)
-        for i, text in enumerate(coded.values.flat):
-            ids.flat[i] = decode_id(json.loads(text))
-        own[name] = (coordinate.dims, ids, coordinate.attrs)
-    return dataset.assign_coords(own).drop_vars([f"{name}{JSON_SUFFIX}" for name in own])
+    return az.InferenceData(**cast(Any, groups))

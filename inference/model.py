@@ -5,7 +5,6 @@ all classes at once, ``(K, 1)``, which is what enumeration means; the sites in t
 task under every class, :math:`\log p(z_i = k, y_i \mid \theta)`.
 """
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -37,6 +36,7 @@ class Model:
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, annotations: Annotations) -> None:
+        """Run the story, as a NumPyro program."""
         self.story(annotations, **self.hyperparameters)
 
     @cached_property
@@ -48,10 +48,6 @@ class Model:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Model) and self._key == other._key
-
-    def accepts(self) -> list[str]:
-        """Names of the hyperparameters that the story takes."""
-        return list(inspect.signature(self.story).parameters)[1:]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +109,10 @@ def density(model: Model, parameters: Parameters, annotations: Annotations, key:
 
 
 class Anatomy(NamedTuple):
-    """What a story's parameters are: their shapes and dimensions' names, and how engines may move them."""
+    """What a story's parameters are, and how engines may move them.
+
+    Supports may depend on traced values, so an anatomy belongs to the trace that it was made in.
+    """
 
     tables: tuple[str, ...]  # Dirichlet sites, whose M-step is closed
     bijections: dict[str, Transform]  # from the reals, for every other parameter
@@ -123,22 +122,24 @@ class Anatomy(NamedTuple):
 
 
 def anatomy(model: Model, annotations: Annotations) -> Anatomy:
-    """Look at the story's sites without computing anything."""
-    found: dict[str, Site] = {}
-
-    def look() -> None:
-        found.update(_run(model, annotations, handlers.substitute(data={}), None)[0])
-
-    jax.eval_shape(look)
-    latents = {name: site for name, site in found.items() if _is_latent(site)}
+    """Run the story once and look at its sites; inside a compiled function nothing of it is computed."""
+    sites, _ = _run(model, annotations, handlers.substitute(data={}), None)
+    latents = {name: site for name, site in sites.items() if _is_latent(site)}
     tables = tuple(name for name, site in latents.items() if concentration(site) is not None)
     return Anatomy(
         tables,
         {name: biject_to(_support(site)) for name, site in latents.items() if name not in tables},
-        any(site["type"] == "sample" and site["is_observed"] for site in found.values()),
+        any(site["type"] == "sample" and site["is_observed"] for site in sites.values()),
         {name: _dims(site) for name, site in latents.items()},
         {name: jnp.shape(site["value"]) for name, site in latents.items()},
     )
+
+
+def parameter_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, ...]]:
+    """Names of the dimensions of each parameter, found without computing anything."""
+    dims: dict[str, tuple[str, ...]] = {}
+    jax.eval_shape(lambda: dims.update(anatomy(model, annotations).dims))
+    return dims
 
 
 def starting_point(model: Model, annotations: Annotations, key: Array) -> Parameters:

@@ -27,13 +27,14 @@ FIELDS = {
 class NUTSSettings(NamedTuple):
     """Options of ``method="nuts"``.
 
-    :param chains: number of chains: in parallel on CPU devices, vectorised on a GPU.
-    :param warmup: adaptation steps of each chain, thrown away.
-    :param draws: draws kept of each chain.
-    :param target_accept: acceptance probability to adapt the step size to; raise it where transitions diverge.
-    :param max_tree_depth: a draw costs at most two to this power gradients.
-    :param max_iterations: of the EM that finds where the chains start.
-    :param tolerance: of the same.
+    Args:
+        chains: number of chains: in parallel on CPU devices, vectorised on a GPU.
+        warmup: adaptation steps of each chain, thrown away.
+        draws: draws kept of each chain.
+        target_accept: acceptance probability to adapt the step size to; raise it where transitions diverge.
+        max_tree_depth: a draw costs at most two to this power gradients.
+        max_iterations: of the EM that finds where the chains start.
+        tolerance: of the same.
     """
 
     chains: int = 4
@@ -86,7 +87,7 @@ def use_all_cores(devices: int = 4) -> None:
     """
     if "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", ""):
         return
-    if jax.config.jax_num_cpu_devices > 0:
+    if getattr(jax.config, "jax_num_cpu_devices", -1) > 0:
         return
     try:
         jax.config.update("jax_num_cpu_devices", max(devices, os.cpu_count() or 1))

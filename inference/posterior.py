@@ -53,7 +53,8 @@ def replicate(
 
     The truth is drawn from its posterior given the draw, the answers from the story given that truth.
 
-    :param keys: one random key a draw, ``(chain, draw)``.
+    Args:
+        keys: one random key a draw, ``(chain, draw)``.
     """
 
     def once(draw_and_key: tuple[Parameters, Array]) -> tuple[Array, Array]:

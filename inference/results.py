@@ -25,12 +25,13 @@ INTERVAL = 0.9  # the mass of every interval, unless another is asked for
 class Fit:
     """A story fitted to annotations. Made by :func:`crowdppl.fit`.
 
-    :param model: the story with its hyperparameters.
-    :param annotations: the data, with the evidence that was used.
-    :param method: the engine's name; ``settings`` are its options and the seed.
-    :param outcome: draws of the parameters, the engine's history, statistics and warnings.
-    :param posterior: ``P(truth | annotations)``, averaged over draws of the parameters: ``(N, K)``.
-    :param dims: names of the dimensions of each parameter.
+    Args:
+        model: the story with its hyperparameters.
+        annotations: the data, with the evidence that was used.
+        method: the engine's name; ``settings`` are its options and the seed.
+        outcome: draws of the parameters, the engine's history, statistics and warnings.
+        posterior: ``P(truth | annotations)``, averaged over draws of the parameters: ``(N, K)``.
+        dims: names of the dimensions of each parameter.
     """
 
     model: Model
@@ -88,9 +89,7 @@ class Fit:
     @cached_property
     def worker_draws(self) -> np.ndarray:
         """Each worker's confusion table in each draw: ``(chain, draw, J, K, L)``."""
-        return np.asarray(
-            posterior.worker_tables(self.model, self._data, self.outcome.draws, self.outcome.fixed)
-        )
+        return np.asarray(posterior.worker_tables(self.model, self._data, self.outcome.draws, self.outcome.fixed))
 
     @property
     def workers(self) -> pd.DataFrame:
@@ -100,13 +99,18 @@ class Fit:
     def worker_scores(self, interval: float = INTERVAL) -> pd.DataFrame:
         """:attr:`workers` with equal-tailed intervals of another mass.
 
-        :param interval: between 0 and 1.
-        :raises ValueError: for another number.
+        Args:
+            interval: between 0 and 1.
+
+        Raises:
+            ValueError: for another number.
         """
         tables, shares = self.worker_draws, self.posterior.mean(0)
         frame = pd.DataFrame(index=self.annotations.workers.to_index("worker"))
         weight = self.annotations.count
-        frame["annotations"] = np.bincount(self.annotations.worker, weight, self.annotations.n_workers).astype(int)
+        frame["annotations"] = np.bincount(
+            np.asarray(self.annotations.worker), weight, self.annotations.n_workers
+        ).astype(int)
         for name, draws in (
             ("accuracy", workers.accuracy(tables, shares)),
             ("spammer_score", workers.spammer_score(tables)),
@@ -119,7 +123,8 @@ class Fit:
     def confusions(self, interval: float = INTERVAL) -> pd.DataFrame:
         """The workers' confusion tables in long form: worker, truth, response, probability, and low, high with draws.
 
-        :param interval: mass of the equal-tailed intervals, between 0 and 1.
+        Args:
+            interval: mass of the equal-tailed intervals, between 0 and 1.
         """
         tables = self.worker_draws
         ids = [self.annotations.workers, self.annotations.classes, self.annotations.classes]
@@ -159,14 +164,13 @@ class Fit:
 
     def log_likelihood(self) -> np.ndarray:
         """Of each task in each draw, the truth summed out: ``(chain, draw, N)``."""
-        return np.asarray(
-            posterior.log_likelihood(self.model, self._data, self.outcome.draws, self.outcome.fixed)
-        )
+        return np.asarray(posterior.log_likelihood(self.model, self._data, self.outcome.draws, self.outcome.fixed))
 
     def posterior_predictive(self, *, seed: int = 0) -> xr.Dataset:
         """For each draw a true label of each task given its answers, and new answers of the same workers.
 
-        :returns: ``truth (chain, draw, task)`` and ``annotation (chain, draw, row)``, as positions of classes.
+        Returns:
+            ``truth (chain, draw, task)`` and ``annotation (chain, draw, row)``, as positions of classes.
         """
         chains, draws = next(iter(self.outcome.draws.values())).shape[:2]
         keys = jax.random.split(jax.random.key(seed), (chains, draws))
@@ -182,7 +186,8 @@ class Fit:
     def predict_proba(self, x: np.ndarray) -> np.ndarray:
         """The classifier's probabilities for new tasks.
 
-        :raises ValueError: where the story was fitted without a classifier.
+        Raises:
+            ValueError: where the story was fitted without a classifier.
         """
         raise ValueError(
             f"{self.story} was fitted without a classifier, so it says nothing of tasks without annotations; "

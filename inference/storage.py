@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +34,16 @@ class StorageError(ValueError):
 def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
     """A new folder beside ``path``, which takes its place when the block ends, and vanishes when the block fails.
 
-    :param overwrite: replace a folder that has something in it.
-    :raises StorageError: where ``path`` is a file, a folder with something in it, or in a place that cannot be
-        written to.
+    Args:
+        overwrite: replace a folder that has something in it.
+
+    Raises:
+        StorageError: where ``path`` is a file, a folder with something in it, or in a place that cannot be written
+            to.
     """
     path = Path(path).absolute()
-    if path.exists() and not path.is_dir():
-        raise StorageError(f"{path} is a file; a folder is needed")
-    if path.is_dir() and any(path.iterdir()) and not overwrite:
-        raise StorageError(f"{path} has something in it; name a new folder, or ask to overwrite it")
+    _refuse_to_replace(path, overwrite)
+    made = [parent for parent in path.parents if not parent.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -50,6 +51,7 @@ def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> It
         raise StorageError(f"{path} cannot be written: {error.strerror}: {error.filename}") from error
     try:
         yield part
+        _refuse_to_replace(path, overwrite)  # the block may have taken hours
         part.chmod(0o777 & ~_umask())
         if path.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -60,14 +62,27 @@ def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> It
             part.replace(path)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+        for parent in made:
+            with suppress(OSError):
+                parent.rmdir()  # only where nothing has come into it
+
+
+def _refuse_to_replace(path: Path, overwrite: bool) -> None:
+    if path.exists() and not path.is_dir():
+        raise StorageError(f"{path} is a file; a folder is needed")
+    if path.is_dir() and any(path.iterdir()) and not overwrite:
+        raise StorageError(f"{path} has something in it; name a new folder, or ask to overwrite it")
 
 
 def save(fit: Fit, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a fit to the folder ``path``, whole or not at all.
 
-    :param overwrite: replace a folder that has something in it.
-    :raises StorageError: where the folder cannot be written, or a hyperparameter is of a kind that JSON cannot hold.
-    :raises AnnotationError: for ids of a type that JSON cannot bring back.
+    Args:
+        overwrite: replace a folder that has something in it.
+
+    Raises:
+        StorageError: where the folder cannot be written, or a hyperparameter is of a kind that JSON cannot hold.
+        AnnotationError: for ids of a type that JSON cannot bring back.
     """
     about = {
         "format": FORMAT,
@@ -88,8 +103,11 @@ def save(fit: Fit, path: str | os.PathLike[str], *, overwrite: bool = False) -> 
 def load_fit(path: str | os.PathLike[str], *, story: Story | None = None) -> Fit:
     """Read a fit that :meth:`.Fit.save` wrote.
 
-    :param story: the function, where the story is not one of crowdppl's own.
-    :raises StorageError: where there is no fit, it was written by a newer crowdppl, or its story is not known.
+    Args:
+        story: the function, where the story is not one of crowdppl's own.
+
+    Raises:
+        StorageError: where there is no fit, it was written by a newer crowdppl, or its story is not known.
     """
     folder = Path(path)
     try:
@@ -101,7 +119,9 @@ def load_fit(path: str | os.PathLike[str], *, story: Story | None = None) -> Fit
         raise StorageError(f"{folder} was written by a newer crowdppl (format {about['format']}, known is {FORMAT})")
     story = STORIES.get(about["story"]) if story is None else story
     if story is None:
-        raise StorageError(f"{about['story']!r} is none of crowdppl's stories; give its function: load_fit(path, story=…)")
+        raise StorageError(
+            f"{about['story']!r} is none of crowdppl's stories; give its function: load_fit(path, story=…)"
+        )
     posterior, found = group(idata, "posterior"), group(idata, FIT_GROUP)
     stats = group(idata, "sample_stats") if "sample_stats" in groups(idata) else xr.Dataset()
     return Fit(
@@ -134,7 +154,9 @@ def _annotations(ids: dict[str, Any], observed: xr.Dataset, constant: xr.Dataset
         features=read("features"),
         worker_features=read("worker_features"),
         evidence=read("evidence"),
-        **{kind: Ids.from_json(value) for kind, value in ids.items()},
+        tasks=Ids.from_json(ids["tasks"]),
+        workers=Ids.from_json(ids["workers"]),
+        classes=Ids.from_json(ids["classes"]),
     )
 
 

@@ -60,9 +60,11 @@ def summarise(fit: "Fit", interval: float) -> Summary:
     tables = {"classes": _classes(fit, interval)}
     if annotations.named:
         scores = fit.worker_scores(interval).sort_values("accuracy", ascending=False)
-        best_and_worst = scores if len(scores) <= 10 else pd.concat([scores.head(5), scores.tail(5)])
-        of_all = "" if len(scores) <= 10 else f" (best and worst five of {len(scores):,})"
-        tables[f"workers{of_all}"] = best_and_worst
+        if len(scores) <= 10:
+            tables["workers"] = scores
+        else:
+            tables[f"the best five of {len(scores):,} workers"] = scores.head(5)
+            tables["the worst five"] = scores.tail(5)
     return Summary(f"{fit.story} fitted by {fit.method.upper()}", facts, tables, fit.warnings)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 from jax import Array
@@ -19,7 +18,7 @@ from numpyro.infer.autoguide import (
 
 from ..data import Annotations, unknown_name
 from . import batches, em
-from .model import Model, Parameters, anatomy, marginal
+from .model import Model, Parameters, marginal, parameter_dims
 from .outcome import Outcome
 from .progress import progress_bar
 
@@ -36,14 +35,15 @@ GUIDES: dict[str, Callable[..., AutoGuide]] = {
 class SVISettings(NamedTuple):
     """Options of ``method="svi"``.
 
-    :param max_iterations: steps of Adam.
-    :param learning_rate: of the first half of the steps; it falls to a tenth of it in the second.
-    :param guide: ``"normal"`` (mean field), ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"``, or a class of
-        NumPyro's automatic guides.
-    :param batch_size: tasks in a minibatch; None takes all of them in every step.
-    :param particles: draws of the guide that a step averages over.
-    :param draws: draws of the fitted guide to keep.
-    :param tolerance: share of the loss by which its last tenth may lie under the tenth before.
+    Args:
+        max_iterations: steps of Adam.
+        learning_rate: of the first half of the steps; it falls to a tenth of it in the second.
+        guide: ``"normal"`` (mean field), ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"``, or a class of
+            NumPyro's automatic guides.
+        batch_size: tasks in a minibatch; None takes all of them in every step.
+        particles: draws of the guide that a step averages over.
+        draws: draws of the fitted guide to keep.
+        tolerance: share of the loss by which its last tenth may lie under the tenth before.
     """
 
     max_iterations: int = 2000
@@ -58,9 +58,10 @@ class SVISettings(NamedTuple):
 def run(model: Model, annotations: Annotations, key: Array, settings: SVISettings, *, progress: bool) -> Outcome:
     """Fit the guide, from the EM solution, and draw from it.
 
-    :raises UnknownNameError: for a guide of that name.
-    :raises ValueError: for a minibatch larger than the data, or with a story that has parameters by task.
-    :raises FloatingPointError: where the loss is not finite, with the step.
+    Raises:
+        UnknownNameError: for a guide of that name.
+        ValueError: for a minibatch larger than the data, or with a story that has parameters by task.
+        FloatingPointError: where the loss is not finite, with the step.
     """
     em_key, init_key, batch_key, draw_key = jax.random.split(key, 4)
     plan = _plan(model, annotations, settings.batch_size)
@@ -89,7 +90,7 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
             tell(len(losses), f"loss {losses[-1]:,.2f}")
     fitted = engine.get_params(state)
     draws = jax.jit(lambda p, k: guide.sample_posterior(k, p, sample_shape=(settings.draws,)))(fitted, draw_key)
-    names = anatomy(model, annotations).shapes
+    names = parameter_dims(model, annotations)
     draws = {name: np.asarray(value)[None] for name, value in draws.items() if name in names}
     fixed: Parameters = {name: value for name, value in fitted.items() if name in names}
     return Outcome(draws, fixed, np.array(losses), {}, _still_falling(np.array(losses), settings))
@@ -107,10 +108,14 @@ def _plan(model: Model, annotations: Annotations, batch_size: int | None) -> bat
     if batch_size is None or batch_size == annotations.n_tasks:
         return None
     if not 0 < batch_size < annotations.n_tasks:
-        raise ValueError(f"batch_size={batch_size}: there are {annotations.n_tasks} tasks; give 1 to that many, or None")
-    local = [name for name, dims in anatomy(model, annotations).dims.items() if "task" in dims]
+        raise ValueError(
+            f"batch_size={batch_size}: there are {annotations.n_tasks} tasks; give 1 to that many, or None"
+        )
+    local = [name for name, dims in parameter_dims(model, annotations).items() if "task" in dims]
     if local:
-        raise ValueError(f"batch_size={batch_size}: {local[0]!r} has one value a task, so all tasks are needed; give None")
+        raise ValueError(
+            f"batch_size={batch_size}: {local[0]!r} has one value a task, so all tasks are needed; give None"
+        )
     return batches.plan(annotations, batch_size)
 
 

@@ -6,7 +6,12 @@ import numpy as np
 def accuracy(tables: np.ndarray, shares: np.ndarray) -> np.ndarray:
     r"""Probability of a right answer to a task of the crowd's mix: :math:`\sum_k \rho_k \, \beta_j[k, k]`.
 
-    :param tables: ``(..., J, K, K)``. :param shares: of the classes, ``(K,)``. :returns: ``(..., J)``.
+    Args:
+        tables: ``(..., J, K, K)``.
+        shares: of the classes, ``(K,)``.
+
+    Returns:
+        ``(..., J)``.
     """
     return np.einsum("...kk,k->...", tables, shares)
 
@@ -18,7 +23,11 @@ def spammer_score(tables: np.ndarray) -> np.ndarray:
 
     (Raykar & Yu 2011, section 3). For two classes it is :math:`(\text{sensitivity} + \text{specificity} - 1)^2`.
 
-    :param tables: ``(..., J, K, L)``. :returns: ``(..., J)``.
+    Args:
+        tables: ``(..., J, K, L)``.
+
+    Returns:
+        ``(..., J)``.
     """
     n_classes = tables.shape[-2]
     spread = tables - tables.mean(-2, keepdims=True)

@@ -19,7 +19,8 @@ STORIES: dict[str, Story] = {"dawid_skene": dawid_skene}
 def find_story(story: str | Story) -> Story:
     """The story of that name, or the function itself.
 
-    :raises UnknownNameError: for a name that is no story's, with the nearest one.
+    Raises:
+        UnknownNameError: for a name that is no story's, with the nearest one.
     """
     if callable(story):
         return story

@@ -1,9 +1,11 @@
 """Dirichlet concentrations of the workers' tables: what is expected of anyone, and what is known of some."""
 
+from numbers import Real
+
 import numpy as np
 import pandas as pd
 
-from ..data import Annotations
+from ..data import Annotations, Ids
 from .errors import StoryError
 
 COLUMNS = ["worker", "truth", "label", "count"]
@@ -12,10 +14,11 @@ COLUMNS = ["worker", "truth", "label", "count"]
 def diagonal_concentration(n_classes: int, diagonal: float, off_diagonal: float) -> np.ndarray:
     """Concentration ``(K, K)`` with one value for right answers and one for each wrong answer.
 
-    :raises StoryError: if either is not positive and finite.
+    Raises:
+        StoryError: if either is not positive and finite.
     """
     for name, value in (("diagonal", diagonal), ("off_diagonal", off_diagonal)):
-        if not (np.isfinite(value) and value > 0):
+        if not (isinstance(value, Real) and 0 < value < np.inf):
             raise StoryError(f"{name}={value!r} is no concentration of a Dirichlet; a positive number is needed")
     return np.where(np.eye(n_classes, dtype=bool), diagonal, off_diagonal).astype(np.float32)
 
@@ -23,10 +26,13 @@ def diagonal_concentration(n_classes: int, diagonal: float, off_diagonal: float)
 def pseudo_counts(history: pd.DataFrame | np.ndarray | None, annotations: Annotations) -> np.ndarray:
     """Counts ``(J, K, K)`` to add to the concentration of the workers' tables; zeros without a history.
 
-    :param history: a frame with the columns worker, truth, label, count (rows of the same cell add up; ``count`` may
-        be missing: one a row), or an array ``(J, K, K)`` in the order of ``annotations.workers`` and ``.classes``.
-    :raises StoryError: for a missing column, a worker or class that the annotations do not know, a count that is
-        negative or not finite, or an array of another shape.
+    Args:
+        history: a frame with the columns worker, truth, label, count (rows of the same cell add up; ``count`` may be
+            missing: one a row), or an array ``(J, K, K)`` in the order of ``annotations.workers`` and ``.classes``.
+
+    Raises:
+        StoryError: for a missing column, a worker or class that the annotations do not know, a count that is negative
+            or not finite, or an array of another shape.
     """
     shape = (annotations.n_workers, annotations.n_classes, annotations.n_classes)
     if history is None:
@@ -39,7 +45,9 @@ def pseudo_counts(history: pd.DataFrame | np.ndarray | None, annotations: Annota
         return counts
     missing = [column for column in COLUMNS[:3] if column not in history.columns]
     if missing:
-        raise StoryError(f"history lacks the column {missing[0]!r}; it has {list(history.columns)}, needed are {COLUMNS}")
+        raise StoryError(
+            f"history lacks the column {missing[0]!r}; it has {list(history.columns)}, needed are {COLUMNS}"
+        )
     cells = (
         _known(history, "worker", annotations.workers),
         _known(history, "truth", annotations.classes),
@@ -52,12 +60,13 @@ def pseudo_counts(history: pd.DataFrame | np.ndarray | None, annotations: Annota
     return counts
 
 
-def _known(history: pd.DataFrame, column: str, ids) -> np.ndarray:
-    codes = ids.index_of(history[column])
+def _known(history: pd.DataFrame, column: str, ids: Ids) -> np.ndarray:
+    values = history[column].tolist()
+    codes = ids.index_of(values)
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         raise StoryError(
-            f"history, column {column!r}, row {row}: {history[column].iloc[row]!r} is not in the annotations; "
+            f"history, column {column!r}, row {row}: {values[row]!r} is not in the annotations; "
             f"known are {list(ids[:5])}{' …' if len(ids) > 5 else ''}"
         )
     return codes

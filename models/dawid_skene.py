@@ -26,16 +26,19 @@ def dawid_skene(
     off_diagonal: float = 1.0,
     history: pd.DataFrame | np.ndarray | None = None,
 ) -> None:
-    r"""Each worker :math:`j` answers class :math:`l` to a task of class :math:`k` with probability ``confusion[j, k, l]``.
+    r"""Every worker has a confusion table: how often each class is answered to tasks of each class.
 
     Sites: ``prevalence (K,)``, ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``.
 
-    :param truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
-    :param diagonal: Dirichlet concentration of the right answer, :math:`\gamma_{kk}`.
-    :param off_diagonal: concentration of each wrong answer, :math:`\gamma_{kl}`, added up with ``history``.
-    :param history: what is known of workers from before, as pseudo-counts: a frame with the columns worker, truth,
-        label, count, or an array ``(J, K, K)``. Workers without a history keep the prior.
-    :raises StoryError: if no worker is named, or a history does not fit the annotations.
+    Args:
+        truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
+        diagonal: Dirichlet concentration of the right answer, :math:`\gamma_{kk}`.
+        off_diagonal: concentration of each wrong answer, :math:`\gamma_{kl}`, added up with ``history``.
+        history: what is known of workers from before, as pseudo-counts: a frame with the columns worker, truth,
+            label, count, or an array ``(J, K, K)``. Workers without a history keep the prior.
+
+    Raises:
+        StoryError: if no worker is named, or a history does not fit the annotations.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     prior = diagonal_concentration(n_classes, diagonal, off_diagonal)

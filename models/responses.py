@@ -1,5 +1,7 @@
 """The one distribution behind every story: all answers of all workers, ragged, given the true labels."""
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -12,12 +14,20 @@ from .emissions import Emission
 def select(scores: Array, truth: Array) -> Array:
     r"""Pick :math:`s_{i, z_i}` for every task: scores ``(N, K)`` and truth ``(..., N)`` give ``(..., N)``.
 
-    A truth that is the same for all tasks, ``(..., 1)``, is what enumeration substitutes; it takes whole columns.
+    A truth that is the same for all tasks, ``(..., 1)``, takes whole columns. Enumeration asks for all of them in
+    their order, which is a transposition.
     """
-    if truth.shape[-1:] == (1,):
-        return jnp.moveaxis(jnp.take(scores, truth[..., 0], axis=-1), 0, -1)
-    scores = jnp.broadcast_to(scores, truth.shape + scores.shape[-1:])
-    return jnp.take_along_axis(scores, truth[..., None], axis=-1)[..., 0]
+    n_classes = scores.shape[-1]
+    if truth.shape[-1:] != (1,):
+        scores = jnp.broadcast_to(scores, (*truth.shape, n_classes))
+        return jnp.take_along_axis(scores, truth[..., None], axis=-1)[..., 0]
+    columns = truth.ravel()
+    if len(columns) == n_classes:
+        in_order = (columns == jnp.arange(n_classes)).all()
+        picked = jax.lax.cond(in_order, lambda s: s.T, lambda s: jnp.take(s, columns, axis=-1).T, scores)
+    else:
+        picked = jnp.take(scores, columns, axis=-1).T
+    return picked.reshape(truth.shape[:-1] + scores.shape[:1])
 
 
 def sum_by_task(values: Array, annotations: Annotations) -> Array:
@@ -36,12 +46,13 @@ class Responses(Distribution):
     The batch shape is that of the tasks, ``broadcast(truth.shape, (N,))``; the ``A`` answers are one event, so the
     tasks may have any number of answers each and nothing is padded.
 
-    :param truth: true classes, ``(..., N)``, or ``(K, 1, ..., 1)`` where enumerated.
-    :param emission: what a worker answers under each truth.
-    :param annotations: which worker answered which task; ``annotations.label`` is not looked at.
+    Args:
+        truth: true classes, ``(..., N)``, or ``(K, 1, ..., 1)`` where enumerated.
+        emission: what a worker answers under each truth.
+        annotations: which worker answered which task; ``annotations.label`` is not looked at.
     """
 
-    arg_constraints = {}
+    arg_constraints: ClassVar[dict] = {"truth": constraints.nonnegative_integer}
     support = constraints.independent(constraints.nonnegative_integer, 1)
     pytree_data_fields = ("truth", "emission", "annotations")
 

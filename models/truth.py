@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -24,43 +25,52 @@ TruthPrior = Callable[[Annotations], Array]
 class Truth(Distribution):
     r"""True classes :math:`z_i \sim \text{Categorical}(e^{\text{log_probs}_i})` of the tasks, ready to be enumerated.
 
-    :param log_probs: ``(K,)`` for one prevalence, ``(N, K)`` for a prior by task; not normalised again, so that
-        gradients with respect to tables are expected counts.
+    Args:
+        log_probs: ``(K,)`` for one prevalence, ``(N, K)`` for a prior by task; not normalised again, so that
+            gradients with respect to tables are expected counts.
     """
 
-    arg_constraints = {}
+    arg_constraints: ClassVar[dict] = {"log_probs": constraints.independent(constraints.real, 1)}
     has_enumerate_support = True
     pytree_data_fields = ("log_probs",)
 
     def __init__(self, log_probs: Array, n_tasks: int, *, validate_args: bool | None = None) -> None:
-        self.log_probs = jnp.broadcast_to(log_probs, (n_tasks, log_probs.shape[-1]))
+        self.log_probs = jnp.atleast_2d(log_probs)  # one row for all tasks stays one: it is scored once
         super().__init__((n_tasks,), (), validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
+        """The classes, 0 to K − 1."""
         return constraints.integer_interval(0, self.log_probs.shape[-1] - 1)
 
     def enumerate_support(self, expand: bool = True) -> Array:
+        """All classes, ``(K, 1)``, or ``(K, N)`` where expanded."""
         classes = jnp.arange(self.log_probs.shape[-1])[:, None]
         return jnp.broadcast_to(classes, (len(classes), *self.batch_shape)) if expand else classes
 
     def log_prob(self, value: Array) -> Array:
-        return select(self.log_probs, jnp.asarray(value))
+        """Log-probability of the classes ``value (..., N)``, or ``(..., 1)`` where enumerated."""
+        value = jnp.asarray(value)
+        by_task = select(self.log_probs, value)
+        return jnp.broadcast_to(by_task, jnp.broadcast_shapes(by_task.shape, self.batch_shape))
 
     def sample(self, key: Array, sample_shape: tuple[int, ...] = ()) -> Array:
+        """Classes of all tasks: ``sample_shape + (N,)``."""
         return jax.random.categorical(key, self.log_probs, shape=sample_shape + self.batch_shape)
 
 
 @dataclass(frozen=True)
 class Prevalence:
-    r"""One share of each class for all tasks: :math:`\rho \sim \text{Dirichlet}(\text{concentration})`, site ``prevalence``.
+    r"""One share of each class for all tasks, :math:`\rho \sim \text{Dirichlet}(\alpha)`: the site ``prevalence``.
 
-    :param concentration: one positive number, or one for each class ``(K,)``.
+    Args:
+        concentration: :math:`\alpha`, one positive number, or one for each class ``(K,)``.
     """
 
     concentration: float | tuple[float, ...] = 1.0
 
     def __call__(self, annotations: Annotations) -> Array:
+        """Sample the prevalence and return its logarithms, ``(K,)``."""
         concentration = np.asarray(self.concentration, dtype=np.float32)
         if concentration.shape not in {(), (annotations.n_classes,)} or not (concentration > 0).all():
             raise StoryError(
@@ -79,7 +89,8 @@ def tasks(annotations: Annotations, truth_prior: TruthPrior | None = None) -> It
     Evidence about single tasks (gold labels, another model's probabilities: ``annotations.evidence``, log-weights
     ``(N, K)``) is added as the factor ``evidence``. A batch that stands for a larger population is scaled up to it.
 
-    :param truth_prior: log-probabilities of the classes; a :class:`Prevalence` by default.
+    Args:
+        truth_prior: log-probabilities of the classes; a :class:`Prevalence` by default.
     """
     log_probs = (truth_prior or Prevalence())(annotations)
     n_tasks = annotations.n_tasks
@@ -98,7 +109,8 @@ def answer(truth: Array, emission: Emission, annotations: Annotations) -> Array:
 def named_workers(annotations: Annotations) -> int:
     """How many workers there are.
 
-    :raises StoryError: where no worker is named, as in counts by task.
+    Raises:
+        StoryError: where no worker is named, as in counts by task.
     """
     if annotations.worker is None:
         raise StoryError(

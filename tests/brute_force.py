@@ -21,15 +21,22 @@ def enumerate_labellings(annotations, prevalence, confusion, evidence=None):
         for i, z in enumerate(labelling):
             mass[i, z] += p
     by_task = [
-        np.log(sum(
-            prevalence[z] * np.exp(evidence[i, z])
-            * np.prod([
-                confusion[w, z, y] ** c
-                for t, w, y, c in zip(annotations.task, annotations.worker, annotations.label, count, strict=True)
-                if t == i
-            ])
-            for z in range(k)
-        ))
+        np.log(
+            sum(
+                prevalence[z]
+                * np.exp(evidence[i, z])
+                * np.prod(
+                    [
+                        confusion[w, z, y] ** c
+                        for t, w, y, c in zip(
+                            annotations.task, annotations.worker, annotations.label, count, strict=True
+                        )
+                        if t == i
+                    ]
+                )
+                for z in range(k)
+            )
+        )
         for i in range(n)
     ]
     return np.log(total), mass / total, np.array(by_task)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+
 from crowdppl import Annotations, load_dataset
 
 

@@ -79,9 +79,7 @@ def python(wheel, tmp_path_factory):
 @pytest.fixture
 def in_environment(python, tmp_path):
     """Run a command of the new environment, away from the tree and without this process's settings."""
-    environment = {
-        key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "CROWDPPL", "COV"))
-    }
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "CROWDPPL", "COV"))}
     environment |= {"MPLBACKEND": "Agg", "JAX_PLATFORMS": "cpu", "COLUMNS": "120"}
 
     def in_environment(*arguments):
@@ -93,9 +91,7 @@ def in_environment(python, tmp_path):
 
 def test_the_wheel_holds_every_module_of_the_packages_and_nothing_else(wheel):
     in_tree = {
-        (Path("crowdppl") / path.relative_to(ROOT)).as_posix()
-        for room in ROOMS
-        for path in (ROOT / room).glob("*.py")
+        (Path("crowdppl") / path.relative_to(ROOT)).as_posix() for room in ROOMS for path in (ROOT / room).glob("*.py")
     }
     with zipfile.ZipFile(wheel) as archive:
         in_wheel = {name for name in archive.namelist() if not name.split("/")[0].endswith(".dist-info")}
@@ -105,9 +101,7 @@ def test_the_wheel_holds_every_module_of_the_packages_and_nothing_else(wheel):
 
 
 def test_every_folder_of_modules_in_a_room_is_listed_as_a_package():
-    folders = {
-        path.parent.relative_to(ROOT) for room in ROOMS - {Path()} for path in (ROOT / room).rglob("*.py")
-    }
+    folders = {path.parent.relative_to(ROOT) for room in ROOMS - {Path()} for path in (ROOT / room).rglob("*.py")}
     assert folders == ROOMS - {Path()}
 
 

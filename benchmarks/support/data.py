@@ -28,9 +28,7 @@ def read_gold(name: str) -> pd.Series:
     return pd.read_csv(data_folder() / name / "truth.csv").set_index("task")["label"]
 
 
-def simulate_answers(
-    n_tasks: int, n_workers: int, n_classes: int, per_task: int, seed: int = 0
-) -> pd.DataFrame:
+def simulate_answers(n_tasks: int, n_workers: int, n_classes: int, per_task: int, seed: int = 0) -> pd.DataFrame:
     r"""Answers drawn from a Dawid–Skene whose workers are right about seven times in ten.
 
     Rows of the workers' tables are :math:`\text{Dirichlet}(1, \dots, 1)` with :math:`2 K` added on the diagonal.

@@ -7,13 +7,14 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 from brute_force import enumerate_labellings
-from crowdppl import Annotations, Prevalence, Table, answer, tasks
-from crowdppl.inference.model import Model, anatomy, density, marginal
-from crowdppl.models import find_story
 from numpyro.contrib.funsor import config_enumerate
 from numpyro.contrib.funsor import enum as funsor_enum
 from numpyro.contrib.funsor.infer_util import log_density as funsor_log_density
 from numpyro.infer.util import log_density
+
+from crowdppl import Annotations, Prevalence, Table, answer, tasks
+from crowdppl.inference.model import Model, anatomy, density, marginal
+from crowdppl.models import find_story
 
 DAWID_SKENE = find_story("dawid_skene")
 

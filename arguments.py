@@ -1,0 +1,108 @@
+"""What is given on the command line, as what `crowdppl.fit` takes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .data import AnnotationError, Annotations, UnknownNameError, load_dataset
+from .data.errors import nearest
+from .data.text import as_numbers
+from .inference.fit import ENGINES
+from .models import STORIES
+
+ELSEWHERE = {name: f"{name} is an option of its own: --{name}" for name in ("story", "method", "seed")}
+ELSEWHERE["gold"] = "gold is an option of its own: --gold FILE --use-gold"
+ELSEWHERE |= {
+    name: f"{name} can only be given in Python"
+    for name in ("annotations", "truth_prior", "evidence", "backend", "progress")
+}
+
+
+def read_annotations(
+    file: str, columns: Mapping[str, str | None], *, classes: str | None, gold: Path | None, repeats: str
+) -> Annotations:
+    """Read a file, or the dataset of that name where there is no such file.
+
+    Args:
+        file: a path or a name.
+        columns: by role (task, worker, label, count) a column, and the separator; None for the usual one.
+        classes: names separated by commas; whole numbers where all are.
+        gold: a file with gold labels.
+        repeats: what to do with several answers of a worker to a task.
+
+    Raises:
+        AnnotationError: the file cannot be used.
+        UnknownNameError: there is neither such a file nor such a dataset.
+    """
+    options: dict[str, Any] = {name: value for name, value in columns.items() if value is not None}
+    path = Path(file)
+    if options and path.suffix.lower() == ".json":
+        raise AnnotationError(f"--{next(iter(options))}: a JSON file {{task: {{worker: label}}}} has no columns")
+    options["repeats"] = repeats
+    if classes is not None:
+        names = [name.strip() for name in classes.split(",")]
+        options["classes"] = list(as_numbers(names).values()) if len(set(names)) == len(names) else names
+    if gold is not None:
+        if not gold.is_file():
+            raise AnnotationError(f"--gold: there is no file {gold}{_similar(gold)}")
+        options["gold"] = gold
+    if path.is_file():
+        try:
+            return Annotations.read(path, **options)
+        except OSError as error:
+            raise AnnotationError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        return load_dataset(file, **options)
+    except UnknownNameError as error:
+        if path.suffix or len(path.parts) > 1:
+            raise AnnotationError(f"there is no file {path}{_similar(path)}") from None
+        raise UnknownNameError(f"there is no file {file!r} here, and: {error}") from None
+
+
+def _similar(path: Path) -> str:
+    files = [p.name for p in path.parent.iterdir() if p.is_file()] if path.parent.is_dir() else []
+    near = nearest(path.name, files)
+    return f"; did you mean {path.with_name(near)}?" if near else ""
+
+
+def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, Any]:
+    """Read NAME=VALUE pairs: values as JSON, else as text.
+
+    Names that nobody knows are left for `crowdppl.fit` to refuse.
+
+    Args:
+        pairs: as given on the command line.
+        story: the story whose hyperparameters they may be.
+        method: the engine whose options they may be.
+
+    Raises:
+        ValueError: it is no pair, the option is given elsewhere, or the value is of another kind than its default.
+    """
+    parameters = inspect.signature(STORIES[story]).parameters.values() if story in STORIES else ()
+    defaults = {parameter.name: parameter.default for parameter in parameters}
+    defaults |= ENGINES[method].settings._field_defaults if method in ENGINES else {}
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not (equals and name):
+            raise ValueError(f"--set {pair}: NAME=VALUE is needed, such as max_iterations=500")
+        if name in ELSEWHERE:
+            raise ValueError(f"--set {pair}: {ELSEWHERE[name]}")
+        try:
+            found[name] = json.loads(text)
+        except json.JSONDecodeError:
+            found[name] = text
+        _check_number(pair, found[name], defaults.get(name))
+    return found
+
+
+def _check_number(pair: str, value: object, default: object) -> None:
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else -1
+    if isinstance(default, float) and not 0 <= number < float("inf"):
+        raise ValueError(f"--set {pair}: a number from 0 is needed, such as {default}")
+    if isinstance(default, int) and not (isinstance(number, int) and number > 0):
+        raise ValueError(f"--set {pair}: a whole number from 1 is needed, such as {default}")

@@ -1,0 +1,58 @@
+"""Accuracy of Dawid–Skene's labels on ten datasets, beside crowd-kit's MajorityVote and DawidSkene."""
+
+import pandas as pd
+import typer
+from crowdkit.aggregation import DawidSkene, MajorityVote
+from support.data import accuracy, data_folder, read_answers, read_gold
+from support.report import Report
+
+import crowdppl as cp
+
+DATASETS = (
+    "weather_amt",
+    "music",
+    "movie_sp",
+    "product",
+    "sentiment",
+    "adult",
+    "bluebird",
+    "dog",
+    "rte",
+    "trec",
+)
+MAJORITY, PEER, DEFAULT, FLAT = "majority vote", "crowd-kit DS", "dawid_skene, defaults", "dawid_skene, flat priors"
+
+
+def main(write: bool = False) -> None:
+    """Measure, and print what was found.
+
+    Args:
+        write: refresh this section of RESULTS.md.
+    """
+    data_folder()
+    report = Report("Accuracy of labels, in percent of the gold tasks")
+    found = pd.DataFrame({name: accuracies(read_answers(name), read_gold(name)) for name in DATASETS}).T
+    found.loc["mean of the ten"] = found.mean()
+    report.table("EM", [{"dataset": str(name), **row} for name, row in found.iterrows()])
+    report.note(
+        "Of several answers of a worker to a task the first counts. A tie between classes counts for its share. "
+        "crowd-kit's DawidSkene has 100 iterations."
+    )
+    if write:
+        report.write()
+
+
+def accuracies(answers: pd.DataFrame, gold: pd.Series) -> dict[str, float]:
+    """Percent of the gold tasks labelled right, by method."""
+    annotations = cp.Annotations.from_frame(answers)
+    probabilities = {
+        MAJORITY: MajorityVote().fit_predict_proba(answers),
+        PEER: DawidSkene(100).fit_predict_proba(answers),
+        DEFAULT: cp.fit("dawid_skene", annotations, progress=False).probabilities,
+        FLAT: cp.fit("dawid_skene", annotations, diagonal=1.0, off_diagonal=1.0, progress=False).probabilities,
+    }
+    return {method: accuracy(found, gold) for method, found in probabilities.items()}
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,69 @@
+"""A fit as files for people and other programs: two tables, the posterior and a picture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+
+from .idata import save_netcdf
+from .plots import plot_confusions
+from .results import Fit
+from .storage import StorageError, whole_folder
+
+FILES = {
+    "labels.csv": "each task's label and the probabilities of all classes",
+    "workers.csv": "each worker's accuracy and spammer score",
+    "posterior.nc": "the posterior, for arviz.from_netcdf",
+    "workers.png": "the workers' confusion tables",
+}
+"""What `export` writes, and what is in it."""
+
+
+@contextmanager
+def results_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
+    """A new folder that takes the place of `path` when the block ends, and vanishes when the block fails.
+
+    Args:
+        path: where the files shall be in the end.
+        overwrite: replace a folder that holds files of an earlier `export`, and nothing else.
+
+    Raises:
+        StorageError: `path` is a file, cannot be written, or is a folder that may not be replaced.
+    """
+    path = Path(path).resolve()
+    others = sorted(p.name for p in path.iterdir() if p.name not in FILES) if path.is_dir() else []
+    if overwrite and others:
+        raise StorageError(
+            f"{path} holds {others[0]!r}{f' and {len(others) - 1} more' if len(others) > 1 else ''}, which a fit did "
+            "not write; overwriting would delete it: name another folder"
+        )
+    with whole_folder(path, overwrite=overwrite) as folder:
+        yield folder
+
+
+def export(fit: Fit, folder: Path) -> None:
+    """Write the files named in `FILES` to an existing folder.
+
+    Args:
+        fit: a fit of annotations that name their workers.
+        folder: where to.
+    """
+    label_table(fit).to_csv(folder / "labels.csv", encoding="utf-8")
+    fit.workers.to_csv(folder / "workers.csv", encoding="utf-8")
+    save_netcdf(fit.idata, folder / "posterior.nc")
+    figure = plot_confusions(fit)[0].figure
+    try:
+        figure.savefig(folder / "workers.png", dpi=130)
+    finally:
+        import matplotlib.pyplot as plt
+
+        plt.close(figure)
+
+
+def label_table(fit: Fit) -> pd.DataFrame:
+    """By task: label, probability, entropy, and a column `p_<class>` with the probability of each class."""
+    return fit.labels.join(fit.probabilities.set_axis([f"p_{name}" for name in fit.annotations.classes], axis=1))

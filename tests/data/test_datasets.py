@@ -1,0 +1,141 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crowdppl.data import Annotations, Ids, UnknownNameError, list_datasets, load_dataset, load_split
+
+needs_data = pytest.mark.skipif(
+    "CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA is unset: it names the folder of the real datasets"
+)
+
+# The table in the folder's README: tasks, workers, classes, annotations, gold.
+SIZES = {
+    "anesthesia": (45, 5, 4, 315, 0),
+    "bluebird": (108, 39, 2, 4212, 108),
+    "dog": (807, 109, 4, 8070, 807),
+    "rte": (800, 164, 2, 8000, 800),
+    "trec": (19033, 762, 2, 88385, 2275),
+    "adult": (11040, 825, 4, 89948, 333),
+    "product": (8315, 176, 2, 24945, 8315),
+    "sentiment": (1000, 85, 2, 20000, 1000),
+    "weather_amt": (300, 110, 5, 6025, 300),
+    "movie_sp": (4999, 203, 2, 27746, 4999),
+    "fact_eval": (42624, 57, 3, 214960, 576),
+    "relevance": (20232, 766, 4, 97164, 4460),
+    "labelme": (1000, 59, 8, 2547, 1000),
+    "music": (700, 44, 10, 2945, 700),
+    "cifar10h": (10000, 0, 10, 511000, 10000),
+}
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """A folder of datasets: one whose gold labels know a task and a class that the answers do not, one of counts."""
+    odd = tmp_path / "odd"
+    odd.mkdir()
+    (odd / "annotations.csv").write_text("task,worker,label\n2,a,cat\n1,a,dog\n2,b,dog\n")
+    (odd / "truth.csv").write_text("task,label\n1,bird\n3,cat\n")
+    features = {"task": np.array([3, 2, 1]), "x": np.array([[3.0], [2.0], [1.0]])}
+    np.savez(odd / "features.npz", **features, x_test=np.ones((2, 1)), y_test=np.array(["dog", "bird"]))
+    counts = tmp_path / "tallies"
+    counts.mkdir()
+    np.savez(counts / "counts.npz", counts=np.array([[0, 2], [1, 1]]), classes=np.array(["no", "yes"]), truth=[1, 0])
+    (tmp_path / "not_a_dataset").mkdir()
+    monkeypatch.setenv("CROWDPPL_DATA", str(tmp_path))
+    return tmp_path
+
+
+def test_anesthesia_is_table_1_of_dawid_and_skene():
+    annotations = load_dataset("anesthesia")
+    assert (annotations.n_tasks, annotations.n_workers, annotations.n_annotations) == (45, 5, 315)
+    assert np.bincount(annotations.worker).tolist() == [135, 45, 45, 45, 45]
+    assert annotations.classes == Ids([1, 2, 3, 4])
+    # The row of patient 36: 4, 3, 3; 4; 3; 4; 3.
+    rows = annotations.to_frame().query("task == 36")
+    assert rows[["worker", "label"]].to_numpy().tolist() == [[1, 4], [1, 3], [1, 3], [2, 4], [3, 3], [4, 4], [5, 3]]
+    assert load_dataset("anesthesia", classes=[4, 3, 2, 1]).classes == Ids([4, 3, 2, 1])
+
+
+def test_classes_and_tasks_that_only_gold_knows_are_kept(folders):
+    annotations = load_dataset("odd")
+    assert annotations.tasks == Ids([2, 1, 3])
+    assert annotations.classes == Ids(["bird", "cat", "dog"])
+    assert annotations.gold.tolist() == [-1, 0, 1]
+    assert annotations.votes().tolist() == [[0, 1, 1], [0, 0, 1], [0, 0, 0]]
+    assert annotations.features.tolist() == [[2.0], [1.0], [3.0]]
+
+
+def test_counts_are_a_dataset_of_unnamed_workers(folders):
+    annotations = load_dataset("tallies")
+    assert annotations.to_frame().to_numpy().tolist() == [[0, "yes", 2], [1, "no", 1], [1, "yes", 1]]
+    assert annotations.gold.tolist() == [1, 0]
+    assert not annotations.named
+
+
+def test_held_out_labels_are_indices_into_the_classes(folders):
+    x, y = load_split("odd", "test")
+    assert x.shape == (2, 1)
+    assert [load_dataset("odd").classes[k] for k in y] == ["dog", "bird"]
+    with pytest.raises(UnknownNameError, match="split of odd 'tset'; did you mean 'test'"):
+        load_split("odd", "tset")
+    with pytest.raises(UnknownNameError, match="anesthesia has no split 'test'"):
+        load_split("anesthesia", "test")
+
+
+def test_the_list_says_where_datasets_are_and_how_large(folders):
+    table = list_datasets().set_index("name")
+    assert list(table.index) == ["anesthesia", "odd", "tallies"]
+    assert table.loc["anesthesia", "where"] == "in the package"
+    assert Path(table.loc["odd", "where"]) == folders / "odd"
+    columns = ["tasks", "workers", "classes", "annotations", "gold", "features"]
+    assert table.loc["odd", columns].tolist() == [2, 2, 2, 3, 2, "1"]
+    assert table.loc["tallies", columns].tolist() == [2, 0, 2, 4, 2, ""]
+
+
+def test_an_unknown_dataset_says_the_nearest_and_whether_the_folder_is_set(folders, monkeypatch):
+    with pytest.raises(
+        UnknownNameError, match=r"dataset 'od'; did you mean 'odd'\? There are: anesthesia, odd, tallies"
+    ):
+        load_dataset("od")
+    monkeypatch.delenv("CROWDPPL_DATA")
+    with pytest.raises(UnknownNameError, match=r"'anestesia'; did you mean 'anesthesia'\?.*CROWDPPL_DATA is not set"):
+        load_dataset("anestesia")
+    assert list(list_datasets()["name"]) == ["anesthesia"]
+
+
+@pytest.mark.data
+@needs_data
+def test_the_embedded_anesthesia_is_the_file():
+    file = pd.read_csv(Path(os.environ["CROWDPPL_DATA"]) / "anesthesia" / "annotations.csv")
+    assert load_dataset("anesthesia").to_frame().equals(file)
+    assert load_dataset("anesthesia").to_frame().equals(Annotations.from_frame(file).to_frame())
+
+
+@pytest.mark.data
+@needs_data
+@pytest.mark.parametrize("name", SIZES)
+def test_datasets_have_the_published_sizes(name):
+    a = load_dataset(name)
+    gold = 0 if a.gold is None else int((a.gold >= 0).sum())
+    assert (a.n_tasks, a.n_workers, a.n_classes, a.n_annotations, gold) == SIZES[name]
+    listed = list_datasets().set_index("name").loc[name]
+    assert tuple(listed[["tasks", "workers", "classes", "annotations", "gold"]]) == SIZES[name]
+
+
+@pytest.mark.data
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "split", "shape"),
+    [("labelme", "test", (1188, 512)), ("labelme", "valid", (500, 512)), ("music", "test", (300, 124))],
+)
+def test_held_out_labels_come_as_indices_of_the_same_classes(name, split, shape):
+    annotations = load_dataset(name)
+    x, y = load_split(name, split)
+    with np.load(Path(os.environ["CROWDPPL_DATA"]) / name / "features.npz") as arrays:
+        labels = arrays[f"y_{split}"].tolist()
+    assert [annotations.classes[k] for k in y] == labels
+    assert x.shape == shape
+    assert annotations.features.shape == (annotations.n_tasks, shape[1])

@@ -1,0 +1,107 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from crowdppl.data import Annotations
+
+ROWS = pd.DataFrame(
+    [("t2", "ann", "b"), ("t1", "bob", "a"), ("t2", "bob", "a"), ("t3", "ann", "a")],
+    columns=["task", "worker", "label"],
+)
+TABLE = {"task": ["t3", "t1"], "label": ["b", "a"]}
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [
+        {"t3": "b", "t1": "a"},
+        pd.Series({"t1": "a", "t3": "b", "t2": None}),
+        pd.DataFrame(TABLE),
+        pd.DataFrame({"task": ["t3", "t1", "t2", "t1"], "label": ["b", "a", None, "a"]}),
+        pl.DataFrame(TABLE),
+        pa.table(TABLE),
+        pd.DataFrame(TABLE).astype("category"),
+    ],
+)
+def test_gold_comes_from_dictionaries_series_and_tables_in_any_order_and_a_missing_label_is_unknown(gold):
+    annotations = Annotations.from_frame(ROWS, gold=gold)
+    assert dict(zip(annotations.tasks, annotations.gold.tolist(), strict=True)) == {"t1": 0, "t2": -1, "t3": 1}
+    assert annotations.gold.dtype == np.int32
+
+
+def test_no_gold_known_is_not_no_gold():
+    assert Annotations.from_frame(ROWS, gold={}).gold.tolist() == [-1, -1, -1]
+    assert Annotations.from_frame(ROWS).gold is None
+
+
+def test_gold_columns_go_by_the_names_of_the_annotations_columns():
+    rows = ROWS.rename(columns={"task": "image", "label": "answer"})
+    gold = pd.DataFrame({"image": ["t1"], "answer": ["b"]})
+    annotations = Annotations.from_frame(rows, task="image", label="answer", gold=gold)
+    assert annotations.gold[annotations.tasks.index_of(["t1"])].tolist() == [1]
+
+
+def test_gold_files_are_read_like_the_annotations(tmp_path):
+    (tmp_path / "crowd.csv").write_text("task,worker,label\n1,a,0\n2,a,1\n3,b,1\n")
+    (tmp_path / "truth.csv").write_text("task,label\n3,1\n2,\n")
+    annotations = Annotations.read(tmp_path / "crowd.csv", gold=tmp_path / "truth.csv")
+    assert annotations.gold.tolist() == [-1, -1, 1]
+    # One task that is no number makes text of the tasks of both files.
+    (tmp_path / "crowd.csv").write_text("task,worker,label\n1,a,0\n2,a,1\n3,b,1\nx,b,1\n")
+    annotations = Annotations.read(tmp_path / "crowd.csv", gold=str(tmp_path / "truth.csv"))
+    assert list(annotations.tasks) == ["1", "2", "3", "x"]
+    assert annotations.gold.tolist() == [-1, -1, 1, -1]
+    pd.DataFrame({"task": ["x"], "label": [0]}).to_parquet(tmp_path / "truth.parquet")
+    annotations = Annotations.read(tmp_path / "crowd.csv", gold=tmp_path / "truth.parquet")
+    assert annotations.gold.tolist() == [-1, -1, -1, 0]
+    (tmp_path / "crowd.json").write_text('{"1": {"a": 0, "b": 1}, "2": {}, "3": {"a": 1}}')
+    annotations = Annotations.read(tmp_path / "crowd.json", gold=tmp_path / "truth.csv")
+    assert annotations.gold.tolist() == [-1, -1, 1]
+
+
+VECTORS = {"t1": [1.0, 10.0], "t2": [2.0, 20.0], "t3": [3.0, 30.0]}
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        VECTORS,
+        pd.DataFrame.from_dict(VECTORS, orient="index", columns=["h", "w"]),
+        pd.DataFrame({"task": list(VECTORS), "h": [1, 2, 3], "w": [10.0, 20.0, 30.0]}).iloc[::-1],
+        pl.DataFrame({"h": [2, 1, 3], "task": ["t2", "t1", "t3"], "w": [20, 10, 30]}),
+        pa.table({"task": ["t2", "t1", "t3"], "h": [2, 1, 3], "w": [20, 10, 30]}),
+    ],
+)
+def test_features_are_brought_into_the_order_of_the_tasks(features):
+    annotations = Annotations.from_frame(ROWS, features=features)
+    assert list(annotations.tasks) == ["t2", "t1", "t3"]
+    assert annotations.features.tolist() == [[2, 20], [1, 10], [3, 30]]
+    assert annotations.features.dtype == np.float32
+    assert not annotations.features.flags.writeable
+
+
+def test_an_array_of_features_is_in_the_order_that_the_caller_gave():
+    x = np.arange(4 * 2 * 3).reshape(4, 2, 3)
+    tasks = ["t3", "t2", "t1", "t0"]
+    annotations = Annotations.from_frame(ROWS, tasks=tasks, features=x)
+    assert list(annotations.tasks) == tasks
+    assert np.array_equal(annotations.features, x)
+    matrix, counts = np.array([[0, 1], [1, 0]]), np.array([[0, 3], [1, 1]])
+    assert Annotations.from_matrix(matrix, features=[[1], [2]], worker_features=[[3], [4]]).features.tolist() == [
+        [1],
+        [2],
+    ]
+    assert Annotations.from_counts(counts, features=[[1], [2]]).features.tolist() == [[1], [2]]
+
+
+def test_features_of_workers_are_brought_into_their_order():
+    expected = [[1.0], [2.0]]
+    for given in ({"bob": [2], "ann": [1]}, pd.DataFrame({"worker": ["bob", "ann"], "age": [2, 1]})):
+        annotations = Annotations.from_frame(ROWS, worker_features=given)
+        assert list(annotations.workers) == ["ann", "bob"]
+        assert annotations.worker_features.tolist() == expected
+    annotations = Annotations.from_frame(ROWS, workers=["bob", "ann"], worker_features=expected)
+    assert annotations.worker_features.tolist() == expected
+    assert list(annotations.workers) == ["bob", "ann"]

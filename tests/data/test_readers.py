@@ -1,0 +1,141 @@
+"""What each kind of input means where it leaves a choice."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from crowdppl.data import Annotations, Ids
+
+
+def csv(tmp_path, text, name="crowd.csv", **options):
+    (tmp_path / name).write_text(text, encoding=options.pop("encoding", "utf-8"), newline="")
+    return Annotations.read(tmp_path / name, **options)
+
+
+def test_text_in_csv_stays_as_it_is_unless_a_whole_column_is_whole_numbers(tmp_path):
+    annotations = csv(tmp_path, "task,worker,label\n007,1,NA\n7,-2,None\n1.0,30,nan\n")
+    assert annotations.tasks == Ids(["007", "7", "1.0"])
+    assert annotations.workers == Ids([1, -2, 30])
+    assert annotations.classes == Ids(["NA", "None", "nan"])
+    largest = csv(tmp_path, "task,worker,label\n9223372036854775807,+1,0\n-9223372036854775808,1,1\n")
+    assert largest.tasks == Ids([2**63 - 1, -(2**63)])
+    assert largest.workers == Ids(["+1", "1"])
+    assert csv(tmp_path, "task,worker,label\n9223372036854775808,w,0\n1,-0,1\n").tasks == Ids(
+        ["9223372036854775808", "1"]
+    )
+
+
+def test_csv_may_have_a_byte_order_mark_blank_lines_quotes_other_columns_and_other_separators(tmp_path):
+    expected = csv(tmp_path, "task,worker,label\nt 1,w,0\n2,w,1\n")
+    texts = ["\n\nx,label,worker,task\r\n,0,w,t 1\r\n\r\n1,1,w,2\r\n\r\n", 'task,"worker",label\n"t 1",w,"0"\n2,w,1']
+    for text in texts:
+        annotations = csv(tmp_path, text, encoding="utf-8-sig")
+        assert annotations.to_frame().equals(expected.to_frame())
+    assert csv(tmp_path, "task;worker;label\nt 1;w;0\n2;w;1\n", separator=";").to_frame().equals(expected.to_frame())
+    assert csv(tmp_path, 'task,worker,label\n"a,\n""b",w,0\n2,w,1\n').tasks == Ids(['a,\n"b', "2"])
+
+
+def test_columns_may_have_other_names_in_every_kind_of_file(tmp_path):
+    frame = pd.DataFrame({"item": [3, 1], "who": ["x", "y"], "said": ["p", "q"], "n": [2, 1]})
+    options = {"task": "item", "worker": "who", "label": "said", "count": "n"}
+    expected = Annotations.from_frame(frame, **options)
+    frame.to_csv(tmp_path / "c.csv", index=False)
+    frame.to_parquet(tmp_path / "c.parquet")
+    for name in ("c.csv", "c.parquet"):
+        found = Annotations.read(tmp_path / name, **options)
+        assert found.to_frame().equals(expected.to_frame())
+        unnamed = Annotations.read(tmp_path / name, **(options | {"worker": None}))
+        assert np.array_equal(unnamed.votes(), expected.votes())
+        assert not unnamed.named
+
+
+def test_keys_of_json_are_read_as_in_csv_and_labels_keep_their_type(tmp_path):
+    annotations = csv(tmp_path, '{"10": {"a": 1, "02": 0}, "9": {}, "-3": {"a": 1}}', name="c.json")
+    assert annotations.tasks == Ids([10, 9, -3])
+    assert annotations.workers == Ids(["a", "02"])
+    assert annotations.classes == Ids([0, 1])
+    assert annotations.votes().sum(axis=1).tolist() == [2, 0, 1]
+
+
+def test_a_task_with_an_empty_dictionary_has_no_annotation():
+    annotations = Annotations.from_dict({"a": {}, "b": {"u": 0, "v": 1}})
+    assert list(annotations.tasks) == ["a", "b"]
+    assert annotations.votes().tolist() == [[0, 0], [1, 1]]
+
+
+def test_tables_name_the_rows_and_columns_of_a_matrix_and_arrays_count_them():
+    table = pd.DataFrame([[1, -1], [0, 1]], index=["t", "u"], columns=["ann", "bob"])
+    annotations = Annotations.from_matrix(table)
+    assert annotations.to_frame().to_numpy().tolist() == [["t", "ann", 1], ["u", "ann", 0], ["u", "bob", 1]]
+    turned = Annotations.from_matrix(table, tasks=["u", "t"], workers=["bob", "ann"])
+    assert turned.to_frame().to_numpy().tolist() == [["u", "bob", 1], ["u", "ann", 0], ["t", "ann", 1]]
+    array = Annotations.from_matrix(table.to_numpy(), workers=["ann", "bob"])
+    assert (array.tasks, array.workers) == (Ids.range(2), Ids(["ann", "bob"]))
+    assert Annotations.from_matrix(pl.from_pandas(table)).workers == Ids(["ann", "bob"])
+
+
+def test_rows_and_columns_of_a_matrix_without_answers_are_kept():
+    annotations = Annotations.from_matrix([[-1, -1, -1], [0, -1, 1]])
+    assert (annotations.n_tasks, annotations.n_workers, annotations.n_annotations) == (2, 3, 2)
+
+
+def test_the_missing_marker_may_be_a_number_a_text_or_nothing():
+    assert Annotations.from_matrix([[9, 0], [1, 9]], missing=9).votes().tolist() == [[1, 0], [0, 1]]
+    for blank in (None, float("nan"), pd.NA):
+        table = pd.DataFrame([["a", blank], ["b", "a"]], dtype=object)
+        assert Annotations.from_matrix(table, missing=None).votes().tolist() == [[1, 0], [1, 1]]
+    whole = pd.DataFrame([[0, None], [1, 0]], dtype="Int64")
+    assert Annotations.from_matrix(whole, missing=None).classes == Ids([0, 1])
+
+
+def test_counts_take_their_names_from_a_table_or_from_the_caller():
+    counts = np.array([[0, 2, 1], [4, 0, 0]], np.uint8)
+    annotations = Annotations.from_counts(counts, tasks=["x", "y"], classes=["a", "b", "c"], gold={"y": "a"})
+    assert annotations.to_frame().to_numpy().tolist() == [["x", "b", 2], ["x", "c", 1], ["y", "a", 4]]
+    assert annotations.gold.tolist() == [-1, 0]
+    table = pd.DataFrame(counts, index=["x", "y"], columns=["a", "b", "c"])
+    assert Annotations.from_counts(table, classes=["c", "a", "b"]).votes().tolist() == counts[:, [2, 0, 1]].tolist()
+    assert Annotations.from_counts(counts.astype(float)).classes == Ids.range(3)
+    assert Annotations.from_counts(np.vstack([counts, [0, 0, 0]])).n_tasks == 3
+
+
+def test_classes_are_those_given_in_that_order_or_sorted():
+    rows = pd.DataFrame({"task": [1, 2, 3], "worker": "w", "label": ["10", "9", "b"]})
+    assert list(Annotations.from_frame(rows).classes) == ["10", "9", "b"]
+    assert list(Annotations.from_frame(rows, classes=["b", "z", "9", "10"]).classes) == ["b", "z", "9", "10"]
+    assert list(Annotations.from_frame(rows.assign(label=[10, 9, -1])).classes) == [-1, 9, 10]
+    assert list(Annotations.from_frame(rows.assign(label=["b", 10, (1,)])).classes) == [(1,), 10, "b"]  # by text
+
+
+def test_labels_that_pandas_made_floats_of_stay_floats():
+    rows = pd.DataFrame({"task": [1, 2], "worker": "w", "label": [1.0, 2.0]})
+    assert Annotations.from_frame(rows).classes == Ids([1.0, 2.0])
+    assert Annotations.from_frame(rows).classes != Ids([1, 2])
+
+
+def test_many_classes_are_welcome_when_they_are_listed():
+    rows = pd.DataFrame({"task": 0, "worker": range(2000), "label": range(2000)})
+    assert Annotations.from_frame(rows, classes=range(2000)).n_classes == 2000
+
+
+def test_workers_and_tasks_with_one_answer_and_a_task_with_a_thousand():
+    rows = pd.DataFrame(
+        {"task": ["big"] * 1000 + ["small"], "worker": [*range(1000), 1000], "label": [0, 1] * 500 + [1]}
+    )
+    annotations = Annotations.from_frame(rows)
+    assert annotations.votes().tolist() == [[500, 500], [0, 1]]
+    assert annotations.describe()["answers per worker, max"] == 1
+
+
+def test_other_columns_and_a_meaningless_index_do_not_matter():
+    rows = pd.DataFrame({"task": [1, 2], "worker": ["a", "b"], "label": [0, 1]})
+    other = rows.assign(seconds=[[1], None]).set_index(pd.Index([5, 5]))
+    assert Annotations.from_frame(other).to_frame().equals(Annotations.from_frame(rows).to_frame())
+
+
+@pytest.mark.parametrize("suffix", [".CSV", ".Tsv"])
+def test_suffixes_are_known_in_any_case(tmp_path, suffix):
+    separator = "," if suffix == ".CSV" else "\t"
+    text = "\n".join(separator.join(row) for row in (("task", "worker", "label"), "abc", "acd"))
+    assert csv(tmp_path, text, name=f"c{suffix}").n_annotations == 2

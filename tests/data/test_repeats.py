@@ -1,0 +1,52 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crowdppl.data import AnnotationError, Annotations, UnknownNameError
+
+ROWS = pd.DataFrame(
+    [("t", "ann", "a"), ("t", "bob", "b"), ("t", "ann", "a"), ("u", "bob", "b"), ("t", "ann", "b")],
+    columns=["task", "worker", "label"],
+)
+
+
+def test_all_answers_are_kept_by_default_without_a_word():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Annotations.from_frame(ROWS).n_annotations == 5
+
+
+def test_the_first_answers_are_kept_and_the_warning_counts_the_others_and_points_here():
+    with pytest.warns(UserWarning, match="left out 2 of 5 answers") as caught:
+        annotations = Annotations.from_frame(ROWS, repeats="first")
+    assert caught[0].filename == __file__
+    assert annotations.to_frame().to_numpy().tolist() == ROWS.iloc[[0, 1, 3]].to_numpy().tolist()
+
+
+def test_a_count_above_one_repeats_too():
+    counted = ROWS.iloc[[3, 1, 0]].assign(n=[3, 0, 1])
+    with pytest.warns(UserWarning, match="left out 2 of 4 answers"):
+        annotations = Annotations.from_frame(counted, count="n", repeats="first")
+    assert annotations.votes().tolist() == [[0, 1], [1, 0]]
+    with pytest.raises(AnnotationError, match="worker 'bob' answered task 'u' more than once: row 0;"):
+        Annotations.from_frame(counted, count="n", repeats="error")
+
+
+def test_the_first_offender_is_named_with_all_its_rows():
+    with pytest.raises(AnnotationError, match="worker 'ann' answered task 't' more than once: row 0, row 2, row 4; "):
+        Annotations.from_frame(ROWS, repeats="error")
+
+
+def test_where_nothing_repeats_the_three_ways_are_one():
+    matrix = np.array([[0, 1], [1, -1]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = [Annotations.from_matrix(matrix, repeats=repeats) for repeats in ("keep", "first", "error")]
+    assert all(np.array_equal(found[0].label, other.label) for other in found)
+
+
+def test_another_way_is_refused_with_the_nearest_name():
+    with pytest.raises(UnknownNameError, match="'frist'; did you mean 'first'"):
+        Annotations.from_frame(ROWS, repeats="frist")

@@ -1,0 +1,86 @@
+"""Gold labels and other models' probabilities, in what every engine is given."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crowdppl import AnnotationError, Annotations, fit
+from crowdppl.inference.evidence import with_evidence
+
+
+@pytest.fixture
+def annotations():
+    return Annotations.from_dict(
+        {"t1": {"w1": "x", "w2": "y"}, "t2": {"w1": "y", "w2": "y"}, "t3": {"w1": "x"}}, gold={"t2": "x"}
+    )
+
+
+def test_without_evidence_there_is_none(annotations):
+    assert with_evidence(annotations).evidence is None
+    assert with_evidence(annotations, gold=False).evidence is None
+
+
+def test_gold_leaves_one_class(annotations):
+    np.testing.assert_array_equal(with_evidence(annotations, gold=True).evidence, [[0, 0], [0, -np.inf], [0, 0]])
+    other = with_evidence(annotations, gold={"t1": "y", "t3": "x"}).evidence
+    np.testing.assert_array_equal(other, [[-np.inf, 0], [0, 0], [0, -np.inf]])
+
+
+def test_probabilities_are_read_by_task_and_class(annotations):
+    frame = pd.DataFrame([[0.9, 0.1]], index=["t3"], columns=["y", "x"])
+    np.testing.assert_allclose(
+        np.exp(with_evidence(annotations, evidence=frame).evidence), [[0.5, 0.5], [0.5, 0.5], [0.1, 0.9]], rtol=1e-6
+    )
+
+
+def test_gold_overrules_probabilities(annotations):
+    evidence = np.array([[0.5, 0.5], [0.0, 1.0], [0.5, 0.5]])
+    both = with_evidence(annotations, gold=True, evidence=evidence).evidence
+    assert both[1, 1] == -np.inf
+    assert np.isfinite(both[1, 0])
+
+
+def test_evidence_weighs_as_an_answer_of_that_certainty(annotations):
+    """Evidence of 0.9 on x has the posterior of a further, perfectly known, worker who is right with 0.9."""
+    evidence = np.array([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5]])
+    with_it = fit("dawid_skene", annotations, evidence=evidence, progress=False, max_iterations=1, tolerance=1e9)
+    without = fit("dawid_skene", annotations, progress=False, max_iterations=1, tolerance=1e9)
+    assert with_it.probabilities.loc["t1", "x"] > without.probabilities.loc["t1", "x"]
+
+
+@pytest.mark.parametrize("method", ["em", "svi", "nuts"])
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_gold_holds_in_every_engine_and_is_not_used_unasked(annotations, method):
+    short = {
+        "em": {},
+        "svi": {"max_iterations": 200, "draws": 50},
+        "nuts": {"chains": 1, "warmup": 50, "draws": 50},
+    }[method]
+    told = fit("dawid_skene", annotations, method=method, gold=True, progress=False, **short)
+    assert told.probabilities.loc["t2", "x"] == 1.0
+    assert "which the fit was told" in str(told.summary())
+    untold = fit("dawid_skene", annotations, method=method, progress=False, **short)
+    assert untold.probabilities.loc["t2", "x"] < 0.5
+    assert "unseen" in str(untold.summary())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gold": {"t9": "x"}}, "t9"),
+        ({"gold": {"t1": "z"}}, "z"),
+        ({"evidence": np.ones((3, 2))}, r"task 't1' is \[1.0, 1.0\]: no probabilities"),
+        ({"evidence": np.ones((2, 2))}, r"shape \(2, 2\); \(tasks, classes\) = \(3, 2\)"),
+        ({"evidence": pd.DataFrame([[0.5, 0.5]], index=["t9"], columns=["x", "y"])}, "task 't9' is not in"),
+        ({"evidence": pd.DataFrame([[0.5, 0.5]], index=["t1"], columns=["x", "q"])}, "class 'q' is not in"),
+        ({"evidence": np.array([[np.nan, 1], [0.5, 0.5], [0.5, 0.5]])}, "no probabilities"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(annotations, options, message):
+    with pytest.raises(AnnotationError, match=message):
+        with_evidence(annotations, **options)
+
+
+def test_gold_true_without_gold_labels_is_refused(annotations):
+    with pytest.raises(AnnotationError, match="carry no gold labels"):
+        with_evidence(annotations.with_gold(None), gold=True)

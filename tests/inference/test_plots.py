@@ -1,0 +1,207 @@
+"""Pictures show the fit's own numbers, and refuse what they cannot draw."""
+
+import itertools
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.inference.plots import plot_confusions, plot_history, plot_workers
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def em():
+    return cp.fit("dawid_skene", cp.load_dataset("anesthesia"), progress=False)
+
+
+@pytest.fixture(scope="module")
+def svi():
+    options = {"max_iterations": 300, "draws": 40, "tolerance": 1.0}
+    return cp.fit("dawid_skene", cp.load_dataset("anesthesia"), method="svi", progress=False, **options)
+
+
+def crowd_fit(n_workers, names=("a", "b"), worker="worker {}".format):
+    """A fit of workers of whom number j has answered j + 1 tasks."""
+    rows = [(task, worker(j), names[(task + j * task) % len(names)]) for j in range(n_workers) for task in range(j + 1)]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    annotations = cp.Annotations.from_frame(frame, classes=names)
+    return cp.fit("dawid_skene", annotations, progress=False, max_iterations=2, tolerance=1e9)
+
+
+def cells(ax):
+    """Texts of the cells by (truth, answer)."""
+    found = {}
+    for text in ax.texts:
+        answer, truth = text.xy
+        found.setdefault((truth, answer), []).append(text.get_text())
+    return found
+
+
+def test_cells_hold_the_table_and_half_the_width_of_its_interval(svi):
+    axes = plot_confusions(svi, interval=0.8)
+    table = svi.confusions(interval=0.8).set_index(["worker", "truth", "response"])
+    assert len(axes) == 5
+    for ax, worker in zip(axes, [1, 2, 3, 4, 5], strict=True):
+        assert ax.get_title().startswith(f"worker {worker}: ")
+        for (truth, answer), (value, spread) in cells(ax).items():
+            row = table.loc[(worker, truth + 1, answer + 1)]
+            assert float(value) == pytest.approx(row["probability"], abs=0.0051)
+            half_width = (row["high"] - row["low"]) / 2
+            assert float(spread.removeprefix("±")) == pytest.approx(half_width, abs=0.0051)
+        assert len(cells(ax)) == 16
+
+
+def test_titles_tell_answers_and_accuracy_with_its_interval(svi):
+    ax = plot_confusions(svi, workers=[3], interval=0.5)[0]
+    score = svi.worker_scores(0.5).loc[3]
+    bounds = f"({score['accuracy_low']:.2f}–{score['accuracy_high']:.2f})"
+    assert ax.get_title() == f"worker 3: 45 answers\naccuracy {score['accuracy']:.2f} {bounds}"
+
+
+def test_without_draws_there_are_no_intervals(em):
+    axes = plot_confusions(em)
+    assert all(len(texts) == 1 for ax in axes for texts in cells(ax).values())
+    assert all("(" not in ax.get_title() for ax in axes)
+
+
+def test_the_colours_are_the_probabilities(em):
+    axes = plot_confusions(em)
+    np.testing.assert_allclose([ax.images[0].get_array() for ax in axes], em.worker_draws[0, 0], rtol=1e-6)
+    assert {ax.images[0].get_clim() for ax in axes} == {(0, 1)}
+
+
+def test_of_many_workers_those_with_the_most_answers_are_shown():
+    fit = crowd_fit(30)
+    axes = plot_confusions(fit)
+    titles = [ax.get_title().partition(":")[0] for ax in axes]
+    assert titles == [f"worker {j}" for j in range(29, 9, -1)]
+    figure = axes[0].figure
+    assert "20 of 30 workers, those with the most answers" in figure.get_suptitle()
+    assert len(figure.axes) == 20 + 1  # the colour bar
+    assert len(plot_confusions(fit, max_workers=3)) == 3
+
+
+def test_workers_are_shown_in_the_order_asked_for(em):
+    axes = plot_confusions(em, workers=[4, 2])
+    assert [ax.get_title().partition(":")[0] for ax in axes] == ["worker 4", "worker 2"]
+    assert "2 of 5 workers" in axes[0].figure.get_suptitle()
+
+
+def test_given_axes_are_used_and_no_figure_is_made(em):
+    figure, grid = plt.subplots(1, 3)
+    axes = plot_confusions(em, axes=grid)
+    assert list(axes) == list(grid)
+    assert all(ax.images for ax in grid)
+    assert figure.axes == list(grid)
+    assert plt.get_fignums() == [figure.number]
+    one = plt.figure().add_subplot()
+    assert list(plot_confusions(em, workers=[1], axes=one)) == [one]
+
+
+@pytest.mark.parametrize(
+    ("names", "cell_texts"), [(("open country", "tall building"), 4), ([f"class {k}" for k in range(12)], 0)]
+)
+def test_names_of_classes_are_on_the_outer_axes_and_do_not_overlap(names, cell_texts):
+    axes = plot_confusions(crowd_fit(12, names))
+    figure = axes[0].figure
+    figure.canvas.draw()
+    first, last = axes[0], axes[-1]
+    assert [t.get_text() for t in first.get_yticklabels()] == list(names)
+    assert [t.get_text() for t in last.get_xticklabels()] == list(names)
+    assert not any(t.get_text() for t in axes[1].get_yticklabels())
+    assert len(first.texts) == cell_texts
+    boxes = [t.get_window_extent() for t in first.get_yticklabels()]
+    assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
+    turned = {t.get_rotation() for t in last.get_xticklabels()}
+    assert turned == {45.0}
+
+
+def test_ids_with_dollars_and_of_any_length_are_written_as_they_are():
+    fit = crowd_fit(2, names=("$a_1$", "$b$"), worker=lambda j: f"$x^{j}$" if j else "z" * 50 + "end")
+    axes = plot_confusions(fit)
+    axes[0].figure.canvas.draw()
+    assert axes[0].get_title().startswith("worker $x^1$: 2 answers")
+    assert not axes[0].title.get_parse_math()
+    name, _, rest = axes[1].get_title().partition(":")
+    assert name.endswith("end")
+    assert len(name) == 20
+    assert rest.startswith(" 1 answer\n")
+
+
+def test_workers_are_sorted_by_accuracy_with_their_intervals(svi):
+    ax = plot_workers(svi, interval=0.6)
+    scores = svi.worker_scores(0.6).sort_values("accuracy")
+    assert [t.get_text() for t in ax.get_yticklabels()] == [str(worker) for worker in scores.index]
+    dots = next(c for c in ax.collections if len(c.get_offsets()) == 5)
+    np.testing.assert_allclose(dots.get_offsets()[:, 0], scores["accuracy"])
+    lines = next(c for c in ax.collections if hasattr(c, "get_segments"))
+    ends = np.array([segment[:, 0] for segment in lines.get_segments()])
+    np.testing.assert_allclose(ends, scores[["accuracy_low", "accuracy_high"]])
+    areas = dict(zip(scores.index, dots.get_sizes(), strict=True))
+    assert areas[1] > areas[2] == areas[5]
+
+
+def test_plots_of_one_axes_use_the_one_given(em):
+    figure, (left, right) = plt.subplots(1, 2)
+    assert plot_workers(em, ax=left, max_workers=2) is left
+    assert "2 of 5 workers" in left.get_title()
+    assert plot_history(em, right) is right
+    np.testing.assert_allclose(right.lines[0].get_ydata(), em.history)
+    assert plt.get_fignums() == [figure.number]
+
+
+def test_the_history_of_svi_has_its_running_mean(svi):
+    each, mean = plot_history(svi).lines
+    np.testing.assert_allclose(each.get_ydata(), svi.history)
+    assert np.std(np.diff(mean.get_ydata())) < np.std(np.diff(each.get_ydata()))
+
+
+def test_unknown_workers_are_refused_with_the_nearest(em):
+    with pytest.raises(cp.UnknownNameError, match=r"unknown worker '1'.*there is 1, of type int"):
+        plot_confusions(em, workers=["1"])
+    with pytest.raises(cp.UnknownNameError, match=r"unknown worker 'worker 77'; did you mean 'worker 7'\?.* 50 in all"):
+        plot_confusions(crowd_fit(50), workers=["worker 77"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"workers": []}, "selects nobody"),
+        ({"max_workers": 0}, "max_workers=0"),
+        ({"interval": 1.5}, "interval=1.5"),
+    ],
+)
+def test_an_empty_selection_and_a_wrong_interval_are_refused(svi, options, said):
+    with pytest.raises(ValueError, match=said):
+        plot_confusions(svi, **options)
+
+
+def test_fewer_axes_than_workers_are_refused(em):
+    _, grid = plt.subplots(1, 2)
+    with pytest.raises(ValueError, match="the 3 workers need one each"):
+        plot_confusions(em, workers=[1, 2, 3], axes=grid)
+
+
+@pytest.mark.parametrize("plot", [plot_confusions, plot_workers])
+def test_unnamed_workers_are_refused(em, plot):
+    unnamed = cp.Annotations.from_counts([[1, 2], [3, 0]])
+    fit = cp.Fit(em.model, unnamed, "em", {}, em.outcome, np.full((2, 2), 0.5))
+    with pytest.raises(cp.AnnotationError, match="name no workers"):
+        plot(fit)
+
+
+def test_a_fit_without_a_history_is_refused_with_what_to_look_at(em):
+    nuts = cp.Fit(em.model, em.annotations, "nuts", {}, em.outcome._replace(history=np.zeros(0)), em.posterior)
+    with pytest.raises(ValueError, match=r"'nuts' has no history.*arviz\.plot_trace"):
+        plot_history(nuts)

@@ -1,0 +1,100 @@
+"""The distribution of all answers, against loops over tasks and answers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from crowdppl import Annotations, Emission, Responses, Table
+from crowdppl.models.responses import select
+
+
+@pytest.fixture
+def table():
+    return np.random.default_rng(1).dirichlet(np.ones(3), (3, 3)).astype("f4")
+
+
+def by_loops(annotations, table, truth):
+    scores = np.zeros(annotations.n_tasks)
+    count = np.ones(annotations.n_rows) if annotations.count is None else annotations.count
+    for t, w, y, c in zip(annotations.task, annotations.worker, annotations.label, count, strict=True):
+        scores[t] += c * np.log(table[w, truth[t], y])
+    return scores
+
+
+@pytest.mark.parametrize("count", [None, np.arange(9.0)])
+def test_log_prob_is_the_sum_over_each_tasks_answers(tiny, table, count):
+    annotations = tiny.replace(count=count)
+    for truth in np.random.default_rng(0).integers(0, 3, (4, 5)):
+        got = Responses(jnp.asarray(truth), Table(table), annotations).log_prob(tiny.label)
+        np.testing.assert_allclose(got, by_loops(annotations, table, truth), atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (3, 1, 1)])
+def test_an_enumerated_truth_scores_every_class(tiny, table, shape):
+    enumerated = jnp.arange(3).reshape(shape)
+    responses = Responses(enumerated, Table(table), tiny)
+    assert responses.batch_shape == (*shape[:-1], 5)
+    assert responses.event_shape == (9,)
+    got = responses.log_prob(tiny.label).reshape(3, 5)
+    for k in range(3):
+        np.testing.assert_allclose(got[k], by_loops(tiny, table, np.full(5, k)), atol=1e-5)
+
+
+def test_leading_sample_dimensions_of_the_truth_are_kept(tiny, table):
+    truth = np.random.default_rng(2).integers(0, 3, (4, 2, 5))
+    got = Responses(jnp.asarray(truth), Table(table), tiny).log_prob(tiny.label)
+    expected = [[by_loops(tiny, table, z) for z in row] for row in truth]
+    np.testing.assert_allclose(got, expected, atol=1e-5)
+
+
+def test_rows_of_count_zero_say_nothing_even_where_impossible(tiny):
+    impossible = np.broadcast_to(np.eye(3, dtype="f4"), (3, 3, 3))
+    annotations = tiny.replace(count=np.zeros(9, dtype="f4"))
+
+    def total(table):
+        return Responses(jnp.zeros(5, int), Table(table), annotations).log_prob(tiny.label).sum()
+
+    value, gradient = jax.value_and_grad(total)(impossible)
+    assert value == 0
+    assert (np.asarray(gradient) == 0).all()
+
+
+def test_select_takes_the_same_entries_by_column_and_by_row():
+    scores = jnp.asarray(np.random.default_rng(0).normal(size=(6, 4)))
+    by_column = select(scores, jnp.arange(4)[:, None])
+    by_row = select(scores, jnp.broadcast_to(jnp.arange(4)[:, None], (4, 6)))
+    np.testing.assert_array_equal(by_column, by_row)
+
+
+def test_emissions_own_forms_agree_with_the_general_ones(tiny, table):
+    emission = Table(jnp.asarray(table))
+    truth = tiny.label[::-1]
+    np.testing.assert_allclose(
+        emission.log_prob(tiny.worker, tiny.task, tiny.label),
+        Emission.log_prob(emission, tiny.worker, tiny.task, tiny.label),
+        atol=1e-6,
+    )
+    np.testing.assert_allclose(
+        emission.probs_given(tiny.worker, tiny.task, truth),
+        Emission.probs_given(emission, tiny.worker, tiny.task, truth),
+    )
+    answered = np.isin(np.arange(3), tiny.worker)
+    np.testing.assert_allclose(Emission.tables(emission, tiny)[answered], table[answered], atol=1e-6)
+
+
+def test_sampled_answers_have_the_tables_frequencies(table):
+    """Chi-square over 30,000 answers of one worker to tasks of each class; a false alarm once in 10,000 seeds."""
+    n = 30_000
+    annotations = Annotations.from_matrix(np.zeros((n, 1), dtype=int), classes=range(3))
+    truth = np.arange(n) % 3
+    answers = np.asarray(Responses(jnp.asarray(truth), Table(table), annotations).sample(jax.random.key(0)))
+    for k in range(3):
+        observed = np.bincount(answers[truth == k], minlength=3)
+        assert chisquare(observed, table[0, k] / table[0, k].astype(float).sum() * observed.sum()).pvalue > 1e-4
+
+
+def test_samples_have_the_shape_of_samples_then_truth_then_answers(tiny, table):
+    truth = jnp.zeros((4, 5), int)
+    assert Responses(truth, Table(table), tiny).sample(jax.random.key(0), (2, 3)).shape == (2, 3, 4, 9)

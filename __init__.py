@@ -19,6 +19,7 @@ from .data import (
 )
 from .inference import ConvergenceWarning, Fit, StorageError, fit, load_fit
 from .inference.nuts import use_all_cores
+from .inference.plots import plot_confusions, plot_history, plot_workers
 from .models import (
     Emission,
     Prevalence,
@@ -53,5 +54,8 @@ __all__ = [
     "load_dataset",
     "load_fit",
     "load_split",
+    "plot_confusions",
+    "plot_history",
+    "plot_workers",
     "tasks",
 ]

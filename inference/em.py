@@ -69,16 +69,23 @@ def soft_votes(annotations: Annotations) -> Array:
     return jnp.where(total > 0, votes / jnp.maximum(total, SMALLEST), 1 / annotations.n_classes)
 
 
-@partial(jax.jit, static_argnames=("model", "settings"))
-def init(model: Model, annotations: Annotations, key: Array, settings: EMSettings, restart: int = 0) -> EMState:
+@partial(jax.jit, static_argnames=("model", "settings", "perturbed"))
+def init(
+    model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, perturbed: bool = False
+) -> EMState:
     """Uniform tables, moved by the M-step of the soft majority vote; other parameters at their prior's median.
 
-    Every start after the first (``restart`` 0) has its votes mixed with random ones.
+    Args:
+        model: the story.
+        annotations: the data.
+        key: for whatever is random.
+        settings: of EM.
+        perturbed: mix the votes with random ones, for a restart.
     """
-    votes, key = soft_votes(annotations), jax.random.fold_in(key, restart)
-    random = jax.random.exponential(key, votes.shape)
-    noise = jnp.where(restart > 0, RESTART_NOISE, 0.0)
-    votes = (1 - noise) * votes + noise * random / random.sum(-1, keepdims=True)
+    votes = soft_votes(annotations)
+    if perturbed:
+        random = jax.random.exponential(key, votes.shape)
+        votes = (1 - RESTART_NOISE) * votes + RESTART_NOISE * random / random.sum(-1, keepdims=True)
     evidence = jnp.log(jnp.maximum(votes, SMALLEST))
     if annotations.evidence is not None:
         evidence = evidence + annotations.evidence
@@ -220,7 +227,8 @@ def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings
     solutions: list[tuple[EMState, list[float]]] = []
     with progress_bar("EM", settings.restarts * settings.max_iterations, show=progress) as tell:
         for restart in range(settings.restarts):
-            state = init(model, annotations, key, settings, restart)
+            start_key = key if restart == 0 else jax.random.fold_in(key, restart)
+            state = init(model, annotations, start_key, settings, perturbed=restart > 0)
             history: list[float] = []
             while len(history) < settings.max_iterations and state.change > settings.tolerance:
                 n_steps = min(CHUNK, settings.max_iterations - len(history))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
@@ -87,7 +88,7 @@ def fit(
     if truth_prior is not None:
         hyperparameters["truth_prior"] = truth_prior
     model = Model(story, hyperparameters)
-    data = with_evidence(annotations, gold, evidence).replace(gold=None)
+    data = jax.tree.map(jnp.asarray, with_evidence(annotations, gold, evidence).replace(gold=None))
     dims = parameter_dims(model, data)  # a story that cannot be told of these data says so here, before anything runs
 
     outcome = engine.run(model, data, jax.random.key(seed), settings, progress=progress)
@@ -102,7 +103,7 @@ def fit(
     posterior = posterior / posterior.sum(-1, keepdims=True)
     return Fit(
         model=model,
-        annotations=annotations.replace(evidence=data.evidence),
+        annotations=annotations.replace(evidence=None if data.evidence is None else np.asarray(data.evidence)),
         method=method,
         settings=settings._asdict() | {"seed": seed},
         outcome=outcome._replace(warnings=tuple(found)),

@@ -240,7 +240,7 @@ def _log_joint(by_task: dict[str, Site], annotations: Annotations) -> Array:
 
 
 def _log_sum_exp(scores: Array) -> Array:
-    """Over the classes, ``(N, K)`` to ``(N,)``: class by class, which XLA on CPU does six times faster than a reduce."""
+    """Over the classes, ``(N, K)`` to ``(N,)``: class by class, which XLA on CPU does faster than a reduce."""
     if scores.shape[-1] > UNROLLED:
         return logsumexp(scores, axis=-1)
     columns = [scores[:, k] for k in range(scores.shape[-1])]

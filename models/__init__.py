@@ -8,12 +8,14 @@ from ..data import unknown_name
 from .dawid_skene import dawid_skene
 from .emissions import Emission, Table
 from .errors import StoryError
+from .one_coin import one_coin
 from .responses import Responses
 from .truth import Prevalence, Truth, TruthPrior, answer, tasks
+from .two_coin import two_coin
 
 Story = Callable[..., None]
 
-STORIES: dict[str, Story] = {"dawid_skene": dawid_skene}
+STORIES: dict[str, Story] = {"dawid_skene": dawid_skene, "one_coin": one_coin, "two_coin": two_coin}
 
 
 def find_story(story: str | Story) -> Story:

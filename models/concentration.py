@@ -11,16 +11,25 @@ from .errors import StoryError
 COLUMNS = ["worker", "truth", "label", "count"]
 
 
+def positive(name: str, value: float) -> float:
+    """The concentration ``value`` itself.
+
+    Raises:
+        StoryError: it is not a positive, finite number.
+    """
+    if not (isinstance(value, Real) and 0 < value < np.inf):
+        raise StoryError(f"{name}={value!r} is no concentration of a Dirichlet; a positive number is needed")
+    return float(value)
+
+
 def diagonal_concentration(n_classes: int, diagonal: float, off_diagonal: float) -> np.ndarray:
     """Concentration ``(K, K)`` with one value for right answers and one for each wrong answer.
 
     Raises:
-        StoryError: if either is not positive and finite.
+        StoryError: either is not positive and finite.
     """
-    for name, value in (("diagonal", diagonal), ("off_diagonal", off_diagonal)):
-        if not (isinstance(value, Real) and 0 < value < np.inf):
-            raise StoryError(f"{name}={value!r} is no concentration of a Dirichlet; a positive number is needed")
-    return np.where(np.eye(n_classes, dtype=bool), diagonal, off_diagonal).astype(np.float32)
+    right, wrong = positive("diagonal", diagonal), positive("off_diagonal", off_diagonal)
+    return np.where(np.eye(n_classes, dtype=bool), right, wrong).astype(np.float32)
 
 
 def pseudo_counts(history: pd.DataFrame | np.ndarray | None, annotations: Annotations) -> np.ndarray:

@@ -22,7 +22,7 @@ def dawid_skene(
     annotations: Annotations,
     *,
     truth_prior: TruthPrior | None = None,
-    diagonal: float = 2.0,
+    diagonal: float | None = None,
     off_diagonal: float = 1.0,
     history: pd.DataFrame | np.ndarray | None = None,
 ) -> None:
@@ -31,17 +31,19 @@ def dawid_skene(
     Sites: ``prevalence (K,)``, ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``.
 
     Args:
+        annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
-        diagonal: Dirichlet concentration of the right answer, :math:`\gamma_{kk}`.
+        diagonal: Dirichlet concentration of the right answer, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default,
+            which with the other default expects more than a third of the answers to be right, whatever the K.
         off_diagonal: concentration of each wrong answer, :math:`\gamma_{kl}`, added up with ``history``.
         history: what is known of workers from before, as pseudo-counts: a frame with the columns worker, truth,
             label, count, or an array ``(J, K, K)``. Workers without a history keep the prior.
 
     Raises:
-        StoryError: if no worker is named, or a history does not fit the annotations.
+        StoryError: no worker is named, a concentration is not positive, or a history does not fit the annotations.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
-    prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
+    prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
     concentration = prior + pseudo_counts(history, annotations)
     with numpyro.plate("worker", n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         confusion = numpyro.sample("confusion", dist.Dirichlet(concentration), infer={"event_dims": ["response"]})

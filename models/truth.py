@@ -117,3 +117,16 @@ def named_workers(annotations: Annotations) -> int:
             "this story follows each worker, and the annotations name none; bring them with a worker column"
         )
     return annotations.n_workers
+
+
+def two_classes(annotations: Annotations) -> None:
+    """Do nothing where there are two classes.
+
+    Raises:
+        StoryError: there are others.
+    """
+    if annotations.n_classes != 2:
+        raise StoryError(
+            f"this story is of two classes, the annotations have {annotations.n_classes}: "
+            f"{list(annotations.classes[:5])}; tell dawid_skene or one_coin"
+        )

@@ -58,7 +58,7 @@ def test_m_step_is_the_textbook_one(tiny):
 
 
 def test_first_m_step_is_that_of_the_votes(tiny):
-    state = em.init(Model(DAWID_SKENE, FLAT), tiny, jax.random.key(0))
+    state = em.init(Model(DAWID_SKENE, FLAT), tiny, jax.random.key(0), em.EMSettings())
     votes = np.asarray(em.soft_votes(tiny))
     np.testing.assert_allclose(votes[4], 1 / 3)  # the task without answers
     counts = np.zeros((3, 3, 3))

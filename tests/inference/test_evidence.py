@@ -6,6 +6,8 @@ import pytest
 
 from crowdppl import AnnotationError, Annotations, fit
 from crowdppl.inference.evidence import with_evidence
+from crowdppl.inference.model import Model, density
+from crowdppl.models import find_story
 
 
 @pytest.fixture
@@ -40,12 +42,18 @@ def test_gold_overrules_probabilities(annotations):
     assert np.isfinite(both[1, 0])
 
 
-def test_evidence_weighs_as_an_answer_of_that_certainty(annotations):
-    """Evidence of 0.9 on x has the posterior of a further, perfectly known, worker who is right with 0.9."""
+def test_evidence_adds_its_log_odds_to_the_posterior(annotations):
     evidence = np.array([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5]])
-    with_it = fit("dawid_skene", annotations, evidence=evidence, progress=False, max_iterations=1, tolerance=1e9)
-    without = fit("dawid_skene", annotations, progress=False, max_iterations=1, tolerance=1e9)
-    assert with_it.probabilities.loc["t1", "x"] > without.probabilities.loc["t1", "x"]
+    theta = {
+        "prevalence": np.array([0.3, 0.7], "f4"),
+        "confusion": np.array([[[0.8, 0.2], [0.4, 0.6]], [[0.9, 0.1], [0.2, 0.8]]], "f4"),
+    }
+    model = Model(find_story("dawid_skene"))
+    without, told = (
+        density(model, theta, a).posterior for a in (annotations, with_evidence(annotations, None, evidence))
+    )
+    shift = np.log(told[:, 0] / told[:, 1]) - np.log(without[:, 0] / without[:, 1])
+    np.testing.assert_allclose(shift, [np.log(9), 0, 0], atol=1e-5)
 
 
 @pytest.mark.parametrize("method", ["em", "svi", "nuts"])

@@ -75,6 +75,7 @@ def test_minibatches_reach_the_solution_of_the_whole_data():
     assert np.median(distance) < 0.5
 
 
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 @pytest.mark.parametrize("guide", ["normal", "low_rank", "multivariate_normal", "delta"])
 def test_every_guide_by_name_runs_to_a_lower_loss(ragged, guide):
     result = fit("dawid_skene", ragged, method="svi", guide=guide, max_iterations=400, diagonal=4.0, progress=False)

@@ -1,0 +1,45 @@
+r"""Every worker is right with one probability, whatever the class, and errs evenly over the others.
+
+.. math::
+    \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
+    a_j &\sim \text{Dirichlet}(\text{wrong}, \text{right}) & (J, 2) \\
+    z_i &\sim \text{Categorical}(\rho) & (N) \\
+    P(y_a = l \mid z_i = k) &= a_j[1] \text{ if } l = k, \text{ else } a_j[0] / (K - 1) & (A)
+
+It is Dawid & Skene's story with one number for a worker (Zhang, Chen, Zhou & Jordan 2014, section 2).
+"""
+
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+
+from ..data import Annotations
+from .concentration import positive
+from .emissions import Table
+from .truth import TruthPrior, answer, named_workers, tasks
+
+
+def one_coin(
+    annotations: Annotations, *, truth_prior: TruthPrior | None = None, right: float = 2.0, wrong: float = 1.0
+) -> None:
+    """Every worker is right with one probability, whatever the class, and errs evenly over the other classes.
+
+    Sites: ``prevalence (K,)``, ``ability (J, 2)`` (wrong, right), ``truth (N,)``, ``annotation (A,)``.
+
+    Args:
+        annotations: who labelled what; workers are named.
+        truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
+        right: Dirichlet concentration of right answers.
+        wrong: of wrong answers.
+
+    Raises:
+        StoryError: no worker is named, or a concentration is not positive.
+    """
+    n_workers, n_classes = named_workers(annotations), annotations.n_classes
+    concentration = jnp.array([positive("wrong", wrong), positive("right", right)])
+    with numpyro.plate("worker", n_workers, dim=-1):
+        ability = numpyro.sample("ability", dist.Dirichlet(concentration), infer={"event_dims": ["is_right"]})
+    hit, miss = ability[:, 1, None, None], ability[:, 0, None, None] / (n_classes - 1)
+    table = jnp.where(jnp.eye(n_classes, dtype=bool), hit, miss)
+    with tasks(annotations, truth_prior) as truth:
+        answer(truth, Table(table), annotations)

@@ -17,7 +17,7 @@ from .data import (
     load_dataset,
     load_split,
 )
-from .inference import ConvergenceWarning, Fit, StorageError, fit, load_fit
+from .inference import ConvergenceWarning, Fit, StorageError, fit, load_fit, simulate
 from .inference.nuts import use_all_cores
 from .inference.plots import plot_confusions, plot_history, plot_workers
 from .models import (
@@ -57,5 +57,6 @@ __all__ = [
     "plot_confusions",
     "plot_history",
     "plot_workers",
+    "simulate",
     "tasks",
 ]

@@ -100,7 +100,7 @@ def density(model: Model, parameters: Parameters, annotations: Annotations, key:
     """Run the story at ``parameters`` (by site) with the true labels enumerated."""
     sites, by_task = _run(model, annotations, handlers.substitute(data=parameters), key)
     log_prior = sum((_log_prob(s).sum() for s in sites.values() if s["type"] == "sample"), start=jnp.zeros(()))
-    alphas = {name: concentration(site) for name, site in sites.items() if _is_latent(site)}
+    alphas = {name: concentration(site) for name, site in sites.items() if is_latent(site)}
     return Density(
         _log_joint(by_task, annotations),
         log_prior,
@@ -125,7 +125,7 @@ class Anatomy(NamedTuple):
 def anatomy(model: Model, annotations: Annotations) -> Anatomy:
     """Run the story once and look at its sites; inside a compiled function nothing of it is computed."""
     sites, _ = _run(model, annotations, handlers.substitute(substitute_fn=_placeholder), None)
-    latents = {name: site for name, site in sites.items() if _is_latent(site)}
+    latents = {name: site for name, site in sites.items() if is_latent(site)}
     tables = tuple(name for name, site in latents.items() if concentration(site) is not None)
     return Anatomy(
         tables,
@@ -151,7 +151,7 @@ def starting_point(model: Model, annotations: Annotations, key: Array) -> Parame
         return _placeholder(site) if is_table else median(site)
 
     sites, _ = _run(model, annotations, handlers.substitute(substitute_fn=value), key)
-    return {name: site["value"] for name, site in sites.items() if _is_latent(site)}
+    return {name: site["value"] for name, site in sites.items() if is_latent(site)}
 
 
 def marginal(model: Model) -> Callable[[Annotations], None]:
@@ -211,7 +211,8 @@ def _scores_tasks(site: Site) -> bool:
     return site["type"] == "sample" and in_plate and (site["name"] == "truth" or site["is_observed"])
 
 
-def _is_latent(site: Site) -> bool:
+def is_latent(site: Site) -> bool:
+    """Whether the story samples the site, or has it as a parameter to optimise."""
     return site["type"] == "param" or (site["type"] == "sample" and not site["is_observed"])
 
 

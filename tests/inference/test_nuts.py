@@ -2,14 +2,11 @@
 
 import warnings
 
-import jax
 import numpy as np
 import pytest
-from numpyro.infer import Predictive
 
-from crowdppl import ConvergenceWarning, Prevalence, fit, load_dataset
+from crowdppl import ConvergenceWarning, Prevalence, fit, load_dataset, simulate
 from crowdppl.inference.diagnostics import permuted_chains, smallest_ess, worst_rhat
-from crowdppl.models import find_story
 
 RATER = {"truth_prior": Prevalence(3.0), "diagonal": 8 * 0.6, "off_diagonal": 8 * 0.4 / 3}
 
@@ -58,28 +55,11 @@ def test_mean_field_svi_has_the_means_and_intervals_of_nuts(anesthesia):
 
 def test_known_parameters_lie_in_their_intervals():
     """300 tasks, 6 workers, 54 cells: of the 95 % intervals at least 85 % hold the truth (binomial, 1 in 1,000)."""
-    data = load_dataset("anesthesia").replace(label=None)
-    rng = np.random.default_rng(0)
-    task, worker = (x.ravel().astype("i4") for x in np.indices((300, 6)))
-    from crowdppl.data import Ids
-
-    design = data.replace(
-        task=task, worker=worker, tasks=Ids.range(300), workers=Ids.range(6), classes=Ids.range(3), gold=None
-    )
-    drawn = Predictive(find_story("dawid_skene"), num_samples=1)(
-        jax.random.key(int(rng.integers(1000))), design, diagonal=6.0, off_diagonal=1.0
-    )
-    result = fit(
-        "dawid_skene",
-        design.replace(label=np.asarray(drawn["annotation"][0], "i4")),
-        method="nuts",
-        chains=2,
-        diagonal=6.0,
-        progress=False,
-    )
+    annotations, parameters = simulate("dawid_skene", n_tasks=300, n_workers=6, n_classes=3, diagonal=6.0, seed=2)
+    result = fit("dawid_skene", annotations, method="nuts", chains=2, diagonal=6.0, progress=False)
     draws = result.outcome.draws["confusion"].reshape(-1, 6, 3, 3)
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
-    true = np.asarray(drawn["confusion"][0])
+    true = parameters["confusion"]
     assert ((low <= true) & (true <= high)).mean() >= 0.85
 
 

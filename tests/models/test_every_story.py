@@ -6,7 +6,6 @@ import jax
 import numpy as np
 import pytest
 from conftest import random_annotations
-from numpyro.infer import Predictive
 
 import crowdppl as cp
 from crowdppl import StoryError
@@ -22,16 +21,11 @@ def binary():
     return random_annotations(np.random.default_rng(2), n_tasks=6, n_workers=3, n_classes=2, n_rows=14)
 
 
-def prior_draw(name, annotations, seed=0):
-    drawn = Predictive(STORIES[name], num_samples=1)(jax.random.key(seed), annotations.replace(label=None))
-    return {site: np.asarray(value[0]) for site, value in drawn.items()}
-
-
 @EVERY
 @pytest.mark.parametrize("seed", range(3))
 def test_density_equals_the_sum_over_all_labellings(name, seed, binary):
     """The truth of all six tasks at once, with the workers' tables as the story reports them."""
-    theta = {k: v for k, v in prior_draw(name, binary, seed).items() if k not in ("truth", "annotation")}
+    _, theta = cp.simulate(name, n_tasks=1, n_workers=3, seed=seed)
     at = density(Model(STORIES[name]), theta, binary)
     tables = np.asarray(at.responses.emission.tables(binary), dtype=float)
     total, mass = 0.0, np.zeros((6, 2))
@@ -55,14 +49,14 @@ def test_log_posterior_never_falls(name, binary):
 @EVERY
 def test_em_finds_the_truth_and_the_tables_of_its_own_simulation(name):
     """2,000 tasks, each answered by all of 8 workers: tables within five standard errors of a share of 500 answers."""
-    design = cp.Annotations.from_matrix(np.zeros((2000, 8), dtype=int), classes=range(2))
-    drawn = prior_draw(name, design, seed=4)
-    assert 0.25 < drawn["prevalence"][0] < 0.75
-    fit = cp.fit(name, design.replace(label=drawn["annotation"].astype("i4")), progress=False)
-    actual = density(Model(STORIES[name]), {k: v for k, v in drawn.items() if k not in ("truth", "annotation")}, design)
-    tables = np.asarray(actual.responses.emission.tables(design))
-    np.testing.assert_allclose(fit.worker_draws[0, 0], tables, atol=5 * 0.5 / np.sqrt(500))
-    assert (fit.posterior.argmax(-1) == drawn["truth"]).mean() > 0.9
+    better_than_chance = {"diagonal": 3.0} if name == "dawid_skene" else {"right": 3.0}
+    annotations, parameters = cp.simulate(
+        name, n_tasks=2000, n_workers=8, seed=4, parameters={"prevalence": [0.4, 0.6]}, **better_than_chance
+    )
+    fit = cp.fit(name, annotations, progress=False)
+    actual = density(Model(STORIES[name]), parameters, annotations).responses.emission.tables(annotations)
+    np.testing.assert_allclose(fit.worker_draws[0, 0], actual, atol=5 * 0.5 / np.sqrt(500))
+    assert (fit.posterior.argmax(-1) == annotations.gold).mean() > 0.9
 
 
 @EVERY

@@ -1,0 +1,85 @@
+"""Simulated data: the design that was asked for, and the story's own frequencies."""
+
+import numpy as np
+import pytest
+
+import crowdppl as cp
+from crowdppl import UnknownNameError
+
+
+def test_every_worker_answers_every_task_unless_told_otherwise():
+    annotations, parameters = cp.simulate("dawid_skene", n_tasks=7, n_workers=3, n_classes=4)
+    assert annotations.to_frame().groupby("task")["worker"].agg(list).tolist() == [[0, 1, 2]] * 7
+    assert {name: value.shape for name, value in parameters.items()} == {"prevalence": (4,), "confusion": (3, 4, 4)}
+    assert (annotations.gold >= 0).all()
+
+
+def test_so_many_different_workers_answer_each_task():
+    annotations, _ = cp.simulate("one_coin", n_tasks=500, n_workers=20, answers_per_task=4)
+    by_task = annotations.to_frame().groupby("task")["worker"]
+    assert (by_task.size() == 4).all()
+    assert (by_task.nunique() == 4).all()
+
+
+def test_a_tail_gives_the_first_worker_his_share():
+    """One answer a task: shares are proportional to 1 / rank, within five standard errors."""
+    annotations, _ = cp.simulate("one_coin", n_tasks=20_000, n_workers=10, answers_per_task=1, tail=1.0)
+    share = np.bincount(annotations.worker, minlength=10) / 20_000
+    expected = 1 / np.arange(1, 11) / (1 / np.arange(1, 11)).sum()
+    np.testing.assert_allclose(share, expected, atol=5 * 0.5 / np.sqrt(20_000))
+
+
+def test_gold_is_given_for_its_share_and_is_the_truth_that_was_answered():
+    kwargs = {"n_tasks": 200, "n_workers": 4, "seed": 3, "parameters": {"ability": np.tile([0.0, 1.0], (4, 1))}}
+    some, _ = cp.simulate("one_coin", gold=0.25, **kwargs)
+    every, _ = cp.simulate("one_coin", gold=1.0, **kwargs)
+    known = some.gold >= 0
+    assert known.sum() == 50
+    np.testing.assert_array_equal(some.gold[known], every.gold[known])
+    np.testing.assert_array_equal(every.label, every.gold[every.task])  # workers who are always right
+    assert cp.simulate("one_coin", gold=0.0, **kwargs)[0].gold is None
+
+
+def test_answers_have_the_frequencies_of_the_given_tables():
+    """8,000 answers of each worker: shares within five standard errors."""
+    confusion = np.random.default_rng(0).dirichlet(np.ones(3), (2, 3))
+    annotations, parameters = cp.simulate(
+        "dawid_skene",
+        n_tasks=8000,
+        n_workers=2,
+        n_classes=3,
+        parameters={"confusion": confusion, "prevalence": [0.2, 0.3, 0.5]},
+    )
+    np.testing.assert_allclose(parameters["confusion"], confusion, rtol=1e-6)
+    np.testing.assert_allclose(np.bincount(annotations.gold) / 8000, [0.2, 0.3, 0.5], atol=5 * 0.5 / np.sqrt(8000))
+    for worker in range(2):
+        for truth in range(3):
+            rows = (annotations.worker == worker) & (annotations.gold[annotations.task] == truth)
+            share = np.bincount(annotations.label[rows], minlength=3) / rows.sum()
+            np.testing.assert_allclose(share, confusion[worker, truth], atol=5 * 0.5 / np.sqrt(rows.sum()))
+
+
+def test_the_same_seed_gives_the_same_data():
+    first, again, other = (
+        cp.simulate("two_coin", n_tasks=50, n_workers=9, answers_per_task=3, seed=s)[0] for s in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first.label, again.label)
+    np.testing.assert_array_equal(first.worker, again.worker)
+    assert (first.worker != other.worker).any()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"answers_per_task": 4}, ValueError, "answers_per_task=4: 1 to 3"),
+        ({"n_classes": 1}, ValueError, "n_classes=1: a whole number from 2"),
+        ({"n_tasks": 0}, ValueError, "n_tasks=0"),
+        ({"gold": 1.5}, ValueError, "gold=1.5: a number from 0 to 1"),
+        ({"tail": -1}, ValueError, "tail=-1: a number from 0 is"),
+        ({"parameters": {"confuson": 1}}, UnknownNameError, "confusion"),
+        ({"parameters": {"prevalence": [1.0]}}, ValueError, r"'prevalence' has shape \(1,\); \(2,\) is needed"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        cp.simulate("dawid_skene", **({"n_tasks": 5, "n_workers": 3} | options))

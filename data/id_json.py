@@ -63,9 +63,9 @@ def decode_id(data: Any) -> Hashable:
             stamp = pd.Timestamp(text).as_unit(unit)
             return stamp if zone is None else stamp.tz_convert(zone)
         case "datetime":
-            text, zone = content
+            text, zone, fold = content
             moment = dt.datetime.fromisoformat(text)
-            return moment if zone is None else moment.astimezone(ZoneInfo(zone))
+            return moment if zone is None else moment.replace(tzinfo=ZoneInfo(zone), fold=fold)
         case "date":
             return dt.date.fromisoformat(content)
         case "tuple":
@@ -73,7 +73,7 @@ def decode_id(data: Any) -> Hashable:
     raise AnnotationError(f"{data!r} is no saved id: {kind!r} is not one of the types that are saved")
 
 
-def _encode_datetime(value: dt.datetime) -> list[str | None]:
-    # A named zone is kept by name; through UTC, so that an hour that clocks show twice stays the one it was.
+def _encode_datetime(value: dt.datetime) -> list[str | int | None]:
+    # A named zone is kept by name beside what its clocks show: an hour may come twice there (`fold`), or not at all.
     zone = value.tzinfo.key if isinstance(value.tzinfo, ZoneInfo) else None
-    return [(value.astimezone(dt.UTC) if zone else value).isoformat(), zone]
+    return [(value.replace(tzinfo=None) if zone else value).isoformat(), zone, value.fold]

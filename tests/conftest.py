@@ -4,9 +4,14 @@ import os
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import settings
 
 from crowdppl import Annotations, load_dataset
+
+settings.register_profile("crowdppl", deadline=None)  # time says more of the machine than of the code
+settings.load_profile("crowdppl")
 
 
 @pytest.fixture
@@ -27,8 +32,6 @@ def random_annotations(
     rng: np.random.Generator, *, n_tasks: int, n_workers: int, n_classes: int, n_rows: int
 ) -> Annotations:
     """Rows drawn at random, all tasks, workers and classes declared."""
-    import pandas as pd
-
     frame = pd.DataFrame(
         {
             "task": rng.integers(0, n_tasks - 1, n_rows),

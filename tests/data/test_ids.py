@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crowdppl.data import AnnotationError, Ids
@@ -47,6 +47,8 @@ id_lists = st.lists(identifiers, max_size=8).map(distinct)
 
 
 @given(id_lists)
+@example([dt.datetime(1918, 3, 9, 23, 0, tzinfo=ZoneInfo("Europe/Paris"))])  # an hour that clocks jumped over
+@example([dt.datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Paris"), fold=1)])  # one that they showed twice
 def test_json_brings_back_the_same_values_of_the_same_types(values):
     ids = Ids(values)
     back = Ids.from_json(json.loads(json.dumps(ids.to_json())))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,26 +132,6 @@ class Annotations(Constructors):
         rows = pd.RangeIndex(self.n_rows)
         frame = pd.DataFrame({name: index.to_series(index=rows) for name, index in columns.items()})
         return frame if self.count is None else frame.assign(count=np.asarray(self.count).astype(np.int64))
-
-    def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Return the arrays by name and the rest as a JSON value, for `from_arrays` to make the same again.
-
-        Raises:
-            AnnotationError: an identifier is of a type that JSON cannot bring back.
-        """
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        static = {name: values.pop(name) for name in _STATIC}
-        arrays = {name: np.asarray(value) for name, value in values.items() if value is not None}
-        meta = {name: value.to_json() if isinstance(value, Ids) else value for name, value in static.items()}
-        return arrays, meta
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> Annotations:
-        """Return the annotations that `to_arrays` took apart."""
-        names = [field.name for field in dataclasses.fields(cls) if field.name not in _STATIC]
-        fields: dict[str, Any] = {name: read_only(np.array(arrays[name])) for name in names if name in arrays}
-        fields |= {name: Ids.from_json(meta[name]) for name in ("tasks", "workers", "classes")}
-        return cls(**{**dict.fromkeys(names), **fields, "population": meta["population"]})
 
     def __repr__(self) -> str:
         return _describe.text(self)

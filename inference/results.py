@@ -88,7 +88,13 @@ class Fit:
 
     @cached_property
     def worker_draws(self) -> np.ndarray:
-        """Each worker's confusion table in each draw: ``(chain, draw, J, K, L)``."""
+        """Each worker's confusion table in each draw: ``(chain, draw, J, K, L)``.
+
+        Raises:
+            ValueError: the annotations name no workers.
+        """
+        if not self.annotations.named:
+            raise ValueError("the annotations name no workers, so there is nobody to score; fit.labels has the tasks")
         return np.asarray(posterior.worker_tables(self.model, self._data, self.outcome.draws, self.outcome.fixed))
 
     @property

@@ -2,14 +2,12 @@
 
 import datetime as dt
 import json
-import uuid
 from collections import Counter
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -163,26 +161,3 @@ def test_files_give_the_same_answers_with_the_same_types(tmp_path, rows):
         Annotations.read(tmp_path / "crowd.json", classes=expected.classes),
         Annotations.from_dict(nested, classes=expected.classes),
     )
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_arrays_and_json_give_the_same_annotations_back(named):
-    rows = [(uuid.UUID(int=i % 3), ("w", i % 2), i % 2) for i in range(7)]
-    annotations = Annotations.from_frame(
-        frame_of(rows),
-        worker="worker" if named else None,
-        gold={uuid.UUID(int=1): 1},
-        features={uuid.UUID(int=i): [i, 0.1] for i in range(3)},
-        worker_features={("w", 0): [1.0], ("w", 1): [2.0]} if named else None,
-    ).replace(population=50)
-    arrays, meta = annotations.to_arrays()
-    back = Annotations.from_arrays(arrays, json.loads(json.dumps(meta)))
-    assert (back.tasks, back.workers, back.classes) == (annotations.tasks, annotations.workers, annotations.classes)
-    assert back.population == 50
-    for name in ("task", "worker", "label", "count", "gold", "features", "worker_features", "evidence"):
-        one, two = getattr(back, name), getattr(annotations, name)
-        assert (one is None) == (two is None)
-        if two is not None:
-            assert one.dtype == two.dtype
-            assert np.array_equal(one, two)
-            assert not one.flags.writeable

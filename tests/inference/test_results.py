@@ -6,7 +6,10 @@ import warnings
 
 import arviz as az
 import jax
+import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pandas as pd
 import pytest
 
@@ -264,6 +267,24 @@ def test_a_task_with_a_thousand_answers_and_a_worker_with_one():
     fit = cp.fit("dawid_skene", Annotations.from_frame(frame), progress=False)
     assert np.isfinite(fit.posterior).all()
     assert fit.workers.loc["once", "annotations"] == 1
+
+
+def test_a_story_without_workers_has_labels_and_nobody_to_score():
+    def same_for_all(annotations, *, truth_prior=None):
+        with numpyro.plate("class", annotations.n_classes):
+            table = numpyro.sample("table", dist.Dirichlet(jnp.ones(annotations.n_classes) + jnp.array([1.0, 0.0])))
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.answer(truth, Anonymous(table[None]), annotations)
+
+    class Anonymous(cp.Table):
+        def log_prob(self, worker, task, answer):
+            return super().log_prob(jnp.zeros_like(answer), task, answer)
+
+    fit = cp.fit(same_for_all, Annotations.from_counts(np.array([[3, 1], [0, 2]])), progress=False)
+    assert fit.labels.shape == (2, 3)
+    assert "2 tasks, 0 workers" in str(fit.summary())
+    with pytest.raises(ValueError, match="name no workers, so there is nobody to score"):
+        _ = fit.workers
 
 
 def test_summary_names_what_a_user_looks_for(nuts):

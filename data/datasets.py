@@ -8,14 +8,18 @@ y_test).
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from .anesthesia import anesthesia
 from .annotations import Annotations
+from .digits import FACTS as DIGITS_FACTS
+from .digits import digits, digits_test
 from .errors import AnnotationError, UnknownNameError, unknown_name
 from .files import read_csv_tables
 from .gold import resolve_gold
@@ -23,7 +27,19 @@ from .ids import Ids
 
 VARIABLE = "CROWDPPL_DATA"
 
-_EMBEDDED = {"anesthesia": anesthesia}
+
+class Embedded(NamedTuple):
+    """A dataset in the package."""
+
+    arguments: Callable[[], dict[str, Any]]  # of `Annotations.from_frame`
+    facts: Callable[[], dict[str, Any]]  # a row of `list_datasets` but name and where, quick
+    splits: Mapping[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {}  # held-out tasks: features, labels
+
+
+_EMBEDDED = {
+    "anesthesia": Embedded(lambda: {"frame": anesthesia()}, lambda: _count(anesthesia())),
+    "digits": Embedded(digits, lambda: DIGITS_FACTS, {"test": digits_test}),
+}
 
 
 def load_dataset(name: str, **options: Any) -> Annotations:
@@ -41,7 +57,7 @@ def load_dataset(name: str, **options: Any) -> Annotations:
         UnknownNameError: there is no such dataset.
     """
     if name in _EMBEDDED:
-        return Annotations.from_frame(_EMBEDDED[name](), **options)
+        return Annotations.from_frame(**(_EMBEDDED[name].arguments() | options))
     folder = _folder(name)
     if (folder / "counts.npz").exists():
         return _from_counts(folder, options)
@@ -67,7 +83,7 @@ def load_split(name: str, split: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the features and labels of held-out tasks, which nobody annotated.
 
     Args:
-        name: a dataset whose `features.npz` has such tasks.
+        name: a dataset with such tasks: "digits", or one whose `features.npz` has them.
         split: "test" or "valid".
 
     Returns:
@@ -77,14 +93,12 @@ def load_split(name: str, split: str) -> tuple[np.ndarray, np.ndarray]:
         UnknownNameError: there is no such dataset, or it has no such split.
         AnnotationError: a held-out label is none of the classes.
     """
-    file = None if name in _EMBEDDED else _folder(name) / "features.npz"
-    if file is None or not file.exists():
+    splits = _EMBEDDED[name].splits if name in _EMBEDDED else _splits(_folder(name) / "features.npz")
+    if not splits:
         raise UnknownNameError(f"{name} has no split {split!r}: it has no features, and so no held-out tasks")
-    with np.load(file) as arrays:
-        splits = sorted(key.removeprefix("x_") for key in arrays.files if key.startswith("x_"))
-        if split not in splits:
-            raise unknown_name(f"split of {name}", split, splits)
-        x, labels = arrays[f"x_{split}"], arrays[f"y_{split}"]
+    if split not in splits:
+        raise unknown_name(f"split of {name}", split, sorted(splits))
+    x, labels = splits[split]()
     y = resolve_gold(dict(enumerate(labels.tolist())), Ids.range(len(labels)), load_dataset(name).classes)
     return x.astype(np.float32), y
 
@@ -95,15 +109,27 @@ def list_datasets() -> pd.DataFrame:
     The columns are name, where, the numbers of tasks, workers, classes and annotations, gold (for how many
     tasks) and features (the shape of one task's). Each file is read once and nothing is checked: it is quick.
     """
-    found = [_count(name, make(), "in the package") for name, make in _EMBEDDED.items()]
+    found = [{"name": name, "where": "in the package", **data.facts()} for name, data in _EMBEDDED.items()]
     found += [_summary(folder) for folder in _folders().values()]
     return pd.DataFrame(found).sort_values("name", ignore_index=True)
 
 
-def _count(name: str, table: pd.DataFrame, where: str) -> dict[str, Any]:
+def _splits(file: Path) -> dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]]:
+    """How to read each group of held-out tasks in a file of features; none where there is no file."""
+    if not file.exists():
+        return {}
+
+    def read(split: str) -> tuple[np.ndarray, np.ndarray]:
+        with np.load(file) as arrays:
+            return arrays[f"x_{split}"], arrays[f"y_{split}"]
+
+    with np.load(file) as arrays:
+        names = [key.removeprefix("x_") for key in arrays.files if key.startswith("x_")]
+    return {name: partial(read, name) for name in names}
+
+
+def _count(table: pd.DataFrame) -> dict[str, Any]:
     return {
-        "name": name,
-        "where": where,
         "tasks": table["task"].nunique(),
         "workers": table["worker"].nunique(),
         "classes": table["label"].nunique(),
@@ -126,7 +152,7 @@ def _summary(folder: Path) -> dict[str, Any]:
             "gold": gold,
         }
         return {"name": folder.name, "where": str(folder), **sizes, "features": ""}
-    facts = _count(folder.name, pd.read_csv(folder / "annotations.csv"), str(folder))
+    facts = {"name": folder.name, "where": str(folder), **_count(pd.read_csv(folder / "annotations.csv"))}
     if (folder / "truth.csv").exists():
         facts["gold"] = len(pd.read_csv(folder / "truth.csv"))
     if (folder / "features.npz").exists():

@@ -1,11 +1,15 @@
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_digits as sklearn_digits
 
 from crowdppl.data import Annotations, Ids, UnknownNameError, list_datasets, load_dataset, load_split
+from crowdppl.data.digits import worker_tables
 
 needs_data = pytest.mark.skipif(
     "CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA is unset: it names the folder of the real datasets"
@@ -14,6 +18,7 @@ needs_data = pytest.mark.skipif(
 # The table in the folder's README: tasks, workers, classes, annotations, gold.
 SIZES = {
     "anesthesia": (45, 5, 4, 315, 0),
+    "digits": (1297, 40, 10, 3891, 1297),
     "bluebird": (108, 39, 2, 4212, 108),
     "dog": (807, 109, 4, 8070, 807),
     "rte": (800, 164, 2, 8000, 800),
@@ -59,6 +64,65 @@ def test_anesthesia_is_table_1_of_dawid_and_skene():
     assert load_dataset("anesthesia", classes=[4, 3, 2, 1]).classes == Ids([4, 3, 2, 1])
 
 
+def test_digits_has_the_images_and_their_truth_split_without_overlap():
+    annotations = load_dataset("digits")
+    x_test, y_test = load_split("digits", "test")
+    bunch = sklearn_digits()
+    held_out = np.setdiff1d(np.arange(1797), list(annotations.tasks))
+    at = np.array(list(annotations.tasks))
+    np.testing.assert_allclose(annotations.features, bunch.images[at] / 16)
+    np.testing.assert_array_equal(annotations.gold, bunch.target[at])
+    assert (len(at), len(held_out), x_test.dtype, y_test.dtype) == (1297, 500, np.float32, np.int32)
+    np.testing.assert_allclose(x_test, bunch.images[held_out] / 16)
+    np.testing.assert_array_equal(y_test, bunch.target[held_out])
+
+
+def test_digits_has_three_different_workers_a_task_and_few_who_answer_most():
+    annotations = load_dataset("digits")
+    by_task = annotations.to_frame().groupby("task")["worker"]
+    assert set(by_task.nunique()) == {3}
+    answers = np.sort(np.bincount(annotations.worker))[::-1]
+    assert answers[:5].sum() > 0.4 * answers.sum() > 0
+    assert answers[-20:].sum() < 0.25 * answers.sum()
+
+
+def test_digits_is_answered_as_its_tables_say():
+    """Cells (truth, answer) summed over all workers: within five standard deviations of what the tables expect."""
+    annotations = load_dataset("digits")
+    rows = worker_tables()[annotations.worker, annotations.gold[annotations.task]]
+    np.testing.assert_allclose(rows.sum(-1), 1)
+    z = annotations.gold[annotations.task]
+    expected, seen, variance = (np.zeros((10, 10)) for _ in range(3))
+    np.add.at(expected, z, rows)
+    np.add.at(variance, z, rows * (1 - rows))
+    np.add.at(seen, (z, annotations.label), 1)
+    assert (np.abs(seen - expected) < 5 * np.sqrt(variance)).all()
+
+
+def test_the_crowd_of_digits_has_spammers_and_workers_who_mix_up_two_digits():
+    tables = worker_tables()
+    assert sum(np.allclose(table, table[0]) for table in tables) == 5
+    for this, other in ((1, 7), (3, 8)):
+        mixed = tables[:, this, other] > tables[:, this, this]
+        assert (mixed & (tables[:, other, this] > tables[:, other, other])).sum() == 4
+
+
+def test_options_take_precedence_over_what_digits_brings():
+    annotations = load_dataset("digits", gold=None, classes=range(9, -1, -1))
+    assert annotations.gold is None
+    assert annotations.classes == Ids(range(9, -1, -1))
+    with pytest.raises(UnknownNameError, match="split of digits 'tets'; did you mean 'test'"):
+        load_split("digits", "tets")
+
+
+def test_only_who_asks_for_digits_imports_scikit_learn():
+    code = (
+        "import sys; from crowdppl import data; data.list_datasets(); assert 'sklearn' not in sys.modules; "
+        "data.load_dataset('digits'); assert 'sklearn' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+
 def test_classes_and_tasks_that_only_gold_knows_are_kept(folders):
     annotations = load_dataset("odd")
     assert annotations.tasks == Ids([2, 1, 3])
@@ -87,7 +151,7 @@ def test_held_out_labels_are_indices_into_the_classes(folders):
 
 def test_the_list_says_where_datasets_are_and_how_large(folders):
     table = list_datasets().set_index("name")
-    assert list(table.index) == ["anesthesia", "odd", "tallies"]
+    assert list(table.index) == ["anesthesia", "digits", "odd", "tallies"]
     assert table.loc["anesthesia", "where"] == "in the package"
     assert Path(table.loc["odd", "where"]) == folders / "odd"
     columns = ["tasks", "workers", "classes", "annotations", "gold", "features"]
@@ -97,13 +161,13 @@ def test_the_list_says_where_datasets_are_and_how_large(folders):
 
 def test_an_unknown_dataset_says_the_nearest_and_whether_the_folder_is_set(folders, monkeypatch):
     with pytest.raises(
-        UnknownNameError, match=r"dataset 'od'; did you mean 'odd'\? There are: anesthesia, odd, tallies"
+        UnknownNameError, match=r"dataset 'od'; did you mean 'odd'\? There are: anesthesia, digits, odd, tallies"
     ):
         load_dataset("od")
     monkeypatch.delenv("CROWDPPL_DATA")
     with pytest.raises(UnknownNameError, match=r"'anestesia'; did you mean 'anesthesia'\?.*CROWDPPL_DATA is not set"):
         load_dataset("anestesia")
-    assert list(list_datasets()["name"]) == ["anesthesia"]
+    assert list(list_datasets()["name"]) == ["anesthesia", "digits"]
 
 
 @pytest.mark.data

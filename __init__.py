@@ -21,13 +21,17 @@ from .inference import ConvergenceWarning, Fit, StorageError, fit, load_fit, sim
 from .inference.nuts import use_all_cores
 from .inference.plots import plot_confusions, plot_history, plot_workers
 from .models import (
+    Classifier,
+    Correct,
     Emission,
     Prevalence,
     Responses,
     StoryError,
     Table,
     answer,
+    class_log_probs,
     list_stories,
+    report,
     tasks,
 )
 
@@ -38,7 +42,9 @@ use_all_cores()
 __all__ = [
     "AnnotationError",
     "Annotations",
+    "Classifier",
     "ConvergenceWarning",
+    "Correct",
     "Emission",
     "Fit",
     "Prevalence",
@@ -48,6 +54,7 @@ __all__ = [
     "Table",
     "UnknownNameError",
     "answer",
+    "class_log_probs",
     "fit",
     "list_datasets",
     "list_stories",
@@ -57,6 +64,7 @@ __all__ = [
     "plot_confusions",
     "plot_history",
     "plot_workers",
+    "report",
     "simulate",
     "tasks",
 ]

@@ -45,6 +45,7 @@ class Annotations(Constructors):
         population: how many tasks these stand for when they are a batch; None for their own number.
         evidence: (N, K) float32, what else is known of the true labels, as log-weights of the classes; None
             where nothing is. `crowdppl.fit` puts gold labels and other models' probabilities here.
+        prior: (N, K) float32, probabilities of the classes that are given as the truth's prior; None where none are.
     """
 
     task: Array
@@ -59,6 +60,7 @@ class Annotations(Constructors):
     classes: Ids
     population: int | None = None
     evidence: Array | None = None
+    prior: Array | None = None
 
     @property
     def n_tasks(self) -> int:

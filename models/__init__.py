@@ -5,17 +5,45 @@ from collections.abc import Callable
 import pandas as pd
 
 from ..data import unknown_name
+from .annotator_groups import annotator_groups
+from .classifier import Classifier
+from .common_individual import common_individual
 from .dawid_skene import dawid_skene
-from .emissions import Emission, Table
+from .difficulty import difficulty
+from .emissions import Correct, Emission, Gated, OneTable, PerAnswer, Switch, Table
 from .errors import StoryError
+from .glad import glad
+from .hierarchical_dawid_skene import hierarchical_dawid_skene
+from .independent_confusion_subtypes import independent_confusion_subtypes
+from .item_response import item_response
+from .mace import mace
 from .one_coin import one_coin
+from .report import report
 from .responses import Responses
-from .truth import Prevalence, Truth, TruthPrior, answer, tasks
+from .subtypes import Subtypes
+from .truth import Given, Prevalence, Truth, TruthPrior, answer, class_log_probs, tasks
 from .two_coin import two_coin
+from .worker_clusters import worker_clusters
 
 Story = Callable[..., None]
 
-STORIES: dict[str, Story] = {"dawid_skene": dawid_skene, "one_coin": one_coin, "two_coin": two_coin}
+STORIES: dict[str, Story] = {
+    story.__name__: story
+    for story in (
+        dawid_skene,
+        one_coin,
+        two_coin,
+        difficulty,
+        annotator_groups,
+        common_individual,
+        mace,
+        glad,
+        item_response,
+        hierarchical_dawid_skene,
+        worker_clusters,
+        independent_confusion_subtypes,
+    )
+}
 
 
 def find_story(story: str | Story) -> Story:
@@ -39,16 +67,26 @@ def list_stories() -> pd.DataFrame:
 
 __all__ = [
     "STORIES",
+    "Classifier",
+    "Correct",
     "Emission",
+    "Gated",
+    "Given",
+    "OneTable",
+    "PerAnswer",
     "Prevalence",
     "Responses",
     "Story",
     "StoryError",
+    "Subtypes",
+    "Switch",
     "Table",
     "Truth",
     "TruthPrior",
     "answer",
+    "class_log_probs",
     "find_story",
     "list_stories",
+    "report",
     "tasks",
 ]

@@ -1,6 +1,6 @@
 """Dirichlet concentrations of the workers' tables: what is expected of anyone, and what is known of some."""
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,17 @@ def positive(name: str, value: float) -> float:
     if not (isinstance(value, Real) and 0 < value < np.inf):
         raise StoryError(f"{name}={value!r} is no concentration of a Dirichlet; a positive number is needed")
     return float(value)
+
+
+def whole(name: str, value: int) -> int:
+    """The number ``value`` of things itself.
+
+    Raises:
+        StoryError: it is not a whole number from 1.
+    """
+    if not (isinstance(value, Integral) and not isinstance(value, bool) and value >= 1):
+        raise StoryError(f"{name}={value!r} is no number of things; a whole number from 1 is needed")
+    return int(value)
 
 
 def diagonal_concentration(n_classes: int, diagonal: float, off_diagonal: float) -> np.ndarray:

@@ -1,10 +1,12 @@
 """Emissions: how a worker's answer follows from the true class, one small object each."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.scipy.special import logsumexp
 
 from ..data import Annotations
 
@@ -22,9 +24,17 @@ class Emission:
         raise NotImplementedError(f"{type(self).__name__} has no probs(worker, task)")
 
     def log_prob(self, worker: Array | None, task: Array, answer: Array) -> Array:
-        r"""Log-probability of each observed answer under each true class: ``(A, K)``."""
+        r"""Log-probability of each observed answer under each true class: ``(A, K)``, or what :meth:`combine` takes."""
         probs = jnp.take_along_axis(self.probs(worker, task), answer[:, None, None], axis=-1)[..., 0]
         return jnp.log(jnp.maximum(probs, SMALLEST))
+
+    def combine(self, scores: Array) -> Array:
+        """Log-probability of each task's answers together, ``(N, K)``, from the sums of :meth:`log_prob` over them.
+
+        Where answers to a task share more than its true class, ``log_prob`` has a trailing dimension for what they
+        share, and it is summed out here.
+        """
+        return scores
 
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
         """Probabilities of all answers under one true class a row, ``truth (A,)``: ``(A, L)``."""
@@ -73,6 +83,196 @@ class Table(Emission):
     def tables(self, annotations: Annotations) -> Array:
         """The tables themselves: ``(J, K, L)``."""
         return self.table
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Correct(Emission):
+    r"""Right with a probability that worker, task and true class decide; errors spread evenly over the other classes.
+
+    .. math::
+        P(y = l \mid z = k, i, j) = p_{ijk} \text{ if } l = k, \text{ else } \frac{1 - p_{ijk}}{K - 1}, \qquad
+        p_{ijk} = g_i + (1 - g_i) \, \sigma(s_i a_{jk} + o_i)
+
+    Args:
+        ability: :math:`a`, real, ``(J, K)``, or ``(J, 1)`` where the class does not matter.
+        n_classes: K.
+        scale: :math:`s`, ``(N,)``, or one number for all tasks.
+        offset: :math:`o`, ``(N,)``, or one number for all tasks.
+        guess: :math:`g`, probability of being right by luck, ``(N,)``; None for zero.
+    """
+
+    ability: Array
+    n_classes: int = field(metadata={"static": True})
+    scale: Array | float = 1.0
+    offset: Array | float = 0.0
+    guess: Array | None = None
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """Tables of each pair: ``(A, K, K)``."""
+        log_right, log_wrong = self._log_odds(worker, task)
+        is_right = jnp.eye(self.n_classes, dtype=bool)
+        return jnp.exp(jnp.where(is_right, log_right[..., None], log_wrong[..., None]))
+
+    def log_prob(self, worker: Array | None, task: Array, answer: Array) -> Array:
+        """Of the right answer under its own class, of an error under the others: ``(A, K)``."""
+        log_right, log_wrong = (_materialised(x) for x in self._log_odds(worker, task))
+        return jnp.where(answer[:, None] == jnp.arange(self.n_classes), log_right, log_wrong)
+
+    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
+        """Rows of the tables: ``(A, K)``."""
+        log_right, log_wrong = self._log_odds(worker, task)
+        if log_right.shape[-1] > 1:
+            log_right, log_wrong = (jnp.take_along_axis(x, truth[:, None], axis=-1) for x in (log_right, log_wrong))
+        return jnp.exp(jnp.where(truth[:, None] == jnp.arange(self.n_classes), log_right, log_wrong))
+
+    def _log_odds(self, worker: Array | None, task: Array) -> tuple[Array, Array]:
+        """Log-probabilities of the right answer and of each error: ``(A, K)`` or ``(A, 1)``."""
+        scale, offset = (x if jnp.ndim(x) == 0 else jnp.asarray(x)[task][:, None] for x in (self.scale, self.offset))
+        logit = scale * jnp.asarray(self.ability)[worker] + offset
+        log_right, log_wrong = jax.nn.log_sigmoid(logit), jax.nn.log_sigmoid(-logit)
+        if self.guess is not None:
+            guess = self.guess[task][:, None]
+            log_right = jnp.log(jnp.maximum(guess + (1 - guess) * jax.nn.sigmoid(logit), SMALLEST))
+            log_wrong = log_wrong + jnp.log(jnp.maximum(1 - guess, SMALLEST))
+        return log_right, log_wrong - math.log(self.n_classes - 1)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class OneTable(Emission):
+    r"""Everyone answers by one confusion table: :math:`P(y = l \mid z = k) = \text{table}[k, l]`. Nobody needs a name.
+
+    Args:
+        table: ``(K, L)``, rows sum to one.
+    """
+
+    table: Array
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """The table for each answer: ``(A, K, L)``."""
+        return jnp.broadcast_to(self.table, (len(task), *self.table.shape))
+
+    def log_prob(self, worker: Array | None, task: Array, answer: Array) -> Array:
+        """Columns of the table: ``(A, K)``."""
+        return _materialised(jnp.log(jnp.maximum(self.table, SMALLEST)).T)[answer]
+
+    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
+        """Rows of the table: ``(A, L)``."""
+        return jnp.asarray(self.table)[truth]
+
+    def tables(self, annotations: Annotations) -> Array:
+        """The same table for all workers: ``(J, K, L)``."""
+        return jnp.broadcast_to(self.table, (annotations.n_workers, *self.table.shape))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Gated(Emission):
+    r"""A mixture of tables whose weights depend on the task.
+
+    .. math:: P(y = l \mid z = k, i) = \sum_m \alpha_{im} \text{table}_m[k, l]
+
+    Args:
+        table: ``(M, K, L)``, rows sum to one.
+        weights: :math:`\alpha`, of each task, ``(N, M)``.
+    """
+
+    table: Array
+    weights: Array
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """Each task's mixture, ``(A, K, L)``."""
+        return jnp.einsum("am,mkl->akl", jnp.asarray(self.weights)[task], self.table)
+
+    def log_prob(self, worker: Array | None, task: Array, answer: Array) -> Array:
+        """Columns of each task's mixture, group by group: ``(A, K)``."""
+        weights, columns = jnp.asarray(self.weights)[task], jnp.asarray(self.table).swapaxes(-1, -2)
+        mixed = sum(weights[:, m, None] * columns[m][answer] for m in range(len(columns)))
+        return jnp.log(jnp.maximum(mixed, SMALLEST))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class PerAnswer(Emission):
+    r"""Every answer is about a truth of its own, drawn from the task's prior and summed out of the answer by itself.
+
+    .. math:: P(y = l \mid i, j) = \sum_k f_k(x_i) P(y = l \mid z = k, i, j)
+
+    The same under each class, so that a task's answers leave its class at its prior.
+
+    Args:
+        emission: what a worker answers under each truth.
+        log_probs: of the classes, ``(K,)`` or ``(N, K)``.
+        evidence: log-weights of the classes, ``(N, K)``, or None.
+    """
+
+    emission: Emission
+    log_probs: Array
+    evidence: Array | None
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """The sum over the truths, under each class: ``(A, K, L)``."""
+        of_each = self.emission.probs(worker, task)
+        mixed = jnp.einsum("ak,akl->al", jnp.exp(self._prior(task)), of_each)
+        return jnp.broadcast_to(mixed[:, None], of_each.shape)
+
+    def log_prob(self, worker: Array | None, task: Array, answer: Array) -> Array:
+        """The logarithm of the sum over the truths, under each class: ``(A, K)``."""
+        of_each = self.emission.log_prob(worker, task, answer)
+        return jnp.broadcast_to(logsumexp(self._prior(task) + of_each, axis=-1, keepdims=True), of_each.shape)
+
+    def tables(self, annotations: Annotations) -> Array:
+        """The workers' tables given the truth: ``(J, K, L)``."""
+        return self.emission.tables(annotations)
+
+    def _prior(self, task: Array) -> Array:
+        weights = self.log_probs if self.evidence is None else jax.nn.log_softmax(self.log_probs + self.evidence)
+        return weights[task] if jnp.ndim(weights) == 2 else weights
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Switch(Emission):
+    r"""An answer follows the common table or the worker's own, by how near the worker is to the task.
+
+    .. math::
+        P(y = l \mid z = k, i, j) = \omega_{ij} \, \text{common}[k, l] + (1 - \omega_{ij}) \, \text{individual}_j[k, l],
+        \qquad \omega_{ij} = \sigma(u_j \cdot v_i)
+
+    Args:
+        common: ``(K, L)``, rows sum to one.
+        individual: ``(J, K, L)``, rows sum to one.
+        workers: :math:`u`, ``(J, E)``.
+        tasks: :math:`v`, ``(N, E)``.
+    """
+
+    common: Array
+    individual: Array
+    workers: Array
+    by_task: Array
+
+    def switch(self, worker: Array | None, task: Array) -> Array:
+        """Probability that an answer follows the common table: ``(A,)``."""
+        return jax.nn.sigmoid((jnp.asarray(self.workers)[worker] * jnp.asarray(self.by_task)[task]).sum(-1))
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """The mixed tables: ``(A, K, L)``."""
+        share = self.switch(worker, task)[:, None, None]
+        return share * self.common + (1 - share) * jnp.asarray(self.individual)[worker]
+
+    def log_prob(self, worker: Array | None, task: Array, answer: Array) -> Array:
+        """Columns of the mixed tables: ``(A, K)``."""
+        n_workers, n_classes, n_answers = self.individual.shape
+        own = self.individual.swapaxes(-1, -2).reshape(n_workers * n_answers, n_classes)
+        share = self.switch(worker, task)[:, None]
+        mixed = share * self.common.T[answer] + (1 - share) * own[jnp.asarray(worker) * n_answers + answer]
+        return jnp.log(jnp.maximum(mixed, SMALLEST))
+
+    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
+        """Rows of the mixed tables: ``(A, L)``."""
+        share = self.switch(worker, task)[:, None]
+        return share * jnp.asarray(self.common)[truth] + (1 - share) * jnp.asarray(self.individual)[worker, truth]
 
 
 def _materialised(x: Array) -> Array:

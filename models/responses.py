@@ -66,7 +66,7 @@ class Responses(Distribution):
     def log_prob(self, value: Array) -> Array:
         """Log-probability of the answers ``value (A,)`` of each task: the batch shape."""
         rows = self.emission.log_prob(self.annotations.worker, self.annotations.task, value)
-        scores = sum_by_task(rows, self.annotations)
+        scores = self.emission.combine(sum_by_task(rows, self.annotations))
         return jnp.broadcast_to(select(scores, self.truth), self.batch_shape)
 
     def sample(self, key: Array, sample_shape: tuple[int, ...] = ()) -> Array:

@@ -82,23 +82,48 @@ class Prevalence:
         return jnp.log(jnp.maximum(prevalence, SMALLEST))
 
 
+@dataclass(frozen=True)
+class Given:
+    """Probabilities of each task's classes that are given from outside: ``annotations.prior``.
+
+    ``crowdppl.fit(truth_prior=frame)`` makes it of a table tasks × classes.
+    """
+
+    def __call__(self, annotations: Annotations) -> Array:
+        """Logarithms of the given probabilities, ``(N, K)``."""
+        if annotations.prior is None:
+            raise StoryError("truth_prior=Given(): no probabilities are given; pass truth_prior=frame, tasks × classes")
+        return jnp.log(jnp.maximum(annotations.prior, SMALLEST))
+
+
 @contextmanager
-def tasks(annotations: Annotations, truth_prior: TruthPrior | None = None) -> Iterator[Array]:
+def tasks(annotations: Annotations, truth_prior: TruthPrior | Array | None = None) -> Iterator[Array]:
     """The plate ``task``, and in it the site ``truth``: the true class of each task, which engines enumerate.
 
     Evidence about single tasks (gold labels, another model's probabilities: ``annotations.evidence``, log-weights
     ``(N, K)``) is added as the factor ``evidence``. A batch that stands for a larger population is scaled up to it.
 
     Args:
-        truth_prior: log-probabilities of the classes; a :class:`Prevalence` by default.
+        truth_prior: a prior, or what :func:`class_log_probs` made of one where the story needs it elsewhere too; a
+            :class:`Prevalence` by default.
     """
-    log_probs = (truth_prior or Prevalence())(annotations)
+    log_probs = class_log_probs(annotations, truth_prior)
     n_tasks = annotations.n_tasks
     with numpyro.plate("task", annotations.population or n_tasks, subsample_size=n_tasks, dim=-1):
         truth = numpyro.sample("truth", Truth(log_probs, n_tasks), infer={"enumerate": "parallel"})
         if annotations.evidence is not None:
             numpyro.factor("evidence", select(annotations.evidence, truth))
         yield truth
+
+
+def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Array | None = None) -> Array:
+    """Prior log-probabilities of the true classes, ``(K,)`` or ``(N, K)``; of a :class:`Prevalence` by default.
+
+    A story that needs them beside the truth calls this once, and gives what it got to :func:`tasks`.
+    """
+    if truth_prior is None:
+        truth_prior = Prevalence()
+    return truth_prior(annotations) if callable(truth_prior) else truth_prior
 
 
 def answer(truth: Array, emission: Emission, annotations: Annotations) -> Array:
@@ -114,7 +139,8 @@ def named_workers(annotations: Annotations) -> int:
     """
     if annotations.worker is None:
         raise StoryError(
-            "this story follows each worker, and the annotations name none; bring them with a worker column"
+            "this story follows each worker, and the annotations name none; bring them with a worker column, or tell "
+            "annotator_groups with membership='answer', which needs no names"
         )
     return annotations.n_workers
 

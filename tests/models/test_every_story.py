@@ -6,14 +6,49 @@ import jax
 import numpy as np
 import pytest
 from conftest import random_annotations
+from numpyro import handlers
 
 import crowdppl as cp
 from crowdppl import StoryError
 from crowdppl.inference.em import EMSettings, run
-from crowdppl.inference.model import Model, density
-from crowdppl.models import STORIES
+from crowdppl.inference.model import Model, density, is_latent
+from crowdppl.models import STORIES, Subtypes
 
 EVERY = pytest.mark.parametrize("name", list(STORIES))
+
+ARGUMENTS = {
+    "difficulty": lambda n_tasks: {
+        "kind": "fixed",
+        "votes": np.random.default_rng(0).dirichlet([0.5, 0.5], n_tasks),
+        "votes_as_prior": False,
+    },
+}
+"""What a story needs beside annotations, of so many tasks with two classes."""
+
+ABLE = {
+    "one_coin": {"right": 3.0},
+    "two_coin": {"right": 3.0},
+    "mace": {"knows": 3.0},
+    "difficulty": {"location": 2.5, "scale": 0.5},
+    "glad": {"ability_scale": 0.5},
+    "item_response": {},
+    "hierarchical_dawid_skene": {"diagonal": 1.5, "spread": 0.5},
+    "worker_clusters": {"diagonal": 2.0, "strength": 10.0},
+}
+"""Hyperparameters that draw workers who are better than chance; the diagonal where there are none here."""
+
+NAMELESS = {"annotator_groups"}  # stories that follow no worker
+
+
+def arguments(name, n_tasks):
+    return ARGUMENTS[name](n_tasks) if name in ARGUMENTS else {}
+
+
+def drawn_parameters(name, annotations, seed):
+    """Parameters from the prior, in the shapes that go with the annotations."""
+    seeded = handlers.trace(handlers.seed(STORIES[name], seed))
+    sites = seeded.get_trace(annotations, **arguments(name, annotations.n_tasks))
+    return {site["name"]: site["value"] for site in sites.values() if is_latent(site) and site["name"] != "truth"}
 
 
 @pytest.fixture(scope="module")
@@ -22,71 +57,105 @@ def binary():
 
 
 @EVERY
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_density_equals_the_sum_over_all_labellings(name, seed, binary):
-    """The truth of all six tasks at once, with the workers' tables as the story reports them."""
-    _, theta = cp.simulate(name, n_tasks=1, n_workers=3, seed=seed)
-    at = density(Model(STORIES[name]), theta, binary)
-    tables = np.asarray(at.responses.emission.tables(binary), dtype=float)
+    """Over the truth of all six tasks at once, and over their subtypes where they have any."""
+    theta = drawn_parameters(name, binary, seed)
+    at = density(Model(STORIES[name], arguments(name, 6)), theta, binary)
+    prior = np.broadcast_to(np.exp(np.asarray(at.truth_prior, dtype=float)), (6, 2))
+    emission = at.responses.emission
+    weights, of_answers = (
+        np.ones((2, 1)),
+        np.asarray(emission.probs(binary.worker, binary.task), dtype=float)[:, :, None],
+    )
+    if isinstance(emission, Subtypes):
+        weights = np.asarray(emission.weights, dtype=float)
+        of_answers = np.asarray(emission.table, dtype=float)[binary.worker]  # (A, K, M, L)
     total, mass = 0.0, np.zeros((6, 2))
-    for labelling in product(range(2), repeat=6):
-        rows = zip(binary.task, binary.worker, binary.label, strict=True)
-        p = np.prod(theta["prevalence"][list(labelling)].astype(float))
-        p *= np.prod([tables[w, labelling[t], y] for t, w, y in rows])
+    for states in product(product(range(2), range(weights.shape[1])), repeat=6):
+        p = np.prod([prior[i, k] * weights[k, m] for i, (k, m) in enumerate(states)])
+        p *= np.prod([row[states[i]][y] for row, i, y in zip(of_answers, binary.task, binary.label, strict=True)])
         total += p
-        mass[np.arange(6), list(labelling)] += p
-    np.testing.assert_allclose(at.log_likelihood.sum(), np.log(total), atol=1e-5)
+        mass[np.arange(6), [k for k, _ in states]] += p
+    np.testing.assert_allclose(at.log_likelihood.sum(), np.log(total), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(at.posterior, mass / total, atol=1e-5)
 
 
 @EVERY
+def test_an_emissions_forms_agree(name, binary):
+    """Each answer's log-probability and each truth's row are those of the tables that ``probs`` gives."""
+    model = Model(STORIES[name], arguments(name, 6))
+    emission = density(model, drawn_parameters(name, binary, 5), binary).responses.emission
+    probs = np.asarray(emission.probs(binary.worker, binary.task))
+    np.testing.assert_allclose(probs.sum(-1), 1.0, atol=1e-5)
+    rows, truth = np.arange(14), binary.label[::-1]
+    given = emission.probs_given(binary.worker, binary.task, truth)
+    np.testing.assert_allclose(given, probs[rows, truth], atol=1e-5)
+    scores = emission.combine(emission.log_prob(binary.worker, binary.task, binary.label))
+    np.testing.assert_allclose(scores, np.log(probs[rows, :, binary.label]), atol=1e-5)
+
+
+@EVERY
 def test_log_posterior_never_falls(name, binary):
+    """In float64, so that what is left for a tolerance is rounding in the twelfth digit."""
     with jax.enable_x64(True):
-        history = run(Model(STORIES[name]), binary, jax.random.key(0), EMSettings(60, 1e-14), progress=False).history
+        model = Model(STORIES[name], arguments(name, 6))
+        history = run(model, binary, jax.random.key(0), EMSettings(60, 1e-14), progress=False).history
     assert np.diff(history).min() >= -1e-12 * np.abs(history).max()
 
 
 @EVERY
 def test_em_finds_the_truth_and_the_tables_of_its_own_simulation(name):
-    """2,000 tasks, each answered by all of 8 workers: tables within five standard errors of a share of 500 answers."""
-    better_than_chance = {"diagonal": 3.0} if name == "dawid_skene" else {"right": 3.0}
+    """2,000 tasks, each answered by all of 8 workers: tables within five standard errors of a share of 500 answers.
+
+    The truth within five points of who knows the actual parameters, tasks' difficulties among them.
+    """
+    options = arguments(name, 2000) | ABLE.get(name, {"diagonal": 3.0})
     annotations, parameters = cp.simulate(
-        name, n_tasks=2000, n_workers=8, seed=4, parameters={"prevalence": [0.4, 0.6]}, **better_than_chance
+        name, n_tasks=2000, n_workers=8, seed=4, parameters={"prevalence": [0.4, 0.6]}, **options
     )
-    fit = cp.fit(name, annotations, progress=False)
-    actual = density(Model(STORIES[name]), parameters, annotations).responses.emission.tables(annotations)
-    np.testing.assert_allclose(fit.worker_draws[0, 0], actual, atol=5 * 0.5 / np.sqrt(500))
-    assert (fit.posterior.argmax(-1) == annotations.gold).mean() > 0.9
+    fit = cp.fit(name, annotations, progress=False, **arguments(name, 2000))
+    actual = density(Model(STORIES[name], options), parameters, annotations)
+    tables = actual.responses.emission.tables(annotations)
+    np.testing.assert_allclose(fit.worker_draws[0, 0], tables, atol=5 * 0.5 / np.sqrt(500))
+    found, best = ((p.argmax(-1) == annotations.gold).mean() for p in (fit.posterior, np.asarray(actual.posterior)))
+    assert best > 0.85
+    assert found > best - 0.05
 
 
 @EVERY
-def test_unnamed_workers_are_refused(name):
+def test_simulated_answers_have_the_frequencies_of_the_tables(name):
+    """2,000 answers of each worker: right answers within five standard errors of what the story expects of them."""
+    options = arguments(name, 2000)
+    annotations, parameters = cp.simulate(name, n_tasks=2000, n_workers=3, seed=6, **options)
+    emission = density(Model(STORIES[name], options), parameters, annotations).responses.emission
+    truth = annotations.gold[annotations.task]
+    probs = np.asarray(emission.probs_given(annotations.worker, annotations.task, truth))
+    for answer in range(2):
+        expected = np.bincount(annotations.worker, probs[:, answer]) / 2000
+        found = np.bincount(annotations.worker, annotations.label == answer) / 2000
+        np.testing.assert_allclose(found, expected, atol=5 * 0.5 / np.sqrt(2000))
+
+
+@EVERY
+def test_replicated_answers_are_like_those_fitted(name):
+    """Each worker's share of the second class, over 1,000 answers, within five standard errors of both."""
+    options = arguments(name, 1000)
+    annotations, _ = cp.simulate(name, n_tasks=1000, n_workers=5, seed=8, **options)
+    replicated = cp.fit(name, annotations, progress=False, **options).posterior_predictive(seed=1)["annotation"]
+    found = np.bincount(annotations.worker, replicated.values[0, 0]) / 1000
+    expected = np.bincount(annotations.worker, annotations.label) / 1000
+    if name in NAMELESS:
+        found, expected = found.mean(), expected.mean()
+    np.testing.assert_allclose(found, expected, atol=5 * np.sqrt(2) * 0.5 / np.sqrt(1000))
+
+
+@EVERY
+def test_unnamed_workers_are_refused_by_stories_that_follow_them(name):
+    counts = cp.Annotations.from_counts(np.array([[3, 1], [0, 2], [5, 1]]))
+    if name in NAMELESS:
+        fit = cp.fit(name, counts, progress=False, **arguments(name, 3))
+        assert list(fit.labels["label"]) == [0, 1, 0]
+        return
     with pytest.raises(StoryError, match="follows each worker"):
-        cp.fit(name, cp.Annotations.from_counts(np.array([[3, 1], [0, 2]])), progress=False)
-
-
-def test_two_coins_are_dawid_and_skenes_tables_of_two_classes(binary):
-    coins = cp.fit("two_coin", binary, progress=False)
-    tables = cp.fit("dawid_skene", binary, progress=False)
-    np.testing.assert_allclose(coins.posterior, tables.posterior, atol=1e-4)
-    np.testing.assert_allclose(coins.history.iloc[-1], tables.history.iloc[-1], rtol=1e-5)
-
-
-def test_two_coins_of_three_classes_are_refused(tiny):
-    with pytest.raises(StoryError, match="of two classes, the annotations have 3"):
-        cp.fit("two_coin", tiny, progress=False)
-
-
-def test_a_coins_m_step_is_the_share_of_right_answers(tiny):
-    """a_j = (wrong − 1, right − 1) + expected wrong and right answers, computed in loops."""
-    from crowdppl.inference.em import expected_counts
-
-    model = Model(STORIES["one_coin"], {"right": 3.0, "wrong": 1.5})
-    rng = np.random.default_rng(0)
-    theta = {"prevalence": rng.dirichlet(np.ones(3)).astype("f4"), "ability": rng.dirichlet([1, 2], 3).astype("f4")}
-    posterior = np.asarray(density(model, theta, tiny).posterior)
-    expected = np.tile([0.5, 2.0], (3, 1))
-    for task, worker, label in zip(tiny.task, tiny.worker, tiny.label, strict=True):
-        expected[worker] += [1 - posterior[task, label], posterior[task, label]]
-    counts, _ = expected_counts(model, tiny, theta)
-    np.testing.assert_allclose(counts["ability"], expected, atol=1e-5)
+        cp.fit(name, counts, progress=False, **arguments(name, 3))

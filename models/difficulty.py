@@ -1,0 +1,128 @@
+r"""Workers err more on tasks that are hard to tell (Xu et al., Data Difficulty Specified Crowdsourcing).
+
+.. math::
+    \lambda_{jk} &\sim \text{LogNormal}(\mu, \sigma) & (J, K) \\
+    d_i &= (\max_k p_{ik} - 1 / K)^2 & (N) \\
+    z_i &\sim \text{Categorical}(f(x_i)) & (N) \\
+    P(y_a = k \mid z_i = k) &= \frac{e^{\lambda_{jk} d_i}}{e^{\lambda_{jk} d_i} + K - 1} & (A)
+
+with the rest spread evenly over the other classes. For two classes it is the paper's :math:`\sigma(\lambda_{jk} d_i)`,
+:math:`d_i = (p_i - 1/2)^2` (equations 1 and 2, with the second class as the positive one). *Adaptive*: :math:`p_i` is
+what the truth's prior, a classifier, says of the task. *Fixed*: it is the share of each class among the task's answers,
+which is then the prior of the truth as well; a classifier learns from the posterior and does not talk back.
+"""
+
+import math
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+
+from ..data import Annotations
+from .classifier import Classifier
+from .concentration import positive
+from .emissions import SMALLEST, Correct
+from .errors import StoryError
+from .report import report
+from .starts import soft_votes, vote_tables
+from .truth import TruthPrior, answer, class_log_probs, named_workers, tasks
+
+
+def difficulty(
+    annotations: Annotations,
+    *,
+    truth_prior: TruthPrior | None = None,
+    kind: Literal["adaptive", "fixed"] = "adaptive",
+    votes: np.ndarray | None = None,
+    votes_as_prior: bool = True,
+    location: float = 1.5,
+    scale: float = 1.0,
+) -> None:
+    r"""Workers err more on tasks that are hard to tell, by what a classifier or the votes say of each task.
+
+    Sites: ``ability (J, K)`` (positive), ``truth (N,)``, ``annotation (A,)``. Reported: ``difficulty (N,)``, which is 0
+    for the hardest tasks, and ``recall (J, K)``, each worker's probability of a right answer to a task of the class
+    that could not be clearer, :math:`\sigma(\lambda_{jk} / 4)` for two classes: specificity and sensitivity.
+
+    Args:
+        annotations: who labelled what; workers are named.
+        truth_prior: prior of the true labels; *adaptive* needs one by task: a classifier, or probabilities given.
+        kind: where a task's difficulty comes from.
+        votes: for *fixed*, the shares ``(N, K)`` to take in place of those of the answers; a simulation needs them.
+        votes_as_prior: for *fixed*, whether the votes are the prior of the truth too, as in the paper; else
+            ``truth_prior`` is.
+        location: :math:`\mu`, mean of the logarithm of the abilities.
+        scale: :math:`\sigma`, its standard deviation.
+
+    Raises:
+        StoryError: no worker is named, a scale is not positive, the difficulty has nothing to come from, or a
+            classifier that does not talk back has a prior.
+    """
+    n_workers, n_classes = named_workers(annotations), annotations.n_classes
+    prior = dist.LogNormal(location, positive("scale", scale)).expand([n_classes]).to_event(1)
+    clearest = (1 - 1 / n_classes) ** 2
+    odds = math.log(n_classes - 1)
+
+    def start(key: Array) -> Array:
+        right = jnp.clip(jnp.diagonal(vote_tables(annotations), axis1=-2, axis2=-1), 0.01, 0.99)
+        return jnp.maximum((jax.scipy.special.logit(right) + odds) / clearest, 0.1)
+
+    with numpyro.plate("worker", n_workers, dim=-1):
+        ability = numpyro.sample("ability", prior, infer={"event_dims": ["class"], "start": start})
+    log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior)
+    with tasks(annotations, log_probs) as truth:
+        answer(truth, Correct(ability, n_classes, scale=clarity, offset=-odds), annotations)
+    report("difficulty", clarity, "task")
+    report("recall", jax.nn.sigmoid(ability * clearest - odds), "worker", "class")
+
+
+def _by_task(
+    annotations: Annotations,
+    truth_prior: TruthPrior | None,
+    kind: str,
+    votes: np.ndarray | None,
+    votes_as_prior: bool,
+) -> tuple[Array, Array]:
+    """Log-probabilities of the classes ``(N, K)``, and how clear each task is, ``(N,)``."""
+    if kind == "adaptive":
+        log_probs = class_log_probs(annotations, truth_prior)
+        if jnp.ndim(log_probs) != 2:
+            raise StoryError(
+                "difficulty(kind='adaptive') takes a task's difficulty from the probabilities of its classes, and this "
+                "prior is the same for all tasks; give a classifier, probabilities as truth_prior, or kind='fixed'"
+            )
+        return log_probs, _clarity(jnp.exp(log_probs))
+    if kind != "fixed":
+        raise StoryError(f"kind={kind!r}: 'adaptive' or 'fixed' is needed")
+    shares = _shares(annotations, votes)
+    if not votes_as_prior:
+        return class_log_probs(annotations, truth_prior), _clarity(shares)
+    log_shares = jnp.log(jnp.maximum(shares, SMALLEST))
+    if not isinstance(truth_prior, Classifier):
+        return log_shares, _clarity(shares)
+    if truth_prior.prior is not None:
+        raise StoryError(
+            "difficulty(kind='fixed'): a classifier that learns from the votes and does not talk back has no "
+            "posterior; give it no prior, or votes_as_prior=False"
+        )
+    student = truth_prior(annotations)
+    return log_shares + student - jax.lax.stop_gradient(student), _clarity(shares)  # the student's gradient alone
+
+
+def _clarity(probs: Array) -> Array:
+    return (probs.max(-1) - 1 / probs.shape[-1]) ** 2
+
+
+def _shares(annotations: Annotations, votes: np.ndarray | None) -> Array:
+    shape = (annotations.n_tasks, annotations.n_classes)
+    if votes is not None:
+        if np.shape(votes) != shape:
+            raise StoryError(f"votes have shape {np.shape(votes)}; (tasks, classes) = {shape} is needed")
+        return jnp.asarray(votes, dtype=float)
+    if annotations.label is None:
+        raise StoryError("difficulty(kind='fixed') takes difficulties from answers; to simulate them, give votes=")
+    return soft_votes(annotations)

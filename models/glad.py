@@ -1,0 +1,53 @@
+r"""Workers have an ability and tasks a difficulty, which together decide how likely an answer is right (GLAD).
+
+.. math::
+    \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
+    a_j &\sim \text{Normal}(1, 1) & (J) \\
+    d_i &\sim \text{Normal}(-1, 1) & (N) \\
+    z_i &\sim \text{Categorical}(\rho) & (N) \\
+    P(y_a = l \mid z_i = k) &= \sigma(a_j e^{-d_i}) \text{ if } l = k, \text{ else }
+    \frac{1 - \sigma(a_j e^{-d_i})}{K - 1} & (A)
+
+(Whitehill et al. 2009; their :math:`1 / \beta_i` is :math:`e^{d_i}`, and the priors are theirs.) A negative
+ability is that of an adversary.
+"""
+
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+
+from ..data import Annotations
+from .concentration import positive
+from .emissions import Correct
+from .truth import TruthPrior, answer, named_workers, tasks
+
+
+def glad(
+    annotations: Annotations,
+    *,
+    truth_prior: TruthPrior | None = None,
+    ability_scale: float = 1.0,
+    difficulty_scale: float = 1.0,
+) -> None:
+    """Every worker has an ability and every task a difficulty; errors are spread evenly over the other classes.
+
+    Sites: ``prevalence (K,)``, ``ability (J,)`` (real, in logits), ``difficulty (N,)`` (real, the logarithm of the
+    paper's), ``truth (N,)``, ``annotation (A,)``.
+
+    Args:
+        annotations: who labelled what; workers are named.
+        truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
+        ability_scale: standard deviation of the abilities around 1.
+        difficulty_scale: standard deviation of the difficulties around −1.
+
+    Raises:
+        StoryError: no worker is named, or a scale is not positive.
+    """
+    n_workers = named_workers(annotations)
+    ability_prior = dist.Normal(1.0, positive("ability_scale", ability_scale))
+    difficulty_prior = dist.Normal(-1.0, positive("difficulty_scale", difficulty_scale))
+    with numpyro.plate("worker", n_workers, dim=-1):
+        ability = numpyro.sample("ability", ability_prior)
+    with tasks(annotations, truth_prior) as truth:
+        difficulty = numpyro.sample("difficulty", difficulty_prior)
+        answer(truth, Correct(ability[:, None], annotations.n_classes, scale=jnp.exp(-difficulty)), annotations)

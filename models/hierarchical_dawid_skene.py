@@ -1,0 +1,69 @@
+r"""Every worker's confusion table departs from the crowd's, as far as the crowd's members differ (Paun et al. 2018).
+
+.. math::
+    \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
+    \zeta_{kl} &\sim \text{Normal}(\mu [k = l], 1) & (K, K) \\
+    \Omega_{kl} &\sim \text{HalfNormal}(1) & (K, K) \\
+    \epsilon_{jkl} &\sim \text{Normal}(0, 1) & (J, K, K) \\
+    \beta_{jk} &= \text{softmax}(\zeta_k + \Omega_k \odot \epsilon_{jk}) & (J, K, K) \\
+    z_i &\sim \text{Categorical}(\rho) & (N) \\
+    y_a &\sim \text{Categorical}(\beta_{j_a z_{i_a}}) & (A)
+
+(Theirs, not centred, with the crowd's right answers expected to be the more frequent ones.) Rows that are
+Dirichlet around the crowd's with an unknown strength were the alternative: their joint density has no mode, it grows
+without end as the strength does and the workers become alike, so EM would end there and NUTS begin there.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+
+from ..data import Annotations
+from .concentration import positive
+from .emissions import Table
+from .report import report
+from .truth import TruthPrior, answer, named_workers, tasks
+
+
+def hierarchical_dawid_skene(
+    annotations: Annotations,
+    *,
+    truth_prior: TruthPrior | None = None,
+    diagonal: float | None = None,
+    spread: float = 1.0,
+) -> None:
+    r"""Every worker's confusion table departs from the crowd's, as far as the crowd's members differ.
+
+    Sites: ``prevalence (K,)``, ``common (K, K)`` (the crowd's logits :math:`\zeta`), ``spread (K, K)``
+    (:math:`\Omega`), ``individual (J, K, K)`` (:math:`\epsilon`), ``truth (N,)``, ``annotation (A,)``. Reported:
+    ``confusion (J, K, K)`` and ``common_confusion (K, K)``.
+
+    Args:
+        annotations: who labelled what; workers are named.
+        truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
+        diagonal: :math:`\mu`, mean of the logits of right answers; those of wrong ones have the mean 0.
+            :math:`\log(K + 1)` by default, which expects more than half of the answers to be right, whatever the K.
+        spread: scale of the half-normal prior of :math:`\Omega`.
+
+    Raises:
+        StoryError: no worker is named, or ``diagonal`` or ``spread`` is not positive.
+    """
+    n_workers, n_classes = named_workers(annotations), annotations.n_classes
+    right = positive("diagonal", math.log(n_classes + 1) if diagonal is None else diagonal)
+    width = positive("spread", spread)
+    with numpyro.plate("class", n_classes, dim=-1):
+        logits = dist.Normal(right * jnp.eye(n_classes), 1.0).to_event(1)
+        common = numpyro.sample("common", logits, infer={"event_dims": ["response"]})
+        scales = dist.HalfNormal(width).expand([n_classes]).to_event(1)
+        scale = numpyro.sample("spread", scales, infer={"event_dims": ["response"]})
+    with numpyro.plate("worker", n_workers, dim=-1):
+        standard = dist.Normal().expand([n_classes, n_classes]).to_event(2)
+        individual = numpyro.sample("individual", standard, infer={"event_dims": ["class", "response"]})
+    confusion = jax.nn.softmax(common + scale * individual, axis=-1)
+    with tasks(annotations, truth_prior) as truth:
+        answer(truth, Table(confusion), annotations)
+    report("confusion", confusion, "worker", "class", "response")
+    report("common_confusion", jax.nn.softmax(common, axis=-1), "class", "response")

@@ -1,0 +1,67 @@
+r"""Classes have subtypes: the answers to a task share more than its class (Li, Rubinstein & Cohn 2019, EBCC).
+
+.. math::
+    \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
+    w_k &\sim \text{Dirichlet}(\eta) & (K, M) \\
+    \beta_{jkm} &\sim \text{Dirichlet}(\gamma_k) & (J, K, M, K) \\
+    z_i &\sim \text{Categorical}(\rho), \quad g_i \sim \text{Categorical}(w_{z_i}) & (N) \\
+    y_a &\sim \text{Categorical}(\beta_{j_a z_{i_a} g_{i_a}}) & (A)
+
+(The subtype :math:`g_i` is summed out.) What workers have in common beyond the class, such as a trap that most fall
+into, is a subtype of its own. The authors' M is 10, and their priors are :math:`\eta = 0.1 / M`, under which there is
+no mode for EM to find, :math:`\gamma_{kk} = 4` and :math:`\gamma_{kl} = 1`.
+"""
+
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+
+from ..data import Annotations
+from .concentration import diagonal_concentration, positive, whole
+from .starts import subtype_tables
+from .subtypes import Subtypes
+from .truth import TruthPrior, answer, named_workers, tasks
+
+
+def independent_confusion_subtypes(
+    annotations: Annotations,
+    *,
+    truth_prior: TruthPrior | None = None,
+    subtypes: int = 2,
+    diagonal: float | None = None,
+    off_diagonal: float = 1.0,
+    share: float = 1.0,
+) -> None:
+    r"""Classes have subtypes of tasks, and every worker a row of answers for each subtype of each class.
+
+    Sites: ``prevalence (K,)``, ``weights (K, M)``, ``confusion (J, K, M, K)``, ``truth (N,)``, ``annotation (A,)``.
+
+    Args:
+        annotations: who labelled what; workers are named.
+        truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
+        subtypes: number M of subtypes of each class; with one it is Dawid & Skene's story.
+        diagonal: Dirichlet concentration of the right answer, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default.
+        off_diagonal: concentration of each wrong answer, :math:`\gamma_{kl}`.
+        share: :math:`\eta`, concentration of each subtype's share of its class.
+
+    Raises:
+        StoryError: no worker is named, a concentration is not positive, or there is no subtype.
+    """
+    n_workers, n_classes = named_workers(annotations), annotations.n_classes
+    n_subtypes = whole("subtypes", subtypes)
+    prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
+    shares = jnp.full(n_subtypes, positive("share", share))
+    rows = dist.Dirichlet(jnp.broadcast_to(prior[:, None], (n_classes, n_subtypes, n_classes))).to_event(2)
+    with numpyro.plate("class", n_classes, dim=-1):
+        weights = numpyro.sample("weights", dist.Dirichlet(shares), infer={"event_dims": ["subtype"]})
+    with numpyro.plate("worker", n_workers, dim=-1):
+        confusion = numpyro.sample(
+            "confusion",
+            rows,
+            infer={
+                "event_dims": ["class", "subtype", "response"],
+                "start": lambda key: subtype_tables(annotations, n_subtypes, key),
+            },
+        )
+    with tasks(annotations, truth_prior) as truth:
+        answer(truth, Subtypes(confusion, weights), annotations)

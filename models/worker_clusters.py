@@ -1,0 +1,84 @@
+r"""Workers come in clusters, and a worker's confusion table is near that of his cluster (Venanzi et al. 2014).
+
+.. math::
+    \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
+    w &\sim \text{Dirichlet}(\eta) & (M) \\
+    \zeta_{mkl} &\sim \text{Normal}(\mu [k = l], 1), \quad c_{mk} = \text{softmax}(\zeta_{mk}) & (M, K, K) \\
+    \beta_j &\sim \sum_m w_m \prod_k \text{Dirichlet}(1 + s \, c_{mk}) & (J, K, K) \\
+    z_i &\sim \text{Categorical}(\rho) & (N) \\
+    y_a &\sim \text{Categorical}(\beta_{j_a z_{i_a}}) & (A)
+
+(CommunityBCC, with Dirichlet rows around the cluster's instead of normal logits, so that EM updates
+the workers' tables in closed form. Which cluster a worker is of is summed out.) It helps where most workers gave few
+answers.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+
+from ..data import Annotations
+from .concentration import positive, whole
+from .emissions import Table
+from .report import report
+from .starts import k_means, vote_tables
+from .table_mixture import TableMixture
+from .truth import TruthPrior, answer, named_workers, tasks
+
+
+def worker_clusters(
+    annotations: Annotations,
+    *,
+    truth_prior: TruthPrior | None = None,
+    clusters: int = 3,
+    strength: float = 2.0,
+    diagonal: float | None = None,
+    share: float = 1.0,
+) -> None:
+    r"""Workers come in clusters, and every worker's confusion table is near that of his cluster.
+
+    Sites: ``prevalence (K,)``, ``weights (M,)``, ``cluster_logits (M, K, K)`` (:math:`\zeta`),
+    ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``. Reported: ``cluster_confusion (M, K, K)``, and
+    ``membership (J, M)``, the probabilities of each worker's cluster.
+
+    Args:
+        annotations: who labelled what; workers are named.
+        truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
+        clusters: number M of clusters.
+        strength: :math:`s`, how many answers to tasks of each class a cluster's table counts for in each of its
+            workers' tables; the greater, the more alike a cluster's workers, and the plainer the clusters.
+        diagonal: :math:`\mu`, mean of the logits of right answers; those of wrong ones have the mean 0.
+            :math:`\log(K + 1)` by default, which expects more than half of the answers to be right, whatever the K.
+        share: :math:`\eta`, concentration of each cluster's share of the workers.
+
+    Raises:
+        StoryError: no worker is named, ``strength``, ``diagonal`` or ``share`` is not positive, or there is no cluster.
+    """
+    n_workers, n_classes = named_workers(annotations), annotations.n_classes
+    n_clusters = whole("clusters", clusters)
+    right = positive("diagonal", math.log(n_classes + 1) if diagonal is None else diagonal)
+    shares = jnp.full(n_clusters, positive("share", share))
+    worth = positive("strength", strength)
+
+    def start(key: jax.Array) -> jax.Array:
+        _, centres = k_means(vote_tables(annotations).reshape(n_workers, -1), n_clusters, key)
+        return jnp.log(centres).reshape(n_clusters, n_classes, n_classes)
+
+    weights = numpyro.sample("weights", dist.Dirichlet(shares), infer={"event_dims": ["group"]})
+    with numpyro.plate("group", n_clusters, dim=-1):
+        cluster_logits = numpyro.sample(
+            "cluster_logits",
+            dist.Normal(right * jnp.eye(n_classes), 1.0).to_event(2),
+            infer={"event_dims": ["class", "response"], "start": start},
+        )
+    cluster_confusion = jax.nn.softmax(cluster_logits, axis=-1)
+    near_a_cluster = TableMixture(weights, cluster_confusion, worth)
+    with numpyro.plate("worker", n_workers, dim=-1):
+        confusion = numpyro.sample("confusion", near_a_cluster, infer={"event_dims": ["class", "response"]})
+    with tasks(annotations, truth_prior) as truth:
+        answer(truth, Table(confusion), annotations)
+    report("cluster_confusion", cluster_confusion, "group", "class", "response")
+    report("membership", near_a_cluster.membership(confusion), "worker", "group")

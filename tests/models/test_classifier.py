@@ -1,0 +1,265 @@
+"""A classifier as prior of the truth: its density by hand, its two modes, its starts, and what it refuses."""
+
+import jax
+import jax.numpy as jnp
+import network_by_hand
+import numpy as np
+import pytest
+from conftest import random_annotations
+from flax import nnx
+from scipy.stats import norm
+
+import crowdppl as cp
+from crowdppl import Classifier, StoryError, UnknownNameError
+from crowdppl.inference.model import Model, constants, density, parameter_dims, starting_point
+from crowdppl.models import STORIES
+
+NETWORKS = {
+    "logistic": (Classifier("logistic"), (4,)),
+    "logistic of matrices": (Classifier("logistic"), (2, 3)),
+    "perceptron": (Classifier("mlp", hidden=(5, 4)), (3,)),
+    "perceptron without hidden layers": (Classifier("mlp", hidden=()), (3,)),
+    "perceptron with batch norm": (Classifier("mlp", hidden=(5,), batch_norm=True), (3,)),
+    "convolutions": (Classifier("cnn", hidden=(4,)), (5, 7)),
+    "convolutions in colour with batch norm": (Classifier("cnn", hidden=(4,), batch_norm=True), (4, 3, 2)),
+}
+
+
+def with_features(shape, seed=0):
+    rng = np.random.default_rng(seed)
+    annotations = random_annotations(rng, n_tasks=7, n_workers=3, n_classes=3, n_rows=16)
+    return annotations.replace(features=rng.normal(size=(7, *shape)).astype("f4"))
+
+
+def model_of(classifier):
+    return Model(STORIES["dawid_skene"], {"truth_prior": classifier})
+
+
+def random_parameters(model, annotations, seed=0):
+    """Any values of all sites, running variances above zero."""
+    rng = np.random.default_rng(seed)
+    values = {name: np.asarray(v) for name, v in starting_point(model, annotations, jax.random.key(0)).items()}
+    drawn = {name: rng.normal(size=v.shape) * 0.5 for name, v in values.items()}
+    drawn |= {name: np.abs(v) + 0.5 for name, v in drawn.items() if name.endswith(".var")}
+    drawn["confusion"] = rng.dirichlet(np.ones(3), values["confusion"].shape[:-1])
+    return {name: v.astype("f4") for name, v in drawn.items()}
+
+
+class TwoMasks(nnx.Module):
+    """Logits in which two layers of dropout differ, and one after it has normalised."""
+
+    def __init__(self, rngs):
+        self.first, self.second = nnx.Dropout(0.5, rngs=rngs), nnx.Dropout(0.5, rngs=rngs)
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+        self.weight = nnx.Param(jnp.eye(3))
+
+    def __call__(self, x):
+        return self.norm((self.first(x) - self.second(x)) @ self.weight[...])
+
+
+@pytest.mark.parametrize("name", list(NETWORKS))
+def test_density_is_the_classifiers_probability_times_that_of_the_answers(name):
+    classifier, shape = NETWORKS[name]
+    annotations = with_features(shape)
+    model = model_of(classifier)
+    theta = random_parameters(model, annotations)
+    of_classifier = {site: v for site, v in theta.items() if site.startswith("classifier.")}
+    expected = np.log(network_by_hand.softmax(network_by_hand.logits(of_classifier, annotations.features)))
+    for task, worker, label in zip(annotations.task, annotations.worker, annotations.label, strict=True):
+        expected[task] += np.log(theta["confusion"][worker, :, label].astype(float))
+    np.testing.assert_allclose(density(model, theta, annotations).log_joint, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("story", ["one_coin", "hierarchical_dawid_skene", "mace", "worker_clusters"])
+def test_every_storys_truth_takes_the_classifier_for_its_prior(story):
+    annotations = with_features((4,))
+    plain, told = (Model(STORIES[story], h) for h in ({}, {"truth_prior": Classifier("logistic")}))
+    theta = starting_point(told, annotations, jax.random.key(1))
+    theta["classifier.linear.kernel"] = np.random.default_rng(0).normal(size=(4, 3)).astype("f4")
+    of_answers = density(plain, theta | {"prevalence": jnp.full(3, 1 / 3)}, annotations).log_joint - np.log(1 / 3)
+    log_probs = np.log(network_by_hand.softmax(annotations.features @ theta["classifier.linear.kernel"]))
+    np.testing.assert_allclose(density(told, theta, annotations).log_joint, of_answers + log_probs, atol=1e-4)
+
+
+def test_weights_with_a_prior_are_normal_and_those_without_are_free():
+    annotations = with_features((3,))
+    free, bound = model_of(Classifier("mlp", hidden=(5,))), model_of(Classifier("mlp", hidden=(5,), prior=0.7))
+    theta = random_parameters(free, annotations)
+    weights = np.concatenate([v.ravel() for name, v in theta.items() if name.startswith("classifier.")])
+    difference = density(bound, theta, annotations).log_prior - density(free, theta, annotations).log_prior
+    np.testing.assert_allclose(difference, norm.logpdf(weights, scale=0.7).sum(), rtol=1e-4)
+    assert constants(free, annotations) == set(theta) - {"confusion"}
+    assert constants(bound, annotations) == set()
+
+
+def test_in_evaluation_a_task_has_its_probabilities_whatever_the_key_and_the_other_tasks():
+    annotations = with_features((3,))
+    model = model_of(Classifier("mlp", hidden=(6,), dropout=0.8, batch_norm=True))
+    theta = random_parameters(model, annotations)
+    first = density(model, theta, annotations, jax.random.key(1))
+    again = density(model, theta, annotations, jax.random.key(2))
+    np.testing.assert_array_equal(first.truth_prior, again.truth_prior)
+    kept = {name: value for name, value in theta.items() if name.endswith((".mean", ".var"))}
+    jax.tree.map(np.testing.assert_array_equal, first.running, kept)
+    some = annotations.replace(features=annotations.features[[5, 2]], tasks=cp.data.Ids.range(2))
+    rows = annotations.task < 0
+    some = some.replace(task=annotations.task[rows], worker=annotations.worker[rows], label=annotations.label[rows])
+    np.testing.assert_allclose(density(model, theta, some).truth_prior, first.truth_prior[jnp.array([5, 2])], rtol=1e-5)
+
+
+def test_in_training_dropout_follows_the_key():
+    annotations = with_features((3,))
+    model = model_of(Classifier("mlp", hidden=(6,), dropout=0.5))
+    theta = random_parameters(model, annotations)
+    first, again, other = (
+        np.asarray(density(model, theta, annotations, jax.random.key(seed), train=True).truth_prior)
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 0.01
+    off = model_of(Classifier("mlp", hidden=(6,), dropout=0.0))
+    modes = [density(off, theta, annotations, jax.random.key(1), train=mode).truth_prior for mode in (True, False)]
+    np.testing.assert_allclose(*modes, rtol=1e-5)
+
+
+def test_in_training_batch_norm_normalises_by_the_batch_and_keeps_a_tenth_of_its_statistics():
+    annotations = with_features((3,))
+    model = model_of(Classifier("mlp", hidden=(6,), dropout=0.0, batch_norm=True))
+    theta = random_parameters(model, annotations)
+    at = density(model, theta, annotations, jax.random.key(1), train=True)
+    x = annotations.features.astype(float)
+    by_batch, expected = dict(theta), {}
+    for i, value in enumerate((x, None)):
+        if value is None:  # the hidden layer, of normalised features
+            value = network_by_hand.normalised(x, {n.removeprefix("classifier."): v for n, v in by_batch.items()}, "norms.0")
+            value = np.maximum(value @ theta["classifier.layers.0.kernel"] + theta["classifier.layers.0.bias"], 0)
+        for name, statistic in (("mean", value.mean(0)), ("var", value.var(0))):
+            site = f"classifier.norms.{i}.{name}"
+            by_batch[site] = statistic
+            expected[site] = 0.9 * theta[site] + 0.1 * statistic
+    of_classifier = {site: v for site, v in by_batch.items() if site.startswith("classifier.")}
+    probs = network_by_hand.softmax(network_by_hand.logits(of_classifier, x))
+    np.testing.assert_allclose(np.exp(at.truth_prior), probs, atol=1e-4)
+    assert set(at.running) == set(expected)
+    for site, value in expected.items():
+        np.testing.assert_allclose(at.running[site], value, atol=1e-5)
+
+
+def test_two_layers_of_dropout_in_a_module_of_ones_own_drop_apart():
+    annotations = with_features((3,)).replace(features=np.ones((7, 3), dtype="f4"))
+    model = model_of(Classifier(TwoMasks(nnx.Rngs(0))))
+    theta = starting_point(model, annotations, jax.random.key(0))
+    in_evaluation = density(model, theta, annotations).truth_prior
+    np.testing.assert_allclose(np.exp(in_evaluation), 1 / 3, rtol=1e-5)  # the two cancel
+    seen = [density(model, theta, annotations, jax.random.key(s), train=True).truth_prior for s in (1, 2)]
+    assert np.abs(np.exp(seen[0]) - 1 / 3).max() > 0.1
+    assert np.abs(seen[0] - seen[1]).max() > 0.1
+
+
+@pytest.mark.parametrize("name", list(NETWORKS))
+def test_ready_made_networks_start_with_even_probabilities_and_weights_that_follow_the_seed(name):
+    classifier, shape = NETWORKS[name]
+    annotations = with_features(shape)
+    model = model_of(classifier)
+    first, again, other = (starting_point(model, annotations, jax.random.key(seed)) for seed in (1, 1, 2))
+    np.testing.assert_allclose(np.exp(density(model, first, annotations).truth_prior), 1 / 3, rtol=1e-6)
+    jax.tree.map(np.testing.assert_array_equal, first, again)
+    hidden = [site for site in first if site.endswith(("layers.0.kernel", "convolutions.0.kernel"))]
+    assert all(np.abs(first[site] - other[site]).max() > 0.01 for site in hidden)
+
+
+def test_a_module_starts_from_the_weights_that_it_has_when_given_and_is_left_as_it_was():
+    annotations = with_features((3,))
+    module = nnx.Linear(3, 3, rngs=nnx.Rngs(5))
+    given = module.kernel[...]
+    for prior in (None, 2.0):
+        start = starting_point(model_of(Classifier(module, prior=prior)), annotations, jax.random.key(0))
+        np.testing.assert_array_equal(start["classifier.kernel"], given)
+    early = Classifier(module)
+    module.kernel[...] = given + 1
+    starts = [starting_point(model_of(c), annotations, jax.random.key(0)) for c in (early, Classifier(module))]
+    np.testing.assert_array_equal(starts[0]["classifier.kernel"], given)
+    np.testing.assert_array_equal(starts[1]["classifier.kernel"], given + 1)
+    cp.fit("dawid_skene", annotations, classifier=module, epochs=1, network_rate=0.1, progress=False)
+    np.testing.assert_array_equal(module.kernel[...], given + 1)
+
+
+def test_arrays_that_a_module_holds_are_constants():
+    class Scaled(nnx.Module):
+        def __init__(self):
+            self.scale, self.weight = jnp.array([1.0, -2.0, 0.5]), nnx.Param(jnp.ones(3))
+
+        def __call__(self, x):
+            return x * self.scale * self.weight[...]
+
+    annotations = with_features((3,))
+    model = model_of(Classifier(Scaled()))
+    theta = starting_point(model, annotations, jax.random.key(0))
+    assert {name for name in theta if name.startswith("classifier.")} == {"classifier.weight"}
+    expected = network_by_hand.softmax(annotations.features * np.array([1.0, -2.0, 0.5]))
+    np.testing.assert_allclose(np.exp(density(model, theta, annotations).truth_prior), expected, rtol=1e-5)
+
+
+def test_weights_and_statistics_are_as_precise_as_jax_is_told_to_be():
+    annotations = with_features((3,))
+    model = model_of(Classifier("mlp", hidden=(4,), batch_norm=True))
+    with jax.enable_x64(True):
+        theta = starting_point(model, annotations, jax.random.key(0))
+        at = density(model, theta, annotations, jax.random.key(0), train=True)
+    assert {np.asarray(value).dtype for value in (*theta.values(), *at.running.values(), at.log_joint)} == {np.dtype("f8")}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"network": 3}, r"network=3: one of \['logistic', 'mlp', 'cnn'\], a flax.nnx module, or a function"),
+        ({"network": nnx.Linear}, "a flax.nnx module, or a function"),  # the class, not a module
+        ({"hidden": 16}, r"hidden=16: the units of each hidden layer, such as \(128,\)"),
+        ({"hidden": (16, 0)}, r"hidden=\(16, 0\): the units of each"),
+        ({"dropout": 1.0}, "dropout=1.0: a share from 0 to below 1"),
+        ({"dropout": "half"}, "dropout='half': a share from 0 to below 1"),
+        ({"prior": 0.0}, "prior=0.0: a standard deviation above 0, or None"),
+        ({"prior": np.inf}, "prior=inf: a standard deviation above 0, or None"),
+    ],
+)
+def test_a_classifier_that_cannot_be_is_refused(options, message):
+    with pytest.raises(StoryError, match=message):
+        Classifier(**options)
+
+
+def test_an_unknown_network_is_answered_with_the_nearest():
+    with pytest.raises(UnknownNameError, match="unknown network 'logistc'; did you mean 'logistic'"):
+        Classifier("logistc")
+
+
+def test_classifiers_of_the_same_options_are_equal_and_of_another_module_are_not():
+    assert Classifier("mlp", hidden=[8]) == Classifier("mlp", hidden=(8,))
+    assert hash(Classifier("mlp", hidden=[8])) == hash(Classifier("mlp", hidden=(8,)))
+    assert Classifier("mlp") != Classifier("cnn")
+    assert Classifier(nnx.Linear(3, 3, rngs=nnx.Rngs(0))) != Classifier(nnx.Linear(3, 3, rngs=nnx.Rngs(0)))
+
+
+@pytest.mark.parametrize("network", ["logistic", "mlp", "cnn", lambda x: x])
+def test_annotations_without_features_are_refused(tiny, network):
+    with pytest.raises(StoryError, match="the classifier needs features of the tasks, and the annotations have none"):
+        cp.fit("dawid_skene", tiny, classifier=network, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (lambda x: jnp.zeros((len(x), 4)), r"\(7, 4\) for 7 tasks of 3 classes; logits of shape .* \(7, 3\) are needed"),
+        (nnx.Linear(3, 4, rngs=nnx.Rngs(0)), r"\(7, 4\) for 7 tasks of 3 classes"),
+        (lambda x: x[0], r"\(3,\) for 7 tasks of 3 classes"),
+        (lambda x: np.asarray(x) @ np.eye(3), "write it with jax.numpy, or give .* with truth_prior"),
+        ("cnn", r"'cnn' needs images \(height, width\) or \(height, width, channels\), not \(3,\)"),
+    ],
+)
+def test_what_does_not_give_a_logit_to_each_class_is_refused_before_anything_is_fitted(network, message):
+    with pytest.raises(StoryError, match=message):
+        parameter_dims(model_of(Classifier(network)), with_features((3,)))
+
+
+def test_a_classifier_together_with_another_prior_is_refused():
+    with pytest.raises(ValueError, match="give a classifier or a truth_prior, not both"):
+        cp.fit("dawid_skene", with_features((3,)), classifier="mlp", truth_prior=cp.Prevalence(), progress=False)

@@ -22,8 +22,8 @@ def parameter_dataset(
     names = {site: ("chain", "draw", *(RENAMED.get(dim, dim) for dim in dims[site])) for site in draws}
     variables = {site: (names[site], value) for site, value in draws.items()}
     coords = _coords_of(annotations, {dim for site_dims in names.values() for dim in site_dims})
-    first = next(iter(draws.values()))
-    return xr.Dataset(variables, coords | {"chain": np.arange(first.shape[0]), "draw": np.arange(first.shape[1])})
+    shape = next((values.shape[:2] for values in draws.values()), (0, 0))
+    return xr.Dataset(variables, coords | {"chain": np.arange(shape[0]), "draw": np.arange(shape[1])})
 
 
 def to_groups(fit: "Fit", *, log_likelihood: bool = True) -> dict[str, xr.Dataset]:
@@ -59,6 +59,7 @@ def _constants(annotations: Annotations) -> xr.Dataset:
         "row_count": (("row",), annotations.count),
         "gold": (("task",), annotations.gold),
         "evidence": (("task", "truth"), annotations.evidence),
+        "prior": (("task", "truth"), annotations.prior),
         "features": (("task", *_unnamed("features", n_feature_dims)), annotations.features),
         "worker_features": (("worker", "worker_feature"), annotations.worker_features),
     }

@@ -6,12 +6,13 @@ With :math:`Z(\theta)` the likelihood with the true labels summed out, the expec
 
 (Fisher's identity), and its exact M-step under a :math:`\text{Dirichlet}(\alpha)` prior is
 :math:`\theta' \propto \max(\alpha - 1 + n, 0)`: one gradient is one iteration. Parameters that are no tables climb the
-expected complete-data log-joint, with the posterior of the labels held fixed, by gradient steps (generalised EM,
-Dempster, Laird & Rubin 1977).
+log-posterior in the same iteration by a step of Adam, or of Newton for a logistic regression (ECME, Liu & Rubin 1994).
+Where the exact M-step is not all of the iteration, it is halved until the log-posterior does not fall.
 
 The engine is a pure :func:`init` and :func:`step` over an immutable state.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -22,33 +23,21 @@ import optax
 from jax import Array
 
 from ..data import Annotations
+from ..models import Classifier
 from ..models.emissions import SMALLEST
-from .model import Anatomy, Density, Model, Parameters, anatomy, density, starting_point
-from .outcome import Outcome
+from ..models.starts import soft_votes
+from . import training
+from .ascent import gradient, learnt_from, newton, tables_mode
+from .model import Anatomy, Model, Parameters, anatomy, constants, density, starting_point
+from .outcome import Outcome, Solution
 from .progress import progress_bar
+from .settings import EMSettings
 
 CHUNK = 25  # iterations between two looks at the progress
 RESTART_NOISE = 0.5  # of the votes, in every start after the first
-
-
-class EMSettings(NamedTuple):
-    """Options of ``method="em"``.
-
-    Args:
-        max_iterations: iterations of one start at the most.
-        tolerance: relative change of the log-posterior below which EM has converged.
-        restarts: starts; after the first, the votes to start from are perturbed. The best solution is kept.
-        gradient_steps: steps of Adam in each M-step, for parameters that are no tables.
-        learning_rate: of these steps.
-        halvings: times that such an M-step is halved at the most, until the log-posterior does not fall.
-    """
-
-    max_iterations: int = 1000
-    tolerance: float = 1e-6
-    restarts: int = 1
-    gradient_steps: int = 10
-    learning_rate: float = 0.05
-    halvings: int = 10
+CALM = 0.8  # how fast a change is forgotten by the rule to stop, where steps may be cut short
+RECOVERY = 1.2  # by which a stride that was cut short grows again
+INTERIOR = 0.01  # counts at the least, where a sampler starts
 
 
 class EMState(NamedTuple):
@@ -56,24 +45,17 @@ class EMState(NamedTuple):
 
     parameters: Parameters  # by site, in their own space
     log_posterior: Array  # of the parameters that the last step started from
-    change: Array  # its relative change in the last step
+    change: Array  # its relative change in the last step; with gradient steps, in the last steps
     optimizer: optax.OptState
+    stride: Array  # share of Adam's step to take
     iteration: Array
-
-
-def soft_votes(annotations: Annotations) -> Array:
-    """Each class's share of a task's answers, ``(N, K)``; equal shares for a task without answers."""
-    weight = 1.0 if annotations.count is None else annotations.count
-    votes = jnp.zeros((annotations.n_tasks, annotations.n_classes)).at[annotations.task, annotations.label].add(weight)
-    total = votes.sum(-1, keepdims=True)
-    return jnp.where(total > 0, votes / jnp.maximum(total, SMALLEST), 1 / annotations.n_classes)
 
 
 @partial(jax.jit, static_argnames=("model", "settings", "perturbed"))
 def init(
     model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, perturbed: bool = False
 ) -> EMState:
-    """Uniform tables, moved by the M-step of the soft majority vote; other parameters at their prior's median.
+    """Each parameter's start, with tables and logistic regression moved on by the M-step of the soft majority vote.
 
     Args:
         model: the story.
@@ -90,25 +72,43 @@ def init(
     if annotations.evidence is not None:
         evidence = evidence + annotations.evidence
     parameters = starting_point(model, annotations, key)
-    counts, _ = expected_counts(model, annotations.replace(evidence=evidence), parameters)
+    parts = anatomy(model, annotations)
+    if (classifier := _logistic(model)) is not None:
+        weights = {name: parameters[name] for name in parts.weights}
+        parameters |= learnt_from(jax.nn.softmax(evidence), classifier, annotations, weights)
+    counts = gradient(model, annotations.replace(evidence=evidence), parts, parameters).counts
     parameters |= tables_mode(counts, parameters)
-    optimizer = optax.adam(settings.learning_rate).init(_to_reals(anatomy(model, annotations), parameters))
     unknown = jnp.full((), jnp.inf, float)
-    return EMState(parameters, -unknown, unknown, optimizer, jnp.int32(0))
+    optimizer = _adam(settings).init(_by_adam(model, parts, parts.to_reals(parameters)))
+    return EMState(parameters, -unknown, unknown, optimizer, jnp.ones((), float), jnp.int32(0))
 
 
 def step(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> EMState:
-    """One iteration: E-step and M-step of the tables by one gradient, gradient steps for the other parameters."""
+    """One iteration: E-step, M-step of the tables and directions of the other parameters by one gradient."""
     old = state.parameters
-    counts, at = expected_counts(model, annotations, old)
-    new, optimizer = old | tables_mode(counts, old), state.optimizer
     parts = anatomy(model, annotations)
-    if parts.bijections:
-        new, optimizer = _climb(model, annotations, parts, new, at.posterior, optimizer, settings)
-    if parts.bijections or parts.has_factors:
-        new = _step_back(model, annotations, parts, old, new, at.log_posterior, settings.halvings)
+    counts, slope, at = gradient(model, annotations, parts, old)
+    new = old | tables_mode(counts, old)
     change = jnp.abs((at.log_posterior - state.log_posterior) / at.log_posterior)
-    return EMState(new, at.log_posterior, change, optimizer, state.iteration + 1)
+    optimizer, stride = state.optimizer, state.stride
+    if parts.bijections:
+        reals = parts.to_reals(old)
+        moves, optimizer = _adam(settings).update(
+            jax.tree.map(jnp.negative, _by_adam(model, parts, slope)), optimizer, _by_adam(model, parts, reals)
+        )
+        moves = jax.tree.map(lambda move: stride * move, moves)
+        if (classifier := _logistic(model)) is not None:
+            weights, uphill = ({name: values[name] for name in parts.weights} for values in (old, slope))
+            moves |= newton(classifier, annotations, weights, uphill)
+        new = new | parts.from_reals(jax.tree.map(jnp.add, reals, moves))
+        change = jnp.maximum(change, CALM * jnp.where(jnp.isfinite(state.change), state.change, 0.0))
+    if parts.bijections or parts.has_factors:
+        new, share = _step_back(model, annotations, parts, old, new, at.log_posterior, settings.halvings)
+        stride = jnp.where(share < 1, jnp.maximum(stride * jnp.maximum(share, 0.1), 1e-4), stride * RECOVERY)
+        stride = jnp.minimum(stride, 1.0).astype(float)
+        rejected = share == 0
+        optimizer = jax.tree.map(lambda value: jnp.where(rejected, jnp.zeros_like(value), value), optimizer)
+    return EMState(new, at.log_posterior, change, optimizer, stride, state.iteration + 1)
 
 
 @partial(jax.jit, static_argnames=("model", "settings"))
@@ -135,53 +135,19 @@ def advance(
     return state, history
 
 
-def expected_counts(model: Model, annotations: Annotations, parameters: Parameters) -> tuple[Parameters, Density]:
-    r"""Of each table: prior and expected counts, :math:`\alpha - 1 + \theta \odot \nabla \log Z`, and the density."""
-
-    def log_likelihood(parameters: Parameters) -> tuple[Array, Density]:
-        at = density(model, parameters, annotations)
-        return at.scale * at.log_likelihood.sum(), at
-
-    gradient, at = jax.grad(log_likelihood, has_aux=True)(parameters)
-    return {name: alpha - 1 + parameters[name] * gradient[name] for name, alpha in at.concentrations.items()}, at
+def _adam(settings: EMSettings) -> optax.GradientTransformation:
+    return optax.adam(settings.learning_rate)
 
 
-def tables_mode(counts: Parameters, parameters: Parameters) -> Parameters:
-    r"""The mode of each row, :math:`\propto \max(\alpha - 1 + n, 0)`; a row that nothing is known of stays."""
-    modes = {}
-    for name, count in counts.items():
-        count = jnp.maximum(count, 0.0)
-        total = count.sum(-1, keepdims=True)
-        mode = jnp.where(total > SMALLEST, count / jnp.maximum(total, SMALLEST), parameters[name])
-        modes[name] = jnp.maximum(mode, 2 * SMALLEST)
-    return modes
+def _by_adam(model: Model, parts: Anatomy, reals: Parameters) -> Parameters:
+    """Those of the real-valued parameters that Adam moves: not the weights of a logistic regression."""
+    if _logistic(model) is None:
+        return reals
+    return {name: value for name, value in reals.items() if name not in parts.weights}
 
 
-def _climb(
-    model: Model,
-    annotations: Annotations,
-    parts: Anatomy,
-    parameters: Parameters,
-    posterior: Array,
-    optimizer: optax.OptState,
-    settings: EMSettings,
-) -> tuple[Parameters, optax.OptState]:
-    """Gradient steps of the parameters that are no tables on the expected complete-data log-joint."""
-    adam = optax.adam(settings.learning_rate)
-
-    def loss(reals: Parameters) -> Array:
-        at = density(model, parameters | _from_reals(parts, reals), annotations)
-        expected = jnp.where(posterior > 0, posterior * at.log_joint, 0.0).sum()
-        return -(at.scale * expected + at.log_prior)
-
-    def climb(carry: tuple[Parameters, optax.OptState], _: None) -> tuple[tuple[Parameters, optax.OptState], None]:
-        reals, optimizer = carry
-        updates, optimizer = adam.update(jax.grad(loss)(reals), optimizer)
-        return (optax.apply_updates(reals, updates), optimizer), None
-
-    carry = (_to_reals(parts, parameters), optimizer)
-    (reals, optimizer), _ = jax.lax.scan(climb, carry, length=settings.gradient_steps)
-    return parameters | _from_reals(parts, reals), optimizer
+def _logistic(model: Model) -> Classifier | None:
+    return model.classifier if model.classifier is not None and model.classifier.is_linear else None
 
 
 def _step_back(
@@ -192,13 +158,17 @@ def _step_back(
     new: Parameters,
     old_log_posterior: Array,
     halvings: int,
-) -> Parameters:
-    """Halve the way from ``new`` to ``old`` until the log-posterior does not fall; ``old`` after so many halvings."""
-    old_reals, new_reals = _to_reals(parts, old), _to_reals(parts, new)
+) -> tuple[Parameters, Array]:
+    """Halve the way from ``new`` to ``old`` until the log-posterior does not fall; ``old`` after so many halvings.
+
+    Returns:
+        the parameters there, and the share of the way that was gone.
+    """
+    old_reals, new_reals = parts.to_reals(old), parts.to_reals(new)
 
     def between(share: Array) -> Parameters:
         mix = jax.tree.map(lambda a, b: (1 - share) * a + share * b, (old, old_reals), (new, new_reals))
-        return mix[0] | _from_reals(parts, mix[1])
+        return mix[0] | parts.from_reals(mix[1])
 
     def falls(share: Array) -> Array:
         return ~(density(model, between(share), annotations).log_posterior >= old_log_posterior)
@@ -206,43 +176,56 @@ def _step_back(
     def worth_halving(share: Array) -> Array:
         return (share > 0.5**halvings) & falls(share)
 
-    share = jax.lax.while_loop(worth_halving, lambda share: share / 2, jnp.ones(()))
-    return between(jnp.where(share > 0.5**halvings, share, 0.0))
-
-
-def _to_reals(parts: Anatomy, parameters: Parameters) -> Parameters:
-    return {name: bijection.inv(parameters[name]) for name, bijection in parts.bijections.items()}
-
-
-def _from_reals(parts: Anatomy, reals: Parameters) -> Parameters:
-    return {name: parts.bijections[name](real) for name, real in reals.items()}
+    share = jax.lax.while_loop(worth_halving, lambda share: share / 2, jnp.ones((), float))
+    share = jnp.where(share > 0.5**halvings, share, 0.0)
+    return between(share), share
 
 
 def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, progress: bool) -> Outcome:
     """Run EM from each of ``settings.restarts`` starts, and keep the solution of the highest log-posterior.
 
     Raises:
-        FloatingPointError: where the log-posterior is not finite, with the iteration.
+        FloatingPointError: where the log-posterior is not finite, with the iteration or the step.
+        ValueError: for minibatches that the data or the story do not allow.
     """
-    solutions: list[tuple[EMState, list[float]]] = []
-    with progress_bar("EM", settings.restarts * settings.max_iterations, show=progress) as tell:
+    in_batches = training.is_wanted(model, settings)
+    per_start = settings.epochs if in_batches else settings.max_iterations
+    solutions: list[Solution] = []
+    with progress_bar("EM", settings.restarts * per_start, show=progress) as bar:
         for restart in range(settings.restarts):
+
+            def tell(done: int, log_posterior: float, before: int = restart * per_start) -> None:
+                bar(before + done, f"log-posterior {log_posterior:,.2f}")
+
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
             state = init(model, annotations, start_key, settings, perturbed=restart > 0)
-            history: list[float] = []
-            while len(history) < settings.max_iterations and state.change > settings.tolerance:
-                n_steps = min(CHUNK, settings.max_iterations - len(history))
-                state, values = advance(model, annotations, state, n_steps, settings)
-                history += np.asarray(values)[: int(state.iteration) - len(history)].tolist()
-                if not np.isfinite(history[-1]):
-                    raise FloatingPointError(f"the log-posterior is {history[-1]} at iteration {len(history)}")
-                tell(restart * settings.max_iterations + len(history), f"log-posterior {history[-1]:,.2f}")
-            beyond, _ = advance(model, annotations, state._replace(change=jnp.full((), jnp.inf, float)), 1, settings)
-            history.append(float(beyond.log_posterior))  # of the last parameters, which no step has started from
-            solutions.append((state, history))
-    state, history = max(solutions, key=lambda solution: solution[1][-1])
-    draws = {name: np.asarray(value)[None, None] for name, value in state.parameters.items()}
-    return Outcome(draws, {}, np.array(history), {}, _not_converged(state, settings))
+            if in_batches:
+                solution = training.run(model, annotations, state.parameters, start_key, settings, tell)
+            else:
+                solution = _iterate(model, annotations, state, settings, tell)
+            solutions.append(solution)
+    best = max(solutions, key=lambda solution: solution.history[-1])
+    fixed = constants(model, annotations)
+    draws = {name: np.asarray(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
+    kept = {name: np.asarray(value) for name, value in best.parameters.items() if name in fixed}
+    return Outcome(draws, kept, np.array(best.history), {}, best.warnings)
+
+
+def _iterate(
+    model: Model, annotations: Annotations, state: EMState, settings: EMSettings, tell: Callable[[int, float], None]
+) -> Solution:
+    """Iterate over all data until EM converges."""
+    history: list[float] = []
+    while len(history) < settings.max_iterations and state.change > settings.tolerance:
+        n_steps = min(CHUNK, settings.max_iterations - len(history))
+        state, values = advance(model, annotations, state, n_steps, settings)
+        history += np.asarray(values)[: int(state.iteration) - len(history)].tolist()
+        if not np.isfinite(history[-1]):
+            raise FloatingPointError(f"the log-posterior is {history[-1]} at iteration {len(history)}")
+        tell(len(history), history[-1])
+    beyond, _ = advance(model, annotations, state._replace(change=jnp.full((), jnp.inf, float)), 1, settings)
+    history.append(float(beyond.log_posterior))  # of the last parameters, which no step has started from
+    return Solution(state.parameters, history, _not_converged(state, settings))
 
 
 def interior_solution(
@@ -253,13 +236,15 @@ def interior_solution(
     Each table goes to the mean of its conditional posterior, :math:`\propto \alpha + n`, instead of the mode.
     """
     outcome = run(model, annotations, key, settings, progress=progress)
-    return _to_interior(model, annotations, {name: value[0, 0] for name, value in outcome.draws.items()})
+    solution = {name: jnp.asarray(value[0, 0]) for name, value in outcome.draws.items()} | outcome.fixed
+    return _to_interior(model, annotations, solution)
 
 
 @partial(jax.jit, static_argnames="model")
 def _to_interior(model: Model, annotations: Annotations, solution: Parameters) -> Parameters:
-    counts, _ = expected_counts(model, annotations, solution)
-    return solution | {name: (count + 1) / (count + 1).sum(-1, keepdims=True) for name, count in counts.items()}
+    counts = gradient(model, annotations, anatomy(model, annotations), solution).counts
+    counts = {name: jnp.maximum(count + 1, INTERIOR) for name, count in counts.items()}
+    return solution | {name: count / count.sum(-1, keepdims=True) for name, count in counts.items()}
 
 
 def _not_converged(state: EMState, settings: EMSettings) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ def with_evidence(
     """
     log_weights = np.zeros((annotations.n_tasks, annotations.n_classes), dtype=np.float32)
     if evidence is not None:
-        log_weights += np.log(np.maximum(_probabilities(evidence, annotations), SMALLEST))
+        log_weights += np.log(np.maximum(probabilities_of(evidence, annotations), SMALLEST))
     labels = _gold_labels(gold, annotations)
     if labels is not None:
         known = labels >= 0
@@ -47,31 +47,43 @@ def _gold_labels(gold: Gold, annotations: Annotations) -> np.ndarray | None:
     return np.asarray(annotations.gold)
 
 
-def _probabilities(evidence: pd.DataFrame | np.ndarray, annotations: Annotations) -> np.ndarray:
+def probabilities_of(
+    table: pd.DataFrame | np.ndarray, annotations: Annotations, option: str = "evidence"
+) -> np.ndarray:
+    """Probabilities of the classes of each task, ``(N, K)``, checked; even where a frame does not have the task.
+
+    Args:
+        table: a frame with tasks as index and classes as columns, or an array in the order of the annotations.
+        annotations: whose tasks and classes these are.
+        option: the argument's name, for messages.
+
+    Raises:
+        AnnotationError: for an unknown task or class, another shape, or rows that are no probabilities.
+    """
     shape = (annotations.n_tasks, annotations.n_classes)
-    if isinstance(evidence, pd.DataFrame):
-        tasks = annotations.tasks.index_of(list(evidence.index))
-        classes = annotations.classes.index_of(list(evidence.columns))
-        _refuse_unknown("task", evidence.index, tasks, annotations.tasks)
-        _refuse_unknown("class", evidence.columns, classes, annotations.classes)
+    if isinstance(table, pd.DataFrame):
+        tasks = annotations.tasks.index_of(list(table.index))
+        classes = annotations.classes.index_of(list(table.columns))
+        _refuse_unknown(option, "task", table.index, tasks, annotations.tasks)
+        _refuse_unknown(option, "class", table.columns, classes, annotations.classes)
         values = np.full(shape, 1 / shape[1], dtype=np.float32)
         values[tasks] = 0.0
-        values[np.ix_(tasks, classes)] = evidence.to_numpy(dtype=np.float32)
+        values[np.ix_(tasks, classes)] = table.to_numpy(dtype=np.float32)
     else:
-        values = np.asarray(evidence, dtype=np.float32)
+        values = np.asarray(table, dtype=np.float32)
         if values.shape != shape:
-            raise AnnotationError(f"evidence has shape {values.shape}; (tasks, classes) = {shape} is needed")
+            raise AnnotationError(f"{option} has shape {values.shape}; (tasks, classes) = {shape} is needed")
     bad = ~(np.isfinite(values).all(-1) & (values >= 0).all(-1) & (np.abs(values.sum(-1) - 1) < 1e-3))
     if bad.any():
         row = int(np.argmax(bad))
         raise AnnotationError(
-            f"evidence of task {annotations.tasks[row]!r} is {values[row].tolist()}: no probabilities; "
+            f"{option} of task {annotations.tasks[row]!r} is {values[row].tolist()}: no probabilities; "
             f"numbers from 0 that sum to 1 over the classes {list(annotations.classes)} are needed"
         )
     return values
 
 
-def _refuse_unknown(kind: str, names: pd.Index, codes: np.ndarray, known: Ids) -> None:
+def _refuse_unknown(option: str, kind: str, names: pd.Index, codes: np.ndarray, known: Ids) -> None:
     if (codes < 0).any():
         name = names[int(np.argmax(codes < 0))]
-        raise AnnotationError(f"evidence: {kind} {name!r} is not in the annotations; known are {list(known[:5])} …")
+        raise AnnotationError(f"{option}: {kind} {name!r} is not in the annotations; known are {list(known[:5])} …")

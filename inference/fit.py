@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 
 from ..data import AnnotationError, Annotations, unknown_name
-from ..models import Story, TruthPrior, find_story
+from ..models import Classifier, Given, Story, TruthPrior, find_story
+from ..models.classifier import Network
 from . import em, nuts, svi
+from .alignment import aligned
 from .datasets import parameter_dataset
 from .diagnostics import permuted_chains, sampling_warnings
-from .evidence import Gold, with_evidence
+from .evidence import Gold, probabilities_of, with_evidence
 from .model import Model, parameter_dims
 from .outcome import ConvergenceWarning, Outcome
 from .posterior import label_posteriors
@@ -29,6 +31,8 @@ class Engine(NamedTuple):
     settings: Any  # a NamedTuple class
 
 
+MAY_BE_ZERO = {"warm_up"}  # of the options that are whole numbers
+
 ENGINES = {
     "em": Engine(em.run, em.EMSettings),
     "svi": Engine(svi.run, svi.SVISettings),
@@ -41,7 +45,8 @@ def fit(
     annotations: Annotations,
     *,
     method: str = "em",
-    truth_prior: TruthPrior | None = None,
+    classifier: Network | Classifier | None = None,
+    truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
     gold: Gold = None,
     evidence: pd.DataFrame | np.ndarray | None = None,
     seed: int = 0,
@@ -56,7 +61,11 @@ def fit(
         annotations: who labelled what.
         method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or ``"nuts"``
             (draws from the posterior).
-        truth_prior: prior of the true labels; the story's own by default.
+        classifier: a classifier of the tasks' features as prior of the true labels: ``"logistic"``, ``"mlp"``,
+            ``"cnn"``, a Flax NNX module, a function from features to logits, or a :class:`.Classifier` with its
+            options.
+        truth_prior: another prior of the true labels: a :class:`.Prevalence`, or probabilities of the classes that are
+            given, tasks × classes; the story's own by default.
         gold: labels that are known: True for those that the annotations carry, or label by task (mapping, series,
             frame). They are not used unless asked for here.
         evidence: probabilities of the classes from another model, tasks × classes.
@@ -69,9 +78,11 @@ def fit(
 
     Raises:
         UnknownNameError: for an unknown story, engine, backend or option, with the nearest name.
-        AnnotationError: for gold labels or evidence that do not fit the annotations.
-        ValueError: for an option of the engine that is not a number where one is needed.
-        StoryError: for annotations or hyperparameters that the story cannot be told with.
+        AnnotationError: for gold labels, evidence or given probabilities that do not fit the annotations.
+        ValueError: for an option of the engine that is not a number where one is needed, or both a classifier and a
+            truth_prior.
+        StoryError: for annotations, hyperparameters or a classifier that the story cannot be told with.
+        FloatingPointError: where the log-posterior, or a classifier's logits, stop being finite, with the step.
     """
     if not isinstance(annotations, Annotations):
         raise AnnotationError(
@@ -85,15 +96,15 @@ def fit(
     engine = ENGINES[method]
     story = find_story(story)
     hyperparameters, settings = _split(options, story, engine)
-    if truth_prior is not None:
-        hyperparameters["truth_prior"] = truth_prior
-    model = Model(story, hyperparameters)
+    prior, annotations = _truth_prior(classifier, truth_prior, annotations)
+    model = Model(story, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     data = jax.tree.map(jnp.asarray, with_evidence(annotations, gold, evidence).replace(gold=None))
     dims = parameter_dims(model, data)  # a story that cannot be told of these data says so here, before anything runs
 
     outcome = engine.run(model, data, jax.random.key(seed), settings, progress=progress)
+    outcome, not_aligned = aligned(model, data, outcome, dims)
     by_chain = np.asarray(label_posteriors(model, data, outcome.draws, outcome.fixed))
-    found = [*outcome.warnings, *permuted_chains(by_chain, annotations.classes)]
+    found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, annotations.classes)]
     if outcome.stats:
         parameters = parameter_dataset(outcome.draws, dims, annotations)
         found += sampling_warnings(parameters, outcome.stats, settings.max_tree_depth)
@@ -110,6 +121,21 @@ def fit(
         posterior=posterior,
         dims=dims,
     )
+
+
+def _truth_prior(
+    classifier: Network | Classifier | None,
+    truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None,
+    annotations: Annotations,
+) -> tuple[TruthPrior | None, Annotations]:
+    """The truth's prior as the story takes it, and the annotations with the probabilities that it may read there."""
+    if classifier is not None:
+        if truth_prior is not None:
+            raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
+        return classifier if isinstance(classifier, Classifier) else Classifier(classifier), annotations
+    if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
+        return Given(), annotations.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
+    return truth_prior, annotations
 
 
 def _split(options: dict[str, Any], story: Story, engine: Engine) -> tuple[dict[str, Any], Any]:
@@ -132,8 +158,9 @@ def _split(options: dict[str, Any], story: Story, engine: Engine) -> tuple[dict[
 
 def _checked(name: str, value: Any, default: Any) -> Any:
     """An engine's setting, which is a number where its default is one."""
-    if isinstance(default, int) and not (isinstance(value, int | np.integer) and value >= 1):
-        raise ValueError(f"{name}={value!r}: a whole number from 1 is needed")
+    least = 0 if name in MAY_BE_ZERO else 1
+    if isinstance(default, int) and not (isinstance(value, int | np.integer) and value >= least):
+        raise ValueError(f"{name}={value!r}: a whole number from {least} is needed")
     if isinstance(default, float) and not (isinstance(value, int | float | np.number) and 0 <= value < np.inf):
         raise ValueError(f"{name}={value!r}: a finite number from 0 is needed")
     return value

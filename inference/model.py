@@ -6,6 +6,7 @@ task under every class, :math:`\log p(z_i = k, y_i \mid \theta)`.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any, NamedTuple
@@ -23,11 +24,13 @@ from numpyro.infer import init_to_median
 
 from ..data import Annotations
 from ..models import Responses, Story
+from ..models.classifier import PREFIX, Classifier, training
 
 UNROLLED = 32  # classes at the most for which sums over them are written out
 
 Parameters = dict[str, Array]
 Site = dict[str, Any]
+Dims = dict[str, tuple[str, ...]]  # names of the dimensions, by site
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,12 @@ class Model:
     def __call__(self, annotations: Annotations) -> None:
         """Run the story, as a NumPyro program."""
         self.story(annotations, **self.hyperparameters)
+
+    @property
+    def classifier(self) -> Classifier | None:
+        """The classifier that is the truth's prior, where there is one."""
+        prior = self.hyperparameters.get("truth_prior")
+        return prior if isinstance(prior, Classifier) else None
 
     @cached_property
     def _key(self) -> tuple:
@@ -77,8 +86,9 @@ class Density(NamedTuple):
     log_joint: Array  # (N, K) log p(z_i = k, y_i | θ)
     log_prior: Array  # () log p(θ) with regularisers, in the parameters' own space
     scale: Array  # () tasks in the population for each task here
-    concentrations: Parameters  # of the Dirichlet sites, in the shape of their values
+    truth_prior: Array  # (K,) or (N, K) log-probabilities of the classes before any answer
     responses: Responses
+    running: Parameters  # statistics that a classifier keeps while it is trained
 
     @property
     def log_likelihood(self) -> Array:
@@ -96,17 +106,28 @@ class Density(NamedTuple):
         return self.scale * self.log_likelihood.sum() + self.log_prior
 
 
-def density(model: Model, parameters: Parameters, annotations: Annotations, key: Array | None = None) -> Density:
-    """Run the story at ``parameters`` (by site) with the true labels enumerated."""
-    sites, by_task = _run(model, annotations, handlers.substitute(data=parameters), key)
+def density(
+    model: Model, parameters: Parameters, annotations: Annotations, key: Array | None = None, *, train: bool = False
+) -> Density:
+    """Run the story at ``parameters`` (by site) with the true labels enumerated.
+
+    Args:
+        model: the story.
+        parameters: by site; sites that are not among them are drawn, or start as the story says.
+        annotations: the data.
+        key: for what is drawn, and for dropout.
+        train: let classifiers run in training mode.
+    """
+    with training() if train else nullcontext():
+        sites, by_task = _run(model, annotations, handlers.substitute(substitute_fn=site_values(parameters)), key)
     log_prior = sum((_log_prob(s).sum() for s in sites.values() if s["type"] == "sample"), start=jnp.zeros(()))
-    alphas = {name: concentration(site) for name, site in sites.items() if is_latent(site)}
     return Density(
         _log_joint(by_task, annotations),
         log_prior,
         jnp.asarray(_scale(by_task)),
-        {name: alpha for name, alpha in alphas.items() if alpha is not None},
+        by_task["truth"]["fn"].log_probs,
         by_task["annotation"]["fn"],
+        {name: site["value"]["value"] for name, site in sites.items() if site["type"] == "mutable"},
     )
 
 
@@ -118,20 +139,32 @@ class Anatomy(NamedTuple):
 
     tables: tuple[str, ...]  # Dirichlet sites, whose M-step is closed
     bijections: dict[str, Transform]  # from the reals, for every other parameter
+    weights: tuple[str, ...]  # of a classifier, among the latter
     has_factors: bool  # something besides the priors touches the parameters
     dims: dict[str, tuple[str, ...]]
+    without_posterior: tuple[str, ...]  # sites to optimise, and running statistics
+
+    def to_reals(self, parameters: Parameters) -> Parameters:
+        """The parameters that are no tables, unconstrained."""
+        return {name: bijection.inv(parameters[name]) for name, bijection in self.bijections.items()}
+
+    def from_reals(self, reals: Parameters) -> Parameters:
+        """The same in their own space."""
+        return {name: self.bijections[name](real) for name, real in reals.items()}
 
 
 def anatomy(model: Model, annotations: Annotations) -> Anatomy:
     """Run the story once and look at its sites; inside a compiled function nothing of it is computed."""
     sites, _ = _run(model, annotations, handlers.substitute(substitute_fn=_placeholder), None)
     latents = {name: site for name, site in sites.items() if is_latent(site)}
-    tables = tuple(name for name, site in latents.items() if concentration(site) is not None)
+    tables = tuple(name for name, site in latents.items() if _is_table(site))
     return Anatomy(
         tables,
         {name: biject_to(_support(site)) for name, site in latents.items() if name not in tables},
+        tuple(name for name, site in latents.items() if site["type"] == "param" or name.startswith(PREFIX)),
         any(site["type"] == "sample" and site["is_observed"] for site in sites.values()),
         {name: _dims(site) for name, site in latents.items()},
+        tuple(name for name, site in sites.items() if site["type"] in ("param", "mutable")),
     )
 
 
@@ -142,36 +175,60 @@ def parameter_dims(model: Model, annotations: Annotations) -> dict[str, tuple[st
     return dims
 
 
+def constants(model: Model, annotations: Annotations) -> set[str]:
+    """Names of what has no posterior: sites to optimise, and running statistics of a classifier."""
+    names: set[str] = set()
+    jax.eval_shape(lambda: names.update(anatomy(model, annotations).without_posterior))
+    return names
+
+
+def reported(model: Model, parameters: Parameters, annotations: Annotations) -> tuple[Parameters, Dims]:
+    """What the story reports of its parameters (:func:`~crowdppl.models.report.report`), and the names of its dims."""
+    sites, _ = _run(model, annotations, handlers.substitute(substitute_fn=site_values(parameters)), None)
+    found = {name: site for name, site in sites.items() if site["type"] == "deterministic"}
+    return {name: site["value"] for name, site in found.items()}, {name: _dims(site) for name, site in found.items()}
+
+
 def starting_point(model: Model, annotations: Annotations, key: Array) -> Parameters:
-    """Uniform tables, and the other parameters near the median of their prior."""
+    """Where engines start: as a site's ``infer={"start": fn}`` says, ``fn`` a function of a random key.
+
+    Without it tables are uniform, and other parameters near the median of their prior. Running statistics of a
+    classifier are among the values.
+    """
     median = init_to_median(num_samples=15)
 
-    def value(site: Site) -> Array | None:
-        is_table = site["type"] == "sample" and not site["is_observed"] and isinstance(_base(site["fn"]), Dirichlet)
-        return _placeholder(site) if is_table else median(site)
+    def value(site: Site) -> Any:
+        if site["type"] != "sample" or site["is_observed"]:
+            return None
+        if "start" in site["infer"]:
+            return site["infer"]["start"](site["kwargs"]["rng_key"])
+        return _placeholder(site) if _is_table(site) else median(site)
 
     sites, _ = _run(model, annotations, handlers.substitute(substitute_fn=value), key)
-    return {name: site["value"] for name, site in sites.items() if is_latent(site)}
+    running = {name: jnp.asarray(site["value"]["value"]) for name, site in sites.items() if site["type"] == "mutable"}
+    return {name: jnp.asarray(site["value"]) for name, site in sites.items() if is_latent(site)} | running
 
 
-def marginal(model: Model) -> Callable[[Annotations], None]:
+def marginal(model: Model, fixed: Parameters | None = None, *, train: bool = False) -> Callable[[Annotations], None]:
     """The same story as a NumPyro program without ``truth``: what is left of it is the factor ``log_likelihood``.
 
     It has only continuous sites, so any of NumPyro's samplers, optimisers and guides runs on it.
+
+    Args:
+        model: the story.
+        fixed: values of sites that are not to be sampled or optimised.
+        train: let classifiers run in training mode.
     """
 
     def program(annotations: Annotations) -> None:
-        by_task = _enumerated(model, annotations)
+        held = handlers.substitute(substitute_fn=site_values(fixed or {}))
+        silent = handlers.block(hide_fn=lambda site: site["type"] == "deterministic")
+        with training() if train else nullcontext(), silent, held:
+            by_task = _enumerated(model, annotations)
         log_likelihood = _log_sum_exp(_log_joint(by_task, annotations))
         numpyro.factor("log_likelihood", _scale(by_task) * log_likelihood.sum())
 
     return program
-
-
-def concentration(site: Site) -> Array | None:
-    """Concentration of a Dirichlet site in its value's shape, or None where the site is no Dirichlet."""
-    fn = _base(site.get("fn"))
-    return jnp.broadcast_to(fn.concentration, site["value"].shape) if isinstance(fn, Dirichlet) else None
 
 
 def _base(fn: Any) -> Any:
@@ -179,6 +236,20 @@ def _base(fn: Any) -> Any:
     while isinstance(fn, Distribution) and hasattr(fn, "base_dist"):
         fn = fn.base_dist
     return fn
+
+
+def _is_table(site: Site) -> bool:
+    return site["type"] == "sample" and isinstance(_base(site["fn"]), Dirichlet)
+
+
+def site_values(parameters: Parameters) -> Callable[[Site], Any]:
+    """The values of a run's sites, in the form that each kind of site has them."""
+
+    def value(site: Site) -> Any:
+        found = parameters.get(site["name"])
+        return {"value": found} if site["type"] == "mutable" and found is not None else found
+
+    return value
 
 
 def _placeholder(site: Site) -> Array | None:

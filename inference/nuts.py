@@ -10,7 +10,7 @@ from numpyro.infer import MCMC, NUTS, init_to_value
 
 from ..data import Annotations
 from . import em
-from .model import Model, marginal
+from .model import Model, constants, marginal
 from .outcome import Outcome
 
 FIELDS = {
@@ -51,8 +51,9 @@ def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettin
     em_key, key = jax.random.split(key)
     settings_em = em.EMSettings(max_iterations=settings.max_iterations, tolerance=settings.tolerance)
     values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress)
+    fixed = {name: values[name] for name in constants(model, annotations)}
     kernel = NUTS(
-        marginal(model),
+        marginal(model, fixed),
         init_strategy=init_to_value(values=values),
         target_accept_prob=settings.target_accept,
         max_tree_depth=settings.max_tree_depth,
@@ -66,12 +67,13 @@ def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettin
         progress_bar=progress,
     )
     sampler.run(key, annotations, extra_fields=tuple(FIELDS))
-    draws = {name: np.asarray(value) for name, value in sampler.get_samples(group_by_chain=True).items()}
+    samples = sampler.get_samples(group_by_chain=True)
+    draws = {name: np.asarray(value) for name, value in samples.items() if name not in fixed}
     fields = sampler.get_extra_fields(group_by_chain=True)
     stats = {FIELDS[name]: np.asarray(value) for name, value in fields.items()}
     stats["lp"] = -stats["lp"]
     stats["tree_depth"] = np.log2(stats["n_steps"]).astype(int) + 1
-    return Outcome(draws, {}, np.zeros(0), stats, ())
+    return Outcome(draws, {name: np.asarray(value) for name, value in fixed.items()}, np.zeros(0), stats, ())
 
 
 def _chain_method(chains: int) -> str:

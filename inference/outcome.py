@@ -1,6 +1,6 @@
 """What every engine returns, whichever it is."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,10 +11,18 @@ class Outcome(NamedTuple):
     """Draws of the parameters, and how they came about. EM's solution is one draw of one chain."""
 
     draws: dict[str, np.ndarray]  # site -> (chain, draw, ...)
-    fixed: Parameters  # parameters without a posterior: a classifier's weights under EM and SVI
+    fixed: dict[str, Any]  # parameters without a posterior: a classifier's weights that have no prior
     history: np.ndarray  # (iterations,) EM: log-posterior; SVI: negative ELBO; NUTS: empty
     stats: dict[str, np.ndarray]  # NUTS: (chain, draw) sampler statistics, by ArviZ's names
     warnings: tuple[str, ...]  # what a user should act on
+
+
+class Solution(NamedTuple):
+    """Where one start of EM ended."""
+
+    parameters: Parameters
+    history: list[float]  # log-posterior by iteration or epoch; the last is of these parameters
+    warnings: tuple[str, ...]
 
 
 class ConvergenceWarning(UserWarning):

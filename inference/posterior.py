@@ -1,5 +1,6 @@
 """What follows from draws of a story's parameters, one draw at a time so that memory does not grow with them."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -7,9 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpyro import handlers
 
 from ..data import Annotations
-from .model import Model, Parameters, density
+from ..models import Classifier
+from .model import Model, Parameters, density, reported, site_values
 
 Draws = dict[str, np.ndarray]  # site -> (chain, draw, ...)
 
@@ -45,6 +48,37 @@ def worker_tables(model: Model, annotations: Annotations, draws: Parameters, fix
     return _over_draws(tables, draws)
 
 
+@partial(jax.jit, static_argnames=("model", "names"))
+def reported_draws(
+    model: Model, annotations: Annotations, draws: Parameters, fixed: Parameters, names: tuple[str, ...]
+) -> Parameters:
+    """The reported quantities ``names`` in each draw, ``(chain, draw, ...)``."""
+
+    def of_draw(draw: Parameters) -> Parameters:
+        values, _ = reported(model, draw | fixed, annotations)
+        return {name: values[name] for name in names}
+
+    return _over_draws(of_draw, draws)
+
+
+@partial(jax.jit, static_argnames="model")
+def reported_mean(model: Model, annotations: Annotations, draws: Parameters, fixed: Parameters) -> Parameters:
+    """Every reported quantity's mean over the draws, one draw at a time."""
+
+    def of_draw(draw: Parameters) -> Parameters:
+        return reported(model, draw | fixed, annotations)[0]
+
+    flat = jax.tree.map(lambda value: jnp.reshape(value, (-1, *value.shape[2:])), draws)
+    first = of_draw(jax.tree.map(lambda value: value[0], flat))
+    total, _ = jax.lax.scan(
+        lambda total, draw: (jax.tree.map(jnp.add, total, of_draw(draw)), None),
+        first,
+        jax.tree.map(lambda value: value[1:], flat),
+    )
+    n_draws = len(next(iter(flat.values())))
+    return jax.tree.map(lambda value: value / n_draws, total)
+
+
 @partial(jax.jit, static_argnames="model")
 def replicate(
     model: Model, annotations: Annotations, draws: Parameters, fixed: Parameters, keys: Array
@@ -68,5 +102,25 @@ def replicate(
     return jax.lax.map(lambda chain: jax.lax.map(once, chain), (draws, keys))
 
 
-def _over_draws(f: Any, draws: Parameters) -> Array:
+@partial(jax.jit, static_argnames=("classifier", "n_classes"))
+def class_probabilities(
+    classifier: Classifier, n_classes: int, x: Array, draws: Parameters, fixed: Parameters
+) -> Array:
+    """The classifier's probabilities for features ``x (n, ...)``, averaged over its weights' draws: ``(n, K)``."""
+
+    def probs(draw: Parameters) -> Array:
+        with handlers.substitute(substitute_fn=site_values(draw | fixed)), handlers.seed(rng_seed=0):
+            return jnp.exp(classifier.log_probs(x, n_classes))
+
+    def add(total: Array, draw: Parameters) -> tuple[Array, None]:
+        return total + probs(draw), None
+
+    if not draws:
+        return probs({})
+    flat = jax.tree.map(lambda value: value.reshape(-1, *value.shape[2:]), draws)
+    total, _ = jax.lax.scan(add, jnp.zeros((len(x), n_classes)), flat)
+    return total / total.sum(-1, keepdims=True)
+
+
+def _over_draws(f: Callable[[Parameters], Any], draws: Parameters) -> Any:
     return jax.lax.map(lambda chain: jax.lax.map(f, chain), draws)

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ..data import Annotations
+from ..data import Annotations, unknown_name
+from ..models.classifier import PREFIX
 from . import decisions, posterior, workers
 from .datasets import parameter_dataset, to_groups
 from .idata import make_idata
-from .model import Model
+from .model import Dims, Model, reported
 from .outcome import Outcome
 from .summary import Summary, summarise
 
@@ -87,6 +88,35 @@ class Fit:
         return self.draws.mean(("chain", "draw"))
 
     @cached_property
+    def reported(self) -> xr.Dataset:
+        """What the story says of its parameters beside them, such as a group's share: means over the draws."""
+        values = posterior.reported_mean(self.model, self._data, self.outcome.draws, self.outcome.fixed)
+        dims = self._reported_dims
+        single = {name: np.asarray(value)[None, None] for name, value in values.items()}
+        return parameter_dataset(single, dims, self.annotations).squeeze(("chain", "draw"), drop=True)
+
+    def reported_draws(self, *names: str) -> xr.Dataset:
+        """The same in each draw, with the dimensions chain and draw; all quantities unless some are named.
+
+        Raises:
+            UnknownNameError: the story reports nothing of that name.
+        """
+        dims = self._reported_dims
+        for name in names:
+            if name not in dims:
+                raise unknown_name("reported quantity", name, dims)
+        outcome, wanted = self.outcome, names or tuple(dims)
+        values = posterior.reported_draws(self.model, self._data, outcome.draws, outcome.fixed, wanted)
+        return parameter_dataset({name: np.asarray(v) for name, v in values.items()}, dims, self.annotations)
+
+    @cached_property
+    def _reported_dims(self) -> Dims:
+        found: Dims = {}
+        first = {name: draws[0, 0] for name, draws in self.outcome.draws.items()} | self.outcome.fixed
+        jax.eval_shape(lambda: found.update(reported(self.model, first, self._data)[1]))
+        return found
+
+    @cached_property
     def worker_draws(self) -> np.ndarray:
         """Each worker's confusion table in each draw: ``(chain, draw, J, K, L)``.
 
@@ -99,7 +129,10 @@ class Fit:
 
     @property
     def workers(self) -> pd.DataFrame:
-        """By worker: answers given, accuracy on tasks of the crowd's mix, spammer score; 90 % intervals with draws."""
+        """By worker: answers given, accuracy on tasks of the crowd's mix, spammer score; 90 % intervals with draws.
+
+        For two classes also sensitivity and specificity, where the second class is the positive one.
+        """
         return self.worker_scores()
 
     def worker_scores(self, interval: float = INTERVAL) -> pd.DataFrame:
@@ -117,10 +150,7 @@ class Fit:
         frame["annotations"] = np.bincount(
             np.asarray(self.annotations.worker), weight, self.annotations.n_workers
         ).astype(int)
-        for name, draws in (
-            ("accuracy", workers.accuracy(tables, shares)),
-            ("spammer_score", workers.spammer_score(tables)),
-        ):
+        for name, draws in workers.scores(tables, shares).items():
             frame[name] = draws.mean((0, 1))
             if self.has_draws:
                 frame[f"{name}_low"], frame[f"{name}_high"] = _interval(draws, interval)
@@ -190,14 +220,35 @@ class Fit:
         )
 
     def predict_proba(self, x: np.ndarray) -> np.ndarray:
-        """The classifier's probabilities for new tasks.
+        """The classifier's probabilities for new tasks, averaged over the draws where its weights have a posterior.
+
+        Args:
+            x: features ``(n, ...)``, each of the shape that the classifier was trained on.
+
+        Returns:
+            ``(n, K)``, in the order of ``annotations.classes``.
 
         Raises:
-            ValueError: where the story was fitted without a classifier.
+            ValueError: the story was fitted without a classifier, or the features have another shape or are not
+                finite.
         """
-        raise ValueError(
-            f"{self.story} was fitted without a classifier, so it says nothing of tasks without annotations; "
-            "fit.probabilities has the tasks that it saw"
+        if self.model.classifier is None:
+            raise ValueError(
+                f"{self.story} was fitted without a classifier, so it says nothing of tasks without annotations; "
+                "fit.probabilities has the tasks that it saw"
+            )
+        x, shape = np.asarray(x, dtype=np.float32), np.asarray(self.annotations.features).shape[1:]
+        if x.shape[1:] != shape or x.ndim != len(shape) + 1:
+            raise ValueError(f"x has shape {x.shape}; (n, {', '.join(map(str, shape))}) is needed, as in the training")
+        if not np.isfinite(x).all():
+            row = int(np.argmin(np.isfinite(x).reshape(len(x), -1).all(-1)))
+            raise ValueError(f"x, row {row}: {x[row].tolist()} has a value that is not finite")
+        if not len(x):
+            return np.zeros((0, self.annotations.n_classes), dtype=np.float32)
+        outcome = self.outcome
+        weights = {name: values for name, values in outcome.draws.items() if name.startswith(PREFIX)}
+        return np.asarray(
+            posterior.class_probabilities(self.model.classifier, self.annotations.n_classes, x, weights, outcome.fixed)
         )
 
     def summary(self, interval: float = INTERVAL) -> Summary:

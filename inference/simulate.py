@@ -9,6 +9,7 @@ import numpy as np
 from numpyro import handlers
 
 from ..data import Annotations, Ids, unknown_name
+from ..data.features import resolve_features
 from ..models import Story, find_story
 from .model import is_latent
 
@@ -24,6 +25,8 @@ def simulate(
     answers_per_task: int | None = None,
     tail: float = 0.0,
     gold: float = 1.0,
+    features: np.ndarray | None = None,
+    worker_features: np.ndarray | None = None,
     parameters: Mapping[str, Any] | None = None,
     seed: int = 0,
     **hyperparameters: Any,
@@ -39,21 +42,37 @@ def simulate(
         tail: how unevenly workers answer: worker :math:`j` is taken with weight :math:`(j + 1)^{-\text{tail}}`, so
             that 0 is even and 1 is Zipf's law.
         gold: share of the tasks, taken at random, whose true label the annotations carry.
+        features: of the tasks, ``(N, ...)``, for stories and truth priors that look at them.
+        worker_features: of the workers, ``(J, D)``.
         parameters: values of some or all parameters by site, which are then not drawn.
         seed: the same seed gives the same data.
-        **hyperparameters: of the story.
+        **hyperparameters: of the story, ``truth_prior`` among them.
 
     Returns:
-        The annotations, with true labels as gold, and the parameters by site.
+        The annotations, with true labels as gold and the features that were given, and the parameters by site.
 
     Raises:
         UnknownNameError: there is no story of that name, or a parameter is none of the story's.
+        AnnotationError: features are not one row of finite numbers a task, or a worker.
         ValueError: a size, a share or the shape of a parameter cannot be.
     """
     _check_sizes(n_tasks, n_workers, n_classes, answers_per_task)
     for name, value, most in (("tail", tail, np.inf), ("gold", gold, 1.0)):
         if not 0 <= value <= most:
             raise ValueError(f"{name}={value!r}: a number from 0{f' to {most:g}' if most < np.inf else ''} is needed")
+    tasks, workers = Ids.range(n_tasks), Ids.range(n_workers)
+    if features is not None:
+        features = resolve_features(features, tasks, noun="task", column="task", ordered=True)
+    if worker_features is not None:
+        worker_features = resolve_features(
+            worker_features,
+            workers,
+            noun="worker",
+            column="worker",
+            ordered=True,
+            option="worker_features",
+            flat=True,
+        )
     rng = np.random.default_rng(seed)
     task, worker = _assign(rng, n_tasks, n_workers, answers_per_task or n_workers, tail)
     design = Annotations(
@@ -62,10 +81,10 @@ def simulate(
         label=np.zeros(len(task), dtype=np.int32),
         count=None,
         gold=None,
-        features=None,
-        worker_features=None,
-        tasks=Ids.range(n_tasks),
-        workers=Ids.range(n_workers),
+        features=features,
+        worker_features=worker_features,
+        tasks=tasks,
+        workers=workers,
         classes=Ids.range(n_classes),
     )
     sites = _draw(find_story(story), design.replace(label=None), dict(parameters or {}), hyperparameters, seed)

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import xarray as xr
 
 from ..data import Annotations, Ids
 from ..data.id_json import decode_id, encode_id
-from ..models import STORIES, Prevalence, Story
+from ..models import STORIES, Classifier, Given, Prevalence, Story
+from ..models.classifier import PREFIX, Network
 from .datasets import FIT_GROUP, to_groups
 from .idata import group, groups, load_netcdf, make_idata, save_netcdf
 from .model import Model
@@ -100,14 +102,18 @@ def save(fit: Fit, path: str | os.PathLike[str], *, overwrite: bool = False) -> 
         (folder / "fit.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
-def load_fit(path: str | os.PathLike[str], *, story: Story | None = None) -> Fit:
+def load_fit(
+    path: str | os.PathLike[str], *, story: Story | None = None, classifier: Network | Classifier | None = None
+) -> Fit:
     """Read a fit that :meth:`.Fit.save` wrote.
 
     Args:
         story: the function, where the story is not one of crowdppl's own.
+        classifier: the module or function, where the classifier is not one of crowdppl's own; its weights are read.
 
     Raises:
-        StorageError: where there is no fit, it was written by a newer crowdppl, or its story is not known.
+        StorageError: where there is no fit, it was written by a newer crowdppl, its story or its classifier's network
+            is not known, or the network given has other weights.
     """
     folder = Path(path)
     try:
@@ -122,23 +128,51 @@ def load_fit(path: str | os.PathLike[str], *, story: Story | None = None) -> Fit
         raise StorageError(
             f"{about['story']!r} is none of crowdppl's stories; give its function: load_fit(path, story=…)"
         )
+    hyperparameters = {name: _decode(value) for name, value in about["hyperparameters"].items()}
     posterior, found = group(idata, "posterior"), group(idata, FIT_GROUP)
     stats = group(idata, "sample_stats") if "sample_stats" in groups(idata) else xr.Dataset()
+    annotations = _annotations(about["ids"], group(idata, "observed_data"), group(idata, "constant_data"))
+    outcome = Outcome(
+        draws={str(name): values.to_numpy() for name, values in posterior.items()},
+        fixed={name: found[name].to_numpy() for name in about["fixed"]},
+        history=found["history"].to_numpy(),
+        stats={str(name): values.to_numpy() for name, values in stats.items()},
+        warnings=tuple(about["warnings"]),
+    )
+    if isinstance(saved := about["hyperparameters"].get("truth_prior"), dict) and not saved.get("own", True):
+        own = _with_network(hyperparameters["truth_prior"], classifier, folder)
+        _check_weights(own, outcome, annotations, folder)
+        hyperparameters["truth_prior"] = own
     return Fit(
-        model=Model(story, {name: _decode(value) for name, value in about["hyperparameters"].items()}),
-        annotations=_annotations(about["ids"], group(idata, "observed_data"), group(idata, "constant_data")),
+        model=Model(story, hyperparameters),
+        annotations=annotations,
         method=about["method"],
         settings=about["settings"],
-        outcome=Outcome(
-            draws={str(name): values.to_numpy() for name, values in posterior.items()},
-            fixed={name: found[name].to_numpy() for name in about["fixed"]},
-            history=found["history"].to_numpy(),
-            stats={str(name): values.to_numpy() for name, values in stats.items()},
-            warnings=tuple(about["warnings"]),
-        ),
+        outcome=outcome,
         posterior=found["label_posterior"].to_numpy(),
         dims={name: tuple(dims) for name, dims in about["dims"].items()},
     )
+
+
+def _with_network(saved: Classifier, given: Network | Classifier | None, folder: Path) -> Classifier:
+    if given is None:
+        raise StorageError(
+            f"{folder} was fitted with a network of your own, of which the folder has the weights; give the network: "
+            "load_fit(path, classifier=…)"
+        )
+    return replace(saved, network=given.network if isinstance(given, Classifier) else given)
+
+
+def _check_weights(classifier: Classifier, outcome: Outcome, annotations: Annotations, folder: Path) -> None:
+    shapes = {name: value.shape[2:] for name, value in outcome.draws.items()}
+    shapes |= {name: np.shape(value) for name, value in outcome.fixed.items()}
+    needed = classifier.shapes(np.asarray(annotations.features).shape[1:], annotations.n_classes)
+    for name in sorted({name for name in shapes if name.startswith(PREFIX)} | set(needed)):
+        if shapes.get(name) != needed.get(name):
+            there, here = (s.get(name, "none") for s in (shapes, needed))
+            raise StorageError(
+                f"{folder} was fitted with another network: {name!r} has shape {there} there, {here} here"
+            )
 
 
 def _annotations(ids: dict[str, Any], observed: xr.Dataset, constant: xr.Dataset) -> Annotations:
@@ -154,6 +188,7 @@ def _annotations(ids: dict[str, Any], observed: xr.Dataset, constant: xr.Dataset
         features=read("features"),
         worker_features=read("worker_features"),
         evidence=read("evidence"),
+        prior=read("prior"),
         tasks=Ids.from_json(ids["tasks"]),
         workers=Ids.from_json(ids["workers"]),
         classes=Ids.from_json(ids["classes"]),
@@ -170,6 +205,12 @@ def _encode(name: str, value: object) -> Any:
         return value
     if isinstance(value, Prevalence):
         return {"prevalence": _encode(name, value.concentration)}
+    if isinstance(value, Given):
+        return {"given": True}
+    if isinstance(value, Classifier):
+        options = {f.name: getattr(value, f.name) for f in fields(value)}
+        own = isinstance(value.network, str)
+        return {"classifier": {n: _encode(n, v) for n, v in options.items() if own or n != "network"}, "own": own}
     if isinstance(value, tuple | list):
         return {"tuple": [_encode(name, item) for item in value]}
     if isinstance(value, pd.DataFrame):
@@ -184,6 +225,10 @@ def _decode(value: Any) -> Any:
         return value
     if "prevalence" in value:
         return Prevalence(_decode(value["prevalence"]))
+    if "given" in value:
+        return Given()
+    if "classifier" in value:
+        return Classifier(**{name: _decode(option) for name, option in value["classifier"].items()})
     if "tuple" in value:
         return tuple(_decode(item) for item in value["tuple"])
     if "frame" in value:

@@ -18,7 +18,7 @@ from numpyro.infer.autoguide import (
 
 from ..data import Annotations, unknown_name
 from . import batches, em
-from .model import Model, Parameters, marginal, parameter_dims
+from .model import Model, constants, marginal, parameter_dims
 from .outcome import Outcome
 from .progress import progress_bar
 
@@ -60,13 +60,19 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
 
     Raises:
         UnknownNameError: for a guide of that name.
-        ValueError: for a minibatch larger than the data, or with a story that has parameters by task.
+        ValueError: for a minibatch larger than the data, or with a story that has parameters by task; for more than
+            one particle with a network that keeps running statistics.
         FloatingPointError: where the loss is not finite, with the step.
     """
+    if settings.particles > 1 and (kept := constants(model, annotations) - set(parameter_dims(model, annotations))):
+        raise ValueError(
+            f"particles={settings.particles}: the network keeps running statistics such as {min(kept)!r}, which one "
+            "draw of the guide a step updates; give particles=1"
+        )
     em_key, init_key, batch_key, draw_key = jax.random.split(key, 4)
     plan = _plan(model, annotations, settings.batch_size)
     values = em.interior_solution(model, annotations, em_key, em.EMSettings(tolerance=1e-5), progress=progress)
-    program = marginal(model)
+    program = marginal(model, train=True)
     guide = _guide(settings.guide)(program, init_loc_fn=init_to_value(values=values))
     half = settings.max_iterations // 2
     schedule = optax.exponential_decay(settings.learning_rate, max(half, 1), 0.1, transition_begin=half)
@@ -79,20 +85,25 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
     def advance(annotations: Annotations, state: Any, keys: Array) -> tuple[Any, Array]:
         return jax.lax.scan(lambda state, key: engine.update(state, batch(annotations, key)), state, keys)
 
-    state = jax.jit(lambda a, k: engine.init(k, batch(a, k)))(annotations, init_key)
+    weights = {
+        name: values[name] for name in parameter_dims(model, annotations) if name in constants(model, annotations)
+    }
+    state = jax.jit(lambda a, k: engine.init(k, batch(a, k), init_params=weights))(annotations, init_key)
     losses: list[float] = []
     with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
         for keys in _chunks(jax.random.split(batch_key, settings.max_iterations)):
             state, values_of_loss = advance(annotations, state, keys)
             losses += np.asarray(values_of_loss).tolist()
             if not np.isfinite(losses[-1]):
-                raise FloatingPointError(f"the loss is {losses[-1]} by step {len(losses)}; lower learning_rate")
+                first = int(np.argmin(np.isfinite(losses)))
+                raise FloatingPointError(f"the loss is {losses[first]} at step {first + 1}; lower learning_rate")
             tell(len(losses), f"loss {losses[-1]:,.2f}")
     fitted = engine.get_params(state)
     draws = jax.jit(lambda p, k: guide.sample_posterior(k, p, sample_shape=(settings.draws,)))(fitted, draw_key)
-    names = parameter_dims(model, annotations)
+    names, without_posterior = parameter_dims(model, annotations), constants(model, annotations)
     draws = {name: np.asarray(value)[None] for name, value in draws.items() if name in names}
-    fixed: Parameters = {name: value for name, value in fitted.items() if name in names}
+    fitted |= {name: holder["value"] for name, holder in (state.mutable_state or {}).items()}
+    fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
     return Outcome(draws, fixed, np.array(losses), {}, _still_falling(np.array(losses), settings))
 
 

@@ -3,6 +3,19 @@
 import numpy as np
 
 
+def scores(tables: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
+    """All scores by name, ``(..., J)`` each; sensitivity and specificity where there are two classes.
+
+    Args:
+        tables: ``(..., J, K, K)``.
+        shares: of the classes, ``(K,)``.
+    """
+    found = {"accuracy": accuracy(tables, shares), "spammer_score": spammer_score(tables)}
+    if tables.shape[-2:] == (2, 2):
+        found |= {"sensitivity": sensitivity(tables), "specificity": specificity(tables)}
+    return found
+
+
 def accuracy(tables: np.ndarray, shares: np.ndarray) -> np.ndarray:
     r"""Probability of a right answer to a task of the crowd's mix: :math:`\sum_k \rho_k \, \beta_j[k, k]`.
 
@@ -32,3 +45,27 @@ def spammer_score(tables: np.ndarray) -> np.ndarray:
     n_classes = tables.shape[-2]
     spread = tables - tables.mean(-2, keepdims=True)
     return (spread**2).sum((-1, -2)) / (n_classes - 1)  # Σ_{k<k'} |b_k − b_k'|² = K Σ_k |b_k − b̄|²
+
+
+def sensitivity(tables: np.ndarray) -> np.ndarray:
+    r"""Probability of a right answer to a positive task, :math:`\beta_j[1, 1]`: the second class is the positive one.
+
+    Args:
+        tables: ``(..., J, 2, 2)``.
+
+    Returns:
+        ``(..., J)``.
+    """
+    return tables[..., 1, 1]
+
+
+def specificity(tables: np.ndarray) -> np.ndarray:
+    r"""Probability of a right answer to a negative task, :math:`\beta_j[0, 0]`: the first class is the negative one.
+
+    Args:
+        tables: ``(..., J, 2, 2)``.
+
+    Returns:
+        ``(..., J)``.
+    """
+    return tables[..., 0, 0]

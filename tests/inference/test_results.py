@@ -86,6 +86,17 @@ def test_workers_intervals_are_quantiles_of_the_draws(nuts):
     assert list(scores["annotations"]) == [30] * 5
 
 
+def test_two_classes_have_sensitivity_and_specificity_with_intervals(nuts, tiny):
+    tables = nuts.outcome.draws["confusion"]
+    for name, k in (("sensitivity", 1), ("specificity", 0)):  # "yes", the second class, is the positive one
+        right = tables[..., k, k]
+        low, high = np.quantile(right, [0.05, 0.95], axis=(0, 1))
+        np.testing.assert_allclose(nuts.workers[name], right.mean((0, 1)), atol=1e-6)
+        np.testing.assert_allclose(nuts.workers[f"{name}_low"], low, atol=1e-6)
+        np.testing.assert_allclose(nuts.workers[f"{name}_high"], high, atol=1e-6)
+    assert "sensitivity" not in cp.fit("dawid_skene", tiny, progress=False).workers  # of three classes
+
+
 def test_a_point_estimate_has_no_intervals(em):
     assert not any(column.endswith(("_low", "_high")) for column in em.workers)
     assert list(em.confusions().columns) == ["worker", "truth", "response", "probability"]

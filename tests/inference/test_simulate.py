@@ -1,10 +1,12 @@
 """Simulated data: the design that was asked for, and the story's own frequencies."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import crowdppl as cp
-from crowdppl import UnknownNameError
+from crowdppl import AnnotationError, UnknownNameError
 
 
 def test_every_worker_answers_every_task_unless_told_otherwise():
@@ -66,6 +68,52 @@ def test_the_same_seed_gives_the_same_data():
     np.testing.assert_array_equal(first.label, again.label)
     np.testing.assert_array_equal(first.worker, again.worker)
     assert (first.worker != other.worker).any()
+
+
+def test_a_truth_prior_sees_the_features_and_the_annotations_keep_them():
+    """20,000 tasks: shares of the classes at either value of the feature within five standard errors."""
+    x = np.repeat([[-1.0], [1.0]], 10_000, axis=0)
+
+    def by_feature(annotations):
+        return jax.nn.log_softmax(jnp.concatenate([jnp.zeros_like(annotations.features), annotations.features], axis=1))
+
+    annotations, parameters = cp.simulate(
+        "one_coin", n_tasks=20_000, n_workers=1, features=x, truth_prior=by_feature, seed=5
+    )
+    assert set(parameters) == {"ability"}
+    assert annotations.features.dtype == np.float32
+    np.testing.assert_array_equal(annotations.features, x)
+    for value in (-1.0, 1.0):
+        share = annotations.gold[x[:, 0] == value].mean()
+        assert abs(share - 1 / (1 + np.exp(-value))) < 5 * 0.5 / np.sqrt(10_000)
+
+
+def test_a_story_sees_the_features_of_workers():
+    def known_ability(annotations, *, truth_prior=None):
+        right = annotations.worker_features[:, 0, None, None]
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.answer(truth, cp.Table(jnp.where(jnp.eye(2, dtype=bool), right, 1 - right)), annotations)
+
+    annotations, _ = cp.simulate(known_ability, n_tasks=50, n_workers=2, worker_features=[[1.0], [0.0]])
+    right = annotations.label == annotations.gold[annotations.task]
+    assert right[annotations.worker == 0].all()
+    assert not right[annotations.worker == 1].any()
+    np.testing.assert_array_equal(annotations.worker_features, [[1.0], [0.0]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"features": np.zeros((4, 2))}, r"features: expected shape \(5, ...\).* got \(4, 2\)"),
+        ({"features": np.zeros(5)}, r"features: expected shape \(5, ...\).* got \(5,\)"),
+        ({"features": np.full((5, 1), np.nan)}, "features, task 0, column 0: nan is not a finite"),
+        ({"worker_features": np.zeros((5, 2))}, r"worker_features: expected shape \(3, D\).* got \(5, 2\)"),
+        ({"worker_features": np.zeros((3, 2, 2))}, r"worker_features: expected shape \(3, D\).* got \(3, 2, 2\)"),
+    ],
+)
+def test_features_of_another_shape_are_refused_with_both_shapes(options, message):
+    with pytest.raises(AnnotationError, match=message):
+        cp.simulate("one_coin", n_tasks=5, n_workers=3, **options)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crowdppl.inference.workers import accuracy, spammer_score
+from crowdppl.inference.workers import accuracy, scores, spammer_score
 
 
 def test_accuracy_is_the_chance_of_a_right_answer():
@@ -28,3 +28,14 @@ def test_perfect_workers_score_one_and_spammers_zero():
 def test_for_two_classes_it_is_the_square_of_youdens_index():
     table = np.array([[0.9, 0.1], [0.3, 0.7]])
     np.testing.assert_allclose(spammer_score(table), (0.7 + 0.9 - 1) ** 2)
+
+
+def test_two_classes_have_a_sensitivity_and_a_specificity_and_more_have_not():
+    tables = np.random.default_rng(1).dirichlet(np.ones(2), (6, 4, 2))
+    found = scores(tables, np.array([0.3, 0.7]))
+    assert list(found) == ["accuracy", "spammer_score", "sensitivity", "specificity"]
+    np.testing.assert_array_equal(found["sensitivity"], tables[..., 1, 1])  # the second class is the positive one
+    np.testing.assert_array_equal(found["specificity"], tables[..., 0, 0])
+    np.testing.assert_allclose(found["accuracy"], 0.7 * found["sensitivity"] + 0.3 * found["specificity"])
+    three = np.random.default_rng(1).dirichlet(np.ones(3), (4, 3))
+    assert list(scores(three, np.ones(3) / 3)) == ["accuracy", "spammer_score"]

@@ -18,7 +18,10 @@ from .data import (
     load_split,
 )
 from .inference import ConvergenceWarning, Fit, StorageError, fit, load_fit, simulate
+from .inference.calibration import Ranks, calibrate
+from .inference.groups import describe_groups, group_memberships, group_worker_tables
 from .inference.nuts import use_all_cores
+from .inference.plot_ranks import plot_ranks
 from .inference.plots import plot_confusions, plot_history, plot_workers
 from .models import (
     Classifier,
@@ -48,14 +51,19 @@ __all__ = [
     "Emission",
     "Fit",
     "Prevalence",
+    "Ranks",
     "Responses",
     "StorageError",
     "StoryError",
     "Table",
     "UnknownNameError",
     "answer",
+    "calibrate",
     "class_log_probs",
+    "describe_groups",
     "fit",
+    "group_memberships",
+    "group_worker_tables",
     "list_datasets",
     "list_stories",
     "load_dataset",
@@ -63,6 +71,7 @@ __all__ = [
     "load_split",
     "plot_confusions",
     "plot_history",
+    "plot_ranks",
     "plot_workers",
     "report",
     "simulate",

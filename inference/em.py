@@ -237,11 +237,12 @@ def interior_solution(
     """
     outcome = run(model, annotations, key, settings, progress=progress)
     solution = {name: jnp.asarray(value[0, 0]) for name, value in outcome.draws.items()} | outcome.fixed
-    return _to_interior(model, annotations, solution)
+    return to_interior(model, annotations, solution)
 
 
 @partial(jax.jit, static_argnames="model")
-def _to_interior(model: Model, annotations: Annotations, solution: Parameters) -> Parameters:
+def to_interior(model: Model, annotations: Annotations, solution: Parameters) -> Parameters:
+    """The solution with each table at the mean of its conditional posterior."""
     counts = gradient(model, annotations, anatomy(model, annotations), solution).counts
     counts = {name: jnp.maximum(count + 1, INTERIOR) for name, count in counts.items()}
     return solution | {name: count / count.sum(-1, keepdims=True) for name, count in counts.items()}

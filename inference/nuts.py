@@ -10,7 +10,7 @@ from numpyro.infer import MCMC, NUTS, init_to_value
 
 from ..data import Annotations
 from . import em
-from .model import Model, constants, marginal
+from .model import Model, Parameters, constants, marginal
 from .outcome import Outcome
 
 FIELDS = {
@@ -52,14 +52,8 @@ def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettin
     settings_em = em.EMSettings(max_iterations=settings.max_iterations, tolerance=settings.tolerance)
     values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress)
     fixed = {name: values[name] for name in constants(model, annotations)}
-    kernel = NUTS(
-        marginal(model, fixed),
-        init_strategy=init_to_value(values=values),
-        target_accept_prob=settings.target_accept,
-        max_tree_depth=settings.max_tree_depth,
-    )
     sampler = MCMC(
-        kernel,
+        make_kernel(model, values, fixed, settings),
         num_warmup=settings.warmup,
         num_samples=settings.draws,
         num_chains=settings.chains,
@@ -74,6 +68,16 @@ def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettin
     stats["lp"] = -stats["lp"]
     stats["tree_depth"] = np.log2(stats["n_steps"]).astype(int) + 1
     return Outcome(draws, {name: np.asarray(value) for name, value in fixed.items()}, np.zeros(0), stats, ())
+
+
+def make_kernel(model: Model, values: Parameters, fixed: Parameters, settings: NUTSSettings) -> NUTS:
+    """NumPyro's sampler of the story, to start at ``values``, with the sites ``fixed`` held where they are."""
+    return NUTS(
+        marginal(model, fixed),
+        init_strategy=init_to_value(values=values),
+        target_accept_prob=settings.target_accept,
+        max_tree_depth=settings.max_tree_depth,
+    )
 
 
 def _chain_method(chains: int) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..models.classifier import PREFIX, Classifier
 from .diagnostics import smallest_ess, worst_rhat
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def summarise(fit: "Fit", interval: float) -> Summary:
         "engine": _engine(fit),
         "labels": _certainty(fit),
     }
+    if (classifier := fit.model.classifier) is not None:
+        facts["classifier"] = _classifier(fit, classifier)
     if annotations.gold is not None:
         facts["gold"] = _gold(fit)
     tables = {"classes": _classes(fit, interval)}
@@ -80,6 +83,28 @@ def _engine(fit: "Fit") -> str:
         f"{n_chains} chains × {n_draws:,} draws, {int(fit.outcome.stats['diverging'].sum())} divergences, "
         f"R̂ up to {rhat[0]:.3f} ({rhat[1]}), effective sample size from {ess[0]:,.0f} ({ess[1]}), seed {seed}"
     )
+
+
+def _classifier(fit: "Fit", classifier: Classifier) -> str:
+    """What it is, and whether its weights have a posterior."""
+    name = classifier.network if isinstance(classifier.network, str) else _name_of(classifier.network)
+    sampled = {site: draws[0, 0].size for site, draws in fit.outcome.draws.items() if site.startswith(PREFIX)}
+    if sampled:
+        by = {"em": "at their mode", "svi": "with an approximate posterior", "nuts": "with draws of their posterior"}
+        prior = f"normal prior of standard deviation {classifier.prior:g}"
+        return f"{name}, Bayesian: {sum(sampled.values()):,} weights {by[fit.method]}, {prior}"
+    if not fit.outcome.fixed:
+        return f"{name}, without weights"
+    by = {
+        "em": "optimised",
+        "svi": "optimised with the bound",
+        "nuts": "frozen at EM's solution; a prior= samples them",
+    }
+    return f"{name}: weights {by[fit.method]}"
+
+
+def _name_of(network: object) -> str:
+    return getattr(network, "__name__", type(network).__name__)
 
 
 def _certainty(fit: "Fit") -> str:

@@ -1,0 +1,73 @@
+"""The picture of a simulation-based calibration: histograms of ranks, in the band that uniform ranks stay in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import binom
+
+from .calibration import Ranks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST = 16  # parameters' entries in one picture
+BAND = 0.99  # share of a uniform histogram's bars that lie in the band
+
+
+def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10, axes: Any = None) -> np.ndarray:
+    """Draw a histogram of ranks for each entry, over the band in which 99 % of the bars lie where ranks are uniform.
+
+    Args:
+        found: of :func:`~crowdppl.calibrate`.
+        entries: columns of ``found.ranks`` to draw; by default up to 16, evenly chosen.
+        bins: bars of each histogram.
+        axes: axes to draw in, one an entry; by default a new figure.
+
+    Returns:
+        the axes drawn in.
+
+    Raises:
+        ValueError: nothing is to be drawn, an entry is unknown, or there are too few axes.
+    """
+    from matplotlib import pyplot as plt
+
+    columns = list(found.ranks.columns)
+    if entries is None:
+        entries = [columns[i] for i in np.unique(np.linspace(0, len(columns) - 1, min(MOST, len(columns))).astype(int))]
+    unknown = [name for name in entries if name not in columns]
+    if unknown or not entries:
+        raise ValueError(f"entries={entries}: some of {columns[:5]} … are needed")
+    if axes is None:
+        width = min(4, len(entries))
+        height = -(-len(entries) // width)
+        _, grid = plt.subplots(height, width, figsize=(2.6 * width, 1.9 * height), squeeze=False, layout="constrained")
+        for spare in grid.ravel()[len(entries) :]:
+            spare.set_axis_off()
+        axes = grid
+    drawn = np.ravel(np.asarray(axes, dtype=object))
+    if len(drawn) < len(entries):
+        raise ValueError(f"axes={len(drawn)} axes: the {len(entries)} entries need one each")
+    for ax, name in zip(drawn, entries, strict=False):
+        _histogram(ax, found, name, bins)
+    return drawn[: len(entries)]
+
+
+def _histogram(ax: Axes, found: Ranks, name: str, bins: int) -> None:
+    ranks = found.ranks[name].to_numpy()
+    edges = np.ceil(np.linspace(0, found.n_draws + 1, bins + 1))
+    shares = np.diff(edges) / (found.n_draws + 1)
+    low, high = binom.ppf([(1 - BAND) / 2, (1 + BAND) / 2], len(ranks), shares.mean())
+    ax.axhspan(low, high, color="0.88", zorder=0)
+    ax.axhline(len(ranks) / bins, color="0.55", linewidth=0.8, zorder=1)
+    counts, _ = np.histogram(ranks, bins=edges - 0.5)
+    ax.bar(
+        edges[:-1], counts, np.diff(edges), align="edge", color="#08519c", edgecolor="white", linewidth=0.6, zorder=2
+    )
+    ax.set_title(name, fontsize=9)
+    ax.set_xlim(0, found.n_draws + 1)
+    ax.set_yticks([])
+    ax.tick_params(labelsize=8)
+    for side in ("left", "right", "top"):
+        ax.spines[side].set_visible(False)

@@ -225,7 +225,7 @@ def _iterate(
         tell(len(history), history[-1])
     beyond, _ = advance(model, annotations, state._replace(change=jnp.full((), jnp.inf, float)), 1, settings)
     history.append(float(beyond.log_posterior))  # of the last parameters, which no step has started from
-    return Solution(state.parameters, history, _not_converged(state, settings))
+    return Solution(state.parameters, history, not_converged(float(state.change), settings))
 
 
 def interior_solution(
@@ -248,10 +248,11 @@ def to_interior(model: Model, annotations: Annotations, solution: Parameters) ->
     return solution | {name: count / count.sum(-1, keepdims=True) for name, count in counts.items()}
 
 
-def _not_converged(state: EMState, settings: EMSettings) -> tuple[str, ...]:
-    if state.change <= settings.tolerance:
+def not_converged(change: float, settings: EMSettings) -> tuple[str, ...]:
+    """What a user should act on after the last iteration changed the log-posterior by this share of itself."""
+    if change <= settings.tolerance:
         return ()
     return (
         f"EM did not converge in {settings.max_iterations} iterations: the log-posterior still changes by "
-        f"{float(state.change):.1e} of itself a step (tolerance {settings.tolerance:.0e}); raise max_iterations",
+        f"{change:.1e} of itself a step (tolerance {settings.tolerance:.0e}); raise max_iterations",
     )

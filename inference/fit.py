@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..data import AnnotationError, Annotations, unknown_name
-from ..models import Classifier, Given, Story, TruthPrior, find_story
+from ..models import Classifier, Given, Story, StoryError, TruthPrior, find_story
 from ..models.classifier import Network
 from . import em, nuts, svi
 from .alignment import aligned
@@ -99,7 +99,11 @@ def fit(
     prior, annotations = _truth_prior(classifier, truth_prior, annotations)
     model = Model(story, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     data = jax.tree.map(jnp.asarray, with_evidence(annotations, gold, evidence).replace(gold=None))
-    dims = parameter_dims(model, data)  # a story that cannot be told of these data says so here, before anything runs
+    try:
+        dims = parameter_dims(model, data)  # a story that cannot be told of these data says so, before anything runs
+    except StoryError as error:
+        getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
+        raise
 
     outcome = engine.run(model, data, jax.random.key(seed), settings, progress=progress)
     outcome, not_aligned = aligned(model, data, outcome, dims)

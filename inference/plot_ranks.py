@@ -8,11 +8,13 @@ import numpy as np
 from scipy.stats import binom
 
 from .calibration import Ranks
+from .plots import DARK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST = 16  # parameters' entries in one picture
+LIGHT = "#9ecae1"
 BAND = 0.99  # share of a uniform histogram's bars that lie in the band
 
 
@@ -59,12 +61,11 @@ def _histogram(ax: Axes, found: Ranks, name: str, bins: int) -> None:
     edges = np.ceil(np.linspace(0, found.n_draws + 1, bins + 1))
     shares = np.diff(edges) / (found.n_draws + 1)
     low, high = binom.ppf([(1 - BAND) / 2, (1 + BAND) / 2], len(ranks), shares.mean())
-    ax.axhspan(low, high, color="0.88", zorder=0)
-    ax.axhline(len(ranks) / bins, color="0.55", linewidth=0.8, zorder=1)
     counts, _ = np.histogram(ranks, bins=edges - 0.5)
-    ax.bar(
-        edges[:-1], counts, np.diff(edges), align="edge", color="#08519c", edgecolor="white", linewidth=0.6, zorder=2
-    )
+    ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=LIGHT, edgecolor="white", linewidth=0.6)
+    ax.axhspan(low, high, color=DARK, alpha=0.12, linewidth=0)
+    ax.axhline(len(ranks) / bins, color=DARK, linewidth=0.9)
+    ax.set_ylim(0, 1.2 * max(high, counts.max()))
     ax.set_title(name, fontsize=9)
     ax.set_xlim(0, found.n_draws + 1)
     ax.set_yticks([])

@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -93,7 +94,9 @@ class Fit:
         values = posterior.reported_mean(self.model, self._data, self.outcome.draws, self.outcome.fixed)
         dims = self._reported_dims
         single = {name: np.asarray(value)[None, None] for name, value in values.items()}
-        return parameter_dataset(single, dims, self.annotations).squeeze(("chain", "draw"), drop=True)
+        return (
+            parameter_dataset(single, dims, self.annotations).isel(chain=0, draw=0, drop=True) if dims else xr.Dataset()
+        )
 
     def reported_draws(self, *names: str) -> xr.Dataset:
         """The same in each draw, with the dimensions chain and draw; all quantities unless some are named.
@@ -112,7 +115,7 @@ class Fit:
     @cached_property
     def _reported_dims(self) -> Dims:
         found: Dims = {}
-        first = {name: draws[0, 0] for name, draws in self.outcome.draws.items()} | self.outcome.fixed
+        first = {name: jnp.asarray(draws[0, 0]) for name, draws in self.outcome.draws.items()} | self.outcome.fixed
         jax.eval_shape(lambda: found.update(reported(self.model, first, self._data)[1]))
         return found
 

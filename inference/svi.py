@@ -104,7 +104,7 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
     draws = {name: np.asarray(value)[None] for name, value in draws.items() if name in names}
     fitted |= {name: holder["value"] for name, holder in (state.mutable_state or {}).items()}
     fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
-    return Outcome(draws, fixed, np.array(losses), {}, _still_falling(np.array(losses), settings))
+    return Outcome(draws, fixed, np.array(losses), {}, still_falling(np.array(losses), settings))
 
 
 def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
@@ -134,8 +134,8 @@ def _chunks(keys: Array) -> list[Array]:
     return [keys[i : i + CHUNK] for i in range(0, len(keys), CHUNK)]
 
 
-def _still_falling(losses: np.ndarray, settings: SVISettings) -> tuple[str, ...]:
-    """Compare the last two tenths of the losses, by three standard errors and by the tolerance."""
+def still_falling(losses: np.ndarray, settings: SVISettings) -> tuple[str, ...]:
+    """What a user should act on, from the last two tenths of the losses, by three standard errors and the tolerance."""
     tenth = max(len(losses) // 10, 2)
     before, last = losses[-2 * tenth : -tenth], losses[-tenth:]
     if len(before) < 2:

@@ -65,7 +65,7 @@ def run(
         FloatingPointError: where the loss or the classifier's logits are not finite, with the step.
         ValueError: for a batch size or a share held out that cannot be, or a story with parameters by task.
     """
-    size = _batch_size(model, annotations, settings)
+    size = batch_size(model, annotations, settings)
     split_key, key = jax.random.split(key)
     seen = annotations if settings.held_out == 0 else _without(annotations, settings.held_out, split_key)
     plan = batches.plan(seen, size)
@@ -169,7 +169,12 @@ def _optimizer(parts: Anatomy, settings: EMSettings) -> optax.GradientTransforma
     return optax.multi_transform(rates, kinds)
 
 
-def _batch_size(model: Model, annotations: Annotations, settings: EMSettings) -> int:
+def batch_size(model: Model, annotations: Annotations, settings: EMSettings) -> int:
+    """How many tasks a minibatch has.
+
+    Raises:
+        ValueError: for a batch size or a share held out that cannot be, or a story with parameters by task.
+    """
     size = min(BATCH, annotations.n_tasks) if settings.batch_size is None else settings.batch_size
     if not (isinstance(size, int | np.integer) and 1 <= size <= annotations.n_tasks):
         raise ValueError(f"batch_size={size!r}: there are {annotations.n_tasks} tasks; give 1 to that many, or None")

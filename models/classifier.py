@@ -129,7 +129,7 @@ class Classifier:
             return _checked(_of_function(self.network, x), x, n_classes)
         parts = _parts(self, x.shape[1:], n_classes)
         running = {name: mutable(name, {"value": _wide(value)}) for name, value in parts.running.items()}
-        values = {name: holder["value"] for name, holder in running.items()}
+        values = {name: jnp.asarray(holder["value"]) for name, holder in running.items()}  # Flax writes into NumPy's
         values |= {name: self._weight(name, shape, x.shape[1:], n_classes) for name, shape in parts.weights.items()}
         if not _TRAINING.get():
             network = parts.merge(values, jax.random.key(0))

@@ -65,8 +65,9 @@ def common_individual(
         raise StoryError(f"separation={separation!r}: a number from 0 is needed")
     with numpyro.plate("class", n_classes, dim=-1):
         common = numpyro.sample("common", dist.Dirichlet(prior), infer={"event_dims": ["response"]})
-        with numpyro.plate("worker", n_workers, dim=-2):
-            individual = numpyro.sample("individual", dist.Dirichlet(prior), infer={"event_dims": ["response"]})
+    with numpyro.plate("worker", n_workers, dim=-1):
+        rows = dist.Dirichlet(prior).to_event(1)
+        individual = numpyro.sample("individual", rows, infer={"event_dims": ["class", "response"]})
     if separation:
         distance = jnp.sqrt(((common - individual) ** 2).sum((-1, -2)) + SMALLEST)
         numpyro.factor("separation", separation * distance.sum())

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -71,15 +71,23 @@ class Prevalence:
 
     def __call__(self, annotations: Annotations) -> Array:
         """Sample the prevalence and return its logarithms, ``(K,)``."""
+        prior = dist.Dirichlet(self.by_class(annotations))
+        prevalence = numpyro.sample("prevalence", prior, infer={"event_dims": ["truth"]})
+        return jnp.log(jnp.maximum(prevalence, SMALLEST))
+
+    def by_class(self, annotations: Annotations) -> np.ndarray:
+        """The concentration of each class, ``(K,)``.
+
+        Raises:
+            StoryError: it is not positive, or has another number of classes.
+        """
         concentration = np.asarray(self.concentration, dtype=np.float32)
         if concentration.shape not in {(), (annotations.n_classes,)} or not (concentration > 0).all():
             raise StoryError(
                 f"Prevalence(concentration={self.concentration}): give one positive number, "
                 f"or one for each of the {annotations.n_classes} classes {list(annotations.classes)}"
             )
-        concentration = np.broadcast_to(concentration, (annotations.n_classes,))
-        prevalence = numpyro.sample("prevalence", dist.Dirichlet(concentration), infer={"event_dims": ["truth"]})
-        return jnp.log(jnp.maximum(prevalence, SMALLEST))
+        return np.broadcast_to(concentration, (annotations.n_classes,))
 
 
 @dataclass(frozen=True)
@@ -87,13 +95,26 @@ class Given:
     """Probabilities of each task's classes that are given from outside: ``annotations.prior``.
 
     ``crowdppl.fit(truth_prior=frame)`` makes it of a table tasks × classes.
+
+    Args:
+        by: the classifier that they are of, where it is one that NumPyro cannot run.
     """
+
+    by: Any = None
 
     def __call__(self, annotations: Annotations) -> Array:
         """Logarithms of the given probabilities, ``(N, K)``."""
+        return jnp.log(jnp.maximum(self.probabilities(annotations), SMALLEST))
+
+    def probabilities(self, annotations: Annotations) -> Any:
+        """The given probabilities, ``(N, K)``.
+
+        Raises:
+            StoryError: none are given.
+        """
         if annotations.prior is None:
             raise StoryError("truth_prior=Given(): no probabilities are given; pass truth_prior=frame, tasks × classes")
-        return jnp.log(jnp.maximum(annotations.prior, SMALLEST))
+        return annotations.prior
 
 
 @contextmanager

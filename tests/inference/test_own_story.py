@@ -1,0 +1,94 @@
+"""A story unknown to the package gets every engine and everything that a fit has."""
+
+import arviz as az
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+
+import crowdppl as cp
+from crowdppl.inference.idata import group
+
+
+def hasty(annotations, *, truth_prior=None, haste=2.0):
+    """Some answers of each worker are slips: with a worker's own probability any class, else the truth."""
+    k = annotations.n_classes
+    with numpyro.plate("worker", annotations.n_workers):
+        slip = numpyro.sample("slip", dist.Dirichlet(jnp.array([6.0, haste])), infer={"event_dims": ["slips"]})
+    habit = numpyro.sample("habit", dist.Dirichlet(jnp.full(k, 2.0)))
+    blur = numpyro.sample("blur", dist.HalfNormal(1.0))  # a real-valued parameter beside the tables
+    sure = slip[:, 0] * jnp.exp(-blur / 10)
+    table = sure[:, None, None] * jnp.eye(k) + (1 - sure[:, None, None]) * habit
+    with cp.tasks(annotations, truth_prior) as truth:
+        cp.answer(truth, cp.Table(table), annotations)
+    cp.report("sure", sure, "worker")
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    return cp.simulate(hasty, n_tasks=150, n_workers=8, n_classes=3, seed=1)
+
+
+@pytest.fixture(scope="module")
+def fits(simulated):
+    annotations, _ = simulated
+    return {
+        "em": cp.fit(hasty, annotations, progress=False),
+        "svi": cp.fit(hasty, annotations, method="svi", progress=False),
+        "nuts": cp.fit(hasty, annotations, method="nuts", chains=2, warmup=300, draws=300, progress=False),
+    }
+
+
+@pytest.mark.parametrize("method", ["em", "svi", "nuts"])
+def test_every_engine_finds_the_truth_and_the_able(fits, simulated, method):
+    annotations, parameters = simulated
+    fit = fits[method]
+    assert (fit.posterior.argmax(-1) == annotations.gold).mean() > 0.95
+    actual = parameters["slip"][:, 0] * np.exp(-parameters["blur"] / 10)
+    np.testing.assert_allclose(fit.reported["sure"], actual, atol=5 * 0.5 / np.sqrt(150))  # five standard errors
+
+
+def test_engines_agree(fits):
+    """Of labels: where data are plenty mode and mean are near; of parameters, SVI's mean and NUTS's."""
+    assert np.abs(fits["em"].posterior - fits["nuts"].posterior).mean() < 0.01
+    assert np.abs(fits["svi"].posterior - fits["nuts"].posterior).mean() < 0.01
+    sure = {name: fits[name].reported_draws("sure")["sure"] for name in ("svi", "nuts")}
+    spread = sure["nuts"].std(("chain", "draw"))
+    gap = np.abs(sure["svi"].mean(("chain", "draw")) - sure["nuts"].mean(("chain", "draw")))
+    assert (gap < 0.5 * spread).all()
+
+
+def test_pointwise_log_likelihood_is_the_storys_own(fits, simulated):
+    annotations, _ = simulated
+    fit = fits["nuts"]
+    draw = {name: value[1, 7] for name, value in fit.outcome.draws.items()}
+    sure = draw["slip"][:, 0] * np.exp(-draw["blur"] / 10)
+    table = sure[:, None, None] * np.eye(3) + (1 - sure[:, None, None]) * draw["habit"]
+    joint = np.tile(np.log(draw["prevalence"]), (150, 1))
+    np.add.at(joint, annotations.task, np.log(table)[annotations.worker, :, annotations.label])
+    expected = jax.scipy.special.logsumexp(joint, axis=-1)
+    np.testing.assert_allclose(fit.log_likelihood()[1, 7], expected, rtol=1e-4)
+    assert group(fit.idata, "log_likelihood")["annotation"].shape == (2, 300, 150)
+    loo = az.loo(fit.idata)
+    assert np.isfinite(getattr(loo, "elpd_loo", getattr(loo, "elpd", np.nan)))
+
+
+def test_replicated_answers_agree_as_often_as_those_seen(fits, simulated):
+    """The share of pairs of answers that agree, of the data, lies within the replicates'."""
+    annotations, _ = simulated
+    replicated = fits["nuts"].posterior_predictive(seed=3)["annotation"].to_numpy().reshape(600, 150, 8)
+
+    def agreement(answers):
+        return (answers[..., :, None] == answers[..., None, :]).mean((-1, -2, -3))
+
+    seen = agreement(annotations.label.reshape(150, 8))
+    assert 0.005 < (agreement(replicated) < seen).mean() < 0.995
+
+
+def test_it_is_saved_and_read_with_its_function(fits, tmp_path):
+    fits["em"].save(tmp_path / "fit")
+    np.testing.assert_array_equal(cp.load_fit(tmp_path / "fit", story=hasty).posterior, fits["em"].posterior)
+    with pytest.raises(cp.StorageError, match="give its function"):
+        cp.load_fit(tmp_path / "fit")

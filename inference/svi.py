@@ -18,7 +18,7 @@ from numpyro.infer.autoguide import (
 
 from ..data import Annotations, unknown_name
 from . import batches, em
-from .model import Model, constants, marginal, parameter_dims
+from .model import Model, Parameters, constants, marginal, parameter_dims
 from .outcome import Outcome
 from .progress import progress_bar
 
@@ -38,6 +38,7 @@ class SVISettings(NamedTuple):
     Args:
         max_iterations: steps of Adam.
         learning_rate: of the first half of the steps; it falls to a tenth of it in the second.
+        network_rate: the same for a classifier's weights that have no prior.
         guide: ``"normal"`` (mean field), ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"``, or a class of
             NumPyro's automatic guides.
         batch_size: tasks in a minibatch; None takes all of them in every step.
@@ -48,6 +49,7 @@ class SVISettings(NamedTuple):
 
     max_iterations: int = 2000
     learning_rate: float = 0.02
+    network_rate: float = 3e-4
     guide: str | Callable[..., AutoGuide] = "normal"
     batch_size: int | None = None
     particles: int = 1
@@ -74,9 +76,11 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
     values = em.interior_solution(model, annotations, em_key, em.EMSettings(tolerance=1e-5), progress=progress)
     program = marginal(model, train=True)
     guide = _guide(settings.guide)(program, init_loc_fn=init_to_value(values=values))
-    half = settings.max_iterations // 2
-    schedule = optax.exponential_decay(settings.learning_rate, max(half, 1), 0.1, transition_begin=half)
-    engine = SVI(program, guide, optax.adam(schedule), Trace_ELBO(num_particles=settings.particles))
+    weights = {
+        name: values[name] for name in parameter_dims(model, annotations) if name in constants(model, annotations)
+    }
+    optimizer = _optimizer(settings, weights)
+    engine = SVI(program, guide, optimizer, Trace_ELBO(num_particles=settings.particles))
 
     def batch(annotations: Annotations, key: Array) -> Annotations:
         return annotations if plan is None else batches.draw(annotations, plan, key)
@@ -85,9 +89,6 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
     def advance(annotations: Annotations, state: Any, keys: Array) -> tuple[Any, Array]:
         return jax.lax.scan(lambda state, key: engine.update(state, batch(annotations, key)), state, keys)
 
-    weights = {
-        name: values[name] for name in parameter_dims(model, annotations) if name in constants(model, annotations)
-    }
     state = jax.jit(lambda a, k: engine.init(k, batch(a, k), init_params=weights))(annotations, init_key)
     losses: list[float] = []
     with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
@@ -105,6 +106,22 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
     fitted |= {name: holder["value"] for name, holder in (state.mutable_state or {}).items()}
     fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
     return Outcome(draws, fixed, np.array(losses), {}, still_falling(np.array(losses), settings))
+
+
+def _optimizer(settings: SVISettings, weights: Parameters) -> optax.GradientTransformation:
+    """Adam with falling rates, one for ``weights`` and one for what the guide has."""
+    half = settings.max_iterations // 2
+
+    def falling(rate: float) -> optax.GradientTransformation:
+        return optax.adam(optax.exponential_decay(rate, max(half, 1), 0.1, transition_begin=half))
+
+    def kinds(parameters: Parameters) -> dict[str, str]:
+        return {name: "weights" if name in weights else "guide" for name in parameters}
+
+    if not weights:
+        return falling(settings.learning_rate)
+    by_kind = {"weights": falling(settings.network_rate), "guide": falling(settings.learning_rate)}
+    return optax.multi_transform(by_kind, kinds)
 
 
 def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:

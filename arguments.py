@@ -8,13 +8,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from .data import AnnotationError, Annotations, UnknownNameError, load_dataset
 from .data.errors import nearest
 from .data.text import as_numbers
-from .inference.fit import ENGINES
+from .inference.fit import ENGINES, MAY_BE_ZERO
 from .models import STORIES
 
-ELSEWHERE = {name: f"{name} is an option of its own: --{name}" for name in ("story", "method", "seed")}
+ELSEWHERE = {name: f"{name} is an option of its own: --{name}" for name in ("story", "method", "seed", "classifier")}
 ELSEWHERE["gold"] = "gold is an option of its own: --gold FILE --use-gold"
 ELSEWHERE |= {
     name: f"{name} can only be given in Python"
@@ -23,7 +25,13 @@ ELSEWHERE |= {
 
 
 def read_annotations(
-    file: str, columns: Mapping[str, str | None], *, classes: str | None, gold: Path | None, repeats: str
+    file: str,
+    columns: Mapping[str, str | None],
+    *,
+    classes: str | None,
+    gold: Path | None,
+    features: Path | None,
+    repeats: str,
 ) -> Annotations:
     """Read a file, or the dataset of that name where there is no such file.
 
@@ -32,6 +40,7 @@ def read_annotations(
         columns: by role (task, worker, label, count) a column, and the separator; None for the usual one.
         classes: names separated by commas; whole numbers where all are.
         gold: a file with gold labels.
+        features: a .csv, .tsv or .parquet file with the tasks in one column and numbers in the others.
         repeats: what to do with several answers of a worker to a task.
 
     Raises:
@@ -50,6 +59,8 @@ def read_annotations(
         if not gold.is_file():
             raise AnnotationError(f"--gold: there is no file {gold}{_similar(gold)}")
         options["gold"] = gold
+    if features is not None:
+        options["features"] = _read_features(features)
     if path.is_file():
         try:
             return Annotations.read(path, **options)
@@ -61,6 +72,17 @@ def read_annotations(
         if path.suffix or len(path.parts) > 1:
             raise AnnotationError(f"there is no file {path}{_similar(path)}") from None
         raise UnknownNameError(f"there is no file {file!r} here, and: {error}") from None
+
+
+def _read_features(file: Path) -> pd.DataFrame:
+    if not file.is_file():
+        raise AnnotationError(f"--features: there is no file {file}{_similar(file)}")
+    try:
+        if file.suffix.lower() == ".parquet":
+            return pd.read_parquet(file)
+        return pd.read_csv(file, sep="\t" if file.suffix.lower() == ".tsv" else ",")
+    except (OSError, ValueError) as error:
+        raise AnnotationError(f"--features: {file} cannot be read as a table: {error}") from error
 
 
 def _similar(path: Path) -> str:
@@ -101,8 +123,13 @@ def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, A
 
 
 def _check_number(pair: str, value: object, default: object) -> None:
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise ValueError(f"--set {pair}: true or false is needed")
+        return
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else -1
     if isinstance(default, float) and not 0 <= number < float("inf"):
         raise ValueError(f"--set {pair}: a number from 0 is needed, such as {default}")
-    if isinstance(default, int) and not (isinstance(number, int) and number > 0):
-        raise ValueError(f"--set {pair}: a whole number from 1 is needed, such as {default}")
+    least = 0 if pair.partition("=")[0] in MAY_BE_ZERO else 1
+    if isinstance(default, int) and not (isinstance(number, int) and number >= least):
+        raise ValueError(f"--set {pair}: a whole number from {least} is needed, such as {default}")

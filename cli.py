@@ -79,6 +79,14 @@ def fit(
         typer.Option(metavar="FILE", help="True labels to measure the result by, with the same columns but worker."),
     ] = None,
     use_gold: Annotated[bool, typer.Option("--use-gold", help="Tell the fit the gold labels.")] = False,
+    features: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Features of the tasks: a column of tasks, numbers in the others."),
+    ] = None,
+    classifier: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Prior of the labels by the tasks' features: logistic, mlp or cnn."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed gives the same result.")] = 0,
     settings: Annotated[
         list[str] | None,
@@ -97,12 +105,21 @@ def fit(
         options = parse_settings(settings or [], story, method)
         columns = {"task": task, "worker": worker, "label": label, "count": count, "separator": separator}
         with results_folder(out, overwrite=overwrite) as folder:
-            annotations = read_annotations(file, columns, classes=classes, gold=gold, repeats=repeats)
+            annotations = read_annotations(
+                file, columns, classes=classes, gold=gold, features=features, repeats=repeats
+            )
             if use_gold and annotations.gold is None:
                 raise AnnotationError(f"--use-gold: {file} comes without gold labels; give them with --gold FILE")
             progress = not quiet and sys.stderr.isatty()
             result = fit_story(
-                story, annotations, method=method, gold=use_gold, seed=seed, progress=progress, **options
+                story,
+                annotations,
+                method=method,
+                classifier=classifier,
+                gold=use_gold,
+                seed=seed,
+                progress=progress,
+                **options,
             )
             export(result, folder)
     if not quiet:
@@ -133,7 +150,7 @@ def datasets() -> None:
         console.print(frame_table(frame))
         root = os.environ.get("CROWDPPL_DATA")
         others = f"the others are in {root}" if root else "set CROWDPPL_DATA to a folder of datasets for more"
-        console.print(Text(f"anesthesia is in the package; {others}", style="dim"))
+        console.print(Text(f"anesthesia and digits are in the package; {others}", style="dim"))
 
 
 @app.command("stories")

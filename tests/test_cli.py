@@ -274,3 +274,32 @@ def test_a_refusal_reaches_the_shell_as_status_2_on_standard_error(tmp_path):
     assert done.returncode == 2
     assert done.stdout == ""
     assert "there is no file no.csv" in done.stderr
+
+
+def test_a_classifier_learns_from_a_table_of_features(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 100)
+    task, worker = np.indices((100, 3)).reshape(2, -1)
+    label = np.where(rng.random(300) < 0.75, truth[task], 1 - truth[task])
+    pd.DataFrame({"task": task, "worker": worker, "label": label}).to_csv(tmp_path / "a.csv", index=False)
+    pd.DataFrame({"task": range(100), "x": 2.0 * truth + rng.normal(size=100)}).to_csv(tmp_path / "f.csv", index=False)
+    arguments = ["fit", str(tmp_path / "a.csv"), "--out", str(tmp_path / "out"), "--features", str(tmp_path / "f.csv")]
+    result = CliRunner().invoke(cli.app, [*arguments, "--classifier", "logistic"])
+    assert result.exit_code == 0
+    assert "logistic" in result.stdout
+    labels = pd.read_csv(tmp_path / "out" / "labels.csv").set_index("task")["label"].sort_index()
+    assert (labels.to_numpy() == truth).mean() > 0.85  # three answers alone are right of 84 in 100
+
+
+def test_features_that_are_not_there_and_options_that_are_no_truth_values_are_refused(tmp_path):
+    pd.DataFrame({"task": [1, 2], "worker": [1, 1], "label": [0, 1]}).to_csv(tmp_path / "a.csv", index=False)
+    arguments = ["fit", str(tmp_path / "a.csv"), "--out", str(tmp_path / "out")]
+    for more, message in (
+        (["--features", str(tmp_path / "f.csv")], "--features: there is no file"),
+        (["--classifier", "logistic"], "the classifier needs features"),
+        (["--story", "annotator_groups", "--set", "gated=yes"], "true or false is needed"),
+    ):
+        result = CliRunner().invoke(cli.app, [*arguments, *more])
+        assert result.exit_code != 0
+        assert message in " ".join(result.output.replace("│", "").split())
+        assert not (tmp_path / "out").exists()

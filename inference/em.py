@@ -189,6 +189,11 @@ def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings
         ValueError: for minibatches that the data or the story do not allow.
     """
     in_batches = training.is_wanted(model, settings)
+    if settings.held_out and not in_batches:
+        raise ValueError(
+            f"held_out={settings.held_out}: nothing is trained in minibatches here, and EM on all data stops by "
+            "itself; leave it out, or give a batch_size"
+        )
     per_start = settings.epochs if in_batches else settings.max_iterations
     solutions: list[Solution] = []
     with progress_bar("EM", settings.restarts * per_start, show=progress) as bar:

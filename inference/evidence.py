@@ -85,5 +85,5 @@ def probabilities_of(
 
 def _refuse_unknown(option: str, kind: str, names: pd.Index, codes: np.ndarray, known: Ids) -> None:
     if (codes < 0).any():
-        name = names[int(np.argmax(codes < 0))]
+        name = names.tolist()[int(np.argmax(codes < 0))]
         raise AnnotationError(f"{option}: {kind} {name!r} is not in the annotations; known are {list(known[:5])} …")

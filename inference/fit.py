@@ -31,6 +31,7 @@ class Engine(NamedTuple):
     settings: Any  # a NamedTuple class
 
 
+BACKENDS = ("numpyro", "pyro")
 MAY_BE_ZERO = {"warm_up"}  # of the options that are whole numbers
 
 ENGINES = {
@@ -45,7 +46,7 @@ def fit(
     annotations: Annotations,
     *,
     method: str = "em",
-    classifier: Network | Classifier | None = None,
+    classifier: Network | Classifier | Any | None = None,
     truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
     gold: Gold = None,
     evidence: pd.DataFrame | np.ndarray | None = None,
@@ -63,20 +64,22 @@ def fit(
             (draws from the posterior).
         classifier: a classifier of the tasks' features as prior of the true labels: ``"logistic"``, ``"mlp"``,
             ``"cnn"``, a Flax NNX module, a function from features to logits, or a :class:`.Classifier` with its
-            options.
+            options. With ``backend="pyro"`` a ``torch.nn.Module``, which is copied and trained in minibatches.
         truth_prior: another prior of the true labels: a :class:`.Prevalence`, or probabilities of the classes that are
             given, tasks × classes; the story's own by default.
         gold: labels that are known: True for those that the annotations carry, or label by task (mapping, series,
             frame). They are not used unless asked for here.
         evidence: probabilities of the classes from another model, tasks × classes.
         seed: the same seed gives the same result, to the last bit on one machine.
-        backend: ``"numpyro"``.
+        backend: ``"numpyro"``; or ``"pyro"``, for a classifier that is a ``torch.nn.Module`` (the extra ``pyro``).
         progress: show progress bars on standard error.
         options: hyperparameters of the story (see its docstring) and options of the engine
             (:class:`~crowdppl.inference.em.EMSettings`, :class:`~crowdppl.inference.svi.SVISettings`,
-            :class:`~crowdppl.inference.nuts.NUTSSettings`), such as ``max_iterations``, ``tolerance``, ``draws``.
+            :class:`~crowdppl.inference.nuts.NUTSSettings`), such as ``max_iterations``, ``tolerance``, ``draws``; with
+            ``backend="pyro"`` also what of PyTorch is yours (:class:`~crowdppl.inference.pyro.options.TorchOptions`).
 
     Raises:
+        ImportError: ``backend="pyro"`` without the extra ``pyro``.
         UnknownNameError: for an unknown story, engine, backend or option, with the nearest name.
         AnnotationError: for gold labels, evidence or given probabilities that do not fit the annotations.
         ValueError: for an option of the engine that is not a number where one is needed, or both a classifier and a
@@ -91,21 +94,29 @@ def fit(
         )
     if method not in ENGINES:
         raise unknown_name("method", method, ENGINES)
-    if backend != "numpyro":
-        raise unknown_name("backend", backend, ["numpyro"])
+    if backend not in BACKENDS:
+        raise unknown_name("backend", backend, BACKENDS)
     engine = ENGINES[method]
     story = find_story(story)
-    hyperparameters, settings = _split(options, story, engine)
-    prior, annotations = _truth_prior(classifier, truth_prior, annotations)
+    in_torch = _torch_backend() if backend == "pyro" else None
+    of_torch = () if in_torch is None else in_torch.TorchOptions._fields
+    hyperparameters, settings = _split({n: v for n, v in options.items() if n not in of_torch}, story, engine, of_torch)
+    prior, annotations = _truth_prior(classifier, truth_prior, annotations, in_torch)
     model = Model(story, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     data = jax.tree.map(jnp.asarray, with_evidence(annotations, gold, evidence).replace(gold=None))
+    if in_torch is not None:
+        problem = in_torch.make(model, data, {name: options[name] for name in of_torch if name in options})
+        model, data = problem.twin, problem.data
     try:
         dims = parameter_dims(model, data)  # a story that cannot be told of these data says so, before anything runs
     except StoryError as error:
         getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
         raise
 
-    outcome = engine.run(model, data, jax.random.key(seed), settings, progress=progress)
+    if in_torch is None:
+        outcome = engine.run(model, data, jax.random.key(seed), settings, progress=progress)
+    else:
+        outcome, data = in_torch.run(problem, method, settings, seed, progress=progress)
     outcome, not_aligned = aligned(model, data, outcome, dims)
     by_chain = np.asarray(label_posteriors(model, data, outcome.draws, outcome.fixed))
     found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, annotations.classes)]
@@ -118,31 +129,55 @@ def fit(
     posterior = posterior / posterior.sum(-1, keepdims=True)
     return Fit(
         model=model,
-        annotations=annotations.replace(evidence=None if data.evidence is None else np.asarray(data.evidence)),
+        annotations=annotations.replace(
+            evidence=None if data.evidence is None else np.asarray(data.evidence),
+            prior=None if data.prior is None else np.asarray(data.prior),
+        ),
         method=method,
-        settings=settings._asdict() | {"seed": seed},
+        settings=settings._asdict() | {"seed": seed, "backend": backend},
         outcome=outcome._replace(warnings=tuple(found)),
         posterior=posterior,
         dims=dims,
     )
 
 
+def _torch_backend() -> Any:
+    """What does the work where the story is a Pyro program.
+
+    Raises:
+        ImportError: PyTorch or Pyro is not installed.
+    """
+    try:
+        from .pyro import engines
+    except ImportError as error:
+        raise ImportError(
+            f"backend='pyro' needs PyTorch and Pyro ({error}); install them with the extra: "
+            "pip install 'crowdppl[pyro]', in a checkout pip install -e '.[pyro]'"
+        ) from error
+    return engines
+
+
 def _truth_prior(
-    classifier: Network | Classifier | None,
+    classifier: Network | Classifier | Any | None,
     truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None,
     annotations: Annotations,
+    in_torch: Any = None,
 ) -> tuple[TruthPrior | None, Annotations]:
     """The truth's prior as the story takes it, and the annotations with the probabilities that it may read there."""
     if classifier is not None:
         if truth_prior is not None:
             raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
+        if in_torch is not None:
+            return Given(by=classifier), annotations
         return classifier if isinstance(classifier, Classifier) else Classifier(classifier), annotations
     if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
         return Given(), annotations.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
     return truth_prior, annotations
 
 
-def _split(options: dict[str, Any], story: Story, engine: Engine) -> tuple[dict[str, Any], Any]:
+def _split(
+    options: dict[str, Any], story: Story, engine: Engine, of_torch: tuple[str, ...] = ()
+) -> tuple[dict[str, Any], Any]:
     """Sort options into the story's hyperparameters and the engine's settings."""
     parameters = list(inspect.signature(story).parameters.values())[1:]
     takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
@@ -156,7 +191,7 @@ def _split(options: dict[str, Any], story: Story, engine: Engine) -> tuple[dict[
         elif takes_any:
             hyperparameters[name] = value
         else:
-            raise unknown_name("option", name, sorted(known | set(engine.settings._fields)))
+            raise unknown_name("option", name, sorted(known | set(engine.settings._fields) | set(of_torch)))
     return hyperparameters, engine.settings(**settings)
 
 

@@ -23,7 +23,7 @@ from numpyro.distributions.transforms import Transform
 from numpyro.infer import init_to_median
 
 from ..data import Annotations
-from ..models import Responses, Story
+from ..models import Given, Responses, Story
 from ..models.classifier import PREFIX, Classifier, training
 
 UNROLLED = 32  # classes at the most for which sums over them are written out
@@ -49,6 +49,12 @@ class Model:
         """The classifier that is the truth's prior, where there is one."""
         prior = self.hyperparameters.get("truth_prior")
         return prior if isinstance(prior, Classifier) else None
+
+    @property
+    def torch_classifier(self) -> Any:
+        """The torch classifier whose probabilities are the truth's prior, where there is one."""
+        prior = self.hyperparameters.get("truth_prior")
+        return prior.by if isinstance(prior, Given) else None
 
     @cached_property
     def _key(self) -> tuple:

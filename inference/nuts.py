@@ -12,6 +12,7 @@ from ..data import Annotations
 from . import em
 from .model import Model, Parameters, constants, marginal
 from .outcome import Outcome
+from .settings import EMSettings
 
 FIELDS = {
     "diverging": "diverging",
@@ -35,6 +36,8 @@ class NUTSSettings(NamedTuple):
         max_tree_depth: a draw costs at most two to this power gradients.
         max_iterations: of the EM that finds where the chains start.
         tolerance: of the same.
+        epochs: of the same, where the story has a network, which stays as EM leaves it.
+        network_rate: learning rate of the network's weights there.
     """
 
     chains: int = 4
@@ -44,12 +47,15 @@ class NUTSSettings(NamedTuple):
     max_tree_depth: int = 10
     max_iterations: int = 200
     tolerance: float = 1e-5
+    epochs: int = EMSettings().epochs
+    network_rate: float = EMSettings().network_rate
 
 
 def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettings, *, progress: bool) -> Outcome:
     """Sample the posterior, each chain from the EM solution moved off the edges of the tables."""
     em_key, key = jax.random.split(key)
-    settings_em = em.EMSettings(max_iterations=settings.max_iterations, tolerance=settings.tolerance)
+    shared = {name: getattr(settings, name) for name in ("max_iterations", "tolerance", "epochs", "network_rate")}
+    settings_em = EMSettings(**shared)
     values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress)
     fixed = {name: values[name] for name in constants(model, annotations)}
     sampler = MCMC(

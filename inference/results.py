@@ -222,11 +222,12 @@ class Fit:
             coords={"task": self.annotations.tasks.coords()},
         )
 
-    def predict_proba(self, x: np.ndarray) -> np.ndarray:
+    def predict_proba(self, x: Any) -> np.ndarray:
         """The classifier's probabilities for new tasks, averaged over the draws where its weights have a posterior.
 
         Args:
-            x: features ``(n, ...)``, each of the shape that the classifier was trained on.
+            x: features ``(n, ...)``, each of the shape that the classifier was trained on; for a torch module that
+                was trained on a Dataset, another one.
 
         Returns:
             ``(n, K)``, in the order of ``annotations.classes``.
@@ -235,11 +236,14 @@ class Fit:
             ValueError: the story was fitted without a classifier, or the features have another shape or are not
                 finite.
         """
-        if self.model.classifier is None:
+        classifier = self.model.classifier
+        if classifier is None and self.model.torch_classifier is None:
             raise ValueError(
                 f"{self.story} was fitted without a classifier, so it says nothing of tasks without annotations; "
                 "fit.probabilities has the tasks that it saw"
             )
+        if self.annotations.features is None:  # the module has its own idea of what x is
+            return self.model.torch_classifier.predict_proba(x, self.annotations.n_classes)
         x, shape = np.asarray(x, dtype=np.float32), np.asarray(self.annotations.features).shape[1:]
         if x.shape[1:] != shape or x.ndim != len(shape) + 1:
             raise ValueError(f"x has shape {x.shape}; (n, {', '.join(map(str, shape))}) is needed, as in the training")
@@ -248,10 +252,12 @@ class Fit:
             raise ValueError(f"x, row {row}: {x[row].tolist()} has a value that is not finite")
         if not len(x):
             return np.zeros((0, self.annotations.n_classes), dtype=np.float32)
+        if classifier is None:
+            return self.model.torch_classifier.predict_proba(x, self.annotations.n_classes)
         outcome = self.outcome
         weights = {name: values for name, values in outcome.draws.items() if name.startswith(PREFIX)}
         return np.asarray(
-            posterior.class_probabilities(self.model.classifier, self.annotations.n_classes, x, weights, outcome.fixed)
+            posterior.class_probabilities(classifier, self.annotations.n_classes, x, weights, outcome.fixed)
         )
 
     def summary(self, interval: float = INTERVAL) -> Summary:

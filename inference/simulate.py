@@ -6,11 +6,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 from numpyro import handlers
 
 from ..data import Annotations, Ids, unknown_name
 from ..data.features import resolve_features
-from ..models import Story, find_story
+from ..models import Given, Story, find_story
+from .evidence import probabilities_of
 from .model import is_latent
 
 CELLS = 10_000_000  # tasks × workers to draw an assignment for at a time
@@ -87,6 +89,9 @@ def simulate(
         workers=workers,
         classes=Ids.range(n_classes),
     )
+    if isinstance(prior := hyperparameters.get("truth_prior"), pd.DataFrame | np.ndarray):
+        design = design.replace(prior=probabilities_of(prior, design, "truth_prior"))
+        hyperparameters["truth_prior"] = Given()
     sites = _draw(find_story(story), design.replace(label=None), dict(parameters or {}), hyperparameters, seed)
     truth = np.asarray(sites.pop("truth"), dtype=np.int32)
     known = rng.permutation(n_tasks) < round(gold * n_tasks)

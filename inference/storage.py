@@ -17,7 +17,7 @@ import xarray as xr
 
 from ..data import Annotations, Ids
 from ..data.id_json import decode_id, encode_id
-from ..models import STORIES, Classifier, Given, Prevalence, Story
+from ..models import STORIES, Classifier, Given, Prevalence, Story, StoryError
 from ..models.classifier import PREFIX, Network
 from .datasets import FIT_GROUP, to_groups
 from .idata import group, groups, load_netcdf, make_idata, save_netcdf
@@ -103,13 +103,17 @@ def save(fit: Fit, path: str | os.PathLike[str], *, overwrite: bool = False) -> 
 
 
 def load_fit(
-    path: str | os.PathLike[str], *, story: Story | None = None, classifier: Network | Classifier | None = None
+    path: str | os.PathLike[str],
+    *,
+    story: Story | None = None,
+    classifier: Network | Classifier | Any | None = None,
 ) -> Fit:
     """Read a fit that :meth:`.Fit.save` wrote.
 
     Args:
         story: the function, where the story is not one of crowdppl's own.
-        classifier: the module or function, where the classifier is not one of crowdppl's own; its weights are read.
+        classifier: the module or function, where the classifier is not one of crowdppl's own, or is a torch module; its
+            weights are read.
 
     Raises:
         StorageError: where there is no fit, it was written by a newer crowdppl, its story or its classifier's network
@@ -139,7 +143,9 @@ def load_fit(
         stats={str(name): values.to_numpy() for name, values in stats.items()},
         warnings=tuple(about["warnings"]),
     )
-    if isinstance(saved := about["hyperparameters"].get("truth_prior"), dict) and not saved.get("own", True):
+    if isinstance(saved := about["hyperparameters"].get("truth_prior"), dict) and saved.get("torch"):
+        hyperparameters["truth_prior"] = Given(by=_with_module(classifier, outcome, folder))
+    elif isinstance(saved := about["hyperparameters"].get("truth_prior"), dict) and not saved.get("own", True):
         own = _with_network(hyperparameters["truth_prior"], classifier, folder)
         _check_weights(own, outcome, annotations, folder)
         hyperparameters["truth_prior"] = own
@@ -161,6 +167,23 @@ def _with_network(saved: Classifier, given: Network | Classifier | None, folder:
             "load_fit(path, classifier=…)"
         )
     return replace(saved, network=given.network if isinstance(given, Classifier) else given)
+
+
+def _with_module(given: Any, outcome: Outcome, folder: Path) -> Any:
+    """The torch module, with the weights of the fit."""
+    if given is None:
+        raise StorageError(
+            f"{folder} was fitted with a torch module, of which the folder has the weights; give the module: "
+            "load_fit(path, classifier=module)"
+        )
+    from ..models.pyro import TorchClassifier
+
+    classifier = TorchClassifier(given)
+    try:
+        classifier.load({name: v for name, v in outcome.fixed.items() if name.startswith(PREFIX)})
+    except StoryError as error:
+        raise StorageError(f"{folder}: {error}") from error
+    return classifier
 
 
 def _check_weights(classifier: Classifier, outcome: Outcome, annotations: Annotations, folder: Path) -> None:
@@ -206,7 +229,7 @@ def _encode(name: str, value: object) -> Any:
     if isinstance(value, Prevalence):
         return {"prevalence": _encode(name, value.concentration)}
     if isinstance(value, Given):
-        return {"given": True}
+        return {"given": True, "torch": value.by is not None}
     if isinstance(value, Classifier):
         options = {f.name: getattr(value, f.name) for f in fields(value)}
         own = isinstance(value.network, str)

@@ -21,6 +21,7 @@ from . import batches, em
 from .model import Model, Parameters, constants, marginal, parameter_dims
 from .outcome import Outcome
 from .progress import progress_bar
+from .settings import EMSettings
 
 CHUNK = 100  # steps between two looks at the progress
 
@@ -39,6 +40,7 @@ class SVISettings(NamedTuple):
         max_iterations: steps of Adam.
         learning_rate: of the first half of the steps; it falls to a tenth of it in the second.
         network_rate: the same for a classifier's weights that have no prior.
+        epochs: of the EM that finds where a story with a network starts.
         guide: ``"normal"`` (mean field), ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"``, or a class of
             NumPyro's automatic guides.
         batch_size: tasks in a minibatch; None takes all of them in every step.
@@ -49,7 +51,8 @@ class SVISettings(NamedTuple):
 
     max_iterations: int = 2000
     learning_rate: float = 0.02
-    network_rate: float = 3e-4
+    network_rate: float = EMSettings().network_rate
+    epochs: int = EMSettings().epochs
     guide: str | Callable[..., AutoGuide] = "normal"
     batch_size: int | None = None
     particles: int = 1
@@ -73,7 +76,8 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
         )
     em_key, init_key, batch_key, draw_key = jax.random.split(key, 4)
     plan = _plan(model, annotations, settings.batch_size)
-    values = em.interior_solution(model, annotations, em_key, em.EMSettings(tolerance=1e-5), progress=progress)
+    settings_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
+    values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress)
     program = marginal(model, train=True)
     guide = _guide(settings.guide)(program, init_loc_fn=init_to_value(values=values))
     weights = {

@@ -25,6 +25,7 @@ from .model import Anatomy, Model, Parameters, anatomy, density, parameter_dims
 from .outcome import Solution
 from .settings import EMSettings
 
+ADVICE = "lower network_rate, scale the features, or use batch_norm=True"
 BATCH = 64  # tasks, where the user says nothing
 
 
@@ -82,12 +83,14 @@ def run(
             best = state
             continue
         score = float(_foretold(model, annotations, seen, state))
+        _refuse_non_finite(score, number)
         if score > best_score:
             best, best_score, best_epoch = state, score, number
         elif number - best_epoch >= settings.patience:
             break
     found = _parameters(model, annotations, best)
     history.append(float(_log_posterior(model, annotations, found)))
+    _refuse_non_finite(history[-1], number)
     return Solution(found, history, ())
 
 
@@ -215,6 +218,12 @@ def _log_posterior(model: Model, annotations: Annotations, parameters: Parameter
     return density(model, parameters, annotations).log_posterior
 
 
+def _refuse_non_finite(log_probability: float, number: int) -> None:
+    """What the last step of an epoch leads to, which no step has started from."""
+    if not np.isfinite(log_probability):
+        raise FloatingPointError(f"the log-posterior is not finite after the last step of epoch {number}; {ADVICE}")
+
+
 def _check_finite(watch: Watch, number: int) -> None:
     loss, finite = np.asarray(watch.loss), np.asarray(watch.finite_logits)
     if np.isfinite(loss).all() and finite.all():
@@ -222,6 +231,5 @@ def _check_finite(watch: Watch, number: int) -> None:
     batch = int(np.argmin(np.isfinite(loss) & finite))
     what = f"the loss is {loss[batch]}" if finite[batch] else "the classifier's logits are not finite"
     raise FloatingPointError(
-        f"{what} at step {batch + 1} of epoch {number} (step {(number - 1) * len(loss) + batch + 1} in all); "
-        "lower network_rate, scale the features, or use batch_norm=True"
+        f"{what} at step {batch + 1} of epoch {number} (step {(number - 1) * len(loss) + batch + 1} in all); {ADVICE}"
     )

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from numbers import Real
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ def training() -> Iterator[None]:
         _TRAINING.reset(token)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Classifier:
     r"""A classifier of the tasks' features, whose probabilities are the prior of the true labels.
 
@@ -89,6 +89,11 @@ class Classifier:
             raise StoryError(f"dropout={self.dropout!r}: a share from 0 to below 1 is needed")
         if self.prior is not None and not (isinstance(self.prior, Real) and 0 < self.prior < math.inf):
             raise StoryError(f"prior={self.prior!r}: a standard deviation above 0, or None for no prior, is needed")
+
+    def __repr__(self) -> str:
+        others = fields(self)[1:]
+        changed = [f"{f.name}={getattr(self, f.name)!r}" for f in others if getattr(self, f.name) != f.default]
+        return f"Classifier({', '.join([repr(self.network), *changed])})"
 
     @property
     def is_linear(self) -> bool:

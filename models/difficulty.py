@@ -1,15 +1,19 @@
 r"""Workers err more on tasks that are hard to tell (Xu et al., Data Difficulty Specified Crowdsourcing).
 
 .. math::
-    \lambda_{jk} &\sim \text{LogNormal}(\mu, \sigma) & (J, K) \\
+    \lambda_{jk} &\sim \text{LogNormal}(\mu, \sigma) & (J, K) \text{ or } (J, 1) \\
     d_i &= (\max_k p_{ik} - 1 / K)^2 & (N) \\
     z_i &\sim \text{Categorical}(f(x_i)) & (N) \\
     P(y_a = k \mid z_i = k) &= \frac{e^{\lambda_{jk} d_i}}{e^{\lambda_{jk} d_i} + K - 1} & (A)
 
 with the rest spread evenly over the other classes. For two classes it is the paper's :math:`\sigma(\lambda_{jk} d_i)`,
-:math:`d_i = (p_i - 1/2)^2` (equations 1 and 2, with the second class as the positive one). *Adaptive*: :math:`p_i` is
-what the truth's prior, a classifier, says of the task. *Fixed*: it is the share of each class among the task's answers,
-which is then the prior of the truth as well; a classifier learns from the posterior and does not talk back.
+:math:`d_i = (p_i - 1/2)^2` (equations 1 and 2, with the second class as the positive one); for more, a worker has one
+ability for all of them, or by choice one for each, which costs K logarithms an answer.
+
+*Adaptive*: :math:`p_i` is what the truth's prior, a classifier, says of the task. (A network without a prior learns
+from the labels alone, not through :math:`d_i`: it could learn where workers agree instead of what the classes are.)
+*Fixed*: it is the share of each class among the task's answers, which is then the prior of the truth as well; a
+classifier learns from the posterior and does not talk back.
 """
 
 import math
@@ -39,14 +43,16 @@ def difficulty(
     kind: Literal["adaptive", "fixed"] = "adaptive",
     votes: np.ndarray | None = None,
     votes_as_prior: bool = True,
+    by_class: bool | None = None,
     location: float = 1.5,
     scale: float = 1.0,
 ) -> None:
     r"""Workers err more on tasks that are hard to tell, by what a classifier or the votes say of each task.
 
-    Sites: ``ability (J, K)`` (positive), ``truth (N,)``, ``annotation (A,)``. Reported: ``difficulty (N,)``, which is 0
-    for the hardest tasks, and ``recall (J, K)``, each worker's probability of a right answer to a task of the class
-    that could not be clearer, :math:`\sigma(\lambda_{jk} / 4)` for two classes: specificity and sensitivity.
+    Sites: ``ability (J, K)``, or ``(J, 1)`` where classes share it (positive), ``truth (N,)``, ``annotation (A,)``.
+    Reported: ``difficulty (N,)``, which is 0 for the hardest tasks, and ``recall (J, K)``, each worker's probability of
+    a right answer to a task of the class that could not be clearer, :math:`\sigma(\lambda_{jk} / 4)` for two classes:
+    specificity and sensitivity.
 
     Args:
         annotations: who labelled what; workers are named.
@@ -55,6 +61,7 @@ def difficulty(
         votes: for *fixed*, the shares ``(N, K)`` to take in place of those of the answers; a simulation needs them.
         votes_as_prior: for *fixed*, whether the votes are the prior of the truth too, as in the paper; else
             ``truth_prior`` is.
+        by_class: whether a worker has an ability for each class; None for yes with two classes, no with more.
         location: :math:`\mu`, mean of the logarithm of the abilities.
         scale: :math:`\sigma`, its standard deviation.
 
@@ -63,21 +70,26 @@ def difficulty(
             classifier that does not talk back has a prior.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
-    prior = dist.LogNormal(location, positive("scale", scale)).expand([n_classes]).to_event(1)
+    n_abilities = n_classes if (n_classes == 2 if by_class is None else by_class) else 1
+    prior = dist.LogNormal(location, positive("scale", scale)).expand([n_abilities]).to_event(1)
     clearest = (1 - 1 / n_classes) ** 2
     odds = math.log(n_classes - 1)
 
+    dims = ["class"] if n_abilities > 1 else ["all_classes"]
+
     def start(key: Array) -> Array:
-        right = jnp.clip(jnp.diagonal(vote_tables(annotations), axis1=-2, axis2=-1), 0.01, 0.99)
+        right = jnp.diagonal(vote_tables(annotations), axis1=-2, axis2=-1)
+        right = jnp.clip(right if n_abilities > 1 else right.mean(-1, keepdims=True), 0.01, 0.99)
         return jnp.maximum((jax.scipy.special.logit(right) + odds) / clearest, 0.1)
 
     with numpyro.plate("worker", n_workers, dim=-1):
-        ability = numpyro.sample("ability", prior, infer={"event_dims": ["class"], "start": start})
+        ability = numpyro.sample("ability", prior, infer={"event_dims": dims, "start": start})
     log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior)
     with tasks(annotations, log_probs) as truth:
         answer(truth, Correct(ability, n_classes, scale=clarity, offset=-odds), annotations)
     report("difficulty", clarity, "task")
-    report("recall", jax.nn.sigmoid(ability * clearest - odds), "worker", "class")
+    recall = jax.nn.sigmoid(ability * clearest - odds)
+    report("recall", jnp.broadcast_to(recall, (n_workers, n_classes)), "worker", "class")
 
 
 def _by_task(
@@ -95,7 +107,9 @@ def _by_task(
                 "difficulty(kind='adaptive') takes a task's difficulty from the probabilities of its classes, and this "
                 "prior is the same for all tasks; give a classifier, probabilities as truth_prior, or kind='fixed'"
             )
-        return log_probs, _clarity(jnp.exp(log_probs))
+        probs = jnp.exp(log_probs)
+        is_network = isinstance(truth_prior, Classifier) and truth_prior.is_network and truth_prior.prior is None
+        return log_probs, _clarity(jax.lax.stop_gradient(probs) if is_network else probs)
     if kind != "fixed":
         raise StoryError(f"kind={kind!r}: 'adaptive' or 'fixed' is needed")
     shares = _shares(annotations, votes)

@@ -13,6 +13,14 @@ from ..data import Annotations
 SMALLEST = 1e-30  # probabilities are kept above it, so that logarithms and their gradients stay finite in float32
 
 
+def sum_by_task(values: Array, annotations: Annotations) -> Array:
+    """Sum rows ``(A, ...)`` over each task's annotations: ``(N, ...)``. Rows with a count weigh that much."""
+    if annotations.count is not None:
+        count = annotations.count.reshape((-1,) + (1,) * (values.ndim - 1))
+        values = jnp.where(count > 0, values * count, 0.0)  # a padded row may be log 0
+    return jax.ops.segment_sum(values, annotations.task, annotations.n_tasks, indices_are_sorted=True)
+
+
 class Emission:
     """What a worker answers to a task under each true class. Subclasses are pytrees of arrays.
 
@@ -24,17 +32,16 @@ class Emission:
         raise NotImplementedError(f"{type(self).__name__} has no probs(worker, task)")
 
     def log_prob(self, worker: Array | None, task: Array, answer: Array) -> Array:
-        r"""Log-probability of each observed answer under each true class: ``(A, K)``, or what :meth:`combine` takes."""
+        r"""Log-probability of each observed answer under each true class: ``(A, K)``."""
         probs = jnp.take_along_axis(self.probs(worker, task), answer[:, None, None], axis=-1)[..., 0]
         return jnp.log(jnp.maximum(probs, SMALLEST))
 
-    def combine(self, scores: Array) -> Array:
-        """Log-probability of each task's answers together, ``(N, K)``, from the sums of :meth:`log_prob` over them.
+    def by_task(self, annotations: Annotations, answer: Array) -> Array:
+        """Log-probability of each task's answers together under each true class: ``(N, K)``.
 
-        Where answers to a task share more than its true class, ``log_prob`` has a trailing dimension for what they
-        share, and it is summed out here.
+        The sum of :meth:`log_prob` over them, where they share no more than that class.
         """
-        return scores
+        return sum_by_task(self.log_prob(annotations.worker, annotations.task, answer), annotations)
 
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
         """Probabilities of all answers under one true class a row, ``truth (A,)``: ``(A, L)``."""
@@ -119,6 +126,21 @@ class Correct(Emission):
         log_right, log_wrong = (_materialised(x) for x in self._log_odds(worker, task))
         return jnp.where(answer[:, None] == jnp.arange(self.n_classes), log_right, log_wrong)
 
+    def by_task(self, annotations: Annotations, answer: Array) -> Array:
+        """As if all answers were wrong, and what it changes that some are right under their own class: ``(N, K)``."""
+        ability, worker, task = jnp.asarray(self.ability), annotations.worker, annotations.task
+        own = answer if ability.shape[-1] > 1 else 0
+        scale, offset = (x if jnp.ndim(x) == 0 else jnp.asarray(x)[task] for x in (self.scale, self.offset))
+        log_right, log_wrong = self._of_logit(scale * ability[worker, own] + offset, task)
+        cell = jnp.asarray(task) * self.n_classes + answer
+        weight = 1.0 if annotations.count is None else annotations.count
+        changed = jax.ops.segment_sum(weight * (log_right - log_wrong), cell, annotations.n_tasks * self.n_classes)
+        if ability.shape[-1] > 1:
+            log_wrong = self._log_odds(worker, task)[1]
+        else:
+            log_wrong = log_wrong[:, None]
+        return sum_by_task(log_wrong, annotations) + changed.reshape(annotations.n_tasks, self.n_classes)
+
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
         """Rows of the tables: ``(A, K)``."""
         log_right, log_wrong = self._log_odds(worker, task)
@@ -129,10 +151,13 @@ class Correct(Emission):
     def _log_odds(self, worker: Array | None, task: Array) -> tuple[Array, Array]:
         """Log-probabilities of the right answer and of each error: ``(A, K)`` or ``(A, 1)``."""
         scale, offset = (x if jnp.ndim(x) == 0 else jnp.asarray(x)[task][:, None] for x in (self.scale, self.offset))
-        logit = scale * jnp.asarray(self.ability)[worker] + offset
-        log_right, log_wrong = jax.nn.log_sigmoid(logit), jax.nn.log_sigmoid(-logit)
+        return self._of_logit(scale * jnp.asarray(self.ability)[worker] + offset, task)
+
+    def _of_logit(self, logit: Array, task: Array) -> tuple[Array, Array]:
+        log_wrong = -jax.nn.softplus(logit)
+        log_right = logit + log_wrong
         if self.guess is not None:
-            guess = self.guess[task][:, None]
+            guess = self.guess[task].reshape(-1, *(1,) * (logit.ndim - 1))
             log_right = jnp.log(jnp.maximum(guess + (1 - guess) * jax.nn.sigmoid(logit), SMALLEST))
             log_wrong = log_wrong + jnp.log(jnp.maximum(1 - guess, SMALLEST))
         return log_right, log_wrong - math.log(self.n_classes - 1)
@@ -222,11 +247,21 @@ class PerAnswer(Emission):
         of_each = self.emission.log_prob(worker, task, answer)
         return jnp.broadcast_to(logsumexp(self._prior(task) + of_each, axis=-1, keepdims=True), of_each.shape)
 
+    def by_task(self, annotations: Annotations, answer: Array) -> Array:
+        """The sums of the answers' logarithms, the same under each class: ``(N, K)``."""
+        if not isinstance(self.emission, OneTable):
+            return super().by_task(annotations, answer)
+        n_classes = self.log_probs.shape[-1]
+        mixed = jnp.exp(jnp.atleast_2d(self._prior(slice(None)))) @ self.emission.table  # one row a task is enough
+        log_mixed = jnp.log(jnp.maximum(jnp.broadcast_to(mixed, (annotations.n_tasks, mixed.shape[-1])), SMALLEST))
+        scores = sum_by_task(log_mixed[annotations.task, answer], annotations)
+        return jnp.broadcast_to(scores[:, None], (annotations.n_tasks, n_classes))
+
     def tables(self, annotations: Annotations) -> Array:
         """The workers' tables given the truth: ``(J, K, L)``."""
         return self.emission.tables(annotations)
 
-    def _prior(self, task: Array) -> Array:
+    def _prior(self, task: Array | slice) -> Array:
         weights = self.log_probs if self.evidence is None else jax.nn.log_softmax(self.log_probs + self.evidence)
         return weights[task] if jnp.ndim(weights) == 2 else weights
 
@@ -250,11 +285,11 @@ class Switch(Emission):
     common: Array
     individual: Array
     workers: Array
-    by_task: Array
+    tasks: Array
 
     def switch(self, worker: Array | None, task: Array) -> Array:
         """Probability that an answer follows the common table: ``(A,)``."""
-        return jax.nn.sigmoid((jnp.asarray(self.workers)[worker] * jnp.asarray(self.by_task)[task]).sum(-1))
+        return jax.nn.sigmoid((jnp.asarray(self.workers)[worker] * jnp.asarray(self.tasks)[task]).sum(-1))
 
     def probs(self, worker: Array | None, task: Array) -> Array:
         """The mixed tables: ``(A, K, L)``."""

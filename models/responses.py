@@ -30,14 +30,6 @@ def select(scores: Array, truth: Array) -> Array:
     return picked.reshape(truth.shape[:-1] + scores.shape[:1])
 
 
-def sum_by_task(values: Array, annotations: Annotations) -> Array:
-    """Sum rows ``(A, ...)`` over each task's annotations: ``(N, ...)``. Rows with a count weigh that much."""
-    if annotations.count is not None:
-        count = annotations.count.reshape((-1,) + (1,) * (values.ndim - 1))
-        values = jnp.where(count > 0, values * count, 0.0)  # a padded row may be log 0
-    return jax.ops.segment_sum(values, annotations.task, annotations.n_tasks, indices_are_sorted=True)
-
-
 class Responses(Distribution):
     r"""All answers to each task, given its true label.
 
@@ -65,8 +57,7 @@ class Responses(Distribution):
 
     def log_prob(self, value: Array) -> Array:
         """Log-probability of the answers ``value (A,)`` of each task: the batch shape."""
-        rows = self.emission.log_prob(self.annotations.worker, self.annotations.task, value)
-        scores = self.emission.combine(sum_by_task(rows, self.annotations))
+        scores = self.emission.by_task(self.annotations, value)
         return jnp.broadcast_to(select(scores, self.truth), self.batch_shape)
 
     def sample(self, key: Array, sample_shape: tuple[int, ...] = ()) -> Array:

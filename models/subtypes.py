@@ -39,8 +39,9 @@ class Subtypes(Emission):
         rows = Table(self.table.reshape(n_workers, -1, n_answers)).log_prob(worker, task, answer)
         return rows.reshape(-1, n_classes, n_subtypes)
 
-    def combine(self, scores: Array) -> Array:
-        """Sum the subtypes out: ``(N, K, M)`` to ``(N, K)``."""
+    def by_task(self, annotations: Annotations, answer: Array) -> Array:
+        """Each task's answers under each class and subtype, the subtypes summed out: ``(N, K)``."""
+        scores = super().by_task(annotations, answer)
         return logsumexp(scores + self._log_weights(), axis=-1)
 
     def sample(self, key: Array, worker: Array | None, task: Array, truth: Array) -> Array:

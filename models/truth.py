@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import jax
@@ -100,7 +100,7 @@ class Given:
         by: the classifier that they are of, where it is one that NumPyro cannot run.
     """
 
-    by: Any = None
+    by: Any = field(default=None, compare=False)  # so that compiled engines are shared
 
     def __call__(self, annotations: Annotations) -> Array:
         """Logarithms of the given probabilities, ``(N, K)``."""

@@ -59,10 +59,13 @@ def test_adaptive_difficulty_is_the_classifiers_doubt(featured):
         row[truth] = odds / (odds + K - 1)
         return row
 
-    model = Model(STORIES["difficulty"], {"truth_prior": LOGITS})
+    model = Model(STORIES["difficulty"], {"truth_prior": LOGITS, "by_class": True})
     assert_same(density(model, {"ability": ability}, featured), *by_loops(featured, p, table))
     values, _ = reported(model, {"ability": ability}, featured)
     np.testing.assert_allclose(values["difficulty"], d, atol=1e-6)
+    of_all, ability = Model(STORIES["difficulty"], {"truth_prior": LOGITS}), np.repeat(ability[:, :1], K, axis=1)
+    expected = by_loops(featured, p, table)
+    assert_same(density(of_all, {"ability": ability[:, :1]}, featured), *expected)
 
 
 def test_difficulty_of_two_classes_is_the_papers(featured):
@@ -84,7 +87,7 @@ def test_difficulty_of_two_classes_is_the_papers(featured):
 
 
 def test_fixed_difficulty_has_the_votes_as_prior_and_a_classifier_that_does_not_talk_back(featured):
-    ability = np.full((J, K), 6.0, dtype="f4")
+    ability = np.full((J, 1), 6.0, dtype="f4")
     shares = featured.votes() / np.maximum(featured.votes().sum(-1, keepdims=True), 1)
     shares[featured.votes().sum(-1) == 0] = 1 / K
     silent = density(Model(STORIES["difficulty"], {"kind": "fixed"}), {"ability": ability}, featured)

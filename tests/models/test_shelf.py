@@ -15,7 +15,7 @@ import crowdppl as cp
 from crowdppl import Annotations, StoryError
 from crowdppl.inference.ascent import gradient
 from crowdppl.inference.model import Model, anatomy, density, starting_point
-from crowdppl.models import STORIES, Correct, Responses, Subtypes, Table
+from crowdppl.models import STORIES, Correct, Responses, Subtypes
 from crowdppl.models.table_mixture import TableMixture
 
 
@@ -277,8 +277,3 @@ def test_answers_to_a_task_share_its_subtype():
 def test_hyperparameters_that_cannot_be_are_refused_by_name(tiny, name, options, message):
     with pytest.raises(StoryError, match=message):
         cp.fit(name, tiny, progress=False, **options)
-
-
-def test_a_tables_emission_has_nothing_to_combine(tiny):
-    scores = jnp.ones((5, 3))
-    assert Table(jnp.ones((3, 3, 3)) / 3).combine(scores) is scores

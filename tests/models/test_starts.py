@@ -3,6 +3,8 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
+from sklearn.cluster import KMeans
 
 from crowdppl.models.starts import k_means, soft_votes, subtype_tables, vote_tables
 
@@ -39,6 +41,18 @@ def test_k_means_finds_groups_that_are_apart():
     assert all(len(set(labels[actual == m])) == 1 for m in range(4))
     for m in range(4):
         np.testing.assert_allclose(found[labels[actual == m][0]], points[actual == m].mean(0), atol=1e-4)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 5, 9])
+def test_k_means_is_about_as_tight_as_scikit_learns(n_clusters):
+    """On points without any clusters, where local optima are many: within 5 % of the best of ten seedings."""
+    points = np.random.default_rng(n_clusters).normal(size=(300, 4))
+    peer = KMeans(n_clusters, n_init=10, random_state=0).fit(points)
+    labels, centres = jax.jit(k_means, static_argnums=1)(points, n_clusters, jax.random.key(0))
+    centres = np.asarray(centres, dtype=float)
+    distances = ((points[:, None] - centres) ** 2).sum(-1)
+    np.testing.assert_array_equal(labels, distances.argmin(-1))
+    assert distances.min(-1).sum() < 1.05 * peer.inertia_
 
 
 def test_k_means_copes_with_more_clusters_than_different_points():

@@ -1,0 +1,119 @@
+"""The No-U-Turn sampler on a Pyro story with its true labels summed out."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pyro
+from pyro.infer import MCMC, NUTS
+from torch import Tensor
+
+from ..nuts import NUTSSettings
+from ..outcome import Outcome
+from ..progress import progress_bar
+from ..settings import EMSettings
+from . import em
+from .density import Parameters, anatomy, density
+from .problem import Problem
+from .steps import refuse
+
+
+def run(problem: Problem, key: jax.Array, settings: NUTSSettings, *, progress: bool) -> Outcome:
+    """Sample the posterior, one chain after the other, each from the EM solution moved off the edges of the tables.
+
+    A classifier's weights are held at EM's solution.
+    """
+    if problem.classifier is None:
+        refuse(problem.options, "NUTS", ("optimizer", "scheduler", "clip", "checkpoint", "resume"))
+    settings_em = EMSettings(max_iterations=settings.max_iterations, tolerance=settings.tolerance)
+    solution = em.solve(problem, key, settings_em, progress=progress)
+    settled = problem.settled()
+    values = em.to_interior(settled, solution.parameters)
+    annotations = settled.source.whole().annotations
+    bijections = anatomy(settled.model, values, annotations).all_bijections
+
+    def potential(reals: Parameters) -> Tensor:
+        parameters = {name: bijections[name](real) for name, real in reals.items()}
+        total = density(settled.model, parameters, annotations).log_posterior
+        for name, real in reals.items():
+            total = total + bijections[name].log_abs_det_jacobian(real, parameters[name]).sum()
+        return -total
+
+    start = {name: bijection.inv(values[name]) for name, bijection in bijections.items()}
+    chains: list[dict[str, np.ndarray]] = []
+    stats: list[dict[str, np.ndarray]] = []
+    with progress_bar("NUTS", settings.chains, show=progress) as tell:
+        for chain in range(settings.chains):
+            kernel = _Recorded(
+                potential_fn=potential,
+                target_accept_prob=settings.target_accept,
+                max_tree_depth=settings.max_tree_depth,
+            )
+            sampler = MCMC(
+                kernel,
+                num_samples=settings.draws,
+                warmup_steps=settings.warmup,
+                initial_params={name: value.clone() for name, value in start.items()},
+                disable_progbar=True,
+            )
+            with pyro.validation_enabled(False):
+                sampler.run()
+            draws = sampler.get_samples()
+            chains.append({name: bijections[name](real).cpu().numpy() for name, real in draws.items()})
+            stats.append(kernel.statistics(settings.draws))
+            tell(chain + 1, f"chain {chain + 1}")
+    return Outcome(
+        {name: np.stack([chain[name] for chain in chains]) for name in start},
+        problem.fixed(),
+        np.zeros(0),
+        {name: np.stack([one[name] for one in stats]) for name in stats[0]},
+        (),
+    )
+
+
+class _Recorded(NUTS):
+    """Pyro's sampler, which writes down what ArviZ wants to know of each draw."""
+
+    def __init__(self, potential_fn: Any, **options: Any) -> None:
+        def counted(reals: Parameters) -> Tensor:
+            self.n_gradients += 1
+            return potential_fn(reals)
+
+        self.n_gradients = 0
+        self._rows: list[dict[str, float]] = []
+        self._energy: float | None = None
+        super().__init__(potential_fn=counted, **options)
+
+    def _potential(self) -> float:
+        return float(self._potential_energy_last)  # type: ignore[arg-type]  # Pyro sets it before the first transition
+
+    def _kinetic_energy(self, r_unscaled: Any) -> Any:
+        kinetic = super()._kinetic_energy(r_unscaled)
+        if self._energy is None:  # the first of a transition: where its trajectory begins
+            self._energy = float(kinetic) + self._potential()
+        return kinetic
+
+    def sample(self, params: Any) -> Any:
+        """One transition."""
+        before, divergences = self.n_gradients, len(self._divergences)
+        mean, n = self._mean_accept_prob, max(self._t - int(self._warmup_steps or 0), 0)
+        self._energy = None
+        found = super().sample(params)
+        n_steps = max(self.n_gradients - before, 1)
+        self._rows.append(
+            {
+                "diverging": len(self._divergences) > divergences,
+                "energy": self._energy if self._energy is not None else np.nan,
+                "acceptance_rate": self._mean_accept_prob * (n + 1) - mean * n,
+                "n_steps": n_steps,
+                "lp": -self._potential(),
+                "step_size": float(self.step_size),
+                "tree_depth": int(np.log2(n_steps)) + 1,
+            }
+        )
+        return found
+
+    def statistics(self, n_draws: int) -> dict[str, np.ndarray]:
+        """Of the last draws, ``(draw,)`` each, by ArviZ's names."""
+        rows = self._rows[-n_draws:]
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}

@@ -1,0 +1,38 @@
+"""Options of ``backend="pyro"`` beside the engine's own: what of PyTorch is left to the user's hands."""
+
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
+from typing import Any, NamedTuple
+
+import torch
+from torch.optim import Optimizer
+from torch.utils.data import Dataset
+
+
+class TorchOptions(NamedTuple):
+    """What of PyTorch is left to the user's hands.
+
+    Args:
+        device: where to compute; None for where the classifier is, or the CPU.
+        dataset: what the classifier sees in place of the annotations' features, loaded lazily: item i is the x of task
+            i, in the order of ``annotations.tasks``; a tensor, or a mapping of tensors for a module that takes
+            keywords.
+        loader: arguments of ``torch.utils.data.DataLoader`` for the dataset, such as ``num_workers``, ``collate_fn``.
+        optimizer: a function of groups of parameters, such as ``functools.partial(torch.optim.AdamW, lr=1e-3)``: the
+            story's own with a learning rate (``learning_rate``), then the classifier's weights. Adam by default.
+        scheduler: a function of the optimizer that returns a learning-rate schedule; it moves on after each step.
+        clip: the norm to which the gradients of each step are cut; None for no cutting.
+        autocast: precision of the classifier's forward pass, such as ``torch.bfloat16``.
+        checkpoint: a file to which training writes where it stands: EM after each epoch, SVI every 100 steps.
+        resume: such a file, to go on from there.
+    """
+
+    device: str | torch.device | None = None
+    dataset: Dataset | None = None
+    loader: Mapping[str, Any] | None = None
+    optimizer: Callable[[Iterable[dict[str, Any]]], Optimizer] | None = None
+    scheduler: Callable[[Optimizer], torch.optim.lr_scheduler.LRScheduler] | None = None
+    clip: float | None = None
+    autocast: torch.dtype | None = None
+    checkpoint: str | PathLike[str] | None = None
+    resume: str | PathLike[str] | None = None

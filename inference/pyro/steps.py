@@ -1,0 +1,131 @@
+"""Steps of an optimizer, and the state of what it moves: a module's weights, and files to go on from."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .options import TorchOptions
+
+Groups = list[dict[str, Any]]
+
+
+class Stepper:
+    """An optimizer with its schedule, clipping and scaling of gradients: one step down a loss.
+
+    Args:
+        groups: of parameters, as optimizers take them; empty ones are left out.
+        options: the user's.
+        default: the optimizer where the user names none.
+        schedule: the schedule where the user names neither.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        options: TorchOptions,
+        default: Callable[[Groups], torch.optim.Optimizer],
+        schedule: Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler] | None = None,
+    ) -> None:
+        groups = [group for group in groups if group["params"]]
+        self.parameters = [parameter for group in groups for parameter in group["params"]]
+        self.clip = options.clip
+        if not self.parameters:
+            return
+        self.optimizer = default(groups) if options.optimizer is None else options.optimizer(groups)
+        make = options.scheduler or (schedule if options.optimizer is None else None)
+        self.scheduler = None if make is None else make(self.optimizer)
+        scaled = options.autocast is torch.float16  # whose small gradients would vanish
+        self.scaler = torch.amp.GradScaler(self.parameters[0].device.type, enabled=scaled)
+
+    def step(self, loss: Tensor) -> None:
+        """One step down ``loss``."""
+        self.optimizer.zero_grad(set_to_none=True)
+        self.scaler.scale(loss).backward()
+        if self.clip is not None:
+            self.scaler.unscale_(self.optimizer)
+            nn.utils.clip_grad_norm_(self.parameters, self.clip)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        if self.scheduler is not None:
+            self.scheduler.step()
+
+    def state(self) -> dict[str, Any]:
+        """What to save of it."""
+        if not self.parameters:
+            return {}
+        parts = {"optimizer": self.optimizer, "scheduler": self.scheduler, "scaler": self.scaler}
+        return {name: part.state_dict() for name, part in parts.items() if part is not None}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take what :meth:`state` gave."""
+        for name, value in state.items():
+            getattr(self, name).load_state_dict(value)
+
+
+def trainable(module: nn.Module | None) -> list[nn.Parameter]:
+    """The weights that are to be trained: not those that the user has frozen."""
+    return [] if module is None else [p for p in module.parameters() if p.requires_grad]
+
+
+@contextmanager
+def frozen(module: nn.Module | None) -> Iterator[None]:
+    """Hold a module's weights, so that its forward pass keeps nothing for gradients."""
+    weights = trainable(module)
+    for weight in weights:
+        weight.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for weight in weights:
+            weight.requires_grad_(True)
+
+
+def snapshot(module: nn.Module | None) -> dict[str, Tensor] | None:
+    """A copy of a module's weights and running statistics."""
+    return None if module is None else {name: value.clone() for name, value in module.state_dict().items()}
+
+
+def restore(module: nn.Module | None, state: dict[str, Tensor] | None) -> None:
+    """Bring a module back to a :func:`snapshot`."""
+    if module is not None and state is not None:
+        module.load_state_dict(state)
+
+
+def write(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> None:
+    """Write where an engine of this kind stands; a file that is there is replaced once the new one is complete."""
+    path = Path(path)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        torch.save({"kind": kind, "random": torch.get_rng_state(), **state}, part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
+    """What :func:`write` wrote; torch's random numbers go on from there.
+
+    Raises:
+        ValueError: it is not of this kind of engine.
+    """
+    state = torch.load(path, weights_only=True)
+    if not isinstance(state, dict) or state.get("kind") != kind:
+        raise ValueError(f"resume={os.fspath(path)!r} was not written by checkpoint= of method={kind!r}")
+    torch.set_rng_state(state["random"])
+    return state
+
+
+def refuse(options: TorchOptions, engine: str, names: tuple[str, ...]) -> None:
+    """Refuse options that an engine would not look at.
+
+    Raises:
+        ValueError: one of them is given.
+    """
+    for name in names:
+        if getattr(options, name) is not None:
+            raise ValueError(f"{name}= is of training in minibatches and of SVI; {engine} does not look at it")

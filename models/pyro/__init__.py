@@ -1,0 +1,47 @@
+"""The five stories as Pyro programs, for classifiers that are torch modules. It needs the extra ``pyro``.
+
+A story keeps the contract of the NumPyro ones: the same sites, shapes and hyperparameters, ``truth`` in the plate
+``task`` to be enumerated, ``annotation`` observed through :class:`Responses`. It takes annotations of tensors
+(:func:`tensors`). What a story reports, and where engines start it, its NumPyro twin says.
+"""
+
+from collections.abc import Callable
+
+from .annotator_groups import annotator_groups
+from .classifier import TorchClassifier, running
+from .common_individual import common_individual
+from .dawid_skene import dawid_skene
+from .difficulty import difficulty
+from .emissions import Correct, Emission, Gated, OneTable, PerAnswer, Switch, Table
+from .responses import Responses
+from .tensors import moved, tensor, tensors
+from .truth import Truth, TruthPrior, answer, class_log_probs, tasks
+from .two_coin import two_coin
+from .votes import soft_votes
+
+STORIES: dict[str, Callable[..., None]] = {
+    story.__name__: story for story in (dawid_skene, two_coin, difficulty, annotator_groups, common_individual)
+}
+
+__all__ = [
+    "STORIES",
+    "Correct",
+    "Emission",
+    "Gated",
+    "OneTable",
+    "PerAnswer",
+    "Responses",
+    "Switch",
+    "Table",
+    "TorchClassifier",
+    "Truth",
+    "TruthPrior",
+    "answer",
+    "class_log_probs",
+    "moved",
+    "running",
+    "soft_votes",
+    "tasks",
+    "tensor",
+    "tensors",
+]

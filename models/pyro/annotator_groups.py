@@ -1,0 +1,68 @@
+"""Answers come from a few groups of annotators, named or not: :mod:`crowdppl.models.annotator_groups` in Pyro."""
+
+from typing import Literal
+
+import pyro
+import pyro.distributions as dist
+import torch
+from torch import Tensor
+
+from ...data import Annotations
+from ..concentration import diagonal_concentration, positive, whole
+from ..errors import StoryError
+from ..truth import named_workers
+from .emissions import Emission, Gated, OneTable, PerAnswer, Table
+from .tensors import tensor
+from .truth import TruthPrior, answer, class_log_probs, tasks
+
+
+def annotator_groups(
+    annotations: Annotations,
+    *,
+    truth_prior: TruthPrior | None = None,
+    groups: int = 3,
+    membership: Literal["answer", "worker"] = "answer",
+    truth: Literal["shared", "answer"] = "shared",
+    gated: bool = False,
+    diagonal: float | None = None,
+    off_diagonal: float = 1.0,
+    share: float = 1.0,
+) -> None:
+    """Answers come from a few groups of annotators, each with a confusion table; workers need no names.
+
+    Sites, hyperparameters and errors are those of :func:`crowdppl.models.annotator_groups`.
+    """
+    n_groups, n_classes, device = whole("groups", groups), annotations.n_classes, annotations.task.device
+    if membership == "worker" and gated:
+        raise StoryError("annotator_groups(gated=True) gives each answer a group; it needs membership='answer'")
+    prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
+    shares = dist.Dirichlet(torch.full((n_groups,), positive("share", share), device=device))
+    with pyro.plate("group", n_groups, dim=-2), pyro.plate("class", n_classes, dim=-1):
+        tables = pyro.sample("group_confusion", dist.Dirichlet(tensor(prior).to(device)))
+    emission: Emission
+    if membership == "worker":
+        with pyro.plate("worker", named_workers(annotations), dim=-1):
+            weights = pyro.sample("weights", shares)
+        emission = Table(torch.einsum("jm,mkl->jkl", weights, tables))
+    elif gated:
+        emission = Gated(tables, _gate(annotations, n_groups))
+    else:
+        weights = pyro.sample("weights", shares)
+        emission = OneTable(torch.einsum("m,mkl->kl", weights, tables))
+    log_probs = class_log_probs(annotations, truth_prior)
+    shown = emission if truth == "shared" else PerAnswer(emission, log_probs, annotations.evidence)
+    with tasks(annotations, log_probs) as true_class:
+        answer(true_class, shown, annotations)
+
+
+def _gate(annotations: Annotations, n_groups: int) -> Tensor:
+    """Each task's weights over the groups, ``(N, M)``."""
+    if annotations.features is None:
+        raise StoryError(
+            "annotator_groups(gated=True) needs features of the tasks, and the annotations have none; give them with "
+            "Annotations.from_frame(frame, features={task: vector, …})"
+        )
+    x = annotations.features.reshape(annotations.n_tasks, -1)
+    zero = x.new_zeros(())
+    gate = pyro.sample("gate", dist.Normal(zero, 1.0).expand([x.shape[-1] + 1, n_groups]).to_event(2))
+    return torch.softmax(x @ gate[:-1] + gate[-1], dim=-1)

@@ -1,0 +1,194 @@
+r"""Any torch module as prior of the true labels: :math:`z_i \sim \text{Categorical}(\text{softmax}(f_w(x_i)))`."""
+
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyro
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.utils.data import DataLoader, Dataset
+
+from ...data import Annotations
+from ..errors import StoryError
+
+NAME = "classifier"  # under which Pyro knows the weights
+CLOSE = 1e-4  # to one, of the sums of rows that are probabilities
+CHUNK = 256  # tasks whose probabilities are taken at a time
+
+
+class Mode(NamedTuple):
+    """How classifiers run."""
+
+    train: bool = False  # dropout drops, batch norm normalises by the batch
+    inputs: Any = None  # of the tasks at hand, where they are not the annotations' features
+
+
+_MODE: ContextVar[Mode] = ContextVar("mode", default=Mode())  # noqa: B039  # a tuple does not change
+
+
+@contextmanager
+def running(inputs: Any = None, *, train: bool = False) -> Iterator[None]:
+    """Run classifiers in this mode, on ``inputs`` in place of the annotations' features where they are given."""
+    token = _MODE.set(Mode(train, inputs))
+    try:
+        yield
+    finally:
+        _MODE.reset(token)
+
+
+class TorchClassifier:
+    """A torch module that gives logits ``(n, K)``, whose probabilities are the prior of the true labels.
+
+    Its weights are Pyro's parameters ``classifier$$$…``, as of ``pyro.module``. A copy of the module is kept, so that
+    what is trained is the fit's and starts from the weights that the module has now.
+
+    Args:
+        module: called with features ``(n, ...)``; with the entries by keyword where an input is a mapping. It returns
+            logits, or something that has them as ``.logits``.
+        autocast: precision of its forward pass, such as ``torch.bfloat16``; None for that of the weights.
+
+    Raises:
+        StoryError: it is no module.
+    """
+
+    def __init__(self, module: nn.Module, autocast: torch.dtype | None = None) -> None:
+        if not isinstance(module, nn.Module):
+            raise StoryError(f"classifier={module!r}: backend='pyro' takes a torch.nn.Module from features to logits")
+        self.module = copy.deepcopy(module)
+        self.autocast = autocast
+
+    def __repr__(self) -> str:
+        n_weights = sum(weight.numel() for weight in self.module.parameters())
+        return f"TorchClassifier({type(self.module).__name__} of {n_weights:,} weights)"
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are; the CPU for a module without any."""
+        return next((p.device for p in self.module.parameters()), torch.device("cpu"))
+
+    @property
+    def normalises_batches(self) -> bool:
+        """Whether it has a layer of batch norm, which cannot learn from a single task."""
+        return any(isinstance(part, _BatchNorm) for part in self.module.modules())
+
+    def __call__(self, annotations: Annotations) -> Tensor:
+        """Log-probabilities of the classes of each task, ``(N, K)``.
+
+        Raises:
+            StoryError: there is nothing to look at, the logits are not ``(N, K)``, or they are probabilities.
+        """
+        mode = _MODE.get()
+        inputs = annotations.features if mode.inputs is None else mode.inputs
+        if inputs is None:
+            raise StoryError(
+                "the classifier needs features of the tasks, and the annotations have none; give them with "
+                "Annotations.from_frame(frame, features={task: vector, …}), or dataset=, a torch Dataset of the tasks"
+            )
+        self.module.train(mode.train)
+        for name, weight in self.module.named_parameters():  # as pyro.module does it, which warns of frozen weights
+            if weight.requires_grad:
+                pyro.param(f"{NAME}$$${name}", weight)
+        return torch.log_softmax(self.logits(inputs, annotations.n_tasks, annotations.n_classes), dim=-1)
+
+    def logits(self, inputs: Any, n_tasks: int, n_classes: int) -> Tensor:
+        """The module's logits ``(n, K)``, checked, in torch's default precision."""
+        with nullcontext() if self.autocast is None else torch.autocast(self.device.type, dtype=self.autocast):
+            out = self.module(**inputs) if isinstance(inputs, Mapping) else self.module(inputs)
+        logits = getattr(out, "logits", out)
+        if not isinstance(logits, Tensor) or logits.shape != (n_tasks, n_classes):
+            shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            raise StoryError(
+                f"the classifier gives {shape} for {n_tasks} tasks of {n_classes} classes; logits of shape "
+                f"(tasks, classes) = {(n_tasks, n_classes)} are needed"
+            )
+        return logits.to(torch.get_default_dtype())
+
+    def probabilities(self, batches: Iterator[Any], n_classes: int) -> np.ndarray:
+        """Probabilities ``(n, K)`` of batches of inputs, on the CPU, in evaluation mode."""
+        self.module.eval()
+        with torch.no_grad():
+            parts = [
+                torch.softmax(self.logits(on(inputs, self.device), size(inputs), n_classes), dim=-1).cpu().numpy()
+                for inputs in batches
+            ]
+        return np.concatenate(parts) if parts else np.zeros((0, n_classes), dtype=np.float32)
+
+    def predict_proba(self, x: Any, n_classes: int) -> np.ndarray:
+        """Probabilities of the classes, ``(n, K)``, of a dataset's items or of features ``(n, ...)``."""
+        if isinstance(x, Dataset):
+            batches = (on(inputs, self.device) for inputs in DataLoader(x, batch_size=CHUNK))
+            return self.probabilities(batches, n_classes)
+        features = x if isinstance(x, Tensor) else torch.as_tensor(np.array(x))
+        if features.is_floating_point():
+            features = features.to(torch.get_default_dtype())
+        return self.probabilities(iter(features.split(CHUNK)) if len(features) else iter(()), n_classes)
+
+    def check(self, inputs: Any, n_tasks: int, n_classes: int) -> None:
+        """Look at what the module gives for a few tasks.
+
+        Raises:
+            StoryError: it gives another shape than logits have, or probabilities.
+        """
+        self.module.eval()
+        with torch.no_grad():
+            logits = self.logits(inputs, n_tasks, n_classes)
+        if ((logits >= 0) & (logits <= 1)).all() and ((logits.sum(-1) - 1).abs() < CLOSE).all():
+            raise StoryError(
+                f"the classifier gives probabilities: its outputs lie between 0 and 1, and each row sums to one "
+                f"({[round(v, 3) for v in logits[0].tolist()]}); logits are needed: leave out the softmax at its end, "
+                "or take the logarithm"
+            )
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Weights and running statistics by site, ``classifier.…``, as arrays."""
+        return {f"{NAME}.{name}": to_array(value) for name, value in self.module.state_dict().items()}
+
+    def load(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take weights and running statistics as :meth:`state` gave them.
+
+        Raises:
+            StoryError: they are of another module.
+        """
+        own = self.module.state_dict()
+        theirs = {name.removeprefix(f"{NAME}."): value for name, value in state.items()}
+        for name in sorted(own.keys() | theirs.keys()):
+            here, there = (tuple(np.shape(s[name])) if name in s else "none" for s in (own, theirs))
+            if here != there:
+                raise StoryError(f"these are the weights of another module: {name!r} has shape {there}, {here} here")
+        self.module.load_state_dict({name: torch.as_tensor(np.array(value)) for name, value in theirs.items()})
+
+
+def to_array(value: Tensor) -> np.ndarray:
+    """A tensor's values; of a precision that NumPy does not have as float32."""
+    value = value.detach().cpu()
+    return (value.float() if value.dtype is torch.bfloat16 else value).numpy().copy()
+
+
+def on(inputs: Any, device: torch.device | str | None) -> Any:
+    """Inputs of a batch, moved: a tensor, a mapping, or the only entry of a tuple, as ``TensorDataset`` gives it.
+
+    Raises:
+        StoryError: they are a tuple of more, of which nobody knows which is x.
+    """
+    if isinstance(inputs, Mapping):
+        return {name: on(value, device) for name, value in inputs.items()}
+    if isinstance(inputs, tuple | list):
+        if len(inputs) != 1:
+            raise StoryError(
+                f"each item of the dataset is a tuple of {len(inputs)}; it must be the task's x alone: a tensor, or a "
+                "mapping of tensors for a module that takes keywords"
+            )
+        return on(inputs[0], device)
+    if isinstance(inputs, Tensor):
+        return inputs.to(device, torch.get_default_dtype() if inputs.dtype is torch.float64 else None)
+    return inputs
+
+
+def size(inputs: Any) -> int:
+    """How many tasks a batch of inputs has."""
+    return size(next(iter(inputs.values()))) if isinstance(inputs, Mapping) else len(inputs)

@@ -1,0 +1,34 @@
+"""Every worker has a confusion table: :mod:`crowdppl.models.dawid_skene` in Pyro."""
+
+import numpy as np
+import pandas as pd
+import pyro
+import pyro.distributions as dist
+
+from ...data import Annotations
+from ..concentration import diagonal_concentration, pseudo_counts
+from ..truth import named_workers
+from .emissions import Table
+from .tensors import tensor
+from .truth import TruthPrior, answer, tasks
+
+
+def dawid_skene(
+    annotations: Annotations,
+    *,
+    truth_prior: TruthPrior | None = None,
+    diagonal: float | None = None,
+    off_diagonal: float = 1.0,
+    history: pd.DataFrame | np.ndarray | None = None,
+) -> None:
+    """Every worker has a confusion table: how often each class is answered to tasks of each class.
+
+    Sites, hyperparameters and errors are those of :func:`crowdppl.models.dawid_skene`.
+    """
+    n_workers, n_classes = named_workers(annotations), annotations.n_classes
+    prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
+    concentration = tensor(prior + pseudo_counts(history, annotations)).to(annotations.task.device)
+    with pyro.plate("worker", n_workers, dim=-2), pyro.plate("class", n_classes, dim=-1):
+        confusion = pyro.sample("confusion", dist.Dirichlet(concentration))
+    with tasks(annotations, truth_prior) as truth:
+        answer(truth, Table(confusion), annotations)

@@ -1,0 +1,81 @@
+"""Workers err more on tasks that are hard to tell: :mod:`crowdppl.models.difficulty` in Pyro."""
+
+import math
+from typing import Literal
+
+import numpy as np
+import pyro
+import pyro.distributions as dist
+import torch
+from torch import Tensor
+
+from ...data import Annotations
+from ..concentration import positive
+from ..errors import StoryError
+from ..truth import named_workers
+from .classifier import TorchClassifier
+from .emissions import Correct, safe_log
+from .tensors import tensor
+from .truth import TruthPrior, answer, class_log_probs, tasks
+from .votes import soft_votes
+
+
+def difficulty(
+    annotations: Annotations,
+    *,
+    truth_prior: TruthPrior | None = None,
+    kind: Literal["adaptive", "fixed"] = "adaptive",
+    votes: np.ndarray | None = None,
+    votes_as_prior: bool = True,
+    by_class: bool | None = None,
+    location: float = 1.5,
+    scale: float = 1.0,
+) -> None:
+    """Workers err more on tasks that are hard to tell, by what a classifier or the votes say of each task.
+
+    Sites, hyperparameters and errors are those of :func:`crowdppl.models.difficulty`.
+    """
+    n_workers, n_classes = named_workers(annotations), annotations.n_classes
+    n_abilities = n_classes if (n_classes == 2 if by_class is None else by_class) else 1
+    mean = torch.tensor(float(location), device=annotations.task.device)
+    prior = dist.LogNormal(mean, positive("scale", scale)).expand([n_abilities]).to_event(1)
+    with pyro.plate("worker", n_workers, dim=-1):
+        ability = pyro.sample("ability", prior)
+    log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior)
+    with tasks(annotations, log_probs) as truth:
+        emission = Correct(ability, n_classes, scale=clarity, offset=-math.log(n_classes - 1))
+        answer(truth, emission, annotations)
+
+
+def _by_task(
+    annotations: Annotations,
+    truth_prior: TruthPrior | None,
+    kind: str,
+    votes: np.ndarray | None,
+    votes_as_prior: bool,
+) -> tuple[Tensor, Tensor]:
+    """Log-probabilities of the classes ``(N, K)``, and how clear each task is, ``(N,)``."""
+    if kind == "adaptive":
+        log_probs = class_log_probs(annotations, truth_prior)
+        if log_probs.ndim != 2:
+            raise StoryError(
+                "difficulty(kind='adaptive') takes a task's difficulty from the probabilities of its classes, and this "
+                "prior is the same for all tasks; give a classifier, probabilities as truth_prior, or kind='fixed'"
+            )
+        probs = log_probs.exp()
+        learns = isinstance(truth_prior, TorchClassifier)  # from the labels alone, not through the difficulty
+        return log_probs, _clarity(probs.detach() if learns else probs)
+    if kind != "fixed":
+        raise StoryError(f"kind={kind!r}: 'adaptive' or 'fixed' is needed")
+    shares = soft_votes(annotations) if votes is None else tensor(votes).to(annotations.task.device)
+    if not votes_as_prior:
+        return class_log_probs(annotations, truth_prior), _clarity(shares)
+    log_shares = safe_log(shares)
+    if not isinstance(truth_prior, TorchClassifier):
+        return log_shares, _clarity(shares)
+    student = truth_prior(annotations)
+    return log_shares + student - student.detach(), _clarity(shares)  # the student's gradient alone
+
+
+def _clarity(probs: Tensor) -> Tensor:
+    return (probs.amax(-1) - 1 / probs.shape[-1]) ** 2

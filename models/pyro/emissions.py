@@ -1,0 +1,230 @@
+"""How a worker's answer follows from the true class: the emissions of :mod:`crowdppl.models.emissions`, in torch."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from ..emissions import SMALLEST
+
+
+def safe_log(probs: Tensor) -> Tensor:
+    """Logarithms of probabilities, finite also at zero."""
+    return probs.clamp_min(SMALLEST).log()
+
+
+class Emission:
+    """What a worker answers to a task under each true class. A subclass gives :meth:`probs`."""
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        r"""All of :math:`P(y = l \mid z = k)` for each (worker, task) pair: ``(A, K, L)``."""
+        raise NotImplementedError(f"{type(self).__name__} has no probs(worker, task)")
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
+        """Log-probability of each observed answer under each true class: ``(A, K)``."""
+        probs = self.probs(worker, task)
+        return safe_log(probs.gather(-1, answer[:, None, None].expand(-1, probs.shape[1], 1))[..., 0])
+
+    def sample(self, worker: Tensor | None, task: Tensor, truth: Tensor) -> Tensor:
+        """One answer a row, ``(A,)``, of ``worker`` to ``task`` whose true class is ``truth (A,)``."""
+        rows = self.probs(worker, task)[torch.arange(len(task), device=task.device), truth]
+        return torch.multinomial(rows, 1)[:, 0]
+
+
+@dataclass(frozen=True)
+class Table(Emission):
+    r"""Every worker has a confusion table: :math:`P(y = l \mid z = k, j) = \text{table}_j[k, l]`.
+
+    Args:
+        table: ``(J, K, L)``, rows sum to one.
+    """
+
+    table: Tensor
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """The workers' tables: ``(A, K, L)``."""
+        return self.table[worker]
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
+        """Columns of the tables, with the K numbers of one (worker, answer) pair side by side: ``(A, K)``."""
+        return _columns(safe_log(self.table), worker, answer)
+
+
+@dataclass(frozen=True)
+class Correct(Emission):
+    r"""Right with a probability that worker, task and true class decide; errors spread evenly over the other classes.
+
+    .. math::
+        P(y = l \mid z = k, i, j) = p_{ijk} \text{ if } l = k, \text{ else } \frac{1 - p_{ijk}}{K - 1}, \qquad
+        p_{ijk} = g_i + (1 - g_i) \, \sigma(s_i a_{jk} + o_i)
+
+    Args:
+        ability: :math:`a`, real, ``(J, K)``, or ``(J, 1)`` where the class does not matter.
+        n_classes: K.
+        scale: :math:`s`, ``(N,)``, or one number for all tasks.
+        offset: :math:`o`, ``(N,)``, or one number for all tasks.
+        guess: :math:`g`, probability of being right by luck, ``(N,)``; None for zero.
+    """
+
+    ability: Tensor
+    n_classes: int
+    scale: Tensor | float = 1.0
+    offset: Tensor | float = 0.0
+    guess: Tensor | None = None
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """Tables of each pair: ``(A, K, K)``."""
+        log_right, log_wrong = self._log_odds(worker, task)
+        is_right = torch.eye(self.n_classes, dtype=torch.bool, device=task.device)
+        return torch.where(is_right, log_right[..., None], log_wrong[..., None]).exp()
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
+        """Of the right answer under its own class, of an error under the others: ``(A, K)``."""
+        log_right, log_wrong = self._log_odds(worker, task)
+        is_right = answer[:, None] == torch.arange(self.n_classes, device=task.device)
+        return torch.where(is_right, log_right, log_wrong)
+
+    def _log_odds(self, worker: Tensor | None, task: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-probabilities of the right answer and of each error: ``(A, K)`` or ``(A, 1)``."""
+        scale, offset = (_by_task(x, task) for x in (self.scale, self.offset))
+        logit = scale * _rows(self.ability, worker) + offset
+        log_right, log_wrong = logsigmoid(logit), logsigmoid(-logit)
+        if self.guess is not None:
+            guess = self.guess[task][:, None]
+            log_right = safe_log(guess + (1 - guess) * torch.sigmoid(logit))
+            log_wrong = log_wrong + safe_log(1 - guess)
+        return log_right, log_wrong - math.log(self.n_classes - 1)
+
+
+@dataclass(frozen=True)
+class OneTable(Emission):
+    r"""Everyone answers by one confusion table: :math:`P(y = l \mid z = k) = \text{table}[k, l]`. Nobody needs a name.
+
+    Args:
+        table: ``(K, L)``, rows sum to one.
+    """
+
+    table: Tensor
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """The table for each answer: ``(A, K, L)``."""
+        return self.table.expand(len(task), -1, -1)
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
+        """Columns of the table: ``(A, K)``."""
+        return _rows(safe_log(self.table).T, answer)
+
+
+@dataclass(frozen=True)
+class Gated(Emission):
+    r"""A mixture of tables whose weights depend on the task.
+
+    .. math:: P(y = l \mid z = k, i) = \sum_m \alpha_{im} \text{table}_m[k, l]
+
+    Args:
+        table: ``(M, K, L)``, rows sum to one.
+        weights: :math:`\alpha`, of each task, ``(N, M)``.
+    """
+
+    table: Tensor
+    weights: Tensor
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """Each task's mixture, ``(A, K, L)``."""
+        return torch.einsum("am,mkl->akl", _rows(self.weights, task), self.table)
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
+        """Columns of each task's mixture, group by group: ``(A, K)``."""
+        weights = _rows(self.weights, task)
+        mixed = [weights[:, m, None] * _rows(table.T, answer) for m, table in enumerate(self.table)]
+        return safe_log(torch.stack(mixed).sum(0))
+
+
+@dataclass(frozen=True)
+class PerAnswer(Emission):
+    r"""Every answer is about a truth of its own, drawn from the task's prior and summed out of the answer by itself.
+
+    .. math:: P(y = l \mid i, j) = \sum_k f_k(x_i) P(y = l \mid z = k, i, j)
+
+    Args:
+        emission: what a worker answers under each truth.
+        log_probs: of the classes, ``(K,)`` or ``(N, K)``.
+        evidence: log-weights of the classes, ``(N, K)``, or None.
+    """
+
+    emission: Emission
+    log_probs: Tensor
+    evidence: Tensor | None
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """The sum over the truths, under each class: ``(A, K, L)``."""
+        of_each = self.emission.probs(worker, task)
+        mixed = (self._prior(task).exp()[..., None] * of_each).sum(-2)
+        return mixed[:, None].expand(of_each.shape)
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
+        """The logarithm of the sum over the truths, under each class: ``(A, K)``."""
+        of_each = self.emission.log_prob(worker, task, answer)
+        return torch.logsumexp(self._prior(task) + of_each, dim=-1, keepdim=True).expand(of_each.shape)
+
+    def _prior(self, task: Tensor) -> Tensor:
+        weights = self.log_probs
+        if self.evidence is not None:
+            weights = torch.log_softmax(weights + self.evidence, dim=-1)
+        return _rows(weights, task) if weights.ndim == 2 else weights
+
+
+@dataclass(frozen=True)
+class Switch(Emission):
+    r"""An answer follows the common table or the worker's own, by how near the worker is to the task.
+
+    .. math::
+        P(y = l \mid z = k, i, j) = \omega_{ij} \, \text{common}[k, l] + (1 - \omega_{ij}) \, \text{individual}_j[k, l],
+        \qquad \omega_{ij} = \sigma(u_j \cdot v_i)
+
+    Args:
+        common: ``(K, L)``, rows sum to one.
+        individual: ``(J, K, L)``, rows sum to one.
+        workers: :math:`u`, ``(J, E)``.
+        tasks: :math:`v`, ``(N, E)``.
+    """
+
+    common: Tensor
+    individual: Tensor
+    workers: Tensor
+    tasks: Tensor
+
+    def switch(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """Probability that an answer follows the common table: ``(A,)``."""
+        return torch.sigmoid((_rows(self.workers, worker) * _rows(self.tasks, task)).sum(-1))
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """The mixed tables: ``(A, K, L)``."""
+        share = self.switch(worker, task)[:, None, None]
+        return share * self.common + (1 - share) * self.individual[worker]
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
+        """Columns of the mixed tables: ``(A, K)``."""
+        share = self.switch(worker, task)[:, None]
+        own = _columns(self.individual, worker, answer)
+        return safe_log(share * _rows(self.common.T, answer) + (1 - share) * own)
+
+
+def _rows(values: Tensor, index: Tensor | None) -> Tensor:
+    """Rows of ``values`` by position: on CPU the gradient of ``index_select`` is faster than that of brackets."""
+    assert index is not None, "this emission follows each worker, and the annotations name none"
+    return values.index_select(0, index)
+
+
+def _columns(table: Tensor, worker: Tensor | None, answer: Tensor) -> Tensor:
+    """What a worker's table has for an answer under each class: ``(A, K)`` of ``(J, K, L)``."""
+    assert worker is not None, "this emission follows each worker, and the annotations name none"
+    n_workers, n_classes, n_answers = table.shape
+    columns = table.transpose(-1, -2).reshape(n_workers * n_answers, n_classes)
+    return columns.index_select(0, worker * n_answers + answer)
+
+
+def _by_task(values: Tensor | float, task: Tensor) -> Tensor | float:
+    return values[task][:, None] if isinstance(values, Tensor) and values.ndim else values

@@ -1,0 +1,73 @@
+"""All answers of all workers as one distribution, ragged, given the true labels: the one behind every story."""
+
+from typing import ClassVar
+
+import torch
+from pyro.distributions import TorchDistribution
+from torch import Tensor
+from torch.distributions import constraints
+
+from ...data import Annotations
+from .emissions import Emission
+
+Size = torch.Size | list[int] | tuple[int, ...]
+
+
+def select(scores: Tensor, truth: Tensor) -> Tensor:
+    r"""Pick :math:`s_{i, z_i}` for every task: scores ``(N, K)`` and truth ``(..., N)`` give ``(..., N)``.
+
+    A truth that is the same for all tasks, ``(..., 1)``, as enumeration has it, takes whole columns.
+    """
+    if truth.shape[-1:] == (1,) and scores.shape[0] != 1:
+        return scores.T.index_select(0, truth.reshape(-1)).reshape(truth.shape[:-1] + scores.shape[:1])
+    return scores.expand(*truth.shape, scores.shape[-1]).gather(-1, truth[..., None])[..., 0]
+
+
+def sum_by_task(values: Tensor, annotations: Annotations) -> Tensor:
+    """Sum rows ``(A, K)`` over each task's annotations: ``(N, K)``. Rows with a count weigh that much."""
+    if annotations.count is not None:
+        count = annotations.count[:, None]
+        values = torch.where(count > 0, values * count, torch.zeros_like(values))
+    return values.new_zeros(annotations.n_tasks, values.shape[-1]).index_add(0, annotations.task, values)
+
+
+class Responses(TorchDistribution):
+    r"""All answers to each task, given its true label.
+
+    .. math:: \log p(y_i \mid z_i) = \sum_{a \in i} \log P(y_a \mid z_i, \text{worker}_a, \text{task}_i)
+
+    The batch shape is that of the tasks, ``broadcast(truth.shape, (N,))``; the ``A`` answers are one event, so the
+    tasks may have any number of answers each and nothing is padded.
+
+    Args:
+        truth: true classes, ``(..., N)``, or ``(K, 1, ..., 1)`` where enumerated.
+        emission: what a worker answers under each truth.
+        annotations: which worker answered which task, as tensors; ``annotations.label`` is not looked at.
+    """
+
+    arg_constraints: ClassVar[dict] = {}
+    support = constraints.independent(constraints.nonnegative_integer, 1)
+
+    def __init__(
+        self, truth: Tensor, emission: Emission, annotations: Annotations, *, validate_args: bool | None = None
+    ) -> None:
+        self.truth, self.emission, self.annotations = truth, emission, annotations
+        batch_shape = torch.broadcast_shapes(truth.shape, (annotations.n_tasks,))
+        super().__init__(batch_shape, torch.Size([len(annotations.task)]), validate_args=validate_args)
+
+    def expand(self, batch_shape: Size, _instance: object = None) -> "Responses":
+        """The same answers under a truth that is repeated."""
+        truth = self.truth.expand(batch_shape)
+        return Responses(truth, self.emission, self.annotations, validate_args=False)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Log-probability of the answers ``value (A,)`` of each task: the batch shape."""
+        rows = self.emission.log_prob(self.annotations.worker, self.annotations.task, value)
+        return select(sum_by_task(rows, self.annotations), self.truth).expand(self.batch_shape)
+
+    def sample(self, sample_shape: Size = ()) -> Tensor:
+        """Answers ``sample_shape + truth.shape[:-1] + (A,)`` of the given workers to the given tasks."""
+        truth = self.truth.expand(torch.Size(sample_shape) + self.batch_shape)[..., self.annotations.task]
+        rows = truth.reshape(-1, truth.shape[-1])
+        worker, task = self.annotations.worker, self.annotations.task
+        return torch.stack([self.emission.sample(worker, task, row) for row in rows]).reshape(truth.shape)

@@ -1,0 +1,100 @@
+"""The true labels: their prior, the evidence about them, and the plate they live in."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+import pyro
+import pyro.distributions as dist
+import torch
+from pyro.distributions import TorchDistribution
+from torch import Tensor
+from torch.distributions import constraints
+
+from ...data import Annotations
+from ..truth import Given, Prevalence
+from .emissions import Emission, safe_log
+from .responses import Responses, Size, select
+from .tensors import tensor
+
+TruthPrior = Prevalence | Given | Callable[[Annotations], Tensor]
+"""What NumPyro's stories take too, or a function of the annotations to log-probabilities ``(K,)`` or ``(N, K)``."""
+
+
+class Truth(TorchDistribution):
+    r"""True classes :math:`z_i \sim \text{Categorical}(e^{\text{log_probs}_i})` of the tasks, ready to be enumerated.
+
+    Args:
+        log_probs: ``(K,)`` for one prevalence, ``(N, K)`` for a prior by task; not normalised again, so that
+            gradients with respect to tables are expected counts.
+    """
+
+    arg_constraints: ClassVar[dict] = {}
+    has_enumerate_support = True
+
+    def __init__(
+        self, log_probs: Tensor, n_tasks: int, shape: tuple[int, ...] = (), *, validate_args: bool | None = None
+    ) -> None:
+        self.log_probs = log_probs if log_probs.ndim == 2 else log_probs[None]
+        super().__init__(torch.Size([*shape, n_tasks]), validate_args=validate_args)
+
+    def expand(self, batch_shape: Size, _instance: object = None) -> "Truth":
+        """The same tasks, as many times as asked for."""
+        return Truth(self.log_probs, batch_shape[-1], tuple(batch_shape[:-1]), validate_args=False)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> constraints.Constraint:
+        """The classes, 0 to K − 1."""
+        return constraints.integer_interval(0, self.log_probs.shape[-1] - 1)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All classes, ``(K, 1)``, or ``(K, N)`` where expanded."""
+        classes = torch.arange(self.log_probs.shape[-1], device=self.log_probs.device)[:, None]
+        return classes.expand(-1, *self.batch_shape) if expand else classes
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Log-probability of the classes ``value (..., N)``, or ``(..., 1)`` where enumerated."""
+        return select(self.log_probs.expand(self.batch_shape[-1], -1), value)
+
+    def sample(self, sample_shape: Size = ()) -> Tensor:
+        """Classes of all tasks: ``sample_shape + (N,)``."""
+        shape = torch.Size(sample_shape) + self.batch_shape
+        return torch.distributions.Categorical(logits=self.log_probs.expand(*shape, -1)).sample()
+
+
+@contextmanager
+def tasks(annotations: Annotations, truth_prior: TruthPrior | Tensor | None = None) -> Iterator[Tensor]:
+    """The plate ``task``, and in it the site ``truth``: the true class of each task, which engines enumerate.
+
+    Evidence about single tasks (``annotations.evidence``, log-weights ``(N, K)``) is added as the factor ``evidence``.
+    A batch that stands for a larger population is scaled up to it.
+
+    Args:
+        truth_prior: a prior, or what :func:`class_log_probs` made of one where the story needs it elsewhere too; a
+            :class:`.Prevalence` by default.
+    """
+    log_probs = class_log_probs(annotations, truth_prior)
+    n_tasks = annotations.n_tasks
+    here = torch.arange(n_tasks, device=log_probs.device)  # given, or Pyro would shuffle the whole population
+    with pyro.plate("task", annotations.population or n_tasks, subsample=here, dim=-1):
+        truth = pyro.sample("truth", Truth(log_probs, n_tasks), infer={"enumerate": "parallel"})
+        if annotations.evidence is not None:
+            pyro.factor("evidence", select(annotations.evidence, truth))
+        yield truth
+
+
+def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Tensor | None = None) -> Tensor:
+    """Prior log-probabilities of the true classes, ``(K,)`` or ``(N, K)``; of a :class:`.Prevalence` by default."""
+    if truth_prior is None:
+        truth_prior = Prevalence()
+    if isinstance(truth_prior, Prevalence):
+        concentration = tensor(truth_prior.by_class(annotations)).to(annotations.task.device)
+        return safe_log(pyro.sample("prevalence", dist.Dirichlet(concentration)))
+    if isinstance(truth_prior, Given):
+        return safe_log(truth_prior.probabilities(annotations))
+    return truth_prior(annotations) if callable(truth_prior) else truth_prior
+
+
+def answer(truth: Tensor, emission: Emission, annotations: Annotations) -> Tensor:
+    """The site ``annotation``: what the workers answered, observed, or drawn where ``annotations.label`` is None."""
+    return pyro.sample("annotation", Responses(truth, emission, annotations), obs=annotations.label)

@@ -1,0 +1,116 @@
+"""What cannot be done says so, and names the fix."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra pyro is not installed: no torch")
+pytest.importorskip("pyro", reason="the extra pyro is not installed: no pyro")
+
+from torch import nn
+from torch.utils.data import TensorDataset
+from torch_crowd import network
+
+import crowdppl as cp
+
+
+def fit(annotations, **options):
+    options = {"classifier": network(), "epochs": 2} | options
+    return cp.fit("two_coin", annotations, backend="pyro", progress=False, **options)
+
+
+def test_a_module_that_returns_probabilities_is_found_out(crowd):
+    with pytest.raises(cp.StoryError, match=r"gives probabilities.*leave out the softmax"):
+        fit(crowd, classifier=nn.Sequential(nn.Linear(2, 2), nn.Softmax(dim=-1)))
+
+
+def test_logarithms_of_probabilities_are_logits(crowd):
+    assert fit(crowd, classifier=nn.Sequential(nn.Linear(2, 2), nn.LogSoftmax(dim=-1))).posterior.shape == (40, 2)
+
+
+@pytest.mark.parametrize("bad", [nn.Linear(2, 3), nn.Linear(2, 1)])
+def test_logits_of_another_shape_are_named_with_the_shape_that_is_needed(crowd, bad):
+    with pytest.raises(cp.StoryError, match=r"gives \(16, [13]\) for 16 tasks of 2 classes; .*\(16, 2\) are needed"):
+        fit(crowd, classifier=bad)
+
+
+@pytest.mark.parametrize("bad", ["mlp", cp.Classifier("mlp"), lambda x: x])
+def test_what_is_no_torch_module_is_refused(crowd, bad):
+    with pytest.raises(cp.StoryError, match=r"takes a torch\.nn\.Module"):
+        fit(crowd, classifier=bad)
+
+
+def test_a_module_on_another_device_than_asked_for_says_how_to_move_it(crowd):
+    with pytest.raises(cp.StoryError, match=r"weights are on 'cpu', and device='meta'.*module\.to\('meta'\)"):
+        fit(crowd, device="meta")
+
+
+@pytest.mark.parametrize("n", [39, 41])
+def test_a_dataset_of_another_length_than_the_number_of_tasks_is_refused(crowd, n):
+    with pytest.raises(ValueError, match=f"the dataset has {n} items, the annotations 40 tasks; item i must be"):
+        fit(crowd, dataset=TensorDataset(torch.zeros(n, 2)))
+
+
+def test_items_that_are_pairs_are_refused(crowd):
+    with pytest.raises(cp.StoryError, match="tuple of 2; it must be the task's x alone"):
+        fit(crowd, dataset=TensorDataset(torch.zeros(40, 2), torch.zeros(40)))
+
+
+@pytest.mark.parametrize("method", ["em", "svi"])
+def test_batch_norm_with_a_batch_of_one_names_the_fix(crowd, method):
+    module = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 2))
+    with pytest.raises(ValueError, match="batch norm, which cannot learn from a batch of one task; give batch_size=2"):
+        cp.fit("two_coin", crowd, classifier=module, batch_size=1, method=method, backend="pyro", progress=False)
+
+
+def test_a_last_batch_of_one_task_is_filled_up_for_batch_norm(crowd):
+    assert fit(crowd, classifier=nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 2)), batch_size=13).posterior.shape
+
+
+def test_tasks_without_features_or_a_dataset_are_refused(crowd):
+    with pytest.raises(cp.StoryError, match=r"features of the tasks.*or dataset="):
+        fit(crowd.replace(features=None))
+
+
+def test_a_dataset_without_a_classifier_is_refused(crowd):
+    with pytest.raises(ValueError, match="give classifier="):
+        fit(crowd, classifier=None, dataset=TensorDataset(torch.zeros(40, 2)))
+
+
+@pytest.mark.parametrize(("loader", "match"), [({"shuffle": True}, "'shuffle', which crowdppl sets"), ({}, None)])
+def test_what_crowdppl_sets_of_a_loader_is_refused(crowd, loader, match):
+    dataset = TensorDataset(torch.as_tensor(np.array(crowd.features)))
+    if match is None:
+        assert fit(crowd, dataset=dataset, loader={"num_workers": 0}).posterior.shape == (40, 2)
+        return
+    with pytest.raises(ValueError, match=match):
+        fit(crowd, dataset=dataset, loader=loader)
+
+
+def test_a_story_that_is_not_told_in_pyro_lists_those_that_are(crowd):
+    with pytest.raises(ValueError, match=r"tells the stories \['dawid_skene', .*'mace' is told by backend='numpyro'"):
+        cp.fit("mace", crowd, backend="pyro", progress=False)
+
+
+def test_logits_that_are_not_finite_name_the_step(crowd):
+    module = network()
+    with torch.no_grad():
+        module[0].weight.fill_(float("nan"))
+    with pytest.raises(FloatingPointError, match="logits are not finite at step 1 of epoch 1"):
+        fit(crowd, classifier=module)
+
+
+@pytest.mark.parametrize("option", ["clip", "resume"])
+def test_options_that_em_over_all_data_does_not_look_at_are_refused(crowd, option):
+    with pytest.raises(ValueError, match=f"{option}= is of training in minibatches and of SVI"):
+        cp.fit("two_coin", crowd, backend="pyro", progress=False, **{option: 1.0})
+
+
+def test_a_file_of_another_engine_is_not_gone_on_from(crowd, tmp_path):
+    fit(crowd, checkpoint=tmp_path / "at.pt")
+    with pytest.raises(ValueError, match="was not written by checkpoint= of method='svi'"):
+        cp.fit("two_coin", crowd, backend="pyro", method="svi", resume=tmp_path / "at.pt", progress=False)
+
+
+def test_an_option_that_is_misspelt_is_named_with_the_nearest(crowd):
+    with pytest.raises(cp.UnknownNameError, match="optimizer"):
+        fit(crowd, optimiser=torch.optim.SGD)

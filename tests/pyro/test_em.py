@@ -1,0 +1,246 @@
+"""EM by torch's gradients: the same solutions as NumPyro's from the same start, and training in minibatches."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra pyro is not installed: no torch")
+pytest.importorskip("pyro", reason="the extra pyro is not installed: no pyro")
+
+from torch_crowd import network
+
+import crowdppl as cp
+from crowdppl.inference.idata import group
+
+TABLES = 1e-4  # what the solutions may differ by
+STORY_OPTIONS = [
+    ("annotator_groups", {"groups": 2}),
+    ("annotator_groups", {"membership": "worker", "groups": 2}),
+    ("dawid_skene", {}),
+    ("common_individual", {"separation": 0.1}),
+    ("difficulty", {"kind": "fixed"}),
+]
+
+
+def both(story, annotations, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cp.ConvergenceWarning)
+        return [cp.fit(story, annotations, backend=b, progress=False, **options) for b in ("numpyro", "pyro")]
+
+
+def same_solution(theirs, ours):
+    assert ours.outcome.draws.keys() == theirs.outcome.draws.keys()
+    for name, value in theirs.outcome.draws.items():
+        np.testing.assert_allclose(ours.outcome.draws[name], value, atol=TABLES, rtol=TABLES, err_msg=name)
+    np.testing.assert_allclose(ours.posterior, theirs.posterior, atol=TABLES)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize(("story", "options"), STORY_OPTIONS[1:])
+def test_em_finds_numpyros_solution_from_the_same_start_on_the_anaesthetists(story, options):
+    theirs, ours = both(story, cp.load_dataset("anesthesia"), max_iterations=60, **options)
+    np.testing.assert_allclose(ours.history, theirs.history, rtol=1e-6)
+    same_solution(theirs, ours)
+
+
+@pytest.mark.usefixtures("double")
+def test_restarts_and_gold_and_evidence_are_as_in_numpyro(crowd):
+    gold = dict(enumerate(np.asarray(crowd.gold)[:6].tolist()))
+    evidence = np.random.default_rng(0).dirichlet([1.0, 1.0], crowd.n_tasks)
+    theirs, ours = both("two_coin", crowd, gold=gold, evidence=evidence, restarts=2, max_iterations=40)
+    same_solution(theirs, ours)
+    assert (ours.labels.loc[list(gold), "label"] == list(gold.values())).all()
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("dataset", ["rte", "labelme"])
+@pytest.mark.parametrize(("story", "options"), [*STORY_OPTIONS, ("two_coin", {})])
+def test_em_finds_numpyros_solution_on_real_data(real, dataset, story, options):
+    annotations = real(dataset).replace(features=None)
+    if story == "two_coin" and annotations.n_classes != 2:
+        pytest.skip("two_coin is of two classes")
+    theirs, ours = both(story, annotations, max_iterations=60, **options)
+    same_solution(theirs, ours)
+
+
+def test_tables_in_the_names_that_came_in_and_idata_are_those_of_numpyro(crowd):
+    theirs, ours = both("two_coin", crowd)
+    pd.testing.assert_frame_equal(ours.workers, theirs.workers, atol=1e-3)
+    pd.testing.assert_frame_equal(ours.labels, theirs.labels, atol=1e-3)
+    posterior = [group(fit.idata, "posterior") for fit in (theirs, ours)]
+    assert posterior[0].sizes == posterior[1].sizes
+    assert set(posterior[0].data_vars) == set(posterior[1].data_vars)
+    assert ours.settings["backend"] == "pyro"
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_minibatches_end_near_the_solution_on_all_data(crowd):
+    whole = cp.fit("two_coin", crowd, backend="pyro", tolerance=0.0, max_iterations=100, progress=False)
+    batches = cp.fit("two_coin", crowd, backend="pyro", batch_size=15, epochs=100, progress=False)
+    np.testing.assert_allclose(batches.posterior, whole.posterior, atol=1e-3)
+    for name in whole.outcome.draws:
+        np.testing.assert_allclose(batches.outcome.draws[name], whole.outcome.draws[name], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("story", "options"),
+    [
+        ("dawid_skene", {}),
+        ("two_coin", {}),
+        ("difficulty", {}),
+        ("annotator_groups", {"membership": "worker", "groups": 2}),
+        ("common_individual", {"by_task": False}),
+    ],
+)
+def test_every_story_teaches_a_torch_network_what_numpyros_learns(crowd, story, options):
+    fit = cp.fit(
+        story, crowd, classifier=network(), backend="pyro", epochs=20, network_rate=0.02, progress=False, **options
+    )
+    assert (fit.labels["label"].to_numpy() == np.asarray(crowd.gold)).mean() >= 0.95
+    unseen = np.random.default_rng(1).normal(size=(200, 2)) + 3 * (2 * (np.arange(200) % 2) - 1)[:, None]
+    assert (fit.predict_proba(unseen).argmax(-1) == np.arange(200) % 2).mean() >= 0.95
+    assert {"classifier.0.weight", "classifier.3.bias"} <= set(fit.outcome.fixed)
+    np.testing.assert_allclose(fit.predict_proba(np.asarray(crowd.features)), fit.annotations.prior, atol=1e-5)
+
+
+def test_the_module_that_came_in_is_left_as_it_was_and_torchs_random_numbers_too(crowd):
+    module = network()
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    torch.manual_seed(3)
+    expected = torch.rand(3)
+    torch.manual_seed(3)
+    cp.fit("two_coin", crowd, classifier=module, backend="pyro", epochs=2, progress=False)
+    assert torch.rand(3).tolist() == expected.tolist()
+    for name, value in module.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+def test_the_same_seed_gives_the_same_fit_and_another_another(crowd):
+    def fit(seed):
+        return cp.fit(
+            "two_coin", crowd, classifier=network_from(0), backend="pyro", epochs=3, seed=seed, progress=False
+        )
+
+    def network_from(seed):
+        torch.manual_seed(seed)
+        return network(dropout=0.5)
+
+    one, two, other = fit(0), fit(0), fit(1)
+    np.testing.assert_array_equal(one.posterior, two.posterior)
+    assert not np.array_equal(one.posterior, other.posterior)
+
+
+def test_a_step_of_training_is_the_optimizers_with_clipped_gradients_and_its_schedule(crowd):
+    rates = []
+
+    class Watched(torch.optim.SGD):
+        def step(self, *arguments, **options):
+            norm = torch.stack([p.grad.norm() for group in self.param_groups for p in group["params"]]).norm()
+            rates.append((self.param_groups[-1]["lr"], float(norm)))
+            return super().step(*arguments, **options)
+
+    cp.fit(
+        "two_coin",
+        crowd,
+        classifier=network(),
+        backend="pyro",
+        epochs=2,
+        batch_size=20,
+        optimizer=lambda groups: Watched(groups, lr=1.0),
+        scheduler=lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5),
+        clip=0.01,
+        progress=False,
+    )
+    assert [rate for rate, _ in rates] == [1.0, 0.5, 0.25, 0.125]
+    assert max(norm for _, norm in rates) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_training_goes_on_from_a_file_as_if_it_had_never_stopped(crowd, tmp_path):
+    torch.manual_seed(0)
+    module = network(dropout=0.5)
+    options = {"classifier": module, "backend": "pyro", "batch_size": 16, "held_out": 0.2, "progress": False}
+    whole = cp.fit("two_coin", crowd, epochs=6, **options)
+    cp.fit("two_coin", crowd, epochs=3, checkpoint=tmp_path / "at.pt", **options)
+    rest = cp.fit("two_coin", crowd, epochs=6, resume=tmp_path / "at.pt", **options)
+    np.testing.assert_array_equal(rest.posterior, whole.posterior)
+    np.testing.assert_array_equal(rest.history, whole.history)
+
+
+def test_training_stops_where_held_out_answers_are_no_longer_foretold(crowd):
+    fit = cp.fit(
+        "two_coin",
+        crowd,
+        classifier=network(),
+        backend="pyro",
+        epochs=300,
+        held_out=0.3,
+        patience=3,
+        network_rate=0.05,
+        progress=False,
+    )
+    assert 3 < len(fit.history) - 1 < 300
+
+
+def test_bfloat16_is_the_precision_of_the_forward_pass_alone(crowd):
+    seen = []
+
+    class Watching(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(2, 2)
+
+        def forward(self, x):
+            out = self.linear(x)
+            seen.append(out.dtype)
+            return out
+
+    fit = cp.fit(
+        "two_coin",
+        crowd,
+        classifier=Watching(),
+        backend="pyro",
+        epochs=15,
+        network_rate=0.05,
+        autocast=torch.bfloat16,
+        progress=False,
+    )
+    assert set(seen) == {torch.bfloat16}
+    assert fit.outcome.fixed["classifier.linear.weight"].dtype == np.float32
+    assert (fit.labels["label"].to_numpy() == np.asarray(crowd.gold)).mean() >= 0.95
+
+
+def test_frozen_weights_stay_and_the_others_learn(crowd):
+    module = network()
+    module[0].requires_grad_(False)
+    fit = cp.fit("two_coin", crowd, classifier=module, backend="pyro", epochs=5, progress=False)
+    np.testing.assert_array_equal(fit.outcome.fixed["classifier.0.weight"], module[0].weight.numpy())
+    assert np.abs(fit.outcome.fixed["classifier.3.weight"]).max() > 0
+
+
+def test_running_statistics_of_batch_norm_are_kept_and_used(crowd):
+    module = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 2))
+    fit = cp.fit("two_coin", crowd, classifier=module, backend="pyro", epochs=10, batch_size=13, progress=False)
+    mean = np.asarray(crowd.features).mean(0)
+    assert fit.outcome.fixed["classifier.0.running_mean"] == pytest.approx(mean, abs=0.5)
+    np.testing.assert_allclose(fit.predict_proba(np.asarray(crowd.features)), fit.annotations.prior, atol=1e-5)
+
+
+@pytest.mark.parametrize("with_dataset", [False, True])
+def test_a_fit_comes_back_from_a_file_with_the_module_and_not_without(crowd, tmp_path, with_dataset):
+    x = torch.as_tensor(np.array(crowd.features))
+    dataset = {"dataset": torch.utils.data.TensorDataset(x)} if with_dataset else {}
+    annotations = crowd.replace(features=None) if with_dataset else crowd
+    fit = cp.fit("two_coin", annotations, classifier=network(), backend="pyro", epochs=3, progress=False, **dataset)
+    fit.save(tmp_path / "fit")
+    back = cp.load_fit(tmp_path / "fit", classifier=network())
+    np.testing.assert_array_equal(back.posterior, fit.posterior)
+    np.testing.assert_allclose(back.predict_proba(x), fit.predict_proba(x))
+    pd.testing.assert_frame_equal(back.workers, fit.workers)
+    with pytest.raises(cp.StorageError, match="classifier=module"):
+        cp.load_fit(tmp_path / "fit")
+    with pytest.raises(cp.StorageError, match=r"another module: '0\.bias' has shape \(8,\), \(9,\) here"):
+        cp.load_fit(tmp_path / "fit", classifier=network(hidden=9))

@@ -1,0 +1,196 @@
+"""SVI with Pyro's own enumeration, in minibatches from datasets that are loaded lazily, and NUTS."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra pyro is not installed: no torch")
+pyro = pytest.importorskip("pyro", reason="the extra pyro is not installed: no pyro")
+
+from torch.utils.data import Dataset
+from torch_crowd import network
+
+import crowdppl as cp
+from crowdppl.inference.model import Model
+from crowdppl.inference.pyro.batches import Source
+from crowdppl.inference.pyro.density import density
+from crowdppl.models.pyro import STORIES, tensors
+
+
+class Loaded(Dataset):
+    """Features that note which were asked for."""
+
+    def __init__(self, x):
+        self.x, self.asked = torch.as_tensor(np.array(x)), []
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        self.asked.append(i)
+        return self.x[i]
+
+
+def fit(annotations, story="two_coin", **options):
+    options = {"method": "svi", "max_iterations": 300, "draws": 200, "tolerance": 1.0} | options
+    return cp.fit(story, annotations, backend="pyro", progress=False, **options)
+
+
+def same_posterior(ours, theirs):
+    """Means agree within a third of the posterior's own standard deviation: both are Monte Carlo and optimised."""
+    for name, draws in theirs.outcome.draws.items():
+        spread = np.maximum(draws.std((0, 1)), 0.02)
+        gap = np.abs(ours.outcome.draws[name].mean((0, 1)) - draws.mean((0, 1))) / spread
+        assert gap.max() < 1, name
+        assert gap.mean() < 1 / 3, name
+
+
+def test_svi_has_numpyros_posterior(crowd):
+    steps = {"max_iterations": 600, "learning_rate": 0.05, "draws": 500}
+    theirs = cp.fit("two_coin", crowd, method="svi", progress=False, tolerance=1.0, **steps)
+    ours = fit(crowd, **steps)
+    same_posterior(ours, theirs)
+    assert ours.outcome.draws["sensitivity"].shape == (1, 500, 7, 2)
+    np.testing.assert_allclose(ours.posterior, theirs.posterior, atol=0.05)
+
+
+@pytest.mark.parametrize("guide", ["delta", "multivariate_normal", "low_rank"])
+def test_every_guide_finds_the_labels(crowd, guide):
+    found = fit(crowd, guide=guide, max_iterations=150, draws=20)
+    assert (found.labels["label"].to_numpy() == np.asarray(crowd.gold)).mean() >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("story", "options"),
+    [
+        ("dawid_skene", {}),
+        ("difficulty", {"kind": "fixed"}),
+        ("annotator_groups", {"membership": "worker", "groups": 2}),
+        ("common_individual", {"by_task": False, "separation": 0.1}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_every_story_comes_down_in_minibatches(crowd, story, options):
+    found = fit(crowd, story, batch_size=20, max_iterations=120, draws=20, **options)
+    assert found.history.iloc[-20:].mean() < found.history.iloc[:20].mean()
+    assert set(found.outcome.draws) == set(found.dims)
+
+
+def test_a_network_learns_from_a_dataset_that_is_loaded_task_by_task(crowd):
+    dataset = Loaded(crowd.features)
+    found = fit(
+        crowd.replace(features=None),
+        classifier=network(),
+        dataset=dataset,
+        batch_size=10,
+        optimizer=lambda groups: torch.optim.Adam(groups, lr=0.02),
+        max_iterations=100,
+    )
+    assert (found.predict_proba(crowd.features).argmax(-1) == np.asarray(crowd.gold)).mean() >= 0.95
+    probabilities = found.predict_proba(Loaded(crowd.features))
+    np.testing.assert_allclose(probabilities, found.predict_proba(crowd.features), atol=1e-6)
+    steps = pd.Series(dataset.asked).value_counts()
+    assert steps.index.sort_values().tolist() == list(range(40))
+    assert steps.max() - steps.min() <= 2  # every task as often as any other, but for those tried out before
+
+
+def test_items_may_be_mappings_for_a_module_that_takes_keywords_and_returns_an_object_with_logits(crowd):
+    class Output:
+        def __init__(self, logits):
+            self.logits = logits
+
+    class Keywords(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(2, 2)
+
+        def forward(self, *, first, second):
+            return Output(self.linear(torch.stack([first, second], -1)))
+
+    items = [{"first": float(a), "second": float(b)} for a, b in np.asarray(crowd.features)]
+    found = cp.fit(
+        "two_coin",
+        crowd.replace(features=None),
+        classifier=Keywords(),
+        backend="pyro",
+        dataset=items,
+        epochs=10,
+        network_rate=0.05,
+        progress=False,
+    )
+    assert (found.labels["label"].to_numpy() == np.asarray(crowd.gold)).mean() >= 0.95
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+@pytest.mark.parametrize("batch_size", [7, pytest.param(None, marks=pytest.mark.slow)])
+def test_svi_goes_on_from_a_file_as_if_it_had_never_stopped(crowd, tmp_path, batch_size):
+    torch.manual_seed(0)
+    options = {
+        "classifier": network(dropout=0.5),
+        "batch_size": batch_size,
+        "optimizer": lambda groups: torch.optim.Adam(groups, lr=0.01),
+        "draws": 5,
+    }
+    whole = fit(crowd, max_iterations=20, **options)
+    fit(crowd, max_iterations=9, checkpoint=tmp_path / "at.pt", **options)
+    rest = fit(crowd, max_iterations=20, resume=tmp_path / "at.pt", **options)
+    np.testing.assert_array_equal(rest.history, whole.history)
+    for name, draws in whole.outcome.draws.items():
+        np.testing.assert_array_equal(rest.outcome.draws[name], draws)
+
+
+def test_nothing_is_left_in_pyros_store(crowd):
+    pyro.clear_param_store()
+    fit(crowd, classifier=network(), max_iterations=5, draws=5)
+    assert not list(pyro.get_param_store().keys())
+
+
+def test_a_steps_memory_does_not_grow_with_the_number_of_tasks():
+    def peak(n_tasks):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"task": np.repeat(np.arange(n_tasks), 3)})
+        frame["worker"], frame["label"] = rng.integers(0, 20, len(frame)), rng.integers(0, 2, len(frame))
+        annotations = cp.Annotations.from_frame(frame, repeats="keep")
+        source = Source(tensors(annotations), None, None, torch.device("cpu"))
+        batches = source.epoch(16, torch.Generator().manual_seed(0), population=n_tasks)
+        next(batches)
+        with torch.profiler.profile(profile_memory=True, activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            table = torch.full((20, 2, 2), 0.5, requires_grad=True)
+            values = {"confusion": table, "prevalence": torch.full((2,), 0.5)}
+            density(Model(STORIES["dawid_skene"]), values, next(batches).annotations).log_posterior.backward()
+        return sum(max(event.self_cpu_memory_usage, 0) for event in profile.key_averages())
+
+    small, large = peak(100), peak(20000)
+    assert large < 1.5 * small
+
+
+@pytest.mark.slow
+def test_nuts_has_numpyros_posterior_and_its_statistics(crowd):
+    few = {"warmup": 100, "draws": 150, "chains": 2, "progress": False}
+    ours = cp.fit("two_coin", crowd, backend="pyro", method="nuts", **few)
+    theirs = cp.fit("two_coin", crowd, method="nuts", **few)
+    same_posterior(ours, theirs)
+    assert ours.outcome.draws["sensitivity"].shape == (2, 150, 7, 2)
+    assert ours.outcome.stats.keys() == theirs.outcome.stats.keys()
+    assert ours.outcome.stats["acceptance_rate"].mean() == pytest.approx(0.8, abs=0.12)
+    at, steps = ours.outcome.stats["energy"] + ours.outcome.stats["lp"], ours.outcome.stats["n_steps"]
+    assert (steps >= 1).all()
+    assert at.mean() == pytest.approx(15 / 2, abs=4)  # kinetic energy: half a number for each of 15 parameters
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_nuts_holds_the_networks_weights_at_ems_solution(crowd):
+    found = cp.fit(
+        "difficulty",
+        crowd,
+        classifier=network(),
+        backend="pyro",
+        method="nuts",
+        warmup=80,
+        draws=20,
+        chains=1,
+        progress=False,
+    )
+    assert found.outcome.draws["ability"].shape == (1, 20, 7, 2)
+    assert found.outcome.draws["ability"].std(1).min() > 0
+    np.testing.assert_allclose(found.predict_proba(crowd.features), found.annotations.prior, atol=1e-5)

@@ -30,7 +30,7 @@ $(VENV)/.package: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e ".[test]"
+	$(PIP) -e ".[test,pyro]"
 	@touch $@ $(VENV)/.package
 
 demo: $(VENV)/.package  ## Dawid-Skene on the anaesthetists' ratings by EM, SVI and NUTS

@@ -1,0 +1,24 @@
+"""The README's lines on PyTorch run as they stand."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra pyro is not installed")
+pytest.importorskip("pyro", reason="the extra pyro is not installed")
+
+import crowdppl as cp
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readmes_block_trains_a_torch_module_on_the_digits():
+    (block,) = re.findall(r"```py\n(.*?)```", README, flags=re.DOTALL)
+    x, y = cp.load_split("digits", "test")
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
+    names = {"cp": cp, "images": cp.load_dataset("digits"), "torch_module": network, "x_test": x}
+    exec(compile(block, "README.md", "exec"), names)
+    accuracy = np.mean(names["fit"].predict_proba(x).argmax(-1) == y)
+    assert accuracy > 0.8  # the crowd's plurality is right of 0.77 of the training images

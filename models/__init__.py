@@ -8,9 +8,10 @@ from ..data import unknown_name
 from .annotator_groups import annotator_groups
 from .classifier import Classifier
 from .common_individual import common_individual
+from .correct import Correct
 from .dawid_skene import dawid_skene
 from .difficulty import difficulty
-from .emissions import Correct, Emission, Gated, OneTable, PerAnswer, Switch, Table
+from .emissions import Emission, Gated, OneTable, PerAnswer, Switch, Table
 from .errors import StoryError
 from .glad import glad
 from .hierarchical_dawid_skene import hierarchical_dawid_skene

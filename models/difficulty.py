@@ -29,7 +29,8 @@ from jax import Array
 from ..data import Annotations
 from .classifier import Classifier
 from .concentration import positive
-from .emissions import SMALLEST, Correct
+from .correct import Correct
+from .emissions import SMALLEST
 from .errors import StoryError
 from .report import report
 from .starts import soft_votes, vote_tables

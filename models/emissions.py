@@ -1,7 +1,6 @@
 """Emissions: how a worker's answer follows from the true class, one small object each."""
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -90,77 +89,6 @@ class Table(Emission):
     def tables(self, annotations: Annotations) -> Array:
         """The tables themselves: ``(J, K, L)``."""
         return self.table
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Correct(Emission):
-    r"""Right with a probability that worker, task and true class decide; errors spread evenly over the other classes.
-
-    .. math::
-        P(y = l \mid z = k, i, j) = p_{ijk} \text{ if } l = k, \text{ else } \frac{1 - p_{ijk}}{K - 1}, \qquad
-        p_{ijk} = g_i + (1 - g_i) \, \sigma(s_i a_{jk} + o_i)
-
-    Args:
-        ability: :math:`a`, real, ``(J, K)``, or ``(J, 1)`` where the class does not matter.
-        n_classes: K.
-        scale: :math:`s`, ``(N,)``, or one number for all tasks.
-        offset: :math:`o`, ``(N,)``, or one number for all tasks.
-        guess: :math:`g`, probability of being right by luck, ``(N,)``; None for zero.
-    """
-
-    ability: Array
-    n_classes: int = field(metadata={"static": True})
-    scale: Array | float = 1.0
-    offset: Array | float = 0.0
-    guess: Array | None = None
-
-    def probs(self, worker: Array | None, task: Array) -> Array:
-        """Tables of each pair: ``(A, K, K)``."""
-        log_right, log_wrong = self._log_odds(worker, task)
-        is_right = jnp.eye(self.n_classes, dtype=bool)
-        return jnp.exp(jnp.where(is_right, log_right[..., None], log_wrong[..., None]))
-
-    def log_prob(self, worker: Array | None, task: Array, answer: Array) -> Array:
-        """Of the right answer under its own class, of an error under the others: ``(A, K)``."""
-        log_right, log_wrong = (_materialised(x) for x in self._log_odds(worker, task))
-        return jnp.where(answer[:, None] == jnp.arange(self.n_classes), log_right, log_wrong)
-
-    def by_task(self, annotations: Annotations, answer: Array) -> Array:
-        """As if all answers were wrong, and what it changes that some are right under their own class: ``(N, K)``."""
-        ability, worker, task = jnp.asarray(self.ability), annotations.worker, annotations.task
-        own = answer if ability.shape[-1] > 1 else 0
-        scale, offset = (x if jnp.ndim(x) == 0 else jnp.asarray(x)[task] for x in (self.scale, self.offset))
-        log_right, log_wrong = self._of_logit(scale * ability[worker, own] + offset, task)
-        cell = jnp.asarray(task) * self.n_classes + answer
-        weight = 1.0 if annotations.count is None else annotations.count
-        changed = jax.ops.segment_sum(weight * (log_right - log_wrong), cell, annotations.n_tasks * self.n_classes)
-        if ability.shape[-1] > 1:
-            log_wrong = self._log_odds(worker, task)[1]
-        else:
-            log_wrong = log_wrong[:, None]
-        return sum_by_task(log_wrong, annotations) + changed.reshape(annotations.n_tasks, self.n_classes)
-
-    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
-        """Rows of the tables: ``(A, K)``."""
-        log_right, log_wrong = self._log_odds(worker, task)
-        if log_right.shape[-1] > 1:
-            log_right, log_wrong = (jnp.take_along_axis(x, truth[:, None], axis=-1) for x in (log_right, log_wrong))
-        return jnp.exp(jnp.where(truth[:, None] == jnp.arange(self.n_classes), log_right, log_wrong))
-
-    def _log_odds(self, worker: Array | None, task: Array) -> tuple[Array, Array]:
-        """Log-probabilities of the right answer and of each error: ``(A, K)`` or ``(A, 1)``."""
-        scale, offset = (x if jnp.ndim(x) == 0 else jnp.asarray(x)[task][:, None] for x in (self.scale, self.offset))
-        return self._of_logit(scale * jnp.asarray(self.ability)[worker] + offset, task)
-
-    def _of_logit(self, logit: Array, task: Array) -> tuple[Array, Array]:
-        log_wrong = -jax.nn.softplus(logit)
-        log_right = logit + log_wrong
-        if self.guess is not None:
-            guess = self.guess[task].reshape(-1, *(1,) * (logit.ndim - 1))
-            log_right = jnp.log(jnp.maximum(guess + (1 - guess) * jax.nn.sigmoid(logit), SMALLEST))
-            log_wrong = log_wrong + jnp.log(jnp.maximum(1 - guess, SMALLEST))
-        return log_right, log_wrong - math.log(self.n_classes - 1)
 
 
 @jax.tree_util.register_dataclass

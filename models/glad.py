@@ -18,7 +18,7 @@ import numpyro.distributions as dist
 
 from ..data import Annotations
 from .concentration import positive
-from .emissions import Correct
+from .correct import Correct
 from .truth import TruthPrior, answer, named_workers, tasks
 
 

@@ -19,7 +19,7 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .emissions import Correct
+from .correct import Correct
 from .truth import TruthPrior, answer, named_workers, tasks, two_classes
 
 

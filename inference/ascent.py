@@ -15,9 +15,10 @@ from numpyro import handlers
 from ..data import Annotations
 from ..models import Classifier
 from ..models.emissions import SMALLEST
-from .model import Anatomy, Density, Model, Parameters, density
+from .model import Anatomy, Density, Model, Parameters, anatomy, density
 
 CG_STEPS = 50  # at the most, for one Newton step
+INTERIOR = 0.01  # counts at the least, off the edges of the tables
 DAMPING = 1e-3  # of Newton's matrix, where weights have no prior
 
 
@@ -51,6 +52,16 @@ def tables_mode(counts: Parameters, parameters: Parameters) -> Parameters:
         mode = jnp.where(total > SMALLEST, count / jnp.maximum(total, SMALLEST), parameters[name])
         modes[name] = jnp.maximum(mode, 2 * SMALLEST)
     return modes
+
+
+def interior(model: Model, annotations: Annotations, parameters: Parameters) -> Parameters:
+    r"""The parameters with each table at the mean of its conditional posterior, :math:`\propto \alpha + n`.
+
+    The mode has zeros where nobody has answered yet.
+    """
+    counts = gradient(model, annotations, anatomy(model, annotations), parameters).counts
+    counts = {name: jnp.maximum(count + 1, INTERIOR) for name, count in counts.items()}
+    return parameters | {name: count / count.sum(-1, keepdims=True) for name, count in counts.items()}
 
 
 def newton(classifier: Classifier, annotations: Annotations, weights: Parameters, slope: Parameters) -> Parameters:

@@ -27,7 +27,7 @@ from ..models import Classifier
 from ..models.emissions import SMALLEST
 from ..models.starts import soft_votes
 from . import training
-from .ascent import gradient, learnt_from, newton, tables_mode
+from .ascent import gradient, interior, learnt_from, newton, tables_mode
 from .model import Anatomy, Model, Parameters, anatomy, constants, density, starting_point
 from .outcome import Outcome, Solution
 from .progress import progress_bar
@@ -37,7 +37,6 @@ CHUNK = 25  # iterations between two looks at the progress
 RESTART_NOISE = 0.5  # of the votes, in every start after the first
 CALM = 0.8  # how fast a change is forgotten by the rule to stop, where steps may be cut short
 RECOVERY = 1.2  # by which a stride that was cut short grows again
-INTERIOR = 0.01  # counts at the least, where a sampler starts
 
 
 class EMState(NamedTuple):
@@ -245,12 +244,7 @@ def interior_solution(
     return to_interior(model, annotations, solution)
 
 
-@partial(jax.jit, static_argnames="model")
-def to_interior(model: Model, annotations: Annotations, solution: Parameters) -> Parameters:
-    """The solution with each table at the mean of its conditional posterior."""
-    counts = gradient(model, annotations, anatomy(model, annotations), solution).counts
-    counts = {name: jnp.maximum(count + 1, INTERIOR) for name, count in counts.items()}
-    return solution | {name: count / count.sum(-1, keepdims=True) for name, count in counts.items()}
+to_interior = jax.jit(interior, static_argnames="model")
 
 
 def not_converged(change: float, settings: EMSettings) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from ..data import Annotations
 from ..models.emissions import SMALLEST
 from ..models.starts import soft_votes
 from . import batches
-from .ascent import tables_mode
+from .ascent import interior, tables_mode
 from .model import Anatomy, Model, Parameters, anatomy, density, parameter_dims
 from .outcome import Solution
 from .settings import EMSettings
@@ -202,8 +202,11 @@ def _without(annotations: Annotations, share: float, key: Array) -> Annotations:
 
 @partial(jax.jit, static_argnames="model")
 def _foretold(model: Model, annotations: Annotations, seen: Annotations, state: TrainingState) -> Array:
-    r"""Log-probability of the held-out answers given the seen ones, :math:`\log p(y) - \log p(y_\text{seen})`."""
-    parameters = _parameters(model, annotations, state)
+    r"""Log-probability of the held-out answers given the seen ones, :math:`\log p(y) - \log p(y_\text{seen})`.
+
+    With tables at their mean: at their mode an answer that nobody has given yet would be impossible.
+    """
+    parameters = interior(model, seen, _parameters(model, annotations, state))
     whole, part = (density(model, parameters, some).log_likelihood.sum() for some in (annotations, seen))
     return whole - part
 

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from ...data import Annotations
-from ..em import CALM, INTERIOR, RECOVERY, not_converged
+from ..ascent import INTERIOR
+from ..em import CALM, RECOVERY, not_converged
 from ..model import Model
 from ..outcome import Outcome
 from ..progress import progress_bar

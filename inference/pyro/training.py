@@ -15,6 +15,7 @@ from torch import Tensor
 from ...data import Annotations
 from ...models.emissions import SMALLEST
 from ...models.pyro import soft_votes
+from ..ascent import INTERIOR
 from ..settings import EMSettings
 from ..training import BATCH, batch_size
 from .ascent import slopes_of, tables_mode
@@ -46,6 +47,7 @@ class Trainer:
         first = next(iter(source.epoch(min(self.size, 2), torch.Generator().manual_seed(0))))
         self.parts: Anatomy = anatomy(self.model, parameters, first.annotations, first.inputs)
         self.tables = {name: parameters[name].detach() for name in self.parts.tables}
+        self.means = self.tables  # of their conditional posteriors, after an epoch
         reals = self.parts.to_reals(parameters)
         self.reals = {name: value.detach().clone().requires_grad_() for name, value in reals.items()}
         self.stepper = Stepper(self._groups(problem.options), problem.options, torch.optim.Adam)
@@ -81,6 +83,7 @@ class Trainer:
                 self._move(batch, target, f"step {i + 1} of epoch {number}")
         slopes = slopes_of(self._log_prior(tables, batch), tables)
         counts = {name: counts[name] + self.tables[name] * slopes[name] for name in counts}
+        self.means = _means(counts)
         self.tables = tables_mode(counts, self.tables)
         return log_likelihood + log_prior
 
@@ -106,12 +109,21 @@ class Trainer:
         with frozen(self.module):
             return density(self.model, {**tables, **self._held()}, batch.annotations, batch.inputs).log_prior
 
-    def log_likelihood(self, source: Source) -> float:
-        """Of all answers of ``source``, the labels summed out."""
+    def foretold(self) -> float:
+        r"""Log-probability of the held-out answers given the seen ones, :math:`\log p(y) - \log p(y_\text{seen})`.
+
+        With tables at their mean: at their mode an answer that nobody has given yet would be impossible.
+        """
+        whole, part = (self.log_likelihood(source, self.means) for source in (self.problem.source, self.source))
+        return whole - part
+
+    def log_likelihood(self, source: Source, tables: Parameters | None = None) -> float:
+        """Of all answers of ``source``, the labels summed out, at other tables where some are given."""
         size, total = max(self.size, BATCH), 0.0
+        parameters = self.parameters | (tables or {})
         with torch.no_grad():
             for batch in source.epoch(min(size, self.n_tasks), torch.Generator().manual_seed(0)):
-                at = density(self.model, self.parameters, batch.annotations, batch.inputs)
+                at = density(self.model, parameters, batch.annotations, batch.inputs)
                 total += float((batch.weight * at.log_likelihood).sum())
         return total
 
@@ -166,10 +178,7 @@ def run(problem: Problem, parameters: Parameters, settings: EMSettings, tell: Ca
             break
         history.append(trainer.epoch(number))
         tell(number, history[-1])
-        # Of the held-out answers given the seen ones: log p(y) − log p(y seen). Without them the last epoch is best.
-        score = -np.inf
-        if settings.held_out > 0:
-            score = trainer.log_likelihood(problem.source) - trainer.log_likelihood(seen)
+        score = -np.inf if settings.held_out == 0 else trainer.foretold()
         if score > best_score or settings.held_out == 0:
             best, best_score, best_epoch = trainer.state(), score, number
         if options.checkpoint is not None:
@@ -177,6 +186,11 @@ def run(problem: Problem, parameters: Parameters, settings: EMSettings, tell: Ca
             write(options.checkpoint, "em", at)
     trainer.load(best)
     return Solution(trainer.parameters, [*history, trainer.log_posterior()], (), snapshot(trainer.module))
+
+
+def _means(counts: Parameters) -> Parameters:
+    counts = {name: (count + 1).clamp_min(INTERIOR) for name, count in counts.items()}
+    return {name: count / count.sum(-1, keepdim=True) for name, count in counts.items()}
 
 
 def _without(problem: Problem, share: float) -> Source:

@@ -262,3 +262,14 @@ def test_logits_that_turn_non_finite_in_the_last_step_are_told_too(separable, he
             held_out=held_out,
             progress=False,
         )
+
+
+def test_stopping_by_held_out_answers_waits_for_a_network_that_still_learns():
+    """Each worker has more cells than answers, so that a table at its mode would call most answers impossible."""
+    digits = cp.load_dataset("digits")
+    x, y = cp.load_split("digits", "test")
+    fit = cp.fit("dawid_skene", digits, classifier="mlp", network_rate=1e-3, epochs=25, held_out=0.1, progress=False)
+    assert len(fit.history) > 20
+    assert (
+        fit.predict_proba(x).argmax(-1) == y
+    ).mean() > 0.85  # the vote is right of 0.77, an untrained network of 0.1

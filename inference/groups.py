@@ -97,7 +97,7 @@ def _truth(fit: "Fit", asked: Annotations) -> np.ndarray:
     truth = fit.posterior[at]
     if not new.any():
         return truth
-    if fit.outcome.draws["weights"].ndim > 3 if "weights" in fit.outcome.draws else False:
+    if "worker" in fit.dims.get("weights", ()):
         raise AnnotationError(
             f"task {asked.tasks[int(np.argmax(new))]!r} is none of the fit's, and with membership='worker' nothing is "
             "known of new workers' answers to new tasks; ask for the fit's own tasks"

@@ -12,7 +12,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Processes that share the tests, and arguments for pytest: make test JOBS=0 PYTEST_ARGS="-k wheel"
 JOBS ?= 2
 PYTEST_ARGS ?=
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+# A worker that crashes ends the run: xdist would otherwise wait for it for ever.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 $(PYTEST_ARGS)
 BENCHMARKS ?= $(sort $(wildcard benchmarks/*.py))
 
 .DEFAULT_GOAL := help

@@ -1,8 +1,9 @@
 """What tests share: small annotations, and the datasets under $CROWDPPL_DATA."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +13,13 @@ from crowdppl import Annotations, load_dataset
 
 settings.register_profile("crowdppl", deadline=None)  # time says more of the machine than of the code
 settings.load_profile("crowdppl")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_compiled_programs() -> Iterator[None]:
+    """Each compiled program maps memory; a process of a whole suite would reach the system's limit, and crash."""
+    yield
+    jax.clear_caches()
 
 
 @pytest.fixture

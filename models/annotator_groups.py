@@ -25,10 +25,11 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ..data import Annotations
-from .concentration import diagonal_concentration, positive, whole
+from .concentration import diagonal_concentration, whole
 from .emissions import Emission, Gated, OneTable, PerAnswer, Table
 from .errors import StoryError
 from .report import report
+from .shares import sample_shares
 from .starts import graded_tables, k_means, vote_tables
 from .truth import TruthPrior, answer, class_log_probs, named_workers, tasks
 
@@ -72,7 +73,6 @@ def annotator_groups(
     _one_of("membership", membership, ("answer", "worker"))
     _one_of("truth", truth, ("shared", "answer"))
     prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
-    shares = dist.Dirichlet(jnp.full(n_groups, positive("share", share)))
 
     def start(key: Array) -> Array:
         if annotations.worker is None or annotations.n_workers < n_groups:
@@ -88,8 +88,8 @@ def annotator_groups(
     if membership == "worker":
         if gated:
             raise StoryError("annotator_groups(gated=True) gives each answer a group; it needs membership='answer'")
-        with numpyro.plate("worker", named_workers(annotations), dim=-1):
-            weights = numpyro.sample("weights", shares, infer={"event_dims": ["group"]})
+        by_worker = ("worker", named_workers(annotations))
+        weights = sample_shares("weights", n_groups, share, "group", plate=by_worker)
         mixed = jnp.einsum("jm,mkl->jkl", weights, tables)
         emission = Table(mixed)
         report("worker_confusion", mixed, "worker", "class", "response")
@@ -97,7 +97,7 @@ def annotator_groups(
         weights = _gate(annotations, n_groups)
         emission = Gated(tables, weights)
     else:
-        weights = numpyro.sample("weights", shares, infer={"event_dims": ["group"]})
+        weights = sample_shares("weights", n_groups, share, "group")
         emission = OneTable(jnp.einsum("m,mkl->kl", weights, tables))
     log_probs = class_log_probs(annotations, truth_prior)
     shown = emission if truth == "shared" else PerAnswer(emission, log_probs, annotations.evidence)

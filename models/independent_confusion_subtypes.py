@@ -17,7 +17,8 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .concentration import diagonal_concentration, positive, whole
+from .concentration import diagonal_concentration, whole
+from .shares import sample_shares
 from .starts import subtype_tables
 from .subtypes import Subtypes
 from .truth import TruthPrior, answer, named_workers, tasks
@@ -50,10 +51,8 @@ def independent_confusion_subtypes(
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     n_subtypes = whole("subtypes", subtypes)
     prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
-    shares = jnp.full(n_subtypes, positive("share", share))
     rows = dist.Dirichlet(jnp.broadcast_to(prior[:, None], (n_classes, n_subtypes, n_classes))).to_event(2)
-    with numpyro.plate("class", n_classes, dim=-1):
-        weights = numpyro.sample("weights", dist.Dirichlet(shares), infer={"event_dims": ["subtype"]})
+    weights = sample_shares("weights", n_subtypes, share, "subtype", plate=("class", n_classes))
     with numpyro.plate("worker", n_workers, dim=-1):
         confusion = numpyro.sample(
             "confusion",

@@ -24,6 +24,7 @@ from ..data import Annotations
 from .concentration import positive, whole
 from .emissions import Table
 from .report import report
+from .shares import sample_shares
 from .starts import k_means, vote_tables
 from .table_mixture import TableMixture
 from .truth import TruthPrior, answer, named_workers, tasks
@@ -60,14 +61,13 @@ def worker_clusters(
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     n_clusters = whole("clusters", clusters)
     right = positive("diagonal", math.log(n_classes + 1) if diagonal is None else diagonal)
-    shares = jnp.full(n_clusters, positive("share", share))
     worth = positive("strength", strength)
 
     def start(key: jax.Array) -> jax.Array:
         _, centres = k_means(vote_tables(annotations).reshape(n_workers, -1), n_clusters, key)
         return jnp.log(centres).reshape(n_clusters, n_classes, n_classes)
 
-    weights = numpyro.sample("weights", dist.Dirichlet(shares), infer={"event_dims": ["group"]})
+    weights = sample_shares("weights", n_clusters, share, "group")
     with numpyro.plate("group", n_clusters, dim=-1):
         cluster_logits = numpyro.sample(
             "cluster_logits",

@@ -37,17 +37,19 @@ def annotator_groups(
         raise StoryError("annotator_groups(gated=True) gives each answer a group; it needs membership='answer'")
     prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
     shares = dist.Dirichlet(torch.full((n_groups,), positive("share", share), device=device))
+    alone = n_groups == 1  # one group writes everything
     with pyro.plate("group", n_groups, dim=-2), pyro.plate("class", n_classes, dim=-1):
         tables = pyro.sample("group_confusion", dist.Dirichlet(tensor(prior).to(device)))
     emission: Emission
     if membership == "worker":
-        with pyro.plate("worker", named_workers(annotations), dim=-1):
-            weights = pyro.sample("weights", shares)
+        n_workers = named_workers(annotations)
+        with pyro.plate("worker", n_workers, dim=-1):
+            weights = tables.new_ones(n_workers, 1) if alone else pyro.sample("weights", shares)
         emission = Table(torch.einsum("jm,mkl->jkl", weights, tables))
     elif gated:
         emission = Gated(tables, _gate(annotations, n_groups))
     else:
-        weights = pyro.sample("weights", shares)
+        weights = tables.new_ones(1) if alone else pyro.sample("weights", shares)
         emission = OneTable(torch.einsum("m,mkl->kl", weights, tables))
     log_probs = class_log_probs(annotations, truth_prior)
     shown = emission if truth == "shared" else PerAnswer(emission, log_probs, annotations.evidence)

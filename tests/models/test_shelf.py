@@ -277,3 +277,19 @@ def test_answers_to_a_task_share_its_subtype():
 def test_hyperparameters_that_cannot_be_are_refused_by_name(tiny, name, options, message):
     with pytest.raises(StoryError, match=message):
         cp.fit(name, tiny, progress=False, **options)
+
+
+@pytest.mark.parametrize(
+    ("story", "one"),
+    [
+        ("annotator_groups", {"groups": 1}),
+        ("annotator_groups", {"groups": 1, "membership": "worker"}),
+        ("worker_clusters", {"clusters": 1}),
+        ("independent_confusion_subtypes", {"subtypes": 1}),
+    ],
+)
+def test_one_kind_has_no_shares_to_fit_and_svi_fits_the_rest(story: str, one: dict) -> None:
+    fit = cp.fit(story, cp.load_dataset("anesthesia"), method="svi", max_iterations=5, draws=5, progress=False, **one)
+    assert "weights" not in fit.draws
+    assert np.isfinite(fit.history).all()
+    np.testing.assert_allclose(fit.posterior.sum(-1), 1.0, rtol=1e-5)

@@ -19,10 +19,29 @@ from .data import (
 )
 from .inference import ConvergenceWarning, Fit, StorageError, fit, load_fit, simulate
 from .inference.calibration import Ranks, calibrate
+from .inference.checks import Checks, check, plot_check, plot_checks, prior_check
+from .inference.comparison import Elpd, Stack, compare, kfold, loo, stack
 from .inference.groups import describe_groups, group_memberships, group_worker_tables
+from .inference.next_annotations import next_annotations
 from .inference.nuts import use_all_cores
-from .inference.plot_ranks import plot_ranks
-from .inference.plots import plot_confusions, plot_history, plot_workers
+from .inference.plots import (
+    plot_answers,
+    plot_comparison,
+    plot_confusions,
+    plot_differences,
+    plot_entropy,
+    plot_groups,
+    plot_history,
+    plot_pareto_k,
+    plot_ranks,
+    plot_reliability,
+    plot_roc,
+    plot_sensitivity_specificity,
+    plot_switch,
+    plot_workers,
+)
+from .inference.scores import label_confusion, reliability, roc, score, table_divergences, worker_divergences
+from .inference.tasks import expected_confusion
 from .models import (
     Classifier,
     Correct,
@@ -45,35 +64,64 @@ use_all_cores()
 __all__ = [
     "AnnotationError",
     "Annotations",
+    "Checks",
     "Classifier",
     "ConvergenceWarning",
     "Correct",
+    "Elpd",
     "Emission",
     "Fit",
     "Prevalence",
     "Ranks",
     "Responses",
+    "Stack",
     "StorageError",
     "StoryError",
     "Table",
     "UnknownNameError",
     "answer",
     "calibrate",
+    "check",
     "class_log_probs",
+    "compare",
     "describe_groups",
+    "expected_confusion",
     "fit",
     "group_memberships",
     "group_worker_tables",
+    "kfold",
+    "label_confusion",
     "list_datasets",
     "list_stories",
     "load_dataset",
     "load_fit",
     "load_split",
+    "loo",
+    "next_annotations",
+    "plot_answers",
+    "plot_check",
+    "plot_checks",
+    "plot_comparison",
     "plot_confusions",
+    "plot_differences",
+    "plot_entropy",
+    "plot_groups",
     "plot_history",
+    "plot_pareto_k",
     "plot_ranks",
+    "plot_reliability",
+    "plot_roc",
+    "plot_sensitivity_specificity",
+    "plot_switch",
     "plot_workers",
+    "prior_check",
+    "reliability",
     "report",
+    "roc",
+    "score",
     "simulate",
+    "stack",
+    "table_divergences",
     "tasks",
+    "worker_divergences",
 ]

@@ -46,6 +46,8 @@ class Annotations(Constructors):
         evidence: (N, K) float32, what else is known of the true labels, as log-weights of the classes; None
             where nothing is. `crowdppl.fit` puts gold labels and other models' probabilities here.
         prior: (N, K) float32, probabilities of the classes that are given as the truth's prior; None where none are.
+        seconds: (A,) float32, how long each answer took, NaN where that is unknown; None where no times were given.
+            No story looks at it.
     """
 
     task: Array
@@ -61,6 +63,7 @@ class Annotations(Constructors):
     population: int | None = None
     evidence: Array | None = None
     prior: Array | None = None
+    seconds: Array | None = None
 
     @property
     def n_tasks(self) -> int:
@@ -125,7 +128,8 @@ class Annotations(Constructors):
     def to_frame(self) -> pd.DataFrame:
         """Return the answers with their original identifiers, A rows.
 
-        The columns are task, worker (where workers are named), label and count (where rows have counts).
+        The columns are task, worker (where workers are named), label, count (where rows have counts) and seconds
+        (where times were given).
         """
         columns = {"task": self.tasks.to_index()[np.asarray(self.task)]}
         if self.worker is not None:
@@ -133,7 +137,9 @@ class Annotations(Constructors):
         columns["label"] = self.classes.to_index()[np.asarray(self.label)]
         rows = pd.RangeIndex(self.n_rows)
         frame = pd.DataFrame({name: index.to_series(index=rows) for name, index in columns.items()})
-        return frame if self.count is None else frame.assign(count=np.asarray(self.count).astype(np.int64))
+        if self.count is not None:
+            frame["count"] = np.asarray(self.count).astype(np.int64)
+        return frame if self.seconds is None else frame.assign(seconds=np.asarray(self.seconds))
 
     def __repr__(self) -> str:
         return _describe.text(self)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .classes import resolve_classes
 from .columns import Column, Where
@@ -27,6 +28,7 @@ class Rows:
     worker: Column | None
     label: Column
     count: np.ndarray | None = None  # (A,) float64, whole and not negative
+    seconds: np.ndarray | None = None  # (A,) float64, not negative, NaN where unknown
     ordered_tasks: bool = False  # the input itself gives the order of the tasks, as a matrix does
     ordered_workers: bool = False
 
@@ -57,14 +59,15 @@ def build(
     ordered_tasks = rows.ordered_tasks or tasks is not None
     ordered_workers = rows.ordered_workers or workers is not None
     task = rows.task if tasks is None else rows.task.aligned(Ids(tasks, what="tasks"), "tasks")
-    worker, count = rows.worker, rows.count
+    worker, count, seconds = rows.worker, rows.count, rows.seconds
     if worker is None:
-        _refuse_worker_options(workers, worker_features, repeats)
+        _refuse_worker_options(workers, worker_features, repeats, seconds)
         task, label, count = _aggregate(task, label, rows.count)
     else:
         worker = worker if workers is None else worker.aligned(Ids(workers, what="workers"), "workers")
         kept, count = resolve_repeats(task, worker, rows.count, repeats)
         task, worker, label = (replace(column, codes=column.codes[kept]) for column in (task, worker, label))
+        seconds = None if seconds is None else seconds[kept]
     order = np.argsort(task.codes, kind="stable")
     fields: dict[str, Any] = {
         "task": task.codes[order],
@@ -77,6 +80,7 @@ def build(
         "tasks": task.ids,
         "workers": Ids() if worker is None else worker.ids,
         "classes": label.ids,
+        "seconds": None if seconds is None else seconds[order].astype(np.float32),
     }
     if gold is not None:
         fields["gold"] = resolve_gold(gold, task.ids, label.ids, task=names[0], label=names[2], where=gold_where)
@@ -125,9 +129,31 @@ def check_counts(values: Any, title: str, where: Where) -> np.ndarray:
     return counts
 
 
-def _refuse_worker_options(workers: Any, worker_features: Any, repeats: str) -> None:
+def check_seconds(values: pd.Series, title: str, where: Where) -> np.ndarray:
+    """Return how long answers took as float64, shape (A,), NaN where it is unknown.
+
+    Raises:
+        AnnotationError: a time is no number, negative or infinite.
+    """
+    unknown = values.isna().to_numpy(dtype=bool)
+    if values.dtype.kind in "bmM":  # pandas would count nanoseconds
+        seconds = np.full(len(values), np.nan)
+    else:
+        text = values.astype(str) if values.dtype.kind == "O" else values
+        seconds = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong = ~unknown & ~((seconds >= 0) & (seconds < np.inf))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise AnnotationError(
+            f"{title}, {where(row)}: {values.iloc[[row]].tolist()[0]!r} is no time; expected a number of seconds from "
+            "0, or nothing where it is unknown"
+        )
+    return seconds
+
+
+def _refuse_worker_options(workers: Any, worker_features: Any, repeats: str, seconds: Any) -> None:
     given = {"workers": workers is not None, "worker_features": worker_features is not None}
-    given["repeats"] = repeats != "keep"
+    given |= {"repeats": repeats != "keep", "seconds": seconds is not None}
     if names := [f"{name}=" for name, is_given in given.items() if is_given]:
         raise AnnotationError(f"{' and '.join(names)} cannot be used where no worker is named")
 

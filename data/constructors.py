@@ -31,6 +31,7 @@ class Constructors:
         worker: str | None = "worker",
         label: str = "label",
         count: str | None = None,
+        seconds: str | None = None,
         classes: Iterable[Any] | None = None,
         tasks: Iterable[Any] | None = None,
         workers: Iterable[Any] | None = None,
@@ -51,6 +52,8 @@ class Constructors:
                 counted.
             label: the column of answers.
             count: the column that says how many equal answers a row stands for, or None for one each.
+            seconds: the column that says how long each answer took, in seconds; a missing time is unknown. Where
+                rows have counts, it is of each of the answers that a row stands for.
             classes: all classes in the wanted order; else the labels used, sorted. One that nobody used is
                 welcome.
             tasks: all tasks in the wanted order, also those without an answer; else in order of first
@@ -78,6 +81,7 @@ class Constructors:
                 worker=worker,
                 label=label,
                 count=count,
+                seconds=seconds,
                 classes=classes,
                 tasks=tasks,
                 workers=workers,
@@ -113,7 +117,7 @@ class Constructors:
     def from_parquet(cls, path: str | Path, **options: Any) -> Self:
         """Read annotations from a Parquet file; `options` and what is raised are as for `from_frame`."""
         names = {role: options.get(role, role) for role in ("task", "worker", "label")}
-        names["count"] = options.get("count")
+        names |= {role: options.get(role) for role in ("count", "seconds")}
         wanted = {role: name for role, name in names.items() if name is not None}
         return cls.from_frame(read_parquet(path, wanted), **options)
 

@@ -38,10 +38,21 @@ def describe(annotations: Annotations) -> pd.Series:
         facts["of which the same label again"] = answers - pd.unique(again).size
     known = 0.0 if annotations.gold is None else float(np.mean(annotations.gold >= 0))
     facts["share of tasks with gold"] = known
+    if annotations.seconds is not None:
+        facts["seconds per answer, median"] = median_seconds(annotations)
     facts["Krippendorff's alpha"] = krippendorff_alpha(votes)
     for name, share in zip(annotations.classes, votes.sum(axis=0) / answers, strict=True):
         facts[f"share of answer {name!r}"] = float(share)
     return pd.Series(facts, name="annotations", dtype=object)
+
+
+def median_seconds(annotations: Annotations) -> float:
+    """Return the median of how long the answers took, of those whose time is known; NaN where none is."""
+    seconds = np.asarray(annotations.seconds)
+    if annotations.count is not None:
+        seconds = np.repeat(seconds, np.asarray(annotations.count).astype(np.int64))
+    known = seconds[~np.isnan(seconds)]
+    return float(np.median(known)) if len(known) else float("nan")
 
 
 def _spread(title: str, numbers: np.ndarray) -> dict[str, Any]:
@@ -66,6 +77,8 @@ def text(annotations: Annotations) -> str:
     ]
     if isinstance(annotations.gold, np.ndarray):
         has.append(f"gold labels of {int((annotations.gold >= 0).sum()):,} tasks")
+    if isinstance(annotations.seconds, np.ndarray):
+        has.append(f"seconds of {int((~np.isnan(annotations.seconds)).sum()):,} rows")
     concrete = annotations.count is None or isinstance(annotations.count, np.ndarray)
     answers = f"{annotations.n_annotations:,} answers" if concrete else f"{annotations.n_rows:,} rows"
     names = ", ".join(map(repr, annotations.classes[:10])) + (", ..." if annotations.n_classes > 10 else "")

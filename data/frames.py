@@ -25,6 +25,7 @@ _SYNONYMS = {
         "judge",
         "participant",
     ),
+    "seconds": ("time", "duration", "elapsed", "worktimeinseconds", "work_time"),
     "label": ("answer", "response", "annotation", "vote", "rating", "class", "judgment", "judgement"),
 }
 
@@ -58,7 +59,7 @@ def take_column(frame: nw.DataFrame[Any], name: str, role: str, what: str = "the
     Args:
         frame: the table.
         name: the column's name.
-        role: the argument that names the column, for messages: task, worker, label or count.
+        role: the argument that names the column, for messages: task, worker, label, count or seconds.
         what: the table's name in messages.
 
     Raises:

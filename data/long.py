@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .build import Rows, build, check_counts
+from .build import Rows, build, check_counts, check_seconds
 from .classes import MOST_CLASSES
 from .columns import Where, encode, missing_values, row_number
 from .errors import AnnotationError
@@ -22,6 +22,7 @@ def frame_rows(
     worker: str | None,
     label: str,
     count: str | None,
+    seconds: str | None = None,
     where: Where | None = None,
     source: str = "the table",
 ) -> Rows:
@@ -33,6 +34,7 @@ def frame_rows(
         worker: the column of workers, or None where none is named.
         label: the column of answers.
         count: the column of counts, or None for one answer a row.
+        seconds: the column of times, or None where none are given.
         where: says where a row is, for messages.
         source: what messages call the table.
 
@@ -44,6 +46,7 @@ def frame_rows(
     named = {"task": task, "worker": worker, "label": label}
     columns = {role: (name, take_column(frame, name, role, source)) for role, name in named.items() if name is not None}
     counts = None if count is None else take_column(frame, count, "count", source)
+    times = None if seconds is None else take_column(frame, seconds, "seconds", source)
     if not len(frame):
         raise AnnotationError(f"{source} has the columns {', '.join(map(repr, frame.columns))} but no row: no answers")
     coded = {role: encode(values, f"column {name!r}", where) for role, (name, values) in columns.items()}
@@ -55,7 +58,8 @@ def frame_rows(
         numbers = check_counts(counts.to_numpy(), title, where)
         if not numbers.any():
             raise AnnotationError(f"{title} is 0 in every row: there is no answer")
-    return Rows(coded["task"], coded.get("worker"), coded["label"], numbers)
+    taken = None if times is None else check_seconds(times, f"column {seconds!r}", where)
+    return Rows(coded["task"], coded.get("worker"), coded["label"], numbers, taken)
 
 
 def long_fields(
@@ -65,12 +69,15 @@ def long_fields(
     worker: str | None = "worker",
     label: str = "label",
     count: str | None = None,
+    seconds: str | None = None,
     where: Where | None = None,
     source: str = "the table",
     **options: Any,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations` for a long table; `options` are those of `build`."""
-    rows = frame_rows(table, task=task, worker=worker, label=label, count=count, where=where, source=source)
+    rows = frame_rows(
+        table, task=task, worker=worker, label=label, count=count, seconds=seconds, where=where, source=source
+    )
     names = (task, worker or "worker", label)
     return build(rows, names=names, suggest=lambda: suggest_label(table, label, taken=(task, worker)), **options)
 

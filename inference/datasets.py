@@ -57,6 +57,7 @@ def _constants(annotations: Annotations) -> xr.Dataset:
         "row_task": (("row",), annotations.task),
         "row_worker": (("row",), annotations.worker),
         "row_count": (("row",), annotations.count),
+        "row_seconds": (("row",), annotations.seconds),
         "gold": (("task",), annotations.gold),
         "evidence": (("task", "truth"), annotations.evidence),
         "prior": (("task", "truth"), annotations.prior),

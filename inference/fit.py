@@ -3,7 +3,7 @@
 import inspect
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,9 @@ from .outcome import ConvergenceWarning, Outcome
 from .posterior import label_posteriors
 from .results import Fit
 
+if TYPE_CHECKING:
+    from .comparison.stack import Stack
+
 
 class Engine(NamedTuple):
     """How to run an engine, and the options that it takes."""
@@ -41,11 +44,19 @@ ENGINES = {
 }
 
 
+@overload
+def fit(story: Literal["auto"], annotations: Annotations, **options: Any) -> "Stack": ...  # type: ignore[overload-overlap]
+
+
+@overload
+def fit(story: str | Story, annotations: Annotations, **options: Any) -> Fit: ...
+
+
 def fit(
     story: str | Story,
     annotations: Annotations,
     *,
-    method: str = "em",
+    method: str | None = None,
     classifier: Network | Classifier | Any | None = None,
     truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
     gold: Gold = None,
@@ -54,14 +65,15 @@ def fit(
     backend: str = "numpyro",
     progress: bool = True,
     **options: Any,
-) -> Fit:
+) -> "Fit | Stack":
     """Fit a story to annotations: true labels, workers, and whatever else the story has, with their uncertainty.
 
     Args:
-        story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story.
+        story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story. ``"auto"`` fits
+            a shelf of stories, compares them and averages their labels: :func:`.auto`.
         annotations: who labelled what.
         method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or ``"nuts"``
-            (draws from the posterior).
+            (draws from the posterior); by default ``"em"``, of ``"auto"`` ``"svi"``.
         classifier: a classifier of the tasks' features as prior of the true labels: ``"logistic"``, ``"mlp"``,
             ``"cnn"``, a Flax NNX module, a function from features to logits, or a :class:`.Classifier` with its
             options. With ``backend="pyro"`` a ``torch.nn.Module``, which is copied and trained in minibatches.
@@ -92,6 +104,18 @@ def fit(
             f"annotations are {type(annotations).__name__}; make them with cp.Annotations.from_frame(frame), "
             ".from_csv(path), .from_matrix(matrix), …"
         )
+    if isinstance(story, str) and story == "auto":
+        from .comparison.auto import auto
+
+        shared: dict[str, Any] = {
+            "classifier": classifier,
+            "truth_prior": truth_prior,
+            "gold": gold,
+            "evidence": evidence,
+            "backend": backend,
+        }
+        return auto(annotations, method=method or "svi", seed=seed, progress=progress, **shared, **options)
+    method = "em" if method is None else method
     if method not in ENGINES:
         raise unknown_name("method", method, ENGINES)
     if backend not in BACKENDS:

@@ -29,7 +29,7 @@ def make_idata(groups: Mapping[str, xr.Dataset]) -> IData:
     Args:
         groups: dataset by group name, such as ``posterior`` with dimensions chain, draw, ...
     """
-    if _is_tree():
+    if is_tree():
         return xr.DataTree.from_dict(dict(groups))
     return _inference_data(groups)
 
@@ -81,7 +81,8 @@ def load_netcdf(path: str | os.PathLike[str]) -> IData:
         return make_idata({name: node.to_dataset().load() for name, node in tree.children.items()})
 
 
-def _is_tree() -> bool:
+def is_tree() -> bool:
+    """Whether the installed ArviZ is of the line that keeps ``xarray.DataTree``, 1 and later."""
     # Not hasattr(arviz, "InferenceData"): ArviZ 1 still answers to that name.
     return int(version("arviz").partition(".")[0]) >= 1
 

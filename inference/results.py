@@ -11,20 +11,22 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ..data import Annotations, unknown_name
+from ..data import AnnotationError, Annotations, unknown_name
 from ..models.classifier import PREFIX
-from . import decisions, posterior, workers
+from . import posterior
 from .datasets import parameter_dataset, to_groups
 from .idata import make_idata
+from .intervals import INTERVAL
+from .labelled import Labelled
 from .model import Dims, Model, reported
 from .outcome import Outcome
 from .summary import Summary, summarise
-
-INTERVAL = 0.9  # the mass of every interval, unless another is asked for
+from .tasks import REPLICATES, task_scores
+from .worker_scores import worker_scores
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit:
+class Fit(Labelled):
     """A story fitted to annotations. Made by :func:`crowdppl.fit`.
 
     Args:
@@ -64,19 +66,6 @@ class Fit:
         """By iteration: the log-posterior (EM) or the negative evidence lower bound (SVI); empty for NUTS."""
         name = {"em": "log_posterior", "svi": "loss"}.get(self.method, "history")
         return pd.Series(self.outcome.history, name=name).rename_axis("iteration")
-
-    @property
-    def probabilities(self) -> pd.DataFrame:
-        """``P(truth = class | annotations)``, tasks × classes."""
-        classes = self.annotations.classes.to_index("class")
-        return pd.DataFrame(self.posterior, index=self.annotations.tasks.to_index("task"), columns=classes)
-
-    @property
-    def labels(self) -> pd.DataFrame:
-        """By task: the most probable label (ties: the first class), its probability, and the entropy in nats."""
-        frame = self.decide()[["label", "probability"]]
-        p = self.posterior.astype(float)
-        return frame.assign(entropy=-(p * np.log(np.where(p > 0, p, 1.0))).sum(-1))
 
     @cached_property
     def draws(self) -> xr.Dataset:
@@ -124,70 +113,51 @@ class Fit:
         """Each worker's confusion table in each draw: ``(chain, draw, J, K, L)``.
 
         Raises:
-            ValueError: the annotations name no workers.
+            AnnotationError: the annotations name no workers.
         """
         if not self.annotations.named:
-            raise ValueError("the annotations name no workers, so there is nobody to score; fit.labels has the tasks")
+            raise AnnotationError(
+                "the annotations name no workers, so there is nobody to score; fit.labels has the tasks"
+            )
         return np.asarray(posterior.worker_tables(self.model, self._data, self.outcome.draws, self.outcome.fixed))
 
-    @property
-    def workers(self) -> pd.DataFrame:
-        """By worker: answers given, accuracy on tasks of the crowd's mix, spammer score; 90 % intervals with draws.
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """By task its label, the doubt about it, and whether task or crowd are its cause: :meth:`task_scores`."""
+        return self.task_scores()
 
-        For two classes also sensitivity and specificity, where the second class is the positive one.
-        """
-        return self.worker_scores()
+    def task_scores(self, *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
+        """:attr:`tasks`, by another number of replicated answers, or others of them: :func:`.tasks.task_scores`."""
+        return task_scores(self, replicates=replicates, seed=seed)
 
-    def worker_scores(self, interval: float = INTERVAL) -> pd.DataFrame:
-        """:attr:`workers` with equal-tailed intervals of another mass.
+    def worker_scores(self, interval: float = INTERVAL, *, rank_one: bool = False) -> pd.DataFrame:
+        """By worker what the fit, the gold labels and the times say; with draws each with ``_low`` and ``_high``.
+
+        - annotations: how many answers were given.
+        - accuracy: probability of a right answer to a task of the crowd's mix.
+        - spammer_score: how far the table is from one whose rows are all alike (Raykar & Yu 2011); 0 for a spammer.
+        - sensitivity, specificity: for two classes, of which the second is the positive one.
+        - trace: probability of a right answer where all classes are equally frequent.
+        - informativeness: nats that an answer says of the truth of a task of the crowd's mix.
+        - rank_one_distance: how far the table is from a matrix of rank one, where `rank_one` asks for it.
+        - agreement: the expected share of the answers given that equal the truth; its interval is of that share, the
+          truths being drawn too (in 500 draws at the most).
+        - gold_annotations, gold_right, gold_accuracy: answers to the gold tasks of the annotations, where there are
+          any, counted (:func:`.worker_scores.gold_scores`).
+        - seconds: the median of how long an answer took, where times are known.
+
+        The scores from tables are in :mod:`.workers`. A fit without draws has no intervals here; those of the last two
+        are in :meth:`gold_scores` and :func:`.worker_scores.seconds_by_worker`.
 
         Args:
-            interval: between 0 and 1.
+            interval: mass of the intervals, equal-tailed, between 0 and 1.
+            rank_one: whether to take the singular values of all tables.
 
         Raises:
-            ValueError: for another number.
+            AnnotationError: the annotations name no workers.
+            ValueError: for another `interval`.
         """
-        tables, shares = self.worker_draws, self.posterior.mean(0)
-        frame = pd.DataFrame(index=self.annotations.workers.to_index("worker"))
-        weight = self.annotations.count
-        frame["annotations"] = np.bincount(
-            np.asarray(self.annotations.worker), weight, self.annotations.n_workers
-        ).astype(int)
-        for name, draws in workers.scores(tables, shares).items():
-            frame[name] = draws.mean((0, 1))
-            if self.has_draws:
-                frame[f"{name}_low"], frame[f"{name}_high"] = _interval(draws, interval)
-        return frame
-
-    def confusions(self, interval: float = INTERVAL) -> pd.DataFrame:
-        """The workers' confusion tables in long form: worker, truth, response, probability, and low, high with draws.
-
-        Args:
-            interval: mass of the equal-tailed intervals, between 0 and 1.
-        """
-        tables = self.worker_draws
-        ids = [self.annotations.workers, self.annotations.classes, self.annotations.classes]
-        index = pd.MultiIndex.from_product(
-            [i.to_index(name) for i, name in zip(ids, ("worker", "truth", "response"), strict=True)]
-        )
-        columns = {"probability": tables.mean((0, 1)).ravel()}
-        if self.has_draws:
-            low, high = _interval(tables, interval)
-            columns |= {"low": low.ravel(), "high": high.ravel()}
-        return pd.DataFrame(columns, index=index).reset_index()
-
-    def decide(
-        self,
-        *,
-        threshold: float | None = None,
-        positive: object = None,
-        costs: pd.DataFrame | np.ndarray | None = None,
-        abstain: float | None = None,
-    ) -> pd.DataFrame:
-        """A label for each task by a threshold or by least expected cost: :func:`.decisions.decide`."""
-        return decisions.decide(
-            self.probabilities, threshold=threshold, positive=positive, costs=costs, abstain=abstain
-        )
+        return worker_scores(self, interval, rank_one=rank_one)
 
     @cached_property
     def idata(self) -> Any:
@@ -280,10 +250,3 @@ class Fit:
     def _data(self) -> Annotations:
         """The annotations as the engines saw them: without gold labels that were not asked for."""
         return self.annotations.replace(gold=None)
-
-
-def _interval(draws: np.ndarray, interval: float) -> np.ndarray:
-    if not 0 < interval < 1:
-        raise ValueError(f"interval={interval}: the mass of an interval lies between 0 and 1, such as 0.9")
-    tail = (1 - interval) / 2
-    return np.quantile(draws, [tail, 1 - tail], axis=(0, 1))

@@ -212,6 +212,7 @@ def _annotations(ids: dict[str, Any], observed: xr.Dataset, constant: xr.Dataset
         worker_features=read("worker_features"),
         evidence=read("evidence"),
         prior=read("prior"),
+        seconds=read("row_seconds"),
         tasks=Ids.from_json(ids["tasks"]),
         workers=Ids.from_json(ids["workers"]),
         classes=Ids.from_json(ids["classes"]),

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..data import Annotations
 from ..models.classifier import PREFIX, Classifier
 from .diagnostics import smallest_ess, worst_rhat
+from .worker_scores import fitted_scores
 
 if TYPE_CHECKING:
+    from .labelled import Labelled
     from .results import Fit
 
 
@@ -50,25 +53,32 @@ def summarise(fit: "Fit", interval: float) -> Summary:
     annotations = fit.annotations
     options = ", ".join(f"{name}={value!r}" for name, value in fit.model.hyperparameters.items()) or "defaults"
     facts = {
-        "data": f"{annotations.n_tasks:,} tasks, {annotations.n_workers:,} workers, {annotations.n_classes} classes, "
-        f"{annotations.n_annotations:,} annotations",
+        "data": sizes(annotations),
         "hyperparameters": options,
         "engine": _engine(fit),
-        "labels": _certainty(fit),
+        "labels": certainty(fit),
     }
     if (classifier := fit.model.classifier) is not None:
         facts["classifier"] = _classifier(fit, classifier)
     if annotations.gold is not None:
-        facts["gold"] = _gold(fit)
+        facts["gold"] = gold_accuracy(fit)
     tables = {"classes": _classes(fit, interval)}
     if annotations.named:
-        scores = fit.worker_scores(interval).sort_values("accuracy", ascending=False)
+        scores = fitted_scores(fit, interval).sort_values("accuracy", ascending=False)
         if len(scores) <= 10:
             tables["workers"] = scores
         else:
             tables[f"the best five of {len(scores):,} workers"] = scores.head(5)
             tables["the worst five"] = scores.tail(5)
     return Summary(f"{fit.story} fitted by {fit.method.upper()}", facts, tables, fit.warnings)
+
+
+def sizes(annotations: Annotations) -> str:
+    """How many tasks, workers, classes and annotations there are."""
+    return (
+        f"{annotations.n_tasks:,} tasks, {annotations.n_workers:,} workers, {annotations.n_classes} classes, "
+        f"{annotations.n_annotations:,} annotations"
+    )
 
 
 def _engine(fit: "Fit") -> str:
@@ -107,12 +117,14 @@ def _name_of(network: object) -> str:
     return getattr(network, "__name__", type(network).__name__)
 
 
-def _certainty(fit: "Fit") -> str:
+def certainty(fit: "Labelled") -> str:
+    """How many tasks have no sure label."""
     doubtful = int((fit.posterior.max(-1) < 0.9).sum())
     return f"{doubtful:,} of {len(fit.posterior):,} tasks have no label of probability 0.9"
 
 
-def _gold(fit: "Fit") -> str:
+def gold_accuracy(fit: "Labelled") -> str:
+    """How many gold labels are found, and whether the fit was told them."""
     gold = np.asarray(fit.annotations.gold)
     known = gold >= 0
     used = fit.annotations.evidence is not None and np.isinf(fit.annotations.evidence[known]).any()

@@ -1,42 +1,27 @@
-"""Pictures show the fit's own numbers, and refuse what they cannot draw."""
+"""Confusion tables show the fit's own numbers, and refuse what they cannot draw."""
 
 import itertools
 
-import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from made_fits import made_fit
 
 import crowdppl as cp
-from crowdppl.inference.plots import plot_confusions, plot_history, plot_workers
-
-matplotlib.use("Agg")
+from crowdppl.inference.plots import plot_confusions
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
+@pytest.fixture
+def crowd_fit(em):
+    def fitted(n_workers, names=("a", "b"), worker="worker {}".format):
+        """A fit of workers of whom number j has answered j + 1 tasks."""
+        pairs = [(j, task) for j in range(n_workers) for task in range(j + 1)]
+        rows = [(task, worker(j), names[(task + j * task) % len(names)]) for j, task in pairs]
+        frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+        return made_fit(em, cp.Annotations.from_frame(frame, classes=names), draws=1)
 
-
-@pytest.fixture(scope="module")
-def em():
-    return cp.fit("dawid_skene", cp.load_dataset("anesthesia"), progress=False)
-
-
-@pytest.fixture(scope="module")
-def svi():
-    options = {"max_iterations": 300, "draws": 40, "tolerance": 1.0}
-    return cp.fit("dawid_skene", cp.load_dataset("anesthesia"), method="svi", progress=False, **options)
-
-
-def crowd_fit(n_workers, names=("a", "b"), worker="worker {}".format):
-    """A fit of workers of whom number j has answered j + 1 tasks."""
-    rows = [(task, worker(j), names[(task + j * task) % len(names)]) for j in range(n_workers) for task in range(j + 1)]
-    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
-    annotations = cp.Annotations.from_frame(frame, classes=names)
-    return cp.fit("dawid_skene", annotations, progress=False, max_iterations=2, tolerance=1e9)
+    return fitted
 
 
 def cells(ax):
@@ -81,7 +66,7 @@ def test_the_colours_are_the_probabilities(em):
     assert {ax.images[0].get_clim() for ax in axes} == {(0, 1)}
 
 
-def test_of_many_workers_those_with_the_most_answers_are_shown():
+def test_of_many_workers_those_with_the_most_answers_are_shown(crowd_fit):
     fit = crowd_fit(30)
     axes = plot_confusions(fit)
     titles = [ax.get_title().partition(":")[0] for ax in axes]
@@ -112,7 +97,7 @@ def test_given_axes_are_used_and_no_figure_is_made(em):
 @pytest.mark.parametrize(
     ("names", "cell_texts"), [(("open country", "tall building"), 4), ([f"class {k}" for k in range(12)], 0)]
 )
-def test_names_of_classes_are_on_the_outer_axes_and_do_not_overlap(names, cell_texts):
+def test_names_of_classes_are_on_the_outer_axes_and_do_not_overlap(crowd_fit, names, cell_texts):
     axes = plot_confusions(crowd_fit(12, names))
     figure = axes[0].figure
     figure.canvas.draw()
@@ -127,7 +112,7 @@ def test_names_of_classes_are_on_the_outer_axes_and_do_not_overlap(names, cell_t
     assert turned == {45.0}
 
 
-def test_ids_with_dollars_and_of_any_length_are_written_as_they_are():
+def test_ids_with_dollars_and_of_any_length_are_written_as_they_are(crowd_fit):
     fit = crowd_fit(2, names=("$a_1$", "$b$"), worker=lambda j: f"$x^{j}$" if j else "z" * 50 + "end")
     axes = plot_confusions(fit)
     axes[0].figure.canvas.draw()
@@ -139,35 +124,7 @@ def test_ids_with_dollars_and_of_any_length_are_written_as_they_are():
     assert rest.startswith(" 1 answer\n")
 
 
-def test_workers_are_sorted_by_accuracy_with_their_intervals(svi):
-    ax = plot_workers(svi, interval=0.6)
-    scores = svi.worker_scores(0.6).sort_values("accuracy")
-    assert [t.get_text() for t in ax.get_yticklabels()] == [str(worker) for worker in scores.index]
-    dots = next(c for c in ax.collections if len(c.get_offsets()) == 5)
-    np.testing.assert_allclose(dots.get_offsets()[:, 0], scores["accuracy"])
-    lines = next(c for c in ax.collections if hasattr(c, "get_segments"))
-    ends = np.array([segment[:, 0] for segment in lines.get_segments()])
-    np.testing.assert_allclose(ends, scores[["accuracy_low", "accuracy_high"]])
-    areas = dict(zip(scores.index, dots.get_sizes(), strict=True))
-    assert areas[1] > areas[2] == areas[5]
-
-
-def test_plots_of_one_axes_use_the_one_given(em):
-    figure, (left, right) = plt.subplots(1, 2)
-    assert plot_workers(em, ax=left, max_workers=2) is left
-    assert "2 of 5 workers" in left.get_title()
-    assert plot_history(em, right) is right
-    np.testing.assert_allclose(right.lines[0].get_ydata(), em.history)
-    assert plt.get_fignums() == [figure.number]
-
-
-def test_the_history_of_svi_has_its_running_mean(svi):
-    each, mean = plot_history(svi).lines
-    np.testing.assert_allclose(each.get_ydata(), svi.history)
-    assert np.std(np.diff(mean.get_ydata())) < np.std(np.diff(each.get_ydata()))
-
-
-def test_unknown_workers_are_refused_with_the_nearest(em):
+def test_unknown_workers_are_refused_with_the_nearest(em, crowd_fit):
     with pytest.raises(cp.UnknownNameError, match=r"unknown worker '1'.*there is 1, of type int"):
         plot_confusions(em, workers=["1"])
     with pytest.raises(cp.UnknownNameError, match=r"unknown worker 'worker 77'; did you mean 'worker 7'\?.* 50 in all"):
@@ -193,15 +150,6 @@ def test_fewer_axes_than_workers_are_refused(em):
         plot_confusions(em, workers=[1, 2, 3], axes=grid)
 
 
-@pytest.mark.parametrize("plot", [plot_confusions, plot_workers])
-def test_unnamed_workers_are_refused(em, plot):
-    unnamed = cp.Annotations.from_counts([[1, 2], [3, 0]])
-    fit = cp.Fit(em.model, unnamed, "em", {}, em.outcome, np.full((2, 2), 0.5))
+def test_unnamed_workers_are_refused(unnamed):
     with pytest.raises(cp.AnnotationError, match="name no workers"):
-        plot(fit)
-
-
-def test_a_fit_without_a_history_is_refused_with_what_to_look_at(em):
-    nuts = cp.Fit(em.model, em.annotations, "nuts", {}, em.outcome._replace(history=np.zeros(0)), em.posterior)
-    with pytest.raises(ValueError, match=r"'nuts' has no history.*arviz\.plot_trace"):
-        plot_history(nuts)
+        plot_confusions(unnamed)

@@ -1,0 +1,203 @@
+"""Posterior and prior predictive checks (Rubin 1984; Gelman, Meng & Stern 1996)."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, get_args
+
+import jax
+import numpy as np
+import pandas as pd
+
+from ...data import AnnotationError, Annotations, unknown_name
+from ...models import Classifier, Given, Story, TruthPrior, find_story
+from ...models.classifier import Network
+from ..evidence import probabilities_of
+from ..model import Model
+from ..results import Fit
+from .discrepancies import DISCREPANCIES, Discrepancy, Measure, of_function
+from .found import Found
+from .replicate import NewTruth, from_posterior, from_prior, row_by_row
+from .result import Checks
+
+Discrepancies = str | Iterable[str] | Mapping[str, Discrepancy | Callable[[Annotations], Any]] | None
+
+
+def check(
+    fit: Fit,
+    discrepancies: Discrepancies = None,
+    *,
+    draws: int = 50,
+    replicates: int = 10,
+    truth: NewTruth = "posterior",
+    seed: int = 0,
+) -> Checks:
+    r"""Whether the fitted story would have written answers like these: posterior predictive checks.
+
+    The same workers answer the same tasks again, :math:`\tilde y \sim p(y \mid \theta)` with :math:`\theta` from the
+    posterior, and discrepancies compare what they write with what they wrote:
+
+    - ``"answers"``: answers of each class by worker;
+    - ``"votes"``: tasks by the share of the answers that their winner has;
+    - ``"agreement"``: how often the two workers of each pair agree on the tasks that both answered;
+    - ``"majority"``: how often each worker agrees with the majority of a task's other workers.
+
+    A small p-value says that the answers are odder than the story's. p-values of replicates from a posterior are
+    conservative: a right story has fewer than 5 % under 0.05, as the posterior has seen the answers.
+
+    Args:
+        fit: a fit by any engine. EM's mode is its only draw: replicates then vary less than they should.
+        discrepancies: names of the above, by default all that the annotations allow (those of workers need names); or a
+            mapping from names to functions of :class:`~crowdppl.Annotations`, which return a number, large where the
+            answers are odd, or a series of numbers by unit. ``DISCREPANCIES`` holds the above, to be put beside one's
+            own. Functions see one row for each answer, without counts.
+        draws: how many replicates, from parameters that are spread evenly over the fit's draws.
+        truth: the replicates' true labels: drawn anew from the truth's ``"prior"``, or from the ``"posterior"`` given
+            the answers.
+        seed: the same seed gives the same replicates.
+
+    Raises:
+        UnknownNameError: there is no discrepancy of that name.
+        AnnotationError: a discrepancy needs named workers, or answers to compare, and there are none.
+        ValueError: `draws` is less than 20, `truth` is something else, or a function returns other units or no number.
+    """
+    _check_number("draws", draws, 1)
+    _check_number("replicates", replicates, 2)
+    if truth not in get_args(NewTruth):
+        raise unknown_name("value of truth", truth, get_args(NewTruth))
+    design = row_by_row(fit.annotations)
+    title = f"Posterior predictive checks of {fit.story}: {draws} draws, {replicates} replicates of each"
+    if truth == "prior":
+        title += ", with true labels of their prior"
+    answers = from_posterior(fit, design, draws, replicates, truth, seed)
+    return _compare(design, discrepancies, answers, title, () if fit.has_draws else (EM_NOTE,))
+
+
+EM_NOTE = (
+    "The fit is EM's mode: the replicates leave out that the parameters are uncertain, so they vary less and p-values "
+    'are more extreme than those of method="nuts".'
+)
+
+
+def prior_check(
+    story: str | Story,
+    annotations: Annotations,
+    discrepancies: Discrepancies = None,
+    *,
+    draws: int = 200,
+    classifier: Network | Classifier | None = None,
+    truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
+    seed: int = 0,
+    **hyperparameters: Any,
+) -> Checks:
+    r"""Whether a story with its priors could write answers like these, before it is fitted: prior predictive checks.
+
+    As :func:`check`, with parameters and true labels from their priors. The weights of a network without a prior are
+    drawn as they start. A small p-value says that hardly any parameters that the priors allow give such answers.
+
+    Args:
+        story: a story's name, or any function that keeps the contract of a story.
+        annotations: who answered what.
+        discrepancies: see :func:`check`.
+        draws: how many replicates.
+        classifier: as in :func:`crowdppl.fit`.
+        truth_prior: as in :func:`crowdppl.fit`.
+        seed: the same seed gives the same replicates.
+        **hyperparameters: of the story.
+
+    Raises:
+        UnknownNameError: there is no story or discrepancy of that name.
+        AnnotationError: a discrepancy needs named workers, or answers to compare, and there are none.
+        StoryError: the story cannot be told of these annotations.
+        ValueError: `draws` is less than 20, both a classifier and a truth_prior are given, or a function returns other
+            units or no number.
+    """
+    _check_number("draws", draws, 20)
+    if classifier is not None and truth_prior is not None:
+        raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
+    design = row_by_row(annotations)
+    if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
+        design = design.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
+        truth_prior = Given()
+    elif classifier is not None:
+        truth_prior = classifier if isinstance(classifier, Classifier) else Classifier(classifier)
+    model = Model(find_story(story), hyperparameters | ({} if truth_prior is None else {"truth_prior": truth_prior}))
+    title = f"Prior predictive checks of {model.story.__name__}: {draws} replicates"
+    return _compare(design, discrepancies, [from_prior(model, design, draws, seed)], title, ())
+
+
+def _compare(
+    design: Annotations, wanted: Discrepancies, replicates: Iterable[np.ndarray], title: str, notes: tuple[str, ...]
+) -> Checks:
+    """Take the discrepancies of the observed answers and of the replicates ``(M, A)`` of each draw in turn."""
+    if not design.n_rows:
+        raise AnnotationError("there are no answers, so there is nothing to compare with replicates")
+    chosen = _choose(wanted, design)
+    measures = {name: discrepancy.prepare(design) for name, discrepancy in chosen.items()}
+    observed = {name: _values(name, measure, np.asarray(design.label)) for name, measure in measures.items()}
+    taken: dict[str, list[np.ndarray]] = {name: [] for name in measures}
+    for of_draw in replicates:
+        for name, measure in measures.items():
+            values = [_values(name, measure, label) for label in of_draw]
+            taken[name].append(np.stack(values))
+    found = {}
+    for name, discrepancy in chosen.items():
+        measure, replicated = measures[name], np.stack(taken[name])
+        found[name] = Found(
+            title=discrepancy.title,
+            axis=discrepancy.axis,
+            observed=observed[name],
+            replicated=replicated,
+            units=measure.units,
+            size=measure.size,
+            grain=discrepancy.grain,
+        )
+    left_out = {name: measure.left_out for name, measure in measures.items() if measure.left_out}
+    notes += tuple(
+        f"{name}: the {len(observed[name]):,} largest units are looked at, {n:,} smaller ones are not."
+        for name, n in left_out.items()
+    )
+    return Checks(title, found, notes)
+
+
+def _choose(wanted: Discrepancies, annotations: Annotations) -> dict[str, Discrepancy]:
+    if wanted is None:
+        return {name: d for name, d in DISCREPANCIES.items() if annotations.named or not d.of_workers}
+    if isinstance(wanted, str):
+        wanted = [wanted]
+    if isinstance(wanted, Mapping):
+        chosen = {
+            name: given if isinstance(given, Discrepancy) else of_function(name, given)
+            for name, given in wanted.items()
+        }
+    else:
+        chosen = {}
+        for name in wanted:
+            if name not in DISCREPANCIES:
+                raise unknown_name("discrepancy", name, DISCREPANCIES)
+            chosen[name] = DISCREPANCIES[name]
+    if not chosen:
+        raise ValueError(f"discrepancies={wanted!r} selects none; known by name are {', '.join(DISCREPANCIES)}")
+    for name, discrepancy in chosen.items():
+        if discrepancy.of_workers and not annotations.named:
+            raise AnnotationError(
+                f"{name} is of workers, and the annotations name none; answers and votes need no names"
+            )
+    return chosen
+
+
+def _values(name: str, measure: Measure, label: np.ndarray) -> np.ndarray:
+    values = measure.take(label)
+    if measure.size is not None:
+        values = values.astype(np.float32)  # counts, of many units
+    expected = (1,) if measure.units is None else (len(measure.units),)
+    if values.shape != expected:
+        raise ValueError(f"discrepancy {name!r} has shape {values.shape}; a number or a series by unit is needed")
+    if not np.isfinite(values).all():
+        at = int(np.argmin(np.isfinite(values)))
+        unit = "" if measure.units is None else f" of unit {measure.units[at]!r}"
+        raise ValueError(f"discrepancy {name!r}{unit} is {values[at]}; a finite number is needed for any answers")
+    return values
+
+
+def _check_number(name: str, value: int, least: int) -> None:
+    if not (isinstance(value, int | np.integer) and value >= least):
+        raise ValueError(f"{name}={value!r}: a whole number from {least} is needed")

@@ -1,0 +1,64 @@
+"""Intervals: of draws, of proportions and of medians."""
+
+import numpy as np
+from scipy import special
+
+INTERVAL = 0.9  # the mass of every interval, unless another is asked for
+
+
+def checked_tail(interval: float) -> float:
+    """The mass on either side of an equal-tailed interval.
+
+    Raises:
+        ValueError: the interval's mass is not between 0 and 1.
+    """
+    if not 0 < interval < 1:
+        raise ValueError(f"interval={interval}: the mass of an interval lies between 0 and 1, such as 0.9")
+    return (1 - interval) / 2
+
+
+def of_draws(draws: np.ndarray, interval: float) -> np.ndarray:
+    """Equal-tailed quantiles over the first two dimensions, chain and draw: ``(2, ...)``.
+
+    Args:
+        draws: ``(chain, draw, ...)``.
+        interval: mass, between 0 and 1.
+    """
+    tail = checked_tail(interval)
+    return np.quantile(draws, [tail, 1 - tail], axis=(0, 1))
+
+
+def jeffreys(right: np.ndarray, total: np.ndarray, interval: float) -> tuple[np.ndarray, np.ndarray]:
+    r"""Jeffreys' interval of a proportion: quantiles of :math:`\text{Beta}(r + \frac12, n - r + \frac12)`.
+
+    Where all or none are right the interval reaches 1 or 0 (Brown, Cai & DasGupta 2001); where nothing was counted
+    it is NaN.
+
+    Args:
+        right: how many were right.
+        total: of how many.
+        interval: mass, between 0 and 1.
+    """
+    right, total, tail = np.asarray(right, float), np.asarray(total, float), checked_tail(interval)
+    low = np.where(right > 0, special.betaincinv(right + 0.5, total - right + 0.5, tail), 0.0)
+    high = np.where(right < total, special.betaincinv(right + 0.5, total - right + 0.5, 1 - tail), 1.0)
+    return np.where(total > 0, low, np.nan), np.where(total > 0, high, np.nan)
+
+
+def of_median(values: np.ndarray, interval: float) -> tuple[float, float]:
+    r"""An interval of the median between two order statistics, whatever the distribution is.
+
+    :math:`(x_{(r)}, x_{(n + 1 - r)})` with the largest :math:`r` such that
+    :math:`P(\text{Binomial}(n, \frac12) < r)` is at most the tail (David & Nagaraja 2003, section 7.1); it holds the
+    median with at least the mass asked for. Too few values, 4 or less at 90 %, have none: NaN.
+
+    Args:
+        values: ``(n,)``.
+        interval: mass, between 0 and 1.
+    """
+    tail, n = checked_tail(interval), len(values)
+    rank = int((special.bdtr(np.arange((n + 1) // 2), n, 0.5) <= tail).sum())
+    if not rank:
+        return np.nan, np.nan
+    ordered = np.sort(values)
+    return float(ordered[rank - 1]), float(ordered[n - rank])

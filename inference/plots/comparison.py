@@ -1,0 +1,86 @@
+"""The picture of a comparison of stories."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from .style import ACCENT, DARK, LIGHT, TITLE, axes_beside, clean, new_axes, short, signed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMNS = ("elpd", "difference", "difference_se", "weight")
+
+
+def plot_comparison(comparison: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw by how much stories predict worse than the best, with one and two standard errors of the difference.
+
+    On the right: each story's expected log predictive density, its weight in the stack as a bar, and the number of
+    units whose Pareto k is over the threshold, where there are any. Where one story is so far off that the others
+    cannot be told apart, leave it out: ``plot_comparison(comparison.head(3))``.
+
+    Args:
+        comparison: of ``compare``: a story a row, the best first.
+        ax: axes to draw in; by default a new figure.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: there is no story, or a column is missing.
+    """
+    missing = [name for name in COLUMNS if name not in comparison]
+    if missing:
+        raise ValueError(f"comparison lacks the column {missing[0]!r}; give the frame that cp.compare(fits) returns")
+    if comparison.empty:
+        raise ValueError("the comparison has no story; give cp.compare at least one fit")
+    n = len(comparison)
+    ax = new_axes(ax, 8.4, 1.5 + 0.36 * max(n, 3))
+    rows = np.arange(n)
+    difference, error = (comparison[name].to_numpy(dtype=float) for name in ("difference", "difference_se"))
+    ax.axvline(0, color="0.45", linewidth=1, linestyle="--")
+    ax.hlines(rows, difference - 2 * error, difference + 2 * error, color=LIGHT, linewidth=2)
+    ax.hlines(rows, difference - error, difference + error, color=DARK, linewidth=2.6)
+    ax.scatter(difference, rows, s=46, color=DARK, edgecolor="white", zorder=3)
+    ax.set_ylim(max(n, 3) - 0.4, -0.6)
+    ax.set_yticks(rows, [short(name, 28) for name in comparison.index], fontsize=9, parse_math=False)
+    ax.tick_params(axis="y", length=0)
+    if not (difference.any() or error.any()):
+        ax.set_xlim(-1, 1)
+    clean(ax, grid="x", hidden=("top", "right", "left"))
+    ax.set_xlabel("difference in expected log predictive density, with 1 and 2 standard errors")
+    _write_columns(ax, comparison)
+    best = short(comparison.index[0], 28)
+    ahead = f", ahead of {short(comparison.index[1], 28)} by {-difference[1]:,.1f} ± {error[1]:,.1f}" if n > 1 else ""
+    ax.set_title(
+        f"{best} predicts best{ahead}" if n > 1 else best, fontsize=TITLE, loc="left", pad=22, parse_math=False
+    )
+    return ax
+
+
+def _write_columns(ax: Axes, comparison: pd.DataFrame) -> None:
+    """Numbers beside the rows, in axes of their own."""
+    spoilt = "spoilt" in comparison and bool((comparison["spoilt"] > 0).fillna(False).any())
+    beside = axes_beside(ax, side="right", gap=0.1, size=2.5 if spoilt else 1.9, sharey=ax)
+    beside.set_xlim(0, 1.3 if spoilt else 1)
+    beside.patch.set_visible(False)
+    beside.spines[:].set_visible(False)
+    beside.tick_params(length=0, labelleft=False, labelbottom=False)
+    write: dict[str, Any] = {"fontsize": 8, "va": "center"}
+    for row, (_, story) in enumerate(comparison.iterrows()):
+        beside.text(0.42, row, signed(story["elpd"], plus=False), ha="right", **write)
+        weight = float(story["weight"])
+        beside.barh(row, 0.3 * weight, 0.42, left=0.56, color=LIGHT)
+        beside.text(0.58 + 0.3 * weight, row, f"{weight:.2f}", ha="left", **write)
+        if spoilt:
+            count = 0 if pd.isna(story["spoilt"]) else int(story["spoilt"])
+            beside.text(1.28, row, f"{count:,}", ha="right", color=ACCENT if count else "0.6", **write)
+    heads = [(0.42, "elpd", "right"), (0.56, "weight", "left")] + ([(1.28, "k too large", "right")] if spoilt else [])
+    for x, text, ha in heads:
+        beside.annotate(
+            text, (x, 1.0), (0, 2), xycoords=("data", "axes fraction"), textcoords="offset points", ha=ha, fontsize=8,
+            color="0.35",
+        )  # fmt: skip

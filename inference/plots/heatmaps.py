@@ -1,0 +1,132 @@
+"""Confusion tables as heat maps: the true class downwards, the answer across."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..intervals import of_draws
+from .style import COLOURS, TITLE, colour_bar, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_CELLS = 10  # classes up to which the cells of a table hold numbers
+MAX_NAMES = 24  # classes up to which all are named on an axis
+
+
+def draw_tables(
+    tables: np.ndarray,
+    titles: Sequence[str],
+    classes: Sequence[object],
+    *,
+    interval: float | None,
+    heading: str,
+    axes: np.ndarray | None,
+) -> np.ndarray:
+    """Draw the mean of each table's draws, with half the width of the intervals in the cells.
+
+    Args:
+        tables: draws, ``(chain, draw, n, K, L)``.
+        titles: of the n tables.
+        classes: names of the K classes.
+        interval: mass of the equal-tailed intervals; None to draw none.
+        heading: above a new figure.
+        axes: n axes to draw in, without heading and colour bar around them; None for a new figure.
+
+    Returns:
+        The n axes.
+    """
+    means = tables.mean((0, 1))
+    spread = None if interval is None else _half_width(tables, interval)
+    names = [short(name, 18) for name in classes]
+    n_columns = _n_columns(len(means), len(names))
+    drawn = _new_grid(len(means), n_columns, names) if axes is None else axes
+    for i, ax in enumerate(drawn):
+        image = ax.imshow(means[i], cmap=COLOURS, vmin=0, vmax=1)
+        if len(names) <= MAX_CELLS:
+            _write_cells(ax, means[i], None if spread is None else spread[i])
+        alone = axes is not None
+        _name_classes(ax, names, x=alone or i + n_columns >= len(means), y=alone or i % n_columns == 0)
+        ax.set_title(titles[i], fontsize=8, linespacing=1.4, parse_math=False)
+    if axes is None:
+        figure = drawn[0].figure
+        note = f"\nsmall: ± half its {interval:.0%} interval" if spread is not None and len(names) <= MAX_CELLS else ""
+        shrink = min(1.0, 3.0 / figure.get_figheight())
+        colour_bar(image, list(drawn), f"probability of the answer{note}", shrink=shrink)
+        figure.supxlabel("answer", fontsize=10)
+        figure.supylabel("true class", fontsize=10)
+        figure.suptitle(heading, fontsize=TITLE)
+    return drawn
+
+
+def _half_width(tables: np.ndarray, interval: float) -> np.ndarray:
+    low, high = of_draws(tables, interval)
+    return (high - low) / 2
+
+
+def _n_columns(n_tables: int, n_classes: int) -> int:
+    widest = 5 if n_classes <= 5 else 4
+    return n_tables if n_tables <= widest else min(widest, int(np.ceil(np.sqrt(n_tables))) + 1)
+
+
+def _new_grid(n_tables: int, n_columns: int, names: Sequence[str]) -> np.ndarray:
+    """A figure of as many panels as tables, each large enough for its title and the numbers in its cells."""
+    import matplotlib.pyplot as plt
+
+    panel = max(1.9, 0.42 * len(names)) if len(names) <= MAX_CELLS else 3.2
+    n_rows = -(-n_tables // n_columns)
+    longest = 0.065 * max(map(len, names))
+    below = 0.1 if _fit_side_by_side(names) else 0.7 * longest
+    size = (1.5 + longest + (panel + 0.12) * n_columns, 0.7 + below + (panel + 0.48) * n_rows)
+    _, grid = plt.subplots(n_rows, n_columns, figsize=size, layout="constrained", squeeze=False)
+    for ax in grid.flat[n_tables:]:
+        ax.remove()
+    return grid.ravel()[:n_tables]
+
+
+def _write_cells(ax: Axes, means: np.ndarray, spread: np.ndarray | None) -> None:
+    size = 9.0 if len(means) <= 5 else 7.5
+    for (k, answer), p in np.ndenumerate(means):
+        lines = [(_decimals(p), size, 0.0)]
+        if spread is not None:
+            lines = [
+                (_decimals(p), size, 0.25 * size),
+                (f"±{_decimals(float(spread[k, answer]))}", 0.65 * size, -0.7 * size),
+            ]
+        for text, fontsize, rise in lines:
+            ax.annotate(
+                text,
+                (answer, k),
+                (0, rise),
+                textcoords="offset points",
+                ha="center",
+                va="center",
+                fontsize=fontsize,
+                color="white" if p > 0.55 else "#1a1a1a" if p >= 0.005 else "0.6",
+                in_layout=False,
+            )
+
+
+def _decimals(value: float) -> str:
+    """Two decimals without the zero before the point: .07, 1.00."""
+    return f"{value:.2f}".removeprefix("0")
+
+
+def _fit_side_by_side(names: Sequence[str]) -> bool:
+    return max(map(len, names)) <= (5 if len(names) <= 5 else 2)
+
+
+def _name_classes(ax: Axes, names: Sequence[str], *, x: bool, y: bool) -> None:
+    ticks = range(0, len(names), -(-len(names) // MAX_NAMES))
+    shown = [names[k] for k in ticks]
+    font: dict[str, Any] = {"fontsize": 8 if len(names) <= MAX_CELLS else 6, "parse_math": False}
+    turned: dict[str, Any] = (
+        {} if _fit_side_by_side(shown) else {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    )
+    ax.set_xticks(ticks, shown if x else [""] * len(shown), **font, **turned)
+    ax.set_yticks(ticks, shown if y else [""] * len(shown), **font)
+    ax.tick_params(length=0)
+    ax.spines[:].set(color="0.8", linewidth=0.6)

@@ -1,0 +1,46 @@
+"""The picture of how an engine converged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..results import Fit
+from .style import DARK, clean, legend, new_axes, title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_history(fit: Fit, ax: Axes | None = None) -> Axes:
+    """Draw how the engine converged: EM's log-posterior, or SVI's loss with its running mean.
+
+    Args:
+        fit: a fit by EM or SVI.
+        ax: axes to draw in; by default a new figure.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: the fit has no history, as those by NUTS.
+    """
+    history = fit.history
+    if history.empty:
+        raise ValueError(
+            f"a fit by method={fit.method!r} has no history to plot; look at its chains with "
+            "arviz.plot_trace(fit.idata)"
+        )
+    ax = new_axes(ax, 6.5, 3.5)
+    if fit.method == "svi":
+        ax.plot(history.index, history, color=DARK, alpha=0.25, linewidth=0.7, label="each step")
+        window = max(len(history) // 50, 1)
+        ax.plot(history.rolling(window, center=True, min_periods=1).mean(), color=DARK, label=f"mean of {window} steps")
+        ax.set_ylabel("loss: negative evidence lower bound")
+        legend(ax)
+    else:
+        ax.plot(history.index, history, color=DARK, marker="o", markersize=3 if len(history) <= 100 else 0)
+        ax.set_ylabel("log-posterior")
+    ax.set_xlabel("iteration")
+    title(ax, f"{fit.story} by {fit.method.upper()}")
+    clean(ax)
+    return ax

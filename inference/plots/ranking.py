@@ -1,0 +1,67 @@
+"""Numbers with intervals from the greatest down: each with its name where there are few, else by rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from .style import DARK, LIGHT, clean, name_points, new_axes, short, whole_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NAMED = 40  # rows up to which each has a line with its name
+SEPARATE = 400  # ranks up to which each has its own interval, beyond it they make up a band
+
+
+def draw_named(ax: Axes | None, table: pd.DataFrame, sizes: np.ndarray | float = 36.0) -> Axes:
+    """Draw a row with a name for each number, the greatest at the top.
+
+    Args:
+        ax: axes to draw in; None for a new figure as high as the rows need.
+        table: ``value`` in ascending order with the names as index; ``low`` and ``high`` where there are intervals.
+        sizes: areas of the dots.
+    """
+    ax = new_axes(ax, 6.5, 1.3 + 0.2 * max(len(table), 5))
+    rows = np.arange(len(table))
+    if "low" in table:
+        ax.hlines(rows, table["low"], table["high"], color=DARK, alpha=0.45, linewidth=1.6)
+    ax.scatter(table["value"], rows, s=sizes, color=DARK, edgecolor="white", zorder=3)
+    ax.set_yticks(rows, [short(name, 24) for name in table.index], fontsize=7, parse_math=False)
+    ax.set_ylim(-0.8, len(table) - 0.2)
+    clean(ax, grid="x", hidden=("top", "right", "left"))
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def draw_ranks(ax: Axes | None, table: pd.DataFrame) -> Axes:
+    """Draw numbers by rank, from the greatest on the left, over their intervals; the first and the last are named.
+
+    Args:
+        ax: axes to draw in; None for a new figure.
+        table: as for :func:`draw_named`.
+    """
+    ax = new_axes(ax, 7, 3.8)
+    table = table.iloc[::-1]
+    ranks = np.arange(1, len(table) + 1)
+    if "low" in table and len(table) <= SEPARATE:
+        ax.vlines(ranks, table["low"], table["high"], color=LIGHT, linewidth=min(3.0, max(0.6, 240 / len(table))))
+    elif "low" in table:
+        ax.fill_between(ranks, table["low"], table["high"], color=LIGHT, linewidth=0, step="mid")
+    ax.plot(ranks, table["value"], color=DARK, linewidth=1.8, solid_capstyle="round")
+    margin = 0.02 * len(table)
+    ax.set_xlim(1 - margin, len(table) + margin)
+    clean(ax, grid="y")
+    whole_numbers(ax.xaxis)
+    ends = table["value"].iloc[[0, -1]]
+    ax.scatter(ranks[[0, -1]], ends, s=22, color=DARK, edgecolor="white", zorder=3)
+    return ax
+
+
+def name_ends(ax: Axes, table: pd.DataFrame) -> None:
+    """Name the first and the last of :func:`draw_ranks`, once the limits of ``ax`` are final."""
+    ends = table["value"].iloc[[-1, 0]]
+    line = np.column_stack([np.arange(1, len(table) + 1), table["value"].iloc[::-1]])
+    name_points(ax, [1, len(table)], ends, ends.index, avoid=line)

@@ -1,0 +1,167 @@
+r"""The picture of workers' sensitivity and specificity, with what is believed of both together."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+from scipy.stats import chi2
+
+from ..intervals import INTERVAL, checked_tail
+from ..labelled import Labelled
+from .crowd import positions, refuse_unnamed, unknown_worker, whom
+from .style import ACCENT, COLOURS, DARK, LIGHT, clean, colour_bar, legend, name_points, new_axes, short, title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_REGIONS = 40  # workers up to which each has a region
+OUTERMOST = 8  # workers furthest from the diagonal who are named where they are more
+MAX_DOTS = 300  # workers up to which each has a dot; beyond it their density is drawn
+CERTAIN = 1e-6  # probabilities are kept that far from 0 and 1, where logits are not finite
+
+
+def plot_sensitivity_specificity(
+    fit: Labelled,
+    *,
+    workers: Iterable[Hashable] | None = None,
+    actual: pd.DataFrame | None = None,
+    interval: float = INTERVAL,
+    ax: Axes | None = None,
+) -> Axes:
+    r"""Draw workers' sensitivity over one minus their specificity: the further above the diagonal, the better.
+
+    On the diagonal, :math:`\text{sensitivity} + \text{specificity} = 1`, are spammers: their answers do not depend on
+    the truth (Raykar & Yu 2011). Where the fit has draws, up to 40 workers have a region of the mass ``interval``: the
+    ellipse :math:`(x - \mu)^\top \Sigma^{-1} (x - \mu) = \chi^2_2(\text{interval})` of the mean :math:`\mu` and the
+    covariance :math:`\Sigma` of the logits of both, carried back to probabilities. Up to 300 workers are dots, of more
+    the density is drawn.
+
+    Args:
+        fit: a fit, or a stack of fits, of annotations of two classes that name their workers; the second class is
+            the positive one.
+        workers: ids of the workers to show; by default everyone.
+        actual: what is known of workers: a frame with workers as index and the columns ``sensitivity`` and
+            ``specificity``. Each is drawn as a cross, joined to what the fit says.
+        interval: mass of the regions, between 0 and 1.
+        ax: axes to draw in; by default a new figure.
+
+    Returns:
+        The axes.
+
+    Raises:
+        UnknownNameError: a worker, of ``actual`` too, is none of the fit's.
+        AnnotationError: the annotations name no workers.
+        ValueError: there are not two classes, nobody is selected, ``interval`` is no mass, or ``actual`` lacks a column
+            or has a value that is no probability.
+    """
+    refuse_unnamed(fit)
+    names = fit.annotations.classes
+    if len(names) != 2:
+        raise ValueError(
+            f"sensitivity and specificity are of two classes, and there are {len(names)}; draw the workers' tables "
+            "with plot_confusions(fit), or their accuracy with plot_workers(fit)"
+        )
+    checked_tail(interval)
+    ids = fit.annotations.workers
+    shown = list(range(len(ids))) if workers is None else positions(ids, workers)
+    known = None if actual is None else _known(actual, fit).iloc[shown]
+    rates = _rates(fit.worker_draws[:, :, shown])
+    x, y = rates.mean(0).T
+    density, positive = len(shown) > MAX_DOTS, short(names[1], 14)
+
+    ax = new_axes(ax, 6.0 if density else 5.4, 5.2)
+    ax.plot([0, 1], [0, 1], color="0.45", linewidth=1, linestyle="--")
+    ax.text(
+        0.99, 0.96, "spammers", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=8, color="0.35",
+        bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.5}, zorder=4,
+    )  # fmt: skip
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    ax.set_xlabel(f"1 − specificity: P(answer {positive} | truth {short(names[0], 14)})", parse_math=False)
+    ax.set_ylabel(f"sensitivity: P(answer {positive} | truth {positive})", parse_math=False)
+    clean(ax)
+    regions = fit.has_draws and len(shown) <= MAX_REGIONS
+    if density:
+        cells = ax.hexbin(x, y, gridsize=32, extent=(0, 1, 0, 1), mincnt=1, cmap=COLOURS, linewidths=0.2)
+        colour_bar(cells, ax, "workers", shrink=0.8)
+    else:
+        if regions:
+            _draw_regions(ax, rates, interval)
+        ax.scatter(x, y, s=30 if regions else 18, color=DARK, edgecolor="white", linewidth=0.6, zorder=3, label="fit")
+    if known is not None:
+        _draw_known(ax, x, y, known, joined=not density)
+        legend(ax, loc="lower right", markerscale=1 if not density else 2.5)
+    heading = f"Sensitivity and specificity of {whom(len(shown), len(ids), by_answers=False)}"
+    title(ax, heading + (f"\nwith regions of {interval:.0%} of the posterior" if regions else ""))
+    if not density:
+        outermost = np.argsort(-np.abs(y - x), kind="stable")[: None if len(shown) <= MAX_REGIONS else OUTERMOST]
+        name_points(ax, x[outermost], y[outermost], [ids[shown[i]] for i in outermost], np.column_stack([x, y]))
+    return ax
+
+
+def _rates(tables: np.ndarray) -> np.ndarray:
+    """Draws of one minus specificity and of sensitivity, ``(S, J, 2)``, of tables ``(chain, draw, J, 2, 2)``."""
+    return tables[..., 1].reshape(-1, *tables.shape[2:4]).astype(float)
+
+
+def region(draws: np.ndarray, mass: float, points: int = 100) -> np.ndarray:
+    """The outline of a region that holds ``mass`` of two probabilities' draws, normal on the scale of their logits.
+
+    Args:
+        draws: ``(S, 2)``.
+        mass: between 0 and 1.
+        points: of the outline.
+
+    Returns:
+        ``(points, 2)``, probabilities.
+    """
+    logits = logit(np.clip(draws, CERTAIN, 1 - CERTAIN))
+    values, vectors = np.linalg.eigh(np.cov(logits.T))
+    angle = np.linspace(0, 2 * np.pi, points)
+    circle = np.sqrt(chi2.ppf(mass, 2)) * np.stack([np.cos(angle), np.sin(angle)])
+    return expit(logits.mean(0) + (vectors * np.sqrt(np.maximum(values, 0)) @ circle).T)
+
+
+def _draw_regions(ax: Axes, rates: np.ndarray, interval: float) -> None:
+    from matplotlib.collections import PolyCollection
+
+    outlines = [region(rates[:, j], interval) for j in range(rates.shape[1])]
+    ax.add_collection(PolyCollection(outlines, facecolor=LIGHT, edgecolor=DARK, alpha=0.3, linewidth=0.8))
+
+
+def _draw_known(ax: Axes, x: np.ndarray, y: np.ndarray, known: pd.DataFrame, *, joined: bool) -> None:
+    there = known.notna().all(axis=1).to_numpy()
+    right, up = 1 - known["specificity"].to_numpy(), known["sensitivity"].to_numpy()
+    if joined:
+        for j in np.flatnonzero(there):
+            ax.plot([x[j], right[j]], [y[j], up[j]], color=ACCENT, linewidth=0.7, alpha=0.6, zorder=2)
+    style: dict[str, Any] = (
+        {"s": 36, "marker": "x", "linewidth": 1.2} if joined else {"s": 4, "marker": "o", "linewidth": 0}
+    )
+    ax.scatter(right[there], up[there], color=ACCENT, alpha=1.0 if joined else 0.5, label="actual", **style)
+
+
+def _known(actual: pd.DataFrame, fit: Labelled) -> pd.DataFrame:
+    """What is known of each of the fit's workers, NaN where nothing is: ``(J, 2)``."""
+    columns = ["sensitivity", "specificity"]
+    missing = [name for name in columns if name not in actual]
+    if missing:
+        raise ValueError(f"actual has the columns {list(actual.columns)}; {missing[0]!r} is needed, by worker")
+    ids = fit.annotations.workers
+    at = ids.index_of(list(actual.index))
+    if (at < 0).any():
+        raise unknown_worker(list(actual.index)[int(np.argmax(at < 0))], ids)
+    values = actual[columns].to_numpy(dtype=float)
+    wrong = ~(np.isnan(values) | ((values >= 0) & (values <= 1)))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"actual, worker {list(actual.index)[row]!r}: {columns[column]} is {values[row, column]}; "
+            "a probability from 0 to 1 is needed"
+        )
+    found = pd.DataFrame(np.nan, index=range(len(ids)), columns=columns)
+    found.iloc[at] = values
+    return found

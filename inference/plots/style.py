@@ -1,0 +1,186 @@
+"""The look that all pictures have in common: one hue, few lines, and names that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+COLOURS = "Blues"  # one hue: it is read by lightness alone
+DARK = "#08519c"
+LIGHT = "#9ecae1"
+ACCENT = "#d55e00"  # what stands against the hue, for every kind of eye
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9")  # Okabe & Ito 2008
+LINES = ("-", "--", "-.", ":")
+TITLE = 11  # points
+SMALL = 8
+
+
+def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """The axes that were given, or those of a new figure of so many inches."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def given_axes(axes: Any, needed: int | None, what: str) -> np.ndarray | None:
+    """The axes that were given, in a row and as many as are needed; None where none were.
+
+    Raises:
+        ValueError: there are too few; the message says for ``what``.
+    """
+    if axes is None:
+        return None
+    flat = np.ravel(np.asarray(axes, dtype=object))
+    if needed is None:
+        return flat
+    if len(flat) < needed:
+        raise ValueError(f"axes={len(flat)} axes: the {what} need one each")
+    return flat[:needed]
+
+
+def axes_beside(ax: Axes, *, side: Literal["right", "below"], gap: float, size: float, **options: Any) -> Axes:
+    """Axes on a side of others, as long as that side and so many inches deep, whatever the layout makes of these.
+
+    Args:
+        ax: the others.
+        side: of them.
+        gap: between the two, in inches.
+        size: depth in inches.
+        options: of ``Axes.inset_axes``, such as ``sharex``.
+    """
+    from matplotlib.transforms import Bbox
+
+    def locate(inset: Any, renderer: Any) -> Bbox:
+        box, dpi = ax.bbox, ax.figure.dpi
+        if side == "right":
+            found = Bbox.from_bounds(box.x1 + gap * dpi, box.y0, size * dpi, box.height)
+        else:
+            found = Bbox.from_bounds(box.x0, box.y0 - (gap + size) * dpi, box.width, size * dpi)
+        return found.transformed(ax.figure.transSubfigure.inverted())
+
+    # A size in inches and not in shares of the axes, since these shrink as room is made for what is beside them.
+    inset = ax.inset_axes((0, 0, 1, 1), **options)
+    inset.set_axes_locator(locate)
+    return inset
+
+
+def clean(ax: Axes, *, grid: Literal["x", "y", "both"] | None = None, hidden: Sequence[str] = ("top", "right")) -> None:
+    """Take away lines that say nothing, and lay a faint grid across ``grid``, x, y or both, behind the data."""
+    ax.spines[list(hidden)].set_visible(False)
+    if grid is not None:
+        ax.grid(axis=grid, color="0.9", linewidth=0.8)
+        ax.set_axisbelow(True)
+
+
+def whole_numbers(axis: Axis) -> None:
+    """Ticks at whole numbers alone."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+
+
+def title(ax: Axes, text: str, size: float = TITLE) -> None:
+    """A title that is written as it is, dollars and all."""
+    ax.set_title(text, fontsize=size, parse_math=False)
+
+
+def legend(ax: Axes, **options: Any) -> None:
+    """A legend without a frame, whose names are written as they are."""
+    made = ax.legend(frameon=False, **({"fontsize": SMALL} | options))
+    for text in made.get_texts():
+        text.set_parse_math(False)
+
+
+def colour_bar(image: Any, axes: Any, label: str, **options: Any) -> None:
+    """A bar beside the axes that says what the colours stand for."""
+    first = np.ravel(np.asarray(axes, dtype=object))[0]
+    bar = first.figure.colorbar(image, ax=axes, aspect=20, fraction=0.03, pad=0.02, **options)
+    bar.set_label(label, fontsize=9)
+    bar.outline.set_visible(False)
+
+
+def short(name: object, width: int) -> str:
+    """A name on one line, its middle left out where it is long: ids often differ only at the end."""
+    parts = name if isinstance(name, tuple) else (name,)
+    text = " ".join(" · ".join(map(str, parts)).split())
+    if len(text) <= width:
+        return text
+    return f"{text[: width - width // 3 - 1]}…{text[-(width // 3) :]}"
+
+
+def counted(n: int, noun: str) -> str:
+    """A number with its noun: 1 task, 2,000 tasks."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def share(value: float) -> str:
+    """A share in per cent that is not rounded to none or all: 0.4 %, 99.7 %."""
+    if value in (0, 1) or 0.01 <= value <= 0.99:
+        return f"{value:.0%}"
+    return "<0.1%" if value < 0.001 else ">99.9%" if value > 0.999 else f"{value:.1%}"
+
+
+def signed(value: float, *, plus: bool = True) -> str:
+    """One decimal, with the minus that axes have."""
+    return f"{value:{'+' if plus else ''},.1f}".replace("-", "−")
+
+
+def name_points(
+    ax: Axes, x: Iterable[float], y: Iterable[float], names: Iterable[Hashable], avoid: np.ndarray | None = None
+) -> None:
+    """Write names beside points, the first ones first, and leave out those that would lie on another or outside.
+
+    Args:
+        ax: axes whose limits are final.
+        x: of the points, in data's units.
+        y: as ``x``.
+        names: of the points.
+        avoid: other points that no name may lie on, ``(n, 2)``.
+    """
+    points = np.column_stack([np.asarray(x, dtype=float), np.asarray(y, dtype=float)])
+    if not len(points):
+        return
+    ax.figure.canvas.figure.draw_without_rendering()  # lays the figure out
+    room, taken = ax.get_window_extent(), [text.get_window_extent() for text in ax.texts]
+    dots = ax.transData.transform(points if avoid is None else np.concatenate([points, avoid]))
+    for point, name in zip(points, names, strict=True):
+        for right, above, ha, va in _BESIDE:
+            text = ax.annotate(
+                short(name, 22),
+                point,
+                (right, above),
+                textcoords="offset points",
+                ha=ha,
+                va=va,
+                fontsize=7,
+                color="0.15",
+                in_layout=False,
+                parse_math=False,
+            )
+            box = text.get_window_extent()
+            inside = room.x0 <= box.x0 and box.x1 <= room.x1 and room.y0 <= box.y0 and box.y1 <= room.y1
+            if inside and not any(box.overlaps(other) for other in taken) and not box.count_contains(dots):
+                taken.append(box)
+                break
+            text.remove()
+
+
+_BESIDE = (
+    (6, 0, "left", "center"),
+    (-6, 0, "right", "center"),
+    (0, 6, "center", "bottom"),
+    (0, -6, "center", "top"),
+    (5, 5, "left", "bottom"),
+    (-5, 5, "right", "bottom"),
+    (5, -5, "left", "top"),
+    (-5, -5, "right", "top"),
+)

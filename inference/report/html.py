@@ -1,0 +1,59 @@
+"""Markup that cannot be forgotten to be escaped: what is no :class:`Html` is text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+EMPTY = {"img", "meta", "input", "br"}  # elements without an end
+
+
+class Html(str):
+    """Markup, which is written as it is; any other string is escaped."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *children: object, **attributes: object) -> Html:
+    """An element.
+
+    Args:
+        name: of the element.
+        children: its content in order; Nones are left out.
+        attributes: by name, `_` for `-`, and with one at the end where Python keeps the name for itself (``class_``);
+            True stands alone, None and False are left out.
+    """
+    given = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if name in EMPTY:
+        return Html(f"<{name}{given}>")
+    return Html(f"<{name}{given}>{together(children)}</{name}>")
+
+
+def together(parts: Iterable[object]) -> Html:
+    """Parts one after the other."""
+    return Html("".join(part if isinstance(part, Html) else escape(str(part)) for part in parts if part is not None))
+
+
+def paragraph(*children: object, **attributes: object) -> Html:
+    """A paragraph."""
+    return tag("p", *children, **attributes)
+
+
+def facts(pairs: Iterable[tuple[object, object]]) -> Html:
+    """A list of names with what is to say of each."""
+    rows = (tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs)
+    return tag("dl", *rows, class_="facts")
+
+
+def warning(*children: object) -> Html:
+    """What a reader must not overlook."""
+    return tag("p", tag("span", "⚠", aria_hidden="true"), " ", *children, class_="warning", role="note")
+
+
+def section(anchor: str, title: str, *children: object) -> Html:
+    """A section with its heading, to which the table of contents leads."""
+    return tag("section", tag("h2", title, id=f"{anchor}-title"), *children, id=anchor, aria_labelledby=f"{anchor}-title")

@@ -1,0 +1,90 @@
+"""The page around the sections: head, heading, table of contents, styles and script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+
+from .html import Html, paragraph, tag, warning
+from .subject import Subject
+
+
+def page(title: str, lead: str, tiles: list[tuple[str, str]], warnings: list[str], sections: list[Html]) -> str:
+    """The whole document, in which nothing refers to anything outside.
+
+    Args:
+        title: of the page.
+        lead: what was fitted to what, in a sentence or two.
+        tiles: figures that stand at the top, with their names.
+        warnings: what was found wrong.
+        sections: as :func:`.html.section` makes them.
+    """
+    styles, script = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        # No script but the page's own can run, and nothing is fetched, whatever the names in the data hold.
+        tag(
+            "meta",
+            http_equiv="Content-Security-Policy",
+            content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+            f"script-src 'sha256-{_hash(script)}'; base-uri 'none'; form-action 'none'",
+        ),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="generator", content="crowdppl"),
+        tag("title", title),
+        tag("style", Html(styles)),
+    )
+    if warnings:
+        found = "1 warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
+        said = tag(
+            "div", tag("h2", found), *(warning(text) for text in warnings), class_="warnings", id="warnings"
+        )
+    else:
+        said = paragraph(tag("span", "✓", aria_hidden="true"), " The engine has nothing to warn of.", class_="fine")
+    heading = tag(
+        "header",
+        tag("h1", title),
+        paragraph(lead, class_="lead"),
+        tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles), class_="tiles"),
+        said,
+    )
+    contents = tag("nav", tag("ul", *(_entry(one) for one in sections)), aria_label="Contents")
+    body = tag(
+        "body",
+        tag("a", "To the content", href="#content", class_="skip"),
+        contents,
+        tag("main", heading, *sections, id="content"),
+        tag("footer", "Made by crowdppl. The page is one file, and loads nothing."),
+        tag("script", Html(script)),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def tiles(subject: Subject) -> list[tuple[str, str]]:
+    """The figures at the top."""
+    annotations, posterior = subject.annotations, subject.source.posterior
+    doubtful = int((posterior.max(-1) < 0.9).sum())
+    found = [
+        ("tasks", f"{annotations.n_tasks:,}"),
+        ("workers", f"{annotations.n_workers:,}" if annotations.named else "not named"),
+        ("answers", f"{annotations.n_annotations:,}"),
+        ("classes", f"{annotations.n_classes:,}"),
+        ("labels below probability 0.9", f"{doubtful:,}"),
+    ]
+    return found
+
+
+def _entry(one: Html) -> Html:
+    """A section's entry in the table of contents, from its heading."""
+    anchor = one.split('id="', 1)[1].split('"', 1)[0]
+    title = one.split("<h2", 1)[1].split(">", 1)[1].split("</h2>", 1)[0]
+    return tag("li", tag("a", Html(title), href=f"#{anchor}"))
+
+
+def _hash(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+
+

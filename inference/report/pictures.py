@@ -1,0 +1,63 @@
+"""Pictures inside the page: drawn, written as SVG that stands in the page itself, and closed again."""
+
+from __future__ import annotations
+
+import base64
+import io
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .html import Html, tag
+
+MOST_SVG = 300_000  # bytes over which a picture of very many marks is written as pixels
+DPI = 150  # of those
+LOOK = {"svg.fonttype": "none", "svg.hashsalt": "crowdppl", "figure.dpi": 100}  # the browser's letters, fixed ids
+
+
+def picture(draw: Callable[[], Any], alt: str) -> Html:
+    """A picture, whatever the reader's own Matplotlib style is.
+
+    Args:
+        draw: makes a figure, and returns its axes.
+        alt: what it shows; the axes' titles, which say what is seen, are added.
+    """
+    from matplotlib import pyplot as plt
+    from matplotlib import style
+
+    with style.context(["default", LOOK]), plt.ioff(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)  # the browser has more letters
+        axes = np.ravel(np.asarray(draw(), dtype=object))
+        figure = axes[0].figure
+        try:
+            width = float(figure.get_size_inches()[0])
+            kind, data = _written(figure)
+            titles = _titles(figure, axes)
+        finally:
+            plt.close(figure)
+    image = tag(
+        "img",
+        src=f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}",
+        alt=f"{alt}: {titles}" if titles else alt,
+        style=f"--w:{width * 96:.0f}px",
+        decoding="async",
+    )
+    return tag("figure", tag("div", image, class_="scroll", role="region", tabindex="0", aria_label=alt), class_="picture")
+
+
+def _written(figure: Any) -> tuple[str, bytes]:
+    """The kind of image and its bytes, which hold neither a date nor anything else that changes."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    if buffer.tell() <= MOST_SVG:
+        return "svg+xml", buffer.getvalue()
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DPI, transparent=True, metadata={"Software": None})
+    return "png", buffer.getvalue()
+
+
+def _titles(figure: Any, axes: np.ndarray) -> str:
+    found = [figure.get_suptitle()] + [ax.get_title(loc=side) for ax in axes for side in ("left", "center")]
+    return "; ".join(" ".join(title.split()) for title in found if title)

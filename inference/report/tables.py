@@ -1,0 +1,105 @@
+"""Frames as tables that a browser sorts and filters; without scripts they are plain tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import pandas as pd
+
+from .html import Html, tag, together
+
+LONG = 12  # rows from which a table has a filter and a box of its own height
+PRINTED = 50  # rows of a table that go to paper
+NOTHING = "–"  # where a number is not known
+
+
+def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = (), code: bool = False) -> Html:
+    """A frame with its index as first columns; ``x_low`` and ``x_high`` are written into the cells of ``x``.
+
+    Args:
+        frame: columns of numbers are set right and sorted as numbers; all others are text.
+        caption: what the table shows.
+        bars: columns of probabilities that are drawn as bars too.
+        code: whether the last column is to be copied as it stands.
+    """
+    headed = frame.reset_index() if frame.index.name is not None or frame.index.nlevels > 1 else frame
+    headed = headed.set_axis(list(map(str, headed.columns)), axis=1)
+    names = [name for name in headed if not _is_bound(name, headed)]
+    numeric = {name: pd.api.types.is_numeric_dtype(headed[name].dtype) for name in names}
+    numeric = {name: is_number and headed[name].dtype != bool for name, is_number in numeric.items()}
+    cells = [_cells(headed, name, numeric[name], name in bars, first=not i) for i, name in enumerate(names)]
+    heads = (
+        tag("th", name.replace("_", " "), scope="col", class_="n" if numeric[name] else None) for name in names
+    )
+    rows = (tag("tr", *row) for row in zip(*cells, strict=True))
+    long = len(headed) > LONG
+    made = tag("table", tag("thead", tag("tr", *heads)), Html("<tbody>\n"), Html("\n".join(rows)), Html("\n</tbody>"))
+    printed = f"On paper: the first {PRINTED} of {len(headed):,} rows; the page on the screen has all."
+    return tag(
+        "figure",
+        tag("figcaption", caption),
+        tag("div", made, class_="scroll", role="region", tabindex="0", aria_label=caption),
+        tag("p", printed, class_="on-paper") if len(headed) > PRINTED else None,
+        class_=f"table{' long' if long else ''}{' code' if code else ''}",
+        data_rows=len(headed),
+    )
+
+
+def number(value: object) -> str:
+    """A number to be read: whole ones with commas, others with three decimals, or digits where these say nothing."""
+    if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):
+        return NOTHING
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    value = float(value)  # type: ignore[arg-type]
+    if np.isinf(value) or value == 0:
+        return f"{value:g}"
+    size = abs(value)
+    return f"{value:,.3f}" if 0.0005 <= size < 1000 else f"{value:,.1f}" if size < 1e7 and size >= 1000 else f"{value:.2g}"
+
+
+def text(value: object) -> str:
+    """A name, or what else is no number."""
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
+        return NOTHING
+    return " · ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _cells(frame: pd.DataFrame, name: str, is_number: bool, bar: bool, *, first: bool) -> list[Html]:
+    """A column's cells; ``data-v`` has a number to more places than are shown, to sort by."""
+    element = {"name": "th", "scope": "row"} if first else {"name": "td"}
+    if not is_number:
+        return [_cell(text(value), element, dir="auto") for value in frame[name].tolist()]
+    low, high = (frame[f"{name}_{side}"].tolist() if f"{name}_{side}" in frame else None for side in ("low", "high"))
+    made = []
+    for i, value in enumerate(frame[name].tolist()):
+        shown: object = number(value)
+        known = shown != NOTHING
+        if known and low is not None and high is not None:
+            shown = together([shown, " ", tag("small", f"{number(low[i])}–{number(high[i])}")])
+        of_bar = f"--p:{min(max(float(value), 0.0), 1.0):.3f}" if bar and known else None
+        made.append(
+            _cell(
+                shown,
+                element,
+                class_="n bar" if of_bar else "n",
+                style=of_bar,
+                data_v=f"{float(value):.7g}" if known and isinstance(value, float) else value if known else None,
+            )
+        )
+    return made
+
+
+def _cell(shown: object, element: dict[str, str], **attributes: object) -> Html:
+    return tag(element["name"], shown, scope=element.get("scope"), **attributes)
+
+
+def _is_bound(name: str, frame: pd.DataFrame) -> bool:
+    """Whether a column is an end of another column's interval."""
+    for side in ("_low", "_high"):
+        if name.endswith(side) and (value := name.removesuffix(side)) in frame:
+            return pd.api.types.is_numeric_dtype(frame[value].dtype)
+    return False

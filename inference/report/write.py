@@ -1,0 +1,113 @@
+"""From a fit to its page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ..comparison.stack import Stack
+from ..results import Fit
+from ..storage import StorageError
+from .evidence import checks_section, comparison_section, gold_section
+from .html import Html
+from .labels import data_section, labels_section, next_section
+from .page import page, tiles
+from .story import reproduce_section, says, story_section
+from .subject import Fits, Subject, subject
+from .workers import workers_section
+
+
+def report(
+    source: Fit | Stack,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    fits: Fits = None,
+    gold: Any = None,
+    checks: bool = True,
+    seed: int = 0,
+) -> Path:
+    """Write a page (HTML) of all that is known of a fit: data, comparison, checks, labels, workers, the story itself.
+
+    The page is one file that needs no network. The same fit, options and versions give the same bytes.
+
+    Args:
+        source: a fit of any story, or a stack of fits.
+        path: the file to write; one that is there is replaced, once the new one is complete.
+        title: heading of the page; by default made of the story's name and the numbers of tasks and workers.
+        fits: other fits of the same annotations, by name or several that are named after their stories, to compare
+            `source` with: :func:`.compare`.
+        gold: label by task, to score the labels by, as :meth:`.Annotations.with_gold` takes it; None for the gold
+            labels of the annotations.
+        checks: whether to make predictive checks, :func:`.check`; they take some seconds.
+        seed: of everything that is drawn at random: replicates, folds, bootstrap.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        StorageError: the folder of `path` does not exist or cannot be written to, or `path` is a folder. Said before
+            anything is computed.
+        ValueError: `source` is neither fit nor stack, or `fits` cannot be compared with it.
+        AnnotationError: `gold` does not fit the annotations.
+    """
+    path = Path(path)
+    _check_place(path)
+    about = subject(source, fits, gold, seed)
+    heading = _title(about) if title is None else title
+    _write_whole(path, page(heading, _lead(about), tiles(about), about.warnings, _sections(about, checks)))
+    return path
+
+
+def _sections(about: Subject, checks: bool) -> list[Html]:
+    made = [
+        data_section(about),
+        comparison_section(about),
+        checks_section(about) if checks else None,
+        labels_section(about),
+        next_section(about),
+        gold_section(about),
+        workers_section(about),
+        story_section(about),
+        reproduce_section(about),
+    ]
+    return [one for one in made if one is not None]
+
+
+def _title(about: Subject) -> str:
+    annotations = about.annotations
+    return f"{annotations.n_tasks:,} tasks, labelled by a crowd"
+
+
+def _lead(about: Subject) -> str:
+    """What was fitted, in words."""
+    if about.stack is not None:
+        methods = " and ".join(sorted({fit.method.upper() for fit in about.fits.values()}))
+        return f"The average of {len(about.fits)} stories, fitted by {methods}: {about.stack.story}."
+    name, fit = about.lead
+    engine = about.source.summary().facts["engine"]
+    called = f"{fit.story}" if name == fit.story else f"{name} ({fit.story})"
+    return f"{called}, fitted by {fit.method.upper()} ({engine}). {says(fit)}"
+
+
+def _check_place(path: Path) -> None:
+    if path.is_dir():
+        raise StorageError(f"{path} is a folder; name a file in it, such as {path / 'report.html'}")
+    if not path.absolute().parent.is_dir():
+        raise StorageError(f"there is no folder {path.absolute().parent} to write {path.name} to; make it first")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise StorageError(f"{path.absolute().parent} cannot be written to")
+
+
+def _write_whole(path: Path, content: str) -> None:
+    """Replace a file, or leave it as it was."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(content)
+        part.replace(path)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)

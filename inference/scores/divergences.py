@@ -1,0 +1,194 @@
+"""How far estimated confusion tables are from the actual ones."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...data import AnnotationError, Annotations
+from ..crowd import answers_by_worker, mean_tables
+
+
+def table_divergences(
+    source: Any, actual: Any = None, *, gold: Any = None, smoothing: float = 0.0, weights: Any = None
+) -> pd.Series | pd.DataFrame:
+    r"""Compare estimated confusion tables with the actual ones, worker by worker and of the crowd as a whole.
+
+    .. math::
+        \text{I-JS} = \frac{1}{|R|} \sum_{(j, k) \in R} \text{JS}(\hat\beta_j[k], \beta_j[k]), \qquad
+        \text{G-JS} = \frac{1}{K} \sum_k \text{JS}(\hat\beta[k], \beta[k]), \qquad
+        \beta[k, l] = \frac{\sum_j n_j \beta_j[k, l]}{\sum_j n_j}
+
+    (after Mena & Ñanculef's Crowd Mixture Model), with the rows :math:`R` of all workers that the actual tables have,
+    :math:`n_j` answers of worker :math:`j`, and the Jensen–Shannon divergence to base 2, between 0 and 1:
+    :math:`\text{JS}(p, q) = \frac12 \text{KL}(p \| m) + \frac12 \text{KL}(q \| m)`, :math:`m = \frac12 (p + q)`.
+    The authors' own program takes :math:`\text{KL}(m \| p)` and :math:`\text{KL}(m \| q)` instead, so its figures are
+    of another measure.
+
+    Args:
+        source: a fit, or estimated tables ``(J, K, L)``, in the order of the workers; or a mapping of names to these.
+            Of a fit whose workers are not named only G-JS can be told.
+        actual: the actual tables: an array ``(J, K, L)``, or a frame in the form of ``fit.confusions()``; None for
+            the shares of each answer among a worker's answers to gold tasks, and for G-JS of the shares among all.
+        gold: label by task, to take these shares; None for the gold labels of the annotations.
+        smoothing: answers that are added to each row of those tables, spread evenly over the classes. At 0 a row
+            without an answer is left out.
+        weights: :math:`n_j`, ``(J,)``; a fit's number of answers, else all alike.
+
+    Returns:
+        i_js, g_js, workers and rows (how many of them were compared); for a mapping a frame, a row for each name.
+
+    Raises:
+        AnnotationError: there are no gold labels where they are needed, or a frame has not the fit's workers.
+        ValueError: tables of another shape, or rows that are no probabilities.
+    """
+    if isinstance(source, Mapping):
+        found = {name: _compare(one, actual, gold, smoothing, weights) for name, one in source.items()}
+        return pd.DataFrame.from_dict(found, orient="index").astype({"workers": int, "rows": int}).rename_axis("story")
+    return pd.Series(_compare(source, actual, gold, smoothing, weights), name="divergence")
+
+
+def worker_divergences(source: Any, actual: Any = None, *, gold: Any = None, smoothing: float = 0.0) -> pd.Series:
+    """Each worker's part of I-JS: the mean over the rows of the own table. NaN for a worker without any actual row.
+
+    The arguments are those of :func:`table_divergences`.
+
+    Raises:
+        AnnotationError: the workers are not named, or as :func:`table_divergences`.
+    """
+    estimated, true, _, index = _tables(source, actual, gold, smoothing, None)
+    if estimated is None or true is None:
+        raise AnnotationError("the annotations name no workers, so there are no tables of theirs to compare")
+    known = ~np.isnan(true).any(-1)
+    rows = np.where(known, jensen_shannon(estimated, true), 0.0)
+    with np.errstate(invalid="ignore"):
+        return pd.Series(rows.sum(-1) / known.sum(-1), index=index, name="divergence")
+
+
+def empirical_tables(
+    annotations: Annotations, gold: Any = None, smoothing: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Shares of the answers by gold label: each worker's table ``(J, K, L)``, and that of all answers ``(K, L)``.
+
+    .. math:: \frac{n_{jkl} + s / K}{n_{jk} + s}
+
+    Args:
+        annotations: the answers.
+        gold: label by task; None for the gold labels of the annotations.
+        smoothing: :math:`s`; at 0 a row without an answer is NaN.
+
+    Raises:
+        AnnotationError: there are no gold labels.
+        ValueError: `smoothing` is below 0 or not finite.
+    """
+    if not 0 <= smoothing < np.inf:
+        raise ValueError(f"smoothing={smoothing!r}: a finite number from 0 is needed")
+    annotations = annotations if gold is None else annotations.with_gold(gold)
+    if annotations.gold is None:
+        raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}, or actual= tables")
+    k, truth = annotations.n_classes, np.asarray(annotations.gold)[annotations.task]
+    known = truth >= 0
+    cell = truth[known].astype(np.int64) * k + np.asarray(annotations.label)[known]
+    weight = None if annotations.count is None else np.asarray(annotations.count)[known]
+    whole = np.bincount(cell, weight, k * k).reshape(k, k)
+    of_workers: np.ndarray = np.zeros((0, k, k))
+    if annotations.named:
+        cell += np.asarray(annotations.worker, np.int64)[known] * k * k
+        of_workers = np.bincount(cell, weight, annotations.n_workers * k * k).reshape(-1, k, k)
+    return _shares(of_workers, smoothing), _shares(whole, smoothing)
+
+
+def jensen_shannon(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The Jensen–Shannon divergence to base 2 of distributions along the last axis; between 0 and 1."""
+    from scipy.spatial.distance import jensenshannon
+
+    return np.nan_to_num(jensenshannon(p, q, base=2, axis=-1), nan=0.0) ** 2  # rounding may take it below the root of 0
+
+
+def _compare(source: Any, actual: Any, gold: Any, smoothing: float, weights: Any) -> dict[str, float | int]:
+    estimated, true, (crowd, true_crowd), _ = _tables(source, actual, gold, smoothing, weights)
+    of_crowd = ~np.isnan(true_crowd).any(-1)
+    found: dict[str, float | int] = {
+        "i_js": np.nan,
+        "g_js": float(jensen_shannon(crowd[of_crowd], true_crowd[of_crowd]).mean()) if of_crowd.any() else np.nan,
+        "workers": 0,
+        "rows": 0,
+    }
+    if estimated is not None and true is not None:
+        known = ~np.isnan(true).any(-1)
+        if known.any():
+            found["i_js"] = float(jensen_shannon(estimated[known], true[known]).mean())
+        found |= {"workers": int(known.any(-1).sum()), "rows": int(known.sum())}
+    return found
+
+
+def _tables(
+    source: Any, actual: Any, gold: Any, smoothing: float, weights: Any
+) -> tuple[np.ndarray | None, np.ndarray | None, tuple[np.ndarray, np.ndarray], pd.Index]:
+    """Tables by worker, estimated and actual (None where nobody is named), the same of the crowd, and the workers."""
+    annotations: Annotations | None = getattr(source, "annotations", None)
+    if annotations is None:
+        estimated = _checked(source, None, "the tables")
+        index: pd.Index = pd.RangeIndex(len(estimated), name="worker")
+        if actual is None:
+            raise ValueError("tables come without answers to take the actual ones from; give actual=, (J, K, L)")
+    else:
+        estimated = mean_tables(source)
+        index = annotations.workers.to_index("worker")
+    if actual is None and annotations is not None:
+        true, true_crowd = empirical_tables(annotations, gold, smoothing)
+        if not annotations.named:
+            return None, None, (estimated[0], true_crowd), index
+        share = _weights(answers_by_worker(annotations) if weights is None else weights, len(estimated))
+        return estimated, true, (np.einsum("j,jkl->kl", share, estimated), true_crowd), index
+    true = _checked(_in_order(actual, annotations), estimated.shape, "actual")
+    if weights is None:
+        weights = answers_by_worker(annotations) if annotations is not None else np.ones(len(estimated))
+    share = _weights(weights, len(estimated))
+    crowd, true_crowd = (np.einsum("j,jkl->kl", share, tables) for tables in (estimated, true))
+    return estimated, true, (crowd, true_crowd), index
+
+
+def _in_order(actual: Any, annotations: Annotations | None) -> Any:
+    """Tables in the long form of ``fit.confusions()`` as an array in the order of the annotations."""
+    if not isinstance(actual, pd.DataFrame):
+        return actual
+    if annotations is None:
+        raise ValueError("actual= is a frame, but tables without a fit have no names; give an array (J, K, L)")
+    if missing := [name for name in ("worker", "truth", "response", "probability") if name not in actual]:
+        raise AnnotationError(f"actual has no column {missing[0]!r}; it takes the form of fit.confusions()")
+    tables = np.full((annotations.n_workers, annotations.n_classes, annotations.n_classes), np.nan)
+    at = []
+    ids = (annotations.workers, annotations.classes, annotations.classes)
+    for name, known in zip(("worker", "truth", "response"), ids, strict=True):
+        position = known.index_of(actual[name])
+        if (position < 0).any():
+            value = actual[name].tolist()[int(np.argmax(position < 0))]
+            raise AnnotationError(f"actual, column {name!r}: {value!r} is not in the annotations")
+        at.append(position)
+    tables[tuple(at)] = actual["probability"]
+    return tables
+
+
+def _checked(tables: Any, shape: tuple[int, ...] | None, what: str) -> np.ndarray:
+    """Rows are probabilities, or NaN where they are not known."""
+    values = np.asarray(tables, dtype=float)
+    if values.ndim != 3 or (shape is not None and values.shape != shape):
+        raise ValueError(f"{what} of shape {values.shape}: (workers, K, K) = {shape or '(J, K, K)'} is needed")
+    known = values[~np.isnan(values).any(-1)]
+    if not ((known >= 0).all() and np.allclose(known.sum(-1), 1, atol=1e-3)):
+        raise ValueError(f"{what}: a row is no probabilities; numbers from 0 that sum to 1 are needed")
+    return values
+
+
+def _weights(weights: Any, n_workers: int) -> np.ndarray:
+    values = np.asarray(weights, dtype=float)
+    if values.shape != (n_workers,) or not (values >= 0).all() or not values.sum() > 0:
+        raise ValueError(f"weights of shape {values.shape}: {n_workers} numbers from 0, one a worker, are needed")
+    return values / values.sum()
+
+
+def _shares(counts: np.ndarray, smoothing: float) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return (counts + smoothing / counts.shape[-1]) / (counts.sum(-1, keepdims=True) + smoothing)

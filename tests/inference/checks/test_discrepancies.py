@@ -1,0 +1,130 @@
+"""The four discrepancies count what they say, by the plainest loops."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import random_annotations
+from hypothesis import given
+from hypothesis import strategies as st
+
+import crowdppl as cp
+from crowdppl.inference.checks import DISCREPANCIES, discrepancies
+from crowdppl.inference.checks.replicate import row_by_row
+
+crowds = st.builds(
+    lambda seed, n_tasks, n_workers, n_classes, n_rows: random_annotations(
+        np.random.default_rng(seed), n_tasks=n_tasks, n_workers=n_workers, n_classes=n_classes, n_rows=n_rows
+    ),
+    st.integers(0, 2**16),
+    n_tasks=st.integers(2, 6),
+    n_workers=st.integers(2, 5),
+    n_classes=st.integers(2, 4),
+    n_rows=st.integers(12, 40),
+)
+
+
+def answers_of(annotations):
+    """Every answer as (task, worker, label)."""
+    columns = (annotations.task, annotations.worker, annotations.label)
+    return [tuple(map(int, row)) for row in zip(*columns, strict=True)]
+
+
+def measured(name, annotations):
+    """Counts by unit, and sizes by unit."""
+    measure = DISCREPANCIES[name].prepare(annotations)
+    values = pd.Series(measure.take(np.asarray(annotations.label)), index=measure.units)
+    return values.to_dict(), pd.Series(measure.size, index=measure.units).to_dict()
+
+
+@given(crowds)
+def test_answers_are_counted_by_worker_and_class(annotations):
+    expected = Counter((j, label) for _, j, label in answers_of(annotations))
+    of_worker = Counter(j for _, j, _ in answers_of(annotations))
+    counts, sizes = measured("answers", annotations)
+    assert counts == {(j, k): expected[j, k] for j in of_worker for k in range(annotations.n_classes)}
+    assert sizes == {(j, k): of_worker[j] for j in of_worker for k in range(annotations.n_classes)}
+
+
+@given(crowds)
+def test_agreements_are_counted_by_pair_of_different_workers(annotations):
+    rows = answers_of(annotations)
+    agreed, shared = Counter(), Counter()
+    for i, (task, j, label) in enumerate(rows):
+        for other_task, other, other_label in rows[i + 1 :]:
+            if task == other_task and j != other:
+                shared[min(j, other), max(j, other)] += 1
+                agreed[min(j, other), max(j, other)] += label == other_label
+    counts, sizes = measured("agreement", annotations)
+    assert counts == {pair: agreed[pair] for pair in shared}
+    assert sizes == dict(shared)
+
+
+@given(crowds)
+def test_a_worker_agrees_with_what_most_others_said_and_shares_ties(annotations):
+    rows = answers_of(annotations)
+    credit, size = Counter(), Counter()
+    for task, j, label in rows:
+        others = Counter(said for i, other, said in rows if i == task and other != j)
+        if others:
+            winners = [k for k, n in others.items() if n == max(others.values())]
+            size[j] += 1
+            credit[j] += (label in winners) / len(winners)
+    counts, sizes = measured("majority", annotations)
+    assert sizes == dict(size)
+    assert counts == pytest.approx({j: credit[j] for j in size})
+
+
+@given(crowds)
+def test_every_task_with_two_answers_is_counted_once_by_its_winners_share(annotations):
+    votes = annotations.votes()
+    votes = votes[votes.sum(1) >= 2]
+    counts, sizes = measured("votes", annotations)
+    assert sum(counts.values()) == len(votes)
+    assert set(sizes.values()) == {len(votes)}
+    assert counts["all agree"] == (votes.max(1) == votes.sum(1)).sum()
+
+
+def test_steps_of_the_winners_share_are_named_by_votes_where_they_can_be():
+    frame = pd.DataFrame(
+        {"task": [0] * 5 + [1] * 5, "worker": [*range(5)] * 2, "label": [0, 0, 0, 1, 1, 1, 0, 1, 1, 1]}
+    )
+    counts, _ = measured("votes", cp.Annotations.from_frame(frame))
+    assert counts == {"3 of 5": 1, "4 of 5": 1, "all agree": 0}
+    mixed = pd.concat([frame, pd.DataFrame({"task": 2, "worker": range(8), "label": [0, 0, 0, 0, 0, 1, 1, 1]})])
+    counts, _ = measured("votes", cp.Annotations.from_frame(mixed))
+    assert counts == {"4 of 8": 0, "60–69 %": 2, "6 of 8": 0, "80–89 %": 1, "all agree": 0}
+
+
+def test_majorities_are_the_same_in_any_number_of_pieces(monkeypatch):
+    annotations = random_annotations(np.random.default_rng(3), n_tasks=40, n_workers=9, n_classes=3, n_rows=300)
+    whole = measured("majority", annotations)
+    monkeypatch.setattr("crowdppl.inference.checks.agreement.CELLS", 100)
+    assert measured("majority", annotations) == whole
+
+
+def test_of_very_many_units_the_largest_are_looked_at_and_the_rest_is_counted(monkeypatch):
+    annotations = random_annotations(np.random.default_rng(1), n_tasks=30, n_workers=8, n_classes=2, n_rows=120)
+    _, sizes = measured("agreement", annotations)
+    monkeypatch.setattr(discrepancies, "MAX_UNITS", 5)
+    measure = DISCREPANCIES["agreement"].prepare(annotations)
+    assert measure.left_out == len(sizes) - 5
+    assert sorted(measure.size) == sorted(sizes.values())[-5:]
+    assert all(sizes[pair] == size for pair, size in zip(measure.units, measure.size, strict=True))
+
+
+def test_rows_with_counts_are_as_many_answers():
+    frame = pd.DataFrame({"task": [0, 0, 1, 1], "worker": [0, 1, 0, 1], "label": [0, 1, 1, 1], "count": [3, 2, 1, 4]})
+    counted = row_by_row(cp.Annotations.from_frame(frame, count="count", repeats="keep"))
+    longer = frame.loc[frame.index.repeat(frame["count"])].drop(columns="count")
+    plain = cp.Annotations.from_frame(longer, repeats="keep")
+    assert sorted(answers_of(counted)) == sorted(answers_of(plain))
+    assert counted.count is None
+
+
+def test_nothing_to_compare_is_said():
+    alone = cp.Annotations.from_frame(pd.DataFrame({"task": [0, 1], "worker": [0, 1], "label": [0, 1]}))
+    for name, text in {"votes": "two answers", "agreement": "same task", "majority": "others"}.items():
+        with pytest.raises(cp.AnnotationError, match=text):
+            DISCREPANCIES[name].prepare(alone)

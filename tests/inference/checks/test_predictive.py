@@ -1,0 +1,285 @@
+"""Replicates are what the story writes at the fit's parameters; checks find copyists, and let right stories pass."""
+
+import dataclasses
+import warnings
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+from scipy.stats import chisquare
+
+import crowdppl as cp
+from crowdppl.inference.checks import DISCREPANCIES, check, prior_check
+from crowdppl.inference.checks.replicate import from_posterior, row_by_row
+
+SIZES = {"n_tasks": 150, "n_workers": 8, "n_classes": 3, "answers_per_task": 5}
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return cp.simulate("dawid_skene", diagonal=6.0, gold=0.0, **SIZES)[0]
+
+
+@pytest.fixture(scope="module")
+def em(crowd):
+    return cp.fit("dawid_skene", crowd, diagonal=6.0, progress=False)
+
+
+@pytest.fixture(scope="module")
+def nuts(crowd):
+    options = {"chains": 1, "warmup": 150, "draws": 50}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cp.ConvergenceWarning)  # a short chain is enough for replicates
+        return cp.fit("dawid_skene", crowd, method="nuts", diagonal=6.0, progress=False, **options)
+
+
+@pytest.fixture(scope="module")
+def copied(crowd):
+    """The same crowd, of whom workers 5 and 6 copy worker 2 wherever he answers too."""
+    worker, task, label = (np.array(x) for x in (crowd.worker, crowd.task, crowd.label))
+    of_second = np.full(crowd.n_tasks, -1)
+    of_second[task[worker == 2]] = label[worker == 2]
+    copies = np.isin(worker, [5, 6]) & (of_second[task] >= 0)
+    return crowd.replace(label=np.where(copies, of_second[task], label).astype(np.int32))
+
+
+def answers_by_worker(checks):
+    """Mean replicated counts ``(J, K)``."""
+    table = checks.units("answers").sort_index()
+    return table["replicated"].to_numpy().reshape(-1, SIZES["n_classes"])
+
+
+@pytest.mark.parametrize("truth", ["posterior", "prior"])
+def test_replicated_answers_have_the_expectation_of_the_parameters(em, crowd, truth):
+    tables, prevalence = em.worker_draws[0, 0], em.parameters["prevalence"].to_numpy()
+    share = em.posterior if truth == "posterior" else np.broadcast_to(prevalence, em.posterior.shape)
+    expected = np.zeros((crowd.n_workers, crowd.n_classes))
+    np.add.at(expected, crowd.worker, np.einsum("ak,akl->al", share[crowd.task], tables[crowd.worker]))
+    checks = check(em, "answers", draws=100, replicates=10, truth=truth)
+    error = np.sqrt(checks.of("answers").replicated.mean(1).var(0) / 100).reshape(expected.shape)
+    assert (np.abs(answers_by_worker(checks) - expected) < 4.5 * error + 1e-3).all()  # 24 cells, normal tails
+
+
+def test_a_worker_gives_as_many_replicated_answers_as_observed_ones(em, crowd):
+    totals = check(em, "answers").of("answers").replicated.reshape(50, 10, 8, 3).sum(-1)
+    assert (totals == np.bincount(crowd.worker)).all()
+
+
+def test_true_labels_of_the_posterior_are_shared_by_a_draws_replicates(em, crowd):
+    """Workers who never err repeat themselves where the truth stays, and not where it is drawn anew."""
+    never_wrong = np.broadcast_to(np.eye(3), em.outcome.draws["confusion"].shape)
+    perfect = dataclasses.replace(em, outcome=em.outcome._replace(draws=em.outcome.draws | {"confusion": never_wrong}))
+    same = [of_draw.std(0).max() for of_draw in from_posterior(perfect, crowd, 3, 4, "posterior", 0)]
+    assert same == [0, 0, 0]
+    assert all(of_draw.std(0).max() > 0 for of_draw in from_posterior(perfect, crowd, 3, 4, "prior", 0))
+
+
+@pytest.mark.parametrize(
+    ("draws", "expected"), [(6, [0, 1, 2, 3, 4, 5]), (3, [0, 2, 4]), (12, sorted([*range(6)] * 2))]
+)
+def test_parameters_are_spread_evenly_over_all_draws_of_all_chains(em, crowd, draws, expected):
+    """Six draws of two chains, each of which lets everybody answer one class only, by the number of the draw."""
+    number = np.arange(6).reshape(2, 3)
+    always = np.stack([np.eye(3)[n % 3] for n in number.ravel()]).reshape(2, 3, 1, 1, 3)
+    tables = np.broadcast_to(always, (2, 3, *em.outcome.draws["confusion"].shape[2:]))
+    prevalence = np.broadcast_to(em.outcome.draws["prevalence"], (2, 3, 3))
+    fit = dataclasses.replace(em, outcome=em.outcome._replace(draws={"confusion": tables, "prevalence": prevalence}))
+    found = list(from_posterior(fit, crowd, draws, 2, "prior", 0))
+    assert [int(of_draw.max()) for of_draw in found] == [n % 3 for n in expected]
+    assert [int(of_draw.min()) for of_draw in found] == [n % 3 for n in expected]
+
+
+def test_gold_labels_that_the_fit_was_told_hold_in_replicates_with_new_true_labels(crowd):
+    gold = {0: 1, 1: 2}
+    fit = cp.fit("dawid_skene", crowd, gold=gold, progress=False, diagonal=1e6)  # workers who hardly err
+    for answers in from_posterior(fit, crowd, 2, 5, "prior", 0):
+        assert (answers[:, crowd.task == 0] == 1).all()
+        assert (answers[:, crowd.task == 1] == 2).all()
+
+
+def test_a_row_with_a_count_is_as_many_independent_answers():
+    counts = cp.Annotations.from_counts(np.array([[60, 40], [40, 60]]))
+    fit = cp.fit("annotator_groups", counts, groups=1, progress=False)
+    design = row_by_row(counts)
+    answers = np.concatenate(list(from_posterior(fit, design, 20, 10, "posterior", 0)))
+    positive = np.stack([answers[:, design.task == i].sum(-1) for i in (0, 1)])
+    variance = positive.mean() * (1 - positive.mean() / 100)
+    assert 0.7 * variance < positive.var(axis=1).mean() < 1.5 * variance  # all alike would have a hundred times that
+
+
+def test_the_story_that_wrote_the_answers_passes(nuts):
+    table = check(nuts).table
+    assert list(table.index) == ["answers", "votes", "agreement", "majority"]
+    assert (table["p_value"] > 0.05).all()
+    assert (table["stand_out"] == 0).all()
+
+
+def test_workers_who_copy_are_found_with_the_worker_who_is_copied(crowd, em, copied):
+    checks = check(cp.fit("dawid_skene", copied, diagonal=6.0, progress=False))
+    assert checks.table.loc["agreement", "p_value"] < 0.01
+    table = checks.units("agreement")
+    assert set(table.index[:3]) == {(2, 5), (2, 6), (5, 6)}
+    worst = checks.worst
+    found = worst.loc[worst["discrepancy"] == "agreement", "unit"].tolist()
+    assert (2, 5) in found
+    assert set(found) <= {(2, 5), (2, 6), (5, 6)}
+    assert (table["observed"] == table["size"])[table["stands_out"]].all()
+    assert not check(em, "agreement").of("agreement").stand_out.any()
+
+
+def test_tasks_of_different_difficulty_are_found_by_their_votes():
+    """The story says that they are all alike; it passes where it is right."""
+    sizes = SIZES | {"n_tasks": 400, "gold": 0.0}
+    alike, _ = cp.simulate("one_coin", seed=1, **sizes)
+    different, _ = cp.simulate("glad", seed=1, ability_scale=0.5, difficulty_scale=1.5, **sizes)
+    right, wrong = (check(cp.fit("one_coin", data, progress=False), "votes").table for data in (alike, different))
+    assert right.loc["votes", "p_value"] > 0.05
+    assert wrong.loc["votes", "p_value"] < 0.01
+
+
+def test_the_same_seed_gives_the_same_checks(em):
+    first, again, other = (check(em, "votes", seed=seed).table for seed in (1, 1, 2))
+    pd.testing.assert_frame_equal(first, again)
+    assert not first.equals(other)
+
+
+def test_em_is_told_to_leave_out_what_it_does_not_know(em, nuts):
+    assert any("EM's mode" in note for note in check(em, "votes").notes)
+    assert check(nuts, "votes").notes == ()
+    assert "EM's mode" in repr(check(em, "votes"))
+
+
+def test_own_discrepancies_are_compared_as_they_are(em, crowd):
+    def zeros(annotations):
+        return pd.Series(np.bincount(annotations.worker[annotations.label == 0], minlength=8), index=list("abcdefgh"))
+
+    checks = check(em, {"alpha": cp.Annotations.krippendorff_alpha, "zeros": zeros, "votes": DISCREPANCIES["votes"]})
+    assert checks.table.loc["alpha", "observed"] == pytest.approx(crowd.krippendorff_alpha())
+    alpha = checks.of("alpha").replicated
+    assert checks.table.loc["alpha", "p_value"] == pytest.approx((alpha > crowd.krippendorff_alpha()).mean(), abs=0.01)
+    known = check(em, "answers").units("answers").sort_index()
+    zero = known[known.index.get_level_values("class") == 0]
+    units = checks.units("zeros").sort_index()
+    np.testing.assert_allclose(units["observed"], zero["observed"])
+    np.testing.assert_allclose(units["replicated"], zero["replicated"])  # the same seed, the same replicates
+
+
+def test_own_discrepancies_that_change_their_units_are_refused(em):
+    def of_some(annotations):
+        label = np.asarray(annotations.label)
+        return pd.Series({f"{(label == 0).sum()} zeros": 1.0})
+
+    with pytest.raises(ValueError, match=r"'changing' has other units .*reindex"):
+        check(em, {"changing": of_some})
+    with pytest.raises(ValueError, match="'nothing' is nan"):
+        check(em, {"nothing": lambda _: np.nan})
+    with pytest.raises(ValueError, match=r"'many' has shape \(2,\)"):
+        check(em, {"many": lambda _: np.ones(2)})
+    with pytest.raises(ValueError, match="'twice' has the unit 'a' more than once"):
+        check(em, {"twice": lambda _: pd.Series([1.0, 2.0], index=["a", "a"])})
+    with pytest.raises(ValueError, match="'none' is a series without units"):
+        check(em, {"none": lambda _: pd.Series(dtype=float)})
+
+
+def test_wrong_arguments_say_what_is_accepted(em):
+    with pytest.raises(cp.UnknownNameError, match="did you mean 'agreement'"):
+        check(em, "agreements")
+    with pytest.raises(ValueError, match="selects none"):
+        check(em, [])
+    with pytest.raises(ValueError, match="draws=0"):
+        check(em, draws=0)
+    with pytest.raises(ValueError, match="replicates=1"):
+        check(em, replicates=1)
+    with pytest.raises(cp.UnknownNameError, match="value of truth"):
+        check(em, truth="new")
+    with pytest.raises(cp.UnknownNameError, match="unknown discrepancy 'votes'"):
+        check(em, "answers").units("votes")
+
+
+def test_crowds_without_names_are_checked_by_what_needs_none():
+    counts = cp.Annotations.from_counts(np.array([[6, 4], [1, 9], [5, 5], [10, 0]]))
+    fit = cp.fit("annotator_groups", counts, groups=1, progress=False)
+    checks = check(fit)
+    assert list(checks.table.index) == ["answers", "votes"]
+    assert checks.units("answers")["observed"].to_dict() == {0: 22, 1: 18}
+    with pytest.raises(cp.AnnotationError, match="agreement is of workers, and the annotations name none"):
+        check(fit, "agreement")
+
+
+X = np.random.default_rng(0).normal(size=(150, 2)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("story", "truth", "options"),
+    [
+        ("difficulty", "posterior", {"features": X, "truth_prior": cp.Classifier(lambda x: x)}),
+        ("annotator_groups", "prior", {"groups": 2}),
+        pytest.param("glad", "posterior", {}, marks=pytest.mark.slow),
+        pytest.param("item_response", "prior", {}, marks=pytest.mark.slow),
+        pytest.param("common_individual", "prior", {"features": X, "embedding": 2}, marks=pytest.mark.slow),
+    ],
+)
+def test_every_kind_of_story_expects_the_votes_of_its_own_data(story, truth, options):
+    data, _ = cp.simulate(story, gold=0.0, seed=3, **SIZES | {"n_classes": 2}, **options)
+    fit = cp.fit(story, data, progress=False, **{name: v for name, v in options.items() if name != "features"})
+    checks = check(fit, ["answers", "votes"], truth=truth)
+    assert checks.table.loc["votes", "p_value"] > 0.01
+    share = checks.units("answers").groupby("class")[["observed", "replicated"]].sum() / data.n_annotations
+    np.testing.assert_allclose(share["replicated"], share["observed"], atol=0.06)  # true labels that are drawn again
+
+
+def one_share(annotations, *, truth_prior=None, a=1.0):
+    """Everybody answers the second class with one probability, whatever the truth."""
+    share = numpyro.sample("share", dist.Dirichlet(jnp.array([1.0, a])))
+    with cp.tasks(annotations, truth_prior) as truth:
+        cp.answer(truth, cp.Table(jnp.broadcast_to(share, (annotations.n_workers, 2, 2))), annotations)
+
+
+def test_prior_replicates_are_of_the_prior():
+    """With a flat prior of their probability every number of positive answers from 0 to 9 is as likely (Bayes)."""
+    frame = pd.DataFrame([(i, j, 1) for i in range(3) for j in range(3)], columns=["task", "worker", "label"])
+    annotations = cp.Annotations.from_frame(frame, classes=[0, 1])
+    checks = prior_check(one_share, annotations, {"positive": lambda a: np.asarray(a.label).sum()}, draws=1000)
+    counts = np.bincount(checks.of("positive").replicated.ravel().astype(int), minlength=10)
+    assert chisquare(counts).pvalue > 0.001
+    assert checks.table.loc["positive", "p_value"] == pytest.approx(0.05, abs=0.02)  # half of the chance of a tie
+    hopeful = prior_check(one_share, annotations, {"positive": lambda a: np.asarray(a.label).sum()}, a=50.0)
+    assert hopeful.of("positive").replicated.mean() > 8.5
+
+
+def test_prior_checks_find_priors_that_cannot_have_written_the_answers(crowd):
+    assert (prior_check("dawid_skene", crowd, diagonal=6.0).table["p_value"] > 0.01).all()
+    sure = prior_check("dawid_skene", crowd, diagonal=1000.0).table
+    assert (sure.loc[["votes", "agreement", "majority"], "p_value"] < 0.01).all()
+
+
+def test_prior_checks_take_a_truth_prior_as_fit_does(crowd):
+    certain = np.eye(3)[np.arange(crowd.n_tasks) % 3]
+    checks = prior_check(
+        "dawid_skene",
+        crowd,
+        {"right": lambda a: (np.asarray(a.label) == np.asarray(a.task) % 3).mean()},
+        truth_prior=certain,
+        diagonal=1e6,
+    )
+    assert checks.of("right").replicated.mean() > 0.999  # one in 30,000 errs; without the prior a third is right
+    with pytest.raises(ValueError, match="not both"):
+        prior_check("dawid_skene", crowd, truth_prior=certain, classifier="logistic")
+    with pytest.raises(cp.StoryError, match="features"):
+        prior_check("dawid_skene", crowd, classifier="logistic")
+
+
+def test_prior_checks_leave_gold_labels_out(crowd):
+    told = crowd.with_gold({0: 1})
+    first, second = (prior_check("dawid_skene", a, "votes", draws=20).table for a in (crowd, told))
+    pd.testing.assert_frame_equal(first, second)
+
+
+@pytest.mark.data
+def test_workers_of_music_are_not_dawid_and_skenes(real):
+    fit = cp.fit("dawid_skene", real("music"), progress=False)
+    table = check(fit, ["votes", "majority"]).table
+    assert (table["p_value"] < 0.01).all()

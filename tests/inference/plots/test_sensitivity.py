@@ -1,0 +1,112 @@
+"""Sensitivity and specificity stand where the fit has them, in regions of the mass that was asked for."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.path import Path
+from scipy.special import expit
+
+import crowdppl as cp
+from crowdppl.inference.plots import plot_sensitivity_specificity
+from crowdppl.inference.plots.sensitivity import region
+
+
+def dots(ax):
+    return next(c for c in ax.collections if c.get_label() == "fit").get_offsets()
+
+
+def actual_rates(parameters):
+    """The workers' tables: sensitivity (negative, positive), specificity (negative, positive)."""
+    return pd.DataFrame(
+        {"sensitivity": parameters["sensitivity"][:, 1], "specificity": parameters["specificity"][:, 0]}
+    )
+
+
+def test_dots_are_one_minus_specificity_and_sensitivity(binary):
+    ax = plot_sensitivity_specificity(binary)
+    workers = binary.workers
+    expected = np.column_stack([1 - workers["specificity"], workers["sensitivity"]])
+    np.testing.assert_allclose(dots(ax), expected, rtol=1e-5)
+    assert "all 12 workers" in ax.get_title()
+    np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[0, 0], [1, 1]])
+
+
+def test_only_the_workers_asked_for_are_drawn_in_the_axes_given(binary):
+    figure, ax = plt.subplots()
+    assert plot_sensitivity_specificity(binary, workers=[7, 2], ax=ax) is ax
+    np.testing.assert_allclose(dots(ax)[:, 1], binary.workers["sensitivity"].loc[[7, 2]], rtol=1e-5)
+    assert {text.get_text() for text in ax.texts} == {"spammers", "7", "2"}
+    assert plt.get_fignums() == [figure.number]
+
+
+@pytest.mark.parametrize("mass", [0.5, 0.9])
+def test_a_region_holds_its_mass_of_draws_that_are_normal_on_the_logits_scale(mass):
+    """Within four standard errors of a share of 20,000 draws."""
+    rng = np.random.default_rng(0)
+    draws = expit(rng.multivariate_normal([1.5, -0.5], [[0.5, 0.3], [0.3, 0.4]], 20_000))
+    inside = Path(region(draws, mass, points=400)).contains_points(draws).mean()
+    assert inside == pytest.approx(mass, abs=4 * np.sqrt(mass * (1 - mass) / 20_000))
+
+
+def test_a_region_follows_the_dependence_of_the_two_and_stays_between_0_and_1():
+    rng = np.random.default_rng(1)
+    first = rng.normal(3, 2, 5_000)
+    outline = region(expit(np.column_stack([first, 0.9 * first + rng.normal(0, 0.2, 5_000)])), 0.9)
+    assert outline.min() > 0
+    assert outline.max() < 1
+    assert np.corrcoef(outline.T)[0, 1] > 0.9
+
+
+def test_each_worker_has_a_region_of_the_draws_and_fits_without_draws_have_none(binary, crowded):
+    ax = plot_sensitivity_specificity(binary, interval=0.5)
+    outlines = [path.vertices for path in ax.collections[0].get_paths()]
+    assert len(outlines) == 12
+    tables = binary.worker_draws[..., 1].reshape(-1, 12, 2)
+    np.testing.assert_allclose(outlines[4][:100], region(tables[:, 4], 0.5), rtol=1e-5)
+    assert "regions of 50%" in ax.get_title()
+    without = plot_sensitivity_specificity(crowded, workers=range(5))
+    assert [c.get_label() for c in without.collections] == ["fit"]
+    assert "regions" not in without.get_title()
+
+
+def test_actual_values_are_crosses_joined_to_the_fit_and_may_be_of_some_workers(binary, binary_data):
+    actual = actual_rates(binary_data[1]).loc[[3, 0]]
+    ax = plot_sensitivity_specificity(binary, actual=actual)
+    crosses = next(c for c in ax.collections if c.get_label() == "actual").get_offsets()
+    by_worker = actual.loc[[0, 3]]
+    np.testing.assert_allclose(crosses, np.column_stack([1 - by_worker["specificity"], by_worker["sensitivity"]]))
+    joins = [line.get_xydata() for line in ax.lines[1:]]
+    np.testing.assert_allclose([ends[1] for ends in joins], crosses)
+    np.testing.assert_allclose([ends[0] for ends in joins], dots(ax)[[0, 3]])
+
+
+def test_of_many_workers_the_density_is_drawn_which_counts_everyone(crowded):
+    ax = plot_sensitivity_specificity(crowded)
+    assert ax.collections[0].get_array().sum() == 450
+    assert not [c for c in ax.collections if c.get_label() == "fit"]
+    assert "all 450 workers" in ax.get_title()
+
+
+@pytest.mark.parametrize(
+    ("actual", "error", "said"),
+    [
+        (pd.DataFrame({"sensitivity": [0.5]}, index=[0]), ValueError, "'specificity' is needed"),
+        (pd.DataFrame({"sensitivity": [0.5], "specificity": [1.5]}, index=[3]), ValueError, "worker 3: .* is 1.5"),
+        (pd.DataFrame({"sensitivity": [0.5], "specificity": [0.5]}, index=[99]), cp.UnknownNameError, "worker 99"),
+    ],
+)
+def test_actual_values_that_cannot_be_are_refused(binary, actual, error, said):
+    with pytest.raises(error, match=said):
+        plot_sensitivity_specificity(binary, actual=actual)
+
+
+def test_other_than_two_classes_no_workers_and_no_mass_are_refused(em, binary, unnamed):
+    with pytest.raises(ValueError, match=r"of two classes, and there are 4; .*plot_confusions\(fit\)"):
+        plot_sensitivity_specificity(em)
+    with pytest.raises(ValueError, match="selects nobody"):
+        plot_sensitivity_specificity(binary, workers=[])
+    with pytest.raises(ValueError, match="interval=0"):
+        plot_sensitivity_specificity(binary, interval=0)
+    with pytest.raises(cp.AnnotationError, match="name no workers"):
+        plot_sensitivity_specificity(unnamed)

@@ -1,0 +1,58 @@
+"""What pictures have in common: names that can be read, axes that keep their size."""
+
+import itertools
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from crowdppl.inference.plots.style import axes_beside, counted, name_points, share, short, signed
+
+
+def test_names_of_crowded_points_lie_neither_on_each_other_nor_on_points_nor_outside():
+    points = np.random.default_rng(0).uniform(0, 1, (60, 2))
+    _, ax = plt.subplots(layout="constrained")
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    ax.scatter(*points.T)
+    name_points(ax, *points.T, [f"worker {i}" for i in range(60)])
+    assert 5 < len(ax.texts) < 60
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+    dots = ax.transData.transform(points)
+    assert not any(box.count_contains(dots) for box in boxes)
+    room = ax.get_window_extent()
+    assert all(room.contains(*corner) for box in boxes for corner in box.corners())
+
+
+def test_the_first_of_two_names_in_one_place_is_written():
+    _, ax = plt.subplots(figsize=(0.9, 0.5))
+    name_points(ax, [0.5] * 12, [0.5] * 12, [f"name {i}" for i in range(12)])
+    assert ax.texts[0].get_text() == "name 0"
+    assert len(ax.texts) < 12
+
+
+@pytest.mark.parametrize("layout", ["constrained", None])
+@pytest.mark.parametrize("dpi", [60, 100])
+def test_axes_beside_keep_their_inches_whatever_the_size_of_the_others(layout, dpi):
+    figure, ax = plt.subplots(figsize=(6, 3), layout=layout, dpi=dpi)
+    right, below = axes_beside(ax, side="right", gap=0.2, size=1), axes_beside(ax, side="below", gap=0.1, size=0.5)
+    figure.draw_without_rendering()
+    box, at_right, at_bottom = (a.get_window_extent() for a in (ax, right, below))
+    np.testing.assert_allclose([at_right.x0, at_right.width], [box.x1 + 0.2 * dpi, dpi])
+    np.testing.assert_allclose([at_right.y0, at_right.height], [box.y0, box.height])
+    np.testing.assert_allclose([at_bottom.y1, at_bottom.height], [box.y0 - 0.1 * dpi, 0.5 * dpi])
+    if layout:
+        assert right.get_tightbbox().x1 <= figure.bbox.x1 + 1
+        assert below.get_tightbbox().y0 >= -1
+
+
+def test_numbers_and_names_are_written_for_people():
+    assert [counted(n, "task") for n in (0, 1, 2000)] == ["0 tasks", "1 task", "2,000 tasks"]
+    assert [share(p) for p in (0, 0.0004, 0.004, 0.5, 0.996, 0.9996, 1)] == [
+        *("0%", "<0.1%", "0.4%"),
+        *("50%", "99.6%", ">99.9%", "100%"),
+    ]
+    assert signed(-1234.56) == "\N{MINUS SIGN}1,234.6"
+    assert signed(2) == "+2.0"
+    assert short("a" * 30 + "end", 12) == "aaaaaaa…aend"
+    assert short(("corpus", 3), 20) == "corpus · 3"

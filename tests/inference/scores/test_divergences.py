@@ -1,0 +1,119 @@
+"""Divergences of tables against scipy's entropies in loops."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import entropy
+
+import crowdppl as cp
+from crowdppl import AnnotationError, Annotations
+from crowdppl.inference.scores.divergences import (
+    empirical_tables,
+    jensen_shannon,
+    table_divergences,
+    worker_divergences,
+)
+
+
+def js(p, q):
+    middle = (np.asarray(p) + np.asarray(q)) / 2
+    return (entropy(p, middle, base=2) + entropy(q, middle, base=2)) / 2
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return cp.simulate("dawid_skene", n_tasks=80, n_workers=5, n_classes=3, answers_per_task=3, seed=2)
+
+
+@pytest.fixture(scope="module")
+def em(crowd):
+    return cp.fit("dawid_skene", crowd[0], progress=False)
+
+
+def test_the_divergence_is_zero_for_equals_one_for_opposites_and_entropies_else():
+    p, q = np.random.default_rng(0).dirichlet(np.ones(4), (2, 6))
+    np.testing.assert_allclose(jensen_shannon(p, q), [js(a, b) for a, b in zip(p, q, strict=True)])
+    np.testing.assert_allclose(jensen_shannon(p, p), 0, atol=1e-12)
+    assert jensen_shannon(np.array([1.0, 0]), np.array([0.0, 1])) == pytest.approx(1)
+
+
+def test_divergences_are_means_over_rows_of_workers_and_of_the_crowds_table():
+    rng = np.random.default_rng(1)
+    one, two = rng.dirichlet(np.ones(3), (2, 4, 3))
+    weights = np.array([1.0, 2, 3, 0])
+    found = table_divergences(one, two, weights=weights)
+    assert found["i_js"] == pytest.approx(np.mean([[js(one[j, k], two[j, k]) for k in range(3)] for j in range(4)]))
+    whole = [np.average(t, axis=0, weights=weights) for t in (one, two)]
+    assert found["g_js"] == pytest.approx(np.mean([js(whole[0][k], whole[1][k]) for k in range(3)]))
+    assert (found["workers"], found["rows"]) == (4, 12)
+
+
+def test_actual_tables_are_counted_on_gold_tasks(crowd):
+    annotations = crowd[0].with_gold({i: int(crowd[0].gold[i]) for i in range(10)})
+    tables, whole = empirical_tables(annotations)
+    smoothed, _ = empirical_tables(annotations, smoothing=3)
+    for j in range(5):
+        for k in range(3):
+            rows = (annotations.worker == j) & (annotations.task < 10) & (annotations.gold[annotations.task] == k)
+            counts = np.bincount(annotations.label[rows], minlength=3)
+            np.testing.assert_allclose(smoothed[j, k], (counts + 1) / (counts.sum() + 3))
+            if counts.sum():
+                np.testing.assert_allclose(tables[j, k], counts / counts.sum())
+            else:
+                assert np.isnan(tables[j, k]).all()
+    used = [k for k in range(3) if (annotations.gold[:10] == k).any()]
+    pooled = [np.bincount(annotations.label[annotations.gold[annotations.task] == k], minlength=3) for k in used]
+    np.testing.assert_allclose(whole[used], [counts / counts.sum() for counts in pooled])
+
+
+def test_counted_rows_count_as_often():
+    one = pd.DataFrame({"task": [0, 0, 1], "worker": ["a", "b", "a"], "label": [0, 1, 1], "n": [3, 1, 2]})
+    each = one.loc[one.index.repeat(one["n"])]
+    gold = {0: 0, 1: 1}
+    counted = empirical_tables(Annotations.from_frame(one, count="n", gold=gold))
+    for a, b in zip(counted, empirical_tables(Annotations.from_frame(each, gold=gold)), strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+def test_a_fit_is_compared_with_the_gold_tables_and_with_given_ones(em, crowd):
+    tables, whole = empirical_tables(crowd[0])
+    estimated = em.worker_draws[0, 0].astype(float)
+    found, known = table_divergences(em), ~np.isnan(tables).any(-1)
+    assert found["i_js"] == pytest.approx(jensen_shannon(estimated[known], tables[known]).mean(), abs=1e-5)
+    crowd_table = np.average(estimated, axis=0, weights=em.workers["annotations"])
+    assert found["g_js"] == pytest.approx(jensen_shannon(crowd_table, whole).mean(), abs=1e-5)
+    actual = crowd[1]["confusion"]
+    frame = em.confusions().assign(probability=actual.ravel()).sample(frac=1, random_state=0)
+    pd.testing.assert_series_equal(table_divergences(em, frame), table_divergences(em, actual))
+    both = table_divergences({"em": em, "truth": actual}, actual)
+    assert both.loc["truth", "i_js"] == pytest.approx(0, abs=1e-6)
+    assert both.loc["em", "i_js"] > 0.001
+    by_worker = worker_divergences(em, actual)
+    assert by_worker.mean() == pytest.approx(both.loc["em", "i_js"])
+    assert list(by_worker.index) == list(crowd[0].workers)
+
+
+def test_an_unnamed_crowd_has_a_global_divergence_only(crowd):
+    unnamed = Annotations.from_counts(crowd[0].votes(), gold=dict(enumerate(crowd[0].gold.tolist())))
+    fit = cp.fit("annotator_groups", unnamed, groups=1, progress=False)
+    found = table_divergences(fit)
+    assert np.isnan(found["i_js"])
+    assert 0 <= found["g_js"] <= 1
+    assert found["workers"] == 0
+    with pytest.raises(AnnotationError, match="name no workers"):
+        worker_divergences(fit)
+
+
+def test_what_cannot_be_compared_is_said(em, crowd):
+    with pytest.raises(ValueError, match="shape"):
+        table_divergences(em, np.ones((2, 3, 3)) / 3)
+    with pytest.raises(ValueError, match="no probabilities"):
+        table_divergences(em, np.ones((5, 3, 3)))
+    with pytest.raises(ValueError, match="give actual="):
+        table_divergences(np.ones((5, 3, 3)) / 3)
+    with pytest.raises(AnnotationError, match=r"worker.*'nobody'"):
+        table_divergences(em, em.confusions().assign(worker="nobody"))
+    with pytest.raises(ValueError, match="smoothing=-1"):
+        empirical_tables(crowd[0], smoothing=-1)
+    with pytest.raises(AnnotationError, match="no gold labels"):
+        empirical_tables(crowd[0].replace(gold=None))

@@ -56,7 +56,7 @@ def fit(
     story: str | Story,
     annotations: Annotations,
     *,
-    method: str | None = None,
+    method: str = "em",
     classifier: Network | Classifier | Any | None = None,
     truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
     gold: Gold = None,
@@ -73,7 +73,7 @@ def fit(
             a shelf of stories, compares them and averages their labels: :func:`.auto`.
         annotations: who labelled what.
         method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or ``"nuts"``
-            (draws from the posterior); by default ``"em"``, of ``"auto"`` ``"svi"``.
+            (draws from the posterior).
         classifier: a classifier of the tasks' features as prior of the true labels: ``"logistic"``, ``"mlp"``,
             ``"cnn"``, a Flax NNX module, a function from features to logits, or a :class:`.Classifier` with its
             options. With ``backend="pyro"`` a ``torch.nn.Module``, which is copied and trained in minibatches.
@@ -114,8 +114,7 @@ def fit(
             "evidence": evidence,
             "backend": backend,
         }
-        return auto(annotations, method=method or "svi", seed=seed, progress=progress, **shared, **options)
-    method = "em" if method is None else method
+        return auto(annotations, method=method, seed=seed, progress=progress, **shared, **options)
     if method not in ENGINES:
         raise unknown_name("method", method, ENGINES)
     if backend not in BACKENDS:

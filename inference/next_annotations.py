@@ -51,9 +51,9 @@ def next_annotations(
             workers of few answers for better, or worse, than draws of the posterior do; ask whom by NUTS or SVI.
         n: how many answers to ask for; less come back where there are not so many left to ask.
         workers: who can be asked; each is asked for at most one answer to a task, and none to a task answered before.
-            None for a typical worker: an answer of someone of the crowd, each as likely as many answers he gave, so
-            that the expected gain is that of the average table (of 32 workers spread evenly from the worst to the
-            best where there are more).
+            None for a typical worker: someone of the crowd, each by the share of the answers that they gave, so that
+            the gain is that of the average table (of 32 workers spread evenly from the worst to the best where there
+            are more).
         repeats: how often the same task may be asked, at the most.
         most_per_worker: how many answers each of the `workers` may be asked for.
 

@@ -34,7 +34,7 @@ def auto(
     annotations: Annotations,
     *,
     stories: Shelf | Iterable[str | Story] | None = None,
-    method: str = "svi",
+    method: str = "em",
     folds: int = 5,
     seed: int = 0,
     progress: bool = True,
@@ -42,14 +42,13 @@ def auto(
 ) -> Stack:
     """Fit a shelf of stories, compare them by what they foretell of held-out answers, and average their labels.
 
-    The weights are those of stacking over K folds of the answers, with refits by EM, which cost a fraction of what the
-    fits cost.
+    The weights are those of stacking over K folds of the answers, with refits by EM whatever the engine of the fits.
 
     Args:
         annotations: who labelled what.
         stories: what is on the shelf: names, functions, or by name ``{"story": …, hyperparameter: …}``;
             :data:`SHELF` by default.
-        method: the engine of the fits whose labels are averaged.
+        method: the engine of the fits whose labels are averaged; ``"svi"`` and ``"nuts"`` give the workers intervals.
         folds: of the comparison.
         seed: of the engines and the folds.
         progress: show a progress bar.

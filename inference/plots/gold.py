@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from sklearn import metrics
 
 from ..intervals import INTERVAL
 from ..scores.calibration import calibration_error, reliability
@@ -68,7 +67,7 @@ def plot_roc(source: Any, gold: Any = None, *, positive: object = None, ax: Axes
     ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--")
     for i, (name, curve) in enumerate(curves.items()):
         false, true = curve["false_positive_rate"], curve["true_positive_rate"]
-        text = f"{short(name, 28)}: {metrics.auc(false, true):.3f}"
+        text = f"{short(name, 28)}: {np.trapezoid(true, false):.3f}"
         text += "" if same else f", {counted(len(found[name].gold), 'task')}"
         colour = DARK if len(curves) == 1 else PALETTE[i % len(PALETTE)]
         ax.plot(false, true, color=colour, linestyle=LINES[i % len(LINES)], linewidth=1.8, label=text)

@@ -65,7 +65,7 @@ def _outcomes(found: Judged, positive: object) -> tuple[np.ndarray, np.ndarray]:
 def _binned(probability: np.ndarray, right: np.ndarray, bins: int, interval: float) -> pd.DataFrame:
     if not (isinstance(bins, int | np.integer) and bins >= 1):
         raise ValueError(f"bins={bins!r}: a whole number from 1 is needed")
-    edges = np.linspace(0, 1, bins + 1)
+    edges = np.arange(bins + 1) / bins  # exactly the quotients, unlike linspace
     at = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, bins - 1)
     tasks = np.bincount(at, minlength=bins)
     hits = np.bincount(at, right, minlength=bins)

@@ -8,11 +8,14 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from fit_at import fit_at, random_tables
 from hypothesis import given
 from hypothesis import strategies as st
 
 import crowdppl as cp
 from crowdppl import AnnotationError, Annotations
+from crowdppl.inference.model import Model, density
+from crowdppl.models import find_story
 
 ROWS = pd.DataFrame(
     [("b", "ann", "x", 4.5), ("a", "bob", "y", 0.0), ("b", "bob", "y", np.nan), ("a", "ann", "x", 61.0)],
@@ -111,16 +114,27 @@ def test_answers_without_workers_are_added_up_and_have_no_times():
         Annotations.from_frame(ROWS, worker=None, seconds="took")
 
 
-def test_no_story_looks_at_them(tmp_path):
+def test_no_story_looks_at_them_and_they_come_back_from_a_fits_files(tmp_path):
     with_times, without = Annotations.from_frame(ROWS, seconds="took"), Annotations.from_frame(ROWS)
-    fits = [cp.fit("dawid_skene", a, progress=False) for a in (with_times, without)]
-    pd.testing.assert_frame_equal(fits[0].labels, fits[1].labels)
     assert len(jax.tree.leaves(with_times)) == len(jax.tree.leaves(without)) + 1
+    tables = random_tables(without)
+    log_joints = [
+        density(Model(find_story("dawid_skene")), {name: value[0] for name, value in tables.items()}, which).log_joint
+        for which in (with_times, without)
+    ]
+    np.testing.assert_array_equal(*log_joints)
+    fit_at("dawid_skene", with_times, tables).save(tmp_path / "fit")
+    np.testing.assert_array_equal(cp.load_fit(tmp_path / "fit").annotations.seconds, with_times.seconds)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_they_come_back_from_a_fits_files_and_pass_through_batches(tmp_path):
-    annotations = Annotations.from_frame(ROWS, seconds="took")
-    fit = cp.fit("dawid_skene", annotations, method="svi", batch_size=1, max_iterations=20, draws=10, progress=False)
-    fit.save(tmp_path / "fit")
-    np.testing.assert_array_equal(cp.load_fit(tmp_path / "fit").annotations.seconds, annotations.seconds)
+@pytest.mark.parametrize("method", ["em", "svi", "nuts"])
+def test_every_engine_runs_beside_them_and_finds_the_same(method):
+    options = {"em": {}, "svi": {"batch_size": 1, "max_iterations": 20, "draws": 10},
+               "nuts": {"warmup": 20, "draws": 10, "chains": 1}}[method]  # fmt: skip
+    fits = [
+        cp.fit("dawid_skene", which, method=method, progress=False, **options)
+        for which in (Annotations.from_frame(ROWS, seconds="took"), Annotations.from_frame(ROWS))
+    ]
+    pd.testing.assert_frame_equal(fits[0].probabilities, fits[1].probabilities)

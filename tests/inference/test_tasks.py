@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import random_annotations
-from draws_around import with_draws
+from fit_at import fit_at, random_tables
 from scipy.special import softmax
 from scipy.stats import entropy
 
 import crowdppl as cp
+from crowdppl.inference.evidence import with_evidence
 from crowdppl.inference.scores.labels import label_confusion
 from crowdppl.inference.tasks import expected_confusion, task_scores
 
@@ -20,7 +21,7 @@ from crowdppl.inference.tasks import expected_confusion, task_scores
 @pytest.fixture(scope="module")
 def em():
     annotations = random_annotations(np.random.default_rng(0), n_tasks=5, n_workers=3, n_classes=3, n_rows=9)
-    return cp.fit("dawid_skene", annotations, progress=False)
+    return fit_at("dawid_skene", annotations, random_tables(annotations))
 
 
 def exact(prevalence, tables, observed):
@@ -54,8 +55,9 @@ def test_the_first_columns_are_the_labels_and_the_next_best_class(em):
 @pytest.mark.parametrize("n_draws", [1, 3])
 def test_expectations_are_those_over_all_answers_that_could_be(em, n_draws):
     """6,000 replicates: within five standard errors of the enumerated means, whose variances are enumerated too."""
-    fit, replicates = (em, 6000) if n_draws == 1 else (with_draws(em), 6000)
-    found, annotations = task_scores(fit, replicates=replicates, seed=1), em.annotations
+    annotations, replicates = em.annotations, 6000
+    fit = fit_at("dawid_skene", annotations, random_tables(annotations, n_draws, seed=5))
+    found = task_scores(fit, replicates=replicates, seed=1)
     for i in range(4):
         rows = annotations.task == i
         if not rows.any():
@@ -91,17 +93,18 @@ def test_a_task_without_answers_is_as_uncertain_as_expected(em):
 def test_a_row_that_stands_for_several_answers_is_replicated_as_several():
     """Four answers by one table: 16 outcomes, weighed by the table's probabilities; 4,000 replicates, five errors."""
     annotations = cp.Annotations.from_counts([[3, 1], [0, 4], [4, 0], [1, 3], [4, 1]])
-    fit = cp.fit("annotator_groups", annotations, groups=1, truth="shared", progress=False)
-    table, prevalence = fit.outcome.draws["group_confusion"][0, 0, 0], fit.outcome.draws["prevalence"][0, 0]
-    _, mean, variance, *_ = exact(prevalence.astype(float), [table.astype(float)] * 4, [0, 0, 0, 1])
+    table, prevalence = np.array([[0.8, 0.2], [0.35, 0.65]]), np.array([0.4, 0.6])
+    parameters = {"group_confusion": table[None, None], "prevalence": prevalence[None], "weights": np.ones((1, 1))}
+    fit = fit_at("annotator_groups", annotations, parameters, groups=1, truth="shared")
+    _, mean, variance, *_ = exact(prevalence, [table] * 4, [0, 0, 0, 1])
     found = task_scores(fit, replicates=4000)
     assert found["expected_entropy"].iloc[0] == pytest.approx(mean, abs=5 * np.sqrt(variance / 4000) + 1e-5)
     assert found["answers"].tolist() == [4, 4, 4, 4, 5]
 
 
 def test_a_gold_label_leaves_no_doubt(em):
-    told = cp.fit("dawid_skene", em.annotations, gold={0: 1}, progress=False)
-    found = told.tasks.iloc[0]
+    annotations = with_evidence(em.annotations, {0: 1})
+    found = fit_at("dawid_skene", annotations, random_tables(annotations)).tasks.iloc[0]
     assert (found["label"], found["entropy"], found["expected_entropy"]) == (1, 0, 0)
     assert found["ambiguity"] == pytest.approx(0, abs=1e-6)
     assert np.isfinite(found["surprise"])
@@ -126,7 +129,7 @@ def test_ambiguous_tasks_are_told_from_those_that_spammers_answered():
 
     Two of four good workers err with probability 0.05, more of them with 0.004.
     """
-    fit = cp.fit("dawid_skene", faulty_crowd(), progress=False)
+    fit = cp.fit("dawid_skene", faulty_crowd(), progress=False)  # which finds out who is good
     kind = fit.tasks.index.str.split().str[0]
     by_kind = fit.tasks.groupby(kind)
     assert (by_kind["entropy"].median()[["ambiguous", "spammed"]] > 0.3).all()

@@ -1,10 +1,11 @@
 """Workers' scores against their definitions in loops."""
 
-import warnings
+import dataclasses
 
 import numpy as np
 import pandas as pd
 import pytest
+from fit_at import fit_at, random_tables
 from scipy import stats
 
 import crowdppl as cp
@@ -107,14 +108,12 @@ def crowd():
 
 @pytest.fixture(scope="module")
 def em(crowd):
-    return cp.fit("dawid_skene", crowd, progress=False)
+    return fit_at("dawid_skene", crowd, random_tables(crowd))
 
 
 @pytest.fixture(scope="module")
 def svi(crowd):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return cp.fit("dawid_skene", crowd, method="svi", max_iterations=500, draws=150, progress=False)
+    return fit_at("dawid_skene", crowd, random_tables(crowd, 150), method="svi")
 
 
 def test_new_columns_come_after_the_old_ones(em, svi):
@@ -210,6 +209,5 @@ def test_what_is_not_there_is_said(em):
     for score in (gold_scores, seconds_by_worker):
         with pytest.raises(cp.AnnotationError, match="name no workers"):
             score(unnamed)
-    fit = cp.fit("annotator_groups", unnamed, groups=1, progress=False)
     with pytest.raises(cp.AnnotationError, match="name no workers"):
-        _ = fit.workers
+        _ = dataclasses.replace(em, annotations=unnamed).workers

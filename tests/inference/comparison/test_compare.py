@@ -1,0 +1,170 @@
+"""Comparing and averaging stories."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import crowdppl as cp
+from crowdppl.inference.comparison.weights import pseudo_bma, stacking
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def fits():
+    annotations = cp.load_dataset("anesthesia")
+    options = {"method": "svi", "max_iterations": 500, "progress": False}
+    return {story: cp.fit(story, annotations, **options) for story in ("dawid_skene", "one_coin")}
+
+
+@pytest.fixture(scope="module")
+def modes():
+    annotations = cp.load_dataset("anesthesia")
+    return {s: cp.fit(s, annotations, progress=False) for s in ("dawid_skene", "one_coin")}
+
+
+def test_the_comparison_is_the_scores_side_by_side(fits):
+    found = cp.compare(fits)
+    scores = {name: cp.loo(fit) for name, fit in fits.items()}
+    assert found.index.tolist() == sorted(scores, key=lambda name: -scores[name].elpd)
+    best, other = found.index
+    difference = scores[other].values - scores[best].values
+    assert found.loc[other, "difference"] == pytest.approx(difference.sum())
+    assert found.loc[other, "difference_se"] == pytest.approx(np.sqrt(45) * difference.std())
+    assert found.loc[best, ["difference", "difference_se"]].tolist() == [0, 0]
+    for name, score in scores.items():
+        row = found.loc[name]
+        assert (row["elpd"], row["se"], row["p"]) == pytest.approx((score.elpd, score.se, score.p))
+        assert row["pareto_k"] == pytest.approx(score.pareto_k.max())
+        assert row["spoilt"] == len(score.spoilt)
+    assert found["weight"].sum() == pytest.approx(1)
+    assert found["pseudo_bma"].sum() == pytest.approx(1)
+
+
+def test_fits_without_draws_are_compared_by_held_out_answers(modes, fits):
+    found = cp.compare(modes, progress=False)
+    scores = {name: cp.kfold(fit, progress=False) for name, fit in modes.items()}
+    assert found["elpd"].to_dict() == pytest.approx({name: score.elpd for name, score in scores.items()})
+    assert found[["p", "pareto_k", "spoilt"]].isna().all(axis=None)
+    mixed = cp.compare({"mode": modes["one_coin"], "draws": fits["one_coin"]}, refit_by="em", progress=False)
+    assert mixed.loc["mode", "elpd"] == pytest.approx(mixed.loc["draws", "elpd"])
+    with pytest.raises(ValueError, match="one_coin was fitted by EM, which has no draws"):
+        cp.compare([modes["one_coin"], fits["one_coin"]], method="loo")
+
+
+def test_two_fits_of_one_story_are_told_apart(modes):
+    found = cp.compare([modes["one_coin"], modes["one_coin"]], progress=False)
+    assert set(found.index) == {"one_coin", "one_coin (2)"}
+
+
+def without(frame, **changes):
+    return cp.Annotations.from_frame(frame.assign(**changes), classes=[1, 2, 3, 4])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: cp.Annotations.from_frame(f[f["task"] != 45]), "45 tasks and 44"),
+        (lambda f: cp.Annotations.from_frame(f.iloc[1:]), "315 rows of answers and 314"),
+        (
+            lambda f: without(f, label=[2, *f["label"].iloc[1:]]),
+            "row 0 is task 1, worker 1, label 1 and task 1, .*label 2",
+        ),
+        (lambda f: without(f, worker=f["worker"].replace({5: 6})), "worker 4 is 5 and 6"),
+        (lambda f: without(f, task=f["task"].replace({45: 99})), "task 44 is 45 and 99"),
+        (lambda f: cp.Annotations.from_frame(f, classes=[1, 2, 3, 4, 5]), "4 classes and 5"),
+    ],
+)
+def test_fits_of_different_data_are_refused_with_the_difference(modes, change, message):
+    other = cp.fit("one_coin", change(modes["one_coin"].annotations.to_frame()), progress=False)
+    with pytest.raises(ValueError, match=f"'one' and 'other' were fitted to different data.*{message}"):
+        cp.compare({"one": modes["one_coin"], "other": other})
+
+
+def test_fits_that_were_told_other_gold_labels_are_refused(modes):
+    told = cp.fit("one_coin", modes["one_coin"].annotations, gold={3: 2}, progress=False)
+    with pytest.raises(ValueError, match="other gold labels or evidence, first of task 3"):
+        cp.compare([modes["one_coin"], told])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (lambda m: m["one_coin"], "one fit is nothing to compare"),
+        (lambda m: [m["one_coin"]], "1 fits: two at least"),
+        (lambda m: {}, "0 fits: two at least"),
+        (lambda m: {"a": m["one_coin"], "b": 3}, "'b' is int; fits by cp.fit are needed"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(modes, given, message):
+    with pytest.raises(ValueError, match=message):
+        cp.compare(given(modes))
+
+
+def test_another_method_is_refused(modes):
+    with pytest.raises(ValueError, match="method='waic': 'loo' or 'kfold'"):
+        cp.compare(modes, method="waic")
+    with pytest.raises(cp.UnknownNameError, match="bayes"):
+        cp.compare(modes, refit_by="bayes", progress=False)
+
+
+def test_stacking_gives_all_to_a_story_that_is_better_everywhere():
+    values = np.log([[0.9, 0.1], [0.8, 0.3], [0.6, 0.5]])
+    np.testing.assert_allclose(stacking(values), [1, 0], atol=1e-4)
+
+
+def test_stacking_splits_evenly_between_stories_that_mirror_each_other():
+    np.testing.assert_allclose(stacking(np.log([[0.9, 0.1], [0.1, 0.9]])), [0.5, 0.5], atol=1e-4)
+
+
+def test_stacking_is_the_best_mixture_on_a_grid():
+    values = np.random.default_rng(3).normal(-2, 1, (50, 2))
+    grid = np.linspace(0, 1, 2001)
+    scores = np.log(grid[:, None] * np.exp(values[:, 0]) + (1 - grid)[:, None] * np.exp(values[:, 1])).sum(1)
+    assert stacking(values)[0] == pytest.approx(grid[scores.argmax()], abs=2e-3)
+
+
+@given(arrays(float, 20, elements=st.floats(-800, 0)))
+def test_weights_do_not_change_with_what_all_stories_share(shift):
+    values = np.random.default_rng(0).normal(-1, 1, (20, 3))
+    for weights in (stacking, pseudo_bma):
+        np.testing.assert_allclose(weights(values + shift[:, None]), weights(values), atol=2e-3)
+
+
+def test_a_stack_is_the_weighted_average(fits):
+    stack = cp.stack(fits)
+    weights = cp.compare(fits)["weight"]
+    expected = sum(weights[name] * fit.probabilities for name, fit in fits.items())
+    pd.testing.assert_frame_equal(stack.probabilities, expected, check_dtype=False, rtol=1e-6)
+    assert (stack.labels["label"] == expected.idxmax(axis=1)).all()
+    tables = sum(weights[name] * fit.worker_draws.mean((0, 1)) for name, fit in fits.items())
+    np.testing.assert_allclose(stack.worker_draws.mean((0, 1)), tables, atol=0.02)  # a share of whole draws
+    assert {"accuracy", "accuracy_low", "spammer_score"} <= set(stack.workers)
+    assert "foretells best" in str(stack.summary())
+
+
+def test_a_stack_takes_weights_that_are_given(modes):
+    stack = cp.stack(modes, {"dawid_skene": 3, "one_coin": 1})
+    assert stack.weights.to_dict() == {"dawid_skene": 0.75, "one_coin": 0.25}
+    expected = 0.75 * modes["dawid_skene"].posterior + 0.25 * modes["one_coin"].posterior
+    np.testing.assert_allclose(stack.posterior, expected)
+    np.testing.assert_allclose(
+        stack.worker_draws, 0.75 * modes["dawid_skene"].worker_draws + 0.25 * modes["one_coin"].worker_draws
+    )
+
+
+@pytest.mark.parametrize(
+    ("weights", "error", "message"),
+    [
+        ({"dawid_skene": -1.0}, ValueError, "weight of 'dawid_skene' is -1.0"),
+        ({"dawid_skene": np.nan}, ValueError, "weight of 'dawid_skene' is nan"),
+        ({"dawid_skene": 0.0}, ValueError, "all weights are 0"),
+        ({"david_skene": 1.0}, cp.UnknownNameError, "dawid_skene"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(modes, weights, error, message):
+    with pytest.raises(error, match=message):
+        cp.stack(modes, weights)

@@ -1,6 +1,7 @@
 """Stochastic variational inference (Hoffman et al. 2013) on a story with its true labels summed out."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -78,38 +79,99 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
     plan = _plan(model, annotations, settings.batch_size)
     settings_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
     values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress)
-    program = marginal(model, train=True)
-    guide = _guide(settings.guide)(program, init_loc_fn=init_to_value(values=values))
     weights = {
         name: values[name] for name in parameter_dims(model, annotations) if name in constants(model, annotations)
     }
-    optimizer = _optimizer(settings, weights)
-    engine = SVI(program, guide, optimizer, Trace_ELBO(num_particles=settings.particles))
-
-    def batch(annotations: Annotations, key: Array) -> Annotations:
-        return annotations if plan is None else batches.draw(annotations, plan, key)
-
-    @jax.jit
-    def advance(annotations: Annotations, state: Any, keys: Array) -> tuple[Any, Array]:
-        return jax.lax.scan(lambda state, key: engine.update(state, batch(annotations, key)), state, keys)
-
-    state = jax.jit(lambda a, k: engine.init(k, batch(a, k), init_params=weights))(annotations, init_key)
+    state = _start(model, annotations, init_key, values, weights, plan, settings)
     losses: list[float] = []
     with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
         for keys in _chunks(jax.random.split(batch_key, settings.max_iterations)):
-            state, values_of_loss = advance(annotations, state, keys)
+            state, values_of_loss = _advance(model, annotations, state, keys, values, weights, plan, settings)
             losses += np.asarray(values_of_loss).tolist()
             if not np.isfinite(losses[-1]):
                 first = int(np.argmin(np.isfinite(losses)))
                 raise FloatingPointError(f"the loss is {losses[first]} at step {first + 1}; lower learning_rate")
             tell(len(losses), f"loss {losses[-1]:,.2f}")
-    fitted = engine.get_params(state)
-    draws = jax.jit(lambda p, k: guide.sample_posterior(k, p, sample_shape=(settings.draws,)))(fitted, draw_key)
+    fitted, draws = _draw(model, annotations, state, draw_key, values, weights, plan, settings)
     names, without_posterior = parameter_dims(model, annotations), constants(model, annotations)
     draws = {name: np.asarray(value)[None] for name, value in draws.items() if name in names}
     fitted |= {name: holder["value"] for name, holder in (state.mutable_state or {}).items()}
     fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
     return Outcome(draws, fixed, np.array(losses), {}, still_falling(np.array(losses), settings))
+
+
+class _Engine(NamedTuple):
+    """NumPyro's, made anew in each compiled function: it keeps what it sees, which may not outlive a trace."""
+
+    svi: SVI
+    guide: AutoGuide
+    first: Any  # its first state
+
+
+def _engine(
+    model: Model,
+    annotations: Annotations,
+    key: Array,
+    values: Parameters,
+    weights: Parameters,
+    plan: batches.Batches | None,
+    settings: SVISettings,
+) -> _Engine:
+    program = marginal(model, train=True)
+    guide = _guide(settings.guide)(program, init_loc_fn=init_to_value(values=values))
+    svi = SVI(program, guide, _optimizer(settings, weights), Trace_ELBO(num_particles=settings.particles))
+    return _Engine(svi, guide, svi.init(key, _batch(annotations, plan, key), init_params=weights))
+
+
+def _batch(annotations: Annotations, plan: batches.Batches | None, key: Array) -> Annotations:
+    return annotations if plan is None else batches.draw(annotations, plan, key)
+
+
+@partial(jax.jit, static_argnames=("model", "settings"))
+def _start(
+    model: Model,
+    annotations: Annotations,
+    key: Array,
+    values: Parameters,
+    weights: Parameters,
+    plan: batches.Batches | None,
+    settings: SVISettings,
+) -> Any:
+    """The state before the first step, the guide around ``values``."""
+    return _engine(model, annotations, key, values, weights, plan, settings).first
+
+
+@partial(jax.jit, static_argnames=("model", "settings"))
+def _advance(
+    model: Model,
+    annotations: Annotations,
+    state: Any,
+    keys: Array,
+    values: Parameters,
+    weights: Parameters,
+    plan: batches.Batches | None,
+    settings: SVISettings,
+) -> tuple[Any, Array]:
+    """One step for each key: the state after them, and the loss of each."""
+    svi = _engine(model, annotations, keys[0], values, weights, plan, settings).svi
+    return jax.lax.scan(lambda state, key: svi.update(state, _batch(annotations, plan, key)), state, keys)
+
+
+@partial(jax.jit, static_argnames=("model", "settings"))
+def _draw(
+    model: Model,
+    annotations: Annotations,
+    state: Any,
+    key: Array,
+    values: Parameters,
+    weights: Parameters,
+    plan: batches.Batches | None,
+    settings: SVISettings,
+) -> tuple[Parameters, Parameters]:
+    """What was optimised, and draws of the fitted guide."""
+    engine = _engine(model, annotations, key, values, weights, plan, settings)
+    fitted = engine.svi.get_params(state)
+    return fitted, engine.guide.sample_posterior(key, fitted, sample_shape=(settings.draws,))
 
 
 def _optimizer(settings: SVISettings, weights: Parameters) -> optax.GradientTransformation:

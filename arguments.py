@@ -74,6 +74,16 @@ def read_annotations(
         raise UnknownNameError(f"there is no file {file!r} here, and: {error}") from None
 
 
+def check_gold_told(annotations: Annotations, file: str, use_gold: bool) -> None:
+    """Refuse to tell a fit gold labels that are not there.
+
+    Raises:
+        AnnotationError: ``--use-gold`` is given, and the annotations of `file` come without gold labels.
+    """
+    if use_gold and annotations.gold is None:
+        raise AnnotationError(f"--use-gold: {file} comes without gold labels; give them with --gold FILE")
+
+
 def _read_features(file: Path) -> pd.DataFrame:
     if not file.is_file():
         raise AnnotationError(f"--features: there is no file {file}{_similar(file)}")

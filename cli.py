@@ -13,11 +13,12 @@ import matplotlib
 import typer
 from rich.text import Text
 
-from . import AnnotationError, __version__, list_datasets, list_stories
+from . import __version__, list_datasets, list_stories, options
 from . import fit as fit_story
-from .arguments import parse_settings, read_annotations
+from .arguments import check_gold_told, parse_settings, read_annotations
 from .demo import run_demo
-from .inference.export import FILES, export, results_folder
+from .inference.export import export, results_folder
+from .report_command import report
 from .terminal import frame_table, show_files, show_summary, speaking_plainly, stdout
 
 app = typer.Typer(
@@ -43,73 +44,43 @@ def main(
 
 @app.command("fit")
 def fit(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="Annotations: a .csv, .tsv, .parquet or .json file; or the name of a dataset.",
-            show_default=False,
-        ),
-    ],
+    file: options.File,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="New folder for the results.")],
-    story: Annotated[str, typer.Option(help="How workers come to answer: see crowdppl stories.")] = "dawid_skene",
+    story: Annotated[
+        str,
+        typer.Option(
+            help="How workers come to answer: see crowdppl stories; auto compares a shelf of them, and averages."
+        ),
+    ] = "dawid_skene",
     method: Annotated[
         str, typer.Option(help="em: the mode, in a moment; svi: an approximate posterior; nuts: the posterior.")
     ] = "em",
-    task: Annotated[str | None, typer.Option(metavar="COL", help="Column of the tasks.", show_default="task")] = None,
-    worker: Annotated[
-        str | None, typer.Option(metavar="COL", help="Column of the workers.", show_default="worker")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(metavar="COL", help="Column of the answers.", show_default="label")
-    ] = None,
-    count: Annotated[
-        str | None, typer.Option(metavar="COL", help="Column with how many equal answers a row stands for.")
-    ] = None,
-    separator: Annotated[str | None, typer.Option(metavar="CHAR", help="What separates the columns of a CSV.")] = None,
-    classes: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,C", help="All classes in their order.", show_default="the answers, sorted"),
-    ] = None,
-    repeats: Annotated[
-        str, typer.Option(help="Several answers of a worker to a task: keep all, take the first, or error.")
-    ] = "keep",
-    gold: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="True labels to measure the result by, with the same columns but worker."),
-    ] = None,
-    use_gold: Annotated[bool, typer.Option("--use-gold", help="Tell the fit the gold labels.")] = False,
-    features: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Features of the tasks: a column of tasks, numbers in the others."),
-    ] = None,
-    classifier: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Prior of the labels by the tasks' features: logistic, mlp or cnn."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed gives the same result.")] = 0,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Hyperparameter of the story or option of the engine, such as diagonal=4 or draws=1000; repeatable.",
-        ),
-    ] = None,
+    task: options.Task = None,
+    worker: options.Worker = None,
+    label: options.Label = None,
+    count: options.Count = None,
+    separator: options.Separator = None,
+    classes: options.Classes = None,
+    repeats: options.Repeats = "keep",
+    gold: options.Gold = None,
+    use_gold: options.UseGold = False,
+    features: options.Features = None,
+    classifier: options.Classifier = None,
+    seed: options.Seed = 0,
+    settings: options.Settings = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier fit.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only warnings and errors.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Fit a story to annotations; write labels, workers, posterior and a picture to a folder."""
     began = time.perf_counter()
     with speaking_plainly():
-        options = parse_settings(settings or [], story, method)
+        given = parse_settings(settings or [], story, method)
         columns = {"task": task, "worker": worker, "label": label, "count": count, "separator": separator}
         with results_folder(out, overwrite=overwrite) as folder:
             annotations = read_annotations(
                 file, columns, classes=classes, gold=gold, features=features, repeats=repeats
             )
-            if use_gold and annotations.gold is None:
-                raise AnnotationError(f"--use-gold: {file} comes without gold labels; give them with --gold FILE")
+            check_gold_told(annotations, file, use_gold)
             progress = not quiet and sys.stderr.isatty()
             result = fit_story(
                 story,
@@ -119,14 +90,17 @@ def fit(
                 gold=use_gold,
                 seed=seed,
                 progress=progress,
-                **options,
+                **given,
             )
-            export(result, folder)
+            files = export(result, folder)
     if not quiet:
         console = stdout()
         show_summary(result.summary(), console)
         console.print(Text(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold"))
-        show_files(out, FILES, console)
+        show_files(out, files, console)
+
+
+app.command("report")(report)
 
 
 @app.command("demo")

@@ -88,7 +88,7 @@ def frame_table(frame: pd.DataFrame, title: str | None = None) -> Table:
     table.add_column(str(frame.index.name), overflow="fold")
     columns = []
     for name in map(str, frame.columns):
-        if name.endswith("high"):
+        if name.endswith("high") or (len(frame) and frame[name].isna().all()):  # nothing is known of it
             continue
         if name.endswith("low"):
             high = f"{name.removesuffix('low')}high"

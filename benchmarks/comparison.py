@@ -18,6 +18,7 @@ STORIES: dict[str, dict] = {
     "annotator_groups": {"membership": "worker", "groups": 2, "diagonal": 4.0},
     "common_individual": {"by_task": False, "diagonal": 4.0},
 }
+SVI = {"guide": "multivariate_normal", "max_iterations": 3000}
 RATER = {"diagonal": 4.8, "off_diagonal": 3.2 / 3, "truth_prior": cp.Prevalence(3.0)}
 
 
@@ -34,7 +35,9 @@ def main(seeds: int = 20, exact: bool = True, write: bool = False) -> None:
     report.table("The generating story by leave-one-task-out", [ranked(story, seeds) for story in STORIES])
     report.note(
         f"{TASKS} tasks of two classes, {WORKERS} workers, {ANSWERS} answers a task, the class probabilities given by "
-        "the task's feature, all five stories fitted by SVI with the hyperparameters that the data were drawn with. "
+        "the task's feature, all five stories fitted by SVI (a multivariate normal guide, 3,000 steps) with the "
+        "hyperparameters of the draw. "
+        "A mean-field guide will not do: it puts common_individual up to 10 nats behind on its own data. "
         "Within one standard error: of the difference to the best. With two classes two_coin and dawid_skene are one "
         "story with one prior, so that one of them is first by the noise of the fits."
     )
@@ -81,7 +84,7 @@ def fits(story: str, seed: int) -> dict[str, cp.Fit]:
         **STORIES[story],
     )
     return {
-        name: cp.fit(name, annotations, method="svi", truth_prior=prior, max_iterations=1000, progress=False, **options)
+        name: cp.fit(name, annotations, method="svi", truth_prior=prior, progress=False, **options, **SVI)
         for name, options in STORIES.items()
     }
 

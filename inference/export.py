@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from .comparison.stack import Stack
 from .idata import save_netcdf
 from .plots import plot_confusions
 from .results import Fit
@@ -20,7 +21,12 @@ FILES = {
     "posterior.nc": "the posterior, for arviz.from_netcdf",
     "workers.png": "the workers' confusion tables",
 }
-"""What `export` writes, and what is in it."""
+"""What `export` writes of a fit, and what is in it."""
+
+STACK_FILES = {name: content for name, content in FILES.items() if name != "posterior.nc"} | {
+    "comparison.csv": "how well each story foretells what it has not seen, and its weight",
+}
+"""The same of a stack of fits."""
 
 
 @contextmanager
@@ -35,7 +41,7 @@ def results_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
         StorageError: `path` is a file, cannot be written, or is a folder that may not be replaced.
     """
     path = Path(path).resolve()
-    others = sorted(p.name for p in path.iterdir() if p.name not in FILES) if path.is_dir() else []
+    others = sorted(p.name for p in path.iterdir() if p.name not in FILES | STACK_FILES) if path.is_dir() else []
     if overwrite and others:
         raise StorageError(
             f"{path} holds {others[0]!r}{f' and {len(others) - 1} more' if len(others) > 1 else ''}, which a fit did "
@@ -45,16 +51,23 @@ def results_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
         yield folder
 
 
-def export(fit: Fit, folder: Path) -> None:
-    """Write the files named in `FILES` to an existing folder.
+def export(fit: Fit | Stack, folder: Path) -> dict[str, str]:
+    """Write the files named in `FILES`, or in `STACK_FILES`, to an existing folder.
 
     Args:
-        fit: a fit of annotations that name their workers.
+        fit: a fit, or a stack of fits, of annotations that name their workers.
         folder: where to.
+
+    Returns:
+        What was written, and what is in it.
     """
     label_table(fit).to_csv(folder / "labels.csv", encoding="utf-8")
     fit.workers.to_csv(folder / "workers.csv", encoding="utf-8")
-    save_netcdf(fit.idata, folder / "posterior.nc")
+    if isinstance(fit, Stack):
+        table = fit.weights.to_frame() if fit.comparison is None else fit.comparison
+        table.to_csv(folder / "comparison.csv", encoding="utf-8")
+    else:
+        save_netcdf(fit.idata, folder / "posterior.nc")
     figure = plot_confusions(fit)[0].figure
     try:
         figure.savefig(folder / "workers.png", dpi=130)
@@ -62,8 +75,9 @@ def export(fit: Fit, folder: Path) -> None:
         import matplotlib.pyplot as plt
 
         plt.close(figure)
+    return STACK_FILES if isinstance(fit, Stack) else FILES
 
 
-def label_table(fit: Fit) -> pd.DataFrame:
+def label_table(fit: Fit | Stack) -> pd.DataFrame:
     """By task: label, probability, entropy, and a column `p_<class>` with the probability of each class."""
     return fit.labels.join(fit.probabilities.set_axis([f"p_{name}" for name in fit.annotations.classes], axis=1))

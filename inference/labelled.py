@@ -1,5 +1,7 @@
 """What follows from label probabilities and workers' tables, whoever has them: a fit, or a stack of fits."""
 
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,6 +84,20 @@ class Labelled:
             low, high = of_draws(tables, interval)
             columns |= {"low": low.ravel(), "high": high.ravel()}
         return pd.DataFrame(columns, index=index).reset_index()
+
+    def report(self, path: str | PathLike, **options: Any) -> Path:
+        """Write one self-contained page with labels, workers, checks and pictures: :func:`.write.report`.
+
+        Args:
+            path: of the new file, such as ``"report.html"``.
+            options: ``title``, ``fits`` to compare with by name, ``gold``, ``checks=False`` to leave the checks out.
+
+        Raises:
+            StorageError: the file cannot be written; said before anything is computed.
+        """
+        from .report.write import report
+
+        return report(self, path, **options)  # type: ignore[arg-type]
 
     def decide(
         self,

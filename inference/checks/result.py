@@ -103,4 +103,3 @@ class Checks:
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         table = self.table.to_html(float_format="{:.3f}".format)
         return f"<div><p><b>{escape(self.title)}</b></p>{table}{notes}</div>"
-

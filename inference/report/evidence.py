@@ -11,7 +11,7 @@ from ..comparison.stack import why
 from ..plots import plot_comparison, plot_reliability, plot_roc
 from ..scores.judged import judged
 from ..scores.labels import label_confusion, score
-from .html import Html, paragraph, section, together, warning
+from .html import Html, Section, paragraph, section, together, warning
 from .pictures import picture
 from .subject import Subject
 from .tables import table
@@ -19,10 +19,13 @@ from .tables import table
 MOST_CLASSES = 20  # up to which the confusion of labels is a square
 MOST_CONFUSED = 100  # of more classes, the pairs that are listed
 MOST_ODD = 50  # units that stand out in a check and are listed
+DRAWS, DRAWS_OF_MANY = 50, 15  # of the parameters, from which checks replicate the answers
+MANY_ANSWERS = 100_000  # from which they are fewer, as each takes a second
+BOUNDS = {"low": "replicated_low", "high": "replicated_high"}
 SURE = 0.05  # a p-value below it says that the story would hardly have written such answers
 
 
-def comparison_section(subject: Subject) -> Html | None:
+def comparison_section(subject: Subject) -> Section | None:
     """Which story the data support; None where there is but one."""
     stack = subject.stack
     if stack is None and subject.comparison is None:
@@ -38,7 +41,7 @@ def comparison_section(subject: Subject) -> Html | None:
         parts.append(paragraph(f"{why(found)}. {_whose(subject)}"))
         parts += _spoilt(found)
         parts.append(picture(lambda: plot_comparison(found), "Stories by how well they predict"))
-        shown = found.dropna(axis=1, how="all").astype({name: float for name in found if name != "spoilt"}, errors="ignore")
+        shown = found.rename(columns={"se": "elpd_se"}).dropna(axis=1, how="all")
         parts.append(table(shown, "Stories, the best first"))
         parts.append(paragraph(_columns(by_folds), class_="note"))
     if stack is not None and stack.left_out:
@@ -47,12 +50,13 @@ def comparison_section(subject: Subject) -> Html | None:
     return section("comparison", "Comparison of stories", *parts)
 
 
-def checks_section(subject: Subject) -> Html:
+def checks_section(subject: Subject) -> Section:
     """Whether the story would have written answers like these."""
     name, fit = subject.lead
     title = "Does the story fit?"
     try:
-        checks = check(fit, seed=subject.seed)
+        draws = DRAWS if subject.annotations.n_annotations <= MANY_ANSWERS else DRAWS_OF_MANY
+        checks = check(fit, draws=draws, seed=subject.seed)
     except AnnotationError as error:
         return section("checks", title, paragraph(f"No checks can be made: {error}."))
     found = checks.table
@@ -62,9 +66,10 @@ def checks_section(subject: Subject) -> Html:
         if odd
         else f"{name} could have written answers like these, by all that is counted here."
     )
-    shown = found.assign(what=[checks.found[which].title for which in found.index])
+    shown = found.rename(columns=BOUNDS)
+    shown.insert(0, "what", [checks.found[which].title for which in found.index])
     worst = checks.worst
-    listed = worst.head(MOST_ODD)
+    listed = worst.head(MOST_ODD).rename(columns=BOUNDS)
     caption = f"Units that stand out: {'all ' if len(worst) <= MOST_ODD else f'{MOST_ODD} of '}{len(worst):,}"
     return section(
         "checks",
@@ -82,7 +87,7 @@ def checks_section(subject: Subject) -> Html:
     )
 
 
-def gold_section(subject: Subject) -> Html | None:
+def gold_section(subject: Subject) -> Section | None:
     """How good the labels are where the truth is known; None where it is nowhere."""
     if subject.annotations.gold is None:
         return None
@@ -97,9 +102,9 @@ def gold_section(subject: Subject) -> Html | None:
     if not scores["told"].any():
         scores = scores.drop(columns="told")
     parts: list[object] = [
-        table(_with_errors(scores), "Scores on gold tasks"),
+        table(scores, "Scores on gold tasks"),
         paragraph(
-            "After each score its standard error. Accuracy: the share of labels that are right. Log score: the mean "
+            "Beside a score is its standard error. Accuracy: the share of labels that are right. Log score: the mean "
             "log-probability of the gold label, higher is better. Brier: squared error of the probabilities, 0 to 2, "
             "lower is better. ECE: how far probabilities are from the share that is right."
             + (" AUC: the area under the ROC curve." if "auc" in scores else "")
@@ -122,9 +127,8 @@ def _whose(subject: Subject) -> str:
 def _spoilt(found: pd.DataFrame) -> list[Html]:
     """Words on units whose leave-one-out value cannot be trusted."""
     said = []
-    for name, units in found["spoilt"].items():
+    for name, units, k in zip(found.index, found["spoilt"], found["pareto_k"], strict=True):
         if not pd.isna(units) and units > 0:
-            k = found.loc[name, "pareto_k"]
             said.append(
                 warning(
                     f"{name}: leave-one-out cannot be trusted for {units:,} of its units, whose Pareto k̂ is up to "
@@ -137,8 +141,8 @@ def _spoilt(found: pd.DataFrame) -> list[Html]:
 def _columns(by_folds: bool) -> str:
     how = "K folds, with refits" if by_folds else "leave-one-out, by importance sampling"
     said = (
-        f"elpd: the log-probability of what a story was not shown (by {how}), higher is better; se: its standard "
-        "error; difference: to the best; weight: in the average that predicts best (stacking); pseudo bma: weights by "
+        f"elpd: the log-probability of what a story was not shown (by {how}), higher is better; difference: to the "
+        "best, both with standard errors; weight: in the average that predicts best (stacking); pseudo bma: weights by "
         "elpd with Bayesian bootstrap."
     )
     if by_folds:
@@ -147,11 +151,6 @@ def _columns(by_folds: bool) -> str:
         " p: the effective number of parameters; pareto k: the heaviest tail of importance weights; spoilt: units "
         "whose tail is too heavy to be trusted."
     )
-
-
-def _with_errors(scores: pd.DataFrame) -> pd.DataFrame:
-    """Standard errors as bounds of one error either side would be taken for intervals: they stay columns."""
-    return scores.rename(columns=lambda name: name.replace("_se", " ±"))
 
 
 def _confusion(subject: Subject) -> Html:

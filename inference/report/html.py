@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from html import escape
 
-EMPTY = {"img", "meta", "input", "br"}  # elements without an end
+EMPTY = {"img", "meta", "br", "wbr"}  # elements without an end
 
 
 class Html(str):
@@ -14,7 +15,7 @@ class Html(str):
     __slots__ = ()
 
 
-def tag(name: str, *children: object, **attributes: object) -> Html:
+def tag(name: str, /, *children: object, **attributes: object) -> Html:
     """An element.
 
     Args:
@@ -43,10 +44,15 @@ def paragraph(*children: object, **attributes: object) -> Html:
     return tag("p", *children, **attributes)
 
 
-def facts(pairs: Iterable[tuple[object, object]]) -> Html:
-    """A list of names with what is to say of each."""
+def facts(pairs: Iterable[tuple[object, object]], *, wide: bool = False) -> Html:
+    """A list of names with what is to say of each.
+
+    Args:
+        pairs: of the two.
+        wide: whether they have much to say, and a line of their own.
+    """
     rows = (tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs)
-    return tag("dl", *rows, class_="facts")
+    return tag("dl", *rows, class_="facts wide" if wide else "facts")
 
 
 def warning(*children: object) -> Html:
@@ -54,6 +60,21 @@ def warning(*children: object) -> Html:
     return tag("p", tag("span", "⚠", aria_hidden="true"), " ", *children, class_="warning", role="note")
 
 
-def section(anchor: str, title: str, *children: object) -> Html:
-    """A section with its heading, to which the table of contents leads."""
-    return tag("section", tag("h2", title, id=f"{anchor}-title"), *children, id=anchor, aria_labelledby=f"{anchor}-title")
+@dataclass(frozen=True)
+class Section:
+    """A section, to which the table of contents leads by its anchor."""
+
+    anchor: str
+    title: str
+    content: Html
+
+    @property
+    def html(self) -> Html:
+        """With its heading."""
+        named = f"{self.anchor}-title"
+        return tag("section", tag("h2", self.title, id=named), self.content, id=self.anchor, aria_labelledby=named)
+
+
+def section(anchor: str, title: str, *children: object) -> Section:
+    """A section of these children; Nones are left out."""
+    return Section(anchor, title, together(child for child in children if child is not None))

@@ -10,7 +10,7 @@ from ..next_annotations import next_annotations
 from ..plots import plot_answers, plot_entropy
 from ..results import Fit
 from ..summary import certainty
-from .html import Html, facts, paragraph, section, tag
+from .html import Html, Section, facts, paragraph, section, tag, together
 from .pictures import picture
 from .subject import Subject
 from .tables import number, table
@@ -21,30 +21,29 @@ ASKED = 10  # answers that are proposed
 SHOWN_ANSWERS = 6  # different answers to a task that are written out
 
 
-def data_section(subject: Subject) -> Html:
+def data_section(subject: Subject) -> Section:
     """How many tasks, workers and answers there are, and how they are spread."""
     annotations = subject.annotations
     described = annotations.describe()
     described = described[~described.index.str.startswith("share of answer ")]
-    pairs = [(name, _fact(str(name), value)) for name, value in described.items()]
     alpha = "Krippendorff’s alpha is 1 where all who answered a task agree, and 0 where they agree as if by chance."
     return section(
         "data",
         "Data",
-        facts(pairs),
+        facts(_facts(described)),
         paragraph(alpha, class_="note"),
         picture(lambda: plot_answers(annotations), "Histograms of the answers per task and worker"),
     )
 
 
-def labels_section(subject: Subject) -> Html:
+def labels_section(subject: Subject) -> Section:
     """Classes, the doubt about labels, and the labels, those most in doubt first."""
     annotations = subject.annotations
     shown, said = _shown_labels(subject)
     notes = [
         "Entropy is the doubt about a label in nats: 0 where it is certain, "
         f"{np.log(annotations.n_classes):.2f} where all {annotations.n_classes} classes are as likely. "
-        "The runner-up is the next most likely class."
+        "The runner-up is the next most likely class, with its probability."
     ]
     if "ambiguity" in shown:
         notes.append(
@@ -63,7 +62,7 @@ def labels_section(subject: Subject) -> Html:
     )
 
 
-def next_section(subject: Subject) -> Html:
+def next_section(subject: Subject) -> Section:
     """Which tasks to ask again."""
     found = next_annotations(subject.lead[1], ASKED)
     useful = found[found["expected_gain"] > 0]
@@ -121,16 +120,18 @@ def _shown_labels(subject: Subject) -> tuple[pd.DataFrame, str]:
     others = p.copy()
     others[np.arange(len(p)), best] = -1.0
     second = others.argmax(-1)
+    tasks = pd.Index([str(task) for task in annotations.tasks.to_index()[shown]], name="task")
+    runners_up = [_with_probability(names[k], q) for k, q in zip(second, others.max(-1), strict=True)]
     frame = pd.DataFrame(
         {
             "answers": _answers(annotations, shown, names),
             "label": [names[k] for k in best],
             "probability": p[np.arange(len(p)), best],
-            "runner-up": [names[k] for k in second],
-            "its_probability": p[np.arange(len(p)), second],
+            # of objects, as pandas would make text of markup
+            "runner-up": pd.Series(runners_up, index=tasks, dtype=object),
             "entropy": labels["entropy"].to_numpy(dtype=float)[shown],
         },
-        index=pd.Index([str(task) for task in annotations.tasks.to_index()[shown]], name="task"),
+        index=tasks,
     )
     if isinstance(source, Fit):
         scores = source.task_scores(seed=subject.seed)
@@ -156,5 +157,24 @@ def _answers(annotations: Annotations, shown: np.ndarray, names: list[str]) -> l
     return found
 
 
-def _fact(name: str, value: object) -> str:
-    return f"{value:.1%}" if name.startswith("share ") else str(value) if isinstance(value, str) else number(value)
+def _with_probability(name: str, probability: float) -> Html:
+    return together([name, " ", tag("small", number(probability))])
+
+
+def _facts(described: pd.Series) -> list[tuple[str, str]]:
+    """Names and values of a description, with least, median and most of a number together."""
+    found = []
+    for name, value in described.items():
+        head, comma, which = str(name).rpartition(", ")
+        if not (comma and which in ("min", "median", "max") and f"{head}, min" in described):
+            found.append((str(name), f"{value:.1%}" if str(name).startswith("share ") else _plain(value)))
+        elif which == "median":
+            least, most = (_plain(described[f"{head}, {side}"]) for side in ("min", "max"))
+            found.append((head, f"median {_plain(value)}, {least} to {most}" if least != most else _plain(value)))
+    return found
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str) else number(value, 1 if isinstance(value, float) and abs(value) >= 2 else 3)

@@ -6,11 +6,13 @@ import base64
 import hashlib
 from importlib.resources import files
 
-from .html import Html, paragraph, tag, warning
+import numpy as np
+
+from .html import Html, Section, paragraph, tag, warning
 from .subject import Subject
 
 
-def page(title: str, lead: str, tiles: list[tuple[str, str]], warnings: list[str], sections: list[Html]) -> str:
+def page(title: str, lead: str, tiles: list[tuple[str, str]], warnings: list[str], sections: list[Section]) -> str:
     """The whole document, in which nothing refers to anything outside.
 
     Args:
@@ -18,7 +20,7 @@ def page(title: str, lead: str, tiles: list[tuple[str, str]], warnings: list[str
         lead: what was fitted to what, in a sentence or two.
         tiles: figures that stand at the top, with their names.
         warnings: what was found wrong.
-        sections: as :func:`.html.section` makes them.
+        sections: in their order.
     """
     styles, script = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     head = tag(
@@ -39,9 +41,7 @@ def page(title: str, lead: str, tiles: list[tuple[str, str]], warnings: list[str
     )
     if warnings:
         found = "1 warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
-        said = tag(
-            "div", tag("h2", found), *(warning(text) for text in warnings), class_="warnings", id="warnings"
-        )
+        said = tag("div", tag("h2", found), *(warning(text) for text in warnings), class_="warnings", id="warnings")
     else:
         said = paragraph(tag("span", "✓", aria_hidden="true"), " The engine has nothing to warn of.", class_="fine")
     heading = tag(
@@ -51,12 +51,13 @@ def page(title: str, lead: str, tiles: list[tuple[str, str]], warnings: list[str
         tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles), class_="tiles"),
         said,
     )
-    contents = tag("nav", tag("ul", *(_entry(one) for one in sections)), aria_label="Contents")
+    entries = (tag("li", tag("a", one.title, href=f"#{one.anchor}")) for one in sections)
+    contents = tag("nav", tag("ul", *entries), aria_label="Contents")
     body = tag(
         "body",
         tag("a", "To the content", href="#content", class_="skip"),
         contents,
-        tag("main", heading, *sections, id="content"),
+        tag("main", heading, *(one.html for one in sections), id="content"),
         tag("footer", "Made by crowdppl. The page is one file, and loads nothing."),
         tag("script", Html(script)),
     )
@@ -74,17 +75,12 @@ def tiles(subject: Subject) -> list[tuple[str, str]]:
         ("classes", f"{annotations.n_classes:,}"),
         ("labels below probability 0.9", f"{doubtful:,}"),
     ]
+    if annotations.gold is not None:
+        known = np.asarray(annotations.gold) >= 0
+        right = (posterior.argmax(-1) == np.asarray(annotations.gold))[known]
+        found.append((f"of {known.sum():,} labels as their gold label", f"{right.mean():.1%}"))
     return found
-
-
-def _entry(one: Html) -> Html:
-    """A section's entry in the table of contents, from its heading."""
-    anchor = one.split('id="', 1)[1].split('"', 1)[0]
-    title = one.split("<h2", 1)[1].split(">", 1)[1].split("</h2>", 1)[0]
-    return tag("li", tag("a", Html(title), href=f"#{anchor}"))
 
 
 def _hash(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-
-

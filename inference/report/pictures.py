@@ -13,6 +13,7 @@ import numpy as np
 from .html import Html, tag
 
 MOST_SVG = 300_000  # bytes over which a picture of very many marks is written as pixels
+FITS_A_PHONE = 6.5  # inches up to which a picture can be read on a phone as a whole; a wider one scrolls in its box
 DPI = 150  # of those
 LOOK = {"svg.fonttype": "none", "svg.hashsalt": "crowdppl", "figure.dpi": 100}  # the browser's letters, fixed ids
 
@@ -41,10 +42,12 @@ def picture(draw: Callable[[], Any], alt: str) -> Html:
         "img",
         src=f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}",
         alt=f"{alt}: {titles}" if titles else alt,
-        style=f"--w:{width * 96:.0f}px",
+        style=f"--w:{width * 96:.0f}px" + ("" if width > FITS_A_PHONE else ";--least:0px"),
         decoding="async",
     )
-    return tag("figure", tag("div", image, class_="scroll", role="region", tabindex="0", aria_label=alt), class_="picture")
+    return tag(
+        "figure", tag("div", image, class_="scroll", role="region", tabindex="0", aria_label=alt), class_="picture"
+    )
 
 
 def _written(figure: Any) -> tuple[str, bytes]:

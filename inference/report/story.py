@@ -6,7 +6,10 @@ import hashlib
 import inspect
 import platform
 import re
+import textwrap
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -20,7 +23,7 @@ from ...models.classifier import PREFIX
 from ..intervals import INTERVAL, of_draws
 from ..plots import plot_groups, plot_history, plot_switch
 from ..results import Fit
-from .html import Html, facts, paragraph, section, tag
+from .html import Html, Section, facts, paragraph, section, tag
 from .pictures import picture
 from .subject import Subject
 from .tables import number, table, text
@@ -32,30 +35,29 @@ PACKAGES = ("crowdppl", "jax", "numpyro", "numpy", "pandas", "scipy", "xarray", 
 OF_TORCH = ("torch", "pyro-ppl")
 
 
-def story_section(subject: Subject) -> Html:
+def story_section(subject: Subject) -> Section:
     """What the story reports beside labels and workers, its parameters, and how the engine went."""
     name, fit = subject.lead
     parts: list[object] = [paragraph(subject.of_lead, tag("strong", name), ": ", says(fit))]
-    try:
-        parts.append(picture(lambda: plot_groups(fit), "Confusion tables of groups of workers"))
-    except ValueError:
-        pass  # it has no groups
+    with suppress(ValueError):  # it has no groups
+        parts.append(picture(partial(plot_groups, fit), "Confusion tables of groups of workers"))
     for by in ("worker", "task"):
         if f"switch_by_{by}" in fit.reported and (by == "task" or fit.annotations.named):
-            parts.append(picture(lambda by=by: plot_switch(fit, by=by), f"How far answers follow the common table, by {by}"))
+            shown = f"How far answers follow the common table, by {by}"
+            parts.append(picture(partial(plot_switch, fit, by=by), shown))
     parts += quantities(fit, list(map(str, fit.reported)), reported=True)
-    listed = [str(p) for p, values in fit.parameters.items() if values.size <= MOST_PARAMETERS and not _is_weight(p)]
-    parts += quantities(fit, listed, reported=False)
-    others = [
-        f"{parameter} ({_shape(values)})"
-        for parameter, values in fit.parameters.items()
-        if parameter not in listed and values.size
-    ]
-    if others:
-        parts.append(paragraph(f"Larger parameters are in fit.parameters: {', '.join(others)}.", class_="note"))
+    parts.append(_parameters(fit))
     if fit.method != "nuts" and len(fit.history) > 1:
         parts.append(picture(lambda: plot_history(fit), "How the engine went"))
     return section("story", "The story", *parts)
+
+
+def _parameters(fit: Fit) -> Html:
+    """The parameters, those of few numbers in tables, to be opened by those who want them."""
+    few = [str(p) for p, values in fit.parameters.items() if values.size <= MOST_PARAMETERS and not _is_weight(p)]
+    others = [f"{p} ({_shape(values)})" for p, values in fit.parameters.items() if p not in few and values.size]
+    more = paragraph(f"Larger ones are in fit.parameters: {', '.join(others)}.", class_="note") if others else None
+    return tag("details", tag("summary", "Parameters"), *quantities(fit, few, reported=False), more)
 
 
 def quantities(fit: Fit, names: list[str], *, reported: bool) -> list[Html]:
@@ -91,26 +93,40 @@ def quantities(fit: Fit, names: list[str], *, reported: bool) -> list[Html]:
         elif len(dims) == 1:
             made.append(table(_by_one(means, draws, same, dims[0]), what))
         else:
-            made += [table(_by_many(means[name], dims), f"{what.split(':')[0]}: {name}, by {' × '.join(dims)}") for name in same]
+            for name in same:
+                of_name = f"{what.split(':')[0]}: {name}, by {' × '.join(dims)}"
+                made.append(table(_by_many(means[name], dims), of_name))
     return made
 
 
-def reproduce_section(subject: Subject) -> Html:
+def reproduce_section(subject: Subject) -> Section:
     """What it takes to get the same fit again."""
-    code = ["import crowdppl as cp", "", *_code(subject)]
-    parts: list[object] = [tag("pre", tag("code", "\n".join(code)), class_="scroll", tabindex="0")]
-    for name, fit in subject.fits.items():
-        pairs = [
-            ("story", fit.story + ("" if fit.story in STORIES else ", which is none of crowdppl’s own")),
-            ("hyperparameters", _options(_all_hyperparameters(fit)) or "none"),
-            ("engine", f"{fit.method.upper()}: {_options(fit.settings)}"),
-        ]
-        parts += [tag("h3", name) if len(subject.fits) > 1 else None, facts(pairs)]
-    packages = PACKAGES + (OF_TORCH if any(fit.settings.get("backend") == "pyro" for fit in subject.fits.values()) else ())
+    fits = subject.fits
+    code = "\n".join(["import crowdppl as cp", "", *_code(subject)])
+    parts: list[object] = [tag("pre", tag("code", code), class_="scroll", tabindex="0")]
+    told = {name: _options(_all_hyperparameters(fit)) or "none" for name, fit in fits.items()}
+    pairs = [("data", f"SHA-256 {fingerprint(subject.annotations)}")]
+    engines = {f"{fit.method.upper()}: {_options(fit.settings)}" for fit in fits.values()}
+    if len(fits) == 1 or len(engines) == 1:
+        pairs.append(("engine", engines.pop()))
+    if len(fits) == 1:
+        pairs.append(("hyperparameters", next(iter(told.values()))))
+    else:
+        about = pd.DataFrame({"hyperparameters": told}).rename_axis("name")
+        if engines:
+            about["engine"] = [f"{fit.method.upper()}: {_options(fit.settings)}" for fit in fits.values()]
+        parts.append(table(about, "The stories, with their defaults"))
+    by_torch = any(fit.settings.get("backend") == "pyro" for fit in fits.values())
+    packages = PACKAGES + (OF_TORCH if by_torch else ())
     versions = {"Python": platform.python_version(), **{name: _version(name) for name in packages}}
-    pairs = [("data", f"SHA-256 {fingerprint(subject.annotations)}"), ("versions", _listed(versions))]
-    parts.append(facts(pairs))
+    pairs.append(("versions", _listed(versions)))
+    parts.append(facts(pairs, wide=True))
     parts.append(paragraph("The same seed gives the same result, to the last bit on one machine.", class_="note"))
+    evidence = subject.annotations.evidence
+    if evidence is not None:
+        tasks = int((np.asarray(evidence) != 0).any(-1).sum())
+        given = f"The fit was given gold labels or other evidence on {tasks:,} tasks, which the code above leaves out."
+        parts.append(paragraph(given, class_="note"))
     return section("reproduce", "How to reproduce", *parts)
 
 
@@ -148,20 +164,30 @@ def _all_hyperparameters(fit: Fit) -> dict[str, Any]:
 
 
 def _code(subject: Subject) -> list[str]:
-    calls = {name: _call(fit) for name, fit in subject.fits.items()}
+    """The calls that make the fits again; what all of them were given stands once."""
+    fits = subject.fits if subject.stack is not None else dict([subject.lead])
+    given = {name: _given(fit) for name, fit in fits.items()}
+    first = next(iter(given.values()))
+    shared = {key: value for key, value in first.items() if all(one.get(key) == value for one in given.values())}
+    options = textwrap.wrap(", ".join(f"{key}={value}" for key, value in shared.items()), 84)
+    code = ["options = dict(", *(f"    {line}" for line in options), ")"]
+    calls = {}
+    for name, fit in fits.items():
+        own = "".join(f", {key}={value}" for key, value in given[name].items() if key not in shared)
+        story = repr(fit.story) if fit.story in STORIES else fit.story
+        calls[name] = f"cp.fit({story}, annotations{own}, **options)"
     if subject.stack is None:
-        return [f"fit = {calls[subject.lead[0]]}", "fit.report('report.html')"]
-    rows = [f"    {name!r}: {call}," for name, call in calls.items()]
-    weights = ", ".join(f"{name!r}: {weight:.6g}" for name, weight in subject.stack.weights.items())
-    return ["fits = {", *rows, "}", f"stack = cp.stack(fits, weights={{{weights}}})", "stack.report('report.html')"]
+        return [*code, f"fit = {calls[subject.lead[0]]}"]
+    weights = ", ".join(f"{name!r}: {weight:.4f}" for name, weight in subject.stack.weights.items())
+    rows = (f"    {name!r}: {call}," for name, call in calls.items())
+    made = f"stack = cp.stack(fits, weights={{{weights}}})"
+    return [*code, "fits = {", *rows, "}", *textwrap.wrap(made, 84, subsequent_indent="    ", break_long_words=False)]
 
 
-def _call(fit: Fit) -> str:
-    given = {name: value for name, value in fit.model.hyperparameters.items()}
-    options = {"method": fit.method, **given, **fit.settings}
-    if options.get("backend") == "numpyro":
-        del options["backend"]
-    return f"cp.fit({fit.story if fit.story not in STORIES else repr(fit.story)}, annotations, {_options(options)})"
+def _given(fit: Fit) -> dict[str, str]:
+    """What a fit was given beside story and annotations, as code."""
+    options = {"method": fit.method, **fit.model.hyperparameters, **fit.settings}
+    return {name: plain(value) for name, value in options.items() if (name, value) != ("backend", "numpyro")}
 
 
 def _options(options: Mapping[str, object]) -> str:
@@ -196,7 +222,7 @@ def _single(means: xr.Dataset, draws: xr.Dataset | None, names: list[str]) -> pd
 
 
 def _by_one(means: xr.Dataset, draws: xr.Dataset | None, names: list[str], dim: str) -> pd.DataFrame:
-    ids = means[names[0]].to_index() if dim in means.coords else pd.RangeIndex(means.sizes[dim])
+    ids = means.indexes[dim] if dim in means.indexes else pd.RangeIndex(means.sizes[dim])
     frame = pd.DataFrame(index=pd.Index([text(one) for one in ids], name=dim))
     for name in names:
         frame[name] = means[name].to_numpy().astype(float)
@@ -216,8 +242,8 @@ def _by_many(values: xr.DataArray, dims: tuple[str, ...]) -> pd.DataFrame:
         frame = series.unstack(sort=False)
     names = [str(name) for name in frame.index.names]
     rows = [key if isinstance(key, tuple) else (key,) for key in frame.index]
-    frame.index = pd.MultiIndex.from_tuples([tuple(map(text, key)) for key in rows], names=names)
+    columns = {name: [text(key[i]) for key in rows] for i, name in enumerate(names)}
+    frame.index = pd.MultiIndex.from_frame(pd.DataFrame(columns)) if len(names) > 1 else pd.Index(columns[names[0]])
+    frame.index.names = names
     frame.columns = pd.Index([text(column) for column in frame.columns])
     return frame
-
-

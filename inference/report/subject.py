@@ -53,7 +53,7 @@ class Subject:
     @property
     def of_lead(self) -> str:
         """Words before what holds for the leading fit of a stack alone; empty for a fit."""
-        return f"Of {self.lead[0]}, the story of most weight. " if self.stack is not None else ""
+        return f"This is of {self.lead[0]}, the story of most weight. " if self.stack is not None else ""
 
     @property
     def warnings(self) -> list[str]:
@@ -78,16 +78,20 @@ def subject(source: Any, fits: Fits, gold: Any, seed: int) -> Subject:
     if isinstance(source, Stack):
         if fits is not None:
             raise ValueError("a stack brings the fits that it averages; leave out fits=")
-        named = source.fits if gold is None else {name: _with_gold(fit, gold) for name, fit in source.fits.items()}
+        named = _with_gold(source.fits, source.annotations, gold)
         return Subject(replace(source, fits=named), named, source.comparison, seed)
     if not isinstance(source, Fit):
         raise ValueError(f"a {type(source).__name__} cannot be reported; a fit by cp.fit, or a stack of fits, can")
-    shown = source if gold is None else _with_gold(source, gold)
-    if fits is None:
-        return Subject(shown, {source.story: shown}, None, seed)
-    named = _with_source(source, fits)
-    comparison = compare(named, seed=seed, progress=False)
-    return Subject(shown, {name: shown if fit is source else fit for name, fit in named.items()}, comparison, seed)
+    named = {source.story: source} if fits is None else _with_source(source, fits)
+    comparison = None if fits is None else compare(named, seed=seed, progress=False)
+    named = _with_gold(named, source.annotations, gold)
+    return Subject(next(iter(named.values())), named, comparison, seed)
+
+
+def _with_gold(fits: dict[str, Fit], annotations: Annotations, gold: Any) -> dict[str, Fit]:
+    """The fits with the gold labels that were given, or else those of the annotations, to be judged by the same."""
+    judge = (annotations if gold is None else annotations.with_gold(gold)).gold
+    return {name: replace(fit, annotations=fit.annotations.replace(gold=judge)) for name, fit in fits.items()}
 
 
 def _with_source(source: Fit, fits: Mapping[str, Fit] | Iterable[Fit]) -> dict[str, Fit]:
@@ -96,10 +100,8 @@ def _with_source(source: Fit, fits: Mapping[str, Fit] | Iterable[Fit]) -> dict[s
         others = {name: fit for name, fit in fits.items() if fit is not source}
         own = [name for name, fit in fits.items() if fit is source] or [source.story]
         if own[0] in others:
-            raise ValueError(f"fits= has another fit by the name {own[0]!r}, that of the fit that is reported; rename it")
+            raise ValueError(
+                f"fits= has another fit by the name {own[0]!r}, that of the fit that is reported; rename it"
+            )
         return by_name({own[0]: source, **others})
     return by_name([source, *(fit for fit in fits if fit is not source)])
-
-
-def _with_gold(fit: Fit, gold: Any) -> Fit:
-    return replace(fit, annotations=fit.annotations.with_gold(gold))

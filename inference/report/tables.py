@@ -11,11 +11,12 @@ from .html import Html, tag, together
 
 LONG = 12  # rows from which a table has a filter and a box of its own height
 PRINTED = 50  # rows of a table that go to paper
+BESIDE = ("low", "high", "se")  # what is said of how sure a number is
 NOTHING = "–"  # where a number is not known
 
 
 def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = (), code: bool = False) -> Html:
-    """A frame with its index as first columns; ``x_low`` and ``x_high`` are written into the cells of ``x``.
+    """A frame with its index as first columns; ``x_low``, ``x_high`` and ``x_se`` are written into the cells of ``x``.
 
     Args:
         frame: columns of numbers are set right and sorted as numbers; all others are text.
@@ -25,13 +26,11 @@ def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = (), code
     """
     headed = frame.reset_index() if frame.index.name is not None or frame.index.nlevels > 1 else frame
     headed = headed.set_axis(list(map(str, headed.columns)), axis=1)
-    names = [name for name in headed if not _is_bound(name, headed)]
+    names = [name for name in map(str, headed) if not _is_beside(name, headed)]
     numeric = {name: pd.api.types.is_numeric_dtype(headed[name].dtype) for name in names}
     numeric = {name: is_number and headed[name].dtype != bool for name, is_number in numeric.items()}
     cells = [_cells(headed, name, numeric[name], name in bars, first=not i) for i, name in enumerate(names)]
-    heads = (
-        tag("th", name.replace("_", " "), scope="col", class_="n" if numeric[name] else None) for name in names
-    )
+    heads = (tag("th", name.replace("_", " "), scope="col", class_="n" if numeric[name] else None) for name in names)
     rows = (tag("tr", *row) for row in zip(*cells, strict=True))
     long = len(headed) > LONG
     made = tag("table", tag("thead", tag("tr", *heads)), Html("<tbody>\n"), Html("\n".join(rows)), Html("\n</tbody>"))
@@ -46,21 +45,30 @@ def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = (), code
     )
 
 
-def number(value: object) -> str:
-    """A number to be read: whole ones with commas, others with three decimals, or digits where these say nothing."""
+def number(value: object, decimals: int = 3) -> str:
+    """A number to be read: whole ones with commas, others with so many decimals."""
     if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):
         return NOTHING
     if isinstance(value, int | np.integer):
         return f"{value:,}"
-    value = float(value)  # type: ignore[arg-type]
-    if np.isinf(value) or value == 0:
-        return f"{value:g}"
-    size = abs(value)
-    return f"{value:,.3f}" if 0.0005 <= size < 1000 else f"{value:,.1f}" if size < 1e7 and size >= 1000 else f"{value:.2g}"
+    shown = f"{float(value):,.{decimals}f}"  # type: ignore[arg-type]
+    return shown.removeprefix("-") if not any(digit in shown for digit in "123456789") else shown
+
+
+def decimals(values: pd.Series) -> int:
+    """How many decimals a column's numbers have: four digits of the largest, and no more than eight places."""
+    finite = np.abs(values.to_numpy(dtype=float, na_value=np.nan))
+    finite = finite[np.isfinite(finite)]
+    largest = float(finite.max()) if len(finite) else 0.0
+    if largest == 0:
+        return 3
+    return int(np.clip(3 - np.floor(np.log10(largest)), 1, 3 if largest >= 0.001 else 8))
 
 
 def text(value: object) -> str:
-    """A name, or what else is no number."""
+    """A name, or what else is no number; markup stays markup."""
+    if isinstance(value, Html):
+        return value
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
@@ -72,14 +80,18 @@ def _cells(frame: pd.DataFrame, name: str, is_number: bool, bar: bool, *, first:
     """A column's cells; ``data-v`` has a number to more places than are shown, to sort by."""
     element = {"name": "th", "scope": "row"} if first else {"name": "td"}
     if not is_number:
-        return [_cell(text(value), element, dir="auto") for value in frame[name].tolist()]
-    low, high = (frame[f"{name}_{side}"].tolist() if f"{name}_{side}" in frame else None for side in ("low", "high"))
-    made = []
+        names = [text(value) for value in frame[name].tolist()]
+        return [_cell(_breaking(one) if first else one, element, dir="auto") for one in names]
+    beside = {side: frame[f"{name}_{side}"].tolist() for side in BESIDE if f"{name}_{side}" in frame}
+    made, places = [], decimals(frame[name])
     for i, value in enumerate(frame[name].tolist()):
-        shown: object = number(value)
+        shown: object = number(value, places)
         known = shown != NOTHING
-        if known and low is not None and high is not None:
-            shown = together([shown, " ", tag("small", f"{number(low[i])}–{number(high[i])}")])
+        more = {side: number(values[i], places) for side, values in beside.items()} if known else {}
+        if "low" in more and "high" in more:
+            shown = together([shown, " ", tag("small", f"{more['low']}–{more['high']}")])
+        elif "se" in more:
+            shown = together([shown, " ", tag("small", f"± {more['se']}")])
         of_bar = f"--p:{min(max(float(value), 0.0), 1.0):.3f}" if bar and known else None
         made.append(
             _cell(
@@ -93,13 +105,17 @@ def _cells(frame: pd.DataFrame, name: str, is_number: bool, bar: bool, *, first:
     return made
 
 
+def _breaking(name: str) -> Html:
+    """A name that may be broken after an underscore."""
+    first, *others = name.split("_")
+    return together([first, *(part for other in others for part in ("_", tag("wbr"), other))])
+
+
 def _cell(shown: object, element: dict[str, str], **attributes: object) -> Html:
     return tag(element["name"], shown, scope=element.get("scope"), **attributes)
 
 
-def _is_bound(name: str, frame: pd.DataFrame) -> bool:
-    """Whether a column is an end of another column's interval."""
-    for side in ("_low", "_high"):
-        if name.endswith(side) and (value := name.removesuffix(side)) in frame:
-            return pd.api.types.is_numeric_dtype(frame[value].dtype)
-    return False
+def _is_beside(name: str, frame: pd.DataFrame) -> bool:
+    """Whether a column is written beside the numbers of another."""
+    value, _, side = name.rpartition("_")
+    return side in BESIDE and value in frame and pd.api.types.is_numeric_dtype(frame[value].dtype)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..plots import plot_confusions, plot_sensitivity_specificity, plot_workers
 from ..results import INTERVAL
-from .html import Html, paragraph, section
+from .html import Section, paragraph, section
 from .pictures import picture
 from .subject import Subject
 from .tables import table
@@ -27,11 +27,13 @@ MEANINGS = {
 }
 
 
-def workers_section(subject: Subject) -> Html:
+def workers_section(subject: Subject) -> Section:
     """Everyone’s scores, and the pictures of their accuracy and tables."""
     source, annotations = subject.source, subject.annotations
     if not annotations.named:
-        return section("workers", "Workers", paragraph("The answers do not say who gave them, so nobody can be scored."))
+        return section(
+            "workers", "Workers", paragraph("The answers do not say who gave them, so nobody can be scored.")
+        )
     scores = source.workers
     if "gold_accuracy" not in scores and annotations.gold is not None:
         scores = scores.join(source.gold_scores())
@@ -42,8 +44,8 @@ def workers_section(subject: Subject) -> Html:
     said = (
         f"All {n:,} workers are below, the most accurate first."
         if n <= MOST_WORKERS
-        else f"Below are the {MOST_WORKERS:,} of {n:,} workers with the most answers; the others are in fit.workers, and "
-        "in the workers.csv that the command crowdppl fit writes."
+        else f"Below are the {MOST_WORKERS:,} of {n:,} workers with the most answers; the others are in fit.workers, "
+        "and in the workers.csv that the command crowdppl fit writes."
     )
     meant = "; ".join(f"{name.replace('_', ' ')}: {means}" for name, means in MEANINGS.items() if name in shown)
     intervals = f" Beside a score is its {INTERVAL:.0%} interval." if source.has_draws else ""
@@ -58,7 +60,7 @@ def workers_section(subject: Subject) -> Html:
         "Workers",
         paragraph(said, intervals),
         pictures[0],
-        table(shown, "Workers", bars={"accuracy"}),
+        table(shown, "Everyone’s scores" if n <= MOST_WORKERS else "Scores", bars={"accuracy"}),
         paragraph(f"{meant[0].upper()}{meant[1:]}.", class_="note"),
         *pictures[1:],
     )

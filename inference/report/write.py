@@ -8,11 +8,11 @@ from typing import Any
 
 from ..comparison.stack import Stack
 from ..results import Fit
-from ..storage import StorageError
 from .evidence import checks_section, comparison_section, gold_section
-from .html import Html
+from .html import Section
 from .labels import data_section, labels_section, next_section
 from .page import page, tiles
+from .place import check_place, write_whole
 from .story import reproduce_section, says, story_section
 from .subject import Fits, Subject, subject
 from .workers import workers_section
@@ -35,7 +35,7 @@ def report(
     Args:
         source: a fit of any story, or a stack of fits.
         path: the file to write; one that is there is replaced, once the new one is complete.
-        title: heading of the page; by default made of the story's name and the numbers of tasks and workers.
+        title: heading of the page; by default how many tasks were labelled by how many workers.
         fits: other fits of the same annotations, by name or several that are named after their stories, to compare
             `source` with: :func:`.compare`.
         gold: label by task, to score the labels by, as :meth:`.Annotations.with_gold` takes it; None for the gold
@@ -53,14 +53,14 @@ def report(
         AnnotationError: `gold` does not fit the annotations.
     """
     path = Path(path)
-    _check_place(path)
+    check_place(path)
     about = subject(source, fits, gold, seed)
     heading = _title(about) if title is None else title
-    _write_whole(path, page(heading, _lead(about), tiles(about), about.warnings, _sections(about, checks)))
+    write_whole(path, page(heading, _lead(about), tiles(about), about.warnings, _sections(about, checks)))
     return path
 
 
-def _sections(about: Subject, checks: bool) -> list[Html]:
+def _sections(about: Subject, checks: bool) -> list[Section]:
     made = [
         data_section(about),
         comparison_section(about),
@@ -77,7 +77,8 @@ def _sections(about: Subject, checks: bool) -> list[Html]:
 
 def _title(about: Subject) -> str:
     annotations = about.annotations
-    return f"{annotations.n_tasks:,} tasks, labelled by a crowd"
+    by = f"{annotations.n_workers:,} workers" if annotations.named else "a crowd"
+    return f"{annotations.n_tasks:,} tasks labelled by {by}"
 
 
 def _lead(about: Subject) -> str:
@@ -89,25 +90,3 @@ def _lead(about: Subject) -> str:
     engine = about.source.summary().facts["engine"]
     called = f"{fit.story}" if name == fit.story else f"{name} ({fit.story})"
     return f"{called}, fitted by {fit.method.upper()} ({engine}). {says(fit)}"
-
-
-def _check_place(path: Path) -> None:
-    if path.is_dir():
-        raise StorageError(f"{path} is a folder; name a file in it, such as {path / 'report.html'}")
-    if not path.absolute().parent.is_dir():
-        raise StorageError(f"there is no folder {path.absolute().parent} to write {path.name} to; make it first")
-    if not os.access(path.absolute().parent, os.W_OK):
-        raise StorageError(f"{path.absolute().parent} cannot be written to")
-
-
-def _write_whole(path: Path, content: str) -> None:
-    """Replace a file, or leave it as it was."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(content)
-        part.replace(path)
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)

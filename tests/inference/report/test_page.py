@@ -1,0 +1,218 @@
+"""The page as a whole: what is in it, that it stands alone, and that no name can break it."""
+
+import base64
+import dataclasses
+import hashlib
+import re
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from made_fits import made_fit
+from report_pages import CLASSES, EVIL, TASKS, WORKERS, Page
+
+import crowdppl as cp
+from crowdppl.inference.evidence import with_evidence
+from crowdppl.inference.report import labels, report, workers
+from crowdppl.inference.scores.labels import score
+
+
+def test_the_page_is_well_formed_and_its_contents_lead_to_its_sections(evil_page):
+    ids = [e["id"] for e in evil_page.elements if "id" in e]
+    assert len(ids) == len(set(ids))
+    links = [e["href"] for e in evil_page.all("a") if "nav" in e["inside"]]
+    sections = [e["id"] for e in evil_page.all("section")]
+    assert links == [f"#{one}" for one in sections]
+    assert sections == ["data", "checks", "labels", "next", "gold", "workers", "story", "reproduce"]
+    headings = evil_page.all("h1", "h2", "h3")
+    assert [e["tag"] for e in headings].count("h1") == 1
+    assert headings[0]["tag"] == "h1"
+    for e in evil_page.elements:
+        assert e.get("aria-labelledby", ids[0]) in ids
+    assert evil_page.all("html")[0]["lang"] == "en"
+
+
+def test_pictures_say_what_they_show(evil_page):
+    images = evil_page.all("img")
+    assert len(images) >= 8
+    for image in images:
+        assert len(image["alt"]) > 20
+    alts = " ".join(image["alt"] for image in images)
+    assert "Accuracy of all 5 workers" in alts
+    assert "groups of annotators" in alts
+
+
+def test_nothing_refers_to_anything_outside(evil_page):
+    for element in evil_page.elements:
+        assert element["tag"] not in ("link", "iframe", "object", "embed", "base", "form")
+        for name in ("src", "href", "srcset", "poster", "action", "background"):
+            assert element.get(name, "#").startswith(("#", "data:image/svg+xml;base64,", "data:image/png;base64,"))
+        assert "url(" not in element.get("style", "")
+        assert not [name for name in element if name.startswith("on")]
+    style = evil_page.all("style")[0]["text"]
+    assert not re.search(r"url\(|@import|https?:", style)
+    script = evil_page.all("script")[0]["text"]
+    assert not re.search(r"https?:|fetch|XMLHttp|import\b|eval|innerHTML", script)
+    for image in evil_page.all("img"):
+        kind, _, data = image["src"].partition(";base64,")
+        if kind == "data:image/svg+xml":
+            drawing = base64.b64decode(data).decode("utf-8")
+            links = re.findall(r"""(?:href|src)\s*=\s*["']([^"']*)""", drawing) + re.findall(r"url\(([^)]*)", drawing)
+            assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
+            assert "<script" not in drawing.lower()
+
+
+def test_names_are_text_wherever_they_stand(evil_page):
+    assert len(evil_page.all("script")) == 1
+    assert evil_page.comments == []
+    assert not evil_page.all("i", "b")
+    assert evil_page.all("title")[0]["text"] == evil_page.all("h1")[0]["text"] == f"{EVIL} & more"
+    labels = evil_page.table("Labels")
+    assert sorted(row[0] for row in labels[1:]) == sorted(TASKS)
+    assert {row[labels[0].index("label")] for row in labels[1:]} <= set(CLASSES)
+    assert sorted(row[0] for row in evil_page.table("Everyone’s scores")[1:]) == sorted(WORKERS)
+    assert [row[0] for row in evil_page.table("Classes")[1:]] == CLASSES
+
+
+def test_only_the_page_s_own_script_may_run(evil_page):
+    policy = next(e["content"] for e in evil_page.all("meta") if e.get("http-equiv") == "Content-Security-Policy")
+    digest = hashlib.sha256(evil_page.all("script")[0]["text"].encode()).digest()
+    assert f"script-src 'sha256-{base64.b64encode(digest).decode()}'" in policy
+    assert policy.startswith("default-src 'none'")
+
+
+def test_labels_are_the_fit_s_the_most_doubtful_first_with_answers_and_gold(evil_fit, evil_page):
+    heads, *rows = evil_page.table("Labels")
+    expected = evil_fit.labels.sort_values("entropy", ascending=False, kind="stable")
+    assert [row[0] for row in rows] == list(map(str, expected.index))
+    assert [row[heads.index("label")] for row in rows] == list(expected["label"])
+    shown = [float(row[heads.index("probability")]) for row in rows]
+    np.testing.assert_allclose(shown, expected["probability"], atol=0.00051)
+    other = {CLASSES[0]: CLASSES[1], CLASSES[1]: CLASSES[0]}
+    second = [
+        f"{other[label]} {1 - p:.3f}" for label, p in zip(expected["label"], expected["probability"], strict=True)
+    ]
+    assert [row[heads.index("runner-up")] for row in rows] == second
+    by_task = {row[0]: dict(zip(heads, row, strict=True)) for row in rows}
+    assert by_task["t9"]["answers"] == "none"
+    assert by_task["t9"]["surprise p"] == "–"
+    assert by_task["t9"]["gold"] == "–"
+    votes = dict(zip(TASKS, evil_fit.annotations.votes(), strict=True))
+    for task in TASKS[:-1]:
+        n = dict(zip(CLASSES, votes[task], strict=True))
+        words = [word.partition(" ×") for word in by_task[task]["answers"].split(", ")]
+        assert {name: int(times or 1) for name, _, times in words} == {name: v for name, v in n.items() if v}
+    for i, task in enumerate(TASKS[:6]):
+        assert by_task[task]["gold"] == CLASSES[i % 2]
+        assert by_task[task]["as gold"] == ("yes" if by_task[task]["label"] == CLASSES[i % 2] else "no")
+
+
+def test_workers_gold_and_reported_quantities_are_the_fit_s(evil_fit, evil_page):
+    heads, *rows = evil_page.table("Everyone’s scores")
+    scores = evil_fit.workers.sort_values("accuracy", ascending=False)
+    assert [row[0] for row in rows] == list(scores.index)
+    value = scores.iloc[0]
+    assert rows[0][heads.index("accuracy")] == (
+        f"{value['accuracy']:.3f} {value['accuracy_low']:.3f}–{value['accuracy_high']:.3f}"
+    )
+    heads, row = evil_page.table("Scores on gold tasks")
+    scored = score(evil_fit)
+    assert row[heads.index("tasks")] == "6"
+    assert row[heads.index("accuracy")] == f"{scored['accuracy']:.3f} ± {scored['accuracy_se']:.3f}"
+    heads, *rows = evil_page.table("Reported: group_entropy, group_share, group_similarity")
+    shares = [float(row[heads.index("group share")].split()[0]) for row in rows]
+    np.testing.assert_allclose(shares, evil_fit.reported["group_share"], atol=0.00051)
+    confusion = evil_page.table("Tasks by gold label")
+    assert sum(int(cell) for row in confusion[1:] for cell in row[1:]) == 6
+
+
+def test_warnings_stand_at_the_top_in_words(evil_fit, tmp_path):
+    outcome = evil_fit.outcome._replace(warnings=("the <first> thing", "the second thing"))
+    warned = dataclasses.replace(evil_fit, outcome=outcome)
+    page = Page(report(warned, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
+    shown = [e for e in page.all("p") if e.get("class") == "warning" and "header" in e["inside"]]
+    assert [e["text"] for e in shown] == ["⚠ the <first> thing", "⚠ the second thing"]
+    assert "checks" not in [e["id"] for e in page.all("section")]
+
+
+def test_the_same_input_gives_the_same_bytes(evil_fit, evil_path, tmp_path):
+    with mpl.rc_context({"font.size": 20, "axes.facecolor": "red"}):  # whatever style the reader has
+        again = report(evil_fit, str(tmp_path / "again.html"), title=f"{EVIL} & more")
+    assert again.read_bytes() == evil_path.read_bytes()
+
+
+def test_a_stack_s_page_says_which_stories_it_averages_and_whom_not_to_trust(em_stack, tmp_path):
+    page = Page(report(em_stack, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
+    heads, *rows = page.table("Stories, the best first")
+    assert rows[0][:2] == ["one_coin", "-20.50 ± 3.00"]
+    assert rows[1][heads.index("spoilt")] == "3"
+    assert page.table("Stories that could not be told")[1] == ["two_coin", "of two classes, and there are 3"]
+    said = " ".join(e["text"] for e in page.all("p"))
+    assert "dawid_skene: leave-one-out cannot be trusted for 3 of its units" in said
+    assert "80% one_coin, 20% dawid_skene" in said
+    heads, *rows = page.table("Labels")
+    shown = {row[0]: float(row[heads.index("probability")]) for row in rows}
+    posterior = 0.2 * em_stack.fits["dawid_skene"].posterior + 0.8 * em_stack.fits["one_coin"].posterior
+    np.testing.assert_allclose([shown[str(i)] for i in range(12)], posterior.max(-1), atol=0.00051)
+    code = page.all("pre")[0]["text"]
+    assert "cp.stack(fits, weights={'dawid_skene': 0.2000, 'one_coin': 0.8000})" in " ".join(code.split())
+
+
+def test_a_long_page_says_what_it_leaves_out_and_where_that_is(em_fits, tmp_path, monkeypatch):
+    monkeypatch.setattr(labels, "ALL_TASKS", 11)
+    monkeypatch.setattr(labels, "IN_DOUBT", 3)
+    monkeypatch.setattr(workers, "MOST_WORKERS", 2)
+    fit = em_fits["dawid_skene"]
+    page = Page(report(fit, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
+    doubtful = fit.labels.sort_values("entropy", ascending=False, kind="stable").index[:3]
+    assert [row[0] for row in page.table("Labels")[1:]] == list(map(str, doubtful))
+    assert len(page.table("Scores")) == 3
+    said = " ".join(e["text"] for e in page.all("p"))
+    assert "the 3 of 12 labels that are most in doubt; the others are in fit.labels" in said
+    assert "the 2 of 4 workers with the most answers; the others are in fit.workers" in said
+
+
+def test_unnamed_workers_with_counts_have_a_page_without_scores(tmp_path):
+    counts = np.array([[5, 1, 0], [0, 7, 2], [1, 1, 6], [3, 3, 0]])
+    annotations = cp.Annotations.from_counts(counts)
+    fit = cp.fit("annotator_groups", annotations, groups=1, max_iterations=20, progress=False)
+    page = Page(report(fit, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
+    workers = next(e for e in page.all("section") if e["id"] == "workers")
+    assert "do not say who gave them" in workers["text"]
+    assert {row[0]: row[1] for row in page.table("Labels")[1:]}["1"] == "1 ×7, 2 ×2"
+    assert "gold" not in [e["id"] for e in page.all("section")]
+
+
+def test_gold_given_to_the_report_is_what_it_judges_by(em_fits, tmp_path):
+    fit = em_fits["dawid_skene"]
+    gold = {i: i % 3 for i in range(5)}
+    page = Page(report(fit, tmp_path / "page.html", gold=gold, checks=False).read_text(encoding="utf-8"))
+    heads, row = page.table("Scores on gold tasks")
+    right = np.mean([fit.labels["label"][i] == g for i, g in gold.items()])
+    assert float(row[heads.index("accuracy")].split()[0]) == pytest.approx(right, abs=0.0005)
+    assert fit.annotations.gold is None  # the fit is as it was
+
+
+def test_gold_that_the_fit_was_told_is_not_scored(em_fits, tmp_path):
+    fit = em_fits["dawid_skene"]
+    told = dataclasses.replace(fit, annotations=with_evidence(fit.annotations.with_gold({0: 0, 1: 1}), gold=True))
+    page = Page(report(told, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
+    section = next(e for e in page.all("section") if e["id"] == "gold")
+    assert "the fit was told all of them" in section["text"]
+    reproduce = next(e for e in page.all("section") if e["id"] == "reproduce")
+    assert "evidence on 2 tasks" in reproduce["text"]
+
+
+@pytest.mark.slow
+def test_two_thousand_tasks_and_three_hundred_workers_are_less_than_five_megabytes(em_fits, tmp_path):
+    rng = np.random.default_rng(0)
+    task = np.repeat(np.arange(2000), 10)
+    columns = {"task": task, "worker": rng.integers(0, 300, 20_000), "label": rng.integers(0, 6, 20_000)}
+    annotations = cp.Annotations.from_frame(pd.DataFrame(columns), gold=dict(enumerate(rng.integers(0, 6, 2000))))
+    fit = made_fit(em_fits["dawid_skene"], annotations, draws=20)
+    path = report(dataclasses.replace(fit, method="svi"), tmp_path / "page.html")
+    assert path.stat().st_size < 5_000_000
+    page = Page(path.read_text(encoding="utf-8"))
+    assert len(page.table("Labels")) == 2001
+    assert len(page.table("Everyone’s scores")) == 301

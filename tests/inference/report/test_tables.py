@@ -1,0 +1,102 @@
+"""Tables and elements: numbers as they are read, and text that stays text."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from report_pages import EVIL, Page
+
+from crowdppl.inference.report.html import Html, tag
+from crowdppl.inference.report.tables import LONG, PRINTED, decimals, number, table
+
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]))  # a parser reads control characters its own way
+
+
+def cells(frame, **options):
+    return Page(table(frame, "Caption", **options)).table("Caption")
+
+
+@given(TEXT, TEXT)
+@example(EVIL, '"><script>')
+def test_any_text_comes_back_from_elements_and_attributes(text, attribute):
+    (element,) = Page(tag("p", text, title=attribute)).elements
+    assert element["text"] == text
+    assert element["title"] == attribute
+
+
+@given(st.lists(TEXT, min_size=1, max_size=5), TEXT)
+def test_any_text_comes_back_from_tables(names, heading):
+    frame = pd.DataFrame({heading: names}, index=pd.Index(names, name="unit"))
+    rows = cells(frame)
+    assert rows[0] == ["unit", heading.replace("_", " ")]
+    assert rows[1:] == [[name, name] for name in names]
+
+
+def test_markup_is_written_once_and_text_always_escaped():
+    assert tag("p", tag("b", "a<b"), "&") == "<p><b>a&lt;b</b>&amp;</p>"
+    assert isinstance(tag("p"), Html)
+    assert (
+        tag("td", class_="n", data_v=3, hidden=True, style=None, open=False) == '<td class="n" data-v="3" hidden></td>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "shown"),
+    [
+        (1234567, 3, "1,234,567"),
+        (0.12345, 3, "0.123"),
+        (-0.0001, 3, "0.000"),
+        (-1234.56, 1, "-1,234.6"),
+        (np.float32(0.5), 3, "0.500"),
+        (float("nan"), 3, "–"),
+        (pd.NA, 3, "–"),
+        (None, 3, "–"),
+        (float("inf"), 3, "inf"),
+        (np.int64(-3), 3, "-3"),
+    ],
+)
+def test_numbers_are_written_to_be_read(value, places, shown):
+    assert number(value, places) == shown
+
+
+@pytest.mark.parametrize(
+    ("values", "places"), [([0.5, 0.001], 3), ([12.0, -0.1], 2), ([-1234.5], 1), ([0.0], 3), ([2e-5, 1e-6], 8), ([], 3)]
+)
+def test_a_column_has_as_many_decimals_as_its_largest_number_needs(values, places):
+    assert decimals(pd.Series(values, dtype=float)) == places
+
+
+def test_intervals_and_errors_stand_beside_their_numbers():
+    frame = pd.DataFrame(
+        {"a": [0.5, np.nan], "a_low": [0.4, np.nan], "a_high": [0.6, np.nan], "b": [1, 2], "b_se": [0.25, 0.5]},
+        index=pd.Index(["x", "y"], name="unit"),
+    )
+    assert cells(frame) == [["unit", "a", "b"], ["x", "0.500 0.400–0.600", "1 ± 0.250"], ["y", "–", "2 ± 0.500"]]
+    lonely = pd.DataFrame({"low": [0.4], "high": [0.6]}, index=pd.Index(["x"], name="unit"))
+    assert cells(lonely)[0] == ["unit", "low", "high"]
+
+
+def test_numbers_to_sort_by_are_more_exact_than_those_shown():
+    frame = pd.DataFrame({"p": [0.99991, 0.99999, np.nan], "sure": [True, False, True]}).rename_axis("unit")
+    page = Page(table(frame, "Caption", bars={"p"}))
+    found = [e for e in page.all("td") if "bar" in (e.get("class") or "")]
+    assert [e["data-v"] for e in found] == ["0.99991", "0.99999"]
+    assert [e["text"] for e in page.all("td") if "data-v" not in e] == ["yes", "no", "–", "yes"]
+
+
+def test_every_index_level_is_a_column_and_the_first_heads_its_row():
+    index = pd.MultiIndex.from_tuples([("w", "a"), ("w", "b")], names=["worker", "truth"])
+    page = Page(table(pd.DataFrame({"x": [1, 2]}, index=index), "Caption"))
+    assert page.table("Caption") == [["worker", "truth", "x"], ["w", "a", "1"], ["w", "b", "2"]]
+    assert [e["scope"] for e in page.all("th")] == ["col", "col", "col", "row", "row"]
+
+
+def test_long_tables_are_marked_to_be_filtered_and_paper_says_what_it_lacks():
+    def made(n):
+        return table(pd.DataFrame({"x": range(n)}), "Caption")
+
+    assert 'class="table long"' not in made(LONG)
+    assert 'class="table long"' in made(LONG + 1)
+    assert "On paper" not in made(PRINTED)
+    assert f"the first {PRINTED} of {PRINTED + 1} rows" in made(PRINTED + 1)

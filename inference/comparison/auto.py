@@ -15,11 +15,8 @@ Shelf = Mapping[str, Mapping[str, Any]]
 
 SHELF: dict[str, dict[str, Any]] = {
     "dawid_skene": {},
-    "hierarchical_dawid_skene": {},
     "worker_clusters": {},
     "mace": {},
-    "independent_confusion_subtypes": {},
-    "annotator_groups": {"membership": "worker"},
     "common_individual": {},
 }
 """By name what is given to :func:`crowdppl.fit`: ``story``, the name by default, and the story's hyperparameters."""

@@ -1,0 +1,93 @@
+"""The notebooks run from top to bottom, and what they keep of their outputs is whole, small and of no one machine."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat", reason="notebooks need nbformat")
+nbclient = pytest.importorskip("nbclient", reason="notebooks need nbclient")
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+KEPT = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
+RUN = [name for name in KEPT if not name.startswith("pyro_")]  # the extra pyro has its own test
+LONG = {"common_and_individual", "comparing_stories", "write_your_own_story"}  # a minute of one core each, compiling
+LARGEST = 600_000  # bytes
+OF_A_MACHINE = re.compile(r"/(work|tmp|home|root|Users|usr|var|private)/|[A-Za-z]:\\\\")
+
+
+def read(name: str):
+    return nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+
+
+def code(notebook) -> list:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def outputs(notebook) -> list:
+    return [output for cell in code(notebook) for output in cell.outputs]
+
+
+def pictures(notebook) -> int:
+    return sum("image/png" in output.get("data", {}) for output in outputs(notebook))
+
+
+def texts(notebook) -> list[str]:
+    """What the outputs say, pictures aside."""
+    found = [output.get("text", "") for output in outputs(notebook)]
+    for output in outputs(notebook):
+        found += [value for kind, value in output.get("data", {}).items() if not kind.startswith("image/")]
+    return found
+
+
+def run(name: str, folder: Path, timeout: int) -> None:
+    """Execute a notebook where nothing else lies; an error in a cell is an error here."""
+    before = read(name)
+    after = read(name)
+    nbclient.NotebookClient(after, timeout=timeout, resources={"metadata": {"path": str(folder)}}).execute()
+    assert pictures(after) == pictures(before)  # as many as it keeps
+    assert list(folder.iterdir()) == []  # nothing is left behind
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in RUN])
+def test_every_cell_runs_on_small_settings_without_the_real_data(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("CROWDPPL_FAST", "1")
+    monkeypatch.delenv("CROWDPPL_DATA", raising=False)
+    run(name, tmp_path, timeout=600)
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.parametrize("name", RUN)
+def test_every_cell_runs_on_its_own_settings_and_data(name, tmp_path, monkeypatch):
+    if "CROWDPPL_DATA" not in os.environ:
+        pytest.skip("CROWDPPL_DATA is unset: it names the folder of the real datasets")
+    monkeypatch.delenv("CROWDPPL_FAST", raising=False)
+    run(name, tmp_path, timeout=1800)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_the_outputs_are_kept_whole(name):
+    notebook = read(name)
+    counts = [cell.execution_count for cell in code(notebook)]
+    assert counts == list(range(1, len(counts) + 1))  # executed once each, from top to bottom
+    assert pictures(notebook) >= 2
+    assert {output.output_type for output in outputs(notebook)} <= {"execute_result", "display_data", "stream"}
+    assert not [output.text for output in outputs(notebook) if output.get("name") == "stderr"]
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_kept_notebook_is_small(name):
+    assert (FOLDER / f"{name}.ipynb").stat().st_size < LARGEST
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_no_output_names_a_folder_of_the_machine_it_ran_on(name):
+    assert [text for text in texts(read(name)) if OF_A_MACHINE.search(text)] == []
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_links_to_other_notebooks_lead_somewhere(name):
+    prose = "\n".join(cell.source for cell in read(name).cells if cell.cell_type == "markdown")
+    assert [link for link in re.findall(r"\]\(([\w./-]+\.ipynb)\)", prose) if not (FOLDER / link).exists()] == []

@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restar
 BENCHMARKS ?= $(sort $(wildcard benchmarks/*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint bench clean
+.PHONY: help demo test test-slow notebooks lint bench clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -48,6 +48,9 @@ test: lint  ## lint, then every test that takes seconds
 
 test-slow: $(VENV)/.test  ## the tests that take minutes
 	$(PYTEST) -m "slow and not gpu"
+
+notebooks: $(VENV)/.test  ## execute the notebooks on small settings
+	$(PYTEST) --dist load -m notebook tests/test_notebooks.py
 
 bench: $(VENV)/.test  ## run the scripts in benchmarks/ one after the other
 	@for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -12,7 +12,6 @@ nbclient = pytest.importorskip("nbclient", reason="notebooks need nbclient")
 FOLDER = Path(__file__).parents[1] / "notebooks"
 KEPT = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 RUN = [name for name in KEPT if not name.startswith("pyro_")]  # the extra pyro has its own test
-LONG = {"common_and_individual", "comparing_stories", "write_your_own_story"}  # a minute of one core each, compiling
 LARGEST = 600_000  # bytes
 OF_A_MACHINE = re.compile(r"/(work|tmp|home|root|Users|usr|var|private)/|[A-Za-z]:\\\\")
 
@@ -50,7 +49,8 @@ def run(name: str, folder: Path, timeout: int) -> None:
     assert list(folder.iterdir()) == []  # nothing is left behind
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in RUN])
+@pytest.mark.notebook
+@pytest.mark.parametrize("name", RUN)
 def test_every_cell_runs_on_small_settings_without_the_real_data(name, tmp_path, monkeypatch):
     monkeypatch.setenv("CROWDPPL_FAST", "1")
     monkeypatch.delenv("CROWDPPL_DATA", raising=False)

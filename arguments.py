@@ -37,7 +37,7 @@ def read_annotations(
 
     Args:
         file: a path or a name.
-        columns: by role (task, worker, label, count) a column, and the separator; None for the usual one.
+        columns: by role (task, worker, label, count, seconds) a column, and the separator; None for the usual one.
         classes: names separated by commas; whole numbers where all are.
         gold: a file with gold labels.
         features: a .csv, .tsv or .parquet file with the tasks in one column and numbers in the others.

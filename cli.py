@@ -59,6 +59,7 @@ def fit(
     worker: options.Worker = None,
     label: options.Label = None,
     count: options.Count = None,
+    seconds: options.Seconds = None,
     separator: options.Separator = None,
     classes: options.Classes = None,
     repeats: options.Repeats = "keep",
@@ -75,7 +76,8 @@ def fit(
     began = time.perf_counter()
     with speaking_plainly():
         given = parse_settings(settings or [], story, method)
-        columns = {"task": task, "worker": worker, "label": label, "count": count, "separator": separator}
+        columns = {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds}
+        columns["separator"] = separator
         with results_folder(out, overwrite=overwrite) as folder:
             annotations = read_annotations(
                 file, columns, classes=classes, gold=gold, features=features, repeats=repeats

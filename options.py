@@ -19,6 +19,7 @@ Task = Annotated[str | None, typer.Option(metavar="COL", help="Column of the tas
 Worker = Annotated[str | None, typer.Option(metavar="COL", help="Column of the workers.", show_default="worker")]
 Label = Annotated[str | None, typer.Option(metavar="COL", help="Column of the answers.", show_default="label")]
 Count = Annotated[str | None, typer.Option(metavar="COL", help="Column with how many equal answers a row stands for.")]
+Seconds = Annotated[str | None, typer.Option(metavar="COL", help="Column with how long each answer took.")]
 Separator = Annotated[str | None, typer.Option(metavar="CHAR", help="What separates the columns of a CSV.")]
 Classes = Annotated[
     str | None,

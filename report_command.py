@@ -42,6 +42,7 @@ def report(
     worker: options.Worker = None,
     label: options.Label = None,
     count: options.Count = None,
+    seconds: options.Seconds = None,
     separator: options.Separator = None,
     classes: options.Classes = None,
     repeats: options.Repeats = "keep",
@@ -62,7 +63,8 @@ def report(
             raise ValueError("--story auto takes a shelf of stories by itself; give it alone, or the stories by name")
         check_place(out)
         given = parse_settings(settings or [], stories[0], method)
-        columns = {"task": task, "worker": worker, "label": label, "count": count, "separator": separator}
+        columns = {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds}
+        columns["separator"] = separator
         annotations = read_annotations(file, columns, classes=classes, gold=gold, features=features, repeats=repeats)
         check_gold_told(annotations, file, use_gold)
         shared = {

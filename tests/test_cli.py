@@ -303,3 +303,12 @@ def test_features_that_are_not_there_and_options_that_are_no_truth_values_are_re
         assert result.exit_code != 0
         assert message in " ".join(result.output.replace("│", "").split())
         assert not (tmp_path / "out").exists()
+
+
+def test_a_column_of_seconds_gives_every_worker_a_median_time(tmp_path):
+    rows = ["task,worker,label,time", *(f"{t},{w},{t % 2},{3 + w}" for t in range(8) for w in range(3))]
+    (tmp_path / "answers.csv").write_text("\n".join(rows))
+    out = tmp_path / "out"
+    given = ["fit", str(tmp_path / "answers.csv"), "--seconds", "time", "--out", str(out), "--quiet"]
+    assert CliRunner().invoke(cli.app, given).exit_code == 0
+    assert pd.read_csv(out / "workers.csv")["seconds"].tolist() == [3, 4, 5]

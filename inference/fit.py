@@ -49,7 +49,20 @@ def fit(story: Literal["auto"], annotations: Annotations, **options: Any) -> "St
 
 
 @overload
-def fit(story: str | Story, annotations: Annotations, **options: Any) -> Fit: ...
+def fit(
+    story: str | Story,
+    annotations: Annotations,
+    *,
+    method: str = "em",
+    classifier: Network | Classifier | Any | None = None,
+    truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
+    gold: Gold = None,
+    evidence: pd.DataFrame | np.ndarray | None = None,
+    seed: int = 0,
+    backend: str = "numpyro",
+    progress: bool = True,
+    **options: Any,
+) -> Fit: ...
 
 
 def fit(

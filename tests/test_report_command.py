@@ -75,7 +75,7 @@ def test_report_refuses_before_it_fits(crowd, tmp_path):
 
 def few_stories(story, annotations, **options):
     """In place of a shelf: two stories in a moment."""
-    assert (story, options.pop("method")) == ("auto", "svi")
+    assert (story, options.pop("method")) == ("auto", "em")
     fits = [cp.fit(name, annotations, **options) for name in ("dawid_skene", "one_coin")]
     return stack(fits, weights={"dawid_skene": 0.25, "one_coin": 0.75})
 

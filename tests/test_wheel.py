@@ -96,7 +96,8 @@ def test_the_wheel_holds_every_module_of_the_packages_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         in_wheel = {name for name in archive.namelist() if not name.split("/")[0].endswith(".dist-info")}
         licences = [name for name in archive.namelist() if name.endswith("LICENSE")]
-    assert in_wheel == in_tree | {"crowdppl/py.typed"}
+    of_the_report = {f"crowdppl/inference/report/page.{kind}" for kind in ("css", "js")}
+    assert in_wheel == in_tree | of_the_report | {"crowdppl/py.typed"}
     assert licences
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from ..idata import make_idata
+from ..idata import is_tree, make_idata
 from ..posterior import log_likelihood
 from ..results import Fit
 from .elpd import UNITS, Elpd
@@ -114,8 +114,8 @@ def _psis(values: np.ndarray, reff: float) -> dict[str, Any]:
         data = xr.Dataset({"annotation": (("chain", "draw", "unit"), moving.astype(float))})
         found = az.loo(make_idata({"posterior": data, "log_likelihood": data}), pointwise=True, reff=reff)
     elpd, k = np.zeros(values.shape[-1]), np.zeros(values.shape[-1])
-    elpd[_spread(values)] = np.asarray(found["elpd_i"] if "elpd_i" in found else found["loo_i"])
-    k[_spread(values)] = np.asarray(found["pareto_k"])
+    elpd[_spread(values)] = np.asarray(found.elpd_i if is_tree() else found.loo_i)
+    k[_spread(values)] = np.asarray(found.pareto_k)
     return {"elpd_i": elpd, "k": k, "good_k": float(found.good_k)}
 
 

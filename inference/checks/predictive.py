@@ -44,7 +44,7 @@ def check(
     answers by themselves, and the p-value averages over the draws (:class:`Found`). It is conservative, as the
     posterior has seen the answers: of right stories fewer than 5 % have one under 0.05. Not so by EM, whose mode fits
     the answers too well where workers have many parameters and few answers: there it rejects right stories
-    (Dawid-Skene by its votes in 13 of 20 data sets of 15 workers with 80 answers each: ``benchmarks/checks.py``).
+    (Dawid-Skene by its votes in 3 of 8 data sets of 15 workers with 80 answers each: ``benchmarks/checks.py``).
     Copied answers show in ``"agreement"``, whose pairs are then named by :attr:`Checks.worst`; tasks that are harder
     than others in ``"votes"``.
 

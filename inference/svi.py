@@ -82,17 +82,18 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
     weights = {
         name: values[name] for name in parameter_dims(model, annotations) if name in constants(model, annotations)
     }
-    state = _start(model, annotations, init_key, values, weights, plan, settings)
+    problem = _Problem(annotations, values, weights, plan)
+    state = _start(model, problem, settings, init_key)
     losses: list[float] = []
     with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
         for keys in _chunks(jax.random.split(batch_key, settings.max_iterations)):
-            state, values_of_loss = _advance(model, annotations, state, keys, values, weights, plan, settings)
+            state, values_of_loss = _advance(model, problem, settings, state, keys)
             losses += np.asarray(values_of_loss).tolist()
             if not np.isfinite(losses[-1]):
                 first = int(np.argmin(np.isfinite(losses)))
                 raise FloatingPointError(f"the loss is {losses[first]} at step {first + 1}; lower learning_rate")
             tell(len(losses), f"loss {losses[-1]:,.2f}")
-    fitted, draws = _draw(model, annotations, state, draw_key, values, weights, plan, settings)
+    fitted, draws = _draw(model, problem, settings, state, draw_key)
     names, without_posterior = parameter_dims(model, annotations), constants(model, annotations)
     draws = {name: np.asarray(value)[None] for name, value in draws.items() if name in names}
     fitted |= {name: holder["value"] for name, holder in (state.mutable_state or {}).items()}
@@ -100,78 +101,50 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
     return Outcome(draws, fixed, np.array(losses), {}, still_falling(np.array(losses), settings))
 
 
-class _Engine(NamedTuple):
-    """NumPyro's, made anew in each compiled function: it keeps what it sees, which may not outlive a trace."""
+class _Problem(NamedTuple):
+    """What is fitted, and from where: one argument of all compiled functions."""
 
-    svi: SVI
-    guide: AutoGuide
-    first: Any  # its first state
+    annotations: Annotations
+    values: Parameters  # where the guide starts
+    weights: Parameters  # of those the ones that are optimised
+    plan: batches.Batches | None
+
+    def batch(self, key: Array) -> Annotations:
+        return self.annotations if self.plan is None else batches.draw(self.annotations, self.plan, key)
 
 
-def _engine(
-    model: Model,
-    annotations: Annotations,
-    key: Array,
-    values: Parameters,
-    weights: Parameters,
-    plan: batches.Batches | None,
-    settings: SVISettings,
-) -> _Engine:
+def _engine(model: Model, problem: _Problem, settings: SVISettings, key: Array) -> tuple[SVI, AutoGuide, Any]:
+    """NumPyro's engine and guide with their first state, made anew in each compiled function.
+
+    They keep what they see, which may not outlive a trace.
+    """
     program = marginal(model, train=True)
-    guide = _guide(settings.guide)(program, init_loc_fn=init_to_value(values=values))
-    svi = SVI(program, guide, _optimizer(settings, weights), Trace_ELBO(num_particles=settings.particles))
-    return _Engine(svi, guide, svi.init(key, _batch(annotations, plan, key), init_params=weights))
-
-
-def _batch(annotations: Annotations, plan: batches.Batches | None, key: Array) -> Annotations:
-    return annotations if plan is None else batches.draw(annotations, plan, key)
+    guide = _guide(settings.guide)(program, init_loc_fn=init_to_value(values=problem.values))
+    svi = SVI(program, guide, _optimizer(settings, problem.weights), Trace_ELBO(num_particles=settings.particles))
+    return svi, guide, svi.init(key, problem.batch(key), init_params=problem.weights)
 
 
 @partial(jax.jit, static_argnames=("model", "settings"))
-def _start(
-    model: Model,
-    annotations: Annotations,
-    key: Array,
-    values: Parameters,
-    weights: Parameters,
-    plan: batches.Batches | None,
-    settings: SVISettings,
-) -> Any:
-    """The state before the first step, the guide around ``values``."""
-    return _engine(model, annotations, key, values, weights, plan, settings).first
+def _start(model: Model, problem: _Problem, settings: SVISettings, key: Array) -> Any:
+    """The state before the first step."""
+    return _engine(model, problem, settings, key)[2]
 
 
 @partial(jax.jit, static_argnames=("model", "settings"))
-def _advance(
-    model: Model,
-    annotations: Annotations,
-    state: Any,
-    keys: Array,
-    values: Parameters,
-    weights: Parameters,
-    plan: batches.Batches | None,
-    settings: SVISettings,
-) -> tuple[Any, Array]:
+def _advance(model: Model, problem: _Problem, settings: SVISettings, state: Any, keys: Array) -> tuple[Any, Array]:
     """One step for each key: the state after them, and the loss of each."""
-    svi = _engine(model, annotations, keys[0], values, weights, plan, settings).svi
-    return jax.lax.scan(lambda state, key: svi.update(state, _batch(annotations, plan, key)), state, keys)
+    svi, _, _ = _engine(model, problem, settings, keys[0])
+    return jax.lax.scan(lambda state, key: svi.update(state, problem.batch(key)), state, keys)
 
 
 @partial(jax.jit, static_argnames=("model", "settings"))
 def _draw(
-    model: Model,
-    annotations: Annotations,
-    state: Any,
-    key: Array,
-    values: Parameters,
-    weights: Parameters,
-    plan: batches.Batches | None,
-    settings: SVISettings,
+    model: Model, problem: _Problem, settings: SVISettings, state: Any, key: Array
 ) -> tuple[Parameters, Parameters]:
     """What was optimised, and draws of the fitted guide."""
-    engine = _engine(model, annotations, key, values, weights, plan, settings)
-    fitted = engine.svi.get_params(state)
-    return fitted, engine.guide.sample_posterior(key, fitted, sample_shape=(settings.draws,))
+    svi, guide, _ = _engine(model, problem, settings, key)
+    fitted = svi.get_params(state)
+    return fitted, guide.sample_posterior(key, fitted, sample_shape=(settings.draws,))
 
 
 def _optimizer(settings: SVISettings, weights: Parameters) -> optax.GradientTransformation:

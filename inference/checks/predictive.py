@@ -10,12 +10,13 @@ import pandas as pd
 from ...data import AnnotationError, Annotations, unknown_name
 from ...models import Classifier, Given, Story, TruthPrior, find_story
 from ...models.classifier import Network
+from ..crowd import one_row_an_answer
 from ..evidence import probabilities_of
 from ..model import Model
 from ..results import Fit
 from .discrepancies import DISCREPANCIES, Discrepancy, Measure, of_function
 from .found import Found
-from .replicate import NewTruth, from_posterior, from_prior, row_by_row
+from .replicate import NewTruth, from_posterior, from_prior
 from .result import Checks
 
 Discrepancies = str | Iterable[str] | Mapping[str, Discrepancy | Callable[[Annotations], Any]] | None
@@ -70,7 +71,7 @@ def check(
     _check_number("replicates", replicates, 2)
     if truth not in get_args(NewTruth):
         raise unknown_name("value of truth", truth, get_args(NewTruth))
-    design = row_by_row(fit.annotations)
+    design = one_row_an_answer(fit.annotations)
     title = f"Posterior predictive checks of {fit.story}: {draws} draws, {replicates} replicates of each"
     if truth == "prior":
         title += ", with true labels of their prior"
@@ -120,7 +121,7 @@ def prior_check(
     _check_number("draws", draws, 20)
     if classifier is not None and truth_prior is not None:
         raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
-    design = row_by_row(annotations)
+    design = one_row_an_answer(annotations)
     if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
         design = design.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
         truth_prior = Given()

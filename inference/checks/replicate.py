@@ -18,17 +18,6 @@ NewTruth = Literal["prior", "posterior"]
 FAST = "rbg"  # a generator of random numbers that XLA compiles several times faster than JAX's own
 
 
-def row_by_row(annotations: Annotations) -> Annotations:
-    """The same answers with one row for each: a row with a count stands for answers that are drawn independently."""
-    if annotations.count is None:
-        return annotations
-    repeat = np.asarray(annotations.count).astype(np.int64)
-    columns = {name: np.asarray(getattr(annotations, name)) for name in ("task", "label")}
-    if annotations.named:
-        columns["worker"] = np.asarray(annotations.worker)
-    return annotations.replace(count=None, **{name: np.repeat(values, repeat) for name, values in columns.items()})
-
-
 def from_posterior(
     fit: Fit, design: Annotations, draws: int, replicates: int, truth: NewTruth, seed: int
 ) -> Iterator[np.ndarray]:

@@ -8,7 +8,7 @@ from ...models import Story, StoryError
 from ..fit import fit
 from ..progress import progress_bar
 from ..results import Fit
-from .compare import scores, table
+from .compare import compare
 from .stack import Stack
 
 Shelf = Mapping[str, Mapping[str, Any]]
@@ -76,8 +76,7 @@ def auto(
             count = f"{len(fits)} of {len(shelf)} stories can be told of these data"
             raise ValueError(f"{count}; two are needed to compare. {reasons}")
         bar(len(shelf), "comparing")
-        found = scores(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=False)
-    comparison = table(found)
+        comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=False)
     return Stack(fits, comparison["weight"].reindex(list(fits)), comparison, left_out)
 
 

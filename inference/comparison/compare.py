@@ -53,30 +53,6 @@ def compare(
     Raises:
         ValueError: for fewer than two fits, fits of different data, or a method that the fits do not allow.
     """
-    return table(scores(fits, by=by, method=method, folds=folds, refit_by=refit_by, seed=seed, progress=progress))
-
-
-def scores(
-    fits: Mapping[str, Fit] | Iterable[Fit],
-    *,
-    by: str | None = None,
-    method: str | None = None,
-    folds: int = 5,
-    refit_by: str | None = None,
-    seed: int = 0,
-    progress: bool = True,
-) -> dict[str, Elpd]:
-    """What :func:`compare` compares: each story's expected log predictive density, unit by unit.
-
-    Args:
-        fits: as for :func:`compare`, as the other arguments.
-        by: see there.
-        method: see there.
-        folds: see there.
-        refit_by: see there.
-        seed: see there.
-        progress: see there.
-    """
     named = by_name(fits)
     check_same_data(named)
     if method is None:
@@ -92,8 +68,8 @@ def scores(
         }
     for score in found.values():
         if (message := spoilt_message(score)) is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
-    return found
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+    return table(found)
 
 
 def table(found: Mapping[str, Elpd]) -> pd.DataFrame:

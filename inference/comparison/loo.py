@@ -50,10 +50,9 @@ def loo(fit: Fit, *, by: str = "task", refit_spoilt: bool = False) -> Elpd:
     elpd, k = np.where(spread, elpd, values[0, 0]), np.where(spread, k, -np.inf)  # the same in every draw
     if refit_spoilt:
         for unit in np.flatnonzero(~(k <= found["good_k"])):
-            elpd[unit], k[unit] = _exact(fit, by, int(unit)), np.nan
+            elpd[unit], k[unit] = _exact(fit, by, int(unit)), -np.inf  # no weights to distrust
     p = float((weight * (_log_mean_exp(values) - elpd)).sum())
-    bad = np.where(np.isnan(k), -np.inf, k) if refit_spoilt else k
-    return Elpd(fit.story, "loo", by, index, weight * elpd, bad, float(found["good_k"]), p)
+    return Elpd(fit.story, "loo", by, index, weight * elpd, k, float(found["good_k"]), p)
 
 
 def spoilt_message(found: Elpd) -> str | None:

@@ -69,7 +69,7 @@ class Stack(Labelled):
         Of every fit as many draws as its weight is of about :data:`KEPT`; without draws the tables' weighted mean.
 
         Raises:
-            ValueError: the annotations name no workers.
+            AnnotationError: the annotations name no workers.
         """
         weighty = {name: fit for name, fit in self.fits.items() if self.weights[name] > 0}
         if not self.has_draws:

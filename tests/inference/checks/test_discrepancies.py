@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import crowdppl as cp
 from crowdppl.inference.checks import DISCREPANCIES, discrepancies
-from crowdppl.inference.checks.replicate import row_by_row
+from crowdppl.inference.crowd import one_row_an_answer
 
 crowds = st.builds(
     lambda seed, n_tasks, n_workers, n_classes, n_rows: random_annotations(
@@ -116,7 +116,7 @@ def test_of_very_many_units_the_largest_are_looked_at_and_the_rest_is_counted(mo
 
 def test_rows_with_counts_are_as_many_answers():
     frame = pd.DataFrame({"task": [0, 0, 1, 1], "worker": [0, 1, 0, 1], "label": [0, 1, 1, 1], "count": [3, 2, 1, 4]})
-    counted = row_by_row(cp.Annotations.from_frame(frame, count="count", repeats="keep"))
+    counted = one_row_an_answer(cp.Annotations.from_frame(frame, count="count", repeats="keep"))
     longer = frame.loc[frame.index.repeat(frame["count"])].drop(columns="count")
     plain = cp.Annotations.from_frame(longer, repeats="keep")
     assert sorted(answers_of(counted)) == sorted(answers_of(plain))

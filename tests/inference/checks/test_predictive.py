@@ -12,7 +12,8 @@ from scipy.stats import binom, chisquare
 
 import crowdppl as cp
 from crowdppl.inference.checks import DISCREPANCIES, check, prior_check
-from crowdppl.inference.checks.replicate import from_posterior, row_by_row
+from crowdppl.inference.checks.replicate import from_posterior
+from crowdppl.inference.crowd import one_row_an_answer
 from crowdppl.inference.evidence import with_evidence
 
 SIZES = {"n_tasks": 300, "n_workers": 8, "n_classes": 3, "answers_per_task": 5}
@@ -115,7 +116,7 @@ def test_gold_labels_that_the_fit_was_told_hold_in_replicates_with_new_true_labe
 
 
 def test_a_row_with_a_count_is_as_many_independent_answers(unnamed):
-    design = row_by_row(unnamed.annotations)
+    design = one_row_an_answer(unnamed.annotations)
     answers = np.concatenate(list(from_posterior(unnamed, design, 20, 10, "posterior", 0)))
     positive = np.stack([answers[:, design.task == i].sum(-1) for i in (0, 1)])
     variance = positive.mean() * (1 - positive.mean() / 100)

@@ -9,23 +9,17 @@ fit.labels, fit.probabilities, fit.workers, fit.idata
 ```
 """
 
-from .data import (
-    AnnotationError,
-    Annotations,
-    UnknownNameError,
-    list_datasets,
-    load_dataset,
-    load_split,
-)
+from .data import AnnotationError, Annotations, UnknownNameError, list_datasets, load_dataset, load_split
 from .inference import ConvergenceWarning, Fit, StorageError, fit, load_fit, simulate
-from .inference.calibration import Ranks, calibrate
 from .inference.checks import Checks, check, plot_check, plot_checks, prior_check
+from .inference.checks.simulation_based_calibration import Ranks, calibrate
 from .inference.comparison import Elpd, Stack, compare, kfold, loo, stack
-from .inference.groups import describe_groups, group_memberships, group_worker_tables
-from .inference.next_annotations import next_annotations
-from .inference.nuts import use_all_cores
+from .inference.engines.nuts import use_all_cores
+from .inference.fitted.groups import describe_groups, group_memberships, group_worker_tables
+from .inference.fitted.next_annotations import next_annotations
+from .inference.fitted.tasks import expected_confusion
 from .inference.plots import (
-    plot_answers,
+    plot_annotations,
     plot_comparison,
     plot_confusions,
     plot_differences,
@@ -41,7 +35,6 @@ from .inference.plots import (
     plot_workers,
 )
 from .inference.scores import label_confusion, reliability, roc, score, table_divergences, worker_divergences
-from .inference.tasks import expected_confusion
 from .models import (
     Classifier,
     Correct,
@@ -50,10 +43,10 @@ from .models import (
     Responses,
     StoryError,
     Table,
-    answer,
     class_log_probs,
+    derived,
     list_stories,
-    report,
+    observe,
     tasks,
 )
 
@@ -79,11 +72,11 @@ __all__ = [
     "StoryError",
     "Table",
     "UnknownNameError",
-    "answer",
     "calibrate",
     "check",
     "class_log_probs",
     "compare",
+    "derived",
     "describe_groups",
     "expected_confusion",
     "fit",
@@ -98,7 +91,8 @@ __all__ = [
     "load_split",
     "loo",
     "next_annotations",
-    "plot_answers",
+    "observe",
+    "plot_annotations",
     "plot_check",
     "plot_checks",
     "plot_comparison",
@@ -116,7 +110,6 @@ __all__ = [
     "plot_workers",
     "prior_check",
     "reliability",
-    "report",
     "roc",
     "score",
     "simulate",

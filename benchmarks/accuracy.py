@@ -3,7 +3,7 @@
 import pandas as pd
 import typer
 from crowdkit.aggregation import DawidSkene, MajorityVote
-from support.data import accuracy, data_folder, read_answers, read_gold
+from support.data import accuracy, data_folder, read_annotations, read_gold
 from support.report import Report
 
 import crowdppl as cp
@@ -31,11 +31,11 @@ def main(write: bool = False) -> None:
     """
     data_folder()
     report = Report("Accuracy of labels, in percent of the gold tasks")
-    found = pd.DataFrame({name: accuracies(read_answers(name), read_gold(name)) for name in DATASETS}).T
+    found = pd.DataFrame({name: accuracies(read_annotations(name), read_gold(name)) for name in DATASETS}).T
     found.loc["mean of the ten"] = found.mean()
     report.table("EM", [{"dataset": str(name), **row} for name, row in found.iterrows()])
     report.note(
-        "Of several answers of a worker to a task the first counts. A tie between classes counts for its share. "
+        "Of several annotations of a worker to a task the first counts. A tie between classes counts for its share. "
         "crowd-kit's DawidSkene has 100 iterations."
     )
     if write:

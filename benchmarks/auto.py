@@ -8,7 +8,7 @@ import pandas as pd
 import typer
 from accuracy import DATASETS
 from crowdkit.aggregation import DawidSkene
-from support.data import accuracy, data_folder, read_answers, read_gold
+from support.data import accuracy, data_folder, read_annotations, read_gold
 from support.report import Report
 
 import crowdppl as cp
@@ -44,7 +44,7 @@ def main(write: bool = False) -> None:
     report.table("Stacking weights", weights)
     report.note(
         "One setting, the default: the shelf of `inference/comparison/auto.py` by EM, stacked by five folds of the "
-        "answers; dawid_skene by EM at its defaults; crowd-kit's DawidSkene with 100 iterations. Of several answers of "
+        "annotations; dawid_skene by EM at its defaults; crowd-kit's DawidSkene with 100 iterations. Of several annotations of "
         "a worker to a task the first counts. No gold label is seen by a fit or by the weights; the four stories of "
         "the shelf were chosen among seven with the gold labels of seven of these datasets in view. All ten took "
         f"{'less' if seconds < BUDGET else 'more'} than {BUDGET // 60} minutes."
@@ -56,7 +56,7 @@ def main(write: bool = False) -> None:
 
 def measure(name: str) -> tuple[dict[str, object], dict[str, float], float]:
     """Scores on one dataset, the weights, and the seconds that auto took."""
-    answers, gold = read_answers(name), read_gold(name)
+    answers, gold = read_annotations(name), read_gold(name)
     annotations = cp.Annotations.from_frame(answers)
     began = time.perf_counter()
     stack = cp.fit("auto", annotations, progress=False)

@@ -47,7 +47,7 @@ def main(simulations: int = 300, seed: int = 0, write: bool = False) -> None:
             draw(name, found)
     report.table("χ² of ten bins of ranks", rows)
     report.note(
-        "Each data set is drawn from the story with parameters of its prior: 40 tasks, each answered by 4 workers. "
+        "Each data set is drawn from the story with parameters of its prior: 40 tasks, each annotated by 4 workers. "
         "One chain from EM's solution, 300 warmup, 63 draws kept of 504. The priors keep the classes apart, since one "
         "chain sees one naming of them; of annotator_groups what is ranked does not depend on the groups' order. "
         "Adjusted: the chance of a p-value as small among so many independent ones; entries of one row of a table are "

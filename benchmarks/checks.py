@@ -1,4 +1,4 @@
-"""Posterior predictive checks: how often they reject the story that wrote the answers, and another that did not."""
+"""Posterior predictive checks: how often they reject the story that wrote the annotations, and another that did not."""
 
 import tempfile
 import warnings
@@ -18,8 +18,8 @@ import crowdppl as cp
 from crowdppl.inference.checks import check
 
 LEVEL = 0.05
-SIZES: dict[str, Any] = {"n_tasks": 200, "n_workers": 15, "answers_per_task": 6, "gold": 0.0}
-LARGER = SIZES | {"n_tasks": 400, "answers_per_task": 8}
+SIZES: dict[str, Any] = {"n_tasks": 200, "n_workers": 15, "annotations_per_task": 6, "gold": 0.0}
+LARGER = SIZES | {"n_tasks": 400, "annotations_per_task": 8}
 ENGINES: dict[str, dict[str, Any]] = {
     "em": {},
     "nuts": {"chains": 1, "warmup": 150, "draws": 50, "max_tree_depth": 7},
@@ -27,7 +27,7 @@ ENGINES: dict[str, dict[str, Any]] = {
 COPYISTS = (1, 2, 3, 4)
 DIAGONAL = 6.0  # of Dawid-Skene's prior, to simulate and to fit
 
-Data = tuple[str, cp.Annotations, dict[str, Any]]  # the story to fit, the answers, hyperparameters
+Data = tuple[str, cp.Annotations, dict[str, Any]]  # the story to fit, the annotations, hyperparameters
 
 
 def main(seeds: int = 20, write: bool = False) -> None:
@@ -50,12 +50,12 @@ def main(seeds: int = 20, write: bool = False) -> None:
                 rows.append({"story": name} | rejections(p_values) | {"as its level or rarer": at_most_level(p_values)})
             report.table(f"Right stories: rejected at {LEVEL:.0%}, of {seeds}, by {engine}", rows)
     report.note(
-        f"Right stories: data sets of {SIZES['n_tasks']} tasks with {SIZES['answers_per_task']} answers each, of "
+        f"Right stories: data sets of {SIZES['n_tasks']} tasks with {SIZES['annotations_per_task']} annotations each, of "
         f"{SIZES['n_workers']} workers, three classes (two for two_coin), with parameters of the story's prior; "
         "diagonal 6 where workers have tables. NUTS: one chain, 150 warmup, 50 draws. As its level or rarer: a "
         "binomial test of the most rejected discrepancy against 5 %, adjusted for their number, keeps it at 1 %. "
-        f"Copyists: of Dawid-Skene's answers, those of {len(COPYISTS)} workers are copied from another's where both "
-        "answered. Tasks of different difficulty: answers of glad, log-difficulty with deviation 1.5, "
+        f"Copyists: of Dawid-Skene's annotations, those of {len(COPYISTS)} workers are copied from another's where both "
+        "annotated. Tasks of different difficulty: annotations of glad, log-difficulty with deviation 1.5, "
         "abilities 0.5. Any: the smallest p-value is under 5 % divided by the number of discrepancies."
     )
     if write:
@@ -69,7 +69,10 @@ def correlated(seeds: range) -> list[dict[str, Any]]:
         for sizes in (LARGER, SIZES):
             found = checked(partial(make, sizes=sizes), "nuts", seeds, ["posterior", "prior"])
             for truth, p_values in found.items():
-                what = {"answers of": name, "tasks × answers": f"{sizes['n_tasks']} × {sizes['answers_per_task']}"}
+                what = {
+                    "annotations of": name,
+                    "tasks × annotations": f"{sizes['n_tasks']} × {sizes['annotations_per_task']}",
+                }
                 any_of = int((p_values < LEVEL / p_values.shape[1]).any(axis=1).sum())
                 rows.append(what | {"true labels of the": truth} | rejections(p_values) | {"any": any_of})
     return rows
@@ -127,7 +130,7 @@ def own(story: str, n_classes: int, features: np.ndarray | None = None, **option
 
 
 def copyists(seed: int, sizes: Mapping[str, Any]) -> Data:
-    """Answers of Dawid-Skene, of which some workers copy those of worker 0."""
+    """Annotations of Dawid-Skene, of which some workers copy those of worker 0."""
     annotations = own("dawid_skene", 3, diagonal=DIAGONAL)(seed, sizes)[1]
     worker, task = np.asarray(annotations.worker), np.asarray(annotations.task)
     label = np.array(annotations.label)
@@ -138,7 +141,7 @@ def copyists(seed: int, sizes: Mapping[str, Any]) -> Data:
 
 
 def difficulties(seed: int, sizes: Mapping[str, Any]) -> Data:
-    """Answers to tasks of different difficulty."""
+    """Annotations to tasks of different difficulty."""
     spread = {"ability_scale": 0.5, "difficulty_scale": 1.5}
     simulated, _ = cp.simulate("glad", seed=seed, n_classes=3, **sizes, **spread)
     return "dawid_skene", simulated, {"diagonal": DIAGONAL}

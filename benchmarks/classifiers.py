@@ -18,7 +18,7 @@ NETWORKS = {
 }
 STORIES: dict[str, tuple[str, dict[str, Any]]] = {
     "dawid_skene": ("dawid_skene", {}),
-    "annotator_groups, by answer": ("annotator_groups", {"membership": "answer"}),
+    "annotator_groups, by annotation": ("annotator_groups", {"membership": "answer"}),
     "annotator_groups, by worker": ("annotator_groups", {"membership": "worker"}),
     "common_individual": ("common_individual", {}),
     "hierarchical_dawid_skene": ("hierarchical_dawid_skene", {}),
@@ -26,7 +26,10 @@ STORIES: dict[str, tuple[str, dict[str, Any]]] = {
     "worker_clusters": ("worker_clusters", {}),
     "mace": ("mace", {}),
     "one_coin": ("one_coin", {}),
-    "difficulty": ("difficulty", {"warm_up": 20}),  # an undecided network finds all tasks so hard that answers are mute
+    "difficulty": (
+        "difficulty",
+        {"warmup": 20},
+    ),  # an undecided network finds all tasks so hard that annotations are mute
 }
 TRUTH, VOTES, LABELS = "truth known", "majority vote, then train", "dawid_skene, then train"
 BEST, PLAIN = {"labelme": 87.5, "music": 72.0}, {"labelme": 85.5, "music": 68.5}  # percent of the test tasks
@@ -101,7 +104,7 @@ def measure(name: str, annotations: cp.Annotations, story: str, seeds: int, **op
 
 
 def without_names(annotations: cp.Annotations) -> cp.Annotations:
-    """The same answers as counts by task."""
+    """The same annotations as counts by task."""
     classes = list(annotations.classes)
     return cp.Annotations.from_counts(
         annotations.votes(),

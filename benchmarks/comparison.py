@@ -1,4 +1,4 @@
-"""Does leave-one-out find the story that the answers were drawn from? And is it what exact refits say?"""
+"""Does leave-one-out find the story that the annotations were drawn from? And is it what exact refits say?"""
 
 import warnings
 
@@ -40,7 +40,7 @@ def main(seeds: int = 20, exact: bool = True, write: bool = False) -> None:
     rows.append(ranked("common_individual", "NUTS", seeds))
     report.table("The generating story by leave-one-task-out", rows)
     report.note(
-        f"{TASKS} tasks of two classes, {WORKERS} workers, {ANSWERS} answers a task, the class probabilities given by "
+        f"{TASKS} tasks of two classes, {WORKERS} workers, {ANSWERS} annotations a task, the class probabilities given by "
         "the task's feature, all five stories fitted with the hyperparameters of the draw: by SVI (a multivariate "
         "normal guide, 3,000 steps), common_individual's data by NUTS too (2 chains of 300 draws), since no normal is "
         "near its posterior, in which a worker either follows the common table or has a table alike. "
@@ -57,14 +57,14 @@ def main(seeds: int = 20, exact: bool = True, write: bool = False) -> None:
 def ranked(story: str, engine: str, seeds: int) -> dict[str, object]:
     """How often the generating story is first, and within one standard error of it."""
     first = near = 0
-    behind, spoilt = [], 0
+    behind, n_high_k = [], 0
     for seed in track(range(seeds), f"{story}, {engine}"):
         found = cp.compare(fits(story, engine, seed))
         row = found.loc[story]
         first += found.index[0] == story
         near += -row["difference"] <= row["difference_se"]
         behind.append(row["difference"])
-        spoilt += int(found["spoilt"].sum())
+        n_high_k += int(found["n_high_k"].sum())
         if engine == "NUTS":
             jax.clear_caches()  # it compiles anew in every fit
     return {
@@ -74,7 +74,7 @@ def ranked(story: str, engine: str, seeds: int) -> dict[str, object]:
         "first": first,
         "first or within one standard error": near,
         "largest distance, nats": float(-min(behind)),
-        "tasks with bad k̂, of all fits": spoilt,
+        "tasks with bad k̂, of all fits": n_high_k,
     }
 
 
@@ -86,7 +86,7 @@ def fits(story: str, engine: str, seed: int) -> dict[str, cp.Fit]:
         story,
         n_tasks=TASKS,
         n_workers=WORKERS,
-        answers_per_task=ANSWERS,
+        annotations_per_task=ANSWERS,
         features=features,
         truth_prior=prior,
         seed=seed,
@@ -109,7 +109,7 @@ def against_refits() -> dict[str, object]:
         "by refits": exact.elpd,
         "largest difference of a patient": float(np.abs(guessed.values - exact.values).max()),
         "with a good k̂": float(np.abs(guessed.values - exact.values)[trusted].max()),
-        "patients with bad k̂": len(guessed.spoilt),
+        "patients with bad k̂": len(guessed.n_high_k),
     }
 
 

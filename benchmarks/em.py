@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 import typer
 from crowdkit.aggregation import DawidSkene
-from support.data import accuracy, data_folder, read_answers, read_gold, simulate_answers
+from support.data import accuracy, data_folder, read_annotations, read_gold, simulate_annotations
 from support.report import Report
 from support.timing import interleaved
 
 import crowdppl as cp
-from crowdppl.inference import em
-from crowdppl.inference.model import Model
-from crowdppl.inference.outcome import Outcome
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.engines import em
+from crowdppl.inference.engines.outcome import Outcome
 from crowdppl.models import find_story
 
 FRESH = Path(__file__).parent / "support" / "fresh.py"
@@ -47,9 +47,9 @@ def main(repeats: int = 5, write: bool = False) -> None:
 
 def compare_speed(report: Report, repeats: int) -> None:
     """Time of an iteration; crowd-kit's is the difference of two runs, so that neither start counts."""
-    million = simulate_answers(n_tasks=100_000, n_workers=1_000, n_classes=10, per_task=10)
+    million = simulate_annotations(n_tasks=100_000, n_workers=1_000, n_classes=10, per_task=10)
     rows = [
-        iteration_times("trec", read_answers("trec"), repeats, iterations=(100, 10), target=30),
+        iteration_times("trec", read_annotations("trec"), repeats, iterations=(100, 10), target=30),
         iteration_times("simulated", million, repeats, iterations=(25, 3), target=6),
     ]
     report.table("Time per iteration", rows, absolute=["crowd-kit, ms", "crowdppl, ms"])
@@ -62,7 +62,7 @@ def iteration_times(
 
     Args:
         name: of the data.
-        answers: task, worker, label.
+        annotations: task, worker, label.
         repeats: rounds.
         iterations: to time in each round, ours and crowd-kit's.
         target: the ratio to reach.
@@ -123,7 +123,7 @@ def compare_likelihood(report: Report) -> None:
 
 def likelihoods(name: str) -> dict[str, dict[str, object]]:
     """Fit a dataset by both packages, with and without their own rules to stop, and score the solutions."""
-    answers, gold = read_answers(name), read_gold(name)
+    answers, gold = read_annotations(name), read_gold(name)
     annotations = cp.Annotations.from_frame(answers)
     with jax.enable_x64(True):
         ours = cp.fit("dawid_skene", annotations, **FLAT, max_iterations=ITERATIONS, tolerance=1e-12, progress=False)
@@ -165,11 +165,11 @@ def our_parameters(outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
 
 
 def their_parameters(fit: DawidSkene, annotations: cp.Annotations) -> tuple[np.ndarray, np.ndarray]:
-    """The same of crowd-kit, which leaves out answers that a worker never gave."""
+    """The same of crowd-kit, which leaves out annotations that a worker never gave."""
     workers, classes = annotations.workers.to_index(), annotations.classes.to_index()
     cells = pd.MultiIndex.from_product([workers, classes])
-    by_answer = fit.errors_.reindex(index=cells, columns=classes, fill_value=0.0).to_numpy()
-    tables = by_answer.reshape(len(workers), len(classes), len(classes)).swapaxes(1, 2)
+    by_annotation = fit.errors_.reindex(index=cells, columns=classes, fill_value=0.0).to_numpy()
+    tables = by_annotation.reshape(len(workers), len(classes), len(classes)).swapaxes(1, 2)
     return fit.priors_.reindex(classes).to_numpy(), tables
 
 

@@ -13,8 +13,10 @@ from support.timing import interleaved
 
 import crowdppl as cp
 from crowdppl.data.setups import three_gaussians
-from crowdppl.inference import batches, em, training
-from crowdppl.inference.model import Model
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.engines import em
+from crowdppl.inference.engines import epochs as training
+from crowdppl.inference.engines import minibatches as batches
 from crowdppl.models import Classifier, find_story
 
 STORY = "annotator_groups"
@@ -38,14 +40,14 @@ def main(seeds: int = 5, repeats: int = 15, write: bool = False) -> None:
         repeats: rounds of timing that the numbers of annotators take turns in.
         write: refresh this section of RESULTS.md.
     """
-    report = Report("Groups of nameless annotators: three Gaussians, five answers a task, a network of 32 units")
+    report = Report("Groups of nameless annotators: three Gaussians, five annotations a task, a network of 32 units")
     found = {n_workers: accuracies(n_workers, seeds) for n_workers in CROWDS}
     report.table(f"Test accuracy in percent, means of {seeds} data sets ± standard errors", accuracy_rows(found))
     report.note(
         "One setting for all: the defaults of annotator_groups and of EM, and a network without dropout, chosen on "
         "these data; the last column but one is the network's default. "
-        "With truth='answer' the truth is summed out of each answer by itself, as in the paper; with truth='shared' a "
-        "task's answers have one truth. The paper's truth known reaches 94.75."
+        "With truth='answer' the truth is summed out of each annotation by itself, as in the paper; with truth='shared' a "
+        "task's annotations have one truth. The paper's truth known reaches 94.75."
     )
     report.table(f"Points behind the known truth, at most {BEHIND}", target_rows(found))
     costs = cost_rows(repeats)
@@ -63,7 +65,7 @@ def accuracies(n_workers: int, seeds: int) -> dict[str, np.ndarray]:
     found: dict[str, list[float]] = {way: [] for way in (TRUTH, VOTES, ANSWER, SHARED, DROPOUT)}
     for seed in range(seeds):
         counts, x, y = three_gaussians(n_workers, seed, named=False)
-        annotations = row_by_answer(counts)
+        annotations = row_by_annotation(counts)
         fit = partial(cp.fit, STORY, annotations, seed=seed, progress=False)
         for way, fitted in {
             TRUTH: fit(gold=True, classifier=NETWORK),
@@ -76,8 +78,8 @@ def accuracies(n_workers: int, seeds: int) -> dict[str, np.ndarray]:
     return {way: np.array(values) for way, values in found.items()}
 
 
-def row_by_answer(counts: cp.Annotations) -> cp.Annotations:
-    """The same annotations with a row for each answer, so that all data sets have one shape and compile once."""
+def row_by_annotation(counts: cp.Annotations) -> cp.Annotations:
+    """The same annotations with a row for each annotation, so that all data sets have one shape and compile once."""
     times = np.asarray(counts.count).astype(int)
     return counts.replace(task=np.repeat(counts.task, times), label=np.repeat(counts.label, times), count=None)
 
@@ -105,7 +107,7 @@ def target_rows(found: dict[int, dict[str, np.ndarray]]) -> list[dict[str, objec
 
 
 def cost_rows(repeats: int) -> list[dict[str, object]]:
-    """Time and memory of a fit for each number of annotators, on counts of the answers."""
+    """Time and memory of a fit for each number of annotators, on counts of the annotations."""
     data = {n_workers: three_gaussians(n_workers, named=False)[0] for n_workers in CROWDS}
     fits = {
         str(n_workers): partial(cp.fit, STORY, annotations, classifier=NETWORK, truth="answer", progress=False)

@@ -15,20 +15,20 @@ import typer
 from numpyro.contrib.funsor import config_enumerate
 from numpyro.diagnostics import effective_sample_size
 from numpyro.infer import MCMC, NUTS, init_to_value
-from support.data import data_folder, read_answers
+from support.data import data_folder, read_annotations
 from support.report import Report
 from support.timing import CompileClock, interleaved
 
 import crowdppl as cp
-from crowdppl.inference import em
-from crowdppl.inference.model import Model, marginal
+from crowdppl.inference.densities.model import Model, marginal
+from crowdppl.inference.engines import em
 from crowdppl.models import find_story
 
 DIAGONAL, OFF_DIAGONAL = 2.0, 1.0  # of the tables' prior, on both sides
 
 
 class Padded(NamedTuple):
-    """Answers as tasks × positions; a task with fewer answers than the others has masked positions."""
+    """Annotations as tasks × positions; a task with fewer annotations than the others has masked positions."""
 
     worker: np.ndarray  # (N, P)
     label: np.ndarray  # (N, P)
@@ -66,7 +66,7 @@ def main(
     """
     data_folder()
     report = Report(f"NUTS on {dataset}, {chains} chains, {warmup} + {draws}")
-    answers = read_answers(dataset)
+    answers = read_annotations(dataset)
     annotations = cp.Annotations.from_frame(answers)
     measure_fit(report, annotations, chains, warmup, draws)
     compare_programs(report, answers, annotations, chains, warmup, draws, repeats)
@@ -190,7 +190,7 @@ def smallest_ess(draws: dict[str, Any]) -> float:
 
 
 def pad(answers: pd.DataFrame, annotations: cp.Annotations) -> Padded:
-    """Each task's answers in a row of their own, as long as the longest."""
+    """Each task's annotations in a row of their own, as long as the longest."""
     row = annotations.tasks.to_index().get_indexer(answers["task"])
     position = answers.groupby("task").cumcount().to_numpy()
     shape = (annotations.n_tasks, int(position.max()) + 1)

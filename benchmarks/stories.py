@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import typer
-from support.data import simulate_answers
+from support.data import simulate_annotations
 from support.memory import held_bytes
 from support.report import Report
 from support.timing import interleaved
 
 import crowdppl as cp
-from crowdppl.inference import em
-from crowdppl.inference.model import Model
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.engines import em
 from crowdppl.models import STORIES, Given, find_story
 
 N_TASKS, N_WORKERS, PER_TASK, N_FEATURES = 100_000, 1_000, 10, 20
@@ -79,7 +79,7 @@ def main(steps: int = 10, repeats: int = 7, write: bool = False) -> None:
         f"{N_TASKS:,} tasks, {N_WORKERS:,} workers, ten classes unless two are named. Time: of the first {steps} "
         f"iterations, as a ratio to as many of dawid_skene in the same round, with as many classes; median over the "
         f"rounds. Memory: of the compiled iterations, what goes in, what comes out and what they need between, by "
-        f"XLA's own analysis. Features: {N_FEATURES} of each task. Difficulty has the shares of the answers as votes, "
+        f"XLA's own analysis. Features: {N_FEATURES} of each task. Difficulty has the shares of the annotations as votes, "
         f"or as given probabilities of the classes."
     )
     if write:
@@ -87,8 +87,8 @@ def main(steps: int = 10, repeats: int = 7, write: bool = False) -> None:
 
 
 def simulated(n_classes: int) -> cp.Annotations:
-    """Answers, with their shares as probabilities that are given, and random features."""
-    annotations = cp.Annotations.from_frame(simulate_answers(N_TASKS, N_WORKERS, n_classes, PER_TASK))
+    """Annotations, with their shares as probabilities that are given, and random features."""
+    annotations = cp.Annotations.from_frame(simulate_annotations(N_TASKS, N_WORKERS, n_classes, PER_TASK))
     votes = np.float32(annotations.votes() / PER_TASK)
     features = np.random.default_rng(0).normal(size=(N_TASKS, N_FEATURES)).astype(np.float32)
     return jax.tree.map(jnp.asarray, annotations.replace(prior=votes, features=features))

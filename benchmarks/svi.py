@@ -24,13 +24,13 @@ from numpyro.infer.autoguide import (
     AutoMultivariateNormal,
     AutoNormal,
 )
-from support.data import data_folder, read_answers
+from support.data import data_folder, read_annotations
 from support.report import Report
 from support.timing import interleaved
 
 import crowdppl as cp
-from crowdppl.inference import em
-from crowdppl.inference.model import Model, marginal
+from crowdppl.inference.densities.model import Model, marginal
+from crowdppl.inference.engines import em
 from crowdppl.models import find_story
 
 GUIDES = (AutoNormal, AutoDelta, AutoMultivariateNormal, AutoLowRankMultivariateNormal)
@@ -90,7 +90,7 @@ def check_agreement() -> None:
 
 def compare(name: str, steps: int, repeats: int) -> list[dict[str, object]]:
     """A row for each way: time of a step, and the ELBO after all of them."""
-    annotations = jax.device_put(cp.Annotations.from_frame(read_answers(name)))
+    annotations = jax.device_put(cp.Annotations.from_frame(read_annotations(name)))
     model = Model(find_story("dawid_skene"))
     runs = {way: Run(model, *parts, AutoNormal, annotations) for way, parts in ways(model).items()}
     for run in runs.values():

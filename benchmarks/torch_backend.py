@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 import typer
-from support.data import data_folder, read_answers
+from support.data import data_folder, read_annotations
 from support.report import Report
 from support.seeds import with_deviation
 from svi import GUIDES, LEARNING_RATE, Run, ways
 from torch import nn
 
 import crowdppl as cp
-from crowdppl.inference.model import Model
-from crowdppl.inference.pyro.steps import Stepper
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.engines.pyro.steps import Stepper
 from crowdppl.models import Classifier, find_story
 
 STEPS = 100
@@ -79,7 +79,7 @@ def pyro_version() -> str:
 
 def step_time(repeats: int) -> dict[str, object]:
     """A row: both backends' steps, in turn."""
-    annotations = cp.Annotations.from_frame(read_answers("trec"))
+    annotations = cp.Annotations.from_frame(read_annotations("trec"))
     way = ways(Model(find_story("dawid_skene")))["crowdppl, Trace_ELBO"]
     theirs = Run(Model(find_story("dawid_skene")), *way, GUIDES[0], annotations)
     theirs.advance(STEPS)
@@ -91,7 +91,7 @@ def step_time(repeats: int) -> dict[str, object]:
         ms["NumPyro"].append(1e3 * (perf_counter() - started) / STEPS)
     ours = float(np.median(ms["Pyro"]))
     return {
-        "answers": annotations.n_annotations,
+        "annotations": annotations.n_annotations,
         "Pyro, ms": ours,
         "NumPyro, ms": float(np.median(ms["NumPyro"])),
         "Pyro's step, of NumPyro's": float(np.median(np.divide(ms["Pyro"], ms["NumPyro"]))),

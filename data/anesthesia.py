@@ -1,7 +1,7 @@
 """The anesthesia data of Dawid & Skene (1979), their table 1.
 
 Five anaesthetists assessed from the notes of 45 patients how fit each was for a general anaesthetic, on a
-scale from 1 (fit) to 4. The first assessed every patient three times, so that there are 315 answers.
+scale from 1 (fit) to 4. The first assessed every patient three times, so that there are 315 annotations.
 
 Source:
     A. P. Dawid and A. M. Skene (1979), "Maximum Likelihood Estimation of Observer Error-Rates Using the EM
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-# A group a patient, in the order of the patients 1 to 45: three answers of anaesthetist 1, then one of 2, 3,
+# A group a patient, in the order of the patients 1 to 45: three annotations of anaesthetist 1, then one of 2, 3,
 # 4 and 5.
 _ANSWERS = """
 1111111 3334334 1122122 2223121 2223222 2223322 1222111 3333433 2222223
@@ -26,7 +26,7 @@ _WORKERS = (1, 1, 1, 2, 3, 4, 5)
 
 
 def anesthesia() -> pd.DataFrame:
-    """Return the 315 answers, patient by patient: columns task (1-45), worker (1-5) and label (1-4)."""
+    """Return the 315 annotations, patient by patient: columns task (1-45), worker (1-5) and label (1-4)."""
     return pd.DataFrame(
         [
             (patient, worker, int(answer))

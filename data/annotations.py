@@ -1,4 +1,4 @@
-"""`Annotations`: who answered what to which task, with what else is known about tasks and workers."""
+"""`Annotations`: who annotated what to which task, with what else is known about tasks and workers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STATIC = ("tasks", "workers", "classes", "population")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Annotations(Constructors):
-    """The answers of J workers to N tasks with K classes, in long form: A rows, sorted by task.
+    """The annotations of J workers to N tasks with K classes, in long form: A rows, sorted by task.
 
     Made by `from_frame` and its sisters, which check everything; the plain constructor and `replace` check
     nothing. It is a JAX pytree: the arrays are leaves, identifiers and population are static, so that it can
@@ -34,8 +34,8 @@ class Annotations(Constructors):
     Attributes:
         task: (A,) int32, ascending; rows of one task are in the order of the input.
         worker: (A,) int32, or None where no worker is named.
-        label: (A,) int32, the answers as indices into `classes`.
-        count: (A,) float32, how many equal answers a row stands for; None for one each.
+        label: (A,) int32, the annotations as indices into `classes`.
+        count: (A,) float32, how many equal annotations a row stands for; None for one each.
         gold: (N,) int32, the true label where it is known, −1 where not; None where no gold was given.
         features: (N, ...) float32 or None.
         worker_features: (J, D) float32 or None.
@@ -46,7 +46,7 @@ class Annotations(Constructors):
         evidence: (N, K) float32, what else is known of the true labels, as log-weights of the classes; None
             where nothing is. `crowdppl.fit` puts gold labels and other models' probabilities here.
         prior: (N, K) float32, probabilities of the classes that are given as the truth's prior; None where none are.
-        seconds: (A,) float32, how long each answer took, NaN where that is unknown; None where no times were given.
+        seconds: (A,) float32, how long each annotation took, NaN where that is unknown; None where no times were given.
             No story looks at it.
     """
 
@@ -87,12 +87,12 @@ class Annotations(Constructors):
 
     @property
     def n_annotations(self) -> int:
-        """The number of answers, which is the sum of the counts where rows have counts."""
+        """The number of annotations, which is the sum of the counts where rows have counts."""
         return self.n_rows if self.count is None else int(np.sum(np.asarray(self.count), dtype=np.float64))
 
     @property
     def named(self) -> bool:
-        """Whether it is known which worker gave which answer."""
+        """Whether it is known which worker gave which annotation."""
         return self.worker is not None
 
     def replace(self, **changes: Any) -> Annotations:
@@ -111,7 +111,7 @@ class Annotations(Constructors):
         return self.replace(gold=read_only(resolve_gold(gold, self.tasks, self.classes, where=where)))
 
     def votes(self) -> np.ndarray:
-        """Return how many answers of each class each task has, shape (N, K) int64."""
+        """Return how many annotations of each class each task has, shape (N, K) int64."""
         cell = np.asarray(self.task, np.int64) * self.n_classes + np.asarray(self.label)
         weights = None if self.count is None else np.asarray(self.count)
         votes = np.bincount(cell, weights=weights, minlength=self.n_tasks * self.n_classes)
@@ -122,11 +122,11 @@ class Annotations(Constructors):
         return krippendorff_alpha(self.votes())
 
     def describe(self) -> pd.Series:
-        """Return sizes, answers per task and worker, repeats, gold, alpha and class shares, by name."""
+        """Return sizes, annotations per task and worker, repeats, gold, alpha and class shares, by name."""
         return _describe.describe(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the answers with their original identifiers, A rows.
+        """Return the annotations with their original identifiers, A rows.
 
         The columns are task, worker (where workers are named), label, count (where rows have counts) and seconds
         (where times were given).

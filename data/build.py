@@ -22,7 +22,7 @@ _LARGEST_COUNT = 2**24  # up to here single precision holds every whole number
 
 @dataclass(frozen=True)
 class Rows:
-    """Answers in the order of the input, A rows."""
+    """Annotations in the order of the input, A rows."""
 
     task: Column
     worker: Column | None
@@ -107,7 +107,7 @@ def read_only(value: Any) -> Any:
 
 
 def check_counts(values: Any, title: str, where: Where) -> np.ndarray:
-    """Return counts of answers as float64 of the same shape.
+    """Return counts of annotations as float64 of the same shape.
 
     Raises:
         AnnotationError: a count is no number, negative, not whole, or above 2^24.
@@ -123,14 +123,14 @@ def check_counts(values: Any, title: str, where: Where) -> np.ndarray:
     if wrong.any():
         cell = int(np.flatnonzero(wrong)[0])
         raise AnnotationError(
-            f"{title}, {where(cell)}: {given.ravel()[[cell]].tolist()[0]!r} is no number of answers; expected a whole "
+            f"{title}, {where(cell)}: {given.ravel()[[cell]].tolist()[0]!r} is no number of annotations; expected a whole "
             f"number from 0 to {_LARGEST_COUNT:,}"
         )
     return counts
 
 
 def check_seconds(values: pd.Series, title: str, where: Where) -> np.ndarray:
-    """Return how long answers took as float64, shape (A,), NaN where it is unknown.
+    """Return how long annotations took as float64, shape (A,), NaN where it is unknown.
 
     Raises:
         AnnotationError: a time is no number, negative or infinite.
@@ -159,12 +159,12 @@ def _refuse_worker_options(workers: Any, worker_features: Any, repeats: str, sec
 
 
 def _aggregate(task: Column, label: Column, count: np.ndarray | None) -> tuple[Column, Column, np.ndarray]:
-    """Add up equal answers to one task: rows are then the distinct (task, label), sorted."""
+    """Add up equal annotations to one task: rows are then the distinct (task, label), sorted."""
     width = len(label.ids)
     cell, inverse = np.unique(task.codes.astype(np.int64) * width + label.codes, return_inverse=True)
     total = np.bincount(inverse, weights=count, minlength=len(cell)).astype(np.float64)
     cell, total = cell[total > 0], total[total > 0]
     if (total > _LARGEST_COUNT).any():
-        raise AnnotationError(f"more than {_LARGEST_COUNT:,} equal answers to one task cannot be counted exactly")
+        raise AnnotationError(f"more than {_LARGEST_COUNT:,} equal annotations to one task cannot be counted exactly")
     codes = (cell // width).astype(np.int32), (cell % width).astype(np.int32)
     return replace(task, codes=codes[0]), replace(label, codes=codes[1]), total

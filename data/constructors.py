@@ -40,7 +40,7 @@ class Constructors:
         worker_features: Any = None,
         repeats: Repeats = "keep",
     ) -> Self:
-        """Make annotations from a long table: one row an answer.
+        """Make annotations from a long table: one row an annotation.
 
         Identifiers and labels are any hashable values and keep their types, so that labels 1.0 and 2.0 (to
         which pandas turns whole numbers beside missing ones) are floats and not found in `classes=[1, 2]`.
@@ -48,15 +48,15 @@ class Constructors:
         Args:
             frame: a pandas, polars or pyarrow table with A rows.
             task: the column of tasks.
-            worker: the column of workers; None where no worker is named: equal answers to a task are then
+            worker: the column of workers; None where no worker is named: equal annotations to a task are then
                 counted.
-            label: the column of answers.
-            count: the column that says how many equal answers a row stands for, or None for one each.
-            seconds: the column that says how long each answer took, in seconds; a missing time is unknown. Where
-                rows have counts, it is of each of the answers that a row stands for.
+            label: the column of annotations.
+            count: the column that says how many equal annotations a row stands for, or None for one each.
+            seconds: the column that says how long each annotation took, in seconds; a missing time is unknown. Where
+                rows have counts, it is of each of the annotations that a row stands for.
             classes: all classes in the wanted order; else the labels used, sorted. One that nobody used is
                 welcome.
-            tasks: all tasks in the wanted order, also those without an answer; else in order of first
+            tasks: all tasks in the wanted order, also those without an annotation; else in order of first
                 appearance.
             workers: the same for the workers.
             gold: true labels of some tasks: a dictionary task -> label, a Series indexed by task, a table
@@ -66,7 +66,7 @@ class Constructors:
                 in pandas, an index of tasks) and numbers, or, where `tasks` gives the order, an array
                 (N, ...).
             worker_features: the same for the workers, (J, D).
-            repeats: several answers of a worker to a task: "keep" all as data (`describe` counts them), take
+            repeats: several annotations of a worker to a task: "keep" all as data (`describe` counts them), take
                 the "first" with a warning that says how many were left out, or "error".
 
         Raises:
@@ -136,7 +136,7 @@ class Constructors:
         Args:
             matrix: (N, J) whole numbers or text; an array, or a table whose columns are the workers (and
                 whose index, in pandas, are the tasks).
-            missing: the value of cells without an answer; None for None and NaN.
+            missing: the value of cells without an annotation; None for None and NaN.
             tasks: names of an array's rows (else 0, 1, ...), or the wanted order of a table's.
             workers: the same for the columns.
             **options: classes, gold, features (an array is in the order of the rows), worker_features and
@@ -156,7 +156,7 @@ class Constructors:
         classes: Iterable[Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Make annotations without named workers from how many answers of each class each task has.
+        """Make annotations without named workers from how many annotations of each class each task has.
 
         Args:
             counts: (N, K) whole numbers; an array, or a table whose columns are the classes (and whose index,

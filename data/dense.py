@@ -16,12 +16,12 @@ from .ids import Ids
 
 
 def matrix_rows(matrix: Any, missing: Any, tasks: Iterable[Any] | None, workers: Iterable[Any] | None) -> Rows:
-    """Return the answers in a task x worker matrix of labels, shape (N, J), task by task.
+    """Return the annotations in a task x worker matrix of labels, shape (N, J), task by task.
 
     Args:
         matrix: labels as whole numbers, text or truth values; an array, or a table whose columns are workers
             (and whose index, in pandas, are tasks).
-        missing: the value of a cell without an answer; None stands for None and NaN.
+        missing: the value of a cell without an annotation; None stands for None and NaN.
         tasks: the identifiers of the rows of an array, or the order wanted for those of a table.
         workers: the same for the columns.
 
@@ -37,7 +37,9 @@ def matrix_rows(matrix: Any, missing: Any, tasks: Iterable[Any] | None, workers:
     _refuse_floats(values, cell)
     at_task, at_worker = np.nonzero(~_is_missing(values, missing))
     if not at_task.size:
-        raise AnnotationError(f"matrix: all {values.size} cells are {missing!r}, that is missing: there is no answer")
+        raise AnnotationError(
+            f"matrix: all {values.size} cells are {missing!r}, that is missing: there is no annotation"
+        )
     answers = pd.Series(values[at_task, at_worker])
 
     def where(row: int) -> str:
@@ -47,7 +49,7 @@ def matrix_rows(matrix: Any, missing: Any, tasks: Iterable[Any] | None, workers:
         row = int(np.flatnonzero(blank)[0])
         raise AnnotationError(
             f"matrix, {where(row)}: {answers[row]!r} is no label, but missing={missing!r}; pass missing=None "
-            "if such cells have no answer"
+            "if such cells have no annotation"
         )
     return Rows(
         task=Column("task", at_task.astype(np.int32), task_ids, where),
@@ -62,13 +64,13 @@ def count_rows(counts: Any, tasks: Iterable[Any] | None, classes: Iterable[Any] 
     """Return the non-zero cells of task x class counts, shape (N, K), and the K classes.
 
     Args:
-        counts: how many answers of each class each task has; an array, or a table whose columns are classes
+        counts: how many annotations of each class each task has; an array, or a table whose columns are classes
             (and whose index, in pandas, are tasks).
         tasks: the identifiers of the rows of an array, or the order wanted for those of a table.
         classes: the same for the columns.
 
     Raises:
-        AnnotationError: the shape is wrong, or a cell is no whole number of answers.
+        AnnotationError: the shape is wrong, or a cell is no whole number of annotations.
     """
     values, task_ids, class_ids = _axes(counts, tasks, classes, ("tasks", "classes"), "counts")
 
@@ -79,7 +81,7 @@ def count_rows(counts: Any, tasks: Iterable[Any] | None, classes: Iterable[Any] 
     numbers = check_counts(values, "counts", where)
     at_task, at_class = np.nonzero(numbers)
     if not at_task.size:
-        raise AnnotationError("counts: every cell is 0: there is no answer")
+        raise AnnotationError("counts: every cell is 0: there is no annotation")
     rows = Rows(
         task=Column("task", at_task.astype(np.int32), task_ids),
         worker=None,
@@ -153,6 +155,6 @@ def _refuse_floats(values: np.ndarray, cell: Callable[[int, int], str]) -> None:
     row, column = map(int, at[0]) if at.size else (0, 0)
     raise AnnotationError(
         f"matrix, {cell(row, column)}: {float(values[row, column])!r} is a float; labels must be whole "
-        "numbers or text. Put an unused whole number such as missing=-1 where there is no answer "
+        "numbers or text. Put an unused whole number such as missing=-1 where there is no annotation "
         "(np.nan_to_num(matrix, nan=-1), frame.fillna(-1)), then convert with .astype(int)"
     )

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def describe(annotations: Annotations) -> pd.Series:
-    """Return the sizes, the spread of the answers, repeats, gold, agreement and class shares by name.
+    """Return the sizes, the spread of the annotations, repeats, gold, agreement and class shares by name.
 
-    "repeated answers" counts the answers beyond the first of each worker to each task; "of which the same
+    "repeated annotations" counts the annotations beyond the first of each worker to each task; "of which the same
     label again" those among them whose label that worker has already given to that task.
     """
     votes = annotations.votes()
@@ -26,28 +26,28 @@ def describe(annotations: Annotations) -> pd.Series:
         "tasks": annotations.n_tasks,
         "workers": annotations.n_workers if annotations.named else "not named",
         "classes": annotations.n_classes,
-        "answers": answers,
-        **_spread("answers per task", votes.sum(axis=1)),
+        "annotations": answers,
+        **_spread("annotations per task", votes.sum(axis=1)),
     }
     if annotations.worker is not None:
         by_worker = np.bincount(annotations.worker, weights=annotations.count, minlength=annotations.n_workers)
         pair = np.asarray(annotations.task, np.int64) * annotations.n_workers + np.asarray(annotations.worker)
-        facts |= _spread("answers per worker", by_worker)
-        facts["repeated answers"] = answers - pd.unique(pair).size
+        facts |= _spread("annotations per worker", by_worker)
+        facts["repeated annotations"] = answers - pd.unique(pair).size
         again = pair * annotations.n_classes + annotations.label
         facts["of which the same label again"] = answers - pd.unique(again).size
     known = 0.0 if annotations.gold is None else float(np.mean(annotations.gold >= 0))
     facts["share of tasks with gold"] = known
     if annotations.seconds is not None:
-        facts["seconds per answer, median"] = median_seconds(annotations)
+        facts["seconds per annotation, median"] = median_seconds(annotations)
     facts["Krippendorff's alpha"] = krippendorff_alpha(votes)
     for name, share in zip(annotations.classes, votes.sum(axis=0) / answers, strict=True):
-        facts[f"share of answer {name!r}"] = float(share)
+        facts[f"share of annotation {name!r}"] = float(share)
     return pd.Series(facts, name="annotations", dtype=object)
 
 
 def median_seconds(annotations: Annotations) -> float:
-    """Return the median of how long the answers took, of those whose time is known; NaN where none is."""
+    """Return the median of how long the annotations took, of those whose time is known; NaN where none is."""
     seconds = np.asarray(annotations.seconds)
     if annotations.count is not None:
         seconds = np.repeat(seconds, np.asarray(annotations.count).astype(np.int64))
@@ -80,7 +80,7 @@ def text(annotations: Annotations) -> str:
     if isinstance(annotations.seconds, np.ndarray):
         has.append(f"seconds of {int((~np.isnan(annotations.seconds)).sum()):,} rows")
     concrete = annotations.count is None or isinstance(annotations.count, np.ndarray)
-    answers = f"{annotations.n_annotations:,} answers" if concrete else f"{annotations.n_rows:,} rows"
+    answers = f"{annotations.n_annotations:,} annotations" if concrete else f"{annotations.n_rows:,} rows"
     names = ", ".join(map(repr, annotations.classes[:10])) + (", ..." if annotations.n_classes > 10 else "")
     return (
         f"Annotations: {answers} to {annotations.n_tasks:,} tasks by {by_whom}\n"
@@ -96,7 +96,7 @@ _BAR = "display:inline-block;height:9px;background:#4c78a8;border-radius:2px;wid
 def html_table(annotations: Annotations) -> str:
     """Return a small table for notebooks: the facts of `describe`, the class shares as bars."""
     facts = describe(annotations)
-    is_share = facts.index.str.startswith("share of answer ")
+    is_share = facts.index.str.startswith("share of annotation ")
     rows = [_row(str(name), html.escape(_number(value))) for name, value in facts[~is_share].items()]
     shares = facts[is_share]
     for name, value in list(shares.items())[:12]:

@@ -1,7 +1,7 @@
 """Handwritten digits with a simulated crowd: scikit-learn's 1,797 images of 8 × 8 pixels and 40 made-up workers.
 
 The images are real (Alpaydin & Kaynak 1998, "Optical Recognition of Handwritten Digits", UCI Machine Learning
-Repository); the answers are drawn once and for all from the tables below with a fixed seed.
+Repository); the annotations are drawn once and for all from the tables below with a fixed seed.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ FACTS = {
 
 
 def digits() -> dict[str, Any]:
-    """Return the arguments of `Annotations.from_frame`: 3 answers to each of 1,297 images, all of known truth.
+    """Return the arguments of `Annotations.from_frame`: 3 annotations to each of 1,297 images, all of known truth.
 
     Tasks are numbered as scikit-learn numbers the images, workers are called "w01" to "w40", and features are
     the images (8, 8) scaled to 0 to 1. Of the workers
 
     - 27 are right with a probability between 0.55 and 0.95 and err evenly over the other digits,
     - 8 do the same but take 1 for 7 and 7 for 1 (four of them) or 3 for 8 and 8 for 3 in 60 % of such images,
-    - 3 answer at random, and 2 always the same digit.
+    - 3 annotation at random, and 2 always the same digit.
 
-    Worker j of the 40 is asked with weight 1 / j, so that a few answer most and the most little.
+    Worker j of the 40 is asked with weight 1 / j, so that a few annotation most and the most little.
     """
     images, truth = _images()
     train, _ = _halves()
@@ -68,7 +68,7 @@ def digits_test() -> tuple[np.ndarray, np.ndarray]:
 
 
 def worker_tables() -> np.ndarray:
-    """Return the confusion tables that the answers were drawn from, (40, 10, 10)."""
+    """Return the confusion tables that the annotations were drawn from, (40, 10, 10)."""
     rng = np.random.default_rng([SEED, 0])
     right = rng.permutation(np.linspace(0.55, 0.95, N_WORKERS))[:, None, None]
     tables = np.where(np.eye(N_CLASSES, dtype=bool), right, (1 - right) / (N_CLASSES - 1))

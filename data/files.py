@@ -69,7 +69,7 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
 
 
 def _refuse_repeated_names(path: Path, separator: str | None) -> None:
-    # pandas would call the second one "label.1", and an answer would be lost without a word.
+    # pandas would call the second one "label.1", and an annotation would be lost without a word.
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, delimiter=separator or separator_of(path))
         header = next((fields for fields in reader if fields), [])

@@ -26,7 +26,7 @@ _SYNONYMS = {
         "participant",
     ),
     "seconds": ("time", "duration", "elapsed", "worktimeinseconds", "work_time"),
-    "label": ("answer", "response", "annotation", "vote", "rating", "class", "judgment", "judgement"),
+    "label": ("annotation", "response", "annotation", "vote", "rating", "class", "judgment", "judgement"),
 }
 
 

@@ -56,7 +56,7 @@ def resolve_gold(
         row = int(rows[answer.rows_with(int(unknown[0]))[0]])
         raise AnnotationError(
             f"gold, {named.where(row)}: label {value!r} of task {named.ids[int(named.codes[row])]!r} is a "
-            f"class that nobody can answer{type_hint(value, classes)}; the classes are "
+            f"class that nobody can annotate{type_hint(value, classes)}; the classes are "
             f"{', '.join(map(repr, classes))}: pass classes=[...] to include it"
         )
     index, value_of = position[named.codes[rows]], class_of[answer.codes]

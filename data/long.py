@@ -1,4 +1,4 @@
-"""Long tables, in memory and as CSV: one row an answer."""
+"""Long tables, in memory and as CSV: one row an annotation."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def frame_rows(
     where: Where | None = None,
     source: str = "the table",
 ) -> Rows:
-    """Return the answers in a long table.
+    """Return the annotations in a long table.
 
     Args:
         table: a pandas, polars or pyarrow table with A rows.
         task: the column of tasks.
         worker: the column of workers, or None where none is named.
-        label: the column of answers.
-        count: the column of counts, or None for one answer a row.
+        label: the column of annotations.
+        count: the column of counts, or None for one annotation a row.
         seconds: the column of times, or None where none are given.
         where: says where a row is, for messages.
         source: what messages call the table.
@@ -48,7 +48,9 @@ def frame_rows(
     counts = None if count is None else take_column(frame, count, "count", source)
     times = None if seconds is None else take_column(frame, seconds, "seconds", source)
     if not len(frame):
-        raise AnnotationError(f"{source} has the columns {', '.join(map(repr, frame.columns))} but no row: no answers")
+        raise AnnotationError(
+            f"{source} has the columns {', '.join(map(repr, frame.columns))} but no row: no annotations"
+        )
     coded = {role: encode(values, f"column {name!r}", where) for role, (name, values) in columns.items()}
     numbers = None
     if counts is not None:
@@ -57,7 +59,7 @@ def frame_rows(
             raise missing_values(missing, title, where)
         numbers = check_counts(counts.to_numpy(), title, where)
         if not numbers.any():
-            raise AnnotationError(f"{title} is 0 in every row: there is no answer")
+            raise AnnotationError(f"{title} is 0 in every row: there is no annotation")
     taken = None if times is None else check_seconds(times, f"column {seconds!r}", where)
     return Rows(coded["task"], coded.get("worker"), coded["label"], numbers, taken)
 

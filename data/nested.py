@@ -18,7 +18,7 @@ from .text import as_numbers
 
 
 def nested_rows(answers: Mapping[Any, Mapping[Any, Any]]) -> Rows:
-    """Return the answers in {task: {worker: label}}; a task with an empty dictionary has no annotation.
+    """Return the annotations in {task: {worker: label}}; a task with an empty dictionary has no annotation.
 
     Raises:
         AnnotationError: the dictionary is empty or not nested, or a label is missing or cannot be hashed.
@@ -39,7 +39,7 @@ def nested_rows(answers: Mapping[Any, Mapping[Any, Any]]) -> Rows:
         labels += by_worker.values()
     ids = Ids(answers.keys(), what="tasks")
     if not labels:
-        raise AnnotationError(f"the dictionary has {len(ids)} tasks and not a single answer")
+        raise AnnotationError(f"the dictionary has {len(ids)} tasks and not a single annotation")
 
     def where(row: int) -> str:
         return f"task {ids[tasks[row]]!r}, worker {workers[row]!r}"
@@ -84,6 +84,6 @@ def _without_repeats(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
         raise AnnotationError(
-            f"{path}: the key {twice!r} stands twice in one dictionary, so that an answer would be lost"
+            f"{path}: the key {twice!r} stands twice in one dictionary, so that an annotation would be lost"
         )
     return found

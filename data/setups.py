@@ -28,15 +28,15 @@ GROUP_TABLES = np.array(
         [[0.90, 0.00, 0.10], [0.10, 0.00, 0.90], [0.75, 0.00, 0.25]],
     ]
 )
-r"""Confusion tables of the groups, ``(3, 3, 3)``. All answers together are right about the first and the third class,
-but about the second they are 0.445 right and 0.48 for the third, so that more answers do not help a majority."""
+r"""Confusion tables of the groups, ``(3, 3, 3)``. All annotations together are right about the first and the third class,
+but about the second they are 0.445 right and 0.48 for the third, so that more annotations do not help a majority."""
 
 Setup = tuple[Annotations, np.ndarray, np.ndarray]
 """Annotations with features and gold labels; features ``x`` and classes ``y`` of held-out tasks."""
 
 
 def two_gaussians(seed: int = 0, *, n_tasks: int = 1000, n_test: int = 1000) -> Setup:
-    r"""Two classes, five experts, and answers that are the worse the nearer a task lies to the boundary.
+    r"""Two classes, five experts, and annotations that are the worse the nearer a task lies to the boundary.
 
     .. math::
         x_i \mid z_i &\sim \text{Normal}(\pm (1, 1), I), \qquad
@@ -55,7 +55,7 @@ def two_gaussians(seed: int = 0, *, n_tasks: int = 1000, n_test: int = 1000) -> 
 
     Args:
         seed: the same seed gives the same data.
-        n_tasks: tasks N that all five experts answer, half of either class (the first has the odd one).
+        n_tasks: tasks N that all five experts annotation, half of either class (the first has the odd one).
         n_test: held-out tasks M, likewise.
 
     Returns:
@@ -81,7 +81,7 @@ def three_gaussians(
     named: bool = True,
     n_tasks: int = 3000,
     n_test: int = 3000,
-    answers_per_task: int = 5,
+    annotations_per_task: int = 5,
 ) -> Setup:
     r"""Three classes and a crowd of any size in three groups: experts, inexperts and spammers.
 
@@ -93,39 +93,39 @@ def three_gaussians(
     (Mena & Ñanculef, the simulated setup 1 of the Crowd Mixture Model.) The paper prints :math:`\sigma = 0.4`, where
     the Bayes rule reaches 73.7 %; its classifier that knows the truth has the 94.75 % of :math:`\sigma = 0.2`. The
     groups' tables are chosen so that a network of 32 hidden units reaches what the paper reports for majority votes:
-    about 67 % where it learns from the shares of the answers, and 79 % from the most frequent answer with ties for
+    about 67 % where it learns from the shares of the annotations, and 79 % from the most frequent annotation with ties for
     the first class.
 
-    Time and memory follow the answers; of the number of annotators only a draw of their groups is left.
+    Time and memory follow the annotations; of the number of annotators only a draw of their groups is left.
 
     Args:
-        n_workers: annotators T, of whom each task has ``answers_per_task`` different ones, all equally likely.
+        n_workers: annotators T, of whom each task has ``annotations_per_task`` different ones, all equally likely.
         seed: the same seed gives the same data; ``named`` does not change them.
         sigma: standard deviation of a class along either axis.
-        named: False for counts of the answers by task, without workers.
+        named: False for counts of the annotations by task, without workers.
         n_tasks: tasks N, a third of each class (the first have one more where N is no multiple of three).
         n_test: held-out tasks M, likewise.
-        answers_per_task: answers to each task.
+        annotations_per_task: annotations to each task.
 
     Returns:
         Annotations of the classes 0, 1 and 2, with features ``(N, 2)`` and the truth as gold, whose workers are the
-        numbers (0 to T − 1, ascending) of those who answered anything; ``x (M, 2)`` float32 and ``y (M,)`` int32.
+        numbers (0 to T − 1, ascending) of those who annotated anything; ``x (M, 2)`` float32 and ``y (M,)`` int32.
 
     Raises:
-        ValueError: there are fewer annotators than answers to a task.
+        ValueError: there are fewer annotators than annotations to a task.
     """
-    if not 1 <= answers_per_task <= n_workers:
+    if not 1 <= annotations_per_task <= n_workers:
         raise ValueError(
-            f"answers_per_task={answers_per_task!r}: 1 to {n_workers} different annotators can answer a task"
+            f"annotations_per_task={annotations_per_task!r}: 1 to {n_workers} different annotators can annotate a task"
         )
     rng = np.random.default_rng(seed)
     (x, z), (x_test, y_test) = (_points(rng, CENTRES, sigma, n) for n in (n_tasks, n_test))
-    worker = _distinct(rng, n_workers, (n_tasks, answers_per_task))
+    worker = _distinct(rng, n_workers, (n_tasks, annotations_per_task))
     cumulative = GROUP_TABLES[worker_groups(n_workers, seed)[worker], z[:, None]].cumsum(-1)
     answers = (rng.random((*worker.shape, 1)) * cumulative[..., -1:] >= cumulative).sum(-1)
     gold = _by_task(z)
     if named:
-        task = np.repeat(np.arange(n_tasks), answers_per_task)
+        task = np.repeat(np.arange(n_tasks), annotations_per_task)
         frame = pd.DataFrame({"task": task, "worker": worker.ravel(), "label": answers.ravel()})
         annotations = Annotations.from_frame(
             frame, tasks=range(n_tasks), workers=np.unique(worker), classes=range(3), gold=gold, features=x

@@ -12,19 +12,19 @@ import pandas as pd
 
 from ..data import AnnotationError, Annotations, unknown_name
 from ..models import Classifier, Given, Story, StoryError, TruthPrior, find_story
-from ..models.classifier import Network
-from . import em, nuts, svi
-from .alignment import aligned
-from .datasets import parameter_dataset
-from .diagnostics import permuted_chains, sampling_warnings
-from .evidence import Gold, probabilities_of, with_evidence
-from .model import Model, parameter_dims
-from .outcome import ConvergenceWarning, Outcome
-from .posterior import label_posteriors
+from ..models.parts.classifier import Network
+from .densities.evidence import Gold, probabilities_of, with_evidence
+from .densities.model import Model, parameter_dims
+from .engines import em, nuts, svi
+from .engines.alignment import aligned
+from .engines.diagnostics import permuted_chains, sampling_warnings
+from .engines.outcome import ConvergenceWarning, Outcome
+from .fitted.posterior import label_posteriors
 from .results import Fit
+from .storage.arviz_groups import parameter_dataset
 
 if TYPE_CHECKING:
-    from .comparison.stack import Stack
+    from .comparison.stacking import Stack
 
 
 class Engine(NamedTuple):
@@ -35,7 +35,7 @@ class Engine(NamedTuple):
 
 
 BACKENDS = ("numpyro", "pyro")
-MAY_BE_ZERO = {"warm_up"}  # of the options that are whole numbers
+MAY_BE_ZERO = {"warmup"}  # of the options that are whole numbers
 
 ENGINES = {
     "em": Engine(em.run, em.EMSettings),
@@ -99,9 +99,9 @@ def fit(
         backend: ``"numpyro"``; or ``"pyro"``, for a classifier that is a ``torch.nn.Module`` (the extra ``pyro``).
         progress: show progress bars on standard error.
         options: hyperparameters of the story (see its docstring) and options of the engine
-            (:class:`~crowdppl.inference.em.EMSettings`, :class:`~crowdppl.inference.svi.SVISettings`,
-            :class:`~crowdppl.inference.nuts.NUTSSettings`), such as ``max_iterations``, ``tolerance``, ``draws``; with
-            ``backend="pyro"`` also what of PyTorch is yours (:class:`~crowdppl.inference.pyro.options.TorchOptions`).
+            (:class:`~crowdppl.inference.engines.em.EMSettings`, :class:`~crowdppl.inference.engines.svi.SVISettings`,
+            :class:`~crowdppl.inference.engines.nuts.NUTSSettings`), such as ``max_iterations``, ``tolerance``, ``draws``; with
+            ``backend="pyro"`` also what of PyTorch is yours (:class:`~crowdppl.inference.engines.pyro.options.TorchOptions`).
 
     Raises:
         ImportError: ``backend="pyro"`` without the extra ``pyro``.
@@ -118,7 +118,7 @@ def fit(
             ".from_csv(path), .from_matrix(matrix), …"
         )
     if isinstance(story, str) and story == "auto":
-        from .comparison.auto import auto
+        from .comparison.default_set import auto
 
         shared: dict[str, Any] = {
             "classifier": classifier,
@@ -184,7 +184,7 @@ def _torch_backend() -> Any:
         ImportError: PyTorch or Pyro is not installed.
     """
     try:
-        from .pyro import engines
+        from .engines.pyro import engines
     except ImportError as error:
         raise ImportError(
             f"backend='pyro' needs PyTorch and Pyro ({error}); install them with the extra: "

@@ -12,17 +12,17 @@ import pandas as pd
 import xarray as xr
 
 from ..data import AnnotationError, Annotations, unknown_name
-from ..models.classifier import PREFIX
-from . import posterior
-from .datasets import parameter_dataset, to_groups
-from .idata import make_idata
-from .intervals import INTERVAL
-from .labelled import Labelled
-from .model import Dims, Model, reported
-from .outcome import Outcome
-from .summary import Summary, summarise
-from .tasks import REPLICATES, task_scores
-from .worker_scores import worker_scores
+from ..models.parts.classifier import PREFIX
+from .densities.model import Dims, Model, derived
+from .engines.outcome import Outcome
+from .fitted import posterior
+from .fitted.intervals import INTERVAL
+from .fitted.labels import Labelled
+from .fitted.summary import Summary, summarise
+from .fitted.tasks import REPLICATES, task_scores
+from .fitted.workers import worker_scores
+from .storage.arviz_data import make_idata
+from .storage.arviz_groups import parameter_dataset, to_groups
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,34 +78,34 @@ class Fit(Labelled):
         return self.draws.mean(("chain", "draw"))
 
     @cached_property
-    def reported(self) -> xr.Dataset:
+    def derived(self) -> xr.Dataset:
         """What the story says of its parameters beside them, such as a group's share: means over the draws."""
-        values = posterior.reported_mean(self.model, self._data, self.outcome.draws, self.outcome.fixed)
-        dims = self._reported_dims
+        values = posterior.derived_mean(self.model, self._data, self.outcome.draws, self.outcome.fixed)
+        dims = self._derived_dims
         single = {name: np.asarray(value)[None, None] for name, value in values.items()}
         return (
             parameter_dataset(single, dims, self.annotations).isel(chain=0, draw=0, drop=True) if dims else xr.Dataset()
         )
 
-    def reported_draws(self, *names: str) -> xr.Dataset:
+    def derived_draws(self, *names: str) -> xr.Dataset:
         """The same in each draw, with the dimensions chain and draw; all quantities unless some are named.
 
         Raises:
             UnknownNameError: the story reports nothing of that name.
         """
-        dims = self._reported_dims
+        dims = self._derived_dims
         for name in names:
             if name not in dims:
-                raise unknown_name("reported quantity", name, dims)
+                raise unknown_name("derived quantity", name, dims)
         outcome, wanted = self.outcome, names or tuple(dims)
-        values = posterior.reported_draws(self.model, self._data, outcome.draws, outcome.fixed, wanted)
+        values = posterior.derived_draws(self.model, self._data, outcome.draws, outcome.fixed, wanted)
         return parameter_dataset({name: np.asarray(v) for name, v in values.items()}, dims, self.annotations)
 
     @cached_property
-    def _reported_dims(self) -> Dims:
+    def _derived_dims(self) -> Dims:
         found: Dims = {}
         first = {name: jnp.asarray(draws[0, 0]) for name, draws in self.outcome.draws.items()} | self.outcome.fixed
-        jax.eval_shape(lambda: found.update(reported(self.model, first, self._data)[1]))
+        jax.eval_shape(lambda: found.update(derived(self.model, first, self._data)[1]))
         return found
 
     @cached_property
@@ -127,24 +127,24 @@ class Fit(Labelled):
         return self.task_scores()
 
     def task_scores(self, *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
-        """:attr:`tasks`, by another number of replicated answers, or others of them: :func:`.tasks.task_scores`."""
+        """:attr:`tasks`, by another number of replicated annotations, or others of them: :func:`.tasks.task_scores`."""
         return task_scores(self, replicates=replicates, seed=seed)
 
     def worker_scores(self, interval: float = INTERVAL, *, rank_one: bool = False) -> pd.DataFrame:
         """By worker what the fit, the gold labels and the times say; with draws each with ``_low`` and ``_high``.
 
-        - annotations: how many answers were given.
-        - accuracy: probability of a right answer to a task of the crowd's mix.
+        - annotations: how many annotations were given.
+        - accuracy: probability of a right annotation to a task of the crowd's mix.
         - spammer_score: how far the table is from one whose rows are all alike (Raykar & Yu 2011); 0 for a spammer.
         - sensitivity, specificity: for two classes, of which the second is the positive one.
-        - trace: probability of a right answer where all classes are equally frequent.
-        - informativeness: nats that an answer says of the truth of a task of the crowd's mix.
+        - trace: probability of a right annotation where all classes are equally frequent.
+        - informativeness: nats that an annotation says of the truth of a task of the crowd's mix.
         - rank_one_distance: how far the table is from a matrix of rank one, where `rank_one` asks for it.
-        - agreement: the expected share of the answers given that equal the truth; its interval is of that share, the
+        - agreement: the expected share of the annotations given that equal the truth; its interval is of that share, the
           truths being drawn too (in 500 draws at the most).
-        - gold_annotations, gold_right, gold_accuracy: answers to the gold tasks of the annotations, where there are
+        - gold_annotations, gold_right, gold_accuracy: annotations to the gold tasks of the annotations, where there are
           any, counted (:func:`.worker_scores.gold_scores`).
-        - seconds: the median of how long an answer took, where times are known.
+        - seconds: the median of how long an annotation took, where times are known.
 
         The scores from tables are in :mod:`.workers`. A fit without draws has no intervals here; those of the last two
         are in :meth:`gold_scores` and :func:`.worker_scores.seconds_by_worker`.
@@ -165,7 +165,7 @@ class Fit(Labelled):
         return self.to_idata()
 
     def to_idata(self, *, posterior_predictive: bool = False, seed: int = 0) -> Any:
-        """:attr:`idata`, with replicated truth and answers where ``posterior_predictive`` asks for them."""
+        """:attr:`idata`, with replicated truth and annotations where ``posterior_predictive`` asks for them."""
         groups = to_groups(self)
         if posterior_predictive:
             groups["posterior_predictive"] = self.posterior_predictive(seed=seed)
@@ -176,7 +176,7 @@ class Fit(Labelled):
         return np.asarray(posterior.log_likelihood(self.model, self._data, self.outcome.draws, self.outcome.fixed))
 
     def posterior_predictive(self, *, seed: int = 0) -> xr.Dataset:
-        """For each draw a true label of each task given its answers, and new answers of the same workers.
+        """For each draw a true label of each task given its annotations, and new annotations of the same workers.
 
         Returns:
             ``truth (chain, draw, task)`` and ``annotation (chain, draw, row)``, as positions of classes.
@@ -236,7 +236,7 @@ class Fit(Labelled):
 
     def save(self, path: str | PathLike) -> None:
         """Write the fit to the folder ``path`` (netCDF and JSON), whole or not at all: :func:`.storage.save`."""
-        from .storage import save
+        from .storage.fit_folder import save
 
         save(self, path)
 

@@ -6,23 +6,23 @@ import pandas as pd
 
 from ..data import unknown_name
 from .annotator_groups import annotator_groups
-from .classifier import Classifier
 from .common_individual import common_individual
-from .correct import Correct
 from .dawid_skene import dawid_skene
 from .difficulty import difficulty
-from .emissions import Emission, Gated, OneTable, PerAnswer, Switch, Table
-from .errors import StoryError
 from .glad import glad
 from .hierarchical_dawid_skene import hierarchical_dawid_skene
 from .independent_confusion_subtypes import independent_confusion_subtypes
 from .item_response import item_response
 from .mace import mace
 from .one_coin import one_coin
-from .report import report
-from .responses import Responses
-from .subtypes import Subtypes
-from .truth import Given, Prevalence, Truth, TruthPrior, answer, class_log_probs, tasks
+from .parts.classifier import Classifier
+from .parts.correct import Correct
+from .parts.derived import derived
+from .parts.emissions import Emission, Gated, OneTable, PerAnnotation, Switch, Table
+from .parts.responses import Responses
+from .parts.story_error import StoryError
+from .parts.subtypes import Subtypes
+from .parts.truth import Given, Prevalence, Truth, TruthPrior, class_log_probs, observe, tasks
 from .two_coin import two_coin
 from .worker_clusters import worker_clusters
 
@@ -74,7 +74,7 @@ __all__ = [
     "Gated",
     "Given",
     "OneTable",
-    "PerAnswer",
+    "PerAnnotation",
     "Prevalence",
     "Responses",
     "Story",
@@ -84,10 +84,10 @@ __all__ = [
     "Table",
     "Truth",
     "TruthPrior",
-    "answer",
     "class_log_probs",
+    "derived",
     "find_story",
     "list_stories",
-    "report",
+    "observe",
     "tasks",
 ]

@@ -1,4 +1,4 @@
-r"""Answers come from a few groups of annotators, named or not (Mena & Ñanculef, the Crowd Mixture Model).
+r"""Annotations come from a few groups of annotators, named or not (Mena & Ñanculef, the Crowd Mixture Model).
 
 .. math::
     \beta^{(m)}_k &\sim \text{Dirichlet}(\gamma_k) & (M, K, K) \\
@@ -6,13 +6,13 @@ r"""Answers come from a few groups of annotators, named or not (Mena & Ñanculef
     z_i &\sim \text{Categorical}(f(x_i)) & (N) \\
     P(y_a = l \mid z_i = k) &= \sum_m \alpha_m \beta^{(m)}_{kl} & (A)
 
-With ``membership="answer"`` every answer is written by one of the groups, nobody needs a name, and the cost does not
+With ``membership="answer"`` every annotation is written by one of the groups, nobody needs a name, and the cost does not
 depend on the number of workers: the paper's *Global* setting. The groups then enter by
 :math:`\sum_m \alpha_m \beta^{(m)}` alone and are not identified by the likelihood. With ``membership="worker"`` each
-worker has weights over the groups, which are identified where workers answer more than one task.
+worker has weights over the groups, which are identified where workers annotate more than one task.
 
-With ``truth="answer"`` the truth is summed out of each answer by itself, as in the paper:
-:math:`p(y_a \mid x_i) = \sum_k f_k(x_i) \sum_m \alpha_m \beta^{(m)}_{k y_a}` (its equations 3 and 4), and the answers
+With ``truth="answer"`` the truth is summed out of each annotation by itself, as in the paper:
+:math:`p(y_a \mid x_i) = \sum_k f_k(x_i) \sum_m \alpha_m \beta^{(m)}_{k y_a}` (its equations 3 and 4), and the annotations
 of a task do not speak to each other but through the classifier, whose probabilities are the truth's posterior.
 """
 
@@ -25,13 +25,13 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ..data import Annotations
-from .concentration import diagonal_concentration, whole
-from .emissions import Emission, Gated, OneTable, PerAnswer, Table
-from .errors import StoryError
-from .report import report
-from .shares import sample_shares
-from .starts import graded_tables, k_means, vote_tables
-from .truth import TruthPrior, answer, class_log_probs, named_workers, tasks
+from .parts.concentration import diagonal_concentration, whole
+from .parts.derived import derived
+from .parts.emissions import Emission, Gated, OneTable, PerAnnotation, Table
+from .parts.shares import sample_shares
+from .parts.starts import graded_tables, k_means, vote_tables
+from .parts.story_error import StoryError
+from .parts.truth import TruthPrior, class_log_probs, named_workers, observe, tasks
 
 
 def annotator_groups(
@@ -46,10 +46,10 @@ def annotator_groups(
     off_diagonal: float = 1.0,
     share: float = 1.0,
 ) -> None:
-    r"""Answers come from a few groups of annotators, each with a confusion table; workers need no names.
+    r"""Annotations come from a few groups of annotators, each with a confusion table; workers need no names.
 
     Sites: ``weights (M,)``, or ``(J, M)`` with ``membership="worker"``; ``group_confusion (M, K, K)``; where gated
-    ``gate (D, M)`` in place of the weights; ``prevalence (K,)``, ``truth (N,)``, ``annotation (A,)``. Reported:
+    ``gate (D, M)`` in place of the weights; ``prevalence (K,)``, ``truth (N,)``, ``annotation (A,)``. Derived:
     ``group_share (M,)``, ``group_entropy (M,)`` in nats, ``group_similarity (M,)`` to the identity, and with
     ``membership="worker"`` each worker's table ``worker_confusion (J, K, K)``.
 
@@ -57,16 +57,16 @@ def annotator_groups(
         annotations: who labelled what; workers are named only for ``membership="worker"``.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         groups: number M of groups.
-        membership: whether each answer is written by one of the groups, or each worker has own weights over them.
-        truth: whether the answers to a task share one truth, or each has its own, as in the paper.
+        membership: whether each annotation is written by one of the groups, or each worker has own weights over them.
+        truth: whether the annotations to a task share one truth, or each has its own, as in the paper.
         gated: whether the weights depend on the tasks' features, :math:`\alpha(x_i) = \text{softmax}(V^\top x_i)`, the
             paper's mixture of experts.
-        diagonal: Dirichlet concentration of right answers, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default.
-        off_diagonal: of each wrong answer, :math:`\gamma_{kl}`.
+        diagonal: Dirichlet concentration of right annotations, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default.
+        off_diagonal: of each wrong annotation, :math:`\gamma_{kl}`.
         share: :math:`\eta`, concentration of each group's weight.
 
     Raises:
-        StoryError: there is no group or there are more than answers, no worker is named where workers have weights,
+        StoryError: there is no group or there are more than annotations, no worker is named where workers have weights,
             the tasks have no features where these decide the weights, or a number is not positive.
     """
     n_groups, n_classes = _group_count(groups, annotations), annotations.n_classes
@@ -82,17 +82,17 @@ def annotator_groups(
 
     with numpyro.plate("group", n_groups, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         tables = numpyro.sample(
-            "group_confusion", dist.Dirichlet(prior), infer={"event_dims": ["response"], "start": start}
+            "group_confusion", dist.Dirichlet(prior), infer={"event_dims": ["annotation"], "start": start}
         )
     emission: Emission
     if membership == "worker":
         if gated:
-            raise StoryError("annotator_groups(gated=True) gives each answer a group; it needs membership='answer'")
+            raise StoryError("annotator_groups(gated=True) gives each annotation a group; it needs membership='answer'")
         by_worker = ("worker", named_workers(annotations))
         weights = sample_shares("weights", n_groups, share, "group", plate=by_worker)
         mixed = jnp.einsum("jm,mkl->jkl", weights, tables)
         emission = Table(mixed)
-        report("worker_confusion", mixed, "worker", "class", "response")
+        derived("worker_confusion", mixed, "worker", "class", "annotation")
     elif gated:
         weights = _gate(annotations, n_groups)
         emission = Gated(tables, weights)
@@ -100,9 +100,9 @@ def annotator_groups(
         weights = sample_shares("weights", n_groups, share, "group")
         emission = OneTable(jnp.einsum("m,mkl->kl", weights, tables))
     log_probs = class_log_probs(annotations, truth_prior)
-    shown = emission if truth == "shared" else PerAnswer(emission, log_probs, annotations.evidence)
+    shown = emission if truth == "shared" else PerAnnotation(emission, log_probs, annotations.evidence)
     with tasks(annotations, log_probs) as true_class:
-        answer(true_class, shown, annotations)
+        observe(true_class, shown, annotations)
     _describe(tables, weights, annotations, membership)
 
 
@@ -120,7 +120,7 @@ def _gate(annotations: Annotations, n_groups: int) -> Array:
 
 
 def _describe(tables: Array, weights: Array, annotations: Annotations, membership: str) -> None:
-    """Report each group's share of the answers, and what its table is like."""
+    """Report each group's share of the annotations, and what its table is like."""
     if membership == "worker":
         weight = jnp.ones(len(annotations.task)) if annotations.count is None else annotations.count
         answers = jax.ops.segment_sum(weight, jnp.asarray(annotations.worker), annotations.n_workers)
@@ -128,15 +128,15 @@ def _describe(tables: Array, weights: Array, annotations: Annotations, membershi
     else:
         share = weights if weights.ndim == 1 else weights.mean(0)
     log_tables = jnp.log(jnp.where(tables > 0, tables, 1.0))
-    report("group_share", share, "group")
-    report("group_entropy", -(tables * log_tables).sum(-1).mean(-1), "group")
-    report("group_similarity", _similarity_to_identity(tables), "group")
+    derived("group_share", share, "group")
+    derived("group_entropy", -(tables * log_tables).sum(-1).mean(-1), "group")
+    derived("group_similarity", _similarity_to_identity(tables), "group")
 
 
 def _similarity_to_identity(tables: Array) -> Array:
     """One minus the mean Jensen–Shannon divergence, in bits, of a table's rows from the identity's: ``(M,)``."""
     right = jnp.diagonal(tables, axis1=-2, axis2=-1)
-    middle = (1 + right) / 2  # of the right answer; the others have half of the row's own probability
+    middle = (1 + right) / 2  # of the right annotation; the others have half of the row's own probability
     from_identity = -jnp.log2(middle)
     hit = jnp.where(right > 0, right * jnp.log2(jnp.where(right > 0, right / middle, 1.0)), 0.0)
     return 1 - ((from_identity + hit + (1 - right)) / 2).mean(-1)
@@ -146,7 +146,7 @@ def _group_count(groups: int, annotations: Annotations) -> int:
     n_groups = whole("groups", groups)
     if n_groups > len(annotations.task):
         raise StoryError(
-            f"groups={n_groups}: there are {len(annotations.task)} rows of answers; give 1 to that many groups"
+            f"groups={n_groups}: there are {len(annotations.task)} rows of annotations; give 1 to that many groups"
         )
     return n_groups
 

@@ -1,4 +1,4 @@
-r"""An answer follows a table that all workers have in common, or the worker's own (Chu, Ma & Wang 2021, CoNAL).
+r"""An annotation follows a table that all workers have in common, or the worker's own (Chu, Ma & Wang 2021, CoNAL).
 
 .. math::
     C_k &\sim \text{Dirichlet}(\gamma_k), \quad B_{jk} \sim \text{Dirichlet}(\gamma_k) & (K, K), (J, K, K) \\
@@ -19,11 +19,11 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ..data import Annotations
-from .concentration import diagonal_concentration, positive, whole
-from .emissions import SMALLEST, Emission, Switch, Table
-from .errors import StoryError
-from .report import report
-from .truth import TruthPrior, answer, named_workers, tasks
+from .parts.concentration import diagonal_concentration, positive, whole
+from .parts.derived import derived
+from .parts.emissions import SMALLEST, Emission, Switch, Table
+from .parts.story_error import StoryError
+from .parts.truth import TruthPrior, named_workers, observe, tasks
 
 
 def common_individual(
@@ -37,11 +37,11 @@ def common_individual(
     off_diagonal: float = 1.0,
     coin: float = 1.0,
 ) -> None:
-    r"""Answers follow a confusion table that all workers have in common, or the worker's own, by a switch.
+    r"""Annotations follow a confusion table that all workers have in common, or the worker's own, by a switch.
 
     Sites: ``common (K, K)``, ``individual (J, K, K)``; with a switch by task ``task_embedding (D, E)`` and
     ``worker_embedding (J, E)``, or ``(F, E)`` where the workers have F features; else ``coin (J, 2)`` (individual,
-    common). Reported: ``switch (A,)``, the probability that an answer follows the common table, and its means
+    common). Derived: ``switch (A,)``, the probability that an annotation follows the common table, and its means
     ``switch_by_worker (J,)`` and ``switch_by_task (N,)``.
 
     Args:
@@ -51,8 +51,8 @@ def common_individual(
         embedding: E, length of the embeddings.
         separation: :math:`\lambda`, what a unit of distance of each worker's table from the common one is worth, in
             nats; the paper's :math:`10^{-5}` is of a mean over tasks, so it is :math:`10^{-5} N` here.
-        diagonal: Dirichlet concentration of right answers, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default.
-        off_diagonal: of each wrong answer, :math:`\gamma_{kl}`.
+        diagonal: Dirichlet concentration of right annotations, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default.
+        off_diagonal: of each wrong annotation, :math:`\gamma_{kl}`.
         coin: concentration of both sides of a worker's coin.
 
     Raises:
@@ -64,10 +64,10 @@ def common_individual(
     if not separation >= 0:
         raise StoryError(f"separation={separation!r}: a number from 0 is needed")
     with numpyro.plate("class", n_classes, dim=-1):
-        common = numpyro.sample("common", dist.Dirichlet(prior), infer={"event_dims": ["response"]})
+        common = numpyro.sample("common", dist.Dirichlet(prior), infer={"event_dims": ["annotation"]})
     with numpyro.plate("worker", n_workers, dim=-1):
         rows = dist.Dirichlet(prior).to_event(1)
-        individual = numpyro.sample("individual", rows, infer={"event_dims": ["class", "response"]})
+        individual = numpyro.sample("individual", rows, infer={"event_dims": ["class", "annotation"]})
     if separation:
         distance = jnp.sqrt(((common - individual) ** 2).sum((-1, -2)) + SMALLEST)
         numpyro.factor("separation", separation * distance.sum())
@@ -84,10 +84,10 @@ def common_individual(
         emission = Table(mine * individual + ours * common)
         share = toss[jnp.asarray(annotations.worker), 1]
     with tasks(annotations, truth_prior) as truth:
-        answer(truth, emission, annotations)
-    report("switch", share, "row")
-    report("switch_by_worker", _mean(share, annotations, annotations.worker, n_workers), "worker")
-    report("switch_by_task", _mean(share, annotations, annotations.task, annotations.n_tasks), "task")
+        observe(truth, emission, annotations)
+    derived("switch", share, "row")
+    derived("switch_by_worker", _mean(share, annotations, annotations.worker, n_workers), "worker")
+    derived("switch_by_task", _mean(share, annotations, annotations.task, annotations.n_tasks), "task")
 
 
 def _embeddings(annotations: Annotations, size: int) -> tuple[Array, Array]:

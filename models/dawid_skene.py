@@ -13,9 +13,9 @@ import numpyro.distributions as dist
 import pandas as pd
 
 from ..data import Annotations
-from .concentration import diagonal_concentration, pseudo_counts
-from .emissions import Table
-from .truth import TruthPrior, answer, named_workers, tasks
+from .parts.concentration import diagonal_concentration, pseudo_counts
+from .parts.emissions import Table
+from .parts.truth import TruthPrior, named_workers, observe, tasks
 
 
 def dawid_skene(
@@ -26,16 +26,16 @@ def dawid_skene(
     off_diagonal: float = 1.0,
     history: pd.DataFrame | np.ndarray | None = None,
 ) -> None:
-    r"""Every worker has a confusion table: how often each class is answered to tasks of each class.
+    r"""Every worker has a confusion table: how often each class is annotated to tasks of each class.
 
     Sites: ``prevalence (K,)``, ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``.
 
     Args:
         annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
-        diagonal: Dirichlet concentration of the right answer, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default,
-            which with the other default expects more than a third of the answers to be right, whatever the K.
-        off_diagonal: concentration of each wrong answer, :math:`\gamma_{kl}`, added up with ``history``.
+        diagonal: Dirichlet concentration of the right annotation, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default,
+            which with the other default expects more than a third of the annotations to be right, whatever the K.
+        off_diagonal: concentration of each wrong annotation, :math:`\gamma_{kl}`, added up with ``history``.
         history: what is known of workers from before, as pseudo-counts: a frame with the columns worker, truth,
             label, count, or an array ``(J, K, K)``. Workers without a history keep the prior.
 
@@ -46,6 +46,6 @@ def dawid_skene(
     prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
     concentration = prior + pseudo_counts(history, annotations)
     with numpyro.plate("worker", n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
-        confusion = numpyro.sample("confusion", dist.Dirichlet(concentration), infer={"event_dims": ["response"]})
+        confusion = numpyro.sample("confusion", dist.Dirichlet(concentration), infer={"event_dims": ["annotation"]})
     with tasks(annotations, truth_prior) as truth:
-        answer(truth, Table(confusion), annotations)
+        observe(truth, Table(confusion), annotations)

@@ -8,11 +8,11 @@ r"""Workers err more on tasks that are hard to tell (Xu et al., Data Difficulty 
 
 with the rest spread evenly over the other classes. For two classes it is the paper's :math:`\sigma(\lambda_{jk} d_i)`,
 :math:`d_i = (p_i - 1/2)^2` (equations 1 and 2, with the second class as the positive one); for more, a worker has one
-ability for all of them, or by choice one for each, which costs K logarithms an answer.
+ability for all of them, or by choice one for each, which costs K logarithms an annotation.
 
 *Adaptive*: :math:`p_i` is what the truth's prior, a classifier, says of the task. (A network without a prior learns
 from the labels alone, not through :math:`d_i`: it could learn where workers agree instead of what the classes are.)
-*Fixed*: it is the share of each class among the task's answers, which is then the prior of the truth as well; a
+*Fixed*: it is the share of each class among the task's annotations, which is then the prior of the truth as well; a
 classifier learns from the posterior and does not talk back.
 """
 
@@ -27,14 +27,14 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ..data import Annotations
-from .classifier import Classifier
-from .concentration import positive
-from .correct import Correct
-from .emissions import SMALLEST
-from .errors import StoryError
-from .report import report
-from .starts import soft_votes, vote_tables
-from .truth import TruthPrior, answer, class_log_probs, named_workers, tasks
+from .parts.classifier import Classifier
+from .parts.concentration import positive
+from .parts.correct import Correct
+from .parts.derived import derived
+from .parts.emissions import SMALLEST
+from .parts.starts import soft_votes, vote_tables
+from .parts.story_error import StoryError
+from .parts.truth import TruthPrior, class_log_probs, named_workers, observe, tasks
 
 
 def difficulty(
@@ -51,15 +51,15 @@ def difficulty(
     r"""Workers err more on tasks that are hard to tell, by what a classifier or the votes say of each task.
 
     Sites: ``ability (J, K)``, or ``(J, 1)`` where classes share it (positive), ``truth (N,)``, ``annotation (A,)``.
-    Reported: ``difficulty (N,)``, which is 0 for the hardest tasks, and ``recall (J, K)``, each worker's probability of
-    a right answer to a task of the class that could not be clearer, :math:`\sigma(\lambda_{jk} / 4)` for two classes:
+    Derived: ``difficulty (N,)``, which is 0 for the hardest tasks, and ``recall (J, K)``, each worker's probability of
+    a right annotation to a task of the class that could not be clearer, :math:`\sigma(\lambda_{jk} / 4)` for two classes:
     specificity and sensitivity.
 
     Args:
         annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; *adaptive* needs one by task: a classifier, or probabilities given.
         kind: where a task's difficulty comes from.
-        votes: for *fixed*, the shares ``(N, K)`` to take in place of those of the answers; a simulation needs them.
+        votes: for *fixed*, the shares ``(N, K)`` to take in place of those of the annotations; a simulation needs them.
         votes_as_prior: for *fixed*, whether the votes are the prior of the truth too, as in the paper; else
             ``truth_prior`` is.
         by_class: whether a worker has an ability for each class; None for yes with two classes, no with more.
@@ -87,10 +87,10 @@ def difficulty(
         ability = numpyro.sample("ability", prior, infer={"event_dims": dims, "start": start})
     log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior)
     with tasks(annotations, log_probs) as truth:
-        answer(truth, Correct(ability, n_classes, scale=clarity, offset=-odds), annotations)
-    report("difficulty", clarity, "task")
+        observe(truth, Correct(ability, n_classes, scale=clarity, offset=-odds), annotations)
+    derived("difficulty", clarity, "task")
     recall = jax.nn.sigmoid(ability * clearest - odds)
-    report("recall", jnp.broadcast_to(recall, (n_workers, n_classes)), "worker", "class")
+    derived("recall", jnp.broadcast_to(recall, (n_workers, n_classes)), "worker", "class")
 
 
 def _by_task(
@@ -139,5 +139,5 @@ def _shares(annotations: Annotations, votes: np.ndarray | None) -> Array:
             raise StoryError(f"votes have shape {np.shape(votes)}; (tasks, classes) = {shape} is needed")
         return jnp.asarray(votes, dtype=float)
     if annotations.label is None:
-        raise StoryError("difficulty(kind='fixed') takes difficulties from answers; to simulate them, give votes=")
+        raise StoryError("difficulty(kind='fixed') takes difficulties from annotations; to simulate them, give votes=")
     return soft_votes(annotations)

@@ -1,4 +1,4 @@
-r"""Workers have an ability and tasks a difficulty, which together decide how likely an answer is right (GLAD).
+r"""Workers have an ability and tasks a difficulty, which together decide how likely an annotation is right (GLAD).
 
 .. math::
     \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
@@ -17,9 +17,9 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .concentration import positive
-from .correct import Correct
-from .truth import TruthPrior, answer, named_workers, tasks
+from .parts.concentration import positive
+from .parts.correct import Correct
+from .parts.truth import TruthPrior, named_workers, observe, tasks
 
 
 def glad(
@@ -50,4 +50,4 @@ def glad(
         ability = numpyro.sample("ability", ability_prior)
     with tasks(annotations, truth_prior) as truth:
         difficulty = numpyro.sample("difficulty", difficulty_prior)
-        answer(truth, Correct(ability[:, None], annotations.n_classes, scale=jnp.exp(-difficulty)), annotations)
+        observe(truth, Correct(ability[:, None], annotations.n_classes, scale=jnp.exp(-difficulty)), annotations)

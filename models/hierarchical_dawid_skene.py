@@ -9,7 +9,7 @@ r"""Every worker's confusion table departs from the crowd's, as far as the crowd
     z_i &\sim \text{Categorical}(\rho) & (N) \\
     y_a &\sim \text{Categorical}(\beta_{j_a z_{i_a}}) & (A)
 
-(Theirs, not centred, with the crowd's right answers expected to be the more frequent ones.) Rows that are
+(Theirs, not centred, with the crowd's right annotations expected to be the more frequent ones.) Rows that are
 Dirichlet around the crowd's with an unknown strength were the alternative: their joint density has no mode, it grows
 without end as the strength does and the workers become alike, so EM would end there and NUTS begin there.
 """
@@ -22,10 +22,10 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .concentration import positive
-from .emissions import Table
-from .report import report
-from .truth import TruthPrior, answer, named_workers, tasks
+from .parts.concentration import positive
+from .parts.derived import derived
+from .parts.emissions import Table
+from .parts.truth import TruthPrior, named_workers, observe, tasks
 
 
 def hierarchical_dawid_skene(
@@ -38,14 +38,14 @@ def hierarchical_dawid_skene(
     r"""Every worker's confusion table departs from the crowd's, as far as the crowd's members differ.
 
     Sites: ``prevalence (K,)``, ``common (K, K)`` (the crowd's logits :math:`\zeta`), ``spread (K, K)``
-    (:math:`\Omega`), ``individual (J, K, K)`` (:math:`\epsilon`), ``truth (N,)``, ``annotation (A,)``. Reported:
+    (:math:`\Omega`), ``individual (J, K, K)`` (:math:`\epsilon`), ``truth (N,)``, ``annotation (A,)``. Derived:
     ``confusion (J, K, K)`` and ``common_confusion (K, K)``.
 
     Args:
         annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
-        diagonal: :math:`\mu`, mean of the logits of right answers; those of wrong ones have the mean 0.
-            :math:`\log(K + 1)` by default, which expects more than half of the answers to be right, whatever the K.
+        diagonal: :math:`\mu`, mean of the logits of right annotations; those of wrong ones have the mean 0.
+            :math:`\log(K + 1)` by default, which expects more than half of the annotations to be right, whatever the K.
         spread: scale of the half-normal prior of :math:`\Omega`.
 
     Raises:
@@ -56,14 +56,14 @@ def hierarchical_dawid_skene(
     width = positive("spread", spread)
     with numpyro.plate("class", n_classes, dim=-1):
         logits = dist.Normal(right * jnp.eye(n_classes), 1.0).to_event(1)
-        common = numpyro.sample("common", logits, infer={"event_dims": ["response"]})
+        common = numpyro.sample("common", logits, infer={"event_dims": ["annotation"]})
         scales = dist.HalfNormal(width).expand([n_classes]).to_event(1)
-        scale = numpyro.sample("spread", scales, infer={"event_dims": ["response"]})
+        scale = numpyro.sample("spread", scales, infer={"event_dims": ["annotation"]})
     with numpyro.plate("worker", n_workers, dim=-1):
         standard = dist.Normal().expand([n_classes, n_classes]).to_event(2)
-        individual = numpyro.sample("individual", standard, infer={"event_dims": ["class", "response"]})
+        individual = numpyro.sample("individual", standard, infer={"event_dims": ["class", "annotation"]})
     confusion = jax.nn.softmax(common + scale * individual, axis=-1)
     with tasks(annotations, truth_prior) as truth:
-        answer(truth, Table(confusion), annotations)
-    report("confusion", confusion, "worker", "class", "response")
-    report("common_confusion", jax.nn.softmax(common, axis=-1), "class", "response")
+        observe(truth, Table(confusion), annotations)
+    derived("confusion", confusion, "worker", "class", "annotation")
+    derived("common_confusion", jax.nn.softmax(common, axis=-1), "class", "annotation")

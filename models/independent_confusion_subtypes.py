@@ -1,4 +1,4 @@
-r"""Classes have subtypes: the answers to a task share more than its class (Li, Rubinstein & Cohn 2019, EBCC).
+r"""Classes have subtypes: the annotations to a task share more than its class (Li, Rubinstein & Cohn 2019, EBCC).
 
 .. math::
     \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
@@ -17,11 +17,11 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .concentration import diagonal_concentration, whole
-from .shares import sample_shares
-from .starts import subtype_tables
-from .subtypes import Subtypes
-from .truth import TruthPrior, answer, named_workers, tasks
+from .parts.concentration import diagonal_concentration, whole
+from .parts.shares import sample_shares
+from .parts.starts import subtype_tables
+from .parts.subtypes import Subtypes
+from .parts.truth import TruthPrior, named_workers, observe, tasks
 
 
 def independent_confusion_subtypes(
@@ -33,7 +33,7 @@ def independent_confusion_subtypes(
     off_diagonal: float = 1.0,
     share: float = 1.0,
 ) -> None:
-    r"""Classes have subtypes of tasks, and every worker a row of answers for each subtype of each class.
+    r"""Classes have subtypes of tasks, and every worker a row of annotations for each subtype of each class.
 
     Sites: ``prevalence (K,)``, ``weights (K, M)``, ``confusion (J, K, M, K)``, ``truth (N,)``, ``annotation (A,)``.
 
@@ -41,8 +41,8 @@ def independent_confusion_subtypes(
         annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         subtypes: number M of subtypes of each class; with one it is Dawid & Skene's story.
-        diagonal: Dirichlet concentration of the right answer, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default.
-        off_diagonal: concentration of each wrong answer, :math:`\gamma_{kl}`.
+        diagonal: Dirichlet concentration of the right annotation, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default.
+        off_diagonal: concentration of each wrong annotation, :math:`\gamma_{kl}`.
         share: :math:`\eta`, concentration of each subtype's share of its class.
 
     Raises:
@@ -58,9 +58,9 @@ def independent_confusion_subtypes(
             "confusion",
             rows,
             infer={
-                "event_dims": ["class", "subtype", "response"],
+                "event_dims": ["class", "subtype", "annotation"],
                 "start": lambda key: subtype_tables(annotations, n_subtypes, key),
             },
         )
     with tasks(annotations, truth_prior) as truth:
-        answer(truth, Subtypes(confusion, weights), annotations)
+        observe(truth, Subtypes(confusion, weights), annotations)

@@ -19,8 +19,8 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .correct import Correct
-from .truth import TruthPrior, answer, named_workers, tasks, two_classes
+from .parts.correct import Correct
+from .parts.truth import TruthPrior, named_workers, observe, tasks, two_classes
 
 
 def item_response(
@@ -35,7 +35,7 @@ def item_response(
 
     Sites: ``prevalence (2,)``, ``sensitivity (J,)`` and ``specificity (J,)`` (real, logits of being right about a
     positive and a negative task of difficulty 0), ``difficulty (N,)`` (real), ``discrimination (N,)`` (positive),
-    ``guess (N, 2)`` (answered by ability, right by luck), ``truth (N,)``, ``annotation (A,)``.
+    ``guess (N, 2)`` (annotated by ability, right by luck), ``truth (N,)``, ``annotation (A,)``.
 
     The paper also keeps each sensitivity above minus the specificity, so that nobody is an adversary; here only the
     priors say so.
@@ -45,7 +45,7 @@ def item_response(
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         difficulty: whether tasks differ in difficulty.
         discrimination: whether they differ in how sharply they tell the able from the others.
-        guessing: whether an answer may be right by luck, with a probability by task.
+        guessing: whether an annotation may be right by luck, with a probability by task.
 
     Raises:
         StoryError: there are other than two classes, or no worker is named.
@@ -62,4 +62,4 @@ def item_response(
         if guessing:
             luck = dist.Dirichlet(jnp.array([2.0, 2.0]))
             guess = numpyro.sample("guess", luck, infer={"event_dims": ["by_luck"]})[:, 1]
-        answer(truth, Correct(ability, 2, scale, offset, guess), annotations)
+        observe(truth, Correct(ability, 2, scale, offset, guess), annotations)

@@ -1,4 +1,4 @@
-r"""A worker either knows the truth or spams: then the answer comes from the worker's own habits (Hovy et al. 2013).
+r"""A worker either knows the truth or spams: then the annotation comes from the worker's own habits (Hovy et al. 2013).
 
 .. math::
     \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
@@ -7,7 +7,7 @@ r"""A worker either knows the truth or spams: then the answer comes from the wor
     z_i &\sim \text{Categorical}(\rho) & (N) \\
     P(y_a = l \mid z_i = k) &= a_j[1] \, [l = k] + a_j[0] \, \xi_j[l] & (A)
 
-(Whether an answer is spam is summed out. Their truth prior is uniform.)
+(Whether an annotation is spam is summed out. Their truth prior is uniform.)
 """
 
 import jax.numpy as jnp
@@ -15,9 +15,9 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .concentration import positive
-from .emissions import Table
-from .truth import TruthPrior, answer, named_workers, tasks
+from .parts.concentration import positive
+from .parts.emissions import Table
+from .parts.truth import TruthPrior, named_workers, observe, tasks
 
 
 def mace(
@@ -28,9 +28,9 @@ def mace(
     spams: float = 1.0,
     habit: float = 1.5,
 ) -> None:
-    """Every worker knows the truth or spams: answers by habit, whatever the task.
+    """Every worker knows the truth or spams: annotations by habit, whatever the task.
 
-    Sites: ``prevalence (K,)``, ``ability (J, 2)`` (spams, knows), ``strategy (J, K)`` (what a worker answers who does
+    Sites: ``prevalence (K,)``, ``ability (J, 2)`` (spams, knows), ``strategy (J, K)`` (what a worker annotates who does
     not know), ``truth (N,)``, ``annotation (A,)``.
 
     Args:
@@ -38,7 +38,7 @@ def mace(
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         knows: Dirichlet concentration of knowing.
         spams: of spamming.
-        habit: of each answer of a spammer.
+        habit: of each annotation of a spammer.
 
     Raises:
         StoryError: no worker is named, or a concentration is not positive.
@@ -48,8 +48,8 @@ def mace(
     habits = jnp.full(n_classes, positive("habit", habit))
     with numpyro.plate("worker", n_workers, dim=-1):
         ability = numpyro.sample("ability", dist.Dirichlet(concentration), infer={"event_dims": ["knows"]})
-        strategy = numpyro.sample("strategy", dist.Dirichlet(habits), infer={"event_dims": ["response"]})
+        strategy = numpyro.sample("strategy", dist.Dirichlet(habits), infer={"event_dims": ["annotation"]})
     spamming, knowing = ability[:, 0, None, None], ability[:, 1, None, None]
     table = knowing * jnp.eye(n_classes) + spamming * strategy[:, None, :]
     with tasks(annotations, truth_prior) as truth:
-        answer(truth, Table(table), annotations)
+        observe(truth, Table(table), annotations)

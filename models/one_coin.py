@@ -14,9 +14,9 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .concentration import positive
-from .emissions import Table
-from .truth import TruthPrior, answer, named_workers, tasks
+from .parts.concentration import positive
+from .parts.emissions import Table
+from .parts.truth import TruthPrior, named_workers, observe, tasks
 
 
 def one_coin(
@@ -29,8 +29,8 @@ def one_coin(
     Args:
         annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
-        right: Dirichlet concentration of right answers.
-        wrong: of wrong answers.
+        right: Dirichlet concentration of right annotations.
+        wrong: of wrong annotations.
 
     Raises:
         StoryError: no worker is named, or a concentration is not positive.
@@ -42,4 +42,4 @@ def one_coin(
     hit, miss = ability[:, 1, None, None], ability[:, 0, None, None] / (n_classes - 1)
     table = jnp.where(jnp.eye(n_classes, dtype=bool), hit, miss)
     with tasks(annotations, truth_prior) as truth:
-        answer(truth, Table(table), annotations)
+        observe(truth, Table(table), annotations)

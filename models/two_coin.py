@@ -17,9 +17,9 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .concentration import positive
-from .emissions import Table
-from .truth import TruthPrior, answer, named_workers, tasks, two_classes
+from .parts.concentration import positive
+from .parts.emissions import Table
+from .parts.truth import TruthPrior, named_workers, observe, tasks, two_classes
 
 
 def two_coin(
@@ -27,14 +27,14 @@ def two_coin(
 ) -> None:
     """Two classes: each worker has a sensitivity and a specificity.
 
-    Sites: ``prevalence (2,)``, ``sensitivity (J, 2)`` and ``specificity (J, 2)`` (probabilities of both answers to a
+    Sites: ``prevalence (2,)``, ``sensitivity (J, 2)`` and ``specificity (J, 2)`` (probabilities of both annotations to a
     positive and to a negative task), ``truth (N,)``, ``annotation (A,)``.
 
     Args:
         annotations: who labelled what, of two classes; workers are named. The second class is the positive one.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
-        right: Dirichlet concentration of right answers, of either class.
-        wrong: of wrong answers.
+        right: Dirichlet concentration of right annotations, of either class.
+        wrong: of wrong annotations.
 
     Raises:
         StoryError: there are other than two classes, no worker is named, or a concentration is not positive.
@@ -42,7 +42,7 @@ def two_coin(
     two_classes(annotations)
     prior = jnp.array([positive("wrong", wrong), positive("right", right)])
     with numpyro.plate("worker", named_workers(annotations), dim=-1):
-        sensitivity = numpyro.sample("sensitivity", dist.Dirichlet(prior), infer={"event_dims": ["response"]})
-        specificity = numpyro.sample("specificity", dist.Dirichlet(prior[::-1]), infer={"event_dims": ["response"]})
+        sensitivity = numpyro.sample("sensitivity", dist.Dirichlet(prior), infer={"event_dims": ["annotation"]})
+        specificity = numpyro.sample("specificity", dist.Dirichlet(prior[::-1]), infer={"event_dims": ["annotation"]})
     with tasks(annotations, truth_prior) as truth:
-        answer(truth, Table(jnp.stack([specificity, sensitivity], axis=1)), annotations)
+        observe(truth, Table(jnp.stack([specificity, sensitivity], axis=1)), annotations)

@@ -10,7 +10,7 @@ r"""Workers come in clusters, and a worker's confusion table is near that of his
 
 (CommunityBCC, with Dirichlet rows around the cluster's instead of normal logits, so that EM updates
 the workers' tables in closed form. Which cluster a worker is of is summed out.) It helps where most workers gave few
-answers.
+annotations.
 """
 
 import math
@@ -21,13 +21,13 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .concentration import positive, whole
-from .emissions import Table
-from .report import report
-from .shares import sample_shares
-from .starts import k_means, vote_tables
-from .table_mixture import TableMixture
-from .truth import TruthPrior, answer, named_workers, tasks
+from .parts.concentration import positive, whole
+from .parts.confusion_mixture import TableMixture
+from .parts.derived import derived
+from .parts.emissions import Table
+from .parts.shares import sample_shares
+from .parts.starts import k_means, vote_tables
+from .parts.truth import TruthPrior, named_workers, observe, tasks
 
 
 def worker_clusters(
@@ -42,17 +42,17 @@ def worker_clusters(
     r"""Workers come in clusters, and every worker's confusion table is near that of his cluster.
 
     Sites: ``prevalence (K,)``, ``weights (M,)``, ``cluster_logits (M, K, K)`` (:math:`\zeta`),
-    ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``. Reported: ``cluster_confusion (M, K, K)``, and
+    ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``. Derived: ``cluster_confusion (M, K, K)``, and
     ``membership (J, M)``, the probabilities of each worker's cluster.
 
     Args:
         annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         clusters: number M of clusters.
-        strength: :math:`s`, how many answers to tasks of each class a cluster's table counts for in each of its
+        strength: :math:`s`, how many annotations to tasks of each class a cluster's table counts for in each of its
             workers' tables; the greater, the more alike a cluster's workers, and the plainer the clusters.
-        diagonal: :math:`\mu`, mean of the logits of right answers; those of wrong ones have the mean 0.
-            :math:`\log(K + 1)` by default, which expects more than half of the answers to be right, whatever the K.
+        diagonal: :math:`\mu`, mean of the logits of right annotations; those of wrong ones have the mean 0.
+            :math:`\log(K + 1)` by default, which expects more than half of the annotations to be right, whatever the K.
         share: :math:`\eta`, concentration of each cluster's share of the workers.
 
     Raises:
@@ -72,13 +72,13 @@ def worker_clusters(
         cluster_logits = numpyro.sample(
             "cluster_logits",
             dist.Normal(right * jnp.eye(n_classes), 1.0).to_event(2),
-            infer={"event_dims": ["class", "response"], "start": start},
+            infer={"event_dims": ["class", "annotation"], "start": start},
         )
     cluster_confusion = jax.nn.softmax(cluster_logits, axis=-1)
     near_a_cluster = TableMixture(weights, cluster_confusion, worth)
     with numpyro.plate("worker", n_workers, dim=-1):
-        confusion = numpyro.sample("confusion", near_a_cluster, infer={"event_dims": ["class", "response"]})
+        confusion = numpyro.sample("confusion", near_a_cluster, infer={"event_dims": ["class", "annotation"]})
     with tasks(annotations, truth_prior) as truth:
-        answer(truth, Table(confusion), annotations)
-    report("cluster_confusion", cluster_confusion, "group", "class", "response")
-    report("membership", near_a_cluster.membership(confusion), "worker", "group")
+        observe(truth, Table(confusion), annotations)
+    derived("cluster_confusion", cluster_confusion, "group", "class", "annotation")
+    derived("membership", near_a_cluster.membership(confusion), "worker", "group")

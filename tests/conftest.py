@@ -32,7 +32,7 @@ def real() -> Callable[[str], Annotations]:
 
 @pytest.fixture
 def tiny() -> Annotations:
-    """Five tasks (one without answers), three workers, three classes, one repeated answer."""
+    """Five tasks (one without annotations), three workers, three classes, one repeated annotation."""
     return random_annotations(np.random.default_rng(0), n_tasks=5, n_workers=3, n_classes=3, n_rows=9)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from crowdppl import Annotations, Fit
-from crowdppl.inference.model import Model, parameter_dims
-from crowdppl.inference.outcome import Outcome
-from crowdppl.inference.posterior import label_posteriors
+from crowdppl.inference.densities.model import Model, parameter_dims
+from crowdppl.inference.engines.outcome import Outcome
+from crowdppl.inference.fitted.posterior import label_posteriors
 from crowdppl.models import find_story
 
 
@@ -19,7 +19,7 @@ def fit_at(
 
     Args:
         story: its name.
-        annotations: the answers.
+        annotations: the annotations.
         draws: of each site, ``(draw, ...)``: one for ``method="em"``.
         method: the engine that they are said to come from.
         **hyperparameters: of the story.

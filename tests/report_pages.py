@@ -66,7 +66,7 @@ class Page(HTMLParser):
 
 
 def crowd(seed=0):
-    """Names of every kind; all workers answer all tasks but the last, which has no answer."""
+    """Names of every kind; all workers annotate all tasks but the last, which has no annotation."""
     rng = np.random.default_rng(seed)
     rows = [(t, w, CLASSES[(i + (rng.random() < 0.2)) % 2]) for i, t in enumerate(TASKS[:-1]) for w in WORKERS]
     frame = pd.DataFrame(rows, columns=["task", "worker", "label"])

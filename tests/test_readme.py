@@ -20,7 +20,7 @@ def test_every_python_block_runs_on_a_readers_own_table(tmp_path, monkeypatch):
     right = rng.random(len(task)) < np.linspace(0.6, 0.95, 6)[worker]
     label = np.where(right, truth[task], 1 - truth[task])
     pd.DataFrame({"task": task, "worker": worker, "label": np.array(["no", "yes"])[label]}).to_csv(
-        tmp_path / "answers.csv", index=False
+        tmp_path / "annotations.csv", index=False
     )
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""Datasets as tables that both packages take, and a million simulated answers."""
+"""Datasets as tables that both packages take, and a million simulated annotations."""
 
 import os
 import sys
@@ -17,8 +17,8 @@ def data_folder() -> Path:
     return Path(folder)
 
 
-def read_answers(name: str) -> pd.DataFrame:
-    """A dataset's answers, columns task, worker, label; of a worker's answers to one task the first."""
+def read_annotations(name: str) -> pd.DataFrame:
+    """A dataset's annotations, columns task, worker, label; of a worker's annotations to one task the first."""
     frame = pd.read_csv(data_folder() / name / "annotations.csv")
     return frame.drop_duplicates(["task", "worker"], ignore_index=True)
 
@@ -28,8 +28,8 @@ def read_gold(name: str) -> pd.Series:
     return pd.read_csv(data_folder() / name / "truth.csv").set_index("task")["label"]
 
 
-def simulate_answers(n_tasks: int, n_workers: int, n_classes: int, per_task: int, seed: int = 0) -> pd.DataFrame:
-    r"""Answers drawn from a Dawid–Skene whose workers are right about seven times in ten.
+def simulate_annotations(n_tasks: int, n_workers: int, n_classes: int, per_task: int, seed: int = 0) -> pd.DataFrame:
+    r"""Annotations drawn from a Dawid–Skene whose workers are right about seven times in ten.
 
     Rows of the workers' tables are :math:`\text{Dirichlet}(1, \dots, 1)` with :math:`2 K` added on the diagonal.
 
@@ -37,7 +37,7 @@ def simulate_answers(n_tasks: int, n_workers: int, n_classes: int, per_task: int
         n_tasks: N.
         n_workers: J.
         n_classes: K.
-        per_task: answers to each task, by different workers.
+        per_task: annotations to each task, by different workers.
         seed: of NumPy's generator.
     """
     rng = np.random.default_rng(seed)
@@ -56,7 +56,7 @@ def accuracy(probabilities: pd.DataFrame, gold: pd.Series) -> float:
 
     Args:
         probabilities: tasks × classes.
-        gold: true labels by task; tasks without any answer do not count.
+        gold: true labels by task; tasks without any annotation do not count.
     """
     gold = gold[gold.index.isin(probabilities.index)]
     found = probabilities.loc[gold.index]

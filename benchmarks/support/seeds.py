@@ -26,7 +26,7 @@ def target(
 
 
 def majority(annotations: cp.Annotations) -> dict:
-    """The most frequent label of each task that has answers, by task; ties for the first class."""
+    """The most frequent label of each task that has annotations, by task; ties for the first class."""
     votes = annotations.votes()
     answered = votes.sum(-1) > 0
     tasks, classes = list(annotations.tasks), list(annotations.classes)

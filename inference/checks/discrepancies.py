@@ -1,6 +1,6 @@
-r"""What answers are compared by with answers that the story would have written: four discrepancies that the field uses.
+r"""What annotations are compared by with annotations that the story would have written: four discrepancies that the field uses.
 
-Each counts something in every one of its units, :math:`n_u(y)`, whose number and size the design fixes (who answered
+Each counts something in every one of its units, :math:`n_u(y)`, whose number and size the design fixes (who annotated
 what), so that replicates have the same units.
 """
 
@@ -12,17 +12,17 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from .agreement import majority_counter, pair_counter
+from .pair_counts import majority_counter, pair_counter
 
 MAX_UNITS = 20_000  # of a discrepancy, the largest ones: their replicates are held in memory
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A discrepancy on one design, ready to be taken of any answers to it.
+    """A discrepancy on one design, ready to be taken of any annotations to it.
 
     Args:
-        take: from answers ``(A,)`` to the units' values ``(U,)``.
+        take: from annotations ``(A,)`` to the units' values ``(U,)``.
         units: names of the units; None where there is one value and no units.
         size: the most that each unit can count, ``(U,)``; None where there is no such number.
         left_out: how many smaller units there are, which are not looked at.
@@ -36,14 +36,14 @@ class Measure:
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """A way to compare answers.
+    """A way to compare annotations.
 
     Args:
         title: what it counts, as pictures say it.
         axis: what the units' values are, as shares of their size where there is one.
         prepare: from annotations to its measure on their design.
         grain: added to a unit's variance where deviations are put on one scale: 1 for counts, so that a unit of a
-            handful of answers cannot outweigh those that say something.
+            handful of annotations cannot outweigh those that say something.
         of_workers: whether workers must be named.
     """
 
@@ -77,22 +77,22 @@ def _answers(annotations: Annotations) -> Measure:
 
 
 def _votes(annotations: Annotations) -> Measure:
-    """How many tasks have a winner with so large a share of their answers, in steps of ten percent."""
+    """How many tasks have a winner with so large a share of their annotations, in steps of ten percent."""
     task, n_classes = np.asarray(annotations.task, np.int64), annotations.n_classes
-    n_answers = np.bincount(task, minlength=annotations.n_tasks)
-    voted = n_answers >= 2
+    n_annotations = np.bincount(task, minlength=annotations.n_tasks)
+    voted = n_annotations >= 2
     if not voted.any():
-        raise AnnotationError("votes: no task has two answers, so there is no majority to look at")
+        raise AnnotationError("votes: no task has two annotations, so there is no majority to look at")
     steps: dict[int, list[tuple[int, int]]] = {}
-    for n in np.unique(n_answers[voted]).tolist():
+    for n in np.unique(n_annotations[voted]).tolist():
         for winner in range(-(-n // n_classes), n + 1):
             steps.setdefault(10 * winner // n, []).append((winner, n))
     shown = sorted(steps)
 
     def take(label: np.ndarray) -> np.ndarray:
-        votes = np.bincount(task * n_classes + label, minlength=len(n_answers) * n_classes)
+        votes = np.bincount(task * n_classes + label, minlength=len(n_annotations) * n_classes)
         winner = votes.reshape(-1, n_classes).max(-1)
-        return np.bincount(10 * winner[voted] // n_answers[voted], minlength=11)[shown]
+        return np.bincount(10 * winner[voted] // n_annotations[voted], minlength=11)[shown]
 
     names = pd.Index([_step_name(step, steps[step]) for step in shown], name="winner's share")
     return Measure(take, names, np.full(len(shown), int(voted.sum())))
@@ -107,10 +107,10 @@ def _step_name(step: int, cases: list[tuple[int, int]]) -> str:
 
 
 def _agreement(annotations: Annotations) -> Measure:
-    """How often the two workers of each pair gave the same answer to a task that both answered."""
+    """How often the two workers of each pair gave the same annotation to a task that both annotated."""
     first, second, size, take = pair_counter(annotations)
     if not len(size):
-        raise AnnotationError("agreement: no two workers answered the same task, so there is nothing to compare")
+        raise AnnotationError("agreement: no two workers annotated the same task, so there is nothing to compare")
     shown = _largest(size, MAX_UNITS)
     first, second = first[shown], second[shown]
     workers = annotations.workers
@@ -119,10 +119,10 @@ def _agreement(annotations: Annotations) -> Measure:
 
 
 def _majority(annotations: Annotations) -> Measure:
-    """How often each worker answered as most of the task's other workers did; where k classes tie, 1/k of a time."""
+    """How often each worker annotated as most of the task's other workers did; where k classes tie, 1/k of a time."""
     size, take = majority_counter(annotations)
     if not size.any():
-        raise AnnotationError("majority: no task has answers of two workers, so nobody has others to agree with")
+        raise AnnotationError("majority: no task has annotations of two workers, so nobody has others to agree with")
     shown = _largest(size, MAX_UNITS)
     names = annotations.workers.to_index("worker")[shown]
     left_out = int((size > 0).sum()) - len(shown)
@@ -130,14 +130,14 @@ def _majority(annotations: Annotations) -> Measure:
 
 
 DISCREPANCIES: Mapping[str, Discrepancy] = {
-    "answers": Discrepancy("Answers of each class", "share of the answers", _answers, grain=1.0),
-    "votes": Discrepancy("Tasks by their winner's share of the answers", "share of the tasks", _votes, grain=1.0),
+    "annotations": Discrepancy("Annotations of each class", "share of the annotations", _answers, grain=1.0),
+    "votes": Discrepancy("Tasks by their winner's share of the annotations", "share of the tasks", _votes, grain=1.0),
     "agreement": Discrepancy(
         "Agreement of pairs of workers", "share of the shared tasks", _agreement, grain=1.0, of_workers=True
     ),
     "majority": Discrepancy(
         "Agreement with the majority of the others",
-        "share of the answers",
+        "share of the annotations",
         _majority,
         grain=1.0,
         of_workers=True,
@@ -151,8 +151,8 @@ def of_function(name: str, function: Callable[[Annotations], Any]) -> Discrepanc
 
     Args:
         name: what it is called.
-        function: returns a number, large where the answers are odd, or a series of numbers by unit, whose units are the
-            same for all answers to the same design.
+        function: returns a number, large where the annotations are odd, or a series of numbers by unit, whose units are the
+            same for all annotations to the same design.
     """
 
     def prepare(annotations: Annotations) -> Measure:
@@ -166,12 +166,12 @@ def of_function(name: str, function: Callable[[Annotations], Any]) -> Discrepanc
         def take(label: np.ndarray) -> np.ndarray:
             value = function(annotations.replace(label=label))
             if isinstance(value, pd.Series) != (units is not None):
-                raise ValueError(f"discrepancy {name!r} returns a series of some answers and a number of others")
+                raise ValueError(f"discrepancy {name!r} returns a series of some annotations and a number of others")
             if units is not None and not units.equals(value.index):
                 odd = units.symmetric_difference(value.index)
                 what = f"{odd[0]!r} is not among both" if len(odd) else "their order differs"
                 raise ValueError(
-                    f"discrepancy {name!r} has other units for replicates than for the observed answers: {what}; "
+                    f"discrepancy {name!r} has other units for replicates than for the observed annotations: {what}; "
                     "return the same units every time, such as with .reindex(all_units, fill_value=0)"
                 )
             return np.atleast_1d(np.asarray(value, dtype=float))

@@ -9,15 +9,15 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations, unknown_name
 from ...models import Classifier, Given, Story, TruthPrior, find_story
-from ...models.classifier import Network
-from ..crowd import one_row_an_answer
-from ..evidence import probabilities_of
-from ..model import Model
+from ...models.parts.classifier import Network
+from ..densities.evidence import probabilities_of
+from ..densities.model import Model
+from ..fitted.crowd import one_row_an_annotation
 from ..results import Fit
+from .check_results import Checks
 from .discrepancies import DISCREPANCIES, Discrepancy, Measure, of_function
-from .found import Found
+from .discrepancy_result import Found
 from .replicate import NewTruth, from_posterior, from_prior
-from .result import Checks
 
 Discrepancies = str | Iterable[str] | Mapping[str, Discrepancy | Callable[[Annotations], Any]] | None
 
@@ -31,39 +31,39 @@ def check(
     truth: NewTruth = "posterior",
     seed: int = 0,
 ) -> Checks:
-    r"""Whether the fitted story would have written answers like these: posterior predictive checks.
+    r"""Whether the fitted story would have written annotations like these: posterior predictive checks.
 
-    The same workers answer the same tasks again, :math:`\tilde y \sim p(y \mid z, \theta)` with parameters and true
+    The same workers annotate the same tasks again, :math:`\tilde y \sim p(y \mid z, \theta)` with parameters and true
     labels of the posterior, and discrepancies compare what they write with what they wrote:
 
-    - ``"answers"``: answers of each class by worker;
-    - ``"votes"``: tasks by the share of the answers that their winner has;
-    - ``"agreement"``: how often the two workers of each pair agree on the tasks that both answered;
+    - ``"annotations"``: annotations of each class by worker;
+    - ``"votes"``: tasks by the share of the annotations that their winner has;
+    - ``"agreement"``: how often the two workers of each pair agree on the tasks that both annotated;
     - ``"majority"``: how often each worker agrees with the majority of a task's other workers.
 
-    A small p-value says that the answers are odder than the story's; each draw's replicates are compared with the
-    answers by themselves, and the p-value averages over the draws (:class:`Found`). It is conservative, as the
-    posterior has seen the answers: of right stories fewer than 5 % have one under 0.05. Not so by EM, whose mode fits
-    the answers too well where workers have many parameters and few answers: there it rejects right stories
-    (Dawid-Skene by its votes in 3 of 8 data sets of 15 workers with 80 answers each: ``benchmarks/checks.py``).
-    Copied answers show in ``"agreement"``, whose pairs are then named by :attr:`Checks.worst`; tasks that are harder
+    A small p-value says that the annotations are odder than the story's; each draw's replicates are compared with the
+    annotations by themselves, and the p-value averages over the draws (:class:`Found`). It is conservative, as the
+    posterior has seen the annotations: of right stories fewer than 5 % have one under 0.05. Not so by EM, whose mode fits
+    the annotations too well where workers have many parameters and few annotations: there it rejects right stories
+    (Dawid-Skene by its votes in 3 of 8 data sets of 15 workers with 80 annotations each: ``benchmarks/checks.py``).
+    Copied annotations show in ``"agreement"``, whose pairs are then named by :attr:`Checks.worst`; tasks that are harder
     than others in ``"votes"``.
 
     Args:
         fit: a fit by any engine; use one with draws before a story is given up.
         discrepancies: names of the above, by default all that the annotations allow (those of workers need names); or a
             mapping from names to functions of :class:`~crowdppl.Annotations`, which return a number, large where the
-            answers are odd, or a series of numbers by unit. ``DISCREPANCIES`` holds the above, to be put beside one's
-            own. Functions see one row for each answer, without counts.
+            annotations are odd, or a series of numbers by unit. ``DISCREPANCIES`` holds the above, to be put beside one's
+            own. Functions see one row for each annotation, without counts.
         draws: how many draws of the parameters, spread evenly over the fit's.
-        replicates: how many times each draw's workers answer again.
-        truth: the replicates' true labels: of the ``"posterior"`` given the answers, once for each draw, or drawn anew
-            from the truth's ``"prior"`` for each replicate, as of tasks that nobody has answered.
+        replicates: how many times each draw's workers annotate again.
+        truth: the replicates' true labels: of the ``"posterior"`` given the annotations, once for each draw, or drawn anew
+            from the truth's ``"prior"`` for each replicate, as of tasks that nobody has annotated.
         seed: the same seed gives the same replicates.
 
     Raises:
         UnknownNameError: there is no discrepancy, or value of `truth`, of that name.
-        AnnotationError: a discrepancy needs named workers, or answers to compare, and there are none.
+        AnnotationError: a discrepancy needs named workers, or annotations to compare, and there are none.
         ValueError: there are no draws, or fewer than two replicates, no discrepancy is asked for, or a function returns
             other units or no number.
     """
@@ -71,7 +71,7 @@ def check(
     _check_number("replicates", replicates, 2)
     if truth not in get_args(NewTruth):
         raise unknown_name("value of truth", truth, get_args(NewTruth))
-    design = one_row_an_answer(fit.annotations)
+    design = one_row_an_annotation(fit.annotations)
     title = f"Posterior predictive checks of {fit.story}: {draws} draws, {replicates} replicates of each"
     if truth == "prior":
         title += ", with true labels of their prior"
@@ -96,14 +96,14 @@ def prior_check(
     seed: int = 0,
     **hyperparameters: Any,
 ) -> Checks:
-    r"""Whether a story with its priors could write answers like these, before it is fitted: prior predictive checks.
+    r"""Whether a story with its priors could write annotations like these, before it is fitted: prior predictive checks.
 
     As :func:`check`, with parameters and true labels from their priors. The weights of a network without a prior are
-    drawn as they start. A small p-value says that hardly any parameters that the priors allow give such answers.
+    drawn as they start. A small p-value says that hardly any parameters that the priors allow give such annotations.
 
     Args:
         story: a story's name, or any function that keeps the contract of a story.
-        annotations: who answered what.
+        annotations: who annotated what.
         discrepancies: see :func:`check`.
         draws: how many replicates.
         classifier: as in :func:`crowdppl.fit`.
@@ -113,7 +113,7 @@ def prior_check(
 
     Raises:
         UnknownNameError: there is no story or discrepancy of that name.
-        AnnotationError: a discrepancy needs named workers, or answers to compare, and there are none.
+        AnnotationError: a discrepancy needs named workers, or annotations to compare, and there are none.
         StoryError: the story cannot be told of these annotations.
         ValueError: `draws` is less than 20, both a classifier and a truth_prior are given, or a function returns other
             units or no number.
@@ -121,7 +121,7 @@ def prior_check(
     _check_number("draws", draws, 20)
     if classifier is not None and truth_prior is not None:
         raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
-    design = one_row_an_answer(annotations)
+    design = one_row_an_annotation(annotations)
     if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
         design = design.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
         truth_prior = Given()
@@ -135,9 +135,9 @@ def prior_check(
 def _compare(
     design: Annotations, wanted: Discrepancies, replicates: Iterable[np.ndarray], title: str, notes: tuple[str, ...]
 ) -> Checks:
-    """Take the discrepancies of the observed answers and of the replicates ``(M, A)`` of each draw in turn."""
+    """Take the discrepancies of the observed annotations and of the replicates ``(M, A)`` of each draw in turn."""
     if not design.n_rows:
-        raise AnnotationError("there are no answers, so there is nothing to compare with replicates")
+        raise AnnotationError("there are no annotations, so there is nothing to compare with replicates")
     chosen = _choose(wanted, design)
     measures = {name: discrepancy.prepare(design) for name, discrepancy in chosen.items()}
     observed = {name: _values(name, measure, np.asarray(design.label)) for name, measure in measures.items()}
@@ -187,7 +187,7 @@ def _choose(wanted: Discrepancies, annotations: Annotations) -> dict[str, Discre
     for name, discrepancy in chosen.items():
         if discrepancy.of_workers and not annotations.named:
             raise AnnotationError(
-                f"{name} is of workers, and the annotations name none; answers and votes need no names"
+                f"{name} is of workers, and the annotations name none; annotations and votes need no names"
             )
     return chosen
 
@@ -202,7 +202,7 @@ def _values(name: str, measure: Measure, label: np.ndarray) -> np.ndarray:
     if not np.isfinite(values).all():
         at = int(np.argmin(np.isfinite(values)))
         unit = "" if measure.units is None else f" of unit {measure.units[at]!r}"
-        raise ValueError(f"discrepancy {name!r}{unit} is {values[at]}; a finite number is needed for any answers")
+        raise ValueError(f"discrepancy {name!r}{unit} is {values[at]}; a finite number is needed for any annotations")
     return values
 
 

@@ -1,4 +1,4 @@
-"""New answers on the same design: who answered what stays, what they answered is drawn again."""
+"""New annotations on the same design: who annotated what stays, what they annotated is drawn again."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,7 +11,7 @@ from jax import Array
 from numpyro import handlers
 
 from ...data import Annotations
-from ..model import Density, Model, Parameters, density, site_values
+from ..densities.model import Density, Model, Parameters, density, site_values
 from ..results import Fit
 
 NewTruth = Literal["prior", "posterior"]
@@ -21,7 +21,7 @@ FAST = "rbg"  # a generator of random numbers that XLA compiles several times fa
 def from_posterior(
     fit: Fit, design: Annotations, draws: int, replicates: int, truth: NewTruth, seed: int
 ) -> Iterator[np.ndarray]:
-    r"""Answers :math:`\tilde y \sim p(y \mid \theta)` to the rows of ``design``: ``(replicates, A)`` of each draw.
+    r"""Annotations :math:`\tilde y \sim p(y \mid \theta)` to the rows of ``design``: ``(replicates, A)`` of each draw.
 
     The draws are the fit's, evenly thinned or, where it has fewer, each taken several times; EM has its mode.
     """
@@ -37,10 +37,10 @@ def from_posterior(
 
 
 def from_prior(model: Model, design: Annotations, draws: int, seed: int) -> np.ndarray:
-    """Answers to the rows of ``design`` with parameters and true labels of the story's prior: ``(draws, A)``."""
-    unanswered = jax.tree.map(jnp.asarray, design.replace(label=None, gold=None))
+    """Annotations to the rows of ``design`` with parameters and true labels of the story's prior: ``(draws, A)``."""
+    unannotated = jax.tree.map(jnp.asarray, design.replace(label=None, gold=None))
     keys = (jax.random.fold_in(jax.random.key(seed, impl=FAST), i) for i in range(draws))
-    return np.stack([_simulate(model, unanswered, key) for key in keys])
+    return np.stack([_simulate(model, unannotated, key) for key in keys])
 
 
 @partial(jax.jit, static_argnames=("model", "replicates", "truth"))
@@ -60,17 +60,17 @@ def _replicate(
     shared = jax.random.categorical(shared_key, at.log_joint)
 
     def once(key: Array) -> Array:
-        truth_key, answer_key = jax.random.split(key)
+        truth_key, annotation_key = jax.random.split(key)
         new = shared
         if truth == "prior":
-            new = jax.random.categorical(truth_key, _before_answers(at, annotations))
-        return emission.sample(answer_key, worker, task, new[task])
+            new = jax.random.categorical(truth_key, _before_annotations(at, annotations))
+        return emission.sample(annotation_key, worker, task, new[task])
 
     return jax.lax.map(once, jax.random.split(own_key, replicates))
 
 
-def _before_answers(at: Density, annotations: Annotations) -> Array:
-    """Log-weights of the classes that are known without the answers: the truth's prior, and evidence, ``(N, K)``."""
+def _before_annotations(at: Density, annotations: Annotations) -> Array:
+    """Log-weights of the classes that are known without the annotations: the truth's prior, and evidence, ``(N, K)``."""
     weights = jnp.broadcast_to(at.truth_prior, (annotations.n_tasks, annotations.n_classes))
     return weights if annotations.evidence is None else weights + annotations.evidence
 

@@ -1,9 +1,9 @@
 """Which story the data support: leave-one-out and K-fold scores, comparison, stacking."""
 
-from .compare import compare
+from .comparing import compare
+from .cross_validation import kfold
 from .elpd import Elpd
-from .kfold import kfold
-from .loo import loo
-from .stack import Stack, stack
+from .leave_one_out import loo
+from .stacking import Stack, stack
 
 __all__ = ["Elpd", "Stack", "compare", "kfold", "loo", "stack"]

@@ -1,4 +1,4 @@
-"""A fit's story and engine on a part of its answers."""
+"""A fit's story and engine on a part of its annotations."""
 
 from typing import NamedTuple
 
@@ -7,15 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...data import Annotations, unknown_name
-from .. import ascent
+from ..densities.model import Parameters
+from ..engines import ascent
 from ..fit import ENGINES
-from ..model import Parameters
 from ..results import Fit
-from .foretell import counts
+from .held_out import counts
 
 
 class Refit(NamedTuple):
-    """What a story says of its parameters from a part of the answers."""
+    """What a story says of its parameters from a part of the annotations."""
 
     seen: Annotations
     draws: Parameters
@@ -23,14 +23,14 @@ class Refit(NamedTuple):
 
 
 def refit(fit: Fit, held: np.ndarray, by: str | None = None) -> Refit:
-    """Fit again without some answers, with the same seed and, by the same engine, the same options.
+    """Fit again without some annotations, with the same seed and, by the same engine, the same options.
 
-    EM's tables are taken to the mean of their conditional posterior, since at their mode an answer that nobody has
+    EM's tables are taken to the mean of their conditional posterior, since at their mode an annotation that nobody has
     given yet is impossible.
 
     Args:
         fit: of the story.
-        held: how many of each row's answers are not shown, ``(A,)``.
+        held: how many of each row's annotations are not shown, ``(A,)``.
         by: another engine's name, with its default options; None for the fit's own.
 
     Raises:

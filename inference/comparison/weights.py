@@ -6,13 +6,13 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from ..idata import is_tree
+from ..storage.arviz_data import is_tree
 
 BLOCKS = 20_000  # units at the most for the Bayesian bootstrap; of more, neighbours are summed
 
 
 def stacking(values: np.ndarray) -> np.ndarray:
-    r"""Weights whose mixture of the stories foretells best.
+    r"""Weights whose mixture of the stories predicts best.
 
     .. math:: \arg\max_w \sum_u \log \sum_m w_m \exp(\text{elpd}_{um})
 
@@ -24,7 +24,7 @@ def stacking(values: np.ndarray) -> np.ndarray:
     Returns:
         ``(M,)``, with sum 1.
     """
-    return _by_arviz(values - values.max(1, keepdims=True), "stacking")  # a task of 600 answers is e⁻⁶⁰⁰ otherwise
+    return _by_arviz(values - values.max(1, keepdims=True), "stacking")  # a task of 600 annotations is e⁻⁶⁰⁰ otherwise
 
 
 def pseudo_bma(values: np.ndarray) -> np.ndarray:

@@ -1,19 +1,19 @@
 """Pictures of annotations, fits and comparisons. Each returns its axes, and draws in those that it is given."""
 
-from .answers import plot_answers, plot_entropy
 from .comparison import plot_comparison
 from .confusions import plot_confusions
-from .elpd import plot_differences, plot_pareto_k
-from .gold import plot_reliability, plot_roc
-from .groups import plot_groups
+from .group_confusions import plot_groups
 from .history import plot_history
+from .pointwise_elpd import plot_differences, plot_pareto_k
 from .ranks import plot_ranks
+from .reliability_and_roc import plot_reliability, plot_roc
 from .sensitivity import plot_sensitivity_specificity
 from .switch import plot_switch
-from .workers import plot_workers
+from .task_annotations import plot_annotations, plot_entropy
+from .worker_accuracy import plot_workers
 
 __all__ = [
-    "plot_answers",
+    "plot_annotations",
     "plot_comparison",
     "plot_confusions",
     "plot_differences",

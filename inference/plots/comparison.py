@@ -63,9 +63,9 @@ def plot_comparison(comparison: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 def _write_columns(ax: Axes, comparison: pd.DataFrame) -> None:
     """Numbers beside the rows, in axes of their own."""
-    spoilt = "spoilt" in comparison and bool((comparison["spoilt"] > 0).fillna(False).any())
-    beside = axes_beside(ax, side="right", gap=0.1, size=2.5 if spoilt else 1.9, sharey=ax)
-    beside.set_xlim(0, 1.3 if spoilt else 1)
+    n_high_k = "n_high_k" in comparison and bool((comparison["n_high_k"] > 0).fillna(False).any())
+    beside = axes_beside(ax, side="right", gap=0.1, size=2.5 if n_high_k else 1.9, sharey=ax)
+    beside.set_xlim(0, 1.3 if n_high_k else 1)
     beside.patch.set_visible(False)
     beside.spines[:].set_visible(False)
     beside.tick_params(length=0, labelleft=False, labelbottom=False)
@@ -75,10 +75,10 @@ def _write_columns(ax: Axes, comparison: pd.DataFrame) -> None:
         weight = float(story["weight"])
         beside.barh(row, 0.3 * weight, 0.42, left=0.56, color=LIGHT)
         beside.text(0.58 + 0.3 * weight, row, f"{weight:.2f}", ha="left", **write)
-        if spoilt:
-            count = 0 if pd.isna(story["spoilt"]) else int(story["spoilt"])
+        if n_high_k:
+            count = 0 if pd.isna(story["n_high_k"]) else int(story["n_high_k"])
             beside.text(1.28, row, f"{count:,}", ha="right", color=ACCENT if count else "0.6", **write)
-    heads = [(0.42, "elpd", "right"), (0.56, "weight", "left")] + ([(1.28, "k too large", "right")] if spoilt else [])
+    heads = [(0.42, "elpd", "right"), (0.56, "weight", "left")] + ([(1.28, "k too large", "right")] if n_high_k else [])
     for x, text, ha in heads:
         beside.annotate(
             text, (x, 1.0), (0, 2), xycoords=("data", "axes fraction"), textcoords="offset points", ha=ha, fontsize=8,

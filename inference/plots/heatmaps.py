@@ -1,4 +1,4 @@
-"""Confusion tables as heat maps: the true class downwards, the answer across."""
+"""Confusion tables as heat maps: the true class downwards, the annotation across."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..intervals import of_draws
+from ..fitted.intervals import of_draws
 from .style import COLOURS, TITLE, colour_bar, short
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def draw_tables(
         figure = drawn[0].figure
         note = f"\nsmall: ± half its {interval:.0%} interval" if spread is not None and len(names) <= MAX_CELLS else ""
         shrink = min(1.0, 3.0 / figure.get_figheight())
-        colour_bar(image, list(drawn), f"probability of the answer{note}", shrink=shrink)
-        figure.supxlabel("answer", fontsize=10)
+        colour_bar(image, list(drawn), f"probability of the annotation{note}", shrink=shrink)
+        figure.supxlabel("annotation", fontsize=10)
         figure.supylabel("true class", fontsize=10)
         figure.suptitle(heading, fontsize=TITLE)
     return drawn

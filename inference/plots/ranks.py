@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import binom
 
-from ..calibration import Ranks
+from ..checks.simulation_based_calibration import Ranks
 from .style import DARK, LIGHT, clean, given_axes
 
 if TYPE_CHECKING:

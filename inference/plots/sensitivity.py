@@ -10,9 +10,9 @@ import pandas as pd
 from scipy.special import expit, logit
 from scipy.stats import chi2
 
-from ..intervals import INTERVAL, checked_tail
-from ..labelled import Labelled
-from .crowd import positions, refuse_unnamed, unknown_worker, whom
+from ..fitted.intervals import INTERVAL, checked_tail
+from ..fitted.labels import Labelled
+from .shown_workers import positions, refuse_unnamed, unknown_worker, whom
 from .style import ACCENT, COLOURS, DARK, LIGHT, clean, colour_bar, legend, name_points, new_axes, short, title
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def plot_sensitivity_specificity(
 ) -> Axes:
     r"""Draw workers' sensitivity over one minus their specificity: the further above the diagonal, the better.
 
-    On the diagonal, :math:`\text{sensitivity} + \text{specificity} = 1`, are spammers: their answers do not depend on
+    On the diagonal, :math:`\text{sensitivity} + \text{specificity} = 1`, are spammers: their annotations do not depend on
     the truth (Raykar & Yu 2011). Where the fit has draws, up to 40 workers have a region of the mass ``interval``: the
     ellipse :math:`(x - \mu)^\top \Sigma^{-1} (x - \mu) = \chi^2_2(\text{interval})` of the mean :math:`\mu` and the
     covariance :math:`\Sigma` of the logits of both, carried back to probabilities. Up to 300 workers are dots, of more
@@ -80,8 +80,8 @@ def plot_sensitivity_specificity(
         bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.5}, zorder=4,
     )  # fmt: skip
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-    ax.set_xlabel(f"1 − specificity: P(answer {positive} | truth {short(names[0], 14)})", parse_math=False)
-    ax.set_ylabel(f"sensitivity: P(answer {positive} | truth {positive})", parse_math=False)
+    ax.set_xlabel(f"1 − specificity: P(annotation {positive} | truth {short(names[0], 14)})", parse_math=False)
+    ax.set_ylabel(f"sensitivity: P(annotation {positive} | truth {positive})", parse_math=False)
     clean(ax)
     regions = fit.has_draws and len(shown) <= MAX_REGIONS
     if density:
@@ -94,7 +94,7 @@ def plot_sensitivity_specificity(
     if known is not None:
         _draw_known(ax, x, y, known, joined=not density)
         legend(ax, loc="lower right", markerscale=1 if not density else 2.5)
-    heading = f"Sensitivity and specificity of {whom(len(shown), len(ids), by_answers=False)}"
+    heading = f"Sensitivity and specificity of {whom(len(shown), len(ids), by_annotations=False)}"
     title(ax, heading + (f"\nwith regions of {interval:.0%} of the posterior" if regions else ""))
     if not density:
         outermost = np.argsort(-np.abs(y - x), kind="stable")[: None if len(shown) <= MAX_REGIONS else OUTERMOST]

@@ -71,7 +71,7 @@ def tiles(subject: Subject) -> list[tuple[str, str]]:
     found = [
         ("tasks", f"{annotations.n_tasks:,}"),
         ("workers", f"{annotations.n_workers:,}" if annotations.named else "not named"),
-        ("answers", f"{annotations.n_annotations:,}"),
+        ("annotations", f"{annotations.n_annotations:,}"),
         ("classes", f"{annotations.n_classes:,}"),
         ("labels below probability 0.9", f"{doubtful:,}"),
     ]

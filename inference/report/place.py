@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..storage import StorageError
+from ..storage.fit_folder import StorageError
 
 
 def check_place(path: Path) -> None:

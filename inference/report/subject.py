@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from ...data import Annotations
-from ..comparison.compare import by_name, compare
-from ..comparison.stack import Stack
+from ..comparison.comparing import by_name, compare
+from ..comparison.stacking import Stack
 from ..results import Fit
 
 Fits = Mapping[str, Fit] | Iterable[Fit] | None

@@ -6,16 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..comparison.stack import Stack
+from ..comparison.stacking import Stack
 from ..results import Fit
-from .evidence import checks_section, comparison_section, gold_section
 from .html import Section
-from .labels import data_section, labels_section, next_section
+from .label_sections import data_section, labels_section, next_section
 from .page import page, tiles
 from .place import check_place, write_whole
-from .story import reproduce_section, says, story_section
+from .story_sections import reproduce_section, says, story_section
 from .subject import Fits, Subject, subject
-from .workers import workers_section
+from .trust_sections import checks_section, comparison_section, gold_section
+from .worker_section import workers_section
 
 
 def report(

@@ -2,7 +2,7 @@
 
 from .calibration import expected_calibration_error, reliability
 from .divergences import empirical_tables, table_divergences, worker_divergences
-from .labels import label_confusion, roc, score
+from .label_scores import label_confusion, roc, score
 
 __all__ = [
     "empirical_tables",

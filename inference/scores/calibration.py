@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..intervals import INTERVAL, jeffreys
-from .judged import Judged, judged
+from ..fitted.intervals import INTERVAL, jeffreys
+from .against_gold import Judged, judged
 
 
 def reliability(
@@ -55,7 +55,7 @@ def calibration_error(found: Judged, bins: int = 10, positive: object = None) ->
 
 
 def _outcomes(found: Judged, positive: object) -> tuple[np.ndarray, np.ndarray]:
-    """What was foretold and what came, ``(n,)`` each."""
+    """What was predicted and what came, ``(n,)`` each."""
     if positive is None:
         return found.chosen, found.right
     at = found.position(positive)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from ..crowd import answers_by_worker, mean_tables
+from ..fitted.crowd import annotations_by_worker, mean_tables
 
 
 def table_divergences(
@@ -21,7 +21,7 @@ def table_divergences(
         \beta[k, l] = \frac{\sum_j n_j \beta_j[k, l]}{\sum_j n_j}
 
     (after Mena & Ñanculef's Crowd Mixture Model), with the rows :math:`R` of all workers that the actual tables have,
-    :math:`n_j` answers of worker :math:`j`, and the Jensen–Shannon divergence to base 2, between 0 and 1:
+    :math:`n_j` annotations of worker :math:`j`, and the Jensen–Shannon divergence to base 2, between 0 and 1:
     :math:`\text{JS}(p, q) = \frac12 \text{KL}(p \| m) + \frac12 \text{KL}(q \| m)`, :math:`m = \frac12 (p + q)`.
     The authors' own program takes :math:`\text{KL}(m \| p)` and :math:`\text{KL}(m \| q)` instead, so its figures are
     of another measure.
@@ -30,11 +30,11 @@ def table_divergences(
         source: a fit, or estimated tables ``(J, K, L)``, in the order of the workers; or a mapping of names to these.
             Of a fit whose workers are not named only G-JS can be told.
         actual: the actual tables: an array ``(J, K, L)``, or a frame in the form of ``fit.confusions()``; None for
-            the shares of each answer among a worker's answers to gold tasks, and for G-JS of the shares among all.
+            the shares of each annotation among a worker's annotations to gold tasks, and for G-JS of the shares among all.
         gold: label by task, to take these shares; None for the gold labels of the annotations.
-        smoothing: answers that are added to each row of those tables, spread evenly over the classes. At 0 a row
-            without an answer is left out.
-        weights: :math:`n_j`, ``(J,)``; a fit's number of answers, else all alike.
+        smoothing: annotations that are added to each row of those tables, spread evenly over the classes. At 0 a row
+            without an annotation is left out.
+        weights: :math:`n_j`, ``(J,)``; a fit's number of annotations, else all alike.
 
     Returns:
         i_js, g_js, workers and rows (how many of them were compared); for a mapping a frame, a row for each name.
@@ -69,14 +69,14 @@ def worker_divergences(source: Any, actual: Any = None, *, gold: Any = None, smo
 def empirical_tables(
     annotations: Annotations, gold: Any = None, smoothing: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Shares of the answers by gold label: each worker's table ``(J, K, L)``, and that of all answers ``(K, L)``.
+    r"""Shares of the annotations by gold label: each worker's table ``(J, K, L)``, and that of all annotations ``(K, L)``.
 
     .. math:: \frac{n_{jkl} + s / K}{n_{jk} + s}
 
     Args:
-        annotations: the answers.
+        annotations: the annotations.
         gold: label by task; None for the gold labels of the annotations.
-        smoothing: :math:`s`; at 0 a row without an answer is NaN.
+        smoothing: :math:`s`; at 0 a row without an annotation is NaN.
 
     Raises:
         AnnotationError: there are no gold labels.
@@ -132,7 +132,7 @@ def _tables(
         estimated = _checked(source, None, "the tables")
         index: pd.Index = pd.RangeIndex(len(estimated), name="worker")
         if actual is None:
-            raise ValueError("tables come without answers to take the actual ones from; give actual=, (J, K, L)")
+            raise ValueError("tables come without annotations to take the actual ones from; give actual=, (J, K, L)")
     else:
         estimated = mean_tables(source)
         index = annotations.workers.to_index("worker")
@@ -140,11 +140,11 @@ def _tables(
         true, true_crowd = empirical_tables(annotations, gold, smoothing)
         if not annotations.named:
             return None, None, (estimated[0], true_crowd), index
-        share = _weights(answers_by_worker(annotations) if weights is None else weights, len(estimated))
+        share = _weights(annotations_by_worker(annotations) if weights is None else weights, len(estimated))
         return estimated, true, (np.einsum("j,jkl->kl", share, estimated), true_crowd), index
     true = _checked(_in_order(actual, annotations), estimated.shape, "actual")
     if weights is None:
-        weights = answers_by_worker(annotations) if annotations is not None else np.ones(len(estimated))
+        weights = annotations_by_worker(annotations) if annotations is not None else np.ones(len(estimated))
     share = _weights(weights, len(estimated))
     crowd, true_crowd = (np.einsum("j,jkl->kl", share, tables) for tables in (estimated, true))
     return estimated, true, (crowd, true_crowd), index
@@ -156,12 +156,12 @@ def _in_order(actual: Any, annotations: Annotations | None) -> Any:
         return actual
     if annotations is None:
         raise ValueError("actual= is a frame, but tables without a fit have no names; give an array (J, K, L)")
-    if missing := [name for name in ("worker", "truth", "response", "probability") if name not in actual]:
+    if missing := [name for name in ("worker", "truth", "annotation", "probability") if name not in actual]:
         raise AnnotationError(f"actual has no column {missing[0]!r}; it takes the form of fit.confusions()")
     tables = np.full((annotations.n_workers, annotations.n_classes, annotations.n_classes), np.nan)
     at = []
     ids = (annotations.workers, annotations.classes, annotations.classes)
-    for name, known in zip(("worker", "truth", "response"), ids, strict=True):
+    for name, known in zip(("worker", "truth", "annotation"), ids, strict=True):
         position = known.index_of(actual[name])
         if (position < 0).any():
             value = actual[name].tolist()[int(np.argmax(position < 0))]

@@ -12,10 +12,10 @@ from .classifier import TorchClassifier, running
 from .common_individual import common_individual
 from .dawid_skene import dawid_skene
 from .difficulty import difficulty
-from .emissions import Correct, Emission, Gated, OneTable, PerAnswer, Switch, Table
+from .emissions import Correct, Emission, Gated, OneTable, PerAnnotation, Switch, Table
 from .responses import Responses
 from .tensors import moved, tensor, tensors
-from .truth import Truth, TruthPrior, answer, class_log_probs, tasks
+from .truth import Truth, TruthPrior, class_log_probs, observe, tasks
 from .two_coin import two_coin
 from .votes import soft_votes
 
@@ -29,16 +29,16 @@ __all__ = [
     "Emission",
     "Gated",
     "OneTable",
-    "PerAnswer",
+    "PerAnnotation",
     "Responses",
     "Switch",
     "Table",
     "TorchClassifier",
     "Truth",
     "TruthPrior",
-    "answer",
     "class_log_probs",
     "moved",
+    "observe",
     "running",
     "soft_votes",
     "tasks",

@@ -1,4 +1,4 @@
-"""Answers come from a few groups of annotators, named or not: :mod:`crowdppl.models.annotator_groups` in Pyro."""
+"""Annotations come from a few groups of annotators, named or not: :mod:`crowdppl.models.annotator_groups` in Pyro."""
 
 from typing import Literal
 
@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from ...data import Annotations
-from ..concentration import diagonal_concentration, positive, whole
-from ..errors import StoryError
-from ..truth import named_workers
-from .emissions import Emission, Gated, OneTable, PerAnswer, Table
+from ..parts.concentration import diagonal_concentration, positive, whole
+from ..parts.story_error import StoryError
+from ..parts.truth import named_workers
+from .emissions import Emission, Gated, OneTable, PerAnnotation, Table
 from .tensors import tensor
-from .truth import TruthPrior, answer, class_log_probs, tasks
+from .truth import TruthPrior, class_log_probs, observe, tasks
 
 
 def annotator_groups(
@@ -28,13 +28,13 @@ def annotator_groups(
     off_diagonal: float = 1.0,
     share: float = 1.0,
 ) -> None:
-    """Answers come from a few groups of annotators, each with a confusion table; workers need no names.
+    """Annotations come from a few groups of annotators, each with a confusion table; workers need no names.
 
     Sites, hyperparameters and errors are those of :func:`crowdppl.models.annotator_groups`.
     """
     n_groups, n_classes, device = whole("groups", groups), annotations.n_classes, annotations.task.device
     if membership == "worker" and gated:
-        raise StoryError("annotator_groups(gated=True) gives each answer a group; it needs membership='answer'")
+        raise StoryError("annotator_groups(gated=True) gives each annotation a group; it needs membership='answer'")
     prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
     shares = dist.Dirichlet(torch.full((n_groups,), positive("share", share), device=device))
     alone = n_groups == 1  # one group writes everything
@@ -52,9 +52,9 @@ def annotator_groups(
         weights = tables.new_ones(1) if alone else pyro.sample("weights", shares)
         emission = OneTable(torch.einsum("m,mkl->kl", weights, tables))
     log_probs = class_log_probs(annotations, truth_prior)
-    shown = emission if truth == "shared" else PerAnswer(emission, log_probs, annotations.evidence)
+    shown = emission if truth == "shared" else PerAnnotation(emission, log_probs, annotations.evidence)
     with tasks(annotations, log_probs) as true_class:
-        answer(true_class, shown, annotations)
+        observe(true_class, shown, annotations)
 
 
 def _gate(annotations: Annotations, n_groups: int) -> Tensor:

@@ -14,7 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.data import DataLoader, Dataset
 
 from ...data import Annotations
-from ..errors import StoryError
+from ..parts.story_error import StoryError
 
 NAME = "classifier"  # under which Pyro knows the weights
 CLOSE = 1e-4  # to one, of the sums of rows that are probabilities

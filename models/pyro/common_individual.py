@@ -1,4 +1,4 @@
-"""An answer follows a table that all have in common, or the worker's own: :mod:`crowdppl.models.common_individual`."""
+"""An annotation follows a table that all have in common, or the worker's own: :mod:`crowdppl.models.common_individual`."""
 
 import pyro
 import pyro.distributions as dist
@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from ...data import Annotations
-from ..concentration import diagonal_concentration, positive, whole
-from ..emissions import SMALLEST
-from ..errors import StoryError
-from ..truth import named_workers
+from ..parts.concentration import diagonal_concentration, positive, whole
+from ..parts.emissions import SMALLEST
+from ..parts.story_error import StoryError
+from ..parts.truth import named_workers
 from .emissions import Emission, Switch, Table
 from .tensors import tensor
-from .truth import TruthPrior, answer, tasks
+from .truth import TruthPrior, observe, tasks
 
 
 def common_individual(
@@ -26,7 +26,7 @@ def common_individual(
     off_diagonal: float = 1.0,
     coin: float = 1.0,
 ) -> None:
-    """Answers follow a confusion table that all workers have in common, or the worker's own, by a switch.
+    """Annotations follow a confusion table that all workers have in common, or the worker's own, by a switch.
 
     Sites, hyperparameters and errors are those of :func:`crowdppl.models.common_individual`.
     """
@@ -52,7 +52,7 @@ def common_individual(
             toss = pyro.sample("coin", dist.Dirichlet(even))
         emission = Table(toss[:, 0, None, None] * individual + toss[:, 1, None, None] * common)
     with tasks(annotations, truth_prior) as truth:
-        answer(truth, emission, annotations)
+        observe(truth, emission, annotations)
 
 
 def _embeddings(annotations: Annotations, size: int) -> tuple[Tensor, Tensor]:

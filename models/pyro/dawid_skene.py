@@ -6,11 +6,11 @@ import pyro
 import pyro.distributions as dist
 
 from ...data import Annotations
-from ..concentration import diagonal_concentration, pseudo_counts
-from ..truth import named_workers
+from ..parts.concentration import diagonal_concentration, pseudo_counts
+from ..parts.truth import named_workers
 from .emissions import Table
 from .tensors import tensor
-from .truth import TruthPrior, answer, tasks
+from .truth import TruthPrior, observe, tasks
 
 
 def dawid_skene(
@@ -21,7 +21,7 @@ def dawid_skene(
     off_diagonal: float = 1.0,
     history: pd.DataFrame | np.ndarray | None = None,
 ) -> None:
-    """Every worker has a confusion table: how often each class is answered to tasks of each class.
+    """Every worker has a confusion table: how often each class is annotated to tasks of each class.
 
     Sites, hyperparameters and errors are those of :func:`crowdppl.models.dawid_skene`.
     """
@@ -31,4 +31,4 @@ def dawid_skene(
     with pyro.plate("worker", n_workers, dim=-2), pyro.plate("class", n_classes, dim=-1):
         confusion = pyro.sample("confusion", dist.Dirichlet(concentration))
     with tasks(annotations, truth_prior) as truth:
-        answer(truth, Table(confusion), annotations)
+        observe(truth, Table(confusion), annotations)

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from ...data import Annotations
-from ..concentration import positive
-from ..errors import StoryError
-from ..truth import named_workers
+from ..parts.concentration import positive
+from ..parts.story_error import StoryError
+from ..parts.truth import named_workers
 from .classifier import TorchClassifier
 from .emissions import Correct, safe_log
 from .tensors import tensor
-from .truth import TruthPrior, answer, class_log_probs, tasks
+from .truth import TruthPrior, class_log_probs, observe, tasks
 from .votes import soft_votes
 
 
@@ -44,7 +44,7 @@ def difficulty(
     log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior)
     with tasks(annotations, log_probs) as truth:
         emission = Correct(ability, n_classes, scale=clarity, offset=-math.log(n_classes - 1))
-        answer(truth, emission, annotations)
+        observe(truth, emission, annotations)
 
 
 def _by_task(

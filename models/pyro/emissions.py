@@ -1,4 +1,4 @@
-"""How a worker's answer follows from the true class: the emissions of :mod:`crowdppl.models.emissions`, in torch."""
+"""How a worker's annotation follows from the true class: the emissions of :mod:`crowdppl.models.parts.emissions`, in torch."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from ..emissions import SMALLEST
+from ..parts.emissions import SMALLEST
 
 
 def safe_log(probs: Tensor) -> Tensor:
@@ -16,19 +16,19 @@ def safe_log(probs: Tensor) -> Tensor:
 
 
 class Emission:
-    """What a worker answers to a task under each true class. A subclass gives :meth:`probs`."""
+    """What a worker annotations to a task under each true class. A subclass gives :meth:`probs`."""
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         r"""All of :math:`P(y = l \mid z = k)` for each (worker, task) pair: ``(A, K, L)``."""
         raise NotImplementedError(f"{type(self).__name__} has no probs(worker, task)")
 
-    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
-        """Log-probability of each observed answer under each true class: ``(A, K)``."""
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
+        """Log-probability of each observed annotation under each true class: ``(A, K)``."""
         probs = self.probs(worker, task)
-        return safe_log(probs.gather(-1, answer[:, None, None].expand(-1, probs.shape[1], 1))[..., 0])
+        return safe_log(probs.gather(-1, annotation[:, None, None].expand(-1, probs.shape[1], 1))[..., 0])
 
     def sample(self, worker: Tensor | None, task: Tensor, truth: Tensor) -> Tensor:
-        """One answer a row, ``(A,)``, of ``worker`` to ``task`` whose true class is ``truth (A,)``."""
+        """One annotation a row, ``(A,)``, of ``worker`` to ``task`` whose true class is ``truth (A,)``."""
         rows = self.probs(worker, task)[torch.arange(len(task), device=task.device), truth]
         return torch.multinomial(rows, 1)[:, 0]
 
@@ -47,9 +47,9 @@ class Table(Emission):
         """The workers' tables: ``(A, K, L)``."""
         return self.table[worker]
 
-    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
-        """Columns of the tables, with the K numbers of one (worker, answer) pair side by side: ``(A, K)``."""
-        return _columns(safe_log(self.table), worker, answer)
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
+        """Columns of the tables, with the K numbers of one (worker, annotation) pair side by side: ``(A, K)``."""
+        return _columns(safe_log(self.table), worker, annotation)
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,14 @@ class Correct(Emission):
         is_right = torch.eye(self.n_classes, dtype=torch.bool, device=task.device)
         return torch.where(is_right, log_right[..., None], log_wrong[..., None]).exp()
 
-    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
-        """Of the right answer under its own class, of an error under the others: ``(A, K)``."""
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
+        """Of the right annotation under its own class, of an error under the others: ``(A, K)``."""
         log_right, log_wrong = self._log_odds(worker, task)
-        is_right = answer[:, None] == torch.arange(self.n_classes, device=task.device)
+        is_right = annotation[:, None] == torch.arange(self.n_classes, device=task.device)
         return torch.where(is_right, log_right, log_wrong)
 
     def _log_odds(self, worker: Tensor | None, task: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-probabilities of the right answer and of each error: ``(A, K)`` or ``(A, 1)``."""
+        """Log-probabilities of the right annotation and of each error: ``(A, K)`` or ``(A, 1)``."""
         scale, offset = (_by_task(x, task) for x in (self.scale, self.offset))
         logit = scale * _rows(self.ability, worker) + offset
         log_right, log_wrong = logsigmoid(logit), logsigmoid(-logit)
@@ -100,7 +100,7 @@ class Correct(Emission):
 
 @dataclass(frozen=True)
 class OneTable(Emission):
-    r"""Everyone answers by one confusion table: :math:`P(y = l \mid z = k) = \text{table}[k, l]`. Nobody needs a name.
+    r"""Everyone annotates by one confusion table: :math:`P(y = l \mid z = k) = \text{table}[k, l]`. Nobody needs a name.
 
     Args:
         table: ``(K, L)``, rows sum to one.
@@ -109,12 +109,12 @@ class OneTable(Emission):
     table: Tensor
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
-        """The table for each answer: ``(A, K, L)``."""
+        """The table for each annotation: ``(A, K, L)``."""
         return self.table.expand(len(task), -1, -1)
 
-    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
         """Columns of the table: ``(A, K)``."""
-        return _rows(safe_log(self.table).T, answer)
+        return _rows(safe_log(self.table).T, annotation)
 
 
 @dataclass(frozen=True)
@@ -135,21 +135,21 @@ class Gated(Emission):
         """Each task's mixture, ``(A, K, L)``."""
         return torch.einsum("am,mkl->akl", _rows(self.weights, task), self.table)
 
-    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
         """Columns of each task's mixture, group by group: ``(A, K)``."""
         weights = _rows(self.weights, task)
-        mixed = [weights[:, m, None] * _rows(table.T, answer) for m, table in enumerate(self.table)]
+        mixed = [weights[:, m, None] * _rows(table.T, annotation) for m, table in enumerate(self.table)]
         return safe_log(torch.stack(mixed).sum(0))
 
 
 @dataclass(frozen=True)
-class PerAnswer(Emission):
-    r"""Every answer is about a truth of its own, drawn from the task's prior and summed out of the answer by itself.
+class PerAnnotation(Emission):
+    r"""Every annotation is about a truth of its own, drawn from the task's prior and summed out of the annotation by itself.
 
     .. math:: P(y = l \mid i, j) = \sum_k f_k(x_i) P(y = l \mid z = k, i, j)
 
     Args:
-        emission: what a worker answers under each truth.
+        emission: what a worker annotates under each truth.
         log_probs: of the classes, ``(K,)`` or ``(N, K)``.
         evidence: log-weights of the classes, ``(N, K)``, or None.
     """
@@ -164,9 +164,9 @@ class PerAnswer(Emission):
         mixed = (self._prior(task).exp()[..., None] * of_each).sum(-2)
         return mixed[:, None].expand(of_each.shape)
 
-    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
         """The logarithm of the sum over the truths, under each class: ``(A, K)``."""
-        of_each = self.emission.log_prob(worker, task, answer)
+        of_each = self.emission.log_prob(worker, task, annotation)
         return torch.logsumexp(self._prior(task) + of_each, dim=-1, keepdim=True).expand(of_each.shape)
 
     def _prior(self, task: Tensor) -> Tensor:
@@ -178,7 +178,7 @@ class PerAnswer(Emission):
 
 @dataclass(frozen=True)
 class Switch(Emission):
-    r"""An answer follows the common table or the worker's own, by how near the worker is to the task.
+    r"""An annotation follows the common table or the worker's own, by how near the worker is to the task.
 
     .. math::
         P(y = l \mid z = k, i, j) = \omega_{ij} \, \text{common}[k, l] + (1 - \omega_{ij}) \, \text{individual}_j[k, l],
@@ -197,7 +197,7 @@ class Switch(Emission):
     tasks: Tensor
 
     def switch(self, worker: Tensor | None, task: Tensor) -> Tensor:
-        """Probability that an answer follows the common table: ``(A,)``."""
+        """Probability that an annotation follows the common table: ``(A,)``."""
         return torch.sigmoid((_rows(self.workers, worker) * _rows(self.tasks, task)).sum(-1))
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
@@ -205,11 +205,11 @@ class Switch(Emission):
         share = self.switch(worker, task)[:, None, None]
         return share * self.common + (1 - share) * self.individual[worker]
 
-    def log_prob(self, worker: Tensor | None, task: Tensor, answer: Tensor) -> Tensor:
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
         """Columns of the mixed tables: ``(A, K)``."""
         share = self.switch(worker, task)[:, None]
-        own = _columns(self.individual, worker, answer)
-        return safe_log(share * _rows(self.common.T, answer) + (1 - share) * own)
+        own = _columns(self.individual, worker, annotation)
+        return safe_log(share * _rows(self.common.T, annotation) + (1 - share) * own)
 
 
 def _rows(values: Tensor, index: Tensor | None) -> Tensor:
@@ -218,12 +218,12 @@ def _rows(values: Tensor, index: Tensor | None) -> Tensor:
     return values.index_select(0, index)
 
 
-def _columns(table: Tensor, worker: Tensor | None, answer: Tensor) -> Tensor:
-    """What a worker's table has for an answer under each class: ``(A, K)`` of ``(J, K, L)``."""
+def _columns(table: Tensor, worker: Tensor | None, annotation: Tensor) -> Tensor:
+    """What a worker's table has for an annotation under each class: ``(A, K)`` of ``(J, K, L)``."""
     assert worker is not None, "this emission follows each worker, and the annotations name none"
-    n_workers, n_classes, n_answers = table.shape
-    columns = table.transpose(-1, -2).reshape(n_workers * n_answers, n_classes)
-    return columns.index_select(0, worker * n_answers + answer)
+    n_workers, n_classes, n_annotations = table.shape
+    columns = table.transpose(-1, -2).reshape(n_workers * n_annotations, n_classes)
+    return columns.index_select(0, worker * n_annotations + annotation)
 
 
 def _by_task(values: Tensor | float, task: Tensor) -> Tensor | float:

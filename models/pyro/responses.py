@@ -1,4 +1,4 @@
-"""All answers of all workers as one distribution, ragged, given the true labels: the one behind every story."""
+"""All annotations of all workers as one distribution, ragged, given the true labels: the one behind every story."""
 
 from typing import ClassVar
 
@@ -32,17 +32,17 @@ def sum_by_task(values: Tensor, annotations: Annotations) -> Tensor:
 
 
 class Responses(TorchDistribution):
-    r"""All answers to each task, given its true label.
+    r"""All annotations to each task, given its true label.
 
     .. math:: \log p(y_i \mid z_i) = \sum_{a \in i} \log P(y_a \mid z_i, \text{worker}_a, \text{task}_i)
 
-    The batch shape is that of the tasks, ``broadcast(truth.shape, (N,))``; the ``A`` answers are one event, so the
-    tasks may have any number of answers each and nothing is padded.
+    The batch shape is that of the tasks, ``broadcast(truth.shape, (N,))``; the ``A`` annotations are one event, so the
+    tasks may have any number of annotations each and nothing is padded.
 
     Args:
         truth: true classes, ``(..., N)``, or ``(K, 1, ..., 1)`` where enumerated.
-        emission: what a worker answers under each truth.
-        annotations: which worker answered which task, as tensors; ``annotations.label`` is not looked at.
+        emission: what a worker annotates under each truth.
+        annotations: which worker annotated which task, as tensors; ``annotations.label`` is not looked at.
     """
 
     arg_constraints: ClassVar[dict] = {}
@@ -56,17 +56,17 @@ class Responses(TorchDistribution):
         super().__init__(batch_shape, torch.Size([len(annotations.task)]), validate_args=validate_args)
 
     def expand(self, batch_shape: Size, _instance: object = None) -> "Responses":
-        """The same answers under a truth that is repeated."""
+        """The same annotations under a truth that is repeated."""
         truth = self.truth.expand(batch_shape)
         return Responses(truth, self.emission, self.annotations, validate_args=False)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Log-probability of the answers ``value (A,)`` of each task: the batch shape."""
+        """Log-probability of the annotations ``value (A,)`` of each task: the batch shape."""
         rows = self.emission.log_prob(self.annotations.worker, self.annotations.task, value)
         return select(sum_by_task(rows, self.annotations), self.truth).expand(self.batch_shape)
 
     def sample(self, sample_shape: Size = ()) -> Tensor:
-        """Answers ``sample_shape + truth.shape[:-1] + (A,)`` of the given workers to the given tasks."""
+        """Annotations ``sample_shape + truth.shape[:-1] + (A,)`` of the given workers to the given tasks."""
         truth = self.truth.expand(torch.Size(sample_shape) + self.batch_shape)[..., self.annotations.task]
         rows = truth.reshape(-1, truth.shape[-1])
         worker, task = self.annotations.worker, self.annotations.task

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.distributions import constraints
 
 from ...data import Annotations
-from ..truth import Given, Prevalence
+from ..parts.truth import Given, Prevalence
 from .emissions import Emission, safe_log
 from .responses import Responses, Size, select
 from .tensors import tensor
@@ -95,6 +95,6 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Tensor |
     return truth_prior(annotations) if callable(truth_prior) else truth_prior
 
 
-def answer(truth: Tensor, emission: Emission, annotations: Annotations) -> Tensor:
-    """The site ``annotation``: what the workers answered, observed, or drawn where ``annotations.label`` is None."""
+def observe(truth: Tensor, emission: Emission, annotations: Annotations) -> Tensor:
+    """The site ``annotation``: what the workers annotated, observed, or drawn where ``annotations.label`` is None."""
     return pyro.sample("annotation", Responses(truth, emission, annotations), obs=annotations.label)

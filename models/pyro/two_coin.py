@@ -5,10 +5,10 @@ import pyro.distributions as dist
 import torch
 
 from ...data import Annotations
-from ..concentration import positive
-from ..truth import named_workers, two_classes
+from ..parts.concentration import positive
+from ..parts.truth import named_workers, two_classes
 from .emissions import Table
-from .truth import TruthPrior, answer, tasks
+from .truth import TruthPrior, observe, tasks
 
 
 def two_coin(
@@ -24,4 +24,4 @@ def two_coin(
         sensitivity = pyro.sample("sensitivity", dist.Dirichlet(prior))
         specificity = pyro.sample("specificity", dist.Dirichlet(prior.flip(0)))
     with tasks(annotations, truth_prior) as truth:
-        answer(truth, Table(torch.stack([specificity, sensitivity], dim=1)), annotations)
+        observe(truth, Table(torch.stack([specificity, sensitivity], dim=1)), annotations)

@@ -4,11 +4,11 @@ import torch
 from torch import Tensor
 
 from ...data import Annotations
-from ..emissions import SMALLEST
+from ..parts.emissions import SMALLEST
 
 
 def soft_votes(annotations: Annotations) -> Tensor:
-    """Each class's share of a task's answers, ``(N, K)``; equal shares for a task without answers."""
+    """Each class's share of a task's annotations, ``(N, K)``; equal shares for a task without annotations."""
     n_tasks, n_classes = annotations.n_tasks, annotations.n_classes
     cell = annotations.task * n_classes + annotations.label
     count = annotations.count

@@ -19,7 +19,7 @@ PUBLISHED = """
 
 
 def alpha_by_pairs(answers):
-    """Return 1 − D_o/D_e from the definition: pairs of answers within a task against pairs of any two answers."""
+    """Return 1 − D_o/D_e from the definition: pairs of annotations within a task against pairs of any two annotations."""
     units = [labels for labels in answers.values() if len(labels) >= 2]
     pooled = [label for labels in units for label in labels]
     n = len(pooled)

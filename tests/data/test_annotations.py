@@ -13,7 +13,7 @@ from crowdppl.data import Annotations, Ids, load_dataset
 
 @pytest.fixture
 def crowd():
-    """Four tasks (one without an answer), three workers; one repeats an answer, another changes their mind."""
+    """Four tasks (one without an annotation), three workers; one repeats an annotation, another changes their mind."""
     frame = pd.DataFrame(
         [("t2", "ann", "b"), ("t1", "bob", "a"), ("t2", "bob", "a"), ("t1", "ann", "a"), ("t2", "ann", "b"),
          ("t3", "cy", "a"), ("t1", "bob", "b")],
@@ -31,7 +31,7 @@ def test_rows_are_sorted_by_task_in_the_order_of_the_input_within_a_task(crowd):
     assert [crowd.task.dtype, crowd.worker.dtype, crowd.label.dtype, crowd.gold.dtype] == [np.dtype("int32")] * 4
 
 
-def test_sizes_count_tasks_without_answers_and_classes_without_use(crowd):
+def test_sizes_count_tasks_without_annotations_and_classes_without_use(crowd):
     assert (crowd.n_tasks, crowd.n_workers, crowd.n_classes, crowd.n_rows, crowd.n_annotations) == (4, 3, 2, 7, 7)
     assert crowd.votes().tolist() == [[2, 1], [1, 2], [1, 0], [0, 0]]
     assert Annotations.from_matrix([[0, 1]], classes=[1, 0, 7]).votes().tolist() == [[1, 1, 0]]
@@ -39,12 +39,12 @@ def test_sizes_count_tasks_without_answers_and_classes_without_use(crowd):
 
 def test_describe_counts_repeats_and_exact_duplicates(crowd):
     facts = crowd.describe()
-    assert facts["repeated answers"] == 2
+    assert facts["repeated annotations"] == 2
     assert facts["of which the same label again"] == 1
-    assert (facts["answers per task, min"], facts["answers per task, max"]) == (0, 3)
-    assert (facts["answers per worker, min"], facts["answers per worker, median"]) == (1, 3)
+    assert (facts["annotations per task, min"], facts["annotations per task, max"]) == (0, 3)
+    assert (facts["annotations per worker, min"], facts["annotations per worker, median"]) == (1, 3)
     assert facts["share of tasks with gold"] == 0.25
-    assert facts["share of answer 'a'"] == 4 / 7
+    assert facts["share of annotation 'a'"] == 4 / 7
     assert facts["Krippendorff's alpha"] == crowd.krippendorff_alpha()
 
 
@@ -60,7 +60,7 @@ def test_a_count_is_as_good_as_as_many_rows():
     assert np.array_equal(Annotations.from_frame(rows, worker=None, count="n").votes(), counted.votes())
 
 
-def test_a_count_of_zero_is_no_answer_but_its_task_and_class_exist():
+def test_a_count_of_zero_is_no_annotation_but_its_task_and_class_exist():
     rows = pd.DataFrame({"task": [0, 1], "worker": ["u", "v"], "label": ["x", "y"], "n": [0, 2]})
     for worker in ("worker", None):
         annotations = Annotations.from_frame(rows, count="n", worker=worker)
@@ -130,14 +130,14 @@ def test_population_is_static_and_defaults_to_none(crowd):
 def test_the_text_and_the_notebook_table_say_the_same_as_describe():
     annotations = load_dataset("anesthesia")
     assert repr(annotations) == (
-        "Annotations: 315 answers to 45 tasks by 5 workers\n"
+        "Annotations: 315 annotations to 45 tasks by 5 workers\n"
         "  4 classes: 1, 2, 3, 4\n"
         "  with neither gold labels nor features"
     )
     shown = html.unescape(" ".join(re.sub(r"<[^>]+>", " ", annotations._repr_html_()).split()))
     for expected in (
         "tasks 45",
-        "repeated answers 90",
+        "repeated annotations 90",
         "same label again 77",
         "Krippendorff's alpha 0.583",
         "40.3%",

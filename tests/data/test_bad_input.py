@@ -120,7 +120,11 @@ def test_a_label_outside_the_given_classes():
 def test_an_identifier_taken_for_labels_names_the_column_that_may_be_meant():
     message = "column 'label' has 60 distinct values in 60 rows, such as 'x0' and 'x1': it looks like an identifier"
     refused(
-        MANY.assign(answer=[0, 1] * 30), message, "'answer' has 2 distinct values", "label='answer'", "classes=[...]"
+        MANY.assign(answer=[0, 1] * 30),
+        message,
+        "'annotation' has 2 distinct values",
+        "label='annotation'",
+        "classes=[...]",
     )
     refused(MANY, message, "'worker' has 7 distinct values")
     million = pd.DataFrame({"task": 0, "worker": 0, "label": np.arange(1_000_000)})
@@ -160,8 +164,8 @@ def test_gold_for_an_unknown_task():
     assert Annotations.from_frame(ROWS, gold={7: "a"}, tasks=[0, 1, 7]).gold.tolist() == [-1, -1, 0]
 
 
-def test_gold_of_a_class_that_nobody_can_answer():
-    message = "label 'z' of task 1 is a class that nobody can answer"
+def test_gold_of_a_class_that_nobody_can_annotation():
+    message = "label 'z' of task 1 is a class that nobody can annotate"
     refused(ROWS, "gold[1]", message, "the classes are 'a', 'b'", "pass classes=[...] to include it", gold={1: "z"})
     refused(ROWS, "gold, row 2", message, gold=pd.DataFrame({"task": [0, 0, 1], "label": ["a", None, "z"]}))
     assert Annotations.from_frame(ROWS, gold={1: "z"}, classes=["z", "a", "b"]).gold.tolist() == [-1, 0]
@@ -236,7 +240,7 @@ def test_features_of_workers_that_cannot_be_used():
 # Counts
 
 
-def test_counts_that_are_no_numbers_of_answers():
+def test_counts_that_are_no_numbers_of_annotations():
     for wrong, shown in ([1, -2, 1, 1], "-2"), ([1, 0.5, 1, 1], "0.5"), ([1, 2.0**25, 1, 1], "33554432.0"):
         refused(ROWS.assign(n=wrong), "column 'n', row 1:", shown, "whole number from 0", count="n")
     refused(ROWS.assign(n=["x"] * 4), "column 'n': expected whole numbers", "'x'", count="n")
@@ -247,7 +251,7 @@ def test_counts_that_are_no_numbers_of_answers():
 @pytest.mark.parametrize(
     ("counts", "parts"),
     [
-        ([[1, -2]], ["task 0, class 1: -2 is no number of answers"]),
+        ([[1, -2]], ["task 0, class 1: -2 is no number of annotations"]),
         ([[1, 2], [0.5, 1]], ["task 1, class 0: 0.5"]),
         ([[1, np.nan]], ["task 0, class 1: nan"]),
         ([[0, 0]], ["every cell is 0"]),
@@ -276,7 +280,7 @@ def test_tables_of_counts_that_are_none(counts, parts):
         ),
         (pd.DataFrame({"u": ["a", 1.5]}, index=["s", "t"]), {}, ["cell (task 't', worker 'u'): 1.5 is a float"]),
         (pd.DataFrame({"u": ["a", None], "v": ["a", "b"]}), {}, ["cell (task 1, worker 'u')", "pass missing=None"]),
-        ([[-1, -1]], {}, ["all 2 cells are -1", "no answer"]),
+        ([[-1, -1]], {}, ["all 2 cells are -1", "no annotation"]),
         ([1, 2], {}, ["expected tasks x workers", "got (2,)"]),
         (np.empty((0, 3), int), {}, ["at least one of each", "got (0, 3)"]),
         ([[1, 0]], {"tasks": ["a", "b"]}, ["tasks= names 2 tasks, but the matrix has 1"]),
@@ -293,10 +297,10 @@ def test_matrices_that_cannot_be_read(matrix, options, parts):
 
 
 @pytest.mark.parametrize(
-    ("answers", "parts"),
+    ("annotations", "parts"),
     [
-        ({}, ["0 tasks and not a single answer"]),
-        ({"a": {}}, ["1 tasks and not a single answer"]),
+        ({}, ["0 tasks and not a single annotation"]),
+        ({"a": {}}, ["1 tasks and not a single annotation"]),
         ({"a": {"u": 1, "v": 0}, "b": 1}, ["task 'b': expected a dictionary {worker: label}, got 1 (int)"]),
         ([1], ["expected a dictionary {task: {worker: label}}, got a list"]),
         ({"a": {"u": 1, "v": None}}, ["label", "missing in task 'a', worker 'v'"]),
@@ -364,7 +368,7 @@ def test_files_that_are_no_parquet(tmp_path):
         ("{", ["no JSON file", "line 1 column 2"]),
         ("[1]", ["expected a dictionary {task: {worker: label}}"]),
         ('{"a": 1}', ["expected a dictionary {task: {worker: label}}", "for each task"]),
-        ('{"a": {"w": 1, "w": 2}}', ["the key 'w' stands twice", "an answer would be lost"]),
+        ('{"a": {"w": 1, "w": 2}}', ["the key 'w' stands twice", "an annotation would be lost"]),
         ('{"a": {"w": 1, "v": null}}', ["label", "missing in task 'a', worker 'v'"]),
     ],
 )

@@ -38,7 +38,7 @@ SIZES = {
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
-    """A folder of datasets: one whose gold labels know a task and a class that the answers do not, one of counts."""
+    """A folder of datasets: one whose gold labels know a task and a class that the annotations do not, one of counts."""
     odd = tmp_path / "odd"
     odd.mkdir()
     (odd / "annotations.csv").write_text("task,worker,label\n2,a,cat\n1,a,dog\n2,b,dog\n")
@@ -77,7 +77,7 @@ def test_digits_has_the_images_and_their_truth_split_without_overlap():
     np.testing.assert_array_equal(y_test, bunch.target[held_out])
 
 
-def test_digits_has_three_different_workers_a_task_and_few_who_answer_most():
+def test_digits_has_three_different_workers_a_task_and_few_who_annotation_most():
     annotations = load_dataset("digits")
     by_task = annotations.to_frame().groupby("task")["worker"]
     assert set(by_task.nunique()) == {3}
@@ -86,8 +86,8 @@ def test_digits_has_three_different_workers_a_task_and_few_who_answer_most():
     assert answers[-20:].sum() < 0.25 * answers.sum()
 
 
-def test_digits_is_answered_as_its_tables_say():
-    """Cells (truth, answer) summed over all workers: within five standard deviations of what the tables expect."""
+def test_digits_is_annotated_as_its_tables_say():
+    """Cells (truth, annotation) summed over all workers: within five standard deviations of what the tables expect."""
     annotations = load_dataset("digits")
     rows = worker_tables()[annotations.worker, annotations.gold[annotations.task]]
     np.testing.assert_allclose(rows.sum(-1), 1)

@@ -37,9 +37,9 @@ def test_no_gold_known_is_not_no_gold():
 
 
 def test_gold_columns_go_by_the_names_of_the_annotations_columns():
-    rows = ROWS.rename(columns={"task": "image", "label": "answer"})
-    gold = pd.DataFrame({"image": ["t1"], "answer": ["b"]})
-    annotations = Annotations.from_frame(rows, task="image", label="answer", gold=gold)
+    rows = ROWS.rename(columns={"task": "image", "label": "annotation"})
+    gold = pd.DataFrame({"image": ["t1"], "annotation": ["b"]})
+    annotations = Annotations.from_frame(rows, task="image", label="annotation", gold=gold)
     assert annotations.gold[annotations.tasks.index_of(["t1"])].tolist() == [1]
 
 

@@ -75,7 +75,7 @@ def test_tables_name_the_rows_and_columns_of_a_matrix_and_arrays_count_them():
     assert Annotations.from_matrix(pl.from_pandas(table)).workers == Ids(["ann", "bob"])
 
 
-def test_rows_and_columns_of_a_matrix_without_answers_are_kept():
+def test_rows_and_columns_of_a_matrix_without_annotations_are_kept():
     annotations = Annotations.from_matrix([[-1, -1, -1], [0, -1, 1]])
     assert (annotations.n_tasks, annotations.n_workers, annotations.n_annotations) == (2, 3, 2)
 
@@ -119,13 +119,13 @@ def test_many_classes_are_welcome_when_they_are_listed():
     assert Annotations.from_frame(rows, classes=range(2000)).n_classes == 2000
 
 
-def test_workers_and_tasks_with_one_answer_and_a_task_with_a_thousand():
+def test_workers_and_tasks_with_one_annotation_and_a_task_with_a_thousand():
     rows = pd.DataFrame(
         {"task": ["big"] * 1000 + ["small"], "worker": [*range(1000), 1000], "label": [0, 1] * 500 + [1]}
     )
     annotations = Annotations.from_frame(rows)
     assert annotations.votes().tolist() == [[500, 500], [0, 1]]
-    assert annotations.describe()["answers per worker, max"] == 1
+    assert annotations.describe()["annotations per worker, max"] == 1
 
 
 def test_other_columns_and_a_meaningless_index_do_not_matter():

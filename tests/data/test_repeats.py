@@ -12,14 +12,14 @@ ROWS = pd.DataFrame(
 )
 
 
-def test_all_answers_are_kept_by_default_without_a_word():
+def test_all_annotations_are_kept_by_default_without_a_word():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert Annotations.from_frame(ROWS).n_annotations == 5
 
 
-def test_the_first_answers_are_kept_and_the_warning_counts_the_others_and_points_here():
-    with pytest.warns(UserWarning, match="left out 2 of 5 answers") as caught:
+def test_the_first_annotations_are_kept_and_the_warning_counts_the_others_and_points_here():
+    with pytest.warns(UserWarning, match="left out 2 of 5 annotations") as caught:
         annotations = Annotations.from_frame(ROWS, repeats="first")
     assert caught[0].filename == __file__
     assert annotations.to_frame().to_numpy().tolist() == ROWS.iloc[[0, 1, 3]].to_numpy().tolist()
@@ -27,15 +27,15 @@ def test_the_first_answers_are_kept_and_the_warning_counts_the_others_and_points
 
 def test_a_count_above_one_repeats_too():
     counted = ROWS.iloc[[3, 1, 0]].assign(n=[3, 0, 1])
-    with pytest.warns(UserWarning, match="left out 2 of 4 answers"):
+    with pytest.warns(UserWarning, match="left out 2 of 4 annotations"):
         annotations = Annotations.from_frame(counted, count="n", repeats="first")
     assert annotations.votes().tolist() == [[0, 1], [1, 0]]
-    with pytest.raises(AnnotationError, match="worker 'bob' answered task 'u' more than once: row 0;"):
+    with pytest.raises(AnnotationError, match="worker 'bob' annotated task 'u' more than once: row 0;"):
         Annotations.from_frame(counted, count="n", repeats="error")
 
 
 def test_the_first_offender_is_named_with_all_its_rows():
-    with pytest.raises(AnnotationError, match="worker 'ann' answered task 't' more than once: row 0, row 2, row 4; "):
+    with pytest.raises(AnnotationError, match="worker 'ann' annotated task 't' more than once: row 0, row 2, row 4; "):
         Annotations.from_frame(ROWS, repeats="error")
 
 

@@ -1,4 +1,4 @@
-"""What goes in comes out: the same answers, from every kind of table, with their types."""
+"""What goes in comes out: the same annotations, from every kind of table, with their types."""
 
 import datetime as dt
 import json
@@ -94,7 +94,7 @@ def test_dates_and_categories_agree_between_libraries():
 
 
 @given(tables())
-def test_a_nested_dictionary_agrees_where_no_worker_answers_a_task_twice(rows):
+def test_a_nested_dictionary_agrees_where_no_worker_annotations_a_task_twice(rows):
     nested = {}
     for task, worker, label in rows:
         nested.setdefault(task, {})[worker] = label
@@ -130,7 +130,7 @@ def test_a_dense_matrix_agrees_with_its_long_form(data):
 
 
 @given(tables(kinds=("text", "integer")))
-def test_without_names_the_answers_are_counted(rows):
+def test_without_names_the_annotations_are_counted(rows):
     annotations = Annotations.from_frame(frame_of(rows), worker=None)
     counted = Counter((task, label) for task, _, label in rows)
     frame = annotations.to_frame()
@@ -144,7 +144,7 @@ def test_without_names_the_answers_are_counted(rows):
 
 @given(tables(kinds=("unicode", "integer")))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_files_give_the_same_answers_with_the_same_types(tmp_path, rows):
+def test_files_give_the_same_annotations_with_the_same_types(tmp_path, rows):
     frame = frame_of(rows)
     expected = Annotations.from_frame(frame)
     frame.to_csv(tmp_path / "crowd.csv", index=False)

@@ -1,4 +1,4 @@
-"""How long answers took: the times stay with their answers, and what is no time is refused."""
+"""How long annotations took: the times stay with their annotations, and what is no time is refused."""
 
 import datetime as dt
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import crowdppl as cp
 from crowdppl import AnnotationError, Annotations
-from crowdppl.inference.model import Model, density
+from crowdppl.inference.densities.model import Model, density
 from crowdppl.models import find_story
 
 ROWS = pd.DataFrame(
@@ -24,7 +24,7 @@ ROWS = pd.DataFrame(
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 1)), min_size=3, max_size=20))
-def test_each_time_stays_with_its_answer_whatever_the_order(rows):
+def test_each_time_stays_with_its_annotation_whatever_the_order(rows):
     frame = pd.DataFrame([*rows, (0, 0, 0), (0, 0, 1)], columns=["task", "worker", "label"])
     frame["took"] = np.arange(len(frame)) / 2
     back = Annotations.from_frame(frame, seconds="took").to_frame()
@@ -56,23 +56,23 @@ def test_pandas_polars_pyarrow_and_files_agree(tmp_path):
         pd.testing.assert_frame_equal(found.to_frame(), expected)
 
 
-def test_of_repeated_answers_the_first_keeps_its_time():
+def test_of_repeated_annotations_the_first_keeps_its_time():
     frame = pd.concat([ROWS, ROWS.assign(took=999.0)])
     with pytest.warns(UserWarning, match="left out 4 of 8"):
         annotations = Annotations.from_frame(frame, seconds="took", repeats="first")
     np.testing.assert_array_equal(annotations.seconds, Annotations.from_frame(ROWS, seconds="took").seconds)
 
 
-def test_a_row_that_counts_no_answer_leaves_with_its_time():
+def test_a_row_that_counts_no_annotation_leaves_with_its_time():
     annotations = Annotations.from_frame(ROWS.assign(n=[1, 0, 2, 3]), seconds="took", count="n")
     np.testing.assert_array_equal(annotations.seconds, [4.5, np.nan, 61.0])
 
 
-def test_describe_gives_the_median_over_answers_whose_time_is_known():
-    assert Annotations.from_frame(ROWS, seconds="took").describe()["seconds per answer, median"] == 4.5
+def test_describe_gives_the_median_over_annotations_whose_time_is_known():
+    assert Annotations.from_frame(ROWS, seconds="took").describe()["seconds per annotation, median"] == 4.5
     counted = Annotations.from_frame(ROWS.assign(n=[1, 1, 1, 3]), seconds="took", count="n")
-    assert counted.describe()["seconds per answer, median"] == 61.0
-    assert "seconds per answer, median" not in Annotations.from_frame(ROWS).describe()
+    assert counted.describe()["seconds per annotation, median"] == 61.0
+    assert "seconds per annotation, median" not in Annotations.from_frame(ROWS).describe()
     assert "seconds of 3 rows" in repr(Annotations.from_frame(ROWS, seconds="took"))
 
 
@@ -109,7 +109,7 @@ def test_a_column_that_is_not_there_is_named_with_the_likeliest_one():
         Annotations.from_frame(ROWS, seconds="seconds")
 
 
-def test_answers_without_workers_are_added_up_and_have_no_times():
+def test_annotations_without_workers_are_added_up_and_have_no_times():
     with pytest.raises(AnnotationError, match="seconds= cannot be used where no worker is named"):
         Annotations.from_frame(ROWS, worker=None, seconds="took")
 

@@ -16,7 +16,7 @@ from crowdppl.data.setups import (
     three_gaussians,
     two_gaussians,
     worker_groups,
-)  # fmt: skip
+)
 
 
 def sigmoid(a):
@@ -45,7 +45,7 @@ def test_two_gaussians_has_the_sizes_of_the_paper():
 
 
 def test_experts_are_right_as_often_as_difficulty_and_their_coins_say():
-    """20,000 answers to either class: an expert's share of right ones within five standard errors."""
+    """20,000 annotations to either class: an expert's share of right ones within five standard errors."""
     annotations, _, _ = two_gaussians(n_tasks=40_000)
     difficulty = (sigmoid(np.asarray(annotations.features, dtype=float).sum(1)) - 0.5) ** 2
     right = (annotations.label == annotations.gold[annotations.task]).reshape(-1, 5)
@@ -88,8 +88,8 @@ def test_each_task_of_three_gaussians_has_five_different_annotators(n_workers):
     assert annotations.n_workers == n_workers
 
 
-def test_groups_answer_by_their_tables():
-    """150,000 answers: cells within five standard errors, and the groups' shares of the 2,000 annotators too."""
+def test_groups_annotation_by_their_tables():
+    """150,000 annotations: cells within five standard errors, and the groups' shares of the 2,000 annotators too."""
     annotations, _, _ = three_gaussians(2000, seed=4, n_tasks=30_000)
     groups = worker_groups(2000, seed=4)
     np.testing.assert_allclose(np.bincount(groups) / 2000, SHARES, atol=5 * 0.5 / np.sqrt(2000))
@@ -103,7 +103,7 @@ def test_groups_answer_by_their_tables():
 
 
 def test_the_crowd_as_a_whole_names_one_class_wrongly_by_a_narrow_margin():
-    """Why a classifier that learns from shares of answers stays near two thirds, and one from majorities above it."""
+    """Why a classifier that learns from shares of annotations stays near two thirds, and one from majorities above it."""
     whole = np.einsum("g,gkl->kl", SHARES, GROUP_TABLES)
     np.testing.assert_allclose(whole.sum(1), 1)
     assert whole.argmax(1).tolist() == [0, 2, 2]
@@ -132,6 +132,6 @@ def test_a_million_annotators_take_memory_for_their_groups_only(named):
     assert peak < 100e6
 
 
-def test_more_answers_than_annotators_are_refused():
-    with pytest.raises(ValueError, match="answers_per_task=5: 1 to 4 different annotators"):
+def test_more_annotations_than_annotators_are_refused():
+    with pytest.raises(ValueError, match="annotations_per_task=5: 1 to 4 different annotators"):
         three_gaussians(4)

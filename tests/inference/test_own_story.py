@@ -9,11 +9,11 @@ import numpyro.distributions as dist
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.idata import group
+from crowdppl.inference.storage.fit_folder.arviz_data import group
 
 
 def hasty(annotations, *, truth_prior=None, haste=2.0):
-    """Some answers of each worker are slips: with a worker's own probability any class, else the truth."""
+    """Some annotations of each worker are slips: with a worker's own probability any class, else the truth."""
     k = annotations.n_classes
     with numpyro.plate("worker", annotations.n_workers):
         slip = numpyro.sample("slip", dist.Dirichlet(jnp.array([6.0, haste])), infer={"event_dims": ["slips"]})
@@ -22,8 +22,8 @@ def hasty(annotations, *, truth_prior=None, haste=2.0):
     sure = slip[:, 0] * jnp.exp(-blur / 10)
     table = sure[:, None, None] * jnp.eye(k) + (1 - sure[:, None, None]) * habit
     with cp.tasks(annotations, truth_prior) as truth:
-        cp.answer(truth, cp.Table(table), annotations)
-    cp.report("sure", sure, "worker")
+        cp.observe(truth, cp.Table(table), annotations)
+    cp.derived("sure", sure, "worker")
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +47,14 @@ def test_every_engine_finds_the_truth_and_the_able(fits, simulated, method):
     fit = fits[method]
     assert (fit.posterior.argmax(-1) == annotations.gold).mean() > 0.95
     actual = parameters["slip"][:, 0] * np.exp(-parameters["blur"] / 10)
-    np.testing.assert_allclose(fit.reported["sure"], actual, atol=5 * 0.5 / np.sqrt(150))  # five standard errors
+    np.testing.assert_allclose(fit.derived["sure"], actual, atol=5 * 0.5 / np.sqrt(150))  # five standard errors
 
 
 def test_engines_agree(fits):
     """Of labels: where data are plenty mode and mean are near; of parameters, SVI's mean and NUTS's."""
     assert np.abs(fits["em"].posterior - fits["nuts"].posterior).mean() < 0.01
     assert np.abs(fits["svi"].posterior - fits["nuts"].posterior).mean() < 0.01
-    sure = {name: fits[name].reported_draws("sure")["sure"] for name in ("svi", "nuts")}
+    sure = {name: fits[name].derived_draws("sure")["sure"] for name in ("svi", "nuts")}
     spread = sure["nuts"].std(("chain", "draw"))
     gap = np.abs(sure["svi"].mean(("chain", "draw")) - sure["nuts"].mean(("chain", "draw")))
     assert (gap < 0.5 * spread).all()
@@ -75,8 +75,8 @@ def test_pointwise_log_likelihood_is_the_storys_own(fits, simulated):
     assert np.isfinite(getattr(loo, "elpd_loo", getattr(loo, "elpd", np.nan)))
 
 
-def test_replicated_answers_agree_as_often_as_those_seen(fits, simulated):
-    """The share of pairs of answers that agree, of the data, lies within the replicates'."""
+def test_replicated_annotations_agree_as_often_as_those_seen(fits, simulated):
+    """The share of pairs of annotations that agree, of the data, lies within the replicates'."""
     annotations, _ = simulated
     replicated = fits["nuts"].posterior_predictive(seed=3)["annotation"].to_numpy().reshape(600, 150, 8)
 

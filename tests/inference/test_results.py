@@ -15,9 +15,9 @@ import pytest
 
 import crowdppl as cp
 from crowdppl import AnnotationError, Annotations, ConvergenceWarning, StorageError, StoryError, UnknownNameError
-from crowdppl.inference.idata import group, groups
-from crowdppl.inference.model import density
-from crowdppl.inference.storage import whole_folder
+from crowdppl.inference.densities.model import density
+from crowdppl.inference.storage.fit_folder.arviz_data import group, groups
+from crowdppl.inference.storage.fit_folder.fit_folder import whole_folder
 
 IDS = ["α", "β", uuid.UUID(int=7), 4, ("a", 1)]
 
@@ -69,7 +69,7 @@ def test_labels_are_the_most_probable_with_their_entropy(nuts):
     assert list(nuts.labels["label"]) == [["no", "yes"][k] for k in p.argmax(-1)]
 
 
-def test_a_task_without_answers_has_the_prevalence(nuts):
+def test_a_task_without_annotations_has_the_prevalence(nuts):
     np.testing.assert_allclose(
         nuts.probabilities.loc["never asked"], nuts.parameters["prevalence"].to_numpy(), atol=1e-5
     )
@@ -99,12 +99,12 @@ def test_two_classes_have_sensitivity_and_specificity_with_intervals(nuts, tiny)
 
 def test_a_point_estimate_has_no_intervals(em):
     assert not any(column.endswith(("_low", "_high")) for column in em.workers)
-    assert list(em.confusions().columns) == ["worker", "truth", "response", "probability"]
+    assert list(em.confusions().columns) == ["worker", "truth", "annotation", "probability"]
 
 
 def test_confusions_are_the_tables_in_long_form(nuts):
     frame = nuts.confusions()
-    wide = frame.set_index(["worker", "truth", "response"])["probability"].to_numpy().reshape(5, 2, 2)
+    wide = frame.set_index(["worker", "truth", "annotation"])["probability"].to_numpy().reshape(5, 2, 2)
     np.testing.assert_allclose(wide, nuts.parameters["confusion"], atol=1e-6)
     assert (frame["low"] <= frame["probability"]).all()
     assert (frame["probability"] <= frame["high"]).all()
@@ -121,9 +121,9 @@ def test_idata_has_the_groups_dimensions_and_coordinates_of_arviz(nuts, annotati
         "posterior", "sample_stats", "log_likelihood", "observed_data", "constant_data"
     }  # fmt: skip
     posterior = group(nuts.idata, "posterior")
-    assert posterior["confusion"].dims == ("chain", "draw", "worker", "truth", "response")
+    assert posterior["confusion"].dims == ("chain", "draw", "worker", "truth", "annotation")
     assert posterior["prevalence"].dims == ("chain", "draw", "truth")
-    assert list(posterior["response"].values) == ["no", "yes"]
+    assert list(posterior["annotation"].values) == ["no", "yes"]
     assert list(posterior["worker"].values) == [str(i) for i in IDS]
     assert {"diverging", "energy", "n_steps", "lp", "tree_depth"} <= set(group(nuts.idata, "sample_stats"))
     likelihood = group(nuts.idata, "log_likelihood")["annotation"]
@@ -148,10 +148,10 @@ def test_arviz_summarises_plots_and_compares_a_fit(nuts, annotations):
         progress=False,
     )  # fmt: skip
     compared = az.compare({"tables": nuts.idata, "spammers": coin.idata})
-    assert compared.index[0] == "tables"  # answers that are right in 80 % are no coin tosses
+    assert compared.index[0] == "tables"  # annotations that are right in 80 % are no coin tosses
 
 
-def test_posterior_predictive_replicates_the_answers(nuts, annotations):
+def test_posterior_predictive_replicates_the_annotations(nuts, annotations):
     """Mean share of 'yes' in 400 replications is near the observed one: within four of their standard deviations."""
     replicated = nuts.posterior_predictive(seed=1)
     assert replicated["annotation"].shape == (2, 200, annotations.n_rows)
@@ -262,17 +262,17 @@ def test_prediction_needs_a_classifier(em):
         (("dawid_skene",), {"method": "nuts", "chains": 0}, ValueError, "chains=0"),
     ],
 )
-def test_unfit_arguments_are_answered_with_what_would_do(tiny, arguments, options, error, message):
+def test_unfit_arguments_are_annotated_with_what_would_do(tiny, arguments, options, error, message):
     with pytest.raises(error, match=message):
         cp.fit(*arguments, tiny, progress=False, **options)
 
 
-def test_a_bare_frame_is_answered_with_how_to_make_annotations():
+def test_a_bare_frame_is_annotated_with_how_to_make_annotations():
     with pytest.raises(AnnotationError, match="from_frame"):
         cp.fit("dawid_skene", pd.DataFrame({"task": [1], "worker": [1], "label": [1]}))
 
 
-def test_a_task_with_a_thousand_answers_and_a_worker_with_one():
+def test_a_task_with_a_thousand_annotations_and_a_worker_with_one():
     frame = pd.DataFrame({"task": ["big"] * 1000 + ["small"], "worker": [*range(1000), "once"]})
     frame["label"] = ["x"] * 700 + ["y"] * 301
     fit = cp.fit("dawid_skene", Annotations.from_frame(frame), progress=False)
@@ -285,7 +285,7 @@ def test_a_story_without_workers_has_labels_and_nobody_to_score():
         with numpyro.plate("class", annotations.n_classes):
             table = numpyro.sample("table", dist.Dirichlet(jnp.ones(annotations.n_classes) + jnp.array([1.0, 0.0])))
         with cp.tasks(annotations, truth_prior) as truth:
-            cp.answer(truth, Anonymous(table[None]), annotations)
+            cp.observe(truth, Anonymous(table[None]), annotations)
 
     class Anonymous(cp.Table):
         def log_prob(self, worker, task, answer):

@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 import crowdppl as cp
 from crowdppl import Classifier, StoryError, UnknownNameError
-from crowdppl.inference.model import Model, constants, density, parameter_dims, starting_point
+from crowdppl.inference.densities.model import Model, constants, density, parameter_dims, starting_point
 from crowdppl.models import STORIES
 
 NETWORKS = {
@@ -78,7 +78,7 @@ class TwoMasks(nnx.Module):
 
 
 @pytest.mark.parametrize("name", list(NETWORKS))
-def test_density_is_the_classifiers_probability_times_that_of_the_answers(name):
+def test_density_is_the_classifiers_probability_times_that_of_the_annotations(name):
     classifier, shape = NETWORKS[name]
     annotations = with_features(shape)
     model = model_of(classifier)
@@ -96,9 +96,9 @@ def test_every_storys_truth_takes_the_classifier_for_its_prior(story):
     plain, told = (Model(STORIES[story], h) for h in ({}, {"truth_prior": Classifier("logistic")}))
     theta = start(told, annotations, jax.random.key(1))
     theta["classifier.linear.kernel"] = np.random.default_rng(0).normal(size=(4, 3)).astype("f4")
-    of_answers = seen(plain, theta | {"prevalence": jnp.full(3, 1 / 3)}, annotations).log_joint - np.log(1 / 3)
+    of_annotations = seen(plain, theta | {"prevalence": jnp.full(3, 1 / 3)}, annotations).log_joint - np.log(1 / 3)
     log_probs = np.log(network_by_hand.softmax(annotations.features @ theta["classifier.linear.kernel"]))
-    np.testing.assert_allclose(seen(told, theta, annotations).log_joint, of_answers + log_probs, atol=1e-4)
+    np.testing.assert_allclose(seen(told, theta, annotations).log_joint, of_annotations + log_probs, atol=1e-4)
 
 
 def test_weights_with_a_prior_are_normal_and_those_without_are_free():
@@ -257,7 +257,7 @@ def test_a_classifier_that_cannot_be_is_refused(options, message):
         Classifier(**options)
 
 
-def test_an_unknown_network_is_answered_with_the_nearest():
+def test_an_unknown_network_is_annotated_with_the_nearest():
     with pytest.raises(UnknownNameError, match="unknown network 'logistc'; did you mean 'logistic'"):
         Classifier("logistc")
 

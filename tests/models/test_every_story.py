@@ -10,8 +10,8 @@ from numpyro import handlers
 
 import crowdppl as cp
 from crowdppl import StoryError
-from crowdppl.inference.em import EMSettings, run
-from crowdppl.inference.model import Model, density, is_latent
+from crowdppl.inference.densities.model import Model, density, is_latent
+from crowdppl.inference.engines.em import EMSettings, run
 from crowdppl.models import STORIES, Subtypes
 
 EVERY = pytest.mark.parametrize("name", list(STORIES))
@@ -64,17 +64,17 @@ def test_density_equals_the_sum_over_all_labellings(name, seed, binary):
     at = density(Model(STORIES[name], arguments(name, 6)), theta, binary)
     prior = np.broadcast_to(np.exp(np.asarray(at.truth_prior, dtype=float)), (6, 2))
     emission = at.responses.emission
-    weights, of_answers = (
+    weights, of_annotations = (
         np.ones((2, 1)),
         np.asarray(emission.probs(binary.worker, binary.task), dtype=float)[:, :, None],
     )
     if isinstance(emission, Subtypes):
         weights = np.asarray(emission.weights, dtype=float)
-        of_answers = np.asarray(emission.table, dtype=float)[binary.worker]  # (A, K, M, L)
+        of_annotations = np.asarray(emission.table, dtype=float)[binary.worker]  # (A, K, M, L)
     total, mass = 0.0, np.zeros((6, 2))
     for states in product(product(range(2), range(weights.shape[1])), repeat=6):
         p = np.prod([prior[i, k] * weights[k, m] for i, (k, m) in enumerate(states)])
-        p *= np.prod([row[states[i]][y] for row, i, y in zip(of_answers, binary.task, binary.label, strict=True)])
+        p *= np.prod([row[states[i]][y] for row, i, y in zip(of_annotations, binary.task, binary.label, strict=True)])
         total += p
         mass[np.arange(6), [k for k, _ in states]] += p
     np.testing.assert_allclose(at.log_likelihood.sum(), np.log(total), rtol=1e-5, atol=1e-5)
@@ -83,7 +83,7 @@ def test_density_equals_the_sum_over_all_labellings(name, seed, binary):
 
 @EVERY
 def test_an_emissions_forms_agree(name, binary):
-    """Each answer's log-probability and each truth's row are those of the tables that ``probs`` gives."""
+    """Each annotation's log-probability and each truth's row are those of the tables that ``probs`` gives."""
     model = Model(STORIES[name], arguments(name, 6))
     emission = density(model, drawn_parameters(name, binary, 5), binary).responses.emission
     probs = np.asarray(emission.probs(binary.worker, binary.task))
@@ -92,7 +92,7 @@ def test_an_emissions_forms_agree(name, binary):
     given = emission.probs_given(binary.worker, binary.task, truth)
     np.testing.assert_allclose(given, probs[rows, truth], atol=1e-5)
     if isinstance(emission, Subtypes):
-        return  # whose answers to a task are not independent
+        return  # whose annotations to a task are not independent
     of_rows = np.log(probs[rows, :, binary.label])
     np.testing.assert_allclose(emission.log_prob(binary.worker, binary.task, binary.label), of_rows, atol=1e-5)
     summed = np.zeros((6, 2))
@@ -111,7 +111,7 @@ def test_log_posterior_never_falls(name, binary):
 
 @EVERY
 def test_em_finds_the_truth_and_the_tables_of_its_own_simulation(name):
-    """2,000 tasks, each answered by all of 8 workers: tables within five standard errors of a share of 500 answers.
+    """2,000 tasks, each annotated by all of 8 workers: tables within five standard errors of a share of 500 annotations.
 
     The truth within five points of who knows the actual parameters, tasks' difficulties among them.
     """
@@ -129,8 +129,8 @@ def test_em_finds_the_truth_and_the_tables_of_its_own_simulation(name):
 
 
 @EVERY
-def test_simulated_answers_have_the_frequencies_of_the_tables(name):
-    """2,000 answers of each worker: right answers within five standard errors of what the story expects of them."""
+def test_simulated_annotations_have_the_frequencies_of_the_tables(name):
+    """2,000 annotations of each worker: right annotations within five standard errors of what the story expects of them."""
     options = arguments(name, 2000)
     annotations, parameters = cp.simulate(name, n_tasks=2000, n_workers=3, seed=6, **options)
     emission = density(Model(STORIES[name], options), parameters, annotations).responses.emission
@@ -143,8 +143,8 @@ def test_simulated_answers_have_the_frequencies_of_the_tables(name):
 
 
 @EVERY
-def test_replicated_answers_are_like_those_fitted(name):
-    """Each worker's share of the second class, over 1,000 answers, within five standard errors of both."""
+def test_replicated_annotations_are_like_those_fitted(name):
+    """Each worker's share of the second class, over 1,000 annotations, within five standard errors of both."""
     options = arguments(name, 1000)
     annotations, _ = cp.simulate(name, n_tasks=1000, n_workers=5, seed=8, **options)
     replicated = cp.fit(name, annotations, progress=False, **options).posterior_predictive(seed=1)["annotation"]

@@ -10,7 +10,7 @@ from conftest import random_annotations
 
 import crowdppl as cp
 from crowdppl import Classifier, StoryError
-from crowdppl.inference.model import Model, density, reported
+from crowdppl.inference.densities.model import Model, density, reported
 from crowdppl.models import STORIES
 
 N, J, K = 6, 3, 3
@@ -36,7 +36,7 @@ def probabilities(annotations):
 
 
 def by_loops(annotations, prior, table):
-    """log p(y_i) and P(z_i = k | y_i), for ``table(worker, task, truth) -> probabilities of the answers``."""
+    """log p(y_i) and P(z_i = k | y_i), for ``table(worker, task, truth) -> probabilities of the annotations``."""
     joint = np.array(prior, dtype=float)
     for task, worker, label in zip(annotations.task, annotations.worker, annotations.label, strict=True):
         joint[task] *= [table(worker, task, k)[label] for k in range(joint.shape[1])]
@@ -141,8 +141,8 @@ def test_groups_by_worker_mix_by_each_workers_weights(featured, groups):
     assert_same(density(model, groups | {"weights": weights}, featured), *expected)
 
 
-def test_a_truth_of_each_answer_is_summed_out_answer_by_answer(featured, groups):
-    """The paper's equations 3 and 4, by enumerating group and truth of every answer."""
+def test_a_truth_of_each_annotation_is_summed_out_annotation_by_annotation(featured, groups):
+    """The paper's equations 3 and 4, by enumerating group and truth of every annotation."""
     p, (weights, tables) = probabilities(featured), groups.values()
     model = Model(STORIES["annotator_groups"], {"groups": 2, "truth": "answer", "truth_prior": LOGITS})
     expected = np.zeros(N)
@@ -180,8 +180,8 @@ def test_reported_groups_are_what_their_tables_are(featured):
     ("options", "message"),
     [
         ({"groups": 0}, "groups=0 is no number of things; a whole number from 1"),
-        ({"groups": 15}, "groups=15: there are 14 rows of answers"),
-        ({"membership": "workers"}, r"membership='workers': one of \['answer', 'worker'\]"),
+        ({"groups": 15}, "groups=15: there are 14 rows of annotations"),
+        ({"membership": "workers"}, r"membership='workers': one of \['annotation', 'worker'\]"),
         ({"gated": True, "membership": "worker"}, "needs membership='answer'"),
     ],
 )

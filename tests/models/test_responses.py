@@ -1,4 +1,4 @@
-"""The distribution of all answers, against loops over tasks and answers."""
+"""The distribution of all annotations, against loops over tasks and annotations."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare
 
 from crowdppl import Annotations, Emission, Responses, Table
-from crowdppl.models.responses import select
+from crowdppl.models.parts.responses import select
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def by_loops(annotations, table, truth):
 
 
 @pytest.mark.parametrize("count", [None, np.arange(9.0)])
-def test_log_prob_is_the_sum_over_each_tasks_answers(tiny, table, count):
+def test_log_prob_is_the_sum_over_each_tasks_annotations(tiny, table, count):
     annotations = tiny.replace(count=count)
     for truth in np.random.default_rng(0).integers(0, 3, (4, 5)):
         got = Responses(jnp.asarray(truth), Table(table), annotations).log_prob(tiny.label)
@@ -84,8 +84,8 @@ def test_emissions_own_forms_agree_with_the_general_ones(tiny, table):
     np.testing.assert_allclose(Emission.tables(emission, tiny)[answered], table[answered], atol=1e-6)
 
 
-def test_sampled_answers_have_the_tables_frequencies(table):
-    """Chi-square over 30,000 answers of one worker to tasks of each class; a false alarm once in 10,000 seeds."""
+def test_sampled_annotations_have_the_tables_frequencies(table):
+    """Chi-square over 30,000 annotations of one worker to tasks of each class; a false alarm once in 10,000 seeds."""
     n = 30_000
     annotations = Annotations.from_matrix(np.zeros((n, 1), dtype=int), classes=range(3))
     truth = np.arange(n) % 3
@@ -95,6 +95,6 @@ def test_sampled_answers_have_the_tables_frequencies(table):
         assert chisquare(observed, table[0, k] / table[0, k].astype(float).sum() * observed.sum()).pvalue > 1e-4
 
 
-def test_samples_have_the_shape_of_samples_then_truth_then_answers(tiny, table):
+def test_samples_have_the_shape_of_samples_then_truth_then_annotations(tiny, table):
     truth = jnp.zeros((4, 5), int)
     assert Responses(truth, Table(table), tiny).sample(jax.random.key(0), (2, 3)).shape == (2, 3, 4, 9)

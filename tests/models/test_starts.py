@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from crowdppl.models.starts import k_means, soft_votes, subtype_tables, vote_tables
+from crowdppl.models.parts.starts import k_means, soft_votes, subtype_tables, vote_tables
 
 
 def test_soft_votes_and_the_tables_against_them_are_counted(tiny):

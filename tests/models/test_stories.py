@@ -9,7 +9,7 @@ from numpyro.infer import Predictive
 
 from crowdppl import Annotations, Prevalence, StoryError, UnknownNameError, list_stories
 from crowdppl.models import find_story
-from crowdppl.models.concentration import diagonal_concentration, pseudo_counts
+from crowdppl.models.parts.concentration import diagonal_concentration, pseudo_counts
 
 DAWID_SKENE = find_story("dawid_skene")
 
@@ -35,7 +35,7 @@ def test_hyperparameters_are_the_concentrations(tiny):
 
 
 def test_the_story_simulates_itself_with_the_right_frequencies():
-    """20,000 tasks of one worker: agreement of answers with the simulated truth is the table's diagonal, ±4 s.e."""
+    """20,000 tasks of one worker: agreement of annotations with the simulated truth is the table's diagonal, ±4 s.e."""
     annotations = Annotations.from_matrix(np.zeros((20_000, 1), dtype=int), classes=range(2)).replace(label=None)
     drawn = Predictive(DAWID_SKENE, num_samples=3)(jax.random.key(1), annotations, diagonal=8.0)
     for prevalence, confusion, truth, answers in zip(
@@ -91,7 +91,7 @@ def test_unnamed_workers_are_refused_by_a_story_that_follows_them():
         run(Annotations.from_counts(np.array([[3, 1], [0, 2]])))
 
 
-def test_an_unknown_story_is_answered_with_the_nearest():
+def test_an_unknown_story_is_annotated_with_the_nearest():
     with pytest.raises(UnknownNameError, match="dawid_skene"):
         find_story("david_skene")
 

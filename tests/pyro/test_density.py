@@ -13,10 +13,10 @@ from pyro.infer import TraceEnum_ELBO
 from pyro.infer.autoguide import AutoDelta, init_to_value
 
 from crowdppl import Classifier, Prevalence
-from crowdppl.inference import model as numpyro_model
-from crowdppl.inference.pyro.ascent import slopes_of
-from crowdppl.inference.pyro.batches import Source, take
-from crowdppl.inference.pyro.density import density
+from crowdppl.inference.densities import model as numpyro_model
+from crowdppl.inference.engines.pyro.ascent import slopes_of
+from crowdppl.inference.engines.pyro.batches import Source, take
+from crowdppl.inference.engines.pyro.density import density
 from crowdppl.models import find_story
 from crowdppl.models.pyro import STORIES, TorchClassifier, tensors
 
@@ -191,7 +191,7 @@ def test_pyros_own_enumeration_gives_the_same_log_posterior(story, n_classes, op
 
 
 @pytest.mark.parametrize(("story", "n_classes", "options"), STORY_OPTIONS)
-def test_a_story_run_by_itself_draws_answers_as_often_as_its_tables_say(story, n_classes, options):
+def test_a_story_run_by_itself_draws_annotations_as_often_as_its_tables_say(story, n_classes, options):
     annotations = annotations_of(n_classes, 2, evidence=False).replace(count=None)
     told = numpyro_model.Model(STORIES[story], options)
     data = tensors(annotations)
@@ -242,7 +242,7 @@ def test_batches_of_one_epoch_have_the_likelihood_of_all_tasks():
     torch.testing.assert_close(sum(parts), whole)
 
 
-def test_a_batch_has_all_answers_of_its_tasks_in_the_order_asked_for():
+def test_a_batch_has_all_annotations_of_its_tasks_in_the_order_asked_for():
     annotations = tensors(annotations_of(3, 1))
     rows = torch.bincount(annotations.task, minlength=9)
     some = take(annotations, torch.tensor([5, 0, 5]), torch.cumsum(rows, 0) - rows, rows)

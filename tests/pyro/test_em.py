@@ -12,7 +12,7 @@ pytest.importorskip("pyro", reason="the extra pyro is not installed: no pyro")
 from torch_crowd import network
 
 import crowdppl as cp
-from crowdppl.inference.idata import group
+from crowdppl.inference.storage.fit_folder.arviz_data import group
 
 TABLES = 1e-4  # what the solutions may differ by
 STORY_OPTIONS = [
@@ -170,7 +170,7 @@ def test_training_goes_on_from_a_file_as_if_it_had_never_stopped(crowd, tmp_path
     np.testing.assert_array_equal(rest.history, whole.history)
 
 
-def test_training_stops_where_held_out_answers_are_no_longer_foretold(crowd):
+def test_training_stops_where_held_out_annotations_are_no_longer_predicted(crowd):
     fit = cp.fit(
         "two_coin",
         crowd,

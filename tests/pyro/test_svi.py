@@ -11,9 +11,9 @@ from torch.utils.data import Dataset
 from torch_crowd import network
 
 import crowdppl as cp
-from crowdppl.inference.model import Model
-from crowdppl.inference.pyro.batches import Source
-from crowdppl.inference.pyro.density import density
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.engines.pyro.batches import Source
+from crowdppl.inference.engines.pyro.density import density
 from crowdppl.models.pyro import STORIES, tensors
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import crowdppl as cp
 from crowdppl.inference.checks import DISCREPANCIES, discrepancies
-from crowdppl.inference.crowd import one_row_an_answer
+from crowdppl.inference.fitted.crowd import one_row_an_annotation
 
 crowds = st.builds(
     lambda seed, n_tasks, n_workers, n_classes, n_rows: random_annotations(
@@ -25,8 +25,8 @@ crowds = st.builds(
 )
 
 
-def answers_of(annotations):
-    """Every answer as (task, worker, label)."""
+def annotations_of(annotations):
+    """Every annotation as (task, worker, label)."""
     columns = (annotations.task, annotations.worker, annotations.label)
     return [tuple(map(int, row)) for row in zip(*columns, strict=True)]
 
@@ -39,17 +39,17 @@ def measured(name, annotations):
 
 
 @given(crowds)
-def test_answers_are_counted_by_worker_and_class(annotations):
-    expected = Counter((j, label) for _, j, label in answers_of(annotations))
-    of_worker = Counter(j for _, j, _ in answers_of(annotations))
-    counts, sizes = measured("answers", annotations)
+def test_annotations_are_counted_by_worker_and_class(annotations):
+    expected = Counter((j, label) for _, j, label in annotations_of(annotations))
+    of_worker = Counter(j for _, j, _ in annotations_of(annotations))
+    counts, sizes = measured("annotations", annotations)
     assert counts == {(j, k): expected[j, k] for j in of_worker for k in range(annotations.n_classes)}
     assert sizes == {(j, k): of_worker[j] for j in of_worker for k in range(annotations.n_classes)}
 
 
 @given(crowds)
 def test_agreements_are_counted_by_pair_of_different_workers(annotations):
-    rows = answers_of(annotations)
+    rows = annotations_of(annotations)
     agreed, shared = Counter(), Counter()
     for i, (task, j, label) in enumerate(rows):
         for other_task, other, other_label in rows[i + 1 :]:
@@ -63,7 +63,7 @@ def test_agreements_are_counted_by_pair_of_different_workers(annotations):
 
 @given(crowds)
 def test_a_worker_agrees_with_what_most_others_said_and_shares_ties(annotations):
-    rows = answers_of(annotations)
+    rows = annotations_of(annotations)
     credit, size = Counter(), Counter()
     for task, j, label in rows:
         others = Counter(said for i, other, said in rows if i == task and other != j)
@@ -77,7 +77,7 @@ def test_a_worker_agrees_with_what_most_others_said_and_shares_ties(annotations)
 
 
 @given(crowds)
-def test_every_task_with_two_answers_is_counted_once_by_its_winners_share(annotations):
+def test_every_task_with_two_annotations_is_counted_once_by_its_winners_share(annotations):
     votes = annotations.votes()
     votes = votes[votes.sum(1) >= 2]
     counts, sizes = measured("votes", annotations)
@@ -100,7 +100,7 @@ def test_steps_of_the_winners_share_are_named_by_votes_where_they_can_be():
 def test_majorities_are_the_same_in_any_number_of_pieces(monkeypatch):
     annotations = random_annotations(np.random.default_rng(3), n_tasks=40, n_workers=9, n_classes=3, n_rows=300)
     whole = measured("majority", annotations)
-    monkeypatch.setattr("crowdppl.inference.checks.agreement.CELLS", 100)
+    monkeypatch.setattr("crowdppl.inference.checks.pair_counts.CELLS", 100)
     assert measured("majority", annotations) == whole
 
 
@@ -114,17 +114,17 @@ def test_of_very_many_units_the_largest_are_looked_at_and_the_rest_is_counted(mo
     assert all(sizes[pair] == size for pair, size in zip(measure.units, measure.size, strict=True))
 
 
-def test_rows_with_counts_are_as_many_answers():
+def test_rows_with_counts_are_as_many_annotations():
     frame = pd.DataFrame({"task": [0, 0, 1, 1], "worker": [0, 1, 0, 1], "label": [0, 1, 1, 1], "count": [3, 2, 1, 4]})
-    counted = one_row_an_answer(cp.Annotations.from_frame(frame, count="count", repeats="keep"))
+    counted = one_row_an_annotation(cp.Annotations.from_frame(frame, count="count", repeats="keep"))
     longer = frame.loc[frame.index.repeat(frame["count"])].drop(columns="count")
     plain = cp.Annotations.from_frame(longer, repeats="keep")
-    assert sorted(answers_of(counted)) == sorted(answers_of(plain))
+    assert sorted(annotations_of(counted)) == sorted(annotations_of(plain))
     assert counted.count is None
 
 
 def test_nothing_to_compare_is_said():
     alone = cp.Annotations.from_frame(pd.DataFrame({"task": [0, 1], "worker": [0, 1], "label": [0, 1]}))
-    for name, text in {"votes": "two answers", "agreement": "same task", "majority": "others"}.items():
+    for name, text in {"votes": "two annotations", "agreement": "same task", "majority": "others"}.items():
         with pytest.raises(cp.AnnotationError, match=text):
             DISCREPANCIES[name].prepare(alone)

@@ -13,10 +13,10 @@ from scipy.stats import binom, chisquare
 import crowdppl as cp
 from crowdppl.inference.checks import DISCREPANCIES, check, prior_check
 from crowdppl.inference.checks.replicate import from_posterior
-from crowdppl.inference.crowd import one_row_an_answer
-from crowdppl.inference.evidence import with_evidence
+from crowdppl.inference.densities.evidence import with_evidence
+from crowdppl.inference.fitted.crowd import one_row_an_annotation
 
-SIZES = {"n_tasks": 300, "n_workers": 8, "n_classes": 3, "answers_per_task": 5}
+SIZES = {"n_tasks": 300, "n_workers": 8, "n_classes": 3, "annotations_per_task": 5}
 DIAGONAL = 6.0
 
 
@@ -52,7 +52,7 @@ def told(fit, truth, label=None):
 
 @pytest.fixture(scope="module")
 def copied(crowd):
-    """The same crowd, of whom workers 5 and 6 copy worker 2 wherever he answers too."""
+    """The same crowd, of whom workers 5 and 6 copy worker 2 wherever he annotations too."""
     worker, task, label = (np.array(x) for x in (crowd.worker, crowd.task, crowd.label))
     of_second = np.full(crowd.n_tasks, -1)
     of_second[task[worker == 2]] = label[worker == 2]
@@ -60,25 +60,25 @@ def copied(crowd):
     return crowd.replace(label=np.where(copies, of_second[task], label).astype(np.int32))
 
 
-def answers_by_worker(checks):
+def annotations_by_worker(checks):
     """Mean replicated counts ``(J, K)``."""
-    table = checks.units("answers").sort_index()
+    table = checks.units("annotations").sort_index()
     return table["replicated"].to_numpy().reshape(-1, SIZES["n_classes"])
 
 
 @pytest.mark.parametrize("truth", ["posterior", "prior"])
-def test_replicated_answers_have_the_expectation_of_the_parameters(em, crowd, truth):
+def test_replicated_annotations_have_the_expectation_of_the_parameters(em, crowd, truth):
     tables, prevalence = em.worker_draws[0, 0], em.parameters["prevalence"].to_numpy()
     share = em.posterior if truth == "posterior" else np.broadcast_to(prevalence, em.posterior.shape)
     expected = np.zeros((crowd.n_workers, crowd.n_classes))
     np.add.at(expected, crowd.worker, np.einsum("ak,akl->al", share[crowd.task], tables[crowd.worker]))
-    checks = check(em, "answers", draws=100, replicates=10, truth=truth)
-    error = np.sqrt(checks.of("answers").replicated.mean(1).var(0) / 100).reshape(expected.shape)
-    assert (np.abs(answers_by_worker(checks) - expected) < 4.5 * error + 1e-3).all()  # 24 cells, normal tails
+    checks = check(em, "annotations", draws=100, replicates=10, truth=truth)
+    error = np.sqrt(checks.of("annotations").replicated.mean(1).var(0) / 100).reshape(expected.shape)
+    assert (np.abs(annotations_by_worker(checks) - expected) < 4.5 * error + 1e-3).all()  # 24 cells, normal tails
 
 
-def test_a_worker_gives_as_many_replicated_answers_as_observed_ones(em, crowd):
-    totals = check(em, "answers").of("answers").replicated.reshape(50, 10, 8, 3).sum(-1)
+def test_a_worker_gives_as_many_replicated_annotations_as_observed_ones(em, crowd):
+    totals = check(em, "annotations").of("annotations").replicated.reshape(50, 10, 8, 3).sum(-1)
     assert (totals == np.bincount(crowd.worker)).all()
 
 
@@ -95,7 +95,7 @@ def test_true_labels_of_the_posterior_are_shared_by_a_draws_replicates(em, crowd
     ("draws", "expected"), [(6, [0, 1, 2, 3, 4, 5]), (3, [0, 2, 4]), (12, sorted([*range(6)] * 2))]
 )
 def test_parameters_are_spread_evenly_over_all_draws_of_all_chains(em, crowd, draws, expected):
-    """Six draws of two chains, each of which lets everybody answer one class only, by the number of the draw."""
+    """Six draws of two chains, each of which lets everybody annotation one class only, by the number of the draw."""
     number = np.arange(6).reshape(2, 3)
     always = np.stack([np.eye(3)[n % 3] for n in number.ravel()]).reshape(2, 3, 1, 1, 3)
     tables = np.broadcast_to(always, (2, 3, *em.outcome.draws["confusion"].shape[2:]))
@@ -115,15 +115,15 @@ def test_gold_labels_that_the_fit_was_told_hold_in_replicates_with_new_true_labe
         assert (answers[:, crowd.task == 1] == 2).all()
 
 
-def test_a_row_with_a_count_is_as_many_independent_answers(unnamed):
-    design = one_row_an_answer(unnamed.annotations)
+def test_a_row_with_a_count_is_as_many_independent_annotations(unnamed):
+    design = one_row_an_annotation(unnamed.annotations)
     answers = np.concatenate(list(from_posterior(unnamed, design, 20, 10, "posterior", 0)))
     positive = np.stack([answers[:, design.task == i].sum(-1) for i in (0, 1)])
     variance = positive.mean() * (1 - positive.mean() / 100)
     assert 0.7 * variance < positive.var(axis=1).mean() < 1.5 * variance  # all alike would have a hundred times that
 
 
-def test_the_story_that_wrote_the_answers_is_rejected_no_more_often_than_its_level(em, crowd):
+def test_the_story_that_wrote_the_annotations_is_rejected_no_more_often_than_its_level(em, crowd):
     """Under draws of the exact posterior, over 40 data sets; some p-values are small: the check can fail."""
     found = []
     for seed in range(40):
@@ -149,7 +149,7 @@ def test_workers_who_copy_are_found_with_the_worker_who_is_copied(crowd, em, cop
     assert {(2, 5), (2, 6)} <= set(found)
     assert set(found) <= {(2, 5), (2, 6), (5, 6)}
     assert (table["observed"] == table["size"])[table["stands_out"]].all()
-    assert not check(em, "agreement").of("agreement").stand_out.any()
+    assert not check(em, "agreement").of("agreement").n_flagged.any()
 
 
 def test_tasks_that_all_can_tell_among_tasks_that_nobody_can_are_found_by_their_votes(em, crowd):
@@ -181,7 +181,7 @@ def test_own_discrepancies_are_compared_as_they_are(em, crowd):
     assert checks.table.loc["alpha", "observed"] == pytest.approx(crowd.krippendorff_alpha())
     alpha = checks.of("alpha").replicated
     assert checks.table.loc["alpha", "p_value"] == pytest.approx((alpha > crowd.krippendorff_alpha()).mean(), abs=0.01)
-    known = check(em, "answers").units("answers").sort_index()
+    known = check(em, "annotations").units("annotations").sort_index()
     zero = known[known.index.get_level_values("class") == 0]
     units = checks.units("zeros").sort_index()
     np.testing.assert_allclose(units["observed"], zero["observed"])
@@ -217,13 +217,13 @@ def test_wrong_arguments_say_what_is_accepted(em):
     with pytest.raises(cp.UnknownNameError, match="value of truth"):
         check(em, truth="new")
     with pytest.raises(cp.UnknownNameError, match="unknown discrepancy 'votes'"):
-        check(em, "answers").units("votes")
+        check(em, "annotations").units("votes")
 
 
 def test_crowds_without_names_are_checked_by_what_needs_none(unnamed):
     checks = check(unnamed)
-    assert list(checks.table.index) == ["answers", "votes"]
-    assert checks.units("answers")["observed"].to_dict() == {0: 100, 1: 100}
+    assert list(checks.table.index) == ["annotations", "votes"]
+    assert checks.units("annotations")["observed"].to_dict() == {0: 100, 1: 100}
     with pytest.raises(cp.AnnotationError, match="agreement is of workers, and the annotations name none"):
         check(unnamed, "agreement")
 
@@ -244,21 +244,21 @@ X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
 def test_every_kind_of_story_expects_the_votes_of_its_own_data(story, truth, options):
     data, _ = cp.simulate(story, gold=0.0, seed=3, **SIZES | {"n_classes": 2}, **options)
     fit = cp.fit(story, data, progress=False, **{name: v for name, v in options.items() if name != "features"})
-    checks = check(fit, ["answers", "votes"], truth=truth)
+    checks = check(fit, ["annotations", "votes"], truth=truth)
     assert checks.table.loc["votes", "p_value"] > 0.01
-    share = checks.units("answers").groupby("class")[["observed", "replicated"]].sum() / data.n_annotations
+    share = checks.units("annotations").groupby("class")[["observed", "replicated"]].sum() / data.n_annotations
     np.testing.assert_allclose(share["replicated"], share["observed"], atol=0.06)  # true labels that are drawn again
 
 
 def one_share(annotations, *, truth_prior=None, a=1.0):
-    """Everybody answers the second class with one probability, whatever the truth."""
+    """Everybody annotations the second class with one probability, whatever the truth."""
     share = numpyro.sample("share", dist.Dirichlet(jnp.array([1.0, a])))
     with cp.tasks(annotations, truth_prior) as truth:
-        cp.answer(truth, cp.Table(jnp.broadcast_to(share, (annotations.n_workers, 2, 2))), annotations)
+        cp.observe(truth, cp.Table(jnp.broadcast_to(share, (annotations.n_workers, 2, 2))), annotations)
 
 
 def test_prior_replicates_are_of_the_prior():
-    """With a flat prior of their probability every number of positive answers from 0 to 9 is as likely (Bayes)."""
+    """With a flat prior of their probability every number of positive annotations from 0 to 9 is as likely (Bayes)."""
     frame = pd.DataFrame([(i, j, 1) for i in range(3) for j in range(3)], columns=["task", "worker", "label"])
     annotations = cp.Annotations.from_frame(frame, classes=[0, 1])
     checks = prior_check(one_share, annotations, {"positive": lambda a: np.asarray(a.label).sum()}, draws=1000)

@@ -39,16 +39,16 @@ def test_the_comparison_is_the_scores_side_by_side(fits):
         row = found.loc[name]
         assert (row["elpd"], row["se"], row["p"]) == pytest.approx((score.elpd, score.se, score.p))
         assert row["pareto_k"] == pytest.approx(score.pareto_k.max())
-        assert row["spoilt"] == len(score.spoilt)
+        assert row["n_high_k"] == len(score.n_high_k)
     assert found["weight"].sum() == pytest.approx(1)
     assert found["pseudo_bma"].sum() == pytest.approx(1)
 
 
-def test_fits_without_draws_are_compared_by_held_out_answers(modes, fits):
+def test_fits_without_draws_are_compared_by_held_out_annotations(modes, fits):
     found = cp.compare(modes, progress=False)
     scores = {name: cp.kfold(fit, progress=False) for name, fit in modes.items()}
     assert found["elpd"].to_dict() == pytest.approx({name: score.elpd for name, score in scores.items()})
-    assert found[["p", "pareto_k", "spoilt"]].isna().all(axis=None)
+    assert found[["p", "pareto_k", "n_high_k"]].isna().all(axis=None)
     mixed = cp.compare({"mode": modes["one_coin"], "draws": fits["one_coin"]}, refit_by="em", progress=False)
     assert mixed.loc["mode", "elpd"] == pytest.approx(mixed.loc["draws", "elpd"])
     with pytest.raises(ValueError, match="one_coin was fitted by EM, which has no draws"):
@@ -68,7 +68,7 @@ def without(frame, **changes):
     ("change", "message"),
     [
         (lambda f: cp.Annotations.from_frame(f[f["task"] != 45]), "45 tasks and 44"),
-        (lambda f: cp.Annotations.from_frame(f.iloc[1:]), "315 rows of answers and 314"),
+        (lambda f: cp.Annotations.from_frame(f.iloc[1:]), "315 rows of annotations and 314"),
         (
             lambda f: without(f, label=[2, *f["label"].iloc[1:]]),
             "row 0 is task 1, worker 1, label 1 and task 1, .*label 2",
@@ -143,7 +143,7 @@ def test_a_stack_is_the_weighted_average(fits):
     tables = sum(weights[name] * fit.worker_draws.mean((0, 1)) for name, fit in fits.items())
     np.testing.assert_allclose(stack.worker_draws.mean((0, 1)), tables, atol=0.02)  # a share of whole draws
     assert {"accuracy", "accuracy_low", "spammer_score"} <= set(stack.workers)
-    assert "foretells best" in str(stack.summary())
+    assert "predicts best" in str(stack.summary())
 
 
 def test_a_stack_takes_weights_that_are_given(modes):

@@ -37,7 +37,7 @@ def svi(em):
 @pytest.fixture(scope="session")
 def binary_data():
     """120 tasks of two classes, twelve workers, true labels, and the parameters by site."""
-    return cp.simulate("two_coin", n_tasks=120, n_workers=12, answers_per_task=5, seed=3)
+    return cp.simulate("two_coin", n_tasks=120, n_workers=12, annotations_per_task=5, seed=3)
 
 
 @pytest.fixture(scope="session")

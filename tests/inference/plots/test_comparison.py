@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdppl.inference.comparison.compare import table
+from crowdppl.inference.comparison.comparing import table
 from crowdppl.inference.comparison.elpd import Elpd
 from crowdppl.inference.plots import plot_comparison, plot_differences, plot_pareto_k
 
@@ -47,9 +47,9 @@ def test_weights_are_bars_and_the_spoilt_are_counted_where_there_are_any(compare
     np.testing.assert_allclose([bar.get_width() / 0.3 for bar in beside.patches], compared["weight"])
     texts = [text.get_text() for text in beside.texts]
     assert {minus(f"{value:,.1f}") for value in compared["elpd"]} <= set(texts)
-    assert {str(n) for n in compared["spoilt"]} <= set(texts)
+    assert {str(n) for n in compared["n_high_k"]} <= set(texts)
     assert "k too large" in texts
-    by_folds = compared.assign(spoilt=pd.array([pd.NA] * 3, "Int64"), pareto_k=np.nan)
+    by_folds = compared.assign(n_high_k=pd.array([pd.NA] * 3, "Int64"), pareto_k=np.nan)
     assert "k too large" not in [text.get_text() for text in plot_comparison(by_folds).child_axes[0].texts]
 
 
@@ -86,14 +86,14 @@ def test_differences_are_ranked_and_summed_with_the_error_of_the_comparison():
     assert f"t{far[0]}" in named
 
 
-def test_units_are_matched_by_name_and_answers_are_named_by_task_and_worker():
+def test_units_are_matched_by_name_and_annotations_are_named_by_task_and_worker():
     first = elpd(seed=0)
     order = np.random.default_rng(5).permutation(30)
     shuffled = Elpd("shuffled", "kfold", "task", first.units[order], first.values[order])
     ax = plot_differences(first, shuffled)
     np.testing.assert_array_equal(ax.get_title(), "first against shuffled: +0.0 ± 0.0 over 30 tasks")
     rows = pd.MultiIndex.from_arrays([range(30), list("uv") * 15, [0, 1] * 15], names=["task", "worker", "label"])
-    one, other = (elpd(seed=i, units=rows, by="answer") for i in (0, 1))
+    one, other = (elpd(seed=i, units=rows, by="annotation") for i in (0, 1))
     named = {text.get_text() for text in plot_differences(one, other, names=("x", "y")).texts}
     largest = int((one.values - other.values).argmax())
     assert f"{largest} by {'uv'[largest % 2]}" in named
@@ -104,8 +104,8 @@ def test_scores_of_other_units_are_refused():
     others = pd.Index([f"t{i}" for i in range(29)] + ["new"], name="task")
     with pytest.raises(ValueError, match=r"not the same; '(new|t29)' is among those of one only"):
         plot_differences(first, elpd(units=others))
-    with pytest.raises(ValueError, match="by='task' and by='answer'"):
-        plot_differences(first, elpd(by="answer"))
+    with pytest.raises(ValueError, match="by='task' and by='annotation'"):
+        plot_differences(first, elpd(by="annotation"))
 
 
 def test_pareto_k_is_ranked_and_those_over_the_threshold_stand_out():

@@ -15,7 +15,7 @@ from crowdppl.inference.plots import plot_confusions
 @pytest.fixture
 def crowd_fit(em):
     def fitted(n_workers, names=("a", "b"), worker="worker {}".format):
-        """A fit of workers of whom number j has answered j + 1 tasks."""
+        """A fit of workers of whom number j has annotated j + 1 tasks."""
         pairs = [(j, task) for j in range(n_workers) for task in range(j + 1)]
         rows = [(task, worker(j), names[(task + j * task) % len(names)]) for j, task in pairs]
         frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
@@ -25,7 +25,7 @@ def crowd_fit(em):
 
 
 def cells(ax):
-    """Texts of the cells by (truth, answer)."""
+    """Texts of the cells by (truth, annotation)."""
     found = {}
     for text in ax.texts:
         answer, truth = text.xy
@@ -35,7 +35,7 @@ def cells(ax):
 
 def test_cells_hold_the_table_and_half_the_width_of_its_interval(svi):
     axes = plot_confusions(svi, interval=0.8)
-    table = svi.confusions(interval=0.8).set_index(["worker", "truth", "response"])
+    table = svi.confusions(interval=0.8).set_index(["worker", "truth", "annotation"])
     assert len(axes) == 5
     for ax, worker in zip(axes, [1, 2, 3, 4, 5], strict=True):
         assert ax.get_title().startswith(f"worker {worker}: ")
@@ -47,11 +47,11 @@ def test_cells_hold_the_table_and_half_the_width_of_its_interval(svi):
         assert len(cells(ax)) == 16
 
 
-def test_titles_tell_answers_and_accuracy_with_its_interval(svi):
+def test_titles_tell_annotations_and_accuracy_with_its_interval(svi):
     ax = plot_confusions(svi, workers=[3], interval=0.5)[0]
     score = svi.worker_scores(0.5).loc[3]
     bounds = f"({score['accuracy_low']:.2f}–{score['accuracy_high']:.2f})"
-    assert ax.get_title() == f"worker 3: 45 answers\naccuracy {score['accuracy']:.2f} {bounds}"
+    assert ax.get_title() == f"worker 3: 45 annotations\naccuracy {score['accuracy']:.2f} {bounds}"
 
 
 def test_without_draws_there_are_no_intervals(em):
@@ -66,13 +66,13 @@ def test_the_colours_are_the_probabilities(em):
     assert {ax.images[0].get_clim() for ax in axes} == {(0, 1)}
 
 
-def test_of_many_workers_those_with_the_most_answers_are_shown(crowd_fit):
+def test_of_many_workers_those_with_the_most_annotations_are_shown(crowd_fit):
     fit = crowd_fit(30)
     axes = plot_confusions(fit)
     titles = [ax.get_title().partition(":")[0] for ax in axes]
     assert titles == [f"worker {j}" for j in range(29, 9, -1)]
     figure = axes[0].figure
-    assert "20 of 30 workers, those with the most answers" in figure.get_suptitle()
+    assert "20 of 30 workers, those with the most annotations" in figure.get_suptitle()
     assert len(figure.axes) == 20 + 1  # the colour bar
     assert len(plot_confusions(fit, max_workers=3)) == 3
 
@@ -116,12 +116,12 @@ def test_ids_with_dollars_and_of_any_length_are_written_as_they_are(crowd_fit):
     fit = crowd_fit(2, names=("$a_1$", "$b$"), worker=lambda j: f"$x^{j}$" if j else "z" * 50 + "end")
     axes = plot_confusions(fit)
     axes[0].figure.canvas.draw()
-    assert axes[0].get_title().startswith("worker $x^1$: 2 answers")
+    assert axes[0].get_title().startswith("worker $x^1$: 2 annotations")
     assert not axes[0].title.get_parse_math()
     name, _, rest = axes[1].get_title().partition(":")
     assert name.endswith("end")
     assert len(name) == 20
-    assert rest.startswith(" 1 answer\n")
+    assert rest.startswith(" 1 annotation\n")
 
 
 def test_unknown_workers_are_refused_with_the_nearest(em, crowd_fit):

@@ -31,13 +31,13 @@ def test_workers_are_drawn_from_the_greatest_down_with_their_intervals(fit):
     np.testing.assert_allclose(ends, np.quantile(coin, [0.25, 0.75], axis=0).T[order], rtol=1e-5)
 
 
-def test_many_tasks_are_drawn_by_rank_and_those_without_answers_are_counted(fit):
+def test_many_tasks_are_drawn_by_rank_and_those_without_annotations_are_counted(fit):
     ax = plot_switch(fit, by="task")
-    reported = fit.reported["switch_by_task"].to_numpy()
+    reported = fit.derived["switch_by_task"].to_numpy()
     answered = reported[~np.isnan(reported)]
     assert 40 < len(answered) < 60
     np.testing.assert_allclose(ax.lines[0].get_ydata(), np.sort(answered)[::-1], rtol=1e-5)
-    assert f"{len(answered)} tasks; {60 - len(answered)} have no answer" in ax.get_title()
+    assert f"{len(answered)} tasks; {60 - len(answered)} have no annotation" in ax.get_title()
 
 
 def test_a_story_without_a_switch_and_other_units_are_refused(em, fit):

@@ -8,7 +8,7 @@ import pytest
 from report_pages import EVIL, Page, crowd
 
 import crowdppl as cp
-from crowdppl.inference.comparison.stack import Stack
+from crowdppl.inference.comparison.stacking import Stack
 from crowdppl.inference.report import report
 
 
@@ -56,7 +56,7 @@ def em_stack(em_fits):
             "weight": [0.8, 0.2],
             "pseudo_bma": [0.7, 0.3],
             "pareto_k": [0.3, 1.25],
-            "spoilt": pd.array([0, 3], "Int64"),
+            "n_high_k": pd.array([0, 3], "Int64"),
         },
         index=pd.Index(["one_coin", "dawid_skene"], name="story"),
     )

@@ -13,9 +13,11 @@ from made_fits import made_fit
 from report_pages import CLASSES, EVIL, TASKS, WORKERS, Page
 
 import crowdppl as cp
-from crowdppl.inference.evidence import with_evidence
-from crowdppl.inference.report import labels, report, workers
-from crowdppl.inference.scores.labels import score
+from crowdppl.inference.densities.evidence import with_evidence
+from crowdppl.inference.report import label_sections as labels
+from crowdppl.inference.report import report
+from crowdppl.inference.report import worker_section as workers
+from crowdppl.inference.scores.label_scores import score
 
 
 def test_the_page_is_well_formed_and_its_contents_lead_to_its_sections(evil_page):
@@ -82,7 +84,7 @@ def test_only_the_page_s_own_script_may_run(evil_page):
     assert policy.startswith("default-src 'none'")
 
 
-def test_labels_are_the_fit_s_the_most_doubtful_first_with_answers_and_gold(evil_fit, evil_page):
+def test_labels_are_the_fit_s_the_most_doubtful_first_with_annotations_and_gold(evil_fit, evil_page):
     heads, *rows = evil_page.table("Labels")
     expected = evil_fit.labels.sort_values("entropy", ascending=False, kind="stable")
     assert [row[0] for row in rows] == list(map(str, expected.index))
@@ -95,13 +97,13 @@ def test_labels_are_the_fit_s_the_most_doubtful_first_with_answers_and_gold(evil
     ]
     assert [row[heads.index("runner-up")] for row in rows] == second
     by_task = {row[0]: dict(zip(heads, row, strict=True)) for row in rows}
-    assert by_task["t9"]["answers"] == "none"
+    assert by_task["t9"]["annotations"] == "none"
     assert by_task["t9"]["surprise p"] == "–"
     assert by_task["t9"]["gold"] == "–"
     votes = dict(zip(TASKS, evil_fit.annotations.votes(), strict=True))
     for task in TASKS[:-1]:
         n = dict(zip(CLASSES, votes[task], strict=True))
-        words = [word.partition(" ×") for word in by_task[task]["answers"].split(", ")]
+        words = [word.partition(" ×") for word in by_task[task]["annotations"].split(", ")]
         assert {name: int(times or 1) for name, _, times in words} == {name: v for name, v in n.items() if v}
     for i, task in enumerate(TASKS[:6]):
         assert by_task[task]["gold"] == CLASSES[i % 2]
@@ -120,9 +122,9 @@ def test_workers_gold_and_reported_quantities_are_the_fit_s(evil_fit, evil_page)
     scored = score(evil_fit)
     assert row[heads.index("tasks")] == "6"
     assert row[heads.index("accuracy")] == f"{scored['accuracy']:.3f} ± {scored['accuracy_se']:.3f}"
-    heads, *rows = evil_page.table("Reported: group_entropy, group_share, group_similarity")
+    heads, *rows = evil_page.table("Derived: group_entropy, group_share, group_similarity")
     shares = [float(row[heads.index("group share")].split()[0]) for row in rows]
-    np.testing.assert_allclose(shares, evil_fit.reported["group_share"], atol=0.00051)
+    np.testing.assert_allclose(shares, evil_fit.derived["group_share"], atol=0.00051)
     confusion = evil_page.table("Tasks by gold label")
     assert sum(int(cell) for row in confusion[1:] for cell in row[1:]) == 6
 
@@ -146,7 +148,7 @@ def test_a_stack_s_page_says_which_stories_it_averages_and_whom_not_to_trust(em_
     page = Page(report(em_stack, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
     heads, *rows = page.table("Stories, the best first")
     assert rows[0][:2] == ["one_coin", "-20.50 ± 3.00"]
-    assert rows[1][heads.index("spoilt")] == "3"
+    assert rows[1][heads.index("n_high_k")] == "3"
     assert page.table("Stories that could not be told")[1] == ["two_coin", "of two classes, and there are 3"]
     said = " ".join(e["text"] for e in page.all("p"))
     assert "dawid_skene: leave-one-out cannot be trusted for 3 of its units" in said
@@ -170,7 +172,7 @@ def test_a_long_page_says_what_it_leaves_out_and_where_that_is(em_fits, tmp_path
     assert len(page.table("Scores")) == 3
     said = " ".join(e["text"] for e in page.all("p"))
     assert "the 3 of 12 labels that are most in doubt; the others are in fit.labels" in said
-    assert "the 2 of 4 workers with the most answers; the others are in fit.workers" in said
+    assert "the 2 of 4 workers with the most annotations; the others are in fit.workers" in said
 
 
 def test_unnamed_workers_with_counts_have_a_page_without_scores(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 from sklearn.calibration import calibration_curve
 
-from crowdppl.inference.intervals import jeffreys, of_median
+from crowdppl.inference.fitted.intervals import jeffreys, of_median
 from crowdppl.inference.scores.calibration import expected_calibration_error, reliability
 
 

@@ -1,0 +1,5 @@
+"""The command ``crowdppl``."""
+
+from .commands import app
+
+__all__ = ["app"]

@@ -1,0 +1,70 @@
+"""Who agrees with whom, counted with sparse products so that thousands of workers take no dense table."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.sparse import csr_array, triu
+
+from ...data import Annotations
+
+CELLS = 5_000_000  # rows × classes to look at at a time
+
+
+def pair_counter(
+    annotations: Annotations,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]]:
+    r"""All pairs of different workers who share tasks, and what counts their agreements.
+
+    With :math:`b_{jil} = 1` where worker j gave annotation l to task i, a pair agrees
+    :math:`\sum_{il} b_{jil} b_{j'il}` times of :math:`\sum_{i} (\sum_l b_{jil}) (\sum_l b_{j'il})`. Of repeated annotations
+    every one meets every one of the other worker's.
+
+    Returns:
+        both workers of each pair and the number of pairs of annotations that they share, ``(P,)`` each; and a function of
+        annotations ``(A,)`` and of workers, as those, that counts the pairs of annotations that agree.
+    """
+    worker, task = np.asarray(annotations.worker), np.asarray(annotations.task, np.int64)
+    n_workers, n_tasks, n_classes = annotations.n_workers, annotations.n_tasks, annotations.n_classes
+    one = np.ones(len(task), dtype=np.float32)
+    answered = csr_array((one, (worker, task)), shape=(n_workers, n_tasks))
+    shared = triu(answered @ answered.T, k=1, format="coo")
+
+    def take(label: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        gave = csr_array((one, (worker, task * n_classes + label)), shape=(n_workers, n_tasks * n_classes))
+        agreed = gave @ gave.T
+        agreed.sort_indices()
+        return np.asarray(agreed[first, second]).ravel()
+
+    first, second = shared.coords
+    order = np.lexsort((second, first))
+    return first[order], second[order], shared.data[order].astype(np.int64), take
+
+
+def majority_counter(annotations: Annotations) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """How many annotations each worker gave to tasks that others annotated too, and what counts those with their majority.
+
+    A worker's repeated annotations to a task are not among the others'. An annotation with the majority counts 1, or 1/k where
+    k classes have as many annotations.
+
+    Returns:
+        sizes ``(J,)``, and a function from annotations ``(A,)`` to counts ``(J,)``.
+    """
+    worker, task = np.asarray(annotations.worker, np.int64), np.asarray(annotations.task, np.int64)
+    n_workers, n_tasks, n_classes = annotations.n_workers, annotations.n_tasks, annotations.n_classes
+    _, visit, visits = np.unique(task * n_workers + worker, return_inverse=True, return_counts=True)
+    alone = visits[visit] == np.bincount(task, minlength=n_tasks)[task]
+    size = np.bincount(worker[~alone], minlength=n_workers)
+    rows = np.flatnonzero(~alone)
+    one = np.ones(len(task), dtype=np.int32)
+
+    def take(label: np.ndarray) -> np.ndarray:
+        votes = np.bincount(task * n_classes + label, minlength=n_tasks * n_classes).reshape(n_tasks, n_classes)
+        own = csr_array((one, (visit, label)), shape=(len(visits), n_classes))
+        credit = np.zeros(len(task))
+        for chunk in np.array_split(rows, max(len(rows) * n_classes // CELLS, 1)):
+            others = votes[task[chunk]] - own[visit[chunk]].toarray()
+            winning = others == others.max(-1, keepdims=True)
+            credit[chunk] = winning[np.arange(len(chunk)), label[chunk]] / winning.sum(-1)
+        return np.bincount(worker, credit, n_workers)
+
+    return size, take

@@ -1,0 +1,126 @@
+r"""Simulation-based calibration (Talts, Betancourt, Simpson, Vehtari & Gelman 2018) of NUTS on any story.
+
+Parameters are drawn from the story's prior, data from the parameters, draws from the posterior given the data. The rank
+of each parameter among its draws is then uniform, whatever the story, where sampler and story are right.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jax import Array
+from numpyro.infer import MCMC
+from scipy.stats import chi2
+
+from ...data import Annotations
+from ...models import Story, find_story
+from ..densities.model import Model, Parameters, parameter_dims
+from ..densities.simulation import simulate
+from ..engines import em, nuts
+
+EM_STEPS = 30  # before each chain, enough to be near the mode of small data
+Quantities = Callable[[Parameters], Mapping[str, Array]]
+
+
+class Ranks(NamedTuple):
+    """Ranks of actual parameters among their posterior draws."""
+
+    ranks: pd.DataFrame  # simulations × parameters' entries, 0 to n_draws
+    n_draws: int  # of each posterior, thinned so that they are nearly independent
+    divergences: int  # in all simulations
+
+    def p_values(self, bins: int = 10) -> pd.Series:
+        """Of a χ² test that each entry's ranks are uniform, with so many bins."""
+        edges = np.linspace(0, self.n_draws + 1, bins + 1)
+        expected = len(self.ranks) * np.diff(np.ceil(edges)) / (self.n_draws + 1)
+        found = {}
+        for name in self.ranks:
+            count, _ = np.histogram(self.ranks[name], bins=np.ceil(edges) - 0.5)
+            found[name] = chi2.sf(((count - expected) ** 2 / expected).sum(), bins - 1)
+        return pd.Series(found, name="p_value")
+
+
+def calibrate(
+    story: str | Story,
+    *,
+    n_tasks: int,
+    n_workers: int,
+    n_classes: int = 2,
+    n_simulations: int = 200,
+    warmup: int = 300,
+    draws: int = 63,
+    thinning: int = 8,
+    quantities: Quantities | None = None,
+    features: np.ndarray | None = None,
+    seed: int = 0,
+    **hyperparameters: Any,
+) -> Ranks:
+    """Ranks of a story's parameters in simulations from itself; all are sampled at once, one chain each.
+
+    Args:
+        story: a story's name, or any function that keeps the contract of a story.
+        n_tasks: number of tasks N, each annotated by every worker.
+        n_workers: number of workers J.
+        n_classes: number of classes K.
+        n_simulations: number of data sets.
+        warmup: adaptation steps of each chain.
+        draws: draws kept of each chain.
+        thinning: draws for each one that is kept.
+        quantities: a function of the parameters, by site, to rank instead of the parameters, by name: for a story with
+            symmetries, what does not depend on the order of groups.
+        features: of the tasks, ``(N, ...)``.
+        seed: the same seed gives the same ranks.
+        **hyperparameters: of the story; its prior should keep the classes apart, as one chain sees one naming of them.
+
+    Returns:
+        the ranks; :meth:`Ranks.p_values` tests them.
+    """
+    story = find_story(story)
+    sizes: dict[str, Any] = {"n_tasks": n_tasks, "n_workers": n_workers, "n_classes": n_classes, "features": features}
+    model = Model(story, hyperparameters)
+    simulated = [simulate(story, seed=seed + i, **sizes, **hyperparameters) for i in range(n_simulations)]
+    design = simulated[0][0].replace(gold=None)
+    answers = np.stack([annotations.label for annotations, _ in simulated])
+    names = list(parameter_dims(model, design))
+    actual: Parameters = {name: jnp.stack([parameters[name] for _, parameters in simulated]) for name in names}
+    settings = nuts.NUTSSettings(chains=1, warmup=warmup, draws=draws * thinning)
+    keys = jax.random.split(jax.random.key(seed), n_simulations)
+    sampled, diverging = _sample_all(model, design, settings, thinning, keys, answers)
+    of = quantities or (lambda parameters: parameters)
+    wanted, found = jax.vmap(of)(actual), jax.vmap(jax.vmap(of))(sampled)
+    ranks = {name: np.asarray((found[name] < value[:, None]).sum(1)) for name, value in wanted.items()}
+    flat = {
+        f"{name}[{', '.join(map(str, at))}]" if at else name: rank[(slice(None), *at)]
+        for name, rank in ranks.items()
+        for at in np.ndindex(rank.shape[1:])
+    }
+    return Ranks(pd.DataFrame(flat), draws, int(diverging.sum()))
+
+
+@partial(jax.jit, static_argnames=("model", "settings", "thinning"))
+def _sample_all(
+    model: Model, design: Annotations, settings: nuts.NUTSSettings, thinning: int, keys: Array, answers: Array
+) -> tuple[Parameters, Array]:
+    """Thinned draws of each data set's posterior ``(simulation, draw, ...)``, and which draws diverged."""
+    em_settings = em.EMSettings(tolerance=-1.0)
+
+    def sample(key: Array, label: Array) -> tuple[Parameters, Array]:
+        annotations = design.replace(label=label)
+        state = em.init(model, annotations, key, em_settings)
+        state, _ = em.advance(model, annotations, state, min(EM_STEPS, em.CHUNK), em_settings)
+        values = em.to_interior(model, annotations, state.parameters)
+        sampler = MCMC(
+            nuts.make_kernel(model, values, {}, settings),
+            num_warmup=settings.warmup,
+            num_samples=settings.draws,
+            thinning=thinning,
+            progress_bar=False,
+        )
+        sampler.run(key, annotations, extra_fields=("diverging",))
+        return sampler.get_samples(), sampler.get_extra_fields()["diverging"]
+
+    return jax.vmap(sample)(keys, jnp.asarray(answers))

@@ -1,0 +1,89 @@
+"""What is known of single tasks beside the annotations: gold labels, and probabilities from another model."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from ...data import AnnotationError, Annotations, Ids
+from ...models.parts.emissions import SMALLEST
+
+Gold = bool | Mapping | pd.Series | pd.DataFrame | None
+
+
+def with_evidence(
+    annotations: Annotations, gold: Gold = None, evidence: pd.DataFrame | np.ndarray | None = None
+) -> Annotations:
+    r"""The annotations with log-weights ``(N, K)`` of each task's classes, for the engines to add to the truth's prior.
+
+    Args:
+        gold: True for the gold labels that the annotations carry; or labels by task (mapping, series, or frame with
+            the columns task and label). A gold task has weight :math:`-\infty` off its class.
+        evidence: probabilities of the classes from another model: a frame with tasks as index and classes as columns
+            (tasks may be missing), or an array ``(N, K)`` in the order of the annotations. Rows sum to one.
+
+    Raises:
+        AnnotationError: for a task or class that the annotations do not know, rows that are no probabilities, or
+            gold=True without gold labels.
+    """
+    log_weights = np.zeros((annotations.n_tasks, annotations.n_classes), dtype=np.float32)
+    if evidence is not None:
+        log_weights += np.log(np.maximum(probabilities_of(evidence, annotations), SMALLEST))
+    labels = _gold_labels(gold, annotations)
+    if labels is not None:
+        known = labels >= 0
+        off = np.arange(annotations.n_classes) != labels[known, None]
+        log_weights[known] = np.where(off, -np.inf, log_weights[known])
+    return annotations.replace(evidence=log_weights if evidence is not None or labels is not None else None)
+
+
+def _gold_labels(gold: Gold, annotations: Annotations) -> np.ndarray | None:
+    if gold is None or gold is False:
+        return None
+    if gold is not True:
+        annotations = annotations.with_gold(gold)
+    if annotations.gold is None:
+        raise AnnotationError("gold=True, but the annotations carry no gold labels; give gold={task: label, …}")
+    return np.asarray(annotations.gold)
+
+
+def probabilities_of(
+    table: pd.DataFrame | np.ndarray, annotations: Annotations, option: str = "evidence"
+) -> np.ndarray:
+    """Probabilities of the classes of each task, ``(N, K)``, checked; even where a frame does not have the task.
+
+    Args:
+        table: a frame with tasks as index and classes as columns, or an array in the order of the annotations.
+        annotations: whose tasks and classes these are.
+        option: the argument's name, for messages.
+
+    Raises:
+        AnnotationError: for an unknown task or class, another shape, or rows that are no probabilities.
+    """
+    shape = (annotations.n_tasks, annotations.n_classes)
+    if isinstance(table, pd.DataFrame):
+        tasks = annotations.tasks.index_of(list(table.index))
+        classes = annotations.classes.index_of(list(table.columns))
+        _refuse_unknown(option, "task", table.index, tasks, annotations.tasks)
+        _refuse_unknown(option, "class", table.columns, classes, annotations.classes)
+        values = np.full(shape, 1 / shape[1], dtype=np.float32)
+        values[tasks] = 0.0
+        values[np.ix_(tasks, classes)] = table.to_numpy(dtype=np.float32)
+    else:
+        values = np.asarray(table, dtype=np.float32)
+        if values.shape != shape:
+            raise AnnotationError(f"{option} has shape {values.shape}; (tasks, classes) = {shape} is needed")
+    bad = ~(np.isfinite(values).all(-1) & (values >= 0).all(-1) & (np.abs(values.sum(-1) - 1) < 1e-3))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise AnnotationError(
+            f"{option} of task {annotations.tasks[row]!r} is {values[row].tolist()}: no probabilities; "
+            f"numbers from 0 that sum to 1 over the classes {list(annotations.classes)} are needed"
+        )
+    return values
+
+
+def _refuse_unknown(option: str, kind: str, names: pd.Index, codes: np.ndarray, known: Ids) -> None:
+    if (codes < 0).any():
+        name = names.tolist()[int(np.argmax(codes < 0))]
+        raise AnnotationError(f"{option}: {kind} {name!r} is not in the annotations; known are {list(known[:5])} …")

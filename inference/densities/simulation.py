@@ -1,0 +1,150 @@
+"""Data from a story itself: parameters, true labels and annotations, for any number of tasks and workers."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from numpyro import handlers
+
+from ...data import Annotations, Ids, unknown_name
+from ...data.features import resolve_features
+from ...models import Given, Story, find_story
+from .evidence import probabilities_of
+from .model import is_latent
+
+CELLS = 10_000_000  # tasks × workers to draw an assignment for at a time
+
+
+def simulate(
+    story: str | Story,
+    *,
+    n_tasks: int,
+    n_workers: int,
+    n_classes: int = 2,
+    annotations_per_task: int | None = None,
+    tail: float = 0.0,
+    gold: float = 1.0,
+    features: np.ndarray | None = None,
+    worker_features: np.ndarray | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    **hyperparameters: Any,
+) -> tuple[Annotations, dict[str, np.ndarray]]:
+    r"""Draw parameters from a story's prior, true labels and annotations given them.
+
+    Args:
+        story: a story's name, or any function that keeps the contract of a story.
+        n_tasks: number of tasks N.
+        n_workers: number of workers J.
+        n_classes: number of classes K, which are called 0 to K − 1.
+        annotations_per_task: different workers who annotate each task; None for all of them.
+        tail: how unevenly workers annotate: worker :math:`j` is taken with weight :math:`(j + 1)^{-\text{tail}}`, so
+            that 0 is even and 1 is Zipf's law.
+        gold: share of the tasks, taken at random, whose true label the annotations carry.
+        features: of the tasks, ``(N, ...)``, for stories and truth priors that look at them.
+        worker_features: of the workers, ``(J, D)``.
+        parameters: values of some or all parameters by site, which are then not drawn.
+        seed: the same seed gives the same data.
+        **hyperparameters: of the story, ``truth_prior`` among them.
+
+    Returns:
+        The annotations, with true labels as gold and the features that were given, and the parameters by site.
+
+    Raises:
+        UnknownNameError: there is no story of that name, or a parameter is none of the story's.
+        AnnotationError: features are not one row of finite numbers a task, or a worker.
+        ValueError: a size, a share or the shape of a parameter cannot be.
+    """
+    _check_sizes(n_tasks, n_workers, n_classes, annotations_per_task)
+    for name, value, most in (("tail", tail, np.inf), ("gold", gold, 1.0)):
+        if not 0 <= value <= most:
+            raise ValueError(f"{name}={value!r}: a number from 0{f' to {most:g}' if most < np.inf else ''} is needed")
+    tasks, workers = Ids.range(n_tasks), Ids.range(n_workers)
+    if features is not None:
+        features = resolve_features(features, tasks, noun="task", column="task", ordered=True)
+    if worker_features is not None:
+        worker_features = resolve_features(
+            worker_features,
+            workers,
+            noun="worker",
+            column="worker",
+            ordered=True,
+            option="worker_features",
+            flat=True,
+        )
+    rng = np.random.default_rng(seed)
+    task, worker = _assign(rng, n_tasks, n_workers, annotations_per_task or n_workers, tail)
+    design = Annotations(
+        task=task,
+        worker=worker,
+        label=np.zeros(len(task), dtype=np.int32),
+        count=None,
+        gold=None,
+        features=features,
+        worker_features=worker_features,
+        tasks=tasks,
+        workers=workers,
+        classes=Ids.range(n_classes),
+    )
+    if isinstance(prior := hyperparameters.get("truth_prior"), pd.DataFrame | np.ndarray):
+        design = design.replace(prior=probabilities_of(prior, design, "truth_prior"))
+        hyperparameters["truth_prior"] = Given()
+    sites = _draw(find_story(story), design.replace(label=None), dict(parameters or {}), hyperparameters, seed)
+    truth = np.asarray(sites.pop("truth"), dtype=np.int32)
+    known = rng.permutation(n_tasks) < round(gold * n_tasks)
+    annotations = design.replace(
+        label=np.asarray(sites.pop("annotation"), dtype=np.int32),
+        gold=np.where(known, truth, -1).astype(np.int32) if known.any() else None,
+    )
+    return annotations, {name: np.asarray(value) for name, value in sites.items()}
+
+
+def _check_sizes(n_tasks: int, n_workers: int, n_classes: int, annotations_per_task: int | None) -> None:
+    least = {"n_tasks": (n_tasks, 1), "n_workers": (n_workers, 1), "n_classes": (n_classes, 2)}
+    for name, (value, smallest) in least.items():
+        if value < smallest:
+            raise ValueError(f"{name}={value!r}: a whole number from {smallest} is needed")
+    if annotations_per_task is not None and not 1 <= annotations_per_task <= n_workers:
+        raise ValueError(
+            f"annotations_per_task={annotations_per_task!r}: 1 to {n_workers} different workers can annotate, or None for all"
+        )
+
+
+def _assign(
+    rng: np.random.Generator, n_tasks: int, n_workers: int, per_task: int, tail: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which workers annotate which tasks: ``(N · per_task,)`` each, by task, without repeats."""
+    task = np.repeat(np.arange(n_tasks, dtype=np.int32), per_task)
+    if per_task == n_workers:
+        return task, np.tile(np.arange(n_workers, dtype=np.int32), n_tasks)
+    log_weight = -tail * np.log(np.arange(1, n_workers + 1))
+    chosen = [
+        np.sort(np.argpartition(-(log_weight + rng.gumbel(size=(size, n_workers))), per_task)[:, :per_task])
+        for size in _chunks(n_tasks, max(CELLS // n_workers, 1))
+    ]  # the largest of log-weights with Gumbel noise are a draw by the weights without replacement
+    return task, np.concatenate(chosen).astype(np.int32).ravel()
+
+
+def _chunks(total: int, size: int) -> Iterator[int]:
+    for begin in range(0, total, size):
+        yield min(size, total - begin)
+
+
+def _draw(
+    story: Story, design: Annotations, parameters: dict[str, Any], hyperparameters: dict[str, Any], seed: int
+) -> dict[str, Any]:
+    """Values of all sites that the story samples, at the given parameters."""
+    values = {name: jnp.asarray(value, dtype=float) for name, value in parameters.items()}
+    with handlers.trace() as sites, handlers.substitute(data=values), handlers.seed(rng_seed=jax.random.key(seed)):
+        story(design, **hyperparameters)
+    drawn = {name: site for name, site in sites.items() if is_latent(site) or name == "annotation"}
+    for name, value in values.items():
+        if name not in drawn:
+            raise unknown_name("parameter", name, [n for n in drawn if n not in ("truth", "annotation")])
+        expected = tuple(drawn[name]["fn"].shape()) if drawn[name]["type"] == "sample" else value.shape
+        if value.shape != expected:
+            raise ValueError(f"parameter {name!r} has shape {value.shape}; {expected} is needed")
+    return {name: site["value"] for name, site in drawn.items()}

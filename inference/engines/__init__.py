@@ -1,0 +1,1 @@
+"""EM, SVI and NUTS over any story."""

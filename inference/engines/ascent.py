@@ -1,0 +1,116 @@
+r"""One gradient, and the steps that follow from it: closed M-steps of the tables, Newton for logistic regression.
+
+With :math:`L` the log-posterior of the parameters, the true labels summed out, the prior and expected counts of a
+table's row are :math:`n = \theta \odot \nabla_\theta L` (Fisher's identity): :math:`\alpha - 1` of its own Dirichlet
+prior, plus the expected annotations, plus what other parameters' priors and factors pull.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from numpyro import handlers
+
+from ...data import Annotations
+from ...models import Classifier
+from ...models.parts.emissions import SMALLEST
+from ..densities.model import Anatomy, Density, Model, Parameters, anatomy, density
+
+CG_STEPS = 50  # at the most, for one Newton step
+INTERIOR = 0.01  # counts at the least, off the edges of the tables
+DAMPING = 1e-3  # of Newton's matrix, where weights have no prior
+
+
+class Gradient(NamedTuple):
+    """The log-posterior's gradient at some parameters."""
+
+    counts: Parameters  # prior and expected counts of each table
+    slope: Parameters  # of the other parameters, unconstrained
+    at: Density
+
+
+def gradient(model: Model, annotations: Annotations, parts: Anatomy, parameters: Parameters) -> Gradient:
+    """Counts of the tables and slopes of the others: the E-step of one EM iteration."""
+    tables = {name: parameters[name] for name in parts.tables}
+
+    def log_posterior(tables: Parameters, reals: Parameters) -> tuple[Array, Density]:
+        at = density(model, parameters | tables | parts.from_reals(reals), annotations)
+        return at.log_posterior, at
+
+    by = jax.grad(log_posterior, argnums=(0, 1), has_aux=True)
+    (of_tables, slope), at = by(tables, parts.to_reals(parameters))
+    return Gradient({name: table * of_tables[name] for name, table in tables.items()}, slope, at)
+
+
+def tables_mode(counts: Parameters, parameters: Parameters) -> Parameters:
+    r"""The mode of each row, :math:`\propto \max(n, 0)`; a row that nothing is known of stays."""
+    modes = {}
+    for name, count in counts.items():
+        count = jnp.maximum(count, 0.0)
+        total = count.sum(-1, keepdims=True)
+        mode = jnp.where(total > SMALLEST, count / jnp.maximum(total, SMALLEST), parameters[name])
+        modes[name] = jnp.maximum(mode, 2 * SMALLEST)
+    return modes
+
+
+def interior(model: Model, annotations: Annotations, parameters: Parameters) -> Parameters:
+    r"""The parameters with each table at the mean of its conditional posterior, :math:`\propto \alpha + n`.
+
+    The mode has zeros where nobody has annotated yet.
+    """
+    counts = gradient(model, annotations, anatomy(model, annotations), parameters).counts
+    counts = {name: jnp.maximum(count + 1, INTERIOR) for name, count in counts.items()}
+    return parameters | {name: count / count.sum(-1, keepdims=True) for name, count in counts.items()}
+
+
+def newton(classifier: Classifier, annotations: Annotations, weights: Parameters, slope: Parameters) -> Parameters:
+    r"""The step :math:`(H + \lambda I)^{-1} g` of a logistic regression's weights.
+
+    :math:`H = \sum_i x_i x_i^\top \otimes (\text{diag}(p_i) - p_i p_i^\top)` is the information of the complete data,
+    never formed, and :math:`g` the slope of the log-posterior: EM's gradient algorithm (Lange 1995), which is Raykar et
+    al.'s (2010) Newton step with the label posterior held fixed.
+
+    Args:
+        classifier: the logistic regression.
+        annotations: the data, with features.
+        weights: where it stands.
+        slope: of the log-posterior.
+    """
+
+    def log_probs(weights: Parameters) -> Array:
+        with handlers.substitute(data=weights), handlers.seed(rng_seed=0):
+            return classifier(annotations)
+
+    at, push = jax.linearize(log_probs, weights)
+    pull = jax.linear_transpose(push, weights)
+    scale = (annotations.population or annotations.n_tasks) / annotations.n_tasks
+    precision = DAMPING if classifier.prior is None else classifier.prior**-2
+
+    def information(v: Parameters) -> Parameters:
+        (back,) = pull(scale * jnp.exp(at) * push(v))
+        return jax.tree.map(lambda b, w: b + precision * w, back, v)
+
+    step, _ = jax.scipy.sparse.linalg.cg(information, slope, tol=1e-4, maxiter=CG_STEPS)
+    return step
+
+
+def learnt_from(
+    target: Array, classifier: Classifier, annotations: Annotations, weights: Parameters, steps: int = 5
+) -> Parameters:
+    """A logistic regression's weights after some of Newton's steps towards the probabilities ``target (N, K)``."""
+
+    def fit(weights: Parameters) -> Array:
+        with handlers.substitute(data=weights), handlers.seed(rng_seed=0):
+            log_likelihood = (target * classifier(annotations)).sum()
+        return log_likelihood - sum(_penalty(classifier, w) for w in weights.values())
+
+    for _ in range(steps):
+        moves = newton(classifier, annotations, weights, jax.grad(fit)(weights))
+        weights = jax.tree.map(jnp.add, weights, moves)
+    return weights
+
+
+def _penalty(classifier: Classifier, weight: Array) -> Array:
+    precision = DAMPING if classifier.prior is None else classifier.prior**-2
+    return 0.5 * precision * (weight**2).sum()

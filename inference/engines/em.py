@@ -1,0 +1,257 @@
+r"""Expectation maximisation of any story, without a derivation per story.
+
+With :math:`Z(\theta)` the likelihood with the true labels summed out, the expected counts of a table are
+
+.. math:: n = \theta \odot \nabla_\theta \log Z(\theta)
+
+(Fisher's identity), and its exact M-step under a :math:`\text{Dirichlet}(\alpha)` prior is
+:math:`\theta' \propto \max(\alpha - 1 + n, 0)`: one gradient is one iteration. Parameters that are no tables climb the
+log-posterior in the same iteration by a step of Adam, or of Newton for a logistic regression (ECME, Liu & Rubin 1994).
+Where the exact M-step is not all of the iteration, it is halved until the log-posterior does not fall.
+
+The engine is a pure :func:`init` and :func:`step` over an immutable state.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+
+from ...data import Annotations
+from ...models import Classifier
+from ...models.parts.emissions import SMALLEST
+from ...models.parts.starts import soft_votes
+from ..densities.model import Anatomy, Model, Parameters, anatomy, constants, density, starting_point
+from . import epochs as training
+from .ascent import gradient, interior, learnt_from, newton, tables_mode
+from .outcome import Outcome, Solution
+from .progress import progress_bar
+from .settings import EMSettings
+
+CHUNK = 25  # iterations between two looks at the progress
+RESTART_NOISE = 0.5  # of the votes, in every start after the first
+CALM = 0.8  # how fast a change is forgotten by the rule to stop, where steps may be cut short
+RECOVERY = 1.2  # by which a stride that was cut short grows again
+
+
+class EMState(NamedTuple):
+    """Where EM stands."""
+
+    parameters: Parameters  # by site, in their own space
+    log_posterior: Array  # of the parameters that the last step started from
+    change: Array  # its relative change in the last step; with gradient steps, in the last steps
+    optimizer: optax.OptState
+    stride: Array  # share of Adam's step to take
+    iteration: Array
+
+
+@partial(jax.jit, static_argnames=("model", "settings", "perturbed"))
+def init(
+    model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, perturbed: bool = False
+) -> EMState:
+    """Each parameter's start, with tables and logistic regression moved on by the M-step of the soft majority vote.
+
+    Args:
+        model: the story.
+        annotations: the data.
+        key: for whatever is random.
+        settings: of EM.
+        perturbed: mix the votes with random ones, for a restart.
+    """
+    votes = soft_votes(annotations)
+    if perturbed:
+        random = jax.random.exponential(key, votes.shape)
+        votes = (1 - RESTART_NOISE) * votes + RESTART_NOISE * random / random.sum(-1, keepdims=True)
+    evidence = jnp.log(jnp.maximum(votes, SMALLEST))
+    if annotations.evidence is not None:
+        evidence = evidence + annotations.evidence
+    parameters = starting_point(model, annotations, key)
+    parts = anatomy(model, annotations)
+    if (classifier := _logistic(model)) is not None:
+        weights = {name: parameters[name] for name in parts.weights}
+        parameters |= learnt_from(jax.nn.softmax(evidence), classifier, annotations, weights)
+    counts = gradient(model, annotations.replace(evidence=evidence), parts, parameters).counts
+    parameters |= tables_mode(counts, parameters)
+    unknown = jnp.full((), jnp.inf, float)
+    optimizer = _adam(settings).init(_by_adam(model, parts, parts.to_reals(parameters)))
+    return EMState(parameters, -unknown, unknown, optimizer, jnp.ones((), float), jnp.int32(0))
+
+
+def step(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> EMState:
+    """One iteration: E-step, M-step of the tables and directions of the other parameters by one gradient."""
+    old = state.parameters
+    parts = anatomy(model, annotations)
+    counts, slope, at = gradient(model, annotations, parts, old)
+    new = old | tables_mode(counts, old)
+    change = jnp.abs((at.log_posterior - state.log_posterior) / at.log_posterior)
+    optimizer, stride = state.optimizer, state.stride
+    if parts.bijections:
+        reals = parts.to_reals(old)
+        moves, optimizer = _adam(settings).update(
+            jax.tree.map(jnp.negative, _by_adam(model, parts, slope)), optimizer, _by_adam(model, parts, reals)
+        )
+        moves = jax.tree.map(lambda move: stride * move, moves)
+        if (classifier := _logistic(model)) is not None:
+            weights, uphill = ({name: values[name] for name in parts.weights} for values in (old, slope))
+            moves |= newton(classifier, annotations, weights, uphill)
+        new = new | parts.from_reals(jax.tree.map(jnp.add, reals, moves))
+        change = jnp.maximum(change, CALM * jnp.where(jnp.isfinite(state.change), state.change, 0.0))
+    if parts.bijections or parts.has_factors:
+        new, share = _step_back(model, annotations, parts, old, new, at.log_posterior, settings.halvings)
+        stride = jnp.where(share < 1, jnp.maximum(stride * jnp.maximum(share, 0.1), 1e-4), stride * RECOVERY)
+        stride = jnp.minimum(stride, 1.0).astype(float)
+        rejected = share == 0
+        optimizer = jax.tree.map(lambda value: jnp.where(rejected, jnp.zeros_like(value), value), optimizer)
+    return EMState(new, at.log_posterior, change, optimizer, stride, state.iteration + 1)
+
+
+@partial(jax.jit, static_argnames=("model", "settings"))
+def advance(
+    model: Model, annotations: Annotations, state: EMState, n_steps: Array | int, settings: EMSettings
+) -> tuple[EMState, Array]:
+    """At most ``n_steps`` (up to :data:`CHUNK`) steps, fewer where EM converges.
+
+    Returns:
+        the state, and the log-posterior before each step ``(CHUNK,)``, NaN for steps not taken.
+    """
+
+    def unfinished(carry: tuple[EMState, Array, Array]) -> Array:
+        state, _, i = carry
+        return (i < n_steps) & (state.change > settings.tolerance)
+
+    def body(carry: tuple[EMState, Array, Array]) -> tuple[EMState, Array, Array]:
+        state, history, i = carry
+        state = step(model, annotations, state, settings)
+        return state, history.at[i].set(state.log_posterior), i + 1
+
+    history = jnp.full(CHUNK, jnp.nan)
+    state, history, _ = jax.lax.while_loop(unfinished, body, (state, history, jnp.int32(0)))
+    return state, history
+
+
+def _adam(settings: EMSettings) -> optax.GradientTransformation:
+    return optax.adam(settings.learning_rate)
+
+
+def _by_adam(model: Model, parts: Anatomy, reals: Parameters) -> Parameters:
+    """Those of the real-valued parameters that Adam moves: not the weights of a logistic regression."""
+    if _logistic(model) is None:
+        return reals
+    return {name: value for name, value in reals.items() if name not in parts.weights}
+
+
+def _logistic(model: Model) -> Classifier | None:
+    return model.classifier if model.classifier is not None and model.classifier.is_linear else None
+
+
+def _step_back(
+    model: Model,
+    annotations: Annotations,
+    parts: Anatomy,
+    old: Parameters,
+    new: Parameters,
+    old_log_posterior: Array,
+    halvings: int,
+) -> tuple[Parameters, Array]:
+    """Halve the way from ``new`` to ``old`` until the log-posterior does not fall; ``old`` after so many halvings.
+
+    Returns:
+        the parameters there, and the share of the way that was gone.
+    """
+    old_reals, new_reals = parts.to_reals(old), parts.to_reals(new)
+
+    def between(share: Array) -> Parameters:
+        mix = jax.tree.map(lambda a, b: (1 - share) * a + share * b, (old, old_reals), (new, new_reals))
+        return mix[0] | parts.from_reals(mix[1])
+
+    def falls(share: Array) -> Array:
+        return ~(density(model, between(share), annotations).log_posterior >= old_log_posterior)
+
+    def worth_halving(share: Array) -> Array:
+        return (share > 0.5**halvings) & falls(share)
+
+    share = jax.lax.while_loop(worth_halving, lambda share: share / 2, jnp.ones((), float))
+    share = jnp.where(share > 0.5**halvings, share, 0.0)
+    return between(share), share
+
+
+def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, progress: bool) -> Outcome:
+    """Run EM from each of ``settings.restarts`` starts, and keep the solution of the highest log-posterior.
+
+    Raises:
+        FloatingPointError: where the log-posterior is not finite, with the iteration or the step.
+        ValueError: for minibatches that the data or the story do not allow.
+    """
+    in_batches = training.is_wanted(model, settings)
+    if settings.held_out and not in_batches:
+        raise ValueError(
+            f"held_out={settings.held_out}: nothing is trained in minibatches here, and EM on all data stops by "
+            "itself; leave it out, or give a batch_size"
+        )
+    per_start = settings.epochs if in_batches else settings.max_iterations
+    solutions: list[Solution] = []
+    with progress_bar("EM", settings.restarts * per_start, show=progress) as bar:
+        for restart in range(settings.restarts):
+
+            def tell(done: int, log_posterior: float, before: int = restart * per_start) -> None:
+                bar(before + done, f"log-posterior {log_posterior:,.2f}")
+
+            start_key = key if restart == 0 else jax.random.fold_in(key, restart)
+            state = init(model, annotations, start_key, settings, perturbed=restart > 0)
+            if in_batches:
+                solution = training.run(model, annotations, state.parameters, start_key, settings, tell)
+            else:
+                solution = _iterate(model, annotations, state, settings, tell)
+            solutions.append(solution)
+    best = max(solutions, key=lambda solution: solution.history[-1])
+    fixed = constants(model, annotations)
+    draws = {name: np.asarray(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
+    kept = {name: np.asarray(value) for name, value in best.parameters.items() if name in fixed}
+    return Outcome(draws, kept, np.array(best.history), {}, best.warnings)
+
+
+def _iterate(
+    model: Model, annotations: Annotations, state: EMState, settings: EMSettings, tell: Callable[[int, float], None]
+) -> Solution:
+    """Iterate over all data until EM converges."""
+    history: list[float] = []
+    while len(history) < settings.max_iterations and state.change > settings.tolerance:
+        n_steps = min(CHUNK, settings.max_iterations - len(history))
+        state, values = advance(model, annotations, state, n_steps, settings)
+        history += np.asarray(values)[: int(state.iteration) - len(history)].tolist()
+        if not np.isfinite(history[-1]):
+            raise FloatingPointError(f"the log-posterior is {history[-1]} at iteration {len(history)}")
+        tell(len(history), history[-1])
+    beyond, _ = advance(model, annotations, state._replace(change=jnp.full((), jnp.inf, float)), 1, settings)
+    history.append(float(beyond.log_posterior))  # of the last parameters, which no step has started from
+    return Solution(state.parameters, history, not_converged(float(state.change), settings))
+
+
+def interior_solution(
+    model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, progress: bool
+) -> Parameters:
+    r"""EM's solution moved off the edges of the tables, for samplers to start from.
+
+    Each table goes to the mean of its conditional posterior, :math:`\propto \alpha + n`, instead of the mode.
+    """
+    outcome = run(model, annotations, key, settings, progress=progress)
+    solution = {name: jnp.asarray(value[0, 0]) for name, value in outcome.draws.items()} | outcome.fixed
+    return to_interior(model, annotations, solution)
+
+
+to_interior = jax.jit(interior, static_argnames="model")
+
+
+def not_converged(change: float, settings: EMSettings) -> tuple[str, ...]:
+    """What a user should act on after the last iteration changed the log-posterior by this share of itself."""
+    if change <= settings.tolerance:
+        return ()
+    return (
+        f"EM did not converge in {settings.max_iterations} iterations: the log-posterior still changes by "
+        f"{change:.1e} of itself a step (tolerance {settings.tolerance:.0e}); raise max_iterations",
+    )

@@ -1,0 +1,238 @@
+r"""EM in minibatches, for stories with a network, and for data that one pass should not hold at once.
+
+An epoch passes over all tasks in batches. Each batch gets its label posterior from the current parameters, the network
+in evaluation mode; then the network and other real-valued parameters take a step of Adam on the batch's expected
+complete-data log-joint, the network in training mode. The tables' expected counts add up over the batches, and at the
+epoch's end the tables take their exact M-step.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+
+from ...data import Annotations
+from ...models.parts.emissions import SMALLEST
+from ...models.parts.starts import soft_votes
+from ..densities.model import Anatomy, Model, Parameters, anatomy, density, parameter_dims
+from . import minibatches as batches
+from .ascent import interior, tables_mode
+from .outcome import Solution
+from .settings import EMSettings
+
+ADVICE = "lower network_rate, scale the features, or use batch_norm=True"
+BATCH = 64  # tasks, where the user says nothing
+
+
+class TrainingState(NamedTuple):
+    """Where training stands."""
+
+    tables: Parameters
+    reals: Parameters  # every other parameter, unconstrained
+    running: Parameters  # statistics of a network
+    optimizer: optax.OptState
+
+
+class Watch(NamedTuple):
+    """What an epoch saw, a number for each batch."""
+
+    log_likelihood: Array  # (B,) of the batch's tasks, before its step
+    log_prior: Array  # (B,)
+    loss: Array  # (B,)
+    finite_logits: Array  # (B,)
+
+
+def is_wanted(model: Model, settings: EMSettings) -> bool:
+    """Whether the story is to be trained in minibatches: it has a network, or the user asks for them."""
+    return settings.batch_size is not None or (model.classifier is not None and model.classifier.is_network)
+
+
+def run(
+    model: Model,
+    annotations: Annotations,
+    parameters: Parameters,
+    key: Array,
+    settings: EMSettings,
+    tell: Callable[[int, float], None],
+) -> Solution:
+    """Train from ``parameters`` for ``settings.epochs``, or until the held-out annotations' log-probability has peaked.
+
+    Raises:
+        FloatingPointError: where the loss or the classifier's logits are not finite, with the step.
+        ValueError: for a batch size or a share held out that cannot be, or a story with parameters by task.
+    """
+    size = batch_size(model, annotations, settings)
+    split_key, key = jax.random.split(key)
+    seen = annotations if settings.held_out == 0 else _without(annotations, settings.held_out, split_key)
+    plan = batches.plan(seen, size)
+    state = start(model, annotations, parameters, settings)
+    history: list[float] = []
+    best, best_score, best_epoch = state, -np.inf, 0
+    for number in range(1, settings.epochs + 1):
+        on_votes = number <= settings.warmup
+        state, watch = epoch(model, seen, plan, state, jax.random.fold_in(key, number), settings, on_votes=on_votes)
+        _check_finite(watch, number)
+        history.append(float(watch.log_likelihood.sum() + watch.log_prior[-1]))
+        tell(number, history[-1])
+        if settings.held_out == 0:
+            best = state
+            continue
+        score = float(_predicted(model, annotations, seen, state))
+        _refuse_non_finite(score, number)
+        if score > best_score:
+            best, best_score, best_epoch = state, score, number
+        elif number - best_epoch >= settings.patience:
+            break
+    found = _parameters(model, annotations, best)
+    history.append(float(_log_posterior(model, annotations, found)))
+    _refuse_non_finite(history[-1], number)
+    return Solution(found, history, ())
+
+
+@partial(jax.jit, static_argnames=("model", "settings"))
+def start(model: Model, annotations: Annotations, parameters: Parameters, settings: EMSettings) -> TrainingState:
+    """The state at ``parameters``, before the first epoch."""
+    parts = anatomy(model, annotations)
+    reals = parts.to_reals(parameters)
+    running = {name: parameters[name] for name in parameters if name not in reals and name not in parts.tables}
+    tables = {name: parameters[name] for name in parts.tables}
+    return TrainingState(tables, reals, running, _optimizer(parts, settings).init(reals))
+
+
+@partial(jax.jit, static_argnames=("model", "settings", "on_votes"))
+def epoch(
+    model: Model,
+    annotations: Annotations,
+    plan: batches.Batches,
+    state: TrainingState,
+    key: Array,
+    settings: EMSettings,
+    *,
+    on_votes: bool = False,
+) -> tuple[TrainingState, Watch]:
+    """One pass over all tasks; ``on_votes`` trains the network on the soft majority vote instead of the posterior."""
+    parts = anatomy(model, annotations)
+    n_tasks, tables = annotations.n_tasks, state.tables
+    order_key, key = jax.random.split(key)
+    chosen, weights = batches.epoch(n_tasks, plan.n_tasks, order_key)
+
+    def on_batch(carry: tuple, batch: tuple[Array, Array, Array]) -> tuple[tuple, Watch]:
+        reals, running, optimizer, counts = carry
+        chosen, weight, key = batch
+        some = batches.take(annotations, plan, chosen)
+
+        def log_likelihood(tables: Parameters) -> tuple[Array, Array]:
+            at = density(model, tables | parts.from_reals(reals) | running, some)
+            return (weight * at.log_likelihood).sum(), at.posterior
+
+        (total, posterior), slope = jax.value_and_grad(log_likelihood, has_aux=True)(tables)
+        counts = {name: counts[name] + tables[name] * slope[name] for name in tables}
+        posterior = _told(soft_votes(some), some) if on_votes else posterior
+
+        def loss(reals: Parameters) -> tuple[Array, tuple]:
+            at = density(model, tables | parts.from_reals(reals) | running, some, key, train=True)
+            expected = jnp.where(posterior > 0, posterior * at.log_joint, 0.0).sum(-1)
+            mean = (weight * expected).sum() / weight.sum()
+            return -(mean + at.log_prior / n_tasks), (at.running, at.log_prior, jnp.isfinite(at.truth_prior).all())
+
+        (value, (running, log_prior, finite)), slope = jax.value_and_grad(loss, has_aux=True)(reals)
+        updates, optimizer = _optimizer(parts, settings).update(slope, optimizer, reals)
+        reals = optax.apply_updates(reals, updates)
+        return (reals, running, optimizer, counts), Watch(total, log_prior, value, finite)
+
+    none = jax.tree.map(jnp.zeros_like, tables)
+    keys = jax.random.split(key, len(chosen))
+    carry = (state.reals, state.running, state.optimizer, none)
+    (reals, running, optimizer, counts), watch = jax.lax.scan(on_batch, carry, (chosen, weights, keys))
+
+    def log_prior(tables: Parameters) -> Array:
+        some = batches.take(annotations, plan, chosen[0])
+        return density(model, tables | parts.from_reals(reals) | running, some).log_prior
+
+    of_prior = jax.grad(log_prior)(tables)
+    counts = {name: counts[name] + tables[name] * of_prior[name] for name in tables}
+    return TrainingState(tables_mode(counts, tables), reals, running, optimizer), watch
+
+
+def _told(votes: Array, annotations: Annotations) -> Array:
+    """The votes with what else is known of the tasks."""
+    if annotations.evidence is None:
+        return votes
+    return jax.nn.softmax(jnp.log(jnp.maximum(votes, SMALLEST)) + annotations.evidence)
+
+
+def _optimizer(parts: Anatomy, settings: EMSettings) -> optax.GradientTransformation:
+    kinds = {name: "weights" if name in parts.weights else "others" for name in parts.bijections}
+    rates = {"weights": optax.adam(settings.network_rate), "others": optax.adam(settings.learning_rate)}
+    return optax.multi_transform(rates, kinds)
+
+
+def batch_size(model: Model, annotations: Annotations, settings: EMSettings) -> int:
+    """How many tasks a minibatch has.
+
+    Raises:
+        ValueError: for a batch size or a share held out that cannot be, or a story with parameters by task.
+    """
+    size = min(BATCH, annotations.n_tasks) if settings.batch_size is None else settings.batch_size
+    if not (isinstance(size, int | np.integer) and 1 <= size <= annotations.n_tasks):
+        raise ValueError(f"batch_size={size!r}: there are {annotations.n_tasks} tasks; give 1 to that many, or None")
+    if not 0 <= settings.held_out < 1:
+        raise ValueError(f"held_out={settings.held_out!r}: a share of the annotations, 0 to below 1, is needed")
+    local = [name for name, dims in parameter_dims(model, annotations).items() if "task" in dims]
+    if local:
+        raise ValueError(
+            f"{local[0]!r} has one value a task, so the story cannot be trained in minibatches of tasks; leave out "
+            "batch_size and networks (a logistic classifier is fitted on all data)"
+        )
+    return int(size)
+
+
+def _without(annotations: Annotations, share: float, key: Array) -> Annotations:
+    """The annotations with a random share of the annotations taken out: their rows count less."""
+    count = np.ones(len(annotations.task)) if annotations.count is None else np.asarray(annotations.count)
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    out = rng.binomial(count.astype(int), share)
+    return annotations.replace(count=jnp.asarray(count - out, dtype=float))
+
+
+@partial(jax.jit, static_argnames="model")
+def _predicted(model: Model, annotations: Annotations, seen: Annotations, state: TrainingState) -> Array:
+    r"""Log-probability of the held-out annotations given the seen ones, :math:`\log p(y) - \log p(y_\text{seen})`.
+
+    With tables at their mean: at their mode an annotation that nobody has given yet would be impossible.
+    """
+    parameters = interior(model, seen, _parameters(model, annotations, state))
+    whole, part = (density(model, parameters, some).log_likelihood.sum() for some in (annotations, seen))
+    return whole - part
+
+
+@partial(jax.jit, static_argnames="model")
+def _parameters(model: Model, annotations: Annotations, state: TrainingState) -> Parameters:
+    return state.tables | anatomy(model, annotations).from_reals(state.reals) | state.running
+
+
+@partial(jax.jit, static_argnames="model")
+def _log_posterior(model: Model, annotations: Annotations, parameters: Parameters) -> Array:
+    return density(model, parameters, annotations).log_posterior
+
+
+def _refuse_non_finite(log_probability: float, number: int) -> None:
+    """What the last step of an epoch leads to, which no step has started from."""
+    if not np.isfinite(log_probability):
+        raise FloatingPointError(f"the log-posterior is not finite after the last step of epoch {number}; {ADVICE}")
+
+
+def _check_finite(watch: Watch, number: int) -> None:
+    loss, finite = np.asarray(watch.loss), np.asarray(watch.finite_logits)
+    if np.isfinite(loss).all() and finite.all():
+        return
+    batch = int(np.argmin(np.isfinite(loss) & finite))
+    what = f"the loss is {loss[batch]}" if finite[batch] else "the classifier's logits are not finite"
+    raise FloatingPointError(
+        f"{what} at step {batch + 1} of epoch {number} (step {(number - 1) * len(loss) + batch + 1} in all); {ADVICE}"
+    )

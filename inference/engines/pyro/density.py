@@ -1,0 +1,158 @@
+r"""A Pyro story's densities with the true labels summed out, written once for all engines.
+
+The story is run with ``truth`` set to all classes at once, ``(K, 1)``, which is what enumeration means; the sites in
+the plate ``task`` then score every task under every class, :math:`\log p(z_i = k, y_i \mid \theta)`.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+from pyro.distributions import Dirichlet
+from pyro.poutine.messenger import Messenger
+from pyro.poutine.util import site_is_subsample
+from torch import Tensor
+from torch.distributions import Transform, biject_to
+
+from ....data import Annotations
+from ....models.pyro import running
+from ...densities.model import Model
+
+Parameters = dict[str, Tensor]
+Site = dict[str, Any]
+
+
+class Density(NamedTuple):
+    """A story's density at some parameters, with every task scored under every class."""
+
+    log_joint: Tensor  # (N, K) log p(z_i = k, y_i | θ)
+    log_prior: Tensor  # () log p(θ) with regularisers, in the parameters' own space
+    scale: float  # tasks in the population for each task here
+    truth_prior: Tensor  # (K,) or (N, K) log-probabilities of the classes before any annotation
+
+    @property
+    def log_likelihood(self) -> Tensor:
+        r"""Of each task, the truth summed out: :math:`\log \sum_k p(z_i = k, y_i \mid \theta)`, ``(N,)``."""
+        return torch.logsumexp(self.log_joint, dim=-1)
+
+    @property
+    def posterior(self) -> Tensor:
+        r""":math:`P(z_i = k \mid y_i, \theta)`, ``(N, K)``."""
+        return torch.softmax(self.log_joint, dim=-1)
+
+    @property
+    def log_posterior(self) -> Tensor:
+        """Log-posterior of the parameters up to a constant, ``()``."""
+        return self.scale * self.log_likelihood.sum() + self.log_prior
+
+
+def density(
+    model: Model, parameters: Mapping[str, Tensor], annotations: Annotations, inputs: Any = None, *, train: bool = False
+) -> Density:
+    """Run the story at ``parameters`` (by site) with the true labels enumerated.
+
+    Args:
+        model: a Pyro story.
+        parameters: by site; all that the story samples but ``truth``.
+        annotations: the data, as tensors.
+        inputs: of a classifier, where they are not the annotations' features.
+        train: let classifiers run in training mode.
+    """
+    with running(inputs, train=train), _Enumerated(parameters, annotations) as run:
+        model(annotations)
+    by_task = {name: site for name, site in run.sites.items() if _in_plate(site, "task")}
+    log_joint = sum(site["fn"].log_prob(site["value"]) for site in by_task.values())
+    of_parameters = [_log_prob(site) for name, site in run.sites.items() if name not in by_task]
+    zero = log_joint.new_zeros(())
+    return Density(
+        log_joint.reshape(annotations.n_classes, annotations.n_tasks).T,
+        sum((value.sum() for value in of_parameters), start=zero),
+        float(by_task["truth"]["scale"]),
+        run.truth_prior,
+    )
+
+
+class Anatomy(NamedTuple):
+    """What a story's parameters are, and how engines may move them."""
+
+    tables: tuple[str, ...]  # Dirichlet sites, whose M-step is closed
+    bijections: dict[str, Transform]  # from the reals, for every other parameter
+    all_bijections: dict[str, Transform]  # the same for tables too, for samplers
+    has_factors: bool  # something besides the priors touches the parameters
+
+    def to_reals(self, parameters: Mapping[str, Tensor]) -> Parameters:
+        """The parameters that are no tables, unconstrained."""
+        return {name: bijection.inv(parameters[name]) for name, bijection in self.bijections.items()}
+
+    def from_reals(self, reals: Mapping[str, Tensor]) -> Parameters:
+        """The same in their own space."""
+        return {name: self.bijections[name](real) for name, real in reals.items()}
+
+
+def anatomy(model: Model, parameters: Mapping[str, Tensor], annotations: Annotations, inputs: Any = None) -> Anatomy:
+    """Run the story once, at any parameters, and look at its sites."""
+    with torch.no_grad(), running(inputs), _Enumerated(parameters, annotations) as run:
+        model(annotations)
+    latents = {name: site for name, site in run.sites.items() if not site["is_observed"] and name != "truth"}
+    tables = tuple(name for name, site in latents.items() if isinstance(_base(site["fn"]), Dirichlet))
+    bijections = {name: biject_to(site["fn"].support) for name, site in latents.items()}
+    return Anatomy(
+        tables,
+        {name: bijection for name, bijection in bijections.items() if name not in tables},
+        bijections,
+        any(site["is_observed"] and not _in_plate(site, "task") for site in run.sites.values()),
+    )
+
+
+class _Enumerated(Messenger):
+    """Annotation every sample statement with the parameter of its name, ``truth`` with all classes, and keep the sites.
+
+    Parameters to optimise (a module's weights) are annotated with their own tensors: nothing reaches Pyro's store.
+    """
+
+    def __init__(self, parameters: Mapping[str, Tensor], annotations: Annotations) -> None:
+        super().__init__()
+        self.parameters, self.sites = parameters, dict[str, Site]()
+        self.classes = torch.arange(annotations.n_classes, device=annotations.task.device)[:, None]
+        self.truth_prior = torch.empty(0)
+
+    def _pyro_sample(self, msg: Any) -> None:
+        if site_is_subsample(msg):
+            return
+        name = msg["name"]
+        if name == "truth":
+            msg["value"] = self.classes
+            self.truth_prior = msg["fn"].log_probs
+        elif not msg["is_observed"]:
+            msg["value"] = self.parameters[name]
+        self.sites[name] = msg
+        msg["stop"] = True
+
+    def _pyro_param(self, msg: Any) -> None:
+        msg["value"], msg["done"], msg["stop"] = msg["args"][1], True, True
+
+
+class LocalParameters(Messenger):
+    """Annotation every parameter statement with the tensor that it starts from, which is the module's own weight.
+
+    With it nothing is left in Pyro's global store, where another fit would find it.
+    """
+
+    def _pyro_param(self, msg: Any) -> None:
+        msg["value"], msg["done"], msg["stop"] = msg["args"][1], True, True
+
+
+def _in_plate(site: Site, name: str) -> bool:
+    return any(frame.name == name for frame in site["cond_indep_stack"])
+
+
+def _base(fn: Any) -> Any:
+    """The distribution beneath declarations of independence."""
+    while hasattr(fn, "base_dist"):
+        fn = fn.base_dist
+    return fn
+
+
+def _log_prob(site: Site) -> Tensor:
+    log_prob = site["fn"].log_prob(site["value"])
+    return log_prob if site["scale"] == 1.0 else site["scale"] * log_prob

@@ -1,0 +1,156 @@
+r"""Expectation maximisation of any Pyro story by :mod:`torch.autograd`: the identities of :mod:`crowdppl.inference.engines.em`.
+
+The expected counts of a table are :math:`n = \theta \odot \nabla_\theta \log Z(\theta)`, and its M-step is
+:math:`\theta' \propto \max(\alpha - 1 + n, 0)`. Parameters that are no tables climb by Adam; where the closed M-step is
+not all of an iteration, it is halved until the log-posterior does not fall.
+"""
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+import torch
+
+from ....data import Annotations
+from ...densities.model import Model
+from ..ascent import INTERIOR
+from ..em import CALM, RECOVERY, not_converged
+from ..outcome import Outcome
+from ..progress import progress_bar
+from ..settings import EMSettings
+from . import training
+from .ascent import gradient, tables_mode
+from .density import Anatomy, Parameters, anatomy, density
+from .problem import Problem, to_arrays
+from .solution import Solution
+from .steps import refuse, restore, snapshot
+
+CHUNK = 25  # iterations between two looks at the progress
+
+
+def run(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: bool) -> Outcome:
+    """Run EM from each of ``settings.restarts`` starts, and keep the solution of the highest log-posterior.
+
+    Raises:
+        FloatingPointError: where the log-posterior is not finite, with the iteration or the step.
+        ValueError: for minibatches that the data or the story do not allow.
+    """
+    best = solve(problem, key, settings, progress=progress)
+    draws = {name: value[None, None] for name, value in to_arrays(best.parameters).items()}
+    return Outcome(draws, problem.fixed(), np.array(best.history), {}, best.warnings)
+
+
+def solve(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: bool) -> Solution:
+    """The best solution; the classifier is left at its own weights."""
+    in_batches = settings.batch_size is not None or problem.classifier is not None
+    if not in_batches:
+        refuse(problem.options, "EM over all data", ("optimizer", "scheduler", "clip", "checkpoint", "resume"))
+    per_start = settings.epochs if in_batches else settings.max_iterations
+    module = None if problem.classifier is None else problem.classifier.module
+    first = snapshot(module)
+    solutions: list[Solution] = []
+    with progress_bar("EM", settings.restarts * per_start, show=progress) as bar:
+        for restart in range(settings.restarts):
+
+            def tell(done: int, log_posterior: float, before: int = restart * per_start) -> None:
+                bar(before + done, f"log-posterior {log_posterior:,.2f}")
+
+            restore(module, first)
+            start_key = key if restart == 0 else jax.random.fold_in(key, restart)
+            start = problem.start(start_key, settings, perturbed=restart > 0)
+            if in_batches:
+                solutions.append(training.run(problem, start, settings, tell))
+            else:
+                solutions.append(_iterate(problem, start, settings, tell))
+    best = max(solutions, key=lambda solution: solution.history[-1])
+    restore(module, best.weights)
+    return best
+
+
+def _iterate(
+    problem: Problem, parameters: Parameters, settings: EMSettings, tell: Callable[[int, float], None]
+) -> Solution:
+    """Iterate over all data until EM converges."""
+    model, annotations = problem.model, problem.source.whole().annotations
+    parts = anatomy(model, parameters, annotations)
+    climber = Climber(model, annotations, parts, parameters, settings)
+    history: list[float] = []
+    while len(history) < settings.max_iterations and climber.change > settings.tolerance:
+        climber.step()
+        history.append(climber.log_posterior)
+        if not np.isfinite(history[-1]):
+            raise FloatingPointError(f"the log-posterior is {history[-1]} at iteration {len(history)}")
+        if len(history) % CHUNK == 0:
+            tell(len(history), history[-1])
+    with torch.no_grad():
+        history.append(float(density(model, climber.parameters, annotations).log_posterior))
+    return Solution(climber.parameters, history, not_converged(climber.change, settings))
+
+
+class Climber:
+    """EM over all data: where it stands, and one iteration after the other.
+
+    Args:
+        model: the Pyro story.
+        annotations: of tensors.
+        parts: of the story.
+        parameters: where to start.
+        settings: of EM.
+    """
+
+    def __init__(
+        self, model: Model, annotations: Annotations, parts: Anatomy, parameters: Parameters, settings: EMSettings
+    ) -> None:
+        self.model, self.annotations, self.parts, self.settings = model, annotations, parts, settings
+        self.parameters = {name: value.detach() for name, value in parameters.items()}
+        self.log_posterior, self.change, self.stride = -np.inf, np.inf, 1.0
+        self._reals = {name: value.clone() for name, value in parts.to_reals(self.parameters).items()}
+        self._adam = torch.optim.Adam([*self._reals.values()] or [torch.zeros(1)], lr=settings.learning_rate)
+
+    def step(self) -> None:
+        """One iteration: E-step, M-step of the tables and directions of the other parameters by one gradient."""
+        parts, old = self.parts, self.parameters
+        counts, slope, at = gradient(self.model, self.annotations, parts, old)
+        log_posterior = float(at.log_posterior.detach())
+        with torch.no_grad():
+            new = {**old, **tables_mode(counts, old)}
+            change = abs((log_posterior - self.log_posterior) / log_posterior)
+            if parts.bijections:
+                new |= parts.from_reals(self._moved(parts.to_reals(old), slope))
+                change = max(change, CALM * (self.change if np.isfinite(self.change) else 0.0))
+            if parts.bijections or parts.has_factors:
+                new, share = self._stepped_back(old, new, log_posterior)
+                self.stride = max(self.stride * max(share, 0.1), 1e-4) if share < 1 else self.stride * RECOVERY
+                self.stride = min(self.stride, 1.0)
+                if share == 0:
+                    self._adam.state.clear()
+        self.parameters, self.log_posterior, self.change = new, log_posterior, change
+
+    def _moved(self, reals: Parameters, slope: Parameters) -> Parameters:
+        """The reals after a stride of Adam's step uphill."""
+        for name, value in self._reals.items():
+            value.copy_(reals[name])
+            value.grad = -slope[name]
+        self._adam.step()
+        return {name: real + self.stride * (self._reals[name] - real) for name, real in reals.items()}
+
+    def _stepped_back(self, old: Parameters, new: Parameters, least: float) -> tuple[Parameters, float]:
+        """Halve the way from ``new`` to ``old`` until the log-posterior does not fall; ``old`` after many halvings."""
+        parts = self.parts
+        old_reals, new_reals = parts.to_reals(old), parts.to_reals(new)
+        share = 1.0
+        while share > 0.5**self.settings.halvings:
+            there = {name: (1 - share) * old[name] + share * new[name] for name in parts.tables}
+            there |= parts.from_reals({n: (1 - share) * old_reals[n] + share * new_reals[n] for n in old_reals})
+            if float(density(self.model, there, self.annotations).log_posterior) >= least:
+                return there, share
+            share /= 2
+        return old, 0.0
+
+
+def to_interior(problem: Problem, parameters: Parameters) -> Parameters:
+    r"""Parameters with each table at the mean of its conditional posterior, :math:`\propto \alpha + n`."""
+    annotations = problem.source.whole().annotations
+    counts = gradient(problem.model, annotations, anatomy(problem.model, parameters, annotations), parameters).counts
+    inner = {name: (count + 1).clamp_min(INTERIOR) for name, count in counts.items()}
+    return {**parameters, **{name: count / count.sum(-1, keepdim=True) for name, count in inner.items()}}

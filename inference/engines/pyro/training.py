@@ -1,0 +1,209 @@
+r"""EM in minibatches by :mod:`torch.autograd`, as :mod:`crowdppl.inference.engines.epochs` does it for NumPyro.
+
+Each batch gets its label posterior from the current parameters, the network in evaluation mode; then the network and
+other real-valued parameters take a step on the batch's expected complete-data log-joint, the network in training mode.
+The tables' expected counts add up over the batches, and at the epoch's end the tables take their exact M-step.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ....data import Annotations
+from ....models.parts.emissions import SMALLEST
+from ....models.pyro import soft_votes
+from ..ascent import INTERIOR
+from ..epochs import BATCH, batch_size
+from ..settings import EMSettings
+from .ascent import slopes_of, tables_mode
+from .batches import Batch, Source
+from .density import Anatomy, Parameters, anatomy, density
+from .options import TorchOptions
+from .problem import Problem
+from .solution import Solution
+from .steps import Stepper, frozen, read, restore, snapshot, trainable, write
+
+
+class Trainer:
+    """Training: where it stands, and one epoch after the other.
+
+    Args:
+        problem: the story with its data and its classifier.
+        parameters: where to start.
+        source: the tasks with the annotations to train on.
+        settings: of EM.
+    """
+
+    def __init__(self, problem: Problem, parameters: Parameters, source: Source, settings: EMSettings) -> None:
+        self.problem, self.settings, self.source = problem, settings, source
+        self.model, self.n_tasks = problem.model, source.annotations.n_tasks
+        self.size = batch_size(problem.twin, problem.data, settings)
+        problem.check_batches(self.size)
+        self.generator = torch.Generator().manual_seed(int(torch.randint(2**62, ())))
+        self.module = None if problem.classifier is None else problem.classifier.module
+        first = next(iter(source.epoch(min(self.size, 2), torch.Generator().manual_seed(0))))
+        self.parts: Anatomy = anatomy(self.model, parameters, first.annotations, first.inputs)
+        self.tables = {name: parameters[name].detach() for name in self.parts.tables}
+        self.means = self.tables  # of their conditional posteriors, after an epoch
+        reals = self.parts.to_reals(parameters)
+        self.reals = {name: value.detach().clone().requires_grad_() for name, value in reals.items()}
+        self.stepper = Stepper(self._groups(problem.options), problem.options, torch.optim.Adam)
+
+    def _groups(self, options: TorchOptions) -> list[dict[str, Any]]:
+        weights: dict[str, Any] = {"params": trainable(self.module)}
+        if options.optimizer is None:
+            weights["lr"] = self.settings.network_rate
+        return [{"params": list(self.reals.values()), "lr": self.settings.learning_rate}, weights]
+
+    @property
+    def parameters(self) -> Parameters:
+        """Of the story, in their own space."""
+        return {**self.tables, **{n: v.detach() for n, v in self.parts.from_reals(self.reals).items()}}
+
+    def epoch(self, number: int) -> float:
+        """One pass over all tasks; the log-posterior as it was seen on the way."""
+        tables = {name: value.clone().requires_grad_() for name, value in self.tables.items()}
+        counts = {name: torch.zeros_like(value) for name, value in self.tables.items()}
+        log_likelihood = 0.0
+        for i, batch in enumerate(self.source.epoch(self.size, self.generator)):
+            with frozen(self.module):
+                at = density(self.model, {**tables, **self._held()}, batch.annotations, batch.inputs)
+                total = (batch.weight * at.log_likelihood).sum()
+                slopes = slopes_of(total, tables)
+            counts = {name: counts[name] + self.tables[name] * slopes[name] for name in counts}
+            log_likelihood += float(total.detach())
+            target = at.posterior.detach()
+            if number <= self.settings.warmup:
+                target = _told(batch.annotations)
+            log_prior = float(at.log_prior.detach())
+            if self.stepper.parameters:
+                self._move(batch, target, f"step {i + 1} of epoch {number}")
+        slopes = slopes_of(self._log_prior(tables, batch), tables)
+        counts = {name: counts[name] + self.tables[name] * slopes[name] for name in counts}
+        self.means = _means(counts)
+        self.tables = tables_mode(counts, self.tables)
+        return log_likelihood + log_prior
+
+    def _held(self) -> Parameters:
+        return {name: value.detach() for name, value in self.parts.from_reals(self.reals).items()}
+
+    def _move(self, batch: Batch, target: Tensor, where: str) -> None:
+        """A step of the network and the other real-valued parameters towards the labels' probabilities ``target``."""
+        at = density(
+            self.model, self.tables | self.parts.from_reals(self.reals), batch.annotations, batch.inputs, train=True
+        )
+        expected = torch.where(target > 0, target * at.log_joint, torch.zeros_like(target)).sum(-1)
+        loss = -((batch.weight * expected).sum() / batch.weight.sum() + at.log_prior / self.n_tasks)
+        if not torch.isfinite(loss):
+            finite = bool(torch.isfinite(at.truth_prior).all())
+            what = f"the loss is {float(loss)}" if finite else "the classifier's logits are not finite"
+            raise FloatingPointError(
+                f"{what} at {where}; lower network_rate or clip=, scale the features, or use batch norm"
+            )
+        self.stepper.step(loss)
+
+    def _log_prior(self, tables: Parameters, batch: Batch) -> Tensor:
+        with frozen(self.module):
+            return density(self.model, {**tables, **self._held()}, batch.annotations, batch.inputs).log_prior
+
+    def predicted(self) -> float:
+        r"""Log-probability of the held-out annotations given the seen ones, :math:`\log p(y) - \log p(y_\text{seen})`.
+
+        With tables at their mean: at their mode an annotation that nobody has given yet would be impossible.
+        """
+        whole, part = (self.log_likelihood(source, self.means) for source in (self.problem.source, self.source))
+        return whole - part
+
+    def log_likelihood(self, source: Source, tables: Parameters | None = None) -> float:
+        """Of all annotations of ``source``, the labels summed out, at other tables where some are given."""
+        size, total = max(self.size, BATCH), 0.0
+        parameters = self.parameters | (tables or {})
+        with torch.no_grad():
+            for batch in source.epoch(min(size, self.n_tasks), torch.Generator().manual_seed(0)):
+                at = density(self.model, parameters, batch.annotations, batch.inputs)
+                total += float((batch.weight * at.log_likelihood).sum())
+        return total
+
+    def log_posterior(self) -> float:
+        """Of the parameters on all data."""
+        batch = next(iter(self.source.epoch(min(self.size, 2), torch.Generator().manual_seed(0))))
+        with torch.no_grad():
+            log_prior = density(self.model, self.parameters, batch.annotations, batch.inputs).log_prior
+        return self.log_likelihood(self.problem.source) + float(log_prior)
+
+    def state(self) -> dict[str, Any]:
+        """What to save of it."""
+        return {
+            "tables": self.tables,
+            "reals": {name: value.detach().clone() for name, value in self.reals.items()},
+            "module": snapshot(self.module),
+            "generator": self.generator.get_state(),
+            "stepper": self.stepper.state(),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take what :meth:`state` gave."""
+        self.tables = dict(state["tables"])
+        with torch.no_grad():
+            for name, value in self.reals.items():
+                value.copy_(state["reals"][name])
+        restore(self.module, state["module"])
+        self.generator.set_state(state["generator"])
+        self.stepper.load(state["stepper"])
+
+
+def run(problem: Problem, parameters: Parameters, settings: EMSettings, tell: Callable[[int, float], None]) -> Solution:
+    """Train from ``parameters`` for ``settings.epochs``, or until the held-out annotations' log-probability has peaked.
+
+    Raises:
+        FloatingPointError: where the loss or the classifier's logits are not finite, with the step.
+        ValueError: for a batch size or a share held out that cannot be, batch norm with batches of one task, or a story
+            with parameters by task.
+    """
+    options = problem.options
+    batch_size(problem.twin, problem.data, settings)  # before anything is held out
+    seen = problem.source if settings.held_out == 0 else _without(problem, settings.held_out)
+    trainer = Trainer(problem, parameters, seen, settings)
+    history: list[float] = []
+    best, best_score, best_epoch = trainer.state(), -np.inf, 0
+    if options.resume is not None:
+        state = read(options.resume, "em")
+        trainer.load(state["at"])
+        history, best, best_score, best_epoch = (state[name] for name in ("history", "best", "score", "epoch"))
+    for number in range(len(history) + 1, settings.epochs + 1):
+        if settings.held_out > 0 and number - 1 - best_epoch >= settings.patience:
+            break
+        history.append(trainer.epoch(number))
+        tell(number, history[-1])
+        score = -np.inf if settings.held_out == 0 else trainer.predicted()
+        if score > best_score or settings.held_out == 0:
+            best, best_score, best_epoch = trainer.state(), score, number
+        if options.checkpoint is not None:
+            at = {"at": trainer.state(), "history": history, "best": best, "score": best_score, "epoch": best_epoch}
+            write(options.checkpoint, "em", at)
+    trainer.load(best)
+    return Solution(trainer.parameters, [*history, trainer.log_posterior()], (), snapshot(trainer.module))
+
+
+def _means(counts: Parameters) -> Parameters:
+    counts = {name: (count + 1).clamp_min(INTERIOR) for name, count in counts.items()}
+    return {name: count / count.sum(-1, keepdim=True) for name, count in counts.items()}
+
+
+def _without(problem: Problem, share: float) -> Source:
+    """The tasks with a random share of the annotations taken out: their rows count less."""
+    annotations = problem.source.annotations
+    count = torch.ones(len(annotations.task)) if annotations.count is None else annotations.count
+    out = torch.distributions.Binomial(count, torch.full_like(count, share)).sample()
+    return problem.source.telling(annotations.replace(count=count - out))
+
+
+def _told(annotations: Annotations) -> Tensor:
+    """The soft majority vote with what else is known of the tasks."""
+    votes = soft_votes(annotations)
+    if annotations.evidence is None:
+        return votes
+    return torch.softmax(votes.clamp_min(SMALLEST).log() + annotations.evidence, dim=-1)

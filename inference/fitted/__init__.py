@@ -1,0 +1,1 @@
+"""What follows from a fit: labels, workers, tasks, decisions, groups, a summary."""

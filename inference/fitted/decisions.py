@@ -1,0 +1,83 @@
+"""From probabilities to labels: by a threshold, or by the least expected cost, with the right to abstain."""
+
+import numpy as np
+import pandas as pd
+
+from ...data import AnnotationError
+
+
+def decide(
+    probabilities: pd.DataFrame,
+    *,
+    threshold: float | None = None,
+    positive: object = None,
+    costs: pd.DataFrame | np.ndarray | None = None,
+    abstain: float | None = None,
+) -> pd.DataFrame:
+    r"""A label for each task, with its probability and expected cost.
+
+    Without arguments the most probable class (ties: the first). The expected cost of annotating class :math:`l` is
+    :math:`\sum_k P(z_i = k) \, C[k, l]`, and the least one is taken.
+
+    Args:
+        probabilities: tasks × classes.
+        threshold: two classes: label ``positive`` where its probability is at least this.
+        positive: the class that the threshold speaks of; the second one by default.
+        costs: :math:`C`, true classes × labels, as a frame or ``(K, K)``; 0 right and 1 wrong by default.
+        abstain: cost of giving no label; a task whose every label would cost more gets None.
+
+    Returns:
+        by task: label, probability, expected_cost.
+
+    Raises:
+        ValueError: for a threshold with more than two classes or with costs, or costs of a wrong shape.
+    """
+    classes = list(probabilities.columns)
+    values = probabilities.to_numpy(dtype=float)
+    if threshold is not None:
+        if costs is not None:
+            raise ValueError("give a threshold or costs, not both: a threshold is the costs (0, t; 1 − t, 0)")
+        at = _positive_class(threshold, positive, classes)
+        costs = np.where(np.arange(2)[:, None] == at, 1 - threshold, threshold) * (1 - np.eye(2))
+    expected = values @ _cost_matrix(costs, classes)
+    choice = expected.argmin(-1) if threshold is None else np.where(values[:, at] >= threshold, at, 1 - at)
+    rows = np.arange(len(values))
+    labels = np.array(classes, dtype=object)[choice]
+    cost, probability = expected[rows, choice], values[rows, choice]
+    if abstain is not None:
+        if not abstain >= 0:
+            raise ValueError(f"abstain={abstain}: the cost of no label is zero or more")
+        silent = cost > abstain
+        labels[silent] = None
+        cost, probability = np.where(silent, abstain, cost), np.where(silent, np.nan, probability)
+    columns = {
+        "label": pd.Series(labels, probabilities.index, dtype=object),
+        "probability": probability,
+        "expected_cost": cost,
+    }
+    return pd.DataFrame(columns, index=probabilities.index)
+
+
+def _positive_class(threshold: float, positive: object, classes: list) -> int:
+    if len(classes) != 2:
+        raise ValueError(f"threshold={threshold} needs two classes, these are {len(classes)}: {classes}; give costs")
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"threshold={threshold}: a probability, 0 to 1, is needed")
+    positive = classes[1] if positive is None else positive
+    if positive not in classes:
+        raise ValueError(f"positive={positive!r} is no class; the classes are {classes}")
+    return classes.index(positive)
+
+
+def _cost_matrix(costs: pd.DataFrame | np.ndarray | None, classes: list) -> np.ndarray:
+    if costs is None:
+        return 1.0 - np.eye(len(classes))
+    if isinstance(costs, pd.DataFrame):
+        unknown = [name for name in classes if name not in costs.index or name not in costs.columns]
+        if unknown:
+            raise AnnotationError(f"costs have no row or no column for the class {unknown[0]!r}; classes are {classes}")
+        costs = costs.loc[classes, classes].to_numpy()
+    matrix = np.asarray(costs, dtype=float)
+    if matrix.shape != (len(classes),) * 2 or not np.isfinite(matrix).all():
+        raise ValueError(f"costs of shape {matrix.shape}: finite numbers, true classes × labels {classes}, are needed")
+    return matrix

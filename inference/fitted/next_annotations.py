@@ -1,0 +1,288 @@
+"""Where one more annotation would tell most."""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jax import Array
+
+from ...data import AnnotationError, Annotations
+from ..densities.model import Model, Parameters, density
+from .confusion_scores import entropy
+from .crowd import annotations_by_worker, mean_tables, thinned
+
+if TYPE_CHECKING:
+    from ..results import Fit
+
+MOST_DRAWS = 50  # over which the joint probabilities of truth and annotation are averaged
+MOST_WORKERS = 32  # of whom the typical one is the average
+MOST_OUTCOMES = 100_000  # sets of annotations to one task that are looked through
+
+
+def next_annotations(
+    fit: "Fit",
+    n: int,
+    *,
+    workers: Iterable[Any] | None = None,
+    repeats: int = 1,
+    most_per_worker: int | None = None,
+) -> pd.DataFrame:
+    r"""Which tasks to ask again, and whom: where one more annotation is expected to lower the labels' entropy most.
+
+    .. math::
+        \text{expected\_gain}_{ij} = H(z_i \mid y) - \sum_l P(y_{ij} = l \mid y) \, H(z_i \mid y, y_{ij} = l)
+        = I(z_i; y_{ij} \mid y),
+
+    the mutual information of truth and annotation (Lindley 1956; MacKay 1992) under
+    :math:`P(z_i = k, y_{ij} = l \mid y) = \mathrm{E}_\theta P(z_i = k, y_{ij} = l \mid y, \theta)`, averaged over up
+    to 50 draws of the parameters. What an annotation says of the parameters, and so of other tasks, is left out.
+
+    Pairs are chosen one after the other, the largest gain first. A task's second annotation is worth what the first, whose
+    outcome is not known yet, leaves to be told; annotations to a task are then independent given its truth. So the gains
+    fall, and the greedy choice of n annotations is near the best one (Nemhauser, Wolsey & Fisher 1978).
+
+    Args:
+        fit: a fit of any story. Where its annotations do not bear on a task's own truth all gains are 0. EM's mode holds
+            workers of few annotations for better, or worse, than draws of the posterior do; ask whom by NUTS or SVI.
+        n: how many annotations to ask for; less come back where there are not so many left to ask.
+        workers: who can be asked; each is asked for at most one annotation to a task, and none to a task annotated before.
+            None for a typical worker: someone of the crowd, each by the share of the annotations that they gave, so that
+            the gain is that of the average table (of 32 workers spread evenly from the worst to the best where there
+            are more).
+        repeats: how often the same task may be asked, at the most.
+        most_per_worker: how many annotations each of the `workers` may be asked for.
+
+    Returns:
+        In the order of the choice: task, worker (where `workers` are given), expected_gain and entropy (the label's
+        now) in nats, annotations (that the task has now).
+
+    Raises:
+        AnnotationError: a worker is unknown, or the annotations name none.
+        ValueError: `n`, `repeats` or `most_per_worker` is no whole number from 1, `repeats` asks for more than 100,000
+            sets of annotations to a task, or `most_per_worker` is given without `workers`.
+    """
+    annotations = fit.annotations
+    for name, value in (("n", n), ("repeats", repeats), ("most_per_worker", most_per_worker or 1)):
+        if not (isinstance(value, int | np.integer) and value >= 1):
+            raise ValueError(f"{name}={value!r}: a whole number from 1 is needed")
+    if annotations.n_classes**repeats > MOST_OUTCOMES:
+        raise ValueError(
+            f"repeats={repeats} annotations to a task can be {annotations.n_classes}^{repeats} different ones; "
+            f"{MOST_OUTCOMES:,} at the most can be looked through"
+        )
+    if workers is None:
+        if most_per_worker is not None:
+            raise ValueError("most_per_worker is of the workers that are asked; give workers=")
+        asked = None
+        each = [_typical(fit)]
+    else:
+        asked = _positions(annotations, workers)
+        each = [(np.array([j]), np.ones(1)) for j in asked]
+    gains, joints = [], []
+    for who, weights in each:
+        joint = _joint_of(fit, who, weights)
+        gains.append(information(joint.astype(float)))
+        if repeats > 1:
+            joints.append(joint)
+    is_open = _open(annotations, asked)
+    chosen = _choose(
+        np.stack(gains), joints, is_open, int(n), int(repeats), most_per_worker, again=asked is None and repeats > 1
+    )
+    rows = pd.DataFrame(chosen, columns=["task", "worker", "expected_gain"])
+    task = rows["task"].to_numpy(dtype=int)
+    found = {"task": annotations.tasks.to_index()[task]}
+    if asked is not None:
+        found["worker"] = annotations.workers.to_index()[asked[rows["worker"].to_numpy(dtype=int)]]
+    return pd.DataFrame(
+        {name: index.to_series(index=rows.index) for name, index in found.items()}
+        | {
+            "expected_gain": rows["expected_gain"].astype(float),
+            "entropy": entropy(fit.posterior.astype(float))[task],
+            "annotations": annotations.votes().sum(-1)[task],
+        }
+    )
+
+
+def _choose(
+    gains: np.ndarray,
+    joints: list[np.ndarray],
+    is_open: np.ndarray,
+    n: int,
+    repeats: int,
+    most: int | None,
+    *,
+    again: bool,
+) -> Iterator[tuple[int, int, float]]:
+    """Pairs of task and worker with their gains, the largest first.
+
+    A gain only falls as a task's other annotations are chosen, so that one which is still the largest when it is computed
+    anew is the largest of all (Minoux 1978).
+
+    Args:
+        gains: of the first annotation to a task, ``(W, N)``.
+        joints: of each worker, ``P(z_i = k, y_{ij} = l)``, ``(N, K, L)``; not looked at where `repeats` is 1.
+        is_open: which pairs may be chosen, ``(W, N)``.
+        n: how many.
+        repeats: how often a task may be chosen.
+        most: how often a worker may be, or None.
+        again: whether a pair may be chosen again.
+    """
+    heap = [(-gains[w, i], 0, int(i), int(w)) for w, i in np.argwhere(is_open)]  # gain, after how many choices
+    heapq.heapify(heap)
+    outcomes: dict[int, np.ndarray] = {}
+    load, times = np.zeros(len(gains), int), np.zeros(gains.shape[1], int)
+    found = 0
+    while heap and found < n:
+        gain, after, i, w = heapq.heappop(heap)
+        if times[i] >= repeats or (most is not None and load[w] >= most):
+            continue
+        if after < times[i]:
+            fresh = float(information(_with_annotation(outcomes[i], joints[w][i]), given=True))
+            heapq.heappush(heap, (-fresh, int(times[i]), i, w))
+            continue
+        yield i, w, max(-gain, 0.0)
+        found += 1
+        times[i] += 1
+        load[w] += 1
+        if repeats > 1:
+            before = outcomes.get(i, joints[w][i].astype(float).sum(-1)[None])
+            outcomes[i] = np.concatenate(np.moveaxis(_with_annotation(before, joints[w][i]), -1, 0))
+            if again:
+                heapq.heappush(heap, (gain, after, i, w))
+
+
+def information(joint: np.ndarray, *, given: bool = False) -> np.ndarray:
+    """Mutual information of truth and annotation in nats, from their joint probabilities ``(..., K, L)``: ``(...)``.
+
+    Args:
+        joint: of class and annotation.
+        given: the first dimension is of outcomes that will be known, with their probabilities; sum over it.
+    """
+    found = _total(joint.sum(-1)) + _total(joint.sum(-2)) - _total(joint, 2) - _total(joint.sum((-1, -2))[..., None])
+    return found.sum(0) if given else found
+
+
+def _total(p: np.ndarray, axes: int = 1) -> np.ndarray:
+    """−Σ p log p over the last dimensions."""
+    return entropy(p) if axes == 1 else entropy(p).sum(-1)
+
+
+def _with_annotation(outcomes: np.ndarray, joint: np.ndarray) -> np.ndarray:
+    """Probabilities of class and earlier annotations ``(O, K)``, split by one more annotation: ``(O, K, L)``."""
+    p = joint.sum(-1)
+    table = joint / np.where(p > 0, p, 1.0)[:, None]
+    return outcomes[:, :, None] * table
+
+
+def _typical(fit: "Fit") -> tuple[np.ndarray | None, np.ndarray]:
+    """Workers whose average, with these weights, is the typical one; None for the workers where none is named."""
+    if not fit.annotations.named:
+        return None, np.ones(1)
+    share = annotations_by_worker(fit.annotations)
+    share = share / share.sum()
+    if len(share) <= MOST_WORKERS:
+        return np.arange(len(share)), share
+    order = np.argsort(np.einsum("jkk->j", mean_tables(fit)), kind="stable")
+    at = np.searchsorted(share[order].cumsum(), (np.arange(MOST_WORKERS) + 0.5) / MOST_WORKERS)
+    return order[np.minimum(at, len(share) - 1)], np.full(MOST_WORKERS, 1 / MOST_WORKERS)
+
+
+def _positions(annotations: Annotations, workers: Iterable[Any]) -> np.ndarray:
+    if not annotations.named:
+        raise AnnotationError("the annotations name no workers, so none can be asked by name; leave workers out")
+    listed = list(workers)
+    positions = annotations.workers.index_of(listed)
+    if (positions < 0).any():
+        name = listed[int(np.argmax(positions < 0))]
+        raise AnnotationError(
+            f"workers: {name!r} is not in the annotations; known are {list(annotations.workers[:5])} …"
+        )
+    if not listed:
+        raise ValueError("workers=[]: nobody can be asked; give some, or leave it out for a typical worker")
+    return np.unique(positions)
+
+
+def _open(annotations: Annotations, asked: np.ndarray | None) -> np.ndarray:
+    """Which of the pairs of worker and task have no annotation yet, ``(W, N)``; all, for a typical worker."""
+    if asked is None:
+        return np.ones((1, annotations.n_tasks), bool)
+    answered = np.zeros((annotations.n_workers, annotations.n_tasks), bool)
+    answered[annotations.worker, annotations.task] = True
+    return ~answered[asked]
+
+
+def _joint_of(fit: "Fit", workers: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
+    """``P(z_i = k, y = l)`` for the annotation of one of the workers, drawn by the weights: ``(N, K, L)``."""
+    chains, draws = next(iter(fit.outcome.draws.values())).shape[:2]
+    annotations = fit.annotations
+    more = np.arange(annotations.n_tasks, dtype=np.int32)
+    task = np.concatenate([annotations.task, more])
+    order = np.argsort(task, kind="stable")
+    worker = None if workers is None else np.concatenate([annotations.worker, np.zeros_like(more)])[order]
+    count = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count)
+    asked = annotations.replace(
+        task=task[order],
+        worker=worker,
+        label=np.concatenate([annotations.label, more * 0])[order],
+        count=np.concatenate([count, np.ones(len(more))]).astype(np.float32)[order],
+    )
+    data, asked = (jax.tree.map(jnp.asarray, which.replace(gold=None, seconds=None)) for which in (annotations, asked))
+    some = thinned(fit, min(chains * draws, MOST_DRAWS))
+    is_new = order >= annotations.n_rows
+    return np.asarray(_joint(fit.model, data, asked, is_new, some, fit.outcome.fixed, workers, weights))
+
+
+@partial(jax.jit, static_argnames="model")
+def _joint(
+    model: Model,
+    data: Annotations,
+    asked: Annotations,
+    is_new: Array,
+    draws: Parameters,
+    fixed: Parameters,
+    workers: Array | None,
+    weights: Array,
+) -> Array:
+    """By the densities of all annotations with one more to each task, whatever else a task's annotations share.
+
+    Args:
+        model: the story.
+        data: the annotations.
+        asked: the same with one more row to each task.
+        is_new: which rows of `asked` these are.
+        draws: of the parameters.
+        fixed: parameters without a posterior.
+        workers: who may give the new annotations; None where nobody is named.
+        weights: their probabilities.
+    """
+    labels = jnp.arange(data.n_classes)
+
+    def of_draw(draw: Parameters) -> Array:
+        at = density(model, draw | fixed, data)
+        emission = at.responses.emission
+        before = at.log_joint - emission.by_task(data, data.label) - at.log_likelihood[:, None]
+
+        def of_label(rows: Annotations, label: Array) -> Array:
+            return jnp.exp(before + emission.by_task(rows, jnp.where(is_new, label, rows.label)))
+
+        def add(total: Array, one: tuple[Array | None, Array]) -> tuple[Array, None]:
+            worker, weight = one
+            rows = (
+                asked if worker is None else asked.replace(worker=jnp.where(is_new, worker, jnp.asarray(asked.worker)))
+            )
+            return total + weight * jax.lax.map(partial(of_label, rows), labels), None
+
+        return jax.lax.scan(add, jnp.zeros((data.n_classes, data.n_tasks, data.n_classes)), (workers, weights))[0]
+
+    total, _ = jax.lax.scan(
+        lambda total, draw: (total + of_draw(draw), None),
+        jnp.zeros((data.n_classes, data.n_tasks, data.n_classes)),
+        draws,
+    )
+    joint = jnp.moveaxis(total, 0, -1)
+    return joint / joint.sum((-1, -2), keepdims=True)

@@ -1,0 +1,139 @@
+"""Tables of workers: what a fit says of them, what gold labels say, and how long they take."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ...data import AnnotationError, Annotations
+from . import confusion_scores as workers
+from .crowd import agreement, agreement_draws, annotations_by_worker
+from .intervals import INTERVAL, jeffreys, of_draws, of_median
+
+if TYPE_CHECKING:
+    from ..results import Fit
+    from .labels import Labelled
+
+
+def fitted_scores(fit: "Labelled", interval: float) -> pd.DataFrame:
+    """The scores that follow from the workers' tables alone: the first columns of :func:`worker_scores`.
+
+    By worker: annotations, accuracy, spammer_score, and with two classes sensitivity and specificity; with draws each
+    with low and high.
+    """
+    frame = pd.DataFrame(index=fit.annotations.workers.to_index("worker"))
+    frame["annotations"] = _answers(fit.annotations)
+    return _with_scores(fit, frame, workers.scores(fit.worker_draws, fit.posterior.mean(0)), interval)
+
+
+def worker_scores(fit: "Fit", interval: float = INTERVAL, *, rank_one: bool = False) -> pd.DataFrame:
+    """Everything by worker: see :meth:`.Fit.worker_scores`."""
+    tables, shares = fit.worker_draws, fit.posterior.mean(0)
+    frame = _with_scores(fit, fitted_scores(fit, interval), workers.more_scores(tables, shares), interval)
+    if rank_one:
+        frame = _with_scores(fit, frame, {"rank_one_distance": workers.rank_one_distance(tables)}, interval)
+    frame["agreement"] = agreement(fit)
+    if fit.has_draws:
+        frame["agreement_low"], frame["agreement_high"] = of_draws(agreement_draws(fit)[None], interval)
+    parts = []
+    if fit.annotations.gold is not None:
+        parts.append(gold_scores(fit.annotations, interval=interval))
+    if fit.annotations.seconds is not None:
+        parts.append(seconds_by_worker(fit.annotations, interval))
+    for part in parts:
+        # A table of the mode has no intervals at all, so that none is taken for the posterior's.
+        kept = part if fit.has_draws else part[[name for name in part if not str(name).endswith(("_low", "_high"))]]
+        frame = frame.join(kept)
+    return frame
+
+
+def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float = INTERVAL) -> pd.DataFrame:
+    """How often each worker's annotations to gold (or trap) tasks are right, counted: no story has a say in it.
+
+    Args:
+        annotations: the annotations.
+        gold: label by task, as :meth:`.Annotations.with_gold` takes it; None for the gold labels of the annotations.
+        interval: mass of Jeffreys' interval, equal-tailed, of the proportion under the prior Beta(½, ½).
+
+    Returns:
+        By worker: gold_annotations (annotations to gold tasks), gold_right, gold_accuracy, gold_accuracy_low,
+        gold_accuracy_high; NaN where a worker annotated no gold task.
+
+    Raises:
+        AnnotationError: the workers are not named, or there are no gold labels.
+        ValueError: `interval` is not between 0 and 1.
+    """
+    _named(annotations)
+    annotations = annotations if gold is None else annotations.with_gold(gold)
+    if annotations.gold is None:
+        raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}")
+    truth = np.asarray(annotations.gold)[annotations.task]
+    weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count)
+    asked, right = (
+        np.bincount(np.asarray(annotations.worker), weight * which, annotations.n_workers)
+        for which in (truth >= 0, truth == np.asarray(annotations.label))
+    )
+    low, high = jeffreys(right, asked, interval)
+    columns = {
+        "gold_annotations": asked.astype(int),
+        "gold_right": right.astype(int),
+        "gold_accuracy": right / np.where(asked > 0, asked, np.nan),
+        "gold_accuracy_low": low,
+        "gold_accuracy_high": high,
+    }
+    return pd.DataFrame(columns, index=annotations.workers.to_index("worker"))
+
+
+def seconds_by_worker(annotations: Annotations, interval: float = INTERVAL) -> pd.DataFrame:
+    """The median of how long each worker's annotations took, with an interval that assumes no distribution.
+
+    The interval lies between two of the worker's own times, and holds the median with at least its mass
+    (:func:`.intervals.of_median`). Annotations whose time is unknown are left out.
+
+    Args:
+        annotations: the annotations, with times.
+        interval: its mass, between 0 and 1.
+
+    Returns:
+        By worker: seconds, seconds_low, seconds_high; NaN without times, the interval also with too few (four or
+        less at 90 %).
+
+    Raises:
+        AnnotationError: the workers are not named, or the annotations carry no times.
+        ValueError: `interval` is not between 0 and 1.
+    """
+    _named(annotations)
+    if annotations.seconds is None:
+        raise AnnotationError(
+            "the annotations carry no times; name their column, Annotations.from_frame(…, seconds='column')"
+        )
+    seconds, worker = np.asarray(annotations.seconds, dtype=float), np.asarray(annotations.worker)
+    if annotations.count is not None:
+        times = np.asarray(annotations.count).astype(np.int64)
+        seconds, worker = np.repeat(seconds, times), np.repeat(worker, times)
+    known = ~np.isnan(seconds)
+    order = np.argsort(worker[known], kind="stable")
+    ends = np.cumsum(np.bincount(worker[known], minlength=annotations.n_workers))[:-1]
+    rows = [
+        (np.median(own) if len(own) else np.nan, *of_median(own, interval))
+        for own in np.split(seconds[known][order], ends)
+    ]
+    columns = ["seconds", "seconds_low", "seconds_high"]
+    return pd.DataFrame(rows, index=annotations.workers.to_index("worker"), columns=columns, dtype=float)
+
+
+def _with_scores(fit: "Labelled", frame: pd.DataFrame, found: dict[str, np.ndarray], interval: float) -> pd.DataFrame:
+    for name, draws in found.items():
+        frame[name] = draws.mean((0, 1))
+        if fit.has_draws:
+            frame[f"{name}_low"], frame[f"{name}_high"] = of_draws(draws, interval)
+    return frame
+
+
+def _answers(annotations: Annotations) -> np.ndarray:
+    return annotations_by_worker(annotations).astype(int)
+
+
+def _named(annotations: Annotations) -> None:
+    if not annotations.named:
+        raise AnnotationError("the annotations name no workers, so there is nobody to score; fit.tasks has the tasks")

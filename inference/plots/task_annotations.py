@@ -1,0 +1,135 @@
+"""Pictures of how many annotations there are, and of how much doubt they leave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...data import AnnotationError, Annotations
+from ..fitted.labels import Labelled
+from .style import DARK, LIGHT, clean, counted, given_axes, legend, new_axes, title, whole_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_BARS = 40  # different numbers of annotations up to which each has a bar
+HEAVY = 20  # how many times the median the greatest number is where the tail is heavy
+DOUBT = 0.9  # a label of less probability is in doubt
+FEWEST = 5  # numbers that the axis spans, however alike they are
+STEEP = 50  # how many times the median bar the highest is where bars are drawn on a logarithmic scale
+
+
+def plot_annotations(data: Annotations | Labelled, *, axes: Any = None) -> np.ndarray:
+    """Draw histograms of the annotations per task and, where workers are named, of the annotations per worker.
+
+    A number each up to 40, in wider bars beyond; where the tail is heavy, on a logarithmic scale of annotations, with those
+    who have none in the label of the axis.
+
+    Args:
+        data: annotations, or a fit of them, or a stack.
+        axes: two axes to draw in, or one where no worker is named; by default a new figure.
+
+    Returns:
+        The axes drawn in: of the tasks, and of the workers where they are named.
+
+    Raises:
+        AnnotationError: there are no annotations.
+        ValueError: there are too few axes.
+    """
+    annotations = data if isinstance(data, Annotations) else data.annotations
+    if not annotations.n_annotations:
+        raise AnnotationError("the annotations have no annotations, so there is nothing to draw")
+    numbers = {"task": annotations.votes().sum(-1)}
+    if annotations.named:
+        by_worker = np.bincount(np.asarray(annotations.worker), annotations.count, annotations.n_workers)
+        numbers["worker"] = by_worker.astype(int)
+    drawn = given_axes(axes, len(numbers), "tasks and the workers")
+    if drawn is None:
+        import matplotlib.pyplot as plt
+
+        _, grid = plt.subplots(1, len(numbers), figsize=(4.4 * len(numbers), 3.2), layout="constrained", squeeze=False)
+        drawn = grid[0]
+    for ax, (noun, found) in zip(drawn, numbers.items(), strict=True):
+        _draw_numbers(ax, found, noun)
+    return drawn
+
+
+def plot_entropy(fit: Labelled, *, bins: int = 30, ax: Axes | None = None) -> Axes:
+    r"""Draw a histogram of the labels' entropy, from 0 where a label is certain to :math:`\ln K` where all are alike.
+
+    Tasks whose label has a probability of less than 0.9 are drawn dark and counted.
+
+    Args:
+        fit: a fit, or a stack of fits.
+        bins: bars.
+        ax: axes to draw in; by default a new figure.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: there is no bin.
+    """
+    if bins < 1:
+        raise ValueError(f"bins={bins}: at least one is needed")
+    labels = fit.labels
+    most = float(np.log(fit.annotations.n_classes))
+    edges = np.linspace(0, most, bins + 1)
+    entropy = np.clip(labels["entropy"].to_numpy(), 0, most)
+    doubt = (labels["probability"] < DOUBT).to_numpy()
+    counts = [np.histogram(entropy[chosen], edges)[0] for chosen in (~doubt, doubt)]
+    ax = new_axes(ax, 6, 3.4)
+    width = np.diff(edges)
+    style: dict[str, Any] = {"align": "edge", "edgecolor": "white", "linewidth": 0.5}
+    ax.bar(edges[:-1], counts[0], width, color=LIGHT, label=f"probability {DOUBT} and more", **style)
+    ax.bar(edges[:-1], counts[1], width, counts[0], color=DARK, label=f"less than {DOUBT}: in doubt", **style)
+    _scale_counts(ax, counts[0] + counts[1])
+    ax.set_xlim(-0.01 * most, 1.01 * most)
+    ax.set_xlabel(f"entropy of the label in nats; all {fit.annotations.n_classes} classes alike: {most:.2f}")
+    ax.set_ylabel("tasks")
+    clean(ax, grid="y")
+    legend(ax, title="the label has")
+    title(ax, f"{doubt.sum():,} of {counted(len(doubt), 'task')} in doubt")
+    return ax
+
+
+def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
+    """A histogram of whole numbers."""
+    some = numbers[numbers > 0]
+    least, middle, most = int(numbers.min()), float(np.median(numbers)), int(numbers.max())
+    heavy = most > MAX_BARS and most > HEAVY * max(float(np.median(some)), 1.0)
+    label = f"annotations per {noun}"
+    if heavy:
+        edges = np.unique(np.floor(np.geomspace(some.min(), most + 1, MAX_BARS // 2 + 1)))
+        shown = some
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else "")
+        if len(some) < len(numbers):
+            label += f"; {counted(len(numbers) - len(some), noun)} without are left of the scale"
+    else:
+        step = -(-(most - least + 1) // MAX_BARS)
+        edges = np.arange(least, most + step + 1, step) - 0.5
+        shown = numbers
+    counts, _ = np.histogram(shown, edges)
+    ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=LIGHT, edgecolor="white", linewidth=0.5)
+    ax.axvline(middle if middle > 0 or not heavy else edges[0], color=DARK, linewidth=1.2)
+    _scale_counts(ax, counts)
+    if not heavy:
+        ax.set_xlim(min(edges[0], max(middle - FEWEST / 2, -0.5)), max(edges[-1], middle + FEWEST / 2))
+        whole_numbers(ax.xaxis)
+    ax.set_xlabel(label)
+    ax.set_ylabel(f"{noun}s")
+    clean(ax, grid="y")
+    spread = f"median {middle:,g}, {least:,} to {most:,}" if least < most else counted(most, "annotation") + " each"
+    title(ax, f"{counted(len(numbers), noun)}: {spread}", 10)
+
+
+def _scale_counts(ax: Axes, counts: np.ndarray) -> None:
+    """Let bars that are far lower than the highest be seen."""
+    if counts.max() > STEEP * np.median(counts[counts > 0]):
+        ax.set_yscale("log")
+        ax.set_ylim(bottom=0.7)
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else "")
+    else:
+        whole_numbers(ax.yaxis)

@@ -1,0 +1,249 @@
+"""The sections of the story: what it says of itself, how it was fitted, and how to fit it again."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import platform
+import re
+import textwrap
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ...data import Annotations
+from ...models import STORIES
+from ...models.parts.classifier import PREFIX
+from ..fitted.intervals import INTERVAL, of_draws
+from ..plots import plot_groups, plot_history, plot_switch
+from ..results import Fit
+from .html import Html, Section, facts, paragraph, section, tag
+from .pictures import picture
+from .subject import Subject
+from .tables import number, table, text
+
+MOST_ROWS = 2_000  # of a table
+MOST_COLUMNS = 12
+MOST_PARAMETERS = 400  # numbers of a parameter up to which it is listed
+PACKAGES = ("crowdppl", "jax", "numpyro", "numpy", "pandas", "scipy", "xarray", "arviz", "matplotlib")
+OF_TORCH = ("torch", "pyro-ppl")
+
+
+def story_section(subject: Subject) -> Section:
+    """What the story reports beside labels and workers, its parameters, and how the engine went."""
+    name, fit = subject.lead
+    parts: list[object] = [paragraph(subject.of_lead, tag("strong", name), ": ", says(fit))]
+    with suppress(ValueError):  # it has no groups
+        parts.append(picture(partial(plot_groups, fit), "Confusion tables of groups of workers"))
+    for by in ("worker", "task"):
+        if f"switch_by_{by}" in fit.derived and (by == "task" or fit.annotations.named):
+            shown = f"How far annotations follow the common table, by {by}"
+            parts.append(picture(partial(plot_switch, fit, by=by), shown))
+    parts += quantities(fit, list(map(str, fit.derived)), reported=True)
+    parts.append(_parameters(fit))
+    if fit.method != "nuts" and len(fit.history) > 1:
+        parts.append(picture(lambda: plot_history(fit), "How the engine went"))
+    return section("story", "The story", *parts)
+
+
+def _parameters(fit: Fit) -> Html:
+    """The parameters, those of few numbers in tables, to be opened by those who want them."""
+    few = [str(p) for p, values in fit.parameters.items() if values.size <= MOST_PARAMETERS and not _is_weight(p)]
+    others = [f"{p} ({_shape(values)})" for p, values in fit.parameters.items() if p not in few and values.size]
+    more = paragraph(f"Larger ones are in fit.parameters: {', '.join(others)}.", class_="note") if others else None
+    return tag("details", tag("summary", "Parameters"), *quantities(fit, few, reported=False), more)
+
+
+def quantities(fit: Fit, names: list[str], *, reported: bool) -> list[Html]:
+    """Tables of quantities, those with the same dimensions together: means, and intervals where there are draws.
+
+    Args:
+        fit: of any story.
+        names: of the quantities.
+        reported: whether they are in ``fit.derived``; else they are parameters.
+    """
+    means = fit.derived if reported else fit.parameters
+    where = "fit.derived" if reported else "fit.parameters"
+    of_dims: dict[tuple[str, ...], list[str]] = {}
+    for name in names:
+        of_dims.setdefault(tuple(map(str, means[name].dims)), []).append(name)
+    made = []
+    for dims, same in of_dims.items():
+        what = f"{'Reported' if reported else 'Parameters'}: {', '.join(same)}"
+        rows = int(np.prod([means[same[0]].sizes[dim] for dim in (dims if len(dims) < 2 else dims[:-1])]))
+        if rows > MOST_ROWS:
+            spread = "; ".join(
+                f"{name} ({_shape(means[name])}), mean {number(float(means[name].mean()))}, from "
+                f"{number(float(means[name].min()))} to {number(float(means[name].max()))}"
+                for name in same
+            )
+            made.append(paragraph(f"In {where}: {spread}.", class_="note"))
+            continue
+        draws = None
+        if fit.has_draws and len(dims) < 2:
+            draws = fit.derived_draws(*same) if reported else fit.draws[same]
+        if not dims:
+            made.append(table(_single(means, draws, same), what))
+        elif len(dims) == 1:
+            made.append(table(_by_one(means, draws, same, dims[0]), what))
+        else:
+            for name in same:
+                of_name = f"{what.split(':')[0]}: {name}, by {' × '.join(dims)}"
+                made.append(table(_by_many(means[name], dims), of_name))
+    return made
+
+
+def reproduce_section(subject: Subject) -> Section:
+    """What it takes to get the same fit again."""
+    fits = subject.fits
+    code = "\n".join(["import crowdppl as cp", "", *_code(subject)])
+    parts: list[object] = [tag("pre", tag("code", code), class_="scroll", tabindex="0")]
+    told = {name: _options(_all_hyperparameters(fit)) or "none" for name, fit in fits.items()}
+    pairs = [("data", f"SHA-256 {fingerprint(subject.annotations)}")]
+    engines = {f"{fit.method.upper()}: {_options(fit.settings)}" for fit in fits.values()}
+    if len(fits) == 1 or len(engines) == 1:
+        pairs.append(("engine", engines.pop()))
+    if len(fits) == 1:
+        pairs.append(("hyperparameters", next(iter(told.values()))))
+    else:
+        about = pd.DataFrame({"hyperparameters": told}).rename_axis("name")
+        if engines:
+            about["engine"] = [f"{fit.method.upper()}: {_options(fit.settings)}" for fit in fits.values()]
+        parts.append(table(about, "The stories, with their defaults"))
+    by_torch = any(fit.settings.get("backend") == "pyro" for fit in fits.values())
+    packages = PACKAGES + (OF_TORCH if by_torch else ())
+    versions = {"Python": platform.python_version(), **{name: _version(name) for name in packages}}
+    pairs.append(("versions", _listed(versions)))
+    parts.append(facts(pairs, wide=True))
+    parts.append(paragraph("The same seed gives the same result, to the last bit on one machine.", class_="note"))
+    evidence = subject.annotations.evidence
+    if evidence is not None:
+        tasks = int((np.asarray(evidence) != 0).any(-1).sum())
+        given = f"The fit was given gold labels or other evidence on {tasks:,} tasks, which the code above leaves out."
+        parts.append(paragraph(given, class_="note"))
+    return section("reproduce", "How to reproduce", *parts)
+
+
+def says(fit: Fit) -> str:
+    """The first line of the story's docstring, without its markup."""
+    line = (inspect.getdoc(fit.model.story) or "a story without a docstring.").split("\n", 1)[0]
+    return re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line)
+
+
+def fingerprint(annotations: Annotations) -> str:
+    """A hash of who annotated what, in ids: the same for the same annotations in the same order."""
+    digest = hashlib.sha256(repr([list(ids) for ids in (annotations.tasks, annotations.classes)]).encode())
+    if annotations.named:
+        digest.update(repr(list(annotations.workers)).encode())
+    for column in (annotations.task, annotations.worker, annotations.label, annotations.count):
+        digest.update(b"-" if column is None else np.asarray(column).astype("<i8").tobytes())
+    return digest.hexdigest()[:16]
+
+
+def plain(value: object) -> str:
+    """A setting in a line, without what differs from run to run."""
+    if isinstance(value, np.ndarray | pd.DataFrame) or hasattr(value, "shape"):
+        return f"an array {tuple(np.shape(value))}"  # type: ignore[arg-type]
+    shown = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+    return shown if len(shown) <= 200 else f"{shown[:199]}…"
+
+
+def _all_hyperparameters(fit: Fit) -> dict[str, Any]:
+    """Those that were given, and the story's defaults."""
+    parameters = list(inspect.signature(fit.model.story).parameters.values())[1:]
+    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    defaults = {p.name: p.default for p in parameters if p.kind not in kinds and p.default is not p.empty}
+    found = defaults | dict(fit.model.hyperparameters)
+    return {name: value for name, value in found.items() if not (name == "truth_prior" and value is None)}
+
+
+def _code(subject: Subject) -> list[str]:
+    """The calls that make the fits again; what all of them were given stands once."""
+    fits = subject.fits if subject.stack is not None else dict([subject.lead])
+    given = {name: _given(fit) for name, fit in fits.items()}
+    first = next(iter(given.values()))
+    shared = {key: value for key, value in first.items() if all(one.get(key) == value for one in given.values())}
+    options = textwrap.wrap(", ".join(f"{key}={value}" for key, value in shared.items()), 84)
+    code = ["options = dict(", *(f"    {line}" for line in options), ")"]
+    calls = {}
+    for name, fit in fits.items():
+        own = "".join(f", {key}={value}" for key, value in given[name].items() if key not in shared)
+        story = repr(fit.story) if fit.story in STORIES else fit.story
+        calls[name] = f"cp.fit({story}, annotations{own}, **options)"
+    if subject.stack is None:
+        return [*code, f"fit = {calls[subject.lead[0]]}"]
+    weights = ", ".join(f"{name!r}: {weight:.4f}" for name, weight in subject.stack.weights.items())
+    rows = (f"    {name!r}: {call}," for name, call in calls.items())
+    made = f"stack = cp.stack(fits, weights={{{weights}}})"
+    return [*code, "fits = {", *rows, "}", *textwrap.wrap(made, 84, subsequent_indent="    ", break_long_words=False)]
+
+
+def _given(fit: Fit) -> dict[str, str]:
+    """What a fit was given beside story and annotations, as code."""
+    options = {"method": fit.method, **fit.model.hyperparameters, **fit.settings}
+    return {name: plain(value) for name, value in options.items() if (name, value) != ("backend", "numpyro")}
+
+
+def _options(options: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={plain(value)}" for name, value in options.items())
+
+
+def _listed(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _is_weight(name: object) -> bool:
+    return str(name).startswith(PREFIX)
+
+
+def _shape(values: xr.DataArray) -> str:
+    return " × ".join(f"{size:,} {dim}" for dim, size in values.sizes.items()) or "one number"
+
+
+def _single(means: xr.Dataset, draws: xr.Dataset | None, names: list[str]) -> pd.DataFrame:
+    frame = pd.DataFrame({"value": [float(means[name]) for name in names]}, index=pd.Index(names, name="quantity"))
+    if draws is not None:
+        bounds = np.array([of_draws(draws[name].to_numpy(), INTERVAL) for name in names])
+        frame["value_low"], frame["value_high"] = bounds.T
+    return frame
+
+
+def _by_one(means: xr.Dataset, draws: xr.Dataset | None, names: list[str], dim: str) -> pd.DataFrame:
+    ids = means.indexes[dim] if dim in means.indexes else pd.RangeIndex(means.sizes[dim])
+    frame = pd.DataFrame(index=pd.Index([text(one) for one in ids], name=dim))
+    for name in names:
+        frame[name] = means[name].to_numpy().astype(float)
+        if draws is not None:
+            frame[f"{name}_low"], frame[f"{name}_high"] = of_draws(draws[name].to_numpy(), INTERVAL)
+    return frame
+
+
+def _by_many(values: xr.DataArray, dims: tuple[str, ...]) -> pd.DataFrame:
+    """Rows by all dimensions but the last, whose values are the columns; a row a number where these are too many."""
+    series = values.to_series()
+    index = series.index.set_names([str(dim) for dim in dims])
+    series = pd.Series(series.to_numpy(dtype=float), index=index)
+    if values.sizes[dims[-1]] > MOST_COLUMNS:
+        frame = series.sort_values(ascending=False, kind="stable").head(MOST_ROWS).rename("value").to_frame()
+    else:
+        frame = series.unstack(sort=False)
+    names = [str(name) for name in frame.index.names]
+    rows = [key if isinstance(key, tuple) else (key,) for key in frame.index]
+    columns = {name: [text(key[i]) for key in rows] for i, name in enumerate(names)}
+    frame.index = pd.MultiIndex.from_frame(pd.DataFrame(columns)) if len(names) > 1 else pd.Index(columns[names[0]])
+    frame.index.names = names
+    frame.columns = pd.Index([text(column) for column in frame.columns])
+    return frame

@@ -1,0 +1,1 @@
+"""Fits as folders and as ArviZ data."""

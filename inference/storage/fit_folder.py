@@ -1,0 +1,266 @@
+"""Fits on disk: a folder with ``posterior.nc``, which ArviZ opens too, and ``fit.json``. Nothing is pickled."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ...data import Annotations, Ids
+from ...data.id_json import decode_id, encode_id
+from ...models import STORIES, Classifier, Given, Prevalence, Story, StoryError
+from ...models.parts.classifier import PREFIX, Network
+from ..densities.model import Model
+from ..engines.outcome import Outcome
+from ..results import Fit
+from .arviz_data import group, groups, load_netcdf, make_idata, save_netcdf
+from .arviz_groups import FIT_GROUP, to_groups
+
+FORMAT = 1
+
+
+class StorageError(ValueError):
+    """A fit cannot be written or read; the message says why."""
+
+
+@contextmanager
+def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
+    """A new folder beside ``path``, which takes its place when the block ends, and vanishes when the block fails.
+
+    Args:
+        overwrite: replace a folder that has something in it.
+
+    Raises:
+        StorageError: where ``path`` is a file, a folder with something in it, or in a place that cannot be written
+            to.
+    """
+    path = Path(path).absolute()
+    _refuse_to_replace(path, overwrite)
+    made = [parent for parent in path.parents if not parent.exists()]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}: {error.filename}") from error
+    try:
+        yield part
+        _refuse_to_replace(path, overwrite)  # the block may have taken hours
+        part.chmod(0o777 & ~_umask())
+        if path.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+            path.replace(old / path.name)
+            part.replace(path)
+            shutil.rmtree(old)
+        else:
+            part.replace(path)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        for parent in made:
+            with suppress(OSError):
+                parent.rmdir()  # only where nothing has come into it
+
+
+def _refuse_to_replace(path: Path, overwrite: bool) -> None:
+    if path.exists() and not path.is_dir():
+        raise StorageError(f"{path} is a file; a folder is needed")
+    if path.is_dir() and any(path.iterdir()) and not overwrite:
+        raise StorageError(f"{path} has something in it; name a new folder, or ask to overwrite it")
+
+
+def save(fit: Fit, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a fit to the folder ``path``, whole or not at all.
+
+    Args:
+        overwrite: replace a folder that has something in it.
+
+    Raises:
+        StorageError: where the folder cannot be written, or a hyperparameter is of a kind that JSON cannot hold.
+        AnnotationError: for ids of a type that JSON cannot bring back.
+    """
+    about = {
+        "format": FORMAT,
+        "story": fit.story,
+        "hyperparameters": {name: _encode(name, value) for name, value in fit.model.hyperparameters.items()},
+        "method": fit.method,
+        "settings": {name: value if _is_plain(value) else repr(value) for name, value in fit.settings.items()},
+        "warnings": fit.warnings,
+        "dims": fit.dims,
+        "fixed": list(fit.outcome.fixed),
+        "ids": {kind: getattr(fit.annotations, kind).to_json() for kind in ("tasks", "workers", "classes")},
+    }
+    with whole_folder(path, overwrite=overwrite) as folder:
+        save_netcdf(make_idata(to_groups(fit, log_likelihood=False)), folder / "posterior.nc")
+        (folder / "fit.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+def load_fit(
+    path: str | os.PathLike[str],
+    *,
+    story: Story | None = None,
+    classifier: Network | Classifier | Any | None = None,
+) -> Fit:
+    """Read a fit that :meth:`.Fit.save` wrote.
+
+    Args:
+        story: the function, where the story is not one of crowdppl's own.
+        classifier: the module or function, where the classifier is not one of crowdppl's own, or is a torch module; its
+            weights are read.
+
+    Raises:
+        StorageError: where there is no fit, it was written by a newer crowdppl, its story or its classifier's network
+            is not known, or the network given has other weights.
+    """
+    folder = Path(path)
+    try:
+        about = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
+        idata = load_netcdf(folder / "posterior.nc")
+    except (OSError, json.JSONDecodeError) as error:
+        raise StorageError(f"{folder} holds no fit: {error}") from error
+    if about["format"] > FORMAT:
+        raise StorageError(f"{folder} was written by a newer crowdppl (format {about['format']}, known is {FORMAT})")
+    story = STORIES.get(about["story"]) if story is None else story
+    if story is None:
+        raise StorageError(
+            f"{about['story']!r} is none of crowdppl's stories; give its function: load_fit(path, story=…)"
+        )
+    hyperparameters = {name: _decode(value) for name, value in about["hyperparameters"].items()}
+    posterior, found = group(idata, "posterior"), group(idata, FIT_GROUP)
+    stats = group(idata, "sample_stats") if "sample_stats" in groups(idata) else xr.Dataset()
+    annotations = _annotations(about["ids"], group(idata, "observed_data"), group(idata, "constant_data"))
+    outcome = Outcome(
+        draws={str(name): values.to_numpy() for name, values in posterior.items()},
+        fixed={name: found[name].to_numpy() for name in about["fixed"]},
+        history=found["history"].to_numpy(),
+        stats={str(name): values.to_numpy() for name, values in stats.items()},
+        warnings=tuple(about["warnings"]),
+    )
+    if isinstance(saved := about["hyperparameters"].get("truth_prior"), dict) and saved.get("torch"):
+        hyperparameters["truth_prior"] = Given(by=_with_module(classifier, outcome, folder))
+    elif isinstance(saved := about["hyperparameters"].get("truth_prior"), dict) and not saved.get("own", True):
+        own = _with_network(hyperparameters["truth_prior"], classifier, folder)
+        _check_weights(own, outcome, annotations, folder)
+        hyperparameters["truth_prior"] = own
+    return Fit(
+        model=Model(story, hyperparameters),
+        annotations=annotations,
+        method=about["method"],
+        settings=about["settings"],
+        outcome=outcome,
+        posterior=found["label_posterior"].to_numpy(),
+        dims={name: tuple(dims) for name, dims in about["dims"].items()},
+    )
+
+
+def _with_network(saved: Classifier, given: Network | Classifier | None, folder: Path) -> Classifier:
+    if given is None:
+        raise StorageError(
+            f"{folder} was fitted with a network of your own, of which the folder has the weights; give the network: "
+            "load_fit(path, classifier=…)"
+        )
+    return replace(saved, network=given.network if isinstance(given, Classifier) else given)
+
+
+def _with_module(given: Any, outcome: Outcome, folder: Path) -> Any:
+    """The torch module, with the weights of the fit."""
+    if given is None:
+        raise StorageError(
+            f"{folder} was fitted with a torch module, of which the folder has the weights; give the module: "
+            "load_fit(path, classifier=module)"
+        )
+    from ...models.pyro import TorchClassifier
+
+    classifier = TorchClassifier(given)
+    try:
+        classifier.load({name: v for name, v in outcome.fixed.items() if name.startswith(PREFIX)})
+    except StoryError as error:
+        raise StorageError(f"{folder}: {error}") from error
+    return classifier
+
+
+def _check_weights(classifier: Classifier, outcome: Outcome, annotations: Annotations, folder: Path) -> None:
+    shapes = {name: value.shape[2:] for name, value in outcome.draws.items()}
+    shapes |= {name: np.shape(value) for name, value in outcome.fixed.items()}
+    needed = classifier.shapes(np.asarray(annotations.features).shape[1:], annotations.n_classes)
+    for name in sorted({name for name in shapes if name.startswith(PREFIX)} | set(needed)):
+        if shapes.get(name) != needed.get(name):
+            there, here = (s.get(name, "none") for s in (shapes, needed))
+            raise StorageError(
+                f"{folder} was fitted with another network: {name!r} has shape {there} there, {here} here"
+            )
+
+
+def _annotations(ids: dict[str, Any], observed: xr.Dataset, constant: xr.Dataset) -> Annotations:
+    def read(name: str) -> np.ndarray | None:
+        return constant[name].to_numpy() if name in constant else None
+
+    return Annotations(
+        task=constant["row_task"].to_numpy(),
+        worker=read("row_worker"),
+        label=observed["annotation"].to_numpy(),
+        count=read("row_count"),
+        gold=read("gold"),
+        features=read("features"),
+        worker_features=read("worker_features"),
+        evidence=read("evidence"),
+        prior=read("prior"),
+        seconds=read("row_seconds"),
+        tasks=Ids.from_json(ids["tasks"]),
+        workers=Ids.from_json(ids["workers"]),
+        classes=Ids.from_json(ids["classes"]),
+    )
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _encode(name: str, value: object) -> Any:
+    """A hyperparameter as JSON: plain values as they are, others as an object with their kind."""
+    if _is_plain(value):
+        return value
+    if isinstance(value, Prevalence):
+        return {"prevalence": _encode(name, value.concentration)}
+    if isinstance(value, Given):
+        return {"given": True, "torch": value.by is not None}
+    if isinstance(value, Classifier):
+        options = {f.name: getattr(value, f.name) for f in fields(value)}
+        own = isinstance(value.network, str)
+        return {"classifier": {n: _encode(n, v) for n, v in options.items() if own or n != "network"}, "own": own}
+    if isinstance(value, tuple | list):
+        return {"tuple": [_encode(name, item) for item in value]}
+    if isinstance(value, pd.DataFrame):
+        return {"frame": {str(column): [encode_id(v) for v in value[column].tolist()] for column in value}}
+    if isinstance(value, np.ndarray | np.generic | jax.Array):
+        return {"array": np.asarray(value).tolist(), "dtype": str(value.dtype)}
+    raise StorageError(f"the hyperparameter {name}={value!r} is a {type(value).__name__}, which a file cannot hold")
+
+
+def _decode(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "prevalence" in value:
+        return Prevalence(_decode(value["prevalence"]))
+    if "given" in value:
+        return Given()
+    if "classifier" in value:
+        return Classifier(**{name: _decode(option) for name, option in value["classifier"].items()})
+    if "tuple" in value:
+        return tuple(_decode(item) for item in value["tuple"])
+    if "frame" in value:
+        return pd.DataFrame({column: [decode_id(v) for v in values] for column, values in value["frame"].items()})
+    return np.array(value["array"], dtype=value["dtype"])
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

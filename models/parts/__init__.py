@@ -1,0 +1,1 @@
+"""What stories are made of: emissions, responses, truth priors, classifiers, concentrations, starts."""

@@ -1,0 +1,250 @@
+r"""A classifier as prior of the true labels: :math:`z_i \sim \text{Categorical}(\text{softmax}(f_w(x_i)))`.
+
+With Dawid & Skene's workers it is the story of Raykar et al. (2010), whose :math:`f` is logistic, and of AggNet
+(Albarqouni et al. 2016), whose :math:`f` is a network. The same classifier serves every story.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from numbers import Real
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+from flax import nnx
+from jax import Array
+from numpyro.primitives import mutable
+
+from ...data import Annotations, unknown_name
+from .networks import CNN, HIDDEN, MLP, Logistic
+from .story_error import StoryError
+
+NETWORKS = ("logistic", "mlp", "cnn")
+PREFIX = "classifier."  # of the sites of weights and running statistics
+
+Network = str | nnx.Module | Callable[[Array], Array]
+
+_TRAINING: ContextVar[bool] = ContextVar("training", default=False)
+
+
+@contextmanager
+def training() -> Iterator[None]:
+    """Run classifiers in training mode: dropout drops, batch norm normalises by the batch and keeps statistics."""
+    token = _TRAINING.set(True)
+    try:
+        yield
+    finally:
+        _TRAINING.reset(token)
+
+
+@dataclass(frozen=True, repr=False)
+class Classifier:
+    r"""A classifier of the tasks' features, whose probabilities are the prior of the true labels.
+
+    Weights are sites named ``classifier.…``: ``numpyro.param`` sites, which EM and SVI optimise and NUTS keeps at EM's
+    solution, or, with a prior, sample sites that have a posterior under SVI and NUTS and a mode under EM.
+
+    Args:
+        network: ``"logistic"``, ``"mlp"``, ``"cnn"``; any Flax NNX module, of which a copy is kept, to start
+            from the weights that it has now; or a function without weights from features ``(n, ...)`` to logits
+            ``(n, K)``, written with ``jax.numpy``.
+        hidden: units of the hidden layers of ``"mlp"`` and ``"cnn"``.
+        dropout: share of their hidden units switched off in training.
+        batch_norm: whether they normalise over the batch.
+        prior: standard deviation of a normal prior of every weight; None for no prior.
+
+    Raises:
+        UnknownNameError: for a network of another name.
+        StoryError: for sizes, shares or deviations that cannot be.
+    """
+
+    network: Network = "mlp"
+    hidden: tuple[int, ...] = HIDDEN
+    dropout: float = 0.5
+    batch_norm: bool = False
+    prior: float | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.network, str):
+            if self.network not in NETWORKS:
+                raise unknown_name("network", self.network, NETWORKS)
+        elif isinstance(self.network, nnx.Module):
+            object.__setattr__(self, "network", nnx.clone(self.network))  # what it is later is another classifier
+        elif isinstance(self.network, type) or not callable(self.network):
+            raise StoryError(
+                f"network={self.network!r}: one of {list(NETWORKS)}, a flax.nnx module, or a function from features "
+                "to logits is needed"
+            )
+        sizes = self.hidden
+        if not (isinstance(sizes, tuple | list) and all(isinstance(size, int) and size > 0 for size in sizes)):
+            raise StoryError(f"hidden={self.hidden!r}: the units of each hidden layer, such as (128,), are needed")
+        object.__setattr__(self, "hidden", tuple(sizes))
+        if not (isinstance(self.dropout, Real) and 0 <= self.dropout < 1):
+            raise StoryError(f"dropout={self.dropout!r}: a share from 0 to below 1 is needed")
+        if self.prior is not None and not (isinstance(self.prior, Real) and 0 < self.prior < math.inf):
+            raise StoryError(f"prior={self.prior!r}: a standard deviation above 0, or None for no prior, is needed")
+
+    def __repr__(self) -> str:
+        others = fields(self)[1:]
+        changed = [f"{f.name}={getattr(self, f.name)!r}" for f in others if getattr(self, f.name) != f.default]
+        return f"Classifier({', '.join([repr(self.network), *changed])})"
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether it is a logistic regression, for which Newton's steps are right."""
+        return self.network == "logistic"
+
+    @property
+    def is_network(self) -> bool:
+        """Whether it has weights that want training in minibatches."""
+        return isinstance(self.network, str | nnx.Module) and not self.is_linear
+
+    def shapes(self, shape: tuple[int, ...], n_classes: int) -> dict[str, tuple[int, ...]]:
+        """Shapes of the weights and running statistics by site, for features of ``shape`` each; none of a function."""
+        if not isinstance(self.network, str | nnx.Module):
+            return {}
+        parts = _parts(self, shape, n_classes)
+        return {name: value.shape for name, value in (parts.weights | parts.running).items()}
+
+    def __call__(self, annotations: Annotations) -> Array:
+        """Log-probabilities of the classes of each task, ``(N, K)``.
+
+        Raises:
+            StoryError: the tasks have no features, or the network's logits are not ``(N, K)``.
+        """
+        if annotations.features is None:
+            raise StoryError(
+                "the classifier needs features of the tasks, and the annotations have none; give them with "
+                "Annotations.from_frame(frame, features={task: vector, …})"
+            )
+        return self.log_probs(jnp.asarray(annotations.features), annotations.n_classes)
+
+    def log_probs(self, x: Array, n_classes: int) -> Array:
+        """Log-probabilities ``(n, K)`` of features ``(n, ...)``, at the weights that handlers give."""
+        return jax.nn.log_softmax(self._logits(x, n_classes))
+
+    def _logits(self, x: Array, n_classes: int) -> Array:
+        if not isinstance(self.network, str | nnx.Module):
+            return _checked(_of_function(self.network, x), x, n_classes)
+        parts = _parts(self, x.shape[1:], n_classes)
+        running = {name: mutable(name, {"value": _wide(value)}) for name, value in parts.running.items()}
+        values = {name: jnp.asarray(holder["value"]) for name, holder in running.items()}  # Flax writes into NumPy's
+        values |= {name: self._weight(name, shape, x.shape[1:], n_classes) for name, shape in parts.weights.items()}
+        if not _TRAINING.get():
+            network = parts.merge(values, jax.random.key(0))
+            network.eval()
+            return _checked(network(x), x, n_classes)
+        network = parts.merge(values, _typed(numpyro.prng_key()))
+        network.train()
+        logits = _checked(network(x), x, n_classes)
+        after = _by_name(nnx.state(network))
+        for name, holder in running.items():
+            holder["value"] = jax.lax.stop_gradient(after[name][...]).astype(holder["value"].dtype)
+        return logits
+
+    def _weight(self, name: str, like: jax.ShapeDtypeStruct, shape: tuple[int, ...], n_classes: int) -> Array:
+        def start(key: Array) -> Array:
+            variables = _by_name(nnx.state(_build(self, shape, n_classes, nnx.Rngs(_typed(key)))))
+            return variables[name][...].astype(float)
+
+        if self.prior is None:
+            return numpyro.param(name, start)
+        normal = dist.Normal(0.0, self.prior).expand(like.shape).to_event(len(like.shape))
+        return numpyro.sample(name, normal, infer={"start": start})
+
+
+class _Parts(NamedTuple):
+    """A network taken apart: its structure, the shapes of its weights, the first values of its running statistics."""
+
+    graph: Any
+    state: tuple[tuple[tuple, nnx.Variable | Array], ...]
+    weights: dict[str, jax.ShapeDtypeStruct]
+    running: dict[str, Array]
+
+    def merge(self, values: dict[str, Array], key: Array) -> nnx.Module:
+        """The network with these weights and statistics, and with streams of randomness that come from ``key``."""
+
+        def filled(i: int, path: tuple, variable: nnx.Variable | Array) -> nnx.Variable | Array:
+            if not isinstance(variable, nnx.Variable):
+                return variable  # an array that the module holds: a constant
+            is_key = isinstance(variable, nnx.RngKey)
+            return variable.replace(jax.random.fold_in(key, i) if is_key else values.get(_name(path), variable[...]))
+
+        flat = [(path, filled(i, path, variable)) for i, (path, variable) in enumerate(self.state)]
+        return nnx.merge(self.graph, nnx.from_flat_state(flat))
+
+
+@lru_cache(maxsize=64)
+def _parts(classifier: Classifier, shape: tuple[int, ...], n_classes: int) -> _Parts:
+    with jax.ensure_compile_time_eval():
+        graph, state = nnx.split(_build(classifier, shape, n_classes, nnx.Rngs(0)))
+    variables = {name: v for name, v in _by_name(state).items() if isinstance(v, nnx.Variable)}
+    weights = {name: v for name, v in variables.items() if isinstance(v, nnx.Param)}
+    running = {name: v for name, v in variables.items() if not isinstance(v, nnx.Param | nnx.RngState)}
+    return _Parts(
+        graph,
+        tuple(nnx.to_flat_state(state)),
+        {name: jax.ShapeDtypeStruct(v.shape, v.dtype) for name, v in weights.items()},
+        {name: v[...] for name, v in running.items()},
+    )
+
+
+def _build(classifier: Classifier, shape: tuple[int, ...], n_classes: int, rngs: nnx.Rngs) -> nnx.Module:
+    if isinstance(classifier.network, nnx.Module):
+        return classifier.network
+    if classifier.network == "logistic":
+        return Logistic(shape, n_classes, rngs=rngs)
+    if classifier.network == "cnn" and len(shape) not in (2, 3):
+        raise StoryError(f"network='cnn' needs images (height, width) or (height, width, channels), not {shape}")
+    make = CNN if classifier.network == "cnn" else MLP
+    return make(
+        shape,
+        n_classes,
+        hidden=classifier.hidden,
+        dropout=classifier.dropout,
+        batch_norm=classifier.batch_norm,
+        rngs=rngs,
+    )
+
+
+def _by_name(state: nnx.State) -> dict[str, nnx.Variable]:
+    return {_name(path): variable for path, variable in nnx.to_flat_state(state)}
+
+
+def _name(path: tuple) -> str:
+    return PREFIX + ".".join(map(str, path))
+
+
+def _typed(key: Array) -> Array:
+    """A key of JAX's own type, as Flax wants it, where NumPyro has one of plain integers."""
+    return key if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else jax.random.wrap_key_data(key)
+
+
+def _wide(value: Array) -> Array:
+    """A real array in the precision that JAX is set to."""
+    return value.astype(float) if jnp.issubdtype(value.dtype, jnp.floating) else value
+
+
+def _of_function(function: Callable[[Array], Array], x: Array) -> Array:
+    try:
+        return function(x)
+    except jax.errors.TracerArrayConversionError as error:
+        raise StoryError(
+            "the classifier's function turns its features into a NumPy array; write it with jax.numpy, or give what it "
+            "says of the tasks as probabilities, with truth_prior"
+        ) from error
+
+
+def _checked(logits: Array, x: Array, n_classes: int) -> Array:
+    if jnp.shape(logits) != (len(x), n_classes):
+        raise StoryError(
+            f"the classifier gives {jnp.shape(logits)} for {len(x)} tasks of {n_classes} classes; logits of shape "
+            f"(tasks, classes) = {(len(x), n_classes)} are needed"
+        )
+    return jnp.asarray(logits)

@@ -1,0 +1,100 @@
+"""Dirichlet concentrations of the workers' tables: what is expected of anyone, and what is known of some."""
+
+from numbers import Integral, Real
+
+import numpy as np
+import pandas as pd
+
+from ...data import Annotations, Ids
+from .story_error import StoryError
+
+COLUMNS = ["worker", "truth", "label", "count"]
+
+
+def positive(name: str, value: float) -> float:
+    """The concentration ``value`` itself.
+
+    Raises:
+        StoryError: it is not a positive, finite number.
+    """
+    if not (isinstance(value, Real) and 0 < value < np.inf):
+        raise StoryError(f"{name}={value!r} is no concentration of a Dirichlet; a positive number is needed")
+    return float(value)
+
+
+def whole(name: str, value: int) -> int:
+    """The number ``value`` of things itself.
+
+    Raises:
+        StoryError: it is not a whole number from 1.
+    """
+    if not (isinstance(value, Integral) and not isinstance(value, bool) and value >= 1):
+        raise StoryError(f"{name}={value!r} is no number of things; a whole number from 1 is needed")
+    return int(value)
+
+
+def diagonal_concentration(n_classes: int, diagonal: float, off_diagonal: float) -> np.ndarray:
+    """Concentration ``(K, K)`` with one value for right annotations and one for each wrong annotation.
+
+    Raises:
+        StoryError: either is not positive and finite.
+    """
+    right, wrong = positive("diagonal", diagonal), positive("off_diagonal", off_diagonal)
+    return np.where(np.eye(n_classes, dtype=bool), right, wrong).astype(np.float32)
+
+
+def pseudo_counts(history: pd.DataFrame | np.ndarray | None, annotations: Annotations) -> np.ndarray:
+    """Counts ``(J, K, K)`` to add to the concentration of the workers' tables; zeros without a history.
+
+    Args:
+        history: a frame with the columns worker, truth, label, count (rows of the same cell add up; ``count`` may be
+            missing: one a row), or an array ``(J, K, K)`` in the order of ``annotations.workers`` and ``.classes``.
+
+    Raises:
+        StoryError: for a missing column, a worker or class that the annotations do not know, a count that is negative
+            or not finite, or an array of another shape.
+    """
+    shape = (annotations.n_workers, annotations.n_classes, annotations.n_classes)
+    if history is None:
+        return np.zeros(shape, dtype=np.float32)
+    if not isinstance(history, pd.DataFrame):
+        counts = np.asarray(history, dtype=np.float32)
+        if counts.shape != shape:
+            raise StoryError(f"history has shape {counts.shape}; (workers, classes, classes) = {shape} is needed")
+        _check_counts(counts.ravel(), None)
+        return counts
+    missing = [column for column in COLUMNS[:3] if column not in history.columns]
+    if missing:
+        raise StoryError(
+            f"history lacks the column {missing[0]!r}; it has {list(history.columns)}, needed are {COLUMNS}"
+        )
+    cells = (
+        _known(history, "worker", annotations.workers),
+        _known(history, "truth", annotations.classes),
+        _known(history, "label", annotations.classes),
+    )
+    amounts = np.asarray(history["count"] if "count" in history.columns else np.ones(len(history)), dtype=np.float32)
+    _check_counts(amounts, history)
+    counts = np.zeros(shape, dtype=np.float32)
+    np.add.at(counts, cells, amounts)
+    return counts
+
+
+def _known(history: pd.DataFrame, column: str, ids: Ids) -> np.ndarray:
+    values = history[column].tolist()
+    codes = ids.index_of(values)
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        raise StoryError(
+            f"history, column {column!r}, row {row}: {values[row]!r} is not in the annotations; "
+            f"known are {list(ids[:5])}{' …' if len(ids) > 5 else ''}"
+        )
+    return codes
+
+
+def _check_counts(amounts: np.ndarray, history: pd.DataFrame | None) -> None:
+    bad = ~np.isfinite(amounts) | (amounts < 0)
+    if bad.any():
+        row = int(np.argmax(bad))
+        where = f"column 'count', row {row}" if history is not None else f"cell {row} of the array"
+        raise StoryError(f"history, {where}: {amounts[row]} is not a count; zero or more is needed")

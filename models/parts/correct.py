@@ -1,0 +1,97 @@
+"""The emission of annotations that are right with some probability, and otherwise any other class alike."""
+
+import math
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from ...data import Annotations
+from .emissions import SMALLEST, Emission, sum_by_task
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Correct(Emission):
+    r"""Right with a probability that worker, task and true class decide; errors spread evenly over the other classes.
+
+    .. math::
+        P(y = l \mid z = k, i, j) = p_{ijk} \text{ if } l = k, \text{ else } \frac{1 - p_{ijk}}{K - 1}, \qquad
+        p_{ijk} = g_i + (1 - g_i) \, \sigma(s_i a_{jk} + o_i)
+
+    Args:
+        ability: :math:`a`, real, ``(J, K)``, or ``(J, 1)`` where the class does not matter.
+        n_classes: K.
+        scale: :math:`s`, ``(N,)``, or one number for all tasks.
+        offset: :math:`o`, ``(N,)``, or one number for all tasks.
+        guess: :math:`g`, probability of being right by luck, ``(N,)``; None for zero.
+    """
+
+    ability: Array
+    n_classes: int = field(metadata={"static": True})
+    scale: Array | float = 1.0
+    offset: Array | float = 0.0
+    guess: Array | None = None
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """Tables of each pair: ``(A, K, K)``."""
+        log_right, log_wrong = self._all_log_odds(worker, task)
+        is_right = jnp.eye(self.n_classes, dtype=bool)
+        return jnp.exp(jnp.where(is_right, log_right[..., None], log_wrong[..., None]))
+
+    def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
+        """Of the right annotation under its own class, of an error under the others: ``(A, K)``."""
+        log_right, log_wrong = self._all_log_odds(worker, task)
+        return jnp.where(annotation[:, None] == jnp.arange(self.n_classes), log_right, log_wrong)
+
+    def by_task(self, annotations: Annotations, annotation: Array) -> Array:
+        """The sums of :meth:`log_prob`, class by class, which XLA on CPU does faster: ``(N, K)``.
+
+        Where the class does not matter they are as if all annotations were wrong, and what it changes that some are right
+        under their own class, so that each annotation costs two numbers and not K.
+        """
+        worker, task, n_classes = annotations.worker, annotations.task, self.n_classes
+        columns = [self._log_odds(worker, task, k) for k in range(jnp.shape(self.ability)[-1])]
+        if len(columns) > 1:
+            rows = [jnp.where(annotation == k, right, wrong) for k, (right, wrong) in enumerate(columns)]
+            return jnp.stack([sum_by_task(row, annotations) for row in rows], axis=-1)
+        ((log_right, log_wrong),) = columns
+        weight = 1.0 if annotations.count is None else annotations.count
+        cell = jnp.asarray(task) * n_classes + annotation
+        changed = jax.ops.segment_sum(weight * (log_right - log_wrong), cell, annotations.n_tasks * n_classes)
+        return sum_by_task(log_wrong, annotations)[:, None] + changed.reshape(annotations.n_tasks, n_classes)
+
+    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
+        """Rows of the tables: ``(A, K)``."""
+        log_right, log_wrong = self._all_log_odds(worker, task)
+        if log_right.shape[-1] > 1:
+            log_right, log_wrong = (jnp.take_along_axis(x, truth[:, None], axis=-1) for x in (log_right, log_wrong))
+        return jnp.exp(jnp.where(truth[:, None] == jnp.arange(self.n_classes), log_right, log_wrong))
+
+    def _all_log_odds(self, worker: Array | None, task: Array) -> tuple[Array, Array]:
+        """Log-probabilities of the right annotation and of each error: ``(A, K)`` or ``(A, 1)``."""
+        columns = [self._log_odds(worker, task, k) for k in range(jnp.shape(self.ability)[-1])]
+        log_right, log_wrong = (jnp.stack(x, axis=-1) for x in zip(*columns, strict=True))
+        return log_right, log_wrong
+
+    def _log_odds(self, worker: Array | None, task: Array, k: int) -> tuple[Array, Array]:
+        """The same for the abilities of one class: ``(A,)``."""
+        scale, offset = (x if jnp.ndim(x) == 0 else jnp.asarray(x)[task] for x in (self.scale, self.offset))
+        logit = scale * jnp.asarray(self.ability)[:, k][worker] + offset
+        log_wrong = -_softplus(logit)
+        log_right = logit + log_wrong
+        if self.guess is not None:
+            guess = jnp.asarray(self.guess)[task]
+            log_right = jnp.log(jnp.maximum(guess + (1 - guess) * jax.nn.sigmoid(logit), SMALLEST))
+            log_wrong = log_wrong + jnp.log(jnp.maximum(1 - guess, SMALLEST))
+        return log_right, log_wrong - math.log(self.n_classes - 1)
+
+
+@jax.custom_jvp
+def _softplus(x: Array) -> Array:
+    r""":math:`\log(1 + e^x)`, whose derivative is known, which autodiff finds in more steps."""
+    return jnp.maximum(x, 0.0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
+
+
+_softplus.defjvps(lambda tangent, _, x: jax.nn.sigmoid(x) * tangent)

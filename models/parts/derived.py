@@ -1,0 +1,35 @@
+"""Quantities that a story derives from its parameters: what a reader asks for, named and said what they are."""
+
+from typing import Any, Literal
+
+from jax import Array
+from numpyro.primitives import apply_stack
+
+Kind = Literal["group_share", "group_confusion", "membership", "switch", "clarity", "confusion"]
+
+
+def derived(name: str, value: Array, *dims: str, kind: Kind | None = None) -> None:
+    """Record ``value`` under ``name``, a deterministic site that ``fit.derived`` shows with named dimensions.
+
+    It is NumPyro's ``deterministic`` with the names of the dimensions beside it, and stands outside of all plates, so
+    that it means the same to samplers that enumerate or vectorise. Engines never compute it.
+
+    Args:
+        name: of the site.
+        value: an array with as many dimensions as there are names.
+        dims: names of its dimensions. Those that crowdppl knows get their ids: ``task``, ``worker``, ``class``,
+            ``annotation``; ``row`` is one row of the annotations and ``group`` one group of workers or of annotations.
+        kind: what the quantity is, for views that show all quantities of a kind whatever the story: ``"group_share"``
+            (how much of the annotations, or of the workers, a group has; (M,)), ``"group_confusion"`` (the groups'
+            confusion matrices; (M, K, K)), ``"membership"`` (probability that a worker is of a group; (J, M)),
+            ``"switch"`` (probability that an annotation follows what all workers have in common),
+            ``"clarity"`` (how easily a task is told; (N,)), ``"confusion"`` (confusion matrices).
+    """
+    message: dict[str, Any] = {
+        "type": "deterministic",
+        "name": name,
+        "value": value,
+        "cond_indep_stack": [],
+        "infer": {"event_dims": dims, "kind": kind},
+    }
+    apply_stack(message)

@@ -1,0 +1,243 @@
+"""Emissions: how a worker's annotation follows from the true class, one small object each."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.special import logsumexp
+
+from ...data import Annotations
+
+SMALLEST = 1e-30  # probabilities are kept above it, so that logarithms and their gradients stay finite in float32
+
+
+def sum_by_task(values: Array, annotations: Annotations) -> Array:
+    """Sum rows ``(A, ...)`` over each task's annotations: ``(N, ...)``. Rows with a count weigh that much."""
+    if annotations.count is not None:
+        count = annotations.count.reshape((-1,) + (1,) * (values.ndim - 1))
+        values = jnp.where(count > 0, values * count, 0.0)  # a padded row may be log 0
+    return jax.ops.segment_sum(values, annotations.task, annotations.n_tasks, indices_are_sorted=True)
+
+
+class Emission:
+    """What a worker annotations to a task under each true class. Subclasses are pytrees of arrays.
+
+    A subclass gives :meth:`probs`; :meth:`log_prob` and :meth:`probs_given` have a cheaper form in most.
+    """
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        r"""All of :math:`P(y = l \mid z = k)` for each (worker, task) pair: ``(A, K, L)``."""
+        raise NotImplementedError(f"{type(self).__name__} has no probs(worker, task)")
+
+    def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
+        r"""Log-probability of each observed annotation under each true class: ``(A, K)``."""
+        probs = jnp.take_along_axis(self.probs(worker, task), annotation[:, None, None], axis=-1)[..., 0]
+        return jnp.log(jnp.maximum(probs, SMALLEST))
+
+    def by_task(self, annotations: Annotations, annotation: Array) -> Array:
+        """Log-probability of each task's annotations together under each true class: ``(N, K)``.
+
+        The sum of :meth:`log_prob` over them, where they share no more than that class.
+        """
+        return sum_by_task(self.log_prob(annotations.worker, annotations.task, annotation), annotations)
+
+    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
+        """Probabilities of all annotations under one true class a row, ``truth (A,)``: ``(A, L)``."""
+        return jnp.take_along_axis(self.probs(worker, task), truth[:, None, None], axis=1)[:, 0]
+
+    def sample(self, key: Array, worker: Array | None, task: Array, truth: Array) -> Array:
+        """One annotation a row, ``(A,)``, of ``worker`` to ``task`` whose true class is ``truth (A,)``."""
+        return jax.random.categorical(key, jnp.log(jnp.maximum(self.probs_given(worker, task, truth), SMALLEST)))
+
+    def tables(self, annotations: Annotations) -> Array:
+        """Each worker's confusion table averaged over the tasks that the worker annotated: ``(J, K, L)``."""
+        worker = jnp.asarray(annotations.worker)
+        probs = self.probs(worker, annotations.task)
+        weight = jnp.ones(len(annotations.task)) if annotations.count is None else annotations.count
+        sums = jax.ops.segment_sum(probs * weight[:, None, None], worker, annotations.n_workers)
+        total = jax.ops.segment_sum(weight, worker, annotations.n_workers)
+        return sums / jnp.maximum(total, 1.0)[:, None, None]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Table(Emission):
+    r"""Every worker has a confusion table: :math:`P(y = l \mid z = k, j) = \text{table}_j[k, l]`.
+
+    Args:
+        table: ``(J, K, L)``, rows sum to one.
+    """
+
+    table: Array
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """The workers' tables: ``(A, K, L)``."""
+        return jnp.asarray(self.table)[worker]
+
+    def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
+        """Columns of the tables, with the K numbers of one (worker, annotation) pair side by side: ``(A, K)``."""
+        n_workers, n_classes, n_annotations = self.table.shape
+        log_table = jnp.log(jnp.maximum(self.table, SMALLEST))
+        columns = log_table.swapaxes(-1, -2).reshape(n_workers * n_annotations, n_classes)
+        return _materialised(columns)[jnp.asarray(worker) * n_annotations + annotation]
+
+    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
+        """Rows of the tables: ``(A, L)``."""
+        return jnp.asarray(self.table)[worker, truth]
+
+    def tables(self, annotations: Annotations) -> Array:
+        """The tables themselves: ``(J, K, L)``."""
+        return self.table
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class OneTable(Emission):
+    r"""Everyone annotates by one confusion table: :math:`P(y = l \mid z = k) = \text{table}[k, l]`. Nobody needs a name.
+
+    Args:
+        table: ``(K, L)``, rows sum to one.
+    """
+
+    table: Array
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """The table for each annotation: ``(A, K, L)``."""
+        return jnp.broadcast_to(self.table, (len(task), *self.table.shape))
+
+    def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
+        """Columns of the table: ``(A, K)``."""
+        return _materialised(jnp.log(jnp.maximum(self.table, SMALLEST)).T)[annotation]
+
+    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
+        """Rows of the table: ``(A, L)``."""
+        return jnp.asarray(self.table)[truth]
+
+    def tables(self, annotations: Annotations) -> Array:
+        """The same table for all workers: ``(J, K, L)``."""
+        return jnp.broadcast_to(self.table, (annotations.n_workers, *self.table.shape))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Gated(Emission):
+    r"""A mixture of tables whose weights depend on the task.
+
+    .. math:: P(y = l \mid z = k, i) = \sum_m \alpha_{im} \text{table}_m[k, l]
+
+    Args:
+        table: ``(M, K, L)``, rows sum to one.
+        weights: :math:`\alpha`, of each task, ``(N, M)``.
+    """
+
+    table: Array
+    weights: Array
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """Each task's mixture, ``(A, K, L)``."""
+        return jnp.einsum("am,mkl->akl", jnp.asarray(self.weights)[task], self.table)
+
+    def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
+        """Columns of each task's mixture, group by group: ``(A, K)``."""
+        weights, columns = jnp.asarray(self.weights)[task], jnp.asarray(self.table).swapaxes(-1, -2)
+        mixed = sum(weights[:, m, None] * columns[m][annotation] for m in range(len(columns)))
+        return jnp.log(jnp.maximum(mixed, SMALLEST))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class PerAnnotation(Emission):
+    r"""Every annotation is about a truth of its own, drawn from the task's prior and summed out of the annotation by itself.
+
+    .. math:: P(y = l \mid i, j) = \sum_k f_k(x_i) P(y = l \mid z = k, i, j)
+
+    The same under each class, so that a task's annotations leave its class at its prior.
+
+    Args:
+        emission: what a worker annotates under each truth.
+        log_probs: of the classes, ``(K,)`` or ``(N, K)``.
+        evidence: log-weights of the classes, ``(N, K)``, or None.
+    """
+
+    emission: Emission
+    log_probs: Array
+    evidence: Array | None
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """The sum over the truths, under each class: ``(A, K, L)``."""
+        of_each = self.emission.probs(worker, task)
+        mixed = jnp.einsum("ak,akl->al", jnp.exp(self._prior(task)), of_each)
+        return jnp.broadcast_to(mixed[:, None], of_each.shape)
+
+    def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
+        """The logarithm of the sum over the truths, under each class: ``(A, K)``."""
+        of_each = self.emission.log_prob(worker, task, annotation)
+        return jnp.broadcast_to(logsumexp(self._prior(task) + of_each, axis=-1, keepdims=True), of_each.shape)
+
+    def by_task(self, annotations: Annotations, annotation: Array) -> Array:
+        """The sums of the annotations' logarithms, the same under each class: ``(N, K)``."""
+        if not isinstance(self.emission, OneTable):
+            return super().by_task(annotations, annotation)
+        n_classes = self.log_probs.shape[-1]
+        mixed = jnp.exp(jnp.atleast_2d(self._prior(slice(None)))) @ self.emission.table  # one row a task is enough
+        log_mixed = jnp.log(jnp.maximum(jnp.broadcast_to(mixed, (annotations.n_tasks, mixed.shape[-1])), SMALLEST))
+        scores = sum_by_task(log_mixed[annotations.task, annotation], annotations)
+        return jnp.broadcast_to(scores[:, None], (annotations.n_tasks, n_classes))
+
+    def tables(self, annotations: Annotations) -> Array:
+        """The workers' tables given the truth: ``(J, K, L)``."""
+        return self.emission.tables(annotations)
+
+    def _prior(self, task: Array | slice) -> Array:
+        weights = self.log_probs if self.evidence is None else jax.nn.log_softmax(self.log_probs + self.evidence)
+        return weights[task] if jnp.ndim(weights) == 2 else weights
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Switch(Emission):
+    r"""An annotation follows the common table or the worker's own, by how near the worker is to the task.
+
+    .. math::
+        P(y = l \mid z = k, i, j) = \omega_{ij} \, \text{common}[k, l] + (1 - \omega_{ij}) \, \text{individual}_j[k, l],
+        \qquad \omega_{ij} = \sigma(u_j \cdot v_i)
+
+    Args:
+        common: ``(K, L)``, rows sum to one.
+        individual: ``(J, K, L)``, rows sum to one.
+        workers: :math:`u`, ``(J, E)``.
+        tasks: :math:`v`, ``(N, E)``.
+    """
+
+    common: Array
+    individual: Array
+    workers: Array
+    tasks: Array
+
+    def switch(self, worker: Array | None, task: Array) -> Array:
+        """Probability that an annotation follows the common table: ``(A,)``."""
+        return jax.nn.sigmoid((jnp.asarray(self.workers)[worker] * jnp.asarray(self.tasks)[task]).sum(-1))
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """The mixed tables: ``(A, K, L)``."""
+        share = self.switch(worker, task)[:, None, None]
+        return share * self.common + (1 - share) * jnp.asarray(self.individual)[worker]
+
+    def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
+        """Columns of the mixed tables: ``(A, K)``."""
+        n_workers, n_classes, n_annotations = self.individual.shape
+        own = self.individual.swapaxes(-1, -2).reshape(n_workers * n_annotations, n_classes)
+        share = self.switch(worker, task)[:, None]
+        mixed = share * self.common.T[annotation] + (1 - share) * own[jnp.asarray(worker) * n_annotations + annotation]
+        return jnp.log(jnp.maximum(mixed, SMALLEST))
+
+    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
+        """Rows of the mixed tables: ``(A, L)``."""
+        share = self.switch(worker, task)[:, None]
+        return share * jnp.asarray(self.common)[truth] + (1 - share) * jnp.asarray(self.individual)[worker, truth]
+
+
+def _materialised(x: Array) -> Array:
+    """``x`` itself, computed once: without the branch XLA takes the logarithm again for each gathered row."""
+    return jax.lax.cond(jnp.isnan(x[0, 0]), lambda x: x + 1, lambda x: x, x)

@@ -1,0 +1,106 @@
+"""Where EM starts stories that have symmetries: from what the soft majority vote says of workers and tasks."""
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from ...data import Annotations
+from .emissions import SMALLEST
+
+LLOYD_STEPS = 25
+SEEDINGS = 8  # of k-means, of which the tightest is kept
+SMOOTHING = 1.0  # annotations of each kind added to every row of a worker's table
+
+
+def soft_votes(annotations: Annotations) -> Array:
+    """Each class's share of a task's annotations, ``(N, K)``; equal shares for a task without annotations."""
+    votes = jnp.zeros((annotations.n_tasks, annotations.n_classes))
+    votes = votes.at[annotations.task, annotations.label].add(_weight(annotations))
+    total = votes.sum(-1, keepdims=True)
+    return jnp.where(total > 0, votes / jnp.maximum(total, SMALLEST), 1 / annotations.n_classes)
+
+
+def vote_tables(annotations: Annotations) -> Array:
+    """Each worker's confusion table against the soft majority vote, smoothed: ``(J, K, K)``."""
+    n_workers, n_classes = annotations.n_workers, annotations.n_classes
+    rows = soft_votes(annotations)[annotations.task] * jnp.asarray(_weight(annotations))[..., None]
+    cell = jnp.asarray(annotations.worker) * n_classes + annotations.label
+    counts = jax.ops.segment_sum(rows, cell, n_workers * n_classes).reshape(n_workers, n_classes, n_classes)
+    counts = counts.swapaxes(-1, -2) + SMOOTHING
+    return counts / counts.sum(-1, keepdims=True)
+
+
+def subtype_tables(annotations: Annotations, n_subtypes: int, key: Array) -> Array:
+    """Each worker's rows for each subtype of each class, where tasks are given to subtypes at random: ``(J, K, M, K)``.
+
+    (As Li, Rubinstein & Cohn 2019 start.)
+    """
+    n_workers, n_classes = annotations.n_workers, annotations.n_classes
+    shares = jax.random.exponential(key, (annotations.n_tasks, n_classes, n_subtypes))
+    shares = shares / shares.sum(-1, keepdims=True)  # Dirichlet(1, …, 1)
+    shares = (shares * soft_votes(annotations)[..., None]).reshape(annotations.n_tasks, -1)
+    rows = shares[annotations.task] * jnp.asarray(_weight(annotations))[..., None]
+    cell = jnp.asarray(annotations.worker) * n_classes + annotations.label
+    counts = jax.ops.segment_sum(rows, cell, n_workers * n_classes)
+    counts = jnp.moveaxis(counts.reshape(n_workers, n_classes, n_classes, n_subtypes), 1, -1) + SMOOTHING
+    return counts / counts.sum(-1, keepdims=True)
+
+
+def graded_tables(annotations: Annotations, n_groups: int, key: Array) -> Array:
+    """Tables from the crowd's own, against the soft majority vote, to near noise, slightly perturbed: ``(M, K, K)``."""
+    n_classes = annotations.n_classes
+    rows = soft_votes(annotations)[annotations.task] * jnp.asarray(_weight(annotations))[..., None]
+    counts = jax.ops.segment_sum(rows, jnp.asarray(annotations.label), n_classes).T + SMOOTHING
+    crowd = counts / counts.sum(-1, keepdims=True)
+    noise = (jnp.arange(n_groups) / n_groups)[:, None, None]
+    jitter = jax.random.dirichlet(key, jnp.full(n_classes, 10.0), (n_groups, n_classes))
+    tables = (1 - noise) * crowd + noise / n_classes
+    return 0.9 * tables + 0.1 * jitter
+
+
+def k_means(points: Array, n_clusters: int, key: Array) -> tuple[Array, Array]:
+    """Cluster points ``(n, d)`` by Lloyd's algorithm (Lloyd 1982) from a few random seedings, the tightest kept.
+
+    A seeding takes points one after the other, each with a probability that grows with its squared distance from
+    those taken before (Arthur & Vassilvitskii 2007). A cluster that loses its points stays where it is.
+
+    Returns:
+        the cluster of each point ``(n,)``, and the centres ``(n_clusters, d)``.
+    """
+    points = jnp.asarray(points)
+
+    def run(key: Array) -> tuple[Array, Array, Array]:
+        centres, _ = jax.lax.scan(_move, _seed(points, n_clusters, key), None, length=LLOYD_STEPS)
+        distances = _distances(points, centres)
+        return distances.min(-1).sum(), distances.argmin(-1), centres
+
+    def _move(centres: Array, _: None) -> tuple[Array, None]:
+        nearest = jax.nn.one_hot(_distances(points, centres).argmin(-1), n_clusters)
+        size = nearest.sum(0)[:, None]
+        return jnp.where(size > 0, nearest.T @ points / jnp.maximum(size, 1.0), centres), None
+
+    spread, labels, centres = jax.lax.map(run, jax.random.split(key, SEEDINGS))
+    best = spread.argmin()
+    return labels[best], centres[best]
+
+
+def _seed(points: Array, n_clusters: int, key: Array) -> Array:
+    """Points to start from, as in k-means++: ``(n_clusters, d)``."""
+    keys = jax.random.split(key, n_clusters)
+    first = points[jax.random.randint(keys[0], (), 0, len(points))]
+    centres = jnp.broadcast_to(first, (n_clusters, points.shape[-1]))
+    for i in range(1, n_clusters):
+        nearest = _distances(points, centres).min(-1)  # centres not yet chosen stand on the first
+        chosen = jax.random.categorical(keys[i], jnp.log(jnp.maximum(nearest, SMALLEST)))
+        centres = centres.at[i].set(points[chosen])
+    return centres
+
+
+def _distances(points: Array, centres: Array) -> Array:
+    """Squared Euclidean distances, ``(n, n_clusters)``."""
+    squares = (points**2).sum(-1)[:, None] - 2 * points @ centres.T + (centres**2).sum(-1)
+    return jnp.maximum(squares, 0.0)
+
+
+def _weight(annotations: Annotations) -> Array | float:
+    return 1.0 if annotations.count is None else annotations.count

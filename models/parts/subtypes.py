@@ -1,0 +1,63 @@
+"""The emission of tasks that share more than their class."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.special import logsumexp
+
+from ...data import Annotations
+from .emissions import SMALLEST, Emission, Table
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Subtypes(Emission):
+    r"""Each task is of one subtype of its true class, and every worker has a row of annotations for each subtype.
+
+    .. math::
+        p(y_i \mid z_i = k) = \sum_m w_{km} \prod_{a \in i} \text{table}_{j_a}[k, m, y_a]
+
+    The annotations to a task share its subtype, so they are not independent given its class.
+
+    Args:
+        table: ``(J, K, M, L)``, rows sum to one.
+        weights: :math:`w`, shares of the subtypes of each class: ``(K, M)``.
+    """
+
+    table: Array
+    weights: Array
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """The workers' tables, averaged over the subtypes: ``(A, K, L)``."""
+        return self._averaged()[worker]
+
+    def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
+        """Of each annotation under each class and subtype: ``(A, K, M)``."""
+        n_workers, n_classes, n_subtypes, n_annotations = self.table.shape
+        rows = Table(self.table.reshape(n_workers, -1, n_annotations)).log_prob(worker, task, annotation)
+        return rows.reshape(-1, n_classes, n_subtypes)
+
+    def by_task(self, annotations: Annotations, annotation: Array) -> Array:
+        """Each task's annotations under each class and subtype, the subtypes summed out: ``(N, K)``."""
+        scores = super().by_task(annotations, annotation)
+        return logsumexp(scores + self._log_weights(), axis=-1)
+
+    def sample(self, key: Array, worker: Array | None, task: Array, truth: Array) -> Array:
+        """One annotation a row, ``(A,)``; rows of one task have one subtype."""
+        subtype_key, annotation_key = jax.random.split(key)
+        by_task = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(subtype_key, jnp.asarray(task))
+        subtype = jax.vmap(jax.random.categorical)(by_task, self._log_weights()[truth])
+        rows = jnp.asarray(self.table)[worker, truth, subtype]
+        return jax.random.categorical(annotation_key, jnp.log(jnp.maximum(rows, SMALLEST)))
+
+    def tables(self, annotations: Annotations) -> Array:
+        """The workers' tables, averaged over the subtypes: ``(J, K, L)``."""
+        return self._averaged()
+
+    def _averaged(self) -> Array:
+        return jnp.einsum("km,jkml->jkl", self.weights, self.table)
+
+    def _log_weights(self) -> Array:
+        return jnp.log(jnp.maximum(self.weights, SMALLEST))

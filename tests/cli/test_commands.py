@@ -1,0 +1,314 @@
+"""The command line: what it writes, what it prints, and how it refuses."""
+
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import crowdppl as cp
+from crowdppl.cli import commands as cli
+from crowdppl.cli import demo, export
+from crowdppl.inference.storage.fit_folder.arviz_data import group, load_netcdf
+
+FILES = {"labels.csv", "workers.csv", "posterior.nc", "workers.png"}
+UNICODE = """task,worker,label
+naïve,Ωμέγα,猫
+naïve,b,猫
+naïve,"c, d",犬
+🦊,Ωμέγα,犬
+🦊,b,犬
+🦊,"c, d",犬
+007,b,猫
+007,Ωμέγα,犬
+"""
+
+
+def crowdppl(*arguments):
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+
+
+def refused(*arguments):
+    """What the command says when it refuses with status 2, as one line without the panel."""
+    done = crowdppl(*arguments)
+    assert done.exit_code == 2, done.output
+    assert "Traceback" not in done.output
+    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.stderr).split())
+
+
+@pytest.fixture
+def crowd(tmp_path):
+    path = tmp_path / "crowd.csv"
+    path.write_text(UNICODE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "results"
+
+
+def only(folder, *names):
+    """Assert that a folder holds these and no other names, hidden ones included."""
+    assert sorted(os.listdir(folder)) == sorted(names)
+
+
+def test_fit_writes_what_the_api_finds_with_the_same_seed(crowd, out):
+    done = crowdppl(
+        "fit", crowd, "--method", "svi", "--seed", 7, "--set", "draws=50", "--set", "diagonal=3", "--out", out
+    )
+    assert done.exit_code == 0, done.output
+    only(out, *FILES)
+    annotations = cp.Annotations.from_csv(crowd)
+    fit = cp.fit("dawid_skene", annotations, method="svi", seed=7, draws=50, diagonal=3, progress=False)
+    labels = pd.read_csv(out / "labels.csv", dtype={"task": str}).set_index("task")
+    assert labels.index.tolist() == ["naïve", "🦊", "007"]
+    assert labels.columns.tolist() == ["label", "probability", "entropy", "p_犬", "p_猫"]
+    assert labels["label"].tolist() == fit.labels["label"].tolist()
+    np.testing.assert_allclose(labels[["p_犬", "p_猫"]], fit.probabilities, rtol=1e-5)  # float32, as text
+    workers = pd.read_csv(out / "workers.csv", index_col="worker")
+    assert workers.index.tolist() == ["Ωμέγα", "b", "c, d"]
+    np.testing.assert_allclose(workers["accuracy_low"], fit.workers["accuracy_low"], rtol=1e-5)
+    posterior = group(load_netcdf(out / "posterior.nc"), "posterior")
+    np.testing.assert_allclose(posterior["confusion"], fit.outcome.draws["confusion"])
+    assert (out / "workers.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_fit_prints_the_summary_and_where_the_files_are(crowd, out):
+    done = crowdppl("fit", crowd, "--out", out)
+    assert "dawid_skene fitted by EM" in done.stdout
+    assert "3 tasks, 3 workers, 2 classes, 8 annotations" in done.stdout
+    assert all(str(out / name) in done.stdout for name in FILES)
+    assert done.stderr == ""
+
+
+def test_quiet_prints_nothing_and_warnings_are_single_lines(out):
+    done = crowdppl("fit", "anesthesia", "--out", out, "--quiet", "--set", "max_iterations=1")
+    assert done.exit_code == 0
+    assert done.stdout == ""
+    assert done.stderr.startswith("Warning: EM did not converge in 1 iterations")
+    assert done.stderr.count("\n") == 1
+
+
+def test_columns_and_classes_are_those_asked_for(tmp_path, out):
+    path = tmp_path / "crowd.csv"
+    path.write_text("item;rater;annotation;n\n1;a;2;3\n1;b;2;1\n2;a;0;1\n2;b;0;2\n")
+    columns = ("--task", "item", "--worker", "rater", "--label", "annotation", "--count", "n", "--separator", ";")
+    done = crowdppl("fit", path, *columns, "--classes", "2,1,0", "--out", out)
+    assert done.exit_code == 0, done.output
+    labels = pd.read_csv(out / "labels.csv", index_col="task")
+    assert labels.columns.tolist()[-3:] == ["p_2", "p_1", "p_0"]
+    assert labels["label"].tolist() == [2, 0]
+    assert pd.read_csv(out / "workers.csv", index_col="worker")["annotations"].to_dict() == {"a": 4, "b": 3}
+
+
+def test_gold_measures_the_fit_and_is_told_to_it_only_on_request(crowd, tmp_path, out):
+    gold = tmp_path / "gold.csv"
+    gold.write_text("task,label\n🦊,猫\n", encoding="utf-8")
+    unseen = crowdppl("fit", crowd, "--gold", gold, "--out", out)
+    assert "accuracy 0.0000 on 1 gold tasks, unseen" in unseen.stdout
+    told = crowdppl("fit", crowd, "--gold", gold, "--use-gold", "--out", out, "--overwrite")
+    assert "accuracy 1.0000 on 1 gold tasks, which the fit was told" in told.stdout
+    assert pd.read_csv(out / "labels.csv", index_col="task")["p_猫"]["🦊"] == 1
+
+
+@pytest.mark.parametrize("error", [OSError("no space left"), RuntimeError("a bug")])
+def test_a_failure_while_writing_leaves_nothing(crowd, out, tmp_path, monkeypatch, error):
+    def fail(fit):
+        assert any(name.startswith(".results.") for name in os.listdir(tmp_path))
+        raise error
+
+    monkeypatch.setattr(export, "plot_confusions", fail)
+    assert crowdppl("fit", crowd, "--out", out).exit_code == 1
+    only(tmp_path, "crowd.csv")
+
+
+def test_a_failure_leaves_the_earlier_results(crowd, out, tmp_path, monkeypatch):
+    crowdppl("fit", crowd, "--out", out)
+    before = (out / "labels.csv").read_bytes()
+    monkeypatch.setattr(export, "save_netcdf", lambda *_: 1 / 0)
+    assert crowdppl("fit", crowd, "--out", out, "--overwrite", "--set", "diagonal=9").exit_code == 1
+    assert (out / "labels.csv").read_bytes() == before
+    only(tmp_path, "crowd.csv", "results")
+
+
+@pytest.mark.parametrize("place", ["crowd.csv", "crowd.csv/results"])
+def test_an_output_folder_that_cannot_be_made_is_refused_before_the_fit(crowd, tmp_path, monkeypatch, place):
+    monkeypatch.setattr(cli, "fit_story", lambda *_, **__: pytest.fail("the fit has started"))
+    assert str(tmp_path / place) in refused("fit", crowd, "--out", tmp_path / place)
+    only(tmp_path, "crowd.csv")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_an_output_folder_without_permission_is_refused_before_the_fit(crowd, tmp_path, monkeypatch):
+    monkeypatch.setattr(cli, "fit_story", lambda *_, **__: pytest.fail("the fit has started"))
+    tmp_path.chmod(0o500)
+    assert "cannot be written: Permission denied" in refused("fit", crowd, "--out", tmp_path / "results")
+
+
+def test_earlier_results_are_replaced_only_on_request(crowd, out):
+    crowdppl("fit", crowd, "--out", out)
+    assert "has something in it" in refused("fit", crowd, "--out", out)
+    assert crowdppl("fit", crowd, "--out", out, "--overwrite", "--classes", "猫,犬,鳥").exit_code == 0
+    assert "p_鳥" in pd.read_csv(out / "labels.csv").columns
+
+
+def test_overwriting_never_deletes_what_a_fit_did_not_write(crowd, tmp_path):
+    assert "'crowd.csv', which a fit did not write" in refused("fit", crowd, "--out", tmp_path, "--overwrite")
+    only(tmp_path, "crowd.csv")
+
+
+def bad_inputs():
+    ok = "task,worker,label\n1,a,x\n1,b,y\n2,a,y\n2,b,y\n"
+    return {
+        "column": (ok, ["--worker", "werker"], ["'werker'", "Did you mean --worker 'worker'?"]),
+        "separator": (ok.replace(",", ";"), [], ["--separator ';'"]),
+        "empty": ("", [], ["crowd.csv: the file is empty"]),
+        "binary": ("\0\1\2", [], ["crowd.csv is no CSV file"]),
+        "missing": (ok + "3,,x\n", [], ["column 'worker'", "missing in row 4 (line 6 of crowd.csv)"]),
+        "one class": (ok.replace("x", "y"), [], ["'y'"]),
+        "other class": (ok, ["--classes", "x,z"], ["'y'", "classes"]),
+        "story": (ok, ["--story", "dawid_skeen"], ["unknown story 'dawid_skeen'", "did you mean 'dawid_skene'?"]),
+        "method": (ok, ["--method", "nutz"], ["unknown method 'nutz'", "did you mean 'nuts'?"]),
+        "option": (ok, ["--set", "diagnal=2"], ["unknown option 'diagnal'", "did you mean 'diagonal'?"]),
+        "no pair": (ok, ["--set", "diagonal"], ["--set diagonal: NAME=VALUE is needed"]),
+        "no number": (ok, ["--set", "tolerance=low"], ["--set tolerance=low: a number"]),
+        "no count": (ok, ["--set", "restarts=0"], ["--set restarts=0: a whole number from 1"]),
+        "truth value": (ok, ["--set", "max_iterations=true"], ["--set max_iterations=true: a whole number"]),
+        "concentration": (ok, ["--set", "diagonal=0"], ["diagonal=0", "positive number"]),
+        "batch": (ok, ["--method", "svi", "--set", "batch_size=9"], ["batch_size=9", "there are 2 tasks"]),
+        "own option": (ok, ["--set", "seed=3"], ["seed is an option of its own: --seed"]),
+        "python only": (ok, ["--set", "truth_prior=3"], ["truth_prior can only be given in Python"]),
+        "repeats": (ok, ["--repeats", "frist"], ["'frist'", "did you mean 'first'?"]),
+        "no gold": (ok, ["--use-gold"], ["--use-gold", "give them with --gold FILE"]),
+        "gold file": (ok, ["--gold", "no/gold.csv"], ["--gold: there is no file no/gold.csv"]),
+    }
+
+
+@pytest.mark.parametrize("case", bad_inputs())
+def test_bad_input_is_refused_by_name_and_nothing_is_written(tmp_path, out, case):
+    content, options, said = bad_inputs()[case]
+    path = tmp_path / "crowd.csv"
+    path.write_text(content)
+    message = refused("fit", path, "--out", out, *options)
+    for text in said:
+        assert text in message
+    only(tmp_path, "crowd.csv")
+
+
+def test_a_file_that_is_not_there_is_told_from_a_dataset_that_is_not_there(crowd, out):
+    assert f"there is no file {crowd}x; did you mean {crowd}?" in refused("fit", f"{crowd}x", "--out", out)
+    message = refused("fit", "anesthsia", "--out", out)
+    assert "there is no file 'anesthsia' here" in message
+    assert "did you mean 'anesthesia'?" in message
+
+
+def test_a_file_of_json_has_no_columns_to_name(tmp_path, out):
+    path = tmp_path / "crowd.json"
+    path.write_text('{"t": {"a": 0, "b": 1}, "u": {"a": 1, "b": 1}}')
+    assert "--task: a JSON file" in refused("fit", path, "--task", "item", "--out", out)
+    assert crowdppl("fit", path, "--out", out).exit_code == 0
+
+
+def test_datasets_and_stories_are_listed(monkeypatch):
+    monkeypatch.delenv("CROWDPPL_DATA", raising=False)
+    datasets = crowdppl("datasets").stdout
+    assert re.search(r"anesthesia +45 +5 +4 +315", datasets)
+    assert "set CROWDPPL_DATA" in datasets
+    stories = crowdppl("stories").stdout
+    assert all(re.search(rf"^ {name} +[A-Z]\w+ ", stories, re.MULTILINE) for name in cp.list_stories().index)
+    assert "`" not in stories
+
+
+def test_the_command_alone_shows_its_verbs_and_its_version_is_the_packages():
+    alone = crowdppl()
+    assert alone.exit_code == 0
+    assert all(verb in alone.stdout for verb in ("fit", "demo", "datasets", "stories"))
+    assert crowdppl("--version").stdout.split() == ["crowdppl", version("crowdppl")]
+
+
+def test_the_demo_shows_three_engines_side_by_side(tmp_path, monkeypatch):
+    quick = {"em": {}, "svi": {"max_iterations": 200}, "nuts": {"chains": 2, "warmup": 100, "draws": 100}}
+    monkeypatch.setattr(demo, "OPTIONS", quick)
+    out = tmp_path / "demo"
+    done = crowdppl("demo", "--out", out)
+    assert done.exit_code == 0, done.output
+    only(out, *FILES)
+    assert re.search(r"class +EM +SVI \(90% interval\) +NUTS \(90% interval\)", done.stdout)
+    number, bounded = r"0\.\d{3}", r"0\.\d{3} \(0\.\d{3}–0\.\d{3}\)"
+    for row in ("1", "2", "3", "4", r"\d \(best\)", r"\d \(worst\)"):
+        assert re.search(rf"^ {row} +{number} +{bounded} +{bounded} *$", done.stdout, re.MULTILINE), row
+    labels = pd.read_csv(out / "labels.csv", index_col="task")
+    doubtful = re.findall(r"^ (\d+) +(?:\d ){7} +EM", done.stdout, re.MULTILINE)
+    assert [int(task) for task in doubtful] == labels["probability"].nsmallest(3).index.tolist()
+    assert "crowdppl fit your.csv --out results" in done.stdout
+
+
+def test_the_demo_replaces_only_an_earlier_demo(tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "fit", lambda *_, **__: pytest.fail("the fit has started"))
+    (tmp_path / "labels.csv").touch()
+    (tmp_path / "thesis.tex").touch()
+    assert "'thesis.tex', which a fit did not write" in refused("demo", "--out", tmp_path)
+    only(tmp_path, "labels.csv", "thesis.tex")
+
+
+@pytest.mark.slow
+def test_the_demo_finds_raters_prevalence_in_two_minutes(tmp_path):
+    command = [sys.executable, "-m", "crowdppl", "demo"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stderr == ""
+    posterior = group(load_netcdf(tmp_path / "crowdppl-demo" / "posterior.nc"), "posterior")
+    found = posterior["prevalence"].mean(("chain", "draw"))
+    # rater's published means; Monte Carlo error of both is about 0.002
+    np.testing.assert_allclose(found, [0.3756, 0.4073, 0.1432, 0.0738], atol=0.005)
+
+
+def test_a_refusal_reaches_the_shell_as_status_2_on_standard_error(tmp_path):
+    command = [sys.executable, "-m", "crowdppl", "fit", "no.csv", "--out", "results"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "there is no file no.csv" in done.stderr
+
+
+def test_a_classifier_learns_from_a_table_of_features(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 100)
+    task, worker = np.indices((100, 3)).reshape(2, -1)
+    label = np.where(rng.random(300) < 0.75, truth[task], 1 - truth[task])
+    pd.DataFrame({"task": task, "worker": worker, "label": label}).to_csv(tmp_path / "a.csv", index=False)
+    pd.DataFrame({"task": range(100), "x": 2.0 * truth + rng.normal(size=100)}).to_csv(tmp_path / "f.csv", index=False)
+    arguments = ["fit", str(tmp_path / "a.csv"), "--out", str(tmp_path / "out"), "--features", str(tmp_path / "f.csv")]
+    result = CliRunner().invoke(cli.app, [*arguments, "--classifier", "logistic"])
+    assert result.exit_code == 0
+    assert "logistic" in result.stdout
+    labels = pd.read_csv(tmp_path / "out" / "labels.csv").set_index("task")["label"].sort_index()
+    assert (labels.to_numpy() == truth).mean() > 0.85  # three annotations alone are right of 84 in 100
+
+
+def test_features_that_are_not_there_and_options_that_are_no_truth_values_are_refused(tmp_path):
+    pd.DataFrame({"task": [1, 2], "worker": [1, 1], "label": [0, 1]}).to_csv(tmp_path / "a.csv", index=False)
+    arguments = ["fit", str(tmp_path / "a.csv"), "--out", str(tmp_path / "out")]
+    for more, message in (
+        (["--features", str(tmp_path / "f.csv")], "--features: there is no file"),
+        (["--classifier", "logistic"], "the classifier needs features"),
+        (["--story", "annotator_groups", "--set", "gated=yes"], "true or false is needed"),
+    ):
+        result = CliRunner().invoke(cli.app, [*arguments, *more])
+        assert result.exit_code != 0
+        assert message in " ".join(result.output.replace("│", "").split())
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_column_of_seconds_gives_every_worker_a_median_time(tmp_path):
+    rows = ["task,worker,label,time", *(f"{t},{w},{t % 2},{3 + w}" for t in range(8) for w in range(3))]
+    (tmp_path / "annotations.csv").write_text("\n".join(rows))
+    out = tmp_path / "out"
+    given = ["fit", str(tmp_path / "annotations.csv"), "--seconds", "time", "--out", str(out), "--quiet"]
+    assert CliRunner().invoke(cli.app, given).exit_code == 0
+    assert pd.read_csv(out / "workers.csv")["seconds"].tolist() == [3, 4, 5]

@@ -1,0 +1,109 @@
+"""The command crowdppl report: the page it writes, and how it refuses; and crowdppl fit --story auto."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from report_pages import Page
+from test_cli import crowdppl, refused
+
+import crowdppl as cp
+from crowdppl.cli import commands as cli
+from crowdppl.inference.comparison import default_set as auto
+from crowdppl.inference.comparison.stacking import stack
+
+
+@pytest.fixture
+def crowd(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [(f"t{t}", f"w{w}", "ab"[t % 2 if rng.random() < 0.8 else 1 - t % 2]) for t in range(8) for w in range(3)]
+    path = tmp_path / "crowd.csv"
+    pd.DataFrame(rows, columns=["item", "rater", "annotation"]).to_csv(path, index=False)
+    return path
+
+
+COLUMNS = ("--task", "item", "--worker", "rater", "--label", "annotation")
+
+
+def sections(path):
+    page = Page(path.read_text(encoding="utf-8"))
+    return page, [e["id"] for e in page.all("section")]
+
+
+def test_report_writes_the_page_of_the_fit_that_was_asked_for(crowd, tmp_path):
+    gold = tmp_path / "gold.csv"
+    gold.write_text("item,annotation\nt0,a\nt1,b\n")
+    out = tmp_path / "page.html"
+    options = ("--method", "em", "--set", "diagonal=3", "--gold", gold, "--no-checks", "--title", "Mine & yours")
+    done = crowdppl("report", crowd, *COLUMNS, *options, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "dawid_skene fitted by EM" in done.stdout
+    assert str(out) in done.stdout
+    page, found = sections(out)
+    assert found == ["data", "labels", "next", "gold", "workers", "story", "reproduce"]
+    assert page.all("h1")[0]["text"] == "Mine & yours"
+    annotations = cp.Annotations.from_csv(crowd, task="item", worker="rater", label="annotation")
+    fit = cp.fit("dawid_skene", annotations, diagonal=3, progress=False)
+    labels = {row[0]: row[2] for row in page.table("Labels")[1:]}
+    assert labels == fit.labels["label"].to_dict()
+    assert "diagonal=3" in page.all("pre")[0]["text"]
+
+
+@pytest.mark.slow
+def test_report_compares_and_averages_several_stories(crowd, tmp_path):
+    out = tmp_path / "page.html"
+    stories = ("--story", "one_coin", "--story", "two_coin", "--method", "em", "--no-checks", "--quiet")
+    done = crowdppl("report", crowd, *COLUMNS, *stories, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert done.stdout == ""
+    page, found = sections(out)
+    assert "comparison" in found
+    assert sorted(row[0] for row in page.table("Stories, the best first")[1:]) == ["one_coin", "two_coin"]
+
+
+def test_report_refuses_before_it_fits(crowd, tmp_path):
+    page = tmp_path / "page.html"
+    assert "there is no folder" in refused("report", crowd, *COLUMNS, "--out", tmp_path / "nowhere" / "page.html")
+    assert "is a folder; name a file in it" in refused("report", crowd, *COLUMNS, "--out", tmp_path)
+    both = ("--story", "auto", "--story", "mace")
+    assert "--story auto takes a shelf of stories by itself" in refused("report", crowd, *COLUMNS, *both, "--out", page)
+    assert "'dawid_skene'" in refused("report", crowd, *COLUMNS, "--story", "dawid_skeen", "--out", page)
+    assert "--use-gold" in refused("report", crowd, *COLUMNS, "--use-gold", "--out", page)
+    assert os.listdir(tmp_path) == ["crowd.csv"]
+
+
+def few_stories(story, annotations, **options):
+    """In place of a shelf: two stories in a moment."""
+    assert (story, options.pop("method")) == ("auto", "em")
+    fits = [cp.fit(name, annotations, **options) for name in ("dawid_skene", "one_coin")]
+    return stack(fits, weights={"dawid_skene": 0.25, "one_coin": 0.75})
+
+
+def test_fit_auto_writes_the_average_and_its_weights(crowd, tmp_path, monkeypatch):
+    monkeypatch.setattr(cli, "fit_story", few_stories)
+    out = tmp_path / "results"
+    done = crowdppl("fit", crowd, *COLUMNS, "--story", "auto", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert sorted(os.listdir(out)) == ["comparison.csv", "labels.csv", "workers.csv", "workers.png"]
+    assert all(str(out / name) in done.stdout for name in os.listdir(out))
+    weights = pd.read_csv(out / "comparison.csv", index_col="story")["weight"]
+    assert weights.to_dict() == {"dawid_skene": 0.25, "one_coin": 0.75}
+    labels = pd.read_csv(out / "labels.csv", index_col="task")
+    np.testing.assert_allclose(labels[["p_a", "p_b"]].sum(axis=1), 1, rtol=1e-5)
+    monkeypatch.undo()
+    again = crowdppl("fit", crowd, *COLUMNS, "--out", out, "--overwrite", "--quiet")
+    assert again.exit_code == 0, again.output
+    assert sorted(os.listdir(out)) == ["labels.csv", "posterior.nc", "workers.csv", "workers.png"]
+
+
+@pytest.mark.slow
+def test_fit_auto_says_what_its_weights_come_from(crowd, tmp_path, monkeypatch):
+    monkeypatch.setattr(auto, "SHELF", {"one_coin": {}, "two_coin": {}})
+    out = tmp_path / "results"
+    done = crowdppl("fit", crowd, *COLUMNS, "--story", "auto", "--method", "em", "--out", out)
+    assert done.exit_code == 0, done.output
+    comparison = pd.read_csv(out / "comparison.csv", index_col="story")
+    assert comparison["weight"].sum() == pytest.approx(1)
+    assert set(comparison.index) == {"one_coin", "two_coin"}
+    assert comparison["difference"].iloc[0] == 0

@@ -1,0 +1,83 @@
+"""Simulation-based calibration: ranks are uniform for right stories, and the check finds wrong ones."""
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.inference.checks.simulation_based_calibration import Ranks
+
+SIZES = {"n_tasks": 40, "n_workers": 4}
+CHANCE = 0.001  # of a right story failing a test
+
+
+def adjusted(found: Ranks) -> float:
+    """Chance of the smallest p-value among so many independent ones."""
+    p_values = found.p_values()
+    return 1 - (1 - p_values.min()) ** len(p_values)
+
+
+def test_p_values_of_uniform_ranks_are_uniform_and_of_others_small():
+    rng = np.random.default_rng(0)
+    even = pd.DataFrame(rng.integers(0, 64, (400, 500))).rename(columns=str)
+    p_values = Ranks(even, 63, 0).p_values()
+    assert abs((p_values < 0.1).mean() - 0.1) < 4 * np.sqrt(0.09 / 500)
+    slanted = pd.DataFrame({"a": rng.binomial(63, rng.beta(1.5, 1.0, 400))})
+    assert Ranks(slanted, 63, 0).p_values()["a"] < 1e-3
+
+
+def overconfident(annotations, *, truth_prior=None):
+    """A story that draws its workers from a wider prior than the one that it is fitted with."""
+    right = 3.0 if annotations.label is None else 30.0
+    with numpyro.plate("worker", annotations.n_workers):
+        coin = numpyro.sample("coin", dist.Dirichlet(jnp.array([1.0, right])))
+    table = jnp.where(jnp.eye(2, dtype=bool), coin[:, 1, None, None], coin[:, 0, None, None])
+    with cp.tasks(annotations, truth_prior) as truth:
+        cp.observe(truth, cp.Table(table), annotations)
+
+
+def test_a_story_that_is_fitted_with_another_prior_is_found_out():
+    assert adjusted(cp.calibrate(overconfident, n_simulations=60, **SIZES)) < 1e-6
+
+
+def test_two_coins_are_calibrated():
+    found = cp.calibrate("two_coin", n_simulations=100, right=6.0, wrong=2.0, **SIZES)
+    assert adjusted(found) > CHANCE
+    assert found.divergences == 0
+
+
+def as_they_are(x):
+    return x
+
+
+def without_order(parameters):
+    """What does not depend on the order of the groups."""
+    weights, tables = parameters["weights"], parameters["group_confusion"]
+    return {"prevalence": parameters["prevalence"], "worker": jnp.einsum("jm,mkl->jkl", weights, tables)}
+
+
+X = np.random.default_rng(0).normal(0, 1.5, (SIZES["n_tasks"], 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("story", "options"),
+    [
+        ("two_coin", {"right": 6.0, "wrong": 2.0}),
+        ("dawid_skene", {"n_classes": 3, "diagonal": 8.0}),
+        ("difficulty", {"features": X, "truth_prior": cp.Classifier(as_they_are)}),
+        (
+            "annotator_groups",
+            {"membership": "worker", "groups": 2, "diagonal": 6.0, "quantities": without_order},
+        ),
+        ("common_individual", {"diagonal": 6.0}),
+        ("common_individual", {"diagonal": 6.0, "embedding": 2, "features": X}),
+    ],
+)
+def test_the_five_stories_are_calibrated(story, options):
+    found = cp.calibrate(story, n_simulations=300, seed=1000, **SIZES, **options)
+    assert adjusted(found) > CHANCE
+    assert found.divergences < 0.001 * 300 * 504

@@ -1,0 +1,133 @@
+"""Scores of annotations that a story is not shown, against sums over the true classes written out."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import crowdppl as cp
+from crowdppl.inference.comparison.cross_validation import annotation_folds, task_folds
+from crowdppl.inference.comparison.held_out import (
+    counts,
+    leave_one_annotation_out,
+    predict_annotations,
+    predict_tasks,
+    rounds,
+)
+from crowdppl.inference.comparison.refit import refit
+from crowdppl.inference.engines.ascent import interior
+
+
+@pytest.fixture(scope="module")
+def fit():
+    annotations, _ = cp.simulate("dawid_skene", n_tasks=12, n_workers=4, n_classes=3, annotations_per_task=3, seed=1)
+    return cp.fit("dawid_skene", annotations, method="svi", max_iterations=200, draws=7, seed=2, progress=False)
+
+
+def log_p(fit, draw, rows, task):
+    """Log-probability of the task's annotations in ``rows`` in one draw, summed over the true classes by hand."""
+    prevalence = fit.outcome.draws["prevalence"][0, draw].astype(float)
+    confusion = fit.outcome.draws["confusion"][0, draw].astype(float)
+    annotations = fit.annotations
+    p = prevalence.copy()
+    for a in rows:
+        if annotations.task[a] == task:
+            p = p * confusion[annotations.worker[a], :, annotations.label[a]]
+    return np.log(p.sum())
+
+
+def on_device(fit):
+    data = jax.tree.map(jnp.asarray, fit.annotations.replace(gold=None, count=counts(fit.annotations)))
+    return data, {name: jnp.asarray(value) for name, value in fit.outcome.draws.items()}
+
+
+def test_an_annotation_left_out_is_told_by_the_other_annotations_to_its_task(fit):
+    data, draws = on_device(fit)
+    task = np.asarray(data.task)
+    number = rounds(task, np.ones(len(task), bool))
+    found = np.asarray(leave_one_annotation_out(fit.model, data, draws, {}, number, int(number.max()) + 1))
+    assert found.shape == (1, 7, len(task))
+    every = range(len(task))
+    for draw in (0, 6):
+        for a in every:
+            others = [b for b in every if b != a]
+            expected = log_p(fit, draw, every, task[a]) - log_p(fit, draw, others, task[a])
+            assert found[0, draw, a] == pytest.approx(expected, abs=2e-5)
+
+
+def test_held_out_annotations_are_told_by_the_seen_ones_averaged_over_draws(fit):
+    data, draws = on_device(fit)
+    task = np.asarray(data.task)
+    held = annotation_folds(fit.annotations, 2, np.random.default_rng(0))[0]
+    number = rounds(task, held > 0)
+    assert number.max() == 1  # some task has two held-out annotations, each told by the seen ones alone
+    seen = data.replace(count=jnp.asarray(1 - held))
+    found = np.asarray(predict_annotations(fit.model, seen, draws, {}, number, 2))
+    shown = np.flatnonzero(held == 0)
+    for a in np.flatnonzero(held):
+        ratios = [log_p(fit, s, [*shown, a], task[a]) - log_p(fit, s, shown, task[a]) for s in range(7)]
+        assert found[a] == pytest.approx(np.log(np.mean(np.exp(ratios))), abs=2e-5)
+    assert (found[held == 0] == 0).all()
+
+
+def test_a_held_out_task_is_told_with_its_truth_summed_out(fit):
+    data, draws = on_device(fit)
+    found = np.asarray(predict_tasks(fit.model, data, draws, {}))
+    every = range(len(np.asarray(data.task)))
+    for task in (0, 11):
+        expected = np.log(np.mean([np.exp(log_p(fit, s, every, task)) for s in range(7)]))
+        assert found[task] == pytest.approx(expected, abs=2e-5)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=30))
+def test_rows_of_one_round_share_no_task_and_every_chosen_row_has_a_round(rows):
+    task, chosen = (np.array(column) for column in zip(*sorted(rows), strict=True))
+    number = rounds(task, chosen)
+    assert ((number >= 0) == chosen).all()
+    for r in range(number.max() + 1):
+        in_round = task[number == r]
+        assert len(set(in_round)) == len(in_round)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4)), min_size=3, max_size=15),
+    st.integers(2, 4),
+    st.integers(0, 9),
+)
+def test_folds_of_annotations_hold_each_annotation_once_and_spread_each_task(rows, folds, seed):
+    task, count = (np.array(column) for column in zip(*sorted(rows), strict=True))
+    if count.sum() < folds:
+        return
+    table = {"task": task, "worker": np.arange(len(task)), "label": np.arange(len(task)) % 2, "count": count}
+    annotations = cp.Annotations.from_frame(pd.DataFrame(table), count="count", classes=[0, 1])
+    held = annotation_folds(annotations, folds, np.random.default_rng(seed))
+    np.testing.assert_array_equal(held.sum(0), counts(annotations))
+    for i in range(annotations.n_tasks):
+        per_fold = held[:, np.asarray(annotations.task) == i].sum(1)
+        assert per_fold.max() - per_fold.min() <= 1
+
+
+def test_folds_of_tasks_hold_whole_tasks(fit):
+    held = task_folds(fit.annotations, 5, np.random.default_rng(0))
+    np.testing.assert_array_equal(held.sum(0), counts(fit.annotations))
+    task = np.asarray(fit.annotations.task)
+    assert all(len(set(map(tuple, (held[:, task == i] > 0).T))) == 1 for i in range(12))
+
+
+def test_a_refit_without_rows_is_a_fit_of_the_table_without_them():
+    annotations, _ = cp.simulate("dawid_skene", n_tasks=60, n_workers=5, n_classes=3, seed=3, diagonal=6.0, gold=0.0)
+    whole = cp.fit("dawid_skene", annotations, tolerance=1e-9, max_iterations=300, progress=False)
+    held = annotation_folds(annotations, 5, np.random.default_rng(0))[0]
+    found = refit(whole, held)
+    frame = annotations.to_frame()[held == 0]
+    rest = cp.Annotations.from_frame(
+        frame, tasks=list(annotations.tasks), workers=list(annotations.workers), classes=list(annotations.classes)
+    )
+    again = cp.fit("dawid_skene", rest, tolerance=1e-9, max_iterations=300, progress=False)
+    mode = {name: jnp.asarray(value[0, 0]) for name, value in again.outcome.draws.items()}
+    expected = interior(again.model, jax.tree.map(jnp.asarray, rest), mode)  # the mode has impossible annotations
+    for name in ("prevalence", "confusion"):
+        np.testing.assert_allclose(np.asarray(found.draws[name][0, 0]), np.asarray(expected[name]), atol=2e-4)

@@ -1,0 +1,101 @@
+"""NUTS: an outside implementation's published figures, known parameters, and what a user is warned about."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crowdppl import ConvergenceWarning, Prevalence, fit, load_dataset, simulate
+from crowdppl.inference.engines.diagnostics import permuted_chains, smallest_ess, worst_rhat
+
+RATER = {"truth_prior": Prevalence(3.0), "diagonal": 8 * 0.6, "off_diagonal": 8 * 0.4 / 3}
+
+
+@pytest.fixture(scope="module")
+def anesthesia():
+    """The anesthesia data under rater's default priors; any warning is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        return fit(
+            "dawid_skene", load_dataset("anesthesia"), method="nuts", draws=1500, seed=1, progress=False, **RATER
+        )
+
+
+def test_prevalence_is_the_one_that_rater_publishes(anesthesia):
+    """The published posterior mean has its own Monte Carlo error; ours is below 0.001."""
+    published = [0.3756, 0.4073, 0.1432, 0.0738]
+    np.testing.assert_allclose(anesthesia.parameters["prevalence"], published, atol=0.005)
+
+
+def test_chains_agree_and_none_diverges(anesthesia):
+    assert anesthesia.warnings == ()
+    assert anesthesia.outcome.stats["diverging"].sum() == 0
+    assert worst_rhat(anesthesia.draws)[0] < 1.01
+    assert smallest_ess(anesthesia.draws)[0] > 400
+
+
+def test_labels_agree_with_svi_and_em_where_the_data_are_clear(anesthesia):
+    data = load_dataset("anesthesia")
+    for method in ("em", "svi"):
+        other = fit("dawid_skene", data, method=method, progress=False, **RATER)
+        clear = anesthesia.posterior.max(-1) > 0.9
+        assert clear.mean() > 0.8
+        assert (other.posterior.argmax(-1) == anesthesia.posterior.argmax(-1))[clear].all()
+        np.testing.assert_allclose(other.parameters["prevalence"], anesthesia.parameters["prevalence"], atol=0.05)
+
+
+def test_mean_field_svi_has_the_means_and_intervals_of_nuts(anesthesia):
+    """Means within half a posterior standard deviation, spreads within a third: what a mean field can do here."""
+    svi = fit("dawid_skene", load_dataset("anesthesia"), method="svi", progress=False, **RATER)
+    ours, exact = svi.outcome.draws["confusion"][0], anesthesia.outcome.draws["confusion"].reshape(-1, 5, 4, 4)
+    sd = exact.std(0)
+    assert (np.abs(ours.mean(0) - exact.mean(0)) < 0.5 * sd).all()
+    assert np.median(np.abs(ours.std(0) / sd - 1)) < 1 / 3
+
+
+def test_known_parameters_lie_in_their_intervals():
+    """300 tasks, 6 workers, 54 cells: of the 95 % intervals at least 85 % hold the truth (binomial, 1 in 1,000)."""
+    annotations, parameters = simulate("dawid_skene", n_tasks=300, n_workers=6, n_classes=3, diagonal=6.0, seed=2)
+    result = fit("dawid_skene", annotations, method="nuts", chains=2, diagonal=6.0, progress=False)
+    draws = result.outcome.draws["confusion"].reshape(-1, 6, 3, 3)
+    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+    true = parameters["confusion"]
+    assert ((low <= true) & (true <= high)).mean() >= 0.85
+
+
+def test_the_same_seed_gives_the_same_draws_and_another_seed_others(tiny):
+    short = {"method": "nuts", "chains": 2, "warmup": 20, "draws": 20, "progress": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        first, again, other = (fit("dawid_skene", tiny, seed=s, **short) for s in (7, 7, 8))
+    np.testing.assert_array_equal(first.outcome.draws["confusion"], again.outcome.draws["confusion"])
+    np.testing.assert_array_equal(first.posterior, again.posterior)
+    assert (first.outcome.draws["confusion"] != other.outcome.draws["confusion"]).any()
+
+
+def test_too_few_draws_are_warned_about_by_name(tiny):
+    with pytest.warns(ConvergenceWarning) as caught:
+        result = fit("dawid_skene", tiny, method="nuts", chains=2, warmup=10, draws=10, progress=False)
+    messages = [str(w.message) for w in caught]
+    assert any("effective sample size of" in m and "under 400; raise draws or chains" in m for m in messages)
+    assert set(result.warnings) == set(messages)
+
+
+def test_chains_in_another_permutation_are_named():
+    posterior = np.eye(3)[np.random.default_rng(0).integers(0, 3, 50)]
+    swapped = posterior[:, [1, 0, 2]]
+    assert permuted_chains(np.stack([posterior, posterior]), "abc") == ()
+    (message,) = permuted_chains(np.stack([posterior, swapped]), "abc")
+    assert "chain 2 is in another permutation" in message
+    assert "'a' is 'b' there, 'b' is 'a' there" in message
+
+
+def test_another_models_probabilities_reach_the_sampler():
+    """Patient 36 is of class 3 or 4 by the annotations; a model that knows it to be of class 2 decides."""
+    evidence = pd.DataFrame([[0.0, 1.0, 0.0, 0.0]], index=[36], columns=[1, 2, 3, 4])
+    short = {"method": "nuts", "chains": 1, "warmup": 100, "draws": 100, "progress": False, **RATER}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        told = fit("dawid_skene", load_dataset("anesthesia"), evidence=evidence, **short)
+    assert told.probabilities.loc[36, 2] > 0.999

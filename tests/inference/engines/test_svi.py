@@ -1,0 +1,104 @@
+"""SVI: the same bound as NumPyro's own enumeration, unbiased minibatches, and warnings."""
+
+import jax
+import numpy as np
+import pytest
+from conftest import random_annotations
+from numpyro import handlers
+from numpyro.contrib.funsor import config_enumerate
+from numpyro.infer import Trace_ELBO, TraceEnum_ELBO
+from numpyro.infer.autoguide import AutoDelta
+
+from crowdppl import ConvergenceWarning, UnknownNameError, fit
+from crowdppl.inference.densities.model import Model, density, marginal
+from crowdppl.inference.engines import minibatches as batches
+from crowdppl.models import find_story
+
+MODEL = Model(find_story("dawid_skene"))
+
+
+@pytest.fixture(scope="module")
+def ragged():
+    return random_annotations(np.random.default_rng(4), n_tasks=12, n_workers=4, n_classes=3, n_rows=60)
+
+
+def test_the_bound_is_that_of_numpyros_enumeration(ragged):
+    """A guide without randomness leaves rounding as the only difference between the two programs."""
+    guide = AutoDelta(marginal(MODEL))
+    sites = handlers.trace(handlers.seed(guide, 0)).get_trace(ragged)
+    params = {name: site["value"] for name, site in sites.items() if site["type"] == "param"}
+    key = jax.random.key(3)
+    ours = Trace_ELBO().loss(key, params, marginal(MODEL), guide, ragged)
+    theirs = TraceEnum_ELBO().loss(key, params, config_enumerate(MODEL), guide, ragged)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+def test_a_batch_holds_its_tasks_annotations_and_nothing_else(ragged):
+    plan = batches.plan(ragged, 5)
+    batch = jax.jit(lambda key: batches.draw(ragged, plan, key))(jax.random.key(0))
+    chosen = np.sort(np.asarray(jax.random.choice(jax.random.key(0), 12, (5,), replace=False)))
+    expected = sorted(
+        (slot, ragged.worker[row], ragged.label[row])
+        for slot, task in enumerate(chosen)
+        for row in np.flatnonzero(ragged.task == task)
+    )
+    real = np.asarray(batch.count) == 1
+    got = sorted(zip(*(np.asarray(x)[real] for x in (batch.task, batch.worker, batch.label)), strict=True))
+    assert got == expected
+    assert (np.diff(batch.task) >= 0).all()
+    assert batch.population == 12
+
+
+def test_minibatches_estimate_the_whole_likelihood_without_bias(ragged):
+    """The mean over 4,000 batches lies within five standard errors of the whole."""
+    rng = np.random.default_rng(0)
+    theta = {"prevalence": rng.dirichlet(np.ones(3)), "confusion": rng.dirichlet(np.ones(3), (4, 3))}
+    plan = batches.plan(ragged, 5)
+
+    def estimate(key):
+        at = density(MODEL, theta, batches.draw(ragged, plan, key))
+        return at.log_posterior - at.log_prior
+
+    estimates = np.asarray(jax.jit(jax.vmap(estimate))(jax.random.split(jax.random.key(0), 4000)))
+    whole = density(MODEL, theta, ragged)
+    error = estimates.std() / np.sqrt(len(estimates))
+    assert abs(estimates.mean() - float(whole.log_posterior - whole.log_prior)) < 5 * error
+
+
+def test_minibatches_reach_the_solution_of_the_whole_data():
+    annotations = random_annotations(np.random.default_rng(1), n_tasks=100, n_workers=5, n_classes=2, n_rows=500)
+    settings = {"method": "svi", "progress": False, "max_iterations": 3000, "diagonal": 4.0}
+    whole = fit("dawid_skene", annotations, **settings)
+    parts = fit("dawid_skene", annotations, batch_size=25, **settings)
+    sd = whole.outcome.draws["confusion"].std((0, 1))
+    distance = np.abs((parts.parameters["confusion"] - whole.parameters["confusion"]).to_numpy()) / sd
+    assert np.median(distance) < 0.5
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+@pytest.mark.parametrize("guide", ["normal", "low_rank", "multivariate_normal", "delta"])
+def test_every_guide_by_name_runs_to_a_lower_loss(ragged, guide):
+    result = fit("dawid_skene", ragged, method="svi", guide=guide, max_iterations=400, diagonal=4.0, progress=False)
+    history = result.history.to_numpy()
+    assert history[-100:].mean() <= history[:20].mean()
+    np.testing.assert_allclose(result.posterior.sum(-1), 1, atol=1e-5)
+
+
+def test_too_few_steps_are_warned_about(ragged):
+    with pytest.warns(ConvergenceWarning, match="raise max_iterations"):
+        fit("dawid_skene", ragged, method="svi", max_iterations=3, progress=False)
+
+
+def test_the_same_seed_gives_the_same_draws(ragged):
+    first, again = (
+        fit("dawid_skene", ragged, method="svi", batch_size=4, max_iterations=200, seed=3, progress=False)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.outcome.draws["confusion"], again.outcome.draws["confusion"])
+
+
+def test_unfit_options_are_refused(ragged):
+    with pytest.raises(UnknownNameError, match="normal"):
+        fit("dawid_skene", ragged, method="svi", guide="norml", progress=False)
+    with pytest.raises(ValueError, match="there are 12 tasks; give 1 to that many"):
+        fit("dawid_skene", ragged, method="svi", batch_size=13, progress=False)

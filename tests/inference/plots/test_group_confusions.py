@@ -1,0 +1,82 @@
+"""Groups are drawn with the tables, shares, entropies and similarities that the fit reports."""
+
+import dataclasses
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from conftest import random_annotations
+
+import crowdppl as cp
+from crowdppl.inference.plots import plot_groups
+from crowdppl.inference.plots.group_confusions import similarity_to_identity
+
+
+@pytest.fixture(scope="module")
+def data():
+    return random_annotations(np.random.default_rng(1), n_tasks=30, n_workers=6, n_classes=3, n_rows=150)
+
+
+@pytest.fixture(scope="module")
+def groups(data):
+    options = {"max_iterations": 3, "tolerance": 1e9, "restarts": 1}
+    return cp.fit("annotator_groups", data, membership="worker", groups=3, progress=False, **options)
+
+
+@pytest.fixture(scope="module")
+def with_draws(groups):
+    rng = np.random.default_rng(0)
+    draws = {
+        "prevalence": rng.dirichlet(np.ones(3), (1, 20)),
+        "group_confusion": rng.dirichlet(np.ones(3), (1, 20, 3, 3)),
+        "weights": rng.dirichlet(np.ones(3), (1, 20, 6)),
+    }
+    draws = {name: values.astype(np.float32) for name, values in draws.items()}
+    return dataclasses.replace(groups, method="svi", outcome=groups.outcome._replace(draws=draws))
+
+
+def test_the_groups_are_drawn_by_their_share_with_what_describe_groups_says(with_draws):
+    axes = plot_groups(with_draws)
+    described = cp.describe_groups(with_draws).sort_values("share", ascending=False)
+    tables = with_draws.parameters["group_confusion"].to_numpy()
+    for ax, (m, group) in zip(axes, described.iterrows(), strict=True):
+        expected = f"group {m}: {group['share']:.0%} of the annotations\nentropy {group['entropy']:.2f}, "
+        assert ax.get_title() == expected + f"similarity {group['similarity']:.2f}"
+        np.testing.assert_allclose(ax.images[0].get_array(), tables[m], rtol=1e-6)
+    assert axes[0].figure.get_suptitle() == "3 groups of annotators, by annotator_groups"
+
+
+def test_cells_have_half_the_width_of_the_intervals_where_there_are_draws(with_draws, groups):
+    ax = plot_groups(with_draws, interval=0.5)[0]
+    m = int(ax.get_title()[len("group ")])
+    low, high = np.quantile(with_draws.draws["group_confusion"].values[0, :, m], [0.25, 0.75], axis=0)
+    spreads = [text for text in ax.texts if text.get_text().startswith("±")]
+    assert len(spreads) == 9
+    for text in spreads:
+        answer, truth = text.xy
+        half = (high - low)[truth, answer] / 2
+        assert float(text.get_text()[1:]) == pytest.approx(half, abs=0.0051)
+    assert not any(text.get_text().startswith("±") for text in plot_groups(groups)[0].texts)
+
+
+def test_clusters_of_workers_are_groups_and_their_logits_are_no_tables(data):
+    fit = cp.fit("worker_clusters", data, clusters=2, progress=False, max_iterations=3, tolerance=1e9)
+    shares = np.sort(fit.parameters["weights"].to_numpy())[::-1]
+    tables = fit.derived["cluster_confusion"].to_numpy()[np.argsort(-fit.parameters["weights"].to_numpy())]
+    for ax, share, table in zip(plot_groups(fit), shares, tables, strict=True):
+        assert f"{share:.0%} of the workers" in ax.get_title()
+        np.testing.assert_allclose(ax.images[0].get_array(), table, rtol=1e-5)
+
+
+def test_similarity_is_1_of_the_identity_and_0_where_no_annotation_is_right():
+    swapped = np.array([[0.0, 1.0], [1.0, 0.0]])
+    np.testing.assert_allclose(similarity_to_identity(np.stack([np.eye(2), swapped])), [1, 0], atol=1e-12)
+
+
+def test_a_story_without_groups_too_few_axes_and_no_mass_are_refused(em, groups):
+    with pytest.raises(ValueError, match="dawid_skene has no tables of groups; fit a story that has"):
+        plot_groups(em)
+    with pytest.raises(ValueError, match="the 3 groups need one each"):
+        plot_groups(groups, axes=plt.figure().add_subplot())
+    with pytest.raises(ValueError, match="interval=2"):
+        plot_groups(groups, interval=2)

@@ -1,0 +1,123 @@
+"""Pictures of checks show the checks' own numbers, and refuse what they cannot draw."""
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import LineCollection, PathCollection, PolyCollection
+
+import crowdppl as cp
+from crowdppl.inference.checks import Checks, Found, plot_check, plot_checks
+from crowdppl.inference.plots.style import ACCENT, DARK
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def found(n_units, size=40, odd=(), names=None):
+    """Units that count to 40, of which some are off."""
+    rng = np.random.default_rng(0)
+    share = rng.uniform(0.2, 0.8, n_units)
+    observed = rng.binomial(size, share).astype(float)
+    observed[list(odd)] = np.where(share[list(odd)] > 0.5, 0, size)
+    units = pd.Index([f"worker {j}" for j in range(n_units)] if names is None else names, name="worker")
+    replicated = rng.binomial(size, share, (20, 5, n_units)).astype(float)
+    return Found("What they say", "share of the annotations", observed, replicated, units, np.full(n_units, size), 1.0)
+
+
+NUMBER = Found("alpha", "value", np.array([0.9]), np.random.default_rng(0).normal(size=(20, 5, 1)))
+CHECKS = Checks(
+    "Checks", {"few": found(6, odd=[2]), "some": found(60, odd=[7]), "many": found(900, odd=[5]), "alpha": NUMBER}
+)
+
+
+def dots(ax, colour):
+    """Centres of the dots of one colour, without those of the legend."""
+    rgba = matplotlib.colors.to_rgba(colour)
+    drawn = [c for c in ax.collections if isinstance(c, PathCollection) and np.allclose(c.get_facecolor()[0], rgba)]
+    return np.concatenate([c.get_offsets() for c in drawn]) if drawn else np.zeros((0, 2))
+
+
+def test_few_units_have_a_row_each_with_their_interval_and_observed_share():
+    ax = plot_check(CHECKS, "few", interval=0.8)
+    table = CHECKS.units("few", 0.8).sort_index()
+    assert [text.get_text() for text in ax.get_yticklabels()] == list(table.index)
+    rows = np.concatenate([dots(ax, DARK), dots(ax, ACCENT)])
+    np.testing.assert_allclose(rows[np.argsort(rows[:, 1]), 0], table["observed"] / 40)
+    np.testing.assert_allclose(dots(ax, ACCENT), [[1.0, 2]])
+    (lines,) = [c for c in ax.collections if isinstance(c, LineCollection)]
+    ends = [segment[:, 0] for segment in lines.get_segments()]
+    np.testing.assert_allclose(ends, table[["low", "high"]] / 40)
+    assert "1 of 6 units stands out" in ax.get_title()
+
+
+def test_more_units_are_drawn_against_their_replicates_and_the_odd_ones_are_named():
+    ax = plot_check(CHECKS, "some")
+    table = CHECKS.units("some")
+    shown = np.concatenate([dots(ax, DARK), dots(ax, ACCENT)])
+    expected = table[["replicated", "observed"]].to_numpy() / 40
+    np.testing.assert_allclose(shown[np.lexsort(shown.T)], expected[np.lexsort(expected.T)])
+    np.testing.assert_allclose(dots(ax, ACCENT), table.loc[["worker 7"], ["replicated", "observed"]] / 40)
+    assert [text.get_text() for text in ax.texts] == ["worker 7"]
+
+
+def test_very_many_units_are_drawn_by_density_weighted_with_their_annotations():
+    ax = plot_check(CHECKS, "many")
+    (hexagons,) = [c for c in ax.collections if isinstance(c, PolyCollection) and c.get_array() is not None]
+    assert hexagons.get_array().sum() == 900 * 40
+    assert len(dots(ax, DARK)) == 0
+    assert len(dots(ax, ACCENT)) == CHECKS.of("many").n_flagged.sum() == 1
+
+
+def test_a_number_is_a_line_over_the_histogram_of_its_replicates():
+    ax = plot_check(CHECKS, "alpha")
+    assert sum(bar.get_height() for bar in ax.patches) == 100
+    assert [line.get_xdata()[0] for line in ax.lines] == [0.9]
+    assert f"p = {NUMBER.p_value:.2f}" in ax.get_title()
+
+
+def test_every_discrepancy_has_a_panel():
+    axes = plot_checks(CHECKS)
+    assert len(axes) == len(axes[0].figure.axes) == 4
+    assert axes[0].figure.get_suptitle() == "Checks"
+    figure, grid = plt.subplots(1, 4)
+    assert list(plot_checks(CHECKS, axes=grid)) == list(grid)
+    assert plt.get_fignums()[-1] == figure.number
+    one = plt.figure().add_subplot()
+    assert plot_check(CHECKS, "few", ax=one) is one
+
+
+def test_ids_are_written_as_they_are():
+    names = ["$a_b$", ("x", 1), "a worker with a name that is far too long to be written"]
+    ax = plot_check(Checks("", {"few": found(3, names=pd.Index(names, tupleize_cols=False))}), "few")
+    ax.figure.canvas.draw()
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    assert labels[:2] == ["$a_b$", "x · 1"]
+    assert len(labels[2]) <= 22
+
+
+def test_titles_and_legends_do_not_overlap_the_panels():
+    axes = plot_checks(CHECKS)
+    figure = axes[0].figure
+    figure.canvas.draw()
+    boxes = [ax.get_tightbbox() for ax in axes]
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[i + 1 :])
+        assert figure.bbox.padded(1).containsx(box.x0)
+        assert figure.bbox.padded(1).containsx(box.x1)
+        assert figure.bbox.padded(1).containsy(box.y0)
+
+
+def test_what_cannot_be_drawn_is_said():
+    with pytest.raises(ValueError, match="axes=2 axes: the 4 discrepancies need one each"):
+        plot_checks(CHECKS, axes=plt.subplots(1, 2)[1])
+    with pytest.raises(cp.UnknownNameError, match="did you mean 'many'"):
+        plot_check(CHECKS, "mani")
+    with pytest.raises(ValueError, match="interval=90"):
+        plot_check(CHECKS, "few", interval=90)

@@ -9,12 +9,13 @@ from importlib.metadata import version
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import crowdppl, refused
 from typer.testing import CliRunner
 
 import crowdppl as cp
 from crowdppl.cli import commands as cli
 from crowdppl.cli import demo, export
-from crowdppl.inference.storage.fit_folder.arviz_data import group, load_netcdf
+from crowdppl.inference.storage.arviz_data import group, load_netcdf
 
 FILES = {"labels.csv", "workers.csv", "posterior.nc", "workers.png"}
 UNICODE = """task,worker,label
@@ -27,18 +28,6 @@ naïve,"c, d",犬
 007,b,猫
 007,Ωμέγα,犬
 """
-
-
-def crowdppl(*arguments):
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
-
-
-def refused(*arguments):
-    """What the command says when it refuses with status 2, as one line without the panel."""
-    done = crowdppl(*arguments)
-    assert done.exit_code == 2, done.output
-    assert "Traceback" not in done.output
-    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.stderr).split())
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import crowdppl, refused
 from report_pages import Page
-from test_cli import crowdppl, refused
 
 import crowdppl as cp
 from crowdppl.cli import commands as cli

@@ -9,7 +9,7 @@ import numpyro.distributions as dist
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.storage.fit_folder.arviz_data import group
+from crowdppl.inference.storage.arviz_data import group
 
 
 def hasty(annotations, *, truth_prior=None, haste=2.0):

@@ -16,8 +16,8 @@ import pytest
 import crowdppl as cp
 from crowdppl import AnnotationError, Annotations, ConvergenceWarning, StorageError, StoryError, UnknownNameError
 from crowdppl.inference.densities.model import density
-from crowdppl.inference.storage.fit_folder.arviz_data import group, groups
-from crowdppl.inference.storage.fit_folder.fit_folder import whole_folder
+from crowdppl.inference.storage.arviz_data import group, groups
+from crowdppl.inference.storage.fit_folder import whole_folder
 
 IDS = ["α", "β", uuid.UUID(int=7), 4, ("a", 1)]
 

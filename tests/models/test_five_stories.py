@@ -10,7 +10,7 @@ from conftest import random_annotations
 
 import crowdppl as cp
 from crowdppl import Classifier, StoryError
-from crowdppl.inference.densities.model import Model, density, reported
+from crowdppl.inference.densities.model import Model, density, derived
 from crowdppl.models import STORIES
 
 N, J, K = 6, 3, 3
@@ -61,7 +61,7 @@ def test_adaptive_difficulty_is_the_classifiers_doubt(featured):
 
     model = Model(STORIES["difficulty"], {"truth_prior": LOGITS, "by_class": True})
     assert_same(density(model, {"ability": ability}, featured), *by_loops(featured, p, table))
-    values, _ = reported(model, {"ability": ability}, featured)
+    values, _ = derived(model, {"ability": ability}, featured)
     np.testing.assert_allclose(values["difficulty"], d, atol=1e-6)
     of_all, ability = Model(STORIES["difficulty"], {"truth_prior": LOGITS}), np.repeat(ability[:, :1], K, axis=1)
     expected = by_loops(featured, p, table)
@@ -82,7 +82,7 @@ def test_difficulty_of_two_classes_is_the_papers(featured):
 
     model = Model(STORIES["difficulty"], {"truth_prior": LOGITS})
     assert_same(density(model, {"ability": ability}, binary), *by_loops(binary, p, table))
-    values, _ = reported(model, {"ability": ability}, binary)
+    values, _ = derived(model, {"ability": ability}, binary)
     np.testing.assert_allclose(values["recall"], 1 / (1 + np.exp(-ability / 4)), rtol=1e-5)
 
 
@@ -167,7 +167,7 @@ def test_reported_groups_are_what_their_tables_are(featured):
     tables = np.stack([np.eye(K), np.full((K, K), 1 / K)]).astype("f4")
     model = Model(STORIES["annotator_groups"], {"groups": 2})
     parameters = {"weights": np.array([0.3, 0.7], "f4"), "group_confusion": tables, "prevalence": np.full(K, 1 / K)}
-    values, dims = reported(model, parameters, featured)
+    values, dims = derived(model, parameters, featured)
     np.testing.assert_allclose(values["group_entropy"], [0.0, np.log(K)], atol=1e-6)
     middle = np.array([0.5 + 0.5 / K, *[0.5 / K] * (K - 1)])
     uniform, right = np.full(K, 1 / K), np.array([1.0, *[0.0] * (K - 1)])
@@ -227,7 +227,7 @@ def test_the_switch_is_the_cosine_of_worker_and_task(featured, tables, worker_fe
     model = Model(STORIES["common_individual"], {"embedding": 4, "truth_prior": LOGITS})
     parameters = tables | {"task_embedding": task_embedding, "worker_embedding": worker_embedding}
     assert_same(density(model, parameters, annotations), *by_loops(annotations, probabilities(annotations), table))
-    values, _ = reported(model, parameters, annotations)
+    values, _ = derived(model, parameters, annotations)
     of_rows = switch[annotations.worker, annotations.task]
     np.testing.assert_allclose(values["switch"], of_rows, atol=1e-5)
     by_worker = pd.Series(of_rows).groupby(annotations.worker).mean()

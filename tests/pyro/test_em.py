@@ -12,7 +12,7 @@ pytest.importorskip("pyro", reason="the extra pyro is not installed: no pyro")
 from torch_crowd import network
 
 import crowdppl as cp
-from crowdppl.inference.storage.fit_folder.arviz_data import group
+from crowdppl.inference.storage.arviz_data import group
 
 TABLES = 1e-4  # what the solutions may differ by
 STORY_OPTIONS = [

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.storage.fit_folder.arviz_data import is_tree
+from crowdppl.inference.storage.arviz_data import is_tree
 
 
 @pytest.fixture(scope="module")

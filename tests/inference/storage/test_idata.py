@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from crowdppl.inference.storage.fit_folder import arviz_data as module
-from crowdppl.inference.storage.fit_folder.arviz_data import group, groups, load_netcdf, make_idata, save_netcdf
+from crowdppl.inference.storage import arviz_data as module
+from crowdppl.inference.storage.arviz_data import group, groups, load_netcdf, make_idata, save_netcdf
 
 matplotlib.use("Agg")
 

@@ -1,0 +1,19 @@
+"""The command line, called as a person would call it."""
+
+import re
+
+from typer.testing import CliRunner
+
+from crowdppl import cli
+
+
+def crowdppl(*arguments):
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+
+
+def refused(*arguments):
+    """What the command says when it refuses with status 2, as one line without the panel."""
+    done = crowdppl(*arguments)
+    assert done.exit_code == 2, done.output
+    assert "Traceback" not in done.output
+    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.stderr).split())

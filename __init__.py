@@ -15,7 +15,7 @@ from .inference.checks import Checks, check, plot_check, plot_checks, prior_chec
 from .inference.checks.simulation_based_calibration import Ranks, calibrate
 from .inference.comparison import Elpd, Stack, compare, kfold, loo, stack
 from .inference.engines.nuts import use_all_cores
-from .inference.fitted.groups import describe_groups, group_memberships, group_worker_tables
+from .inference.fitted.groups import describe_groups, group_memberships, group_worker_confusions
 from .inference.fitted.next_annotations import next_annotations
 from .inference.fitted.tasks import expected_confusion
 from .inference.plots import (
@@ -34,15 +34,15 @@ from .inference.plots import (
     plot_switch,
     plot_workers,
 )
-from .inference.scores import label_confusion, reliability, roc, score, table_divergences, worker_divergences
+from .inference.scores import confusion_divergences, label_confusion, reliability, roc, score, worker_divergences
 from .models import (
     Classifier,
+    Confusion,
     Correct,
     Emission,
     Prevalence,
     Responses,
     StoryError,
-    Table,
     class_log_probs,
     derived,
     list_stories,
@@ -59,6 +59,7 @@ __all__ = [
     "Annotations",
     "Checks",
     "Classifier",
+    "Confusion",
     "ConvergenceWarning",
     "Correct",
     "Elpd",
@@ -70,18 +71,18 @@ __all__ = [
     "Stack",
     "StorageError",
     "StoryError",
-    "Table",
     "UnknownNameError",
     "calibrate",
     "check",
     "class_log_probs",
     "compare",
+    "confusion_divergences",
     "derived",
     "describe_groups",
     "expected_confusion",
     "fit",
     "group_memberships",
-    "group_worker_tables",
+    "group_worker_confusions",
     "kfold",
     "label_confusion",
     "list_datasets",
@@ -114,7 +115,6 @@ __all__ = [
     "score",
     "simulate",
     "stack",
-    "table_divergences",
     "tasks",
     "worker_divergences",
 ]

@@ -160,7 +160,7 @@ def score_row(ours: float, theirs: float, iterations: tuple[int, int]) -> dict[s
 
 
 def our_parameters(outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
-    """Prevalence ``(K,)`` and confusion tables ``(J, K, L)`` of EM's only draw."""
+    """Prevalence ``(K,)`` and confusion matrices ``(J, K, L)`` of EM's only draw."""
     return outcome.draws["prevalence"][0, 0], outcome.draws["confusion"][0, 0]
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from ..data import AnnotationError, Annotations, UnknownNameError, load_dataset
 from ..data.errors import nearest
 from ..data.text import as_numbers
-from ..inference.fit import ENGINES, MAY_BE_ZERO
+from ..inference.engines.registry import ENGINES, MAY_BE_ZERO
 from ..models import STORIES
 
 ELSEWHERE = {name: f"{name} is an option of its own: --{name}" for name in ("story", "method", "seed", "classifier")}

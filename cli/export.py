@@ -19,7 +19,7 @@ FILES = {
     "labels.csv": "each task's label and the probabilities of all classes",
     "workers.csv": "each worker's accuracy and spammer score",
     "posterior.nc": "the posterior, for arviz.from_netcdf",
-    "workers.png": "the workers' confusion tables",
+    "workers.png": "the workers' confusion matrices",
 }
 """What `export` writes of a fit, and what is in it."""
 

@@ -44,7 +44,7 @@ def digits() -> dict[str, Any]:
     images, truth = _images()
     train, _ = _halves()
     rng = np.random.default_rng([SEED, 1])
-    tables = worker_tables()
+    tables = worker_confusions()
     weights = -np.log(np.arange(1, N_WORKERS + 1))
     chosen = np.argsort(-(weights + rng.gumbel(size=(len(train), N_WORKERS))), axis=1)[:, :ANSWERS]
     worker, task = chosen.ravel(), np.repeat(train, ANSWERS)
@@ -67,8 +67,8 @@ def digits_test() -> tuple[np.ndarray, np.ndarray]:
     return images[test], truth[test]
 
 
-def worker_tables() -> np.ndarray:
-    """Return the confusion tables that the annotations were drawn from, (40, 10, 10)."""
+def worker_confusions() -> np.ndarray:
+    """Return the confusion matrices that the annotations were drawn from, (40, 10, 10)."""
     rng = np.random.default_rng([SEED, 0])
     right = rng.permutation(np.linspace(0.55, 0.95, N_WORKERS))[:, None, None]
     tables = np.where(np.eye(N_CLASSES, dtype=bool), right, (1 - right) / (N_CLASSES - 1))

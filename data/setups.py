@@ -28,7 +28,7 @@ GROUP_TABLES = np.array(
         [[0.90, 0.00, 0.10], [0.10, 0.00, 0.90], [0.75, 0.00, 0.25]],
     ]
 )
-r"""Confusion tables of the groups, ``(3, 3, 3)``. All annotations together are right about the first and the third class,
+r"""Confusion matrices of the groups, ``(3, 3, 3)``. All annotations together are right about the first and the third class,
 but about the second they are 0.445 right and 0.48 for the third, so that more annotations do not help a majority."""
 
 Setup = tuple[Annotations, np.ndarray, np.ndarray]

@@ -2,7 +2,8 @@
 
 from .densities.simulation import simulate
 from .engines.outcome import ConvergenceWarning
-from .fit import ENGINES, fit
+from .engines.registry import ENGINES
+from .fit import fit
 from .results import Fit
 from .storage.fit_folder import StorageError, load_fit
 

@@ -2,8 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +14,10 @@ from ..models import Classifier, Given, Story, StoryError, TruthPrior, find_stor
 from ..models.parts.classifier import Network
 from .densities.evidence import Gold, probabilities_of, with_evidence
 from .densities.model import Model, parameter_dims
-from .engines import em, nuts, svi
 from .engines.alignment import aligned
 from .engines.diagnostics import permuted_chains, sampling_warnings
-from .engines.outcome import ConvergenceWarning, Outcome
+from .engines.outcome import ConvergenceWarning
+from .engines.registry import ENGINES, MAY_BE_ZERO, Engine
 from .fitted.posterior import label_posteriors
 from .results import Fit
 from .storage.arviz_groups import parameter_dataset
@@ -27,21 +26,7 @@ if TYPE_CHECKING:
     from .comparison.stacking import Stack
 
 
-class Engine(NamedTuple):
-    """How to run an engine, and the options that it takes."""
-
-    run: Callable[..., Outcome]
-    settings: Any  # a NamedTuple class
-
-
 BACKENDS = ("numpyro", "pyro")
-MAY_BE_ZERO = {"warmup"}  # of the options that are whole numbers
-
-ENGINES = {
-    "em": Engine(em.run, em.EMSettings),
-    "svi": Engine(svi.run, svi.SVISettings),
-    "nuts": Engine(nuts.run, nuts.NUTSSettings),
-}
 
 
 @overload

@@ -109,8 +109,8 @@ class Fit(Labelled):
         return found
 
     @cached_property
-    def worker_draws(self) -> np.ndarray:
-        """Each worker's confusion table in each draw: ``(chain, draw, J, K, L)``.
+    def confusion_draws(self) -> np.ndarray:
+        """Each worker's confusion matrix in each draw: ``(chain, draw, J, K, L)``.
 
         Raises:
             AnnotationError: the annotations name no workers.
@@ -119,7 +119,7 @@ class Fit(Labelled):
             raise AnnotationError(
                 "the annotations name no workers, so there is nobody to score; fit.labels has the tasks"
             )
-        return np.asarray(posterior.worker_tables(self.model, self._data, self.outcome.draws, self.outcome.fixed))
+        return np.asarray(posterior.worker_confusions(self.model, self._data, self.outcome.draws, self.outcome.fixed))
 
     @cached_property
     def tasks(self) -> pd.DataFrame:

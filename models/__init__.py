@@ -18,7 +18,7 @@ from .one_coin import one_coin
 from .parts.classifier import Classifier
 from .parts.correct import Correct
 from .parts.derived import derived
-from .parts.emissions import Emission, Gated, OneTable, PerAnnotation, Switch, Table
+from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion, Switch
 from .parts.responses import Responses
 from .parts.story_error import StoryError
 from .parts.subtypes import Subtypes
@@ -69,19 +69,19 @@ def list_stories() -> pd.DataFrame:
 __all__ = [
     "STORIES",
     "Classifier",
+    "Confusion",
     "Correct",
     "Emission",
     "Gated",
     "Given",
-    "OneTable",
     "PerAnnotation",
     "Prevalence",
     "Responses",
+    "SharedConfusion",
     "Story",
     "StoryError",
     "Subtypes",
     "Switch",
-    "Table",
     "Truth",
     "TruthPrior",
     "class_log_probs",

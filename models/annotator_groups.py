@@ -27,9 +27,9 @@ from jax import Array
 from ..data import Annotations
 from .parts.concentration import diagonal_concentration, whole
 from .parts.derived import derived
-from .parts.emissions import Emission, Gated, OneTable, PerAnnotation, Table
+from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion
 from .parts.shares import sample_shares
-from .parts.starts import graded_tables, k_means, vote_tables
+from .parts.starts import graded_confusions, k_means, vote_confusions
 from .parts.story_error import StoryError
 from .parts.truth import TruthPrior, class_log_probs, named_workers, observe, tasks
 
@@ -46,7 +46,7 @@ def annotator_groups(
     off_diagonal: float = 1.0,
     share: float = 1.0,
 ) -> None:
-    r"""Annotations come from a few groups of annotators, each with a confusion table; workers need no names.
+    r"""Annotations come from a few groups of annotators, each with a confusion matrix; workers need no names.
 
     Sites: ``weights (M,)``, or ``(J, M)`` with ``membership="worker"``; ``group_confusion (M, K, K)``; where gated
     ``gate (D, M)`` in place of the weights; ``prevalence (K,)``, ``truth (N,)``, ``annotation (A,)``. Derived:
@@ -76,8 +76,8 @@ def annotator_groups(
 
     def start(key: Array) -> Array:
         if annotations.worker is None or annotations.n_workers < n_groups:
-            return graded_tables(annotations, n_groups, key)
-        points = vote_tables(annotations).reshape(annotations.n_workers, -1)
+            return graded_confusions(annotations, n_groups, key)
+        points = vote_confusions(annotations).reshape(annotations.n_workers, -1)
         return k_means(points, n_groups, key)[1].reshape(n_groups, n_classes, n_classes)
 
     with numpyro.plate("group", n_groups, dim=-2), numpyro.plate("class", n_classes, dim=-1):
@@ -91,14 +91,14 @@ def annotator_groups(
         by_worker = ("worker", named_workers(annotations))
         weights = sample_shares("weights", n_groups, share, "group", plate=by_worker)
         mixed = jnp.einsum("jm,mkl->jkl", weights, tables)
-        emission = Table(mixed)
+        emission = Confusion(mixed)
         derived("worker_confusion", mixed, "worker", "class", "annotation")
     elif gated:
         weights = _gate(annotations, n_groups)
         emission = Gated(tables, weights)
     else:
         weights = sample_shares("weights", n_groups, share, "group")
-        emission = OneTable(jnp.einsum("m,mkl->kl", weights, tables))
+        emission = SharedConfusion(jnp.einsum("m,mkl->kl", weights, tables))
     log_probs = class_log_probs(annotations, truth_prior)
     shown = emission if truth == "shared" else PerAnnotation(emission, log_probs, annotations.evidence)
     with tasks(annotations, log_probs) as true_class:

@@ -21,7 +21,7 @@ from jax import Array
 from ..data import Annotations
 from .parts.concentration import diagonal_concentration, positive, whole
 from .parts.derived import derived
-from .parts.emissions import SMALLEST, Emission, Switch, Table
+from .parts.emissions import SMALLEST, Confusion, Emission, Switch
 from .parts.story_error import StoryError
 from .parts.truth import TruthPrior, named_workers, observe, tasks
 
@@ -37,7 +37,7 @@ def common_individual(
     off_diagonal: float = 1.0,
     coin: float = 1.0,
 ) -> None:
-    r"""Annotations follow a confusion table that all workers have in common, or the worker's own, by a switch.
+    r"""Annotations follow a confusion matrix that all workers have in common, or the worker's own, by a switch.
 
     Sites: ``common (K, K)``, ``individual (J, K, K)``; with a switch by task ``task_embedding (D, E)`` and
     ``worker_embedding (J, E)``, or ``(F, E)`` where the workers have F features; else ``coin (J, 2)`` (individual,
@@ -81,7 +81,7 @@ def common_individual(
         with numpyro.plate("worker", n_workers, dim=-1):
             toss = numpyro.sample("coin", dist.Dirichlet(even), infer={"event_dims": ["is_common"]})
         mine, ours = toss[:, 0, None, None], toss[:, 1, None, None]
-        emission = Table(mine * individual + ours * common)
+        emission = Confusion(mine * individual + ours * common)
         share = toss[jnp.asarray(annotations.worker), 1]
     with tasks(annotations, truth_prior) as truth:
         observe(truth, emission, annotations)

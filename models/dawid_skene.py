@@ -1,4 +1,4 @@
-r"""Every worker has a confusion table (Dawid & Skene 1979; its Bayesian form as in Paun et al. 2018, figure 2).
+r"""Every worker has a confusion matrix (Dawid & Skene 1979; its Bayesian form as in Paun et al. 2018, figure 2).
 
 .. math::
     \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..data import Annotations
 from .parts.concentration import diagonal_concentration, pseudo_counts
-from .parts.emissions import Table
+from .parts.emissions import Confusion
 from .parts.truth import TruthPrior, named_workers, observe, tasks
 
 
@@ -26,7 +26,7 @@ def dawid_skene(
     off_diagonal: float = 1.0,
     history: pd.DataFrame | np.ndarray | None = None,
 ) -> None:
-    r"""Every worker has a confusion table: how often each class is annotated to tasks of each class.
+    r"""Every worker has a confusion matrix: how often each class is annotated to tasks of each class.
 
     Sites: ``prevalence (K,)``, ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``.
 
@@ -48,4 +48,4 @@ def dawid_skene(
     with numpyro.plate("worker", n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         confusion = numpyro.sample("confusion", dist.Dirichlet(concentration), infer={"event_dims": ["annotation"]})
     with tasks(annotations, truth_prior) as truth:
-        observe(truth, Table(confusion), annotations)
+        observe(truth, Confusion(confusion), annotations)

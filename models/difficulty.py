@@ -32,7 +32,7 @@ from .parts.concentration import positive
 from .parts.correct import Correct
 from .parts.derived import derived
 from .parts.emissions import SMALLEST
-from .parts.starts import soft_votes, vote_tables
+from .parts.starts import soft_votes, vote_confusions
 from .parts.story_error import StoryError
 from .parts.truth import TruthPrior, class_log_probs, named_workers, observe, tasks
 
@@ -79,7 +79,7 @@ def difficulty(
     dims = ["class"] if n_abilities > 1 else ["all_classes"]
 
     def start(key: Array) -> Array:
-        right = jnp.diagonal(vote_tables(annotations), axis1=-2, axis2=-1)
+        right = jnp.diagonal(vote_confusions(annotations), axis1=-2, axis2=-1)
         right = jnp.clip(right if n_abilities > 1 else right.mean(-1, keepdims=True), 0.01, 0.99)
         return jnp.maximum((jax.scipy.special.logit(right) + odds) / clearest, 0.1)
 

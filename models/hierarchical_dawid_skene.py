@@ -1,4 +1,4 @@
-r"""Every worker's confusion table departs from the crowd's, as far as the crowd's members differ (Paun et al. 2018).
+r"""Every worker's confusion matrix departs from the crowd's, as far as the crowd's members differ (Paun et al. 2018).
 
 .. math::
     \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
@@ -24,7 +24,7 @@ import numpyro.distributions as dist
 from ..data import Annotations
 from .parts.concentration import positive
 from .parts.derived import derived
-from .parts.emissions import Table
+from .parts.emissions import Confusion
 from .parts.truth import TruthPrior, named_workers, observe, tasks
 
 
@@ -35,7 +35,7 @@ def hierarchical_dawid_skene(
     diagonal: float | None = None,
     spread: float = 1.0,
 ) -> None:
-    r"""Every worker's confusion table departs from the crowd's, as far as the crowd's members differ.
+    r"""Every worker's confusion matrix departs from the crowd's, as far as the crowd's members differ.
 
     Sites: ``prevalence (K,)``, ``common (K, K)`` (the crowd's logits :math:`\zeta`), ``spread (K, K)``
     (:math:`\Omega`), ``individual (J, K, K)`` (:math:`\epsilon`), ``truth (N,)``, ``annotation (A,)``. Derived:
@@ -64,6 +64,6 @@ def hierarchical_dawid_skene(
         individual = numpyro.sample("individual", standard, infer={"event_dims": ["class", "annotation"]})
     confusion = jax.nn.softmax(common + scale * individual, axis=-1)
     with tasks(annotations, truth_prior) as truth:
-        observe(truth, Table(confusion), annotations)
+        observe(truth, Confusion(confusion), annotations)
     derived("confusion", confusion, "worker", "class", "annotation")
     derived("common_confusion", jax.nn.softmax(common, axis=-1), "class", "annotation")

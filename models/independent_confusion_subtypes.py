@@ -19,7 +19,7 @@ import numpyro.distributions as dist
 from ..data import Annotations
 from .parts.concentration import diagonal_concentration, whole
 from .parts.shares import sample_shares
-from .parts.starts import subtype_tables
+from .parts.starts import subtype_confusions
 from .parts.subtypes import Subtypes
 from .parts.truth import TruthPrior, named_workers, observe, tasks
 
@@ -59,7 +59,7 @@ def independent_confusion_subtypes(
             rows,
             infer={
                 "event_dims": ["class", "subtype", "annotation"],
-                "start": lambda key: subtype_tables(annotations, n_subtypes, key),
+                "start": lambda key: subtype_confusions(annotations, n_subtypes, key),
             },
         )
     with tasks(annotations, truth_prior) as truth:

@@ -16,7 +16,7 @@ import numpyro.distributions as dist
 
 from ..data import Annotations
 from .parts.concentration import positive
-from .parts.emissions import Table
+from .parts.emissions import Confusion
 from .parts.truth import TruthPrior, named_workers, observe, tasks
 
 
@@ -52,4 +52,4 @@ def mace(
     spamming, knowing = ability[:, 0, None, None], ability[:, 1, None, None]
     table = knowing * jnp.eye(n_classes) + spamming * strategy[:, None, :]
     with tasks(annotations, truth_prior) as truth:
-        observe(truth, Table(table), annotations)
+        observe(truth, Confusion(table), annotations)

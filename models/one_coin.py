@@ -15,7 +15,7 @@ import numpyro.distributions as dist
 
 from ..data import Annotations
 from .parts.concentration import positive
-from .parts.emissions import Table
+from .parts.emissions import Confusion
 from .parts.truth import TruthPrior, named_workers, observe, tasks
 
 
@@ -42,4 +42,4 @@ def one_coin(
     hit, miss = ability[:, 1, None, None], ability[:, 0, None, None] / (n_classes - 1)
     table = jnp.where(jnp.eye(n_classes, dtype=bool), hit, miss)
     with tasks(annotations, truth_prior) as truth:
-        observe(truth, Table(table), annotations)
+        observe(truth, Confusion(table), annotations)

@@ -18,7 +18,7 @@ import numpyro.distributions as dist
 
 from ..data import Annotations
 from .parts.concentration import positive
-from .parts.emissions import Table
+from .parts.emissions import Confusion
 from .parts.truth import TruthPrior, named_workers, observe, tasks, two_classes
 
 
@@ -45,4 +45,4 @@ def two_coin(
         sensitivity = numpyro.sample("sensitivity", dist.Dirichlet(prior), infer={"event_dims": ["annotation"]})
         specificity = numpyro.sample("specificity", dist.Dirichlet(prior[::-1]), infer={"event_dims": ["annotation"]})
     with tasks(annotations, truth_prior) as truth:
-        observe(truth, Table(jnp.stack([specificity, sensitivity], axis=1)), annotations)
+        observe(truth, Confusion(jnp.stack([specificity, sensitivity], axis=1)), annotations)

@@ -1,4 +1,4 @@
-r"""Workers come in clusters, and a worker's confusion table is near that of his cluster (Venanzi et al. 2014).
+r"""Workers come in clusters, and a worker's confusion matrix is near that of his cluster (Venanzi et al. 2014).
 
 .. math::
     \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
@@ -22,11 +22,11 @@ import numpyro.distributions as dist
 
 from ..data import Annotations
 from .parts.concentration import positive, whole
-from .parts.confusion_mixture import TableMixture
+from .parts.confusion_mixture import ConfusionMixture
 from .parts.derived import derived
-from .parts.emissions import Table
+from .parts.emissions import Confusion
 from .parts.shares import sample_shares
-from .parts.starts import k_means, vote_tables
+from .parts.starts import k_means, vote_confusions
 from .parts.truth import TruthPrior, named_workers, observe, tasks
 
 
@@ -39,7 +39,7 @@ def worker_clusters(
     diagonal: float | None = None,
     share: float = 1.0,
 ) -> None:
-    r"""Workers come in clusters, and every worker's confusion table is near that of his cluster.
+    r"""Workers come in clusters, and every worker's confusion matrix is near that of his cluster.
 
     Sites: ``prevalence (K,)``, ``weights (M,)``, ``cluster_logits (M, K, K)`` (:math:`\zeta`),
     ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``. Derived: ``cluster_confusion (M, K, K)``, and
@@ -64,7 +64,7 @@ def worker_clusters(
     worth = positive("strength", strength)
 
     def start(key: jax.Array) -> jax.Array:
-        _, centres = k_means(vote_tables(annotations).reshape(n_workers, -1), n_clusters, key)
+        _, centres = k_means(vote_confusions(annotations).reshape(n_workers, -1), n_clusters, key)
         return jnp.log(centres).reshape(n_clusters, n_classes, n_classes)
 
     weights = sample_shares("weights", n_clusters, share, "group")
@@ -75,10 +75,10 @@ def worker_clusters(
             infer={"event_dims": ["class", "annotation"], "start": start},
         )
     cluster_confusion = jax.nn.softmax(cluster_logits, axis=-1)
-    near_a_cluster = TableMixture(weights, cluster_confusion, worth)
+    near_a_cluster = ConfusionMixture(weights, cluster_confusion, worth)
     with numpyro.plate("worker", n_workers, dim=-1):
         confusion = numpyro.sample("confusion", near_a_cluster, infer={"event_dims": ["class", "annotation"]})
     with tasks(annotations, truth_prior) as truth:
-        observe(truth, Table(confusion), annotations)
+        observe(truth, Confusion(confusion), annotations)
     derived("cluster_confusion", cluster_confusion, "group", "class", "annotation")
     derived("membership", near_a_cluster.membership(confusion), "worker", "group")

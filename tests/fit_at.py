@@ -32,7 +32,7 @@ def fit_at(
     return Fit(model, annotations, method, settings, outcome, posterior, parameter_dims(model, data))
 
 
-def random_tables(annotations: Annotations, n_draws: int = 1, seed: int = 0) -> dict[str, np.ndarray]:
+def random_confusions(annotations: Annotations, n_draws: int = 1, seed: int = 0) -> dict[str, np.ndarray]:
     """Draws of Dawid & Skene's parameters: workers who are right more often than not, and their classes' shares."""
     rng, k = np.random.default_rng(seed), annotations.n_classes
     mode, spread = rng.dirichlet(np.ones(k), (annotations.n_workers, k)) + 1.5 * np.eye(k), 30

@@ -9,7 +9,7 @@ import numpy as np
 from ...data import Annotations, unknown_name
 from ..densities.model import Parameters
 from ..engines import ascent
-from ..fit import ENGINES
+from ..engines.registry import ENGINES
 from ..results import Fit
 from .held_out import counts
 

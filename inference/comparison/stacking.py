@@ -63,8 +63,8 @@ class Stack(Labelled):
         return sum(self.weights[name] * fit.posterior for name, fit in self.fits.items() if self.weights[name] > 0)
 
     @cached_property
-    def worker_draws(self) -> np.ndarray:
-        """Each worker's confusion table in draws of the mixture of stories: ``(1, draw, J, K, L)``.
+    def confusion_draws(self) -> np.ndarray:
+        """Each worker's confusion matrix in draws of the mixture of stories: ``(1, draw, J, K, L)``.
 
         Of every fit as many draws as its weight is of about :data:`KEPT`; without draws the tables' weighted mean.
 
@@ -73,10 +73,10 @@ class Stack(Labelled):
         """
         weighty = {name: fit for name, fit in self.fits.items() if self.weights[name] > 0}
         if not self.has_draws:
-            return sum(self.weights[name] * fit.worker_draws for name, fit in weighty.items())
+            return sum(self.weights[name] * fit.confusion_draws for name, fit in weighty.items())
         picked = []
         for name, fit in weighty.items():
-            flat = fit.worker_draws.reshape(-1, *fit.worker_draws.shape[2:])
+            flat = fit.confusion_draws.reshape(-1, *fit.confusion_draws.shape[2:])
             n = round(KEPT * self.weights[name])
             picked.append(flat[np.linspace(0, len(flat), n, endpoint=False).astype(int)])
         return np.concatenate(picked)[None]

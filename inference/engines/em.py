@@ -212,7 +212,7 @@ def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings
     fixed = constants(model, annotations)
     draws = {name: np.asarray(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
     kept = {name: np.asarray(value) for name, value in best.parameters.items() if name in fixed}
-    return Outcome(draws, kept, np.array(best.history), {}, best.warnings)
+    return Outcome(draws, kept, np.array(best.history), {}, best.warnings, is_point=True)
 
 
 def _iterate(

@@ -15,6 +15,7 @@ class Outcome(NamedTuple):
     history: np.ndarray  # (iterations,) EM: log-posterior; SVI: negative ELBO; NUTS: empty
     stats: dict[str, np.ndarray]  # NUTS: (chain, draw) sampler statistics, by ArviZ's names
     warnings: tuple[str, ...]  # what a user should act on
+    is_point: bool = False  # whether the draws are one point, so that they say nothing of uncertainty
 
 
 class Solution(NamedTuple):

@@ -1,4 +1,4 @@
-"""Scores of workers from their confusion tables."""
+"""Scores of workers from their confusion matrices."""
 
 import numpy as np
 

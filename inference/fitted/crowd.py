@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 MOST_DRAWS = 500  # whose truths are drawn, for an interval
 
 
-def mean_tables(fit: "Fit") -> np.ndarray:
-    """Each worker's confusion table, averaged over the draws: ``(J, K, L)``.
+def mean_confusions(fit: "Fit") -> np.ndarray:
+    """Each worker's confusion matrix, averaged over the draws: ``(J, K, L)``.
 
     Where no worker is named there is one table, of everyone: ``(1, K, L)``.
     """
     data = fit.annotations.replace(gold=None)
     of = data if data.named else data.replace(worker=np.zeros(data.n_rows, np.int32), workers=Ids.range(1))
-    return np.asarray(_mean_tables(fit.model, data, of, fit.outcome.draws, fit.outcome.fixed), dtype=float)
+    return np.asarray(_mean_confusions(fit.model, data, of, fit.outcome.draws, fit.outcome.fixed), dtype=float)
 
 
 def agreement(fit: "Fit") -> np.ndarray:
@@ -87,11 +87,11 @@ def _asked(annotations: Annotations) -> np.ndarray:
 
 
 @partial(jax.jit, static_argnames="model")
-def _mean_tables(model: Model, data: Annotations, of: Annotations, draws: Parameters, fixed: Parameters) -> Array:
+def _mean_confusions(model: Model, data: Annotations, of: Annotations, draws: Parameters, fixed: Parameters) -> Array:
     flat = jax.tree.map(lambda value: jnp.reshape(value, (-1, *value.shape[2:])), draws)
 
     def add(total: Array, draw: Parameters) -> tuple[Array, None]:
-        return total + density(model, draw | fixed, data).responses.emission.tables(of), None
+        return total + density(model, draw | fixed, data).responses.emission.confusions(of), None
 
     zero = jnp.zeros((of.n_workers, of.n_classes, of.n_classes))
     total, _ = jax.lax.scan(add, zero, flat)

@@ -69,7 +69,7 @@ def group_memberships(fit: "Fit", annotations: Annotations | None = None) -> pd.
     return pd.DataFrame(jax.nn.softmax(jnp.asarray(scores)), index=asked.workers.to_index("worker"), columns=columns)
 
 
-def group_worker_tables(fit: "Fit", annotations: Annotations | None = None) -> np.ndarray:
+def group_worker_confusions(fit: "Fit", annotations: Annotations | None = None) -> np.ndarray:
     r"""Each worker's table by his groups, :math:`\sum_m p(m \mid j) \, \beta^{(m)}`: ``(J, K, K)``.
 
     Arguments and errors as of :func:`group_memberships`.

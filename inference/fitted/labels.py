@@ -16,8 +16,8 @@ from .workers import fitted_scores, gold_scores
 class Labelled:
     """Labels, decisions and workers' scores.
 
-    They need ``annotations``; ``posterior``, that is ``P(truth | annotations) (N, K)``; ``worker_draws``, each worker's
-    confusion table in each draw ``(chain, draw, J, K, L)``; and ``has_draws``, whether there are any but the mode.
+    They need ``annotations``; ``posterior``, that is ``P(truth | annotations) (N, K)``; ``confusion_draws``, each worker's
+    confusion matrix in each draw ``(chain, draw, J, K, L)``; and ``has_draws``, whether there are any but the mode.
     """
 
     if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Labelled:
             """``P(truth | annotations)``, ``(N, K)``."""
 
         @property
-        def worker_draws(self) -> np.ndarray:
+        def confusion_draws(self) -> np.ndarray:
             """``(chain, draw, J, K, L)``."""
 
         @property
@@ -69,12 +69,12 @@ class Labelled:
         return gold_scores(self.annotations, gold, interval=interval)
 
     def confusions(self, interval: float = INTERVAL) -> pd.DataFrame:
-        """The workers' confusion tables in long form: worker, truth, response, probability, and low, high with draws.
+        """The workers' confusion matrices in long form: worker, truth, response, probability, and low, high with draws.
 
         Args:
             interval: mass of the equal-tailed intervals, between 0 and 1.
         """
-        tables = self.worker_draws
+        tables = self.confusion_draws
         ids = [self.annotations.workers, self.annotations.classes, self.annotations.classes]
         index = pd.MultiIndex.from_product(
             [i.to_index(name) for i, name in zip(ids, ("worker", "truth", "annotation"), strict=True)]

@@ -14,7 +14,7 @@ from jax import Array
 from ...data import AnnotationError, Annotations
 from ..densities.model import Model, Parameters, density
 from .confusion_scores import entropy
-from .crowd import annotations_by_worker, mean_tables, thinned
+from .crowd import annotations_by_worker, mean_confusions, thinned
 
 if TYPE_CHECKING:
     from ..results import Fit
@@ -187,7 +187,7 @@ def _typical(fit: "Fit") -> tuple[np.ndarray | None, np.ndarray]:
     share = share / share.sum()
     if len(share) <= MOST_WORKERS:
         return np.arange(len(share)), share
-    order = np.argsort(np.einsum("jkk->j", mean_tables(fit)), kind="stable")
+    order = np.argsort(np.einsum("jkk->j", mean_confusions(fit)), kind="stable")
     at = np.searchsorted(share[order].cumsum(), (np.arange(MOST_WORKERS) + 0.5) / MOST_WORKERS)
     return order[np.minimum(at, len(share) - 1)], np.full(MOST_WORKERS, 1 / MOST_WORKERS)
 

@@ -39,11 +39,11 @@ def log_likelihood(model: Model, annotations: Annotations, draws: Parameters, fi
 
 
 @partial(jax.jit, static_argnames="model")
-def worker_tables(model: Model, annotations: Annotations, draws: Parameters, fixed: Parameters) -> Array:
-    r"""Each worker's confusion table in each draw, :math:`P(y = l \mid z = k, j)`: ``(chain, draw, J, K, L)``."""
+def worker_confusions(model: Model, annotations: Annotations, draws: Parameters, fixed: Parameters) -> Array:
+    r"""Each worker's confusion matrix in each draw, :math:`P(y = l \mid z = k, j)`: ``(chain, draw, J, K, L)``."""
 
     def tables(draw: Parameters) -> Array:
-        return density(model, draw | fixed, annotations).responses.emission.tables(annotations)
+        return density(model, draw | fixed, annotations).responses.emission.confusions(annotations)
 
     return _over_draws(tables, draws)
 

@@ -23,12 +23,12 @@ def fitted_scores(fit: "Labelled", interval: float) -> pd.DataFrame:
     """
     frame = pd.DataFrame(index=fit.annotations.workers.to_index("worker"))
     frame["annotations"] = _answers(fit.annotations)
-    return _with_scores(fit, frame, workers.scores(fit.worker_draws, fit.posterior.mean(0)), interval)
+    return _with_scores(fit, frame, workers.scores(fit.confusion_draws, fit.posterior.mean(0)), interval)
 
 
 def worker_scores(fit: "Fit", interval: float = INTERVAL, *, rank_one: bool = False) -> pd.DataFrame:
     """Everything by worker: see :meth:`.Fit.worker_scores`."""
-    tables, shares = fit.worker_draws, fit.posterior.mean(0)
+    tables, shares = fit.confusion_draws, fit.posterior.mean(0)
     frame = _with_scores(fit, fitted_scores(fit, interval), workers.more_scores(tables, shares), interval)
     if rank_one:
         frame = _with_scores(fit, frame, {"rank_one_distance": workers.rank_one_distance(tables)}, interval)

@@ -1,4 +1,4 @@
-"""The picture of workers' confusion tables."""
+"""The picture of workers' confusion matrices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plot_confusions(
     interval: float = INTERVAL,
     axes: Any = None,
 ) -> np.ndarray:
-    """Draw workers' confusion tables as heat maps: the true class downwards, the annotation across.
+    """Draw workers' confusion matrices as heat maps: the true class downwards, the annotation across.
 
     With up to ten classes the cells hold the probabilities and, where the fit has draws, half the width of their
     intervals.
@@ -48,11 +48,11 @@ def plot_confusions(
     limit = max_workers if given is None else min(max_workers, len(given))
     shown = most_annotations(scores, limit) if workers is None else positions(fit.annotations.workers, workers)
     return draw_tables(
-        fit.worker_draws[:, :, shown],
+        fit.confusion_draws[:, :, shown],
         [_title(scores.iloc[j]) for j in shown],
         fit.annotations.classes,
         interval=interval if fit.has_draws else None,
-        heading=f"Confusion tables of {whom(len(shown), len(scores), by_annotations=workers is None)}",
+        heading=f"Confusion matrices of {whom(len(shown), len(scores), by_annotations=workers is None)}",
         axes=given_axes(given, len(shown), f"{len(shown)} workers"),
     )
 

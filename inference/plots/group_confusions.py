@@ -17,7 +17,7 @@ TABLE = ("group", "truth", "annotation")  # as fits name the dimensions group, c
 
 
 def plot_groups(fit: Fit, *, interval: float = INTERVAL, axes: Any = None) -> np.ndarray:
-    r"""Draw the confusion tables of groups, or clusters, of annotators, the one with the greatest share first.
+    r"""Draw the confusion matrices of groups, or clusters, of annotators, the one with the greatest share first.
 
     Above each: the group's share, and of its table the mean entropy of the rows in nats (0 where every annotation is
     certain) and the similarity to the identity, one minus the mean Jensen–Shannon divergence in bits of its rows from

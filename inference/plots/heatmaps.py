@@ -1,4 +1,4 @@
-"""Confusion tables as heat maps: the true class downwards, the annotation across."""
+"""Confusion matrices as heat maps: the true class downwards, the annotation across."""
 
 from __future__ import annotations
 

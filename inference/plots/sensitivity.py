@@ -69,7 +69,7 @@ def plot_sensitivity_specificity(
     ids = fit.annotations.workers
     shown = list(range(len(ids))) if workers is None else positions(ids, workers)
     known = None if actual is None else _known(actual, fit).iloc[shown]
-    rates = _rates(fit.worker_draws[:, :, shown])
+    rates = _rates(fit.confusion_draws[:, :, shown])
     x, y = rates.mean(0).T
     density, positive = len(shown) > MAX_DOTS, short(names[1], 14)
 

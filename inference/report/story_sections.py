@@ -40,7 +40,7 @@ def story_section(subject: Subject) -> Section:
     name, fit = subject.lead
     parts: list[object] = [paragraph(subject.of_lead, tag("strong", name), ": ", says(fit))]
     with suppress(ValueError):  # it has no groups
-        parts.append(picture(partial(plot_groups, fit), "Confusion tables of groups of workers"))
+        parts.append(picture(partial(plot_groups, fit), "Confusion matrices of groups of workers"))
     for by in ("worker", "task"):
         if f"switch_by_{by}" in fit.derived and (by == "task" or fit.annotations.named):
             shown = f"How far annotations follow the common table, by {by}"

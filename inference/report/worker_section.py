@@ -53,7 +53,7 @@ def workers_section(subject: Subject) -> Section:
     if annotations.n_classes == 2:
         pictures.append(picture(lambda: plot_sensitivity_specificity(source), "Workers’ sensitivity and specificity"))
     pictures.append(
-        picture(lambda: plot_confusions(source, max_workers=MOST_TABLES), "Workers’ confusion tables")  # type: ignore[arg-type]
+        picture(lambda: plot_confusions(source, max_workers=MOST_TABLES), "Workers’ confusion matrices")  # type: ignore[arg-type]
     )
     return section(
         "workers",

@@ -1,4 +1,4 @@
-"""How far estimated confusion tables are from the actual ones."""
+"""How far estimated confusion matrices are from the actual ones."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from ..fitted.crowd import annotations_by_worker, mean_tables
+from ..fitted.crowd import annotations_by_worker, mean_confusions
 
 
-def table_divergences(
+def confusion_divergences(
     source: Any, actual: Any = None, *, gold: Any = None, smoothing: float = 0.0, weights: Any = None
 ) -> pd.Series | pd.DataFrame:
-    r"""Compare estimated confusion tables with the actual ones, worker by worker and of the crowd as a whole.
+    r"""Compare estimated confusion matrices with the actual ones, worker by worker and of the crowd as a whole.
 
     .. math::
         \text{I-JS} = \frac{1}{|R|} \sum_{(j, k) \in R} \text{JS}(\hat\beta_j[k], \beta_j[k]), \qquad
@@ -52,10 +52,10 @@ def table_divergences(
 def worker_divergences(source: Any, actual: Any = None, *, gold: Any = None, smoothing: float = 0.0) -> pd.Series:
     """Each worker's part of I-JS: the mean over the rows of the own table. NaN for a worker without any actual row.
 
-    The arguments are those of :func:`table_divergences`.
+    The arguments are those of :func:`confusion_divergences`.
 
     Raises:
-        AnnotationError: the workers are not named, or as :func:`table_divergences`.
+        AnnotationError: the workers are not named, or as :func:`confusion_divergences`.
     """
     estimated, true, _, index = _tables(source, actual, gold, smoothing, None)
     if estimated is None or true is None:
@@ -66,7 +66,7 @@ def worker_divergences(source: Any, actual: Any = None, *, gold: Any = None, smo
         return pd.Series(rows.sum(-1) / known.sum(-1), index=index, name="divergence")
 
 
-def empirical_tables(
+def empirical_confusions(
     annotations: Annotations, gold: Any = None, smoothing: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Shares of the annotations by gold label: each worker's table ``(J, K, L)``, and that of all annotations ``(K, L)``.
@@ -134,10 +134,10 @@ def _tables(
         if actual is None:
             raise ValueError("tables come without annotations to take the actual ones from; give actual=, (J, K, L)")
     else:
-        estimated = mean_tables(source)
+        estimated = mean_confusions(source)
         index = annotations.workers.to_index("worker")
     if actual is None and annotations is not None:
-        true, true_crowd = empirical_tables(annotations, gold, smoothing)
+        true, true_crowd = empirical_confusions(annotations, gold, smoothing)
         if not annotations.named:
             return None, None, (estimated[0], true_crowd), index
         share = _weights(annotations_by_worker(annotations) if weights is None else weights, len(estimated))

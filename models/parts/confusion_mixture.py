@@ -11,7 +11,7 @@ from numpyro.distributions import Dirichlet, Distribution, constraints
 from .emissions import SMALLEST
 
 
-class TableMixture(Distribution):
+class ConfusionMixture(Distribution):
     r"""Tables :math:`\theta` around one of M tables :math:`c_m`, with which of them summed out.
 
     .. math:: p(\theta) = \sum_m w_m \prod_k \text{Dirichlet}(\theta_k \mid 1 + s \, c_{mk})

@@ -50,8 +50,8 @@ class Emission:
         """One annotation a row, ``(A,)``, of ``worker`` to ``task`` whose true class is ``truth (A,)``."""
         return jax.random.categorical(key, jnp.log(jnp.maximum(self.probs_given(worker, task, truth), SMALLEST)))
 
-    def tables(self, annotations: Annotations) -> Array:
-        """Each worker's confusion table averaged over the tasks that the worker annotated: ``(J, K, L)``."""
+    def confusions(self, annotations: Annotations) -> Array:
+        """Each worker's confusion matrix averaged over the tasks that the worker annotated: ``(J, K, L)``."""
         worker = jnp.asarray(annotations.worker)
         probs = self.probs(worker, annotations.task)
         weight = jnp.ones(len(annotations.task)) if annotations.count is None else annotations.count
@@ -62,8 +62,8 @@ class Emission:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Table(Emission):
-    r"""Every worker has a confusion table: :math:`P(y = l \mid z = k, j) = \text{table}_j[k, l]`.
+class Confusion(Emission):
+    r"""Every worker has a confusion matrix: :math:`P(y = l \mid z = k, j) = \text{table}_j[k, l]`.
 
     Args:
         table: ``(J, K, L)``, rows sum to one.
@@ -86,15 +86,15 @@ class Table(Emission):
         """Rows of the tables: ``(A, L)``."""
         return jnp.asarray(self.table)[worker, truth]
 
-    def tables(self, annotations: Annotations) -> Array:
+    def confusions(self, annotations: Annotations) -> Array:
         """The tables themselves: ``(J, K, L)``."""
         return self.table
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class OneTable(Emission):
-    r"""Everyone annotates by one confusion table: :math:`P(y = l \mid z = k) = \text{table}[k, l]`. Nobody needs a name.
+class SharedConfusion(Emission):
+    r"""Everyone annotates by one confusion matrix: :math:`P(y = l \mid z = k) = \text{table}[k, l]`. Nobody needs a name.
 
     Args:
         table: ``(K, L)``, rows sum to one.
@@ -114,7 +114,7 @@ class OneTable(Emission):
         """Rows of the table: ``(A, L)``."""
         return jnp.asarray(self.table)[truth]
 
-    def tables(self, annotations: Annotations) -> Array:
+    def confusions(self, annotations: Annotations) -> Array:
         """The same table for all workers: ``(J, K, L)``."""
         return jnp.broadcast_to(self.table, (annotations.n_workers, *self.table.shape))
 
@@ -177,7 +177,7 @@ class PerAnnotation(Emission):
 
     def by_task(self, annotations: Annotations, annotation: Array) -> Array:
         """The sums of the annotations' logarithms, the same under each class: ``(N, K)``."""
-        if not isinstance(self.emission, OneTable):
+        if not isinstance(self.emission, SharedConfusion):
             return super().by_task(annotations, annotation)
         n_classes = self.log_probs.shape[-1]
         mixed = jnp.exp(jnp.atleast_2d(self._prior(slice(None)))) @ self.emission.table  # one row a task is enough
@@ -185,9 +185,9 @@ class PerAnnotation(Emission):
         scores = sum_by_task(log_mixed[annotations.task, annotation], annotations)
         return jnp.broadcast_to(scores[:, None], (annotations.n_tasks, n_classes))
 
-    def tables(self, annotations: Annotations) -> Array:
+    def confusions(self, annotations: Annotations) -> Array:
         """The workers' tables given the truth: ``(J, K, L)``."""
-        return self.emission.tables(annotations)
+        return self.emission.confusions(annotations)
 
     def _prior(self, task: Array | slice) -> Array:
         weights = self.log_probs if self.evidence is None else jax.nn.log_softmax(self.log_probs + self.evidence)

@@ -20,8 +20,8 @@ def soft_votes(annotations: Annotations) -> Array:
     return jnp.where(total > 0, votes / jnp.maximum(total, SMALLEST), 1 / annotations.n_classes)
 
 
-def vote_tables(annotations: Annotations) -> Array:
-    """Each worker's confusion table against the soft majority vote, smoothed: ``(J, K, K)``."""
+def vote_confusions(annotations: Annotations) -> Array:
+    """Each worker's confusion matrix against the soft majority vote, smoothed: ``(J, K, K)``."""
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
     rows = soft_votes(annotations)[annotations.task] * jnp.asarray(_weight(annotations))[..., None]
     cell = jnp.asarray(annotations.worker) * n_classes + annotations.label
@@ -30,7 +30,7 @@ def vote_tables(annotations: Annotations) -> Array:
     return counts / counts.sum(-1, keepdims=True)
 
 
-def subtype_tables(annotations: Annotations, n_subtypes: int, key: Array) -> Array:
+def subtype_confusions(annotations: Annotations, n_subtypes: int, key: Array) -> Array:
     """Each worker's rows for each subtype of each class, where tasks are given to subtypes at random: ``(J, K, M, K)``.
 
     (As Li, Rubinstein & Cohn 2019 start.)
@@ -46,7 +46,7 @@ def subtype_tables(annotations: Annotations, n_subtypes: int, key: Array) -> Arr
     return counts / counts.sum(-1, keepdims=True)
 
 
-def graded_tables(annotations: Annotations, n_groups: int, key: Array) -> Array:
+def graded_confusions(annotations: Annotations, n_groups: int, key: Array) -> Array:
     """Tables from the crowd's own, against the soft majority vote, to near noise, slightly perturbed: ``(M, K, K)``."""
     n_classes = annotations.n_classes
     rows = soft_votes(annotations)[annotations.task] * jnp.asarray(_weight(annotations))[..., None]

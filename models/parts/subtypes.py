@@ -8,7 +8,7 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import Annotations
-from .emissions import SMALLEST, Emission, Table
+from .emissions import SMALLEST, Confusion, Emission
 
 
 @jax.tree_util.register_dataclass
@@ -36,7 +36,7 @@ class Subtypes(Emission):
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
         """Of each annotation under each class and subtype: ``(A, K, M)``."""
         n_workers, n_classes, n_subtypes, n_annotations = self.table.shape
-        rows = Table(self.table.reshape(n_workers, -1, n_annotations)).log_prob(worker, task, annotation)
+        rows = Confusion(self.table.reshape(n_workers, -1, n_annotations)).log_prob(worker, task, annotation)
         return rows.reshape(-1, n_classes, n_subtypes)
 
     def by_task(self, annotations: Annotations, annotation: Array) -> Array:
@@ -52,7 +52,7 @@ class Subtypes(Emission):
         rows = jnp.asarray(self.table)[worker, truth, subtype]
         return jax.random.categorical(annotation_key, jnp.log(jnp.maximum(rows, SMALLEST)))
 
-    def tables(self, annotations: Annotations) -> Array:
+    def confusions(self, annotations: Annotations) -> Array:
         """The workers' tables, averaged over the subtypes: ``(J, K, L)``."""
         return self._averaged()
 

@@ -12,7 +12,7 @@ from .classifier import TorchClassifier, running
 from .common_individual import common_individual
 from .dawid_skene import dawid_skene
 from .difficulty import difficulty
-from .emissions import Correct, Emission, Gated, OneTable, PerAnnotation, Switch, Table
+from .emissions import Confusion, Correct, Emission, Gated, PerAnnotation, SharedConfusion, Switch
 from .responses import Responses
 from .tensors import moved, tensor, tensors
 from .truth import Truth, TruthPrior, class_log_probs, observe, tasks
@@ -25,14 +25,14 @@ STORIES: dict[str, Callable[..., None]] = {
 
 __all__ = [
     "STORIES",
+    "Confusion",
     "Correct",
     "Emission",
     "Gated",
-    "OneTable",
     "PerAnnotation",
     "Responses",
+    "SharedConfusion",
     "Switch",
-    "Table",
     "TorchClassifier",
     "Truth",
     "TruthPrior",

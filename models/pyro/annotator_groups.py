@@ -11,7 +11,7 @@ from ...data import Annotations
 from ..parts.concentration import diagonal_concentration, positive, whole
 from ..parts.story_error import StoryError
 from ..parts.truth import named_workers
-from .emissions import Emission, Gated, OneTable, PerAnnotation, Table
+from .emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion
 from .tensors import tensor
 from .truth import TruthPrior, class_log_probs, observe, tasks
 
@@ -28,7 +28,7 @@ def annotator_groups(
     off_diagonal: float = 1.0,
     share: float = 1.0,
 ) -> None:
-    """Annotations come from a few groups of annotators, each with a confusion table; workers need no names.
+    """Annotations come from a few groups of annotators, each with a confusion matrix; workers need no names.
 
     Sites, hyperparameters and errors are those of :func:`crowdppl.models.annotator_groups`.
     """
@@ -45,12 +45,12 @@ def annotator_groups(
         n_workers = named_workers(annotations)
         with pyro.plate("worker", n_workers, dim=-1):
             weights = tables.new_ones(n_workers, 1) if alone else pyro.sample("weights", shares)
-        emission = Table(torch.einsum("jm,mkl->jkl", weights, tables))
+        emission = Confusion(torch.einsum("jm,mkl->jkl", weights, tables))
     elif gated:
         emission = Gated(tables, _gate(annotations, n_groups))
     else:
         weights = tables.new_ones(1) if alone else pyro.sample("weights", shares)
-        emission = OneTable(torch.einsum("m,mkl->kl", weights, tables))
+        emission = SharedConfusion(torch.einsum("m,mkl->kl", weights, tables))
     log_probs = class_log_probs(annotations, truth_prior)
     shown = emission if truth == "shared" else PerAnnotation(emission, log_probs, annotations.evidence)
     with tasks(annotations, log_probs) as true_class:

@@ -10,7 +10,7 @@ from ..parts.concentration import diagonal_concentration, positive, whole
 from ..parts.emissions import SMALLEST
 from ..parts.story_error import StoryError
 from ..parts.truth import named_workers
-from .emissions import Emission, Switch, Table
+from .emissions import Confusion, Emission, Switch
 from .tensors import tensor
 from .truth import TruthPrior, observe, tasks
 
@@ -26,7 +26,7 @@ def common_individual(
     off_diagonal: float = 1.0,
     coin: float = 1.0,
 ) -> None:
-    """Annotations follow a confusion table that all workers have in common, or the worker's own, by a switch.
+    """Annotations follow a confusion matrix that all workers have in common, or the worker's own, by a switch.
 
     Sites, hyperparameters and errors are those of :func:`crowdppl.models.common_individual`.
     """
@@ -50,7 +50,7 @@ def common_individual(
         even = torch.full((2,), positive("coin", coin), device=device)
         with workers:
             toss = pyro.sample("coin", dist.Dirichlet(even))
-        emission = Table(toss[:, 0, None, None] * individual + toss[:, 1, None, None] * common)
+        emission = Confusion(toss[:, 0, None, None] * individual + toss[:, 1, None, None] * common)
     with tasks(annotations, truth_prior) as truth:
         observe(truth, emission, annotations)
 

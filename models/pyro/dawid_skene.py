@@ -1,4 +1,4 @@
-"""Every worker has a confusion table: :mod:`crowdppl.models.dawid_skene` in Pyro."""
+"""Every worker has a confusion matrix: :mod:`crowdppl.models.dawid_skene` in Pyro."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ import pyro.distributions as dist
 from ...data import Annotations
 from ..parts.concentration import diagonal_concentration, pseudo_counts
 from ..parts.truth import named_workers
-from .emissions import Table
+from .emissions import Confusion
 from .tensors import tensor
 from .truth import TruthPrior, observe, tasks
 
@@ -21,7 +21,7 @@ def dawid_skene(
     off_diagonal: float = 1.0,
     history: pd.DataFrame | np.ndarray | None = None,
 ) -> None:
-    """Every worker has a confusion table: how often each class is annotated to tasks of each class.
+    """Every worker has a confusion matrix: how often each class is annotated to tasks of each class.
 
     Sites, hyperparameters and errors are those of :func:`crowdppl.models.dawid_skene`.
     """
@@ -31,4 +31,4 @@ def dawid_skene(
     with pyro.plate("worker", n_workers, dim=-2), pyro.plate("class", n_classes, dim=-1):
         confusion = pyro.sample("confusion", dist.Dirichlet(concentration))
     with tasks(annotations, truth_prior) as truth:
-        observe(truth, Table(confusion), annotations)
+        observe(truth, Confusion(confusion), annotations)

@@ -34,8 +34,8 @@ class Emission:
 
 
 @dataclass(frozen=True)
-class Table(Emission):
-    r"""Every worker has a confusion table: :math:`P(y = l \mid z = k, j) = \text{table}_j[k, l]`.
+class Confusion(Emission):
+    r"""Every worker has a confusion matrix: :math:`P(y = l \mid z = k, j) = \text{table}_j[k, l]`.
 
     Args:
         table: ``(J, K, L)``, rows sum to one.
@@ -99,8 +99,8 @@ class Correct(Emission):
 
 
 @dataclass(frozen=True)
-class OneTable(Emission):
-    r"""Everyone annotates by one confusion table: :math:`P(y = l \mid z = k) = \text{table}[k, l]`. Nobody needs a name.
+class SharedConfusion(Emission):
+    r"""Everyone annotates by one confusion matrix: :math:`P(y = l \mid z = k) = \text{table}[k, l]`. Nobody needs a name.
 
     Args:
         table: ``(K, L)``, rows sum to one.

@@ -7,7 +7,7 @@ import torch
 from ...data import Annotations
 from ..parts.concentration import positive
 from ..parts.truth import named_workers, two_classes
-from .emissions import Table
+from .emissions import Confusion
 from .truth import TruthPrior, observe, tasks
 
 
@@ -24,4 +24,4 @@ def two_coin(
         sensitivity = pyro.sample("sensitivity", dist.Dirichlet(prior))
         specificity = pyro.sample("specificity", dist.Dirichlet(prior.flip(0)))
     with tasks(annotations, truth_prior) as truth:
-        observe(truth, Table(torch.stack([specificity, sensitivity], dim=1)), annotations)
+        observe(truth, Confusion(torch.stack([specificity, sensitivity], dim=1)), annotations)

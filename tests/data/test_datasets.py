@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_digits as sklearn_digits
 
 from crowdppl.data import Annotations, Ids, UnknownNameError, list_datasets, load_dataset, load_split
-from crowdppl.data.digits import worker_tables
+from crowdppl.data.digits import worker_confusions
 
 needs_data = pytest.mark.skipif(
     "CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA is unset: it names the folder of the real datasets"
@@ -89,7 +89,7 @@ def test_digits_has_three_different_workers_a_task_and_few_who_annotation_most()
 def test_digits_is_annotated_as_its_tables_say():
     """Cells (truth, annotation) summed over all workers: within five standard deviations of what the tables expect."""
     annotations = load_dataset("digits")
-    rows = worker_tables()[annotations.worker, annotations.gold[annotations.task]]
+    rows = worker_confusions()[annotations.worker, annotations.gold[annotations.task]]
     np.testing.assert_allclose(rows.sum(-1), 1)
     z = annotations.gold[annotations.task]
     expected, seen, variance = (np.zeros((10, 10)) for _ in range(3))
@@ -100,7 +100,7 @@ def test_digits_is_annotated_as_its_tables_say():
 
 
 def test_the_crowd_of_digits_has_spammers_and_workers_who_mix_up_two_digits():
-    tables = worker_tables()
+    tables = worker_confusions()
     assert sum(np.allclose(table, table[0]) for table in tables) == 5
     for this, other in ((1, 7), (3, 8)):
         mixed = tables[:, this, other] > tables[:, this, this]

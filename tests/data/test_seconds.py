@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from fit_at import fit_at, random_tables
+from fit_at import fit_at, random_confusions
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -117,7 +117,7 @@ def test_annotations_without_workers_are_added_up_and_have_no_times():
 def test_no_story_looks_at_them_and_they_come_back_from_a_fits_files(tmp_path):
     with_times, without = Annotations.from_frame(ROWS, seconds="took"), Annotations.from_frame(ROWS)
     assert len(jax.tree.leaves(with_times)) == len(jax.tree.leaves(without)) + 1
-    tables = random_tables(without)
+    tables = random_confusions(without)
     log_joints = [
         density(Model(find_story("dawid_skene")), {name: value[0] for name, value in tables.items()}, which).log_joint
         for which in (with_times, without)

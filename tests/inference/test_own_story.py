@@ -22,7 +22,7 @@ def hasty(annotations, *, truth_prior=None, haste=2.0):
     sure = slip[:, 0] * jnp.exp(-blur / 10)
     table = sure[:, None, None] * jnp.eye(k) + (1 - sure[:, None, None]) * habit
     with cp.tasks(annotations, truth_prior) as truth:
-        cp.observe(truth, cp.Table(table), annotations)
+        cp.observe(truth, cp.Confusion(table), annotations)
     cp.derived("sure", sure, "worker")
 
 

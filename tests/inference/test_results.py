@@ -287,7 +287,7 @@ def test_a_story_without_workers_has_labels_and_nobody_to_score():
         with cp.tasks(annotations, truth_prior) as truth:
             cp.observe(truth, Anonymous(table[None]), annotations)
 
-    class Anonymous(cp.Table):
+    class Anonymous(cp.Confusion):
         def log_prob(self, worker, task, answer):
             return super().log_prob(jnp.zeros_like(answer), task, answer)
 

@@ -121,8 +121,8 @@ def test_em_finds_the_truth_and_the_tables_of_its_own_simulation(name):
     )
     fit = cp.fit(name, annotations, progress=False, **arguments(name, 2000))
     actual = density(Model(STORIES[name], options), parameters, annotations)
-    tables = actual.responses.emission.tables(annotations)
-    np.testing.assert_allclose(fit.worker_draws[0, 0], tables, atol=5 * 0.5 / np.sqrt(500))
+    tables = actual.responses.emission.confusions(annotations)
+    np.testing.assert_allclose(fit.confusion_draws[0, 0], tables, atol=5 * 0.5 / np.sqrt(500))
     found, best = ((p.argmax(-1) == annotations.gold).mean() for p in (fit.posterior, np.asarray(actual.posterior)))
     assert best > 0.85
     assert found > best - 0.05

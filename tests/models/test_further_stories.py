@@ -16,7 +16,7 @@ from crowdppl import Annotations, StoryError
 from crowdppl.inference.densities.model import Model, anatomy, density, starting_point
 from crowdppl.inference.engines.ascent import gradient
 from crowdppl.models import STORIES, Correct, Responses, Subtypes
-from crowdppl.models.parts.confusion_mixture import TableMixture
+from crowdppl.models.parts.confusion_mixture import ConfusionMixture
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +179,7 @@ def test_clusters_of_workers_are_found():
     )
     fit = cp.fit("worker_clusters", annotations, strength=20.0, progress=False)
     at = {name: value.to_numpy() for name, value in fit.parameters.items()}
-    clusters = TableMixture(at["weights"], np.asarray(jax.nn.softmax(at["cluster_logits"])), 20.0)
+    clusters = ConfusionMixture(at["weights"], np.asarray(jax.nn.softmax(at["cluster_logits"])), 20.0)
     found = np.asarray(clusters.membership(at["confusion"])).argmax(-1)
     assert max(np.mean(np.array(names)[found] == actual) for names in permutations(range(3))) == 1.0
     np.testing.assert_allclose(np.sort(fit.parameters["weights"]), [0.2, 0.2, 0.6], atol=0.05)
@@ -189,7 +189,7 @@ def test_the_density_of_clustered_tables_is_the_mixture_of_dirichlets():
     rng = np.random.default_rng(0)
     weights, tables, value = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(4), (3, 4)), rng.dirichlet(np.ones(4), 4)
     with jax.enable_x64(True):
-        mixture = TableMixture(jnp.asarray(weights), jnp.asarray(tables), 7.0)
+        mixture = ConfusionMixture(jnp.asarray(weights), jnp.asarray(tables), 7.0)
         found, membership = float(mixture.log_prob(value)), np.asarray(mixture.membership(value))
     joint = np.array(
         [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from crowdppl.models.parts.starts import k_means, soft_votes, subtype_tables, vote_tables
+from crowdppl.models.parts.starts import k_means, soft_votes, subtype_confusions, vote_confusions
 
 
 def test_soft_votes_and_the_tables_against_them_are_counted(tiny):
@@ -20,13 +20,13 @@ def test_soft_votes_and_the_tables_against_them_are_counted(tiny):
         tables = np.ones((3, 3, 3))
         for task, worker, label, w in zip(tiny.task, tiny.worker, tiny.label, weight, strict=True):
             tables[worker, :, label] += w * shares[task]
-        np.testing.assert_allclose(vote_tables(annotations), tables / tables.sum(-1, keepdims=True), atol=1e-6)
-        by_subtype = np.asarray(subtype_tables(annotations, 1, jax.random.key(0)))[:, :, 0]
-        np.testing.assert_allclose(by_subtype, vote_tables(annotations), atol=1e-6)
+        np.testing.assert_allclose(vote_confusions(annotations), tables / tables.sum(-1, keepdims=True), atol=1e-6)
+        by_subtype = np.asarray(subtype_confusions(annotations, 1, jax.random.key(0)))[:, :, 0]
+        np.testing.assert_allclose(by_subtype, vote_confusions(annotations), atol=1e-6)
 
 
 def test_subtypes_start_apart(tiny):
-    start = np.asarray(subtype_tables(tiny, 2, jax.random.key(0)))
+    start = np.asarray(subtype_confusions(tiny, 2, jax.random.key(0)))
     assert start.shape == (3, 3, 2, 3)
     assert np.abs(start[:, :, 0] - start[:, :, 1]).max() > 0.01
 

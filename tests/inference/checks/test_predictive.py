@@ -68,7 +68,7 @@ def annotations_by_worker(checks):
 
 @pytest.mark.parametrize("truth", ["posterior", "prior"])
 def test_replicated_annotations_have_the_expectation_of_the_parameters(em, crowd, truth):
-    tables, prevalence = em.worker_draws[0, 0], em.parameters["prevalence"].to_numpy()
+    tables, prevalence = em.confusion_draws[0, 0], em.parameters["prevalence"].to_numpy()
     share = em.posterior if truth == "posterior" else np.broadcast_to(prevalence, em.posterior.shape)
     expected = np.zeros((crowd.n_workers, crowd.n_classes))
     np.add.at(expected, crowd.worker, np.einsum("ak,akl->al", share[crowd.task], tables[crowd.worker]))
@@ -254,7 +254,7 @@ def one_share(annotations, *, truth_prior=None, a=1.0):
     """Everybody annotations the second class with one probability, whatever the truth."""
     share = numpyro.sample("share", dist.Dirichlet(jnp.array([1.0, a])))
     with cp.tasks(annotations, truth_prior) as truth:
-        cp.observe(truth, cp.Table(jnp.broadcast_to(share, (annotations.n_workers, 2, 2))), annotations)
+        cp.observe(truth, cp.Confusion(jnp.broadcast_to(share, (annotations.n_workers, 2, 2))), annotations)
 
 
 def test_prior_replicates_are_of_the_prior():

@@ -36,7 +36,7 @@ def overconfident(annotations, *, truth_prior=None):
         coin = numpyro.sample("coin", dist.Dirichlet(jnp.array([1.0, right])))
     table = jnp.where(jnp.eye(2, dtype=bool), coin[:, 1, None, None], coin[:, 0, None, None])
     with cp.tasks(annotations, truth_prior) as truth:
-        cp.observe(truth, cp.Table(table), annotations)
+        cp.observe(truth, cp.Confusion(table), annotations)
 
 
 def test_a_story_that_is_fitted_with_another_prior_is_found_out():

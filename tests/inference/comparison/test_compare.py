@@ -140,8 +140,8 @@ def test_a_stack_is_the_weighted_average(fits):
     expected = sum(weights[name] * fit.probabilities for name, fit in fits.items())
     pd.testing.assert_frame_equal(stack.probabilities, expected, check_dtype=False, rtol=1e-6)
     assert (stack.labels["label"] == expected.idxmax(axis=1)).all()
-    tables = sum(weights[name] * fit.worker_draws.mean((0, 1)) for name, fit in fits.items())
-    np.testing.assert_allclose(stack.worker_draws.mean((0, 1)), tables, atol=0.02)  # a share of whole draws
+    tables = sum(weights[name] * fit.confusion_draws.mean((0, 1)) for name, fit in fits.items())
+    np.testing.assert_allclose(stack.confusion_draws.mean((0, 1)), tables, atol=0.02)  # a share of whole draws
     assert {"accuracy", "accuracy_low", "spammer_score"} <= set(stack.workers)
     assert "predicts best" in str(stack.summary())
 
@@ -152,7 +152,7 @@ def test_a_stack_takes_weights_that_are_given(modes):
     expected = 0.75 * modes["dawid_skene"].posterior + 0.25 * modes["one_coin"].posterior
     np.testing.assert_allclose(stack.posterior, expected)
     np.testing.assert_allclose(
-        stack.worker_draws, 0.75 * modes["dawid_skene"].worker_draws + 0.25 * modes["one_coin"].worker_draws
+        stack.confusion_draws, 0.75 * modes["dawid_skene"].confusion_draws + 0.25 * modes["one_coin"].confusion_draws
     )
 
 

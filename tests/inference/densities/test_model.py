@@ -12,7 +12,7 @@ from numpyro.contrib.funsor import enum as funsor_enum
 from numpyro.contrib.funsor.infer_util import log_density as funsor_log_density
 from numpyro.infer.util import log_density
 
-from crowdppl import Annotations, Prevalence, Table, observe, tasks
+from crowdppl import Annotations, Confusion, Prevalence, observe, tasks
 from crowdppl.inference.densities.model import Model, anatomy, density, marginal
 from crowdppl.models import find_story
 
@@ -87,7 +87,7 @@ def test_anatomy_sorts_sites_into_tables_and_others(tiny):
         right = jax.nn.sigmoid(ability)[:, None, None]
         eye = jnp.eye(annotations.n_classes)
         with tasks(annotations, truth_prior) as truth:
-            observe(truth, Table(right * eye + (1 - right) * (1 - eye) / 2), annotations)
+            observe(truth, Confusion(right * eye + (1 - right) * (1 - eye) / 2), annotations)
 
     parts = anatomy(Model(story), tiny)
     assert parts.tables == ("prevalence",)

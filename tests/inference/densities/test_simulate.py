@@ -92,7 +92,7 @@ def test_a_story_sees_the_features_of_workers():
     def known_ability(annotations, *, truth_prior=None):
         right = annotations.worker_features[:, 0, None, None]
         with cp.tasks(annotations, truth_prior) as truth:
-            cp.observe(truth, cp.Table(jnp.where(jnp.eye(2, dtype=bool), right, 1 - right)), annotations)
+            cp.observe(truth, cp.Confusion(jnp.where(jnp.eye(2, dtype=bool), right, 1 - right)), annotations)
 
     annotations, _ = cp.simulate(known_ability, n_tasks=50, n_workers=2, worker_features=[[1.0], [0.0]])
     right = annotations.label == annotations.gold[annotations.task]

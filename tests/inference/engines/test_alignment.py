@@ -25,7 +25,7 @@ def grouped(annotations, *, truth_prior=None, share=(1.0, 1.0, 1.0)):
         rows = dist.Dirichlet(jnp.ones(annotations.n_classes))
         confusion = numpyro.sample("confusion", rows, infer={"event_dims": ["annotation"]})
     with cp.tasks(annotations, truth_prior) as truth:
-        cp.observe(truth, cp.Table(jnp.einsum("jm,mkl->jkl", weights, confusion)), annotations)
+        cp.observe(truth, cp.Confusion(jnp.einsum("jm,mkl->jkl", weights, confusion)), annotations)
 
 
 def subtyped(annotations, *, truth_prior=None, n_subtypes=3):
@@ -37,7 +37,7 @@ def subtyped(annotations, *, truth_prior=None, n_subtypes=3):
         confusion = numpyro.sample("confusion", rows, infer={"event_dims": ["annotation"]})
     table = jnp.einsum("km,mkl->kl", shares, confusion)
     with cp.tasks(annotations, truth_prior) as truth:
-        cp.observe(truth, cp.Table(jnp.broadcast_to(table, (annotations.n_workers, *table.shape))), annotations)
+        cp.observe(truth, cp.Confusion(jnp.broadcast_to(table, (annotations.n_workers, *table.shape))), annotations)
 
 
 @pytest.fixture

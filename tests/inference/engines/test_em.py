@@ -11,7 +11,7 @@ from crowdkit.aggregation import DawidSkene
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdppl import Annotations, ConvergenceWarning, Prevalence, Table, fit, observe, tasks
+from crowdppl import Annotations, Confusion, ConvergenceWarning, Prevalence, fit, observe, tasks
 from crowdppl.inference.densities.model import Model, anatomy, density
 from crowdppl.inference.engines import em
 from crowdppl.inference.engines.ascent import gradient
@@ -104,7 +104,7 @@ def test_with_a_factor_on_the_tables_em_never_falls_and_ends_at_the_mode(tiny):
             confusion = numpyro.sample("confusion", dist.Dirichlet(jnp.full(3, 2.0)))
         numpyro.factor("spread", -40.0 * ((confusion - 1 / 3) ** 2).sum())
         with tasks(annotations, truth_prior) as truth:
-            observe(truth, Table(confusion), annotations)
+            observe(truth, Confusion(confusion), annotations)
 
     model = Model(regularised)
     with jax.enable_x64(True):

@@ -55,7 +55,7 @@ def test_a_worker_outside_the_training_data_gets_a_group_from_his_annotations(fi
     experts = cp.describe_groups(fit)["similarity"].idxmax()
     assert memberships.loc["new expert", experts] > 0.99
     assert memberships.loc["new guesser", experts] < 0.01
-    tables = cp.group_worker_tables(fit, asked)
+    tables = cp.group_worker_confusions(fit, asked)
     at = list(asked.workers).index("new expert")
     np.testing.assert_allclose(tables[at], fit.parameters["group_confusion"].values[experts], atol=0.01)
 

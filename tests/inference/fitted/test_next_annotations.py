@@ -6,19 +6,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import random_annotations
-from fit_at import fit_at, random_tables
+from fit_at import fit_at, random_confusions
 from scipy.stats import entropy
 
 import crowdppl as cp
 from crowdppl.inference.densities.model import density
-from crowdppl.inference.fitted.crowd import mean_tables
+from crowdppl.inference.fitted.crowd import mean_confusions
 from crowdppl.inference.fitted.next_annotations import information, next_annotations
 
 
 @pytest.fixture(scope="module")
 def em():
     annotations = random_annotations(np.random.default_rng(0), n_tasks=6, n_workers=4, n_classes=3, n_rows=11)
-    return fit_at("dawid_skene", annotations, random_tables(annotations))
+    return fit_at("dawid_skene", annotations, random_confusions(annotations))
 
 
 def one_more(annotations, task, worker, label):
@@ -48,7 +48,7 @@ def brute_gain(fit, task, worker):
 
 @pytest.mark.parametrize("draws", [1, 3])
 def test_the_gain_is_the_expected_fall_of_the_entropy(em, draws):
-    fit = fit_at("dawid_skene", em.annotations, random_tables(em.annotations, draws), method="svi")
+    fit = fit_at("dawid_skene", em.annotations, random_confusions(em.annotations, draws), method="svi")
     found = next_annotations(fit, 100, workers=[1, 3])
     asked_both = {i for i in range(6) if {1, 3} <= set(em.annotations.worker[em.annotations.task == i].tolist())}
     assert sorted(found["task"]) == sorted(set(range(6)) - asked_both)
@@ -84,7 +84,7 @@ def test_each_task_gets_the_worker_who_tells_most_of_those_who_have_not_annotate
 
 
 def test_a_typical_worker_has_the_average_table(em):
-    tables = mean_tables(em)
+    tables = mean_confusions(em)
     share = np.bincount(em.annotations.worker, minlength=4) / em.annotations.n_rows
     table = np.einsum("j,jkl->kl", share, tables)
     found = next_annotations(em, 6).set_index("task")
@@ -102,7 +102,7 @@ def test_a_second_annotation_is_worth_what_the_first_leaves(em):
     found = next_annotations(em, 12, repeats=2)
     assert found["task"].value_counts().tolist() == [2] * 6
     assert (found["expected_gain"].diff().iloc[1:] <= 1e-9).all()
-    tables = mean_tables(em)
+    tables = mean_confusions(em)
     share = np.bincount(em.annotations.worker, minlength=4) / em.annotations.n_rows
     table = np.einsum("j,jkl->kl", share, tables)
     for task, gains in found.groupby("task")["expected_gain"]:
@@ -119,7 +119,7 @@ def test_pairs_of_workers_share_what_they_tell_and_loads_are_kept(em):
     assert (found["expected_gain"].diff().iloc[1:] <= 1e-9).all()
     pairs = found.groupby("task").filter(lambda rows: len(rows) == 2)
     assert len(pairs)
-    tables = mean_tables(em)
+    tables = mean_confusions(em)
     for task, rows in pairs.groupby("task"):
         p, (one, two) = em.posterior[task].astype(float), (tables[j] for j in rows["worker"])
         both = p[:, None, None] * one[:, :, None] * two[:, None, :]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import random_annotations
-from fit_at import fit_at, random_tables
+from fit_at import fit_at, random_confusions
 from scipy.special import softmax
 from scipy.stats import entropy
 
@@ -21,7 +21,7 @@ from crowdppl.inference.scores.label_scores import label_confusion
 @pytest.fixture(scope="module")
 def em():
     annotations = random_annotations(np.random.default_rng(0), n_tasks=5, n_workers=3, n_classes=3, n_rows=9)
-    return fit_at("dawid_skene", annotations, random_tables(annotations))
+    return fit_at("dawid_skene", annotations, random_confusions(annotations))
 
 
 def exact(prevalence, tables, observed):
@@ -56,7 +56,7 @@ def test_the_first_columns_are_the_labels_and_the_next_best_class(em):
 def test_expectations_are_those_over_all_annotations_that_could_be(em, n_draws):
     """6,000 replicates: within five standard errors of the enumerated means, whose variances are enumerated too."""
     annotations, replicates = em.annotations, 6000
-    fit = fit_at("dawid_skene", annotations, random_tables(annotations, n_draws, seed=5))
+    fit = fit_at("dawid_skene", annotations, random_confusions(annotations, n_draws, seed=5))
     found = task_scores(fit, replicates=replicates, seed=1)
     for i in range(4):
         rows = annotations.task == i
@@ -104,7 +104,7 @@ def test_a_row_that_stands_for_several_annotations_is_replicated_as_several():
 
 def test_a_gold_label_leaves_no_doubt(em):
     annotations = with_evidence(em.annotations, {0: 1})
-    found = fit_at("dawid_skene", annotations, random_tables(annotations)).tasks.iloc[0]
+    found = fit_at("dawid_skene", annotations, random_confusions(annotations)).tasks.iloc[0]
     assert (found["label"], found["entropy"], found["expected_entropy"]) == (1, 0, 0)
     assert found["ambiguity"] == pytest.approx(0, abs=1e-6)
     assert np.isfinite(found["surprise"])

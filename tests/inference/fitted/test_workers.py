@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from fit_at import fit_at, random_tables
+from fit_at import fit_at, random_confusions
 from scipy import stats
 
 import crowdppl as cp
@@ -108,12 +108,12 @@ def crowd():
 
 @pytest.fixture(scope="module")
 def em(crowd):
-    return fit_at("dawid_skene", crowd, random_tables(crowd))
+    return fit_at("dawid_skene", crowd, random_confusions(crowd))
 
 
 @pytest.fixture(scope="module")
 def svi(crowd):
-    return fit_at("dawid_skene", crowd, random_tables(crowd, 150), method="svi")
+    return fit_at("dawid_skene", crowd, random_confusions(crowd, 150), method="svi")
 
 
 def test_new_columns_come_after_the_old_ones(em, svi):
@@ -129,7 +129,7 @@ def test_new_columns_come_after_the_old_ones(em, svi):
 
 
 def test_scores_are_averaged_over_draws_with_their_quantiles(svi):
-    tables, shares = svi.worker_draws, svi.posterior.mean(0)
+    tables, shares = svi.confusion_draws, svi.posterior.mean(0)
     found = svi.worker_scores(interval=0.6)
     for name, draws in more_scores(tables, shares).items():
         np.testing.assert_allclose(found[name], draws.mean((0, 1)), rtol=1e-5)

@@ -1,4 +1,4 @@
-"""Confusion tables show the fit's own numbers, and refuse what they cannot draw."""
+"""Confusion matrices show the fit's own numbers, and refuse what they cannot draw."""
 
 import itertools
 
@@ -62,7 +62,7 @@ def test_without_draws_there_are_no_intervals(em):
 
 def test_the_colours_are_the_probabilities(em):
     axes = plot_confusions(em)
-    np.testing.assert_allclose([ax.images[0].get_array() for ax in axes], em.worker_draws[0, 0], rtol=1e-6)
+    np.testing.assert_allclose([ax.images[0].get_array() for ax in axes], em.confusion_draws[0, 0], rtol=1e-6)
     assert {ax.images[0].get_clim() for ax in axes} == {(0, 1)}
 
 

@@ -62,7 +62,7 @@ def test_each_worker_has_a_region_of_the_draws_and_fits_without_draws_have_none(
     ax = plot_sensitivity_specificity(binary, interval=0.5)
     outlines = [path.vertices for path in ax.collections[0].get_paths()]
     assert len(outlines) == 12
-    tables = binary.worker_draws[..., 1].reshape(-1, 12, 2)
+    tables = binary.confusion_draws[..., 1].reshape(-1, 12, 2)
     np.testing.assert_allclose(outlines[4][:100], region(tables[:, 4], 0.5), rtol=1e-5)
     assert "regions of 50%" in ax.get_title()
     without = plot_sensitivity_specificity(crowded, workers=range(5))

@@ -3,14 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
-from fit_at import fit_at, random_tables
+from fit_at import fit_at, random_confusions
 from scipy.stats import entropy
 
 from crowdppl import AnnotationError, Annotations
 from crowdppl.inference.scores.divergences import (
-    empirical_tables,
+    confusion_divergences,
+    empirical_confusions,
     jensen_shannon,
-    table_divergences,
     worker_divergences,
 )
 
@@ -31,7 +31,7 @@ def crowd():
 
 @pytest.fixture(scope="module")
 def em(crowd):
-    return fit_at("dawid_skene", crowd[0], random_tables(crowd[0]))
+    return fit_at("dawid_skene", crowd[0], random_confusions(crowd[0]))
 
 
 def test_the_divergence_is_zero_for_equals_one_for_opposites_and_entropies_else():
@@ -45,7 +45,7 @@ def test_divergences_are_means_over_rows_of_workers_and_of_the_crowds_table():
     rng = np.random.default_rng(1)
     one, two = rng.dirichlet(np.ones(3), (2, 4, 3))
     weights = np.array([1.0, 2, 3, 0])
-    found = table_divergences(one, two, weights=weights)
+    found = confusion_divergences(one, two, weights=weights)
     assert found["i_js"] == pytest.approx(np.mean([[js(one[j, k], two[j, k]) for k in range(3)] for j in range(4)]))
     whole = [np.average(t, axis=0, weights=weights) for t in (one, two)]
     assert found["g_js"] == pytest.approx(np.mean([js(whole[0][k], whole[1][k]) for k in range(3)]))
@@ -54,8 +54,8 @@ def test_divergences_are_means_over_rows_of_workers_and_of_the_crowds_table():
 
 def test_actual_tables_are_counted_on_gold_tasks(crowd):
     annotations = crowd[0].with_gold({i: int(crowd[0].gold[i]) for i in range(10)})
-    tables, whole = empirical_tables(annotations)
-    smoothed, _ = empirical_tables(annotations, smoothing=3)
+    tables, whole = empirical_confusions(annotations)
+    smoothed, _ = empirical_confusions(annotations, smoothing=3)
     for j in range(5):
         for k in range(3):
             rows = (annotations.worker == j) & (annotations.task < 10) & (annotations.gold[annotations.task] == k)
@@ -74,22 +74,22 @@ def test_counted_rows_count_as_often():
     one = pd.DataFrame({"task": [0, 0, 1], "worker": ["a", "b", "a"], "label": [0, 1, 1], "n": [3, 1, 2]})
     each = one.loc[one.index.repeat(one["n"])]
     gold = {0: 0, 1: 1}
-    counted = empirical_tables(Annotations.from_frame(one, count="n", gold=gold))
-    for a, b in zip(counted, empirical_tables(Annotations.from_frame(each, gold=gold)), strict=True):
+    counted = empirical_confusions(Annotations.from_frame(one, count="n", gold=gold))
+    for a, b in zip(counted, empirical_confusions(Annotations.from_frame(each, gold=gold)), strict=True):
         np.testing.assert_allclose(a, b)
 
 
 def test_a_fit_is_compared_with_the_gold_tables_and_with_given_ones(em, crowd):
-    tables, whole = empirical_tables(crowd[0])
-    estimated = em.worker_draws[0, 0].astype(float)
-    found, known = table_divergences(em), ~np.isnan(tables).any(-1)
+    tables, whole = empirical_confusions(crowd[0])
+    estimated = em.confusion_draws[0, 0].astype(float)
+    found, known = confusion_divergences(em), ~np.isnan(tables).any(-1)
     assert found["i_js"] == pytest.approx(jensen_shannon(estimated[known], tables[known]).mean(), abs=1e-5)
     crowd_table = np.average(estimated, axis=0, weights=em.workers["annotations"])
     assert found["g_js"] == pytest.approx(jensen_shannon(crowd_table, whole).mean(), abs=1e-5)
     actual = crowd[1]["confusion"]
     frame = em.confusions().assign(probability=actual.ravel()).sample(frac=1, random_state=0)
-    pd.testing.assert_series_equal(table_divergences(em, frame), table_divergences(em, actual))
-    both = table_divergences({"em": em, "truth": actual}, actual)
+    pd.testing.assert_series_equal(confusion_divergences(em, frame), confusion_divergences(em, actual))
+    both = confusion_divergences({"em": em, "truth": actual}, actual)
     assert both.loc["truth", "i_js"] == pytest.approx(0, abs=1e-6)
     assert both.loc["em", "i_js"] > 0.001
     by_worker = worker_divergences(em, actual)
@@ -102,9 +102,9 @@ def test_an_unnamed_crowd_has_a_global_divergence_only(crowd):
     table = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
     parameters = {"group_confusion": table[None, None], "prevalence": [[0.2, 0.3, 0.5]], "weights": [[1.0]]}
     fit = fit_at("annotator_groups", unnamed, parameters, groups=1)
-    found = table_divergences(fit)
+    found = confusion_divergences(fit)
     assert np.isnan(found["i_js"])
-    assert found["g_js"] == pytest.approx(jensen_shannon(table, empirical_tables(crowd[0])[1]).mean(), abs=1e-6)
+    assert found["g_js"] == pytest.approx(jensen_shannon(table, empirical_confusions(crowd[0])[1]).mean(), abs=1e-6)
     assert found["workers"] == 0
     with pytest.raises(AnnotationError, match="name no workers"):
         worker_divergences(fit)
@@ -112,14 +112,14 @@ def test_an_unnamed_crowd_has_a_global_divergence_only(crowd):
 
 def test_what_cannot_be_compared_is_said(em, crowd):
     with pytest.raises(ValueError, match="shape"):
-        table_divergences(em, np.ones((2, 3, 3)) / 3)
+        confusion_divergences(em, np.ones((2, 3, 3)) / 3)
     with pytest.raises(ValueError, match="no probabilities"):
-        table_divergences(em, np.ones((5, 3, 3)))
+        confusion_divergences(em, np.ones((5, 3, 3)))
     with pytest.raises(ValueError, match="give actual="):
-        table_divergences(np.ones((5, 3, 3)) / 3)
+        confusion_divergences(np.ones((5, 3, 3)) / 3)
     with pytest.raises(AnnotationError, match=r"worker.*'nobody'"):
-        table_divergences(em, em.confusions().assign(worker="nobody"))
+        confusion_divergences(em, em.confusions().assign(worker="nobody"))
     with pytest.raises(ValueError, match="smoothing=-1"):
-        empirical_tables(crowd[0], smoothing=-1)
+        empirical_confusions(crowd[0], smoothing=-1)
     with pytest.raises(AnnotationError, match="no gold labels"):
-        empirical_tables(crowd[0].replace(gold=None))
+        empirical_confusions(crowd[0].replace(gold=None))

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from fit_at import fit_at, random_tables
+from fit_at import fit_at, random_confusions
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
@@ -31,13 +31,13 @@ def crowd():
 
 @pytest.fixture(scope="module")
 def em(crowd):
-    return fit_at("dawid_skene", crowd, random_tables(crowd))
+    return fit_at("dawid_skene", crowd, random_confusions(crowd))
 
 
 def fit_told(annotations, gold):
     """A fit that was told these labels."""
     told = with_evidence(annotations, gold)
-    return fit_at("dawid_skene", told, random_tables(told))
+    return fit_at("dawid_skene", told, random_confusions(told))
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -109,7 +109,7 @@ def test_what_the_fit_was_told_is_not_scored(crowd):
 
 
 def test_several_fits_make_a_row_each(em, crowd):
-    other = fit_at("dawid_skene", crowd, random_tables(crowd, seed=1))
+    other = fit_at("dawid_skene", crowd, random_confusions(crowd, seed=1))
     found = score({"one": em, "other": other})
     assert list(found.index) == ["one", "other"]
     assert list(found.columns[:4]) == ["tasks", "told", "accuracy", "accuracy_se"]

@@ -30,7 +30,7 @@ def one_coin_with_difficulty(annotations, *, truth_prior=None, scale=1.0):
     right = jax.nn.sigmoid(ability[annotations.worker] * easiness[annotations.task])
     k = annotations.n_classes
 
-    class Emission(Table):
+    class Emission(Confusion):
         def log_prob(self, worker, task, y):
             wrong = (1 - right) / (k - 1)
             return jnp.log(jnp.where(jnp.arange(k) == y[:, None], right[:, None], wrong[:, None]))

@@ -10,16 +10,20 @@ fit.labels, fit.probabilities, fit.workers, fit.idata
 """
 
 from .data import AnnotationError, Annotations, UnknownNameError, list_datasets, load_dataset, load_split
-from .inference import ConvergenceWarning, Fit, StorageError, fit, load_fit, simulate
-from .inference.checks import Checks, check, plot_check, plot_checks, prior_check
+from .inference.checks import Checks, check, prior_check
 from .inference.checks.simulation_based_calibration import Ranks, calibrate
-from .inference.comparison import Elpd, Stack, compare, kfold, loo, stack
+from .inference.comparison import Elpd, compare, kfold, loo
+from .inference.densities.simulation import simulate
 from .inference.engines.nuts import use_all_cores
+from .inference.engines.outcome import ConvergenceWarning
+from .inference.fit import fit
 from .inference.fitted.groups import describe_groups, group_memberships, group_worker_confusions
 from .inference.fitted.next_annotations import next_annotations
 from .inference.fitted.tasks import expected_confusion
 from .inference.plots import (
     plot_annotations,
+    plot_check,
+    plot_checks,
     plot_comparison,
     plot_confusions,
     plot_differences,
@@ -34,7 +38,9 @@ from .inference.plots import (
     plot_switch,
     plot_workers,
 )
+from .inference.results import Fit, Stack, load_fit, stack
 from .inference.scores import confusion_divergences, label_confusion, reliability, roc, score, worker_divergences
+from .inference.storage.fit_folder import StorageError
 from .models import (
     Classifier,
     Confusion,

@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from ..data import Annotations, load_dataset
-from ..inference import Fit, fit
-from ..inference.results import INTERVAL
+from ..inference.fit import fit
+from ..inference.fitted.intervals import INTERVAL
+from ..inference.results import Fit
 from ..models import Prevalence
 from .export import FILES, export, results_folder
 from .terminal import interval_text, make_table, show_files, stderr

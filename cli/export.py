@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..inference.comparison.stacking import Stack
 from ..inference.plots import plot_confusions
-from ..inference.results import Fit
+from ..inference.results import Fit, Stack
 from ..inference.storage.arviz_data import save_netcdf
 from ..inference.storage.fit_folder import StorageError, whole_folder
 

@@ -12,10 +12,8 @@ from rich.text import Text
 
 from .. import Fit
 from .. import fit as fit_story
-from ..inference.comparison.default_set import auto
-from ..inference.comparison.stacking import Stack
-from ..inference.report import report as write_report
 from ..inference.report.place import check_place
+from ..inference.results import Stack
 from . import options
 from .arguments import check_gold_told, parse_settings, read_annotations
 from .terminal import show_summary, speaking_plainly, stdout
@@ -77,10 +75,10 @@ def report(
             **given,
         }
         if several:
-            result: Fit | Stack = auto(annotations, stories=stories, **shared)
+            result: Fit | Stack = fit_story("auto", annotations, stories=stories, **shared)
         else:
             result = fit_story(stories[0], annotations, **shared)
-        write_report(result, out, title=title, checks=checks, seed=seed)
+        result.report(out, title=title, checks=checks, seed=seed)
     if not quiet:
         console = stdout()
         show_summary(result.summary(), console)

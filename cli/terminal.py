@@ -18,8 +18,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from ..inference.fitted.intervals import INTERVAL
 from ..inference.fitted.summary import Summary
-from ..inference.results import INTERVAL
 
 BAD_INPUT, FAILURE = 2, 1  # exit statuses
 IN_PYTHON = re.compile(r"(Did you mean|pass) (task|worker|label|count|separator)=('[^']*')")  # an option's advice

@@ -117,6 +117,19 @@ class Annotations(Constructors):
         votes = np.bincount(cell, weights=weights, minlength=self.n_tasks * self.n_classes)
         return votes.astype(np.int64).reshape(self.n_tasks, self.n_classes)
 
+    def n_by_worker(self) -> np.ndarray:
+        """Return how many annotations each worker gave, shape (J,)."""
+        return np.bincount(np.asarray(self.worker), self.count, self.n_workers)
+
+    def expanded(self) -> Annotations:
+        """Return the same annotations without counts: a row that stands for several annotations comes as often."""
+        if self.count is None:
+            return self
+        times = np.asarray(self.count).astype(np.int64)
+        rows = {name: getattr(self, name) for name in ("task", "worker", "label", "seconds")}
+        repeated = {name: None if value is None else np.repeat(value, times) for name, value in rows.items()}
+        return self.replace(count=None, **repeated)
+
     def krippendorff_alpha(self) -> float:
         """Return Krippendorff's alpha for nominal data: 1 where all agree, 0 where no more than by chance."""
         return krippendorff_alpha(self.votes())

@@ -1,125 +1,192 @@
-"""What a fit leaves: labels, workers, draws, decisions, each in the names that came in."""
+"""What a user holds: a fit, or a stack of fits, with labels, workers and views in the names that came in."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ..data import AnnotationError, Annotations, unknown_name
-from ..models.parts.classifier import PREFIX
-from .densities.model import Dims, Model, derived
+from ..data import Annotations
+from .comparison.stacking import Averaged, averaged
+from .densities.model import Dims, Model
 from .engines.outcome import Outcome
-from .fitted import posterior
+from .fitted.confusions import confusion_frame
+from .fitted.decisions import decide
+from .fitted.fitted import Fitted
 from .fitted.intervals import INTERVAL
-from .fitted.labels import Labelled
+from .fitted.labelled import Labelled
+from .fitted.new_tasks import predict_proba
 from .fitted.summary import Summary, summarise
 from .fitted.tasks import REPLICATES, task_scores
-from .fitted.workers import worker_scores
+from .fitted.workers import fitted_scores, gold_scores, worker_scores
+from .report.write import report
 from .storage.arviz_data import make_idata
-from .storage.arviz_groups import parameter_dataset, to_groups
+from .storage.arviz_groups import to_groups
+from .storage.fit_folder import read, save
+
+
+class Result(Labelled):
+    """What a fit and a stack of fits have in common: labels, decisions, scores of workers, a report."""
+
+    @property
+    def workers(self) -> pd.DataFrame:
+        """By worker: number of annotations, accuracy, spammer score and more, with 90 % intervals: `worker_scores`."""
+        return self.worker_scores()
+
+    def worker_scores(self, interval: float = INTERVAL) -> pd.DataFrame:
+        """By worker the scores that follow from the confusion matrices: :func:`.fitted_scores`.
+
+        Args:
+            interval: mass of the equal-tailed intervals, between 0 and 1.
+        """
+        return fitted_scores(self, interval)
+
+    def gold_scores(self, gold: Any = None, interval: float = INTERVAL) -> pd.DataFrame:
+        """By worker how many annotations of gold or trap tasks are right, with Jeffreys' interval: :func:`.gold_scores`."""
+        return gold_scores(self.annotations, gold, interval=interval)
+
+    def confusions(self, interval: float = INTERVAL) -> pd.DataFrame:
+        """The workers' confusion matrices in long form: worker, truth, annotation, probability; low, high with draws.
+
+        Args:
+            interval: mass of the equal-tailed intervals, between 0 and 1.
+        """
+        return confusion_frame(self, interval)
+
+    def decide(
+        self,
+        *,
+        threshold: float | None = None,
+        positive: object = None,
+        costs: pd.DataFrame | np.ndarray | None = None,
+        abstain: float | None = None,
+    ) -> pd.DataFrame:
+        """A label for each task by a threshold or by least expected cost: :func:`.decisions.decide`."""
+        return decide(self.probabilities, threshold=threshold, positive=positive, costs=costs, abstain=abstain)
+
+    def report(self, path: str | PathLike, **options: Any) -> Path:
+        """Write one self-contained page with labels, workers, checks and pictures: :func:`.write.report`.
+
+        Args:
+            path: of the new file, such as ``"report.html"``.
+            options: ``title``, ``fits`` to compare with by name, ``gold``, ``checks=False`` to leave the checks out.
+
+        Raises:
+            StorageError: the file cannot be written; said before anything is computed.
+        """
+        return report(self._view, path, **options)
+
+    @property
+    def _view(self) -> Fitted | Averaged:
+        """What views are views of."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(Labelled):
+class Fit(Result):
     """A story fitted to annotations. Made by :func:`crowdppl.fit`.
 
     Args:
-        model: the story with its hyperparameters.
-        annotations: the data, with the evidence that was used.
-        method: the engine's name; ``settings`` are its options and the seed.
-        outcome: draws of the parameters, the engine's history, statistics and warnings.
-        posterior: ``P(truth | annotations)``, averaged over draws of the parameters: ``(N, K)``.
-        dims: names of the dimensions of each parameter.
+        fitted: the story at draws of its parameters; all views are views of it.
     """
 
-    model: Model
-    annotations: Annotations
-    method: str
-    settings: dict[str, Any]
-    outcome: Outcome
-    posterior: np.ndarray
-    dims: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    fitted: Fitted
+
+    @property
+    def _view(self) -> Fitted:
+        return self.fitted
+
+    @property
+    def annotations(self) -> Annotations:
+        """The data, with the evidence that was used."""
+        return self.fitted.annotations
+
+    @property
+    def model(self) -> Model:
+        """The story with its hyperparameters."""
+        return self.fitted.model
 
     @property
     def story(self) -> str:
         """The story's name."""
-        return self.model.story.__name__
+        return self.fitted.story
 
     @property
-    def has_draws(self) -> bool:
-        """Whether there are draws to take intervals from; EM has none."""
-        return self.method != "em"
+    def method(self) -> str:
+        """The engine's name."""
+        return self.fitted.method
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What was found wrong with the fit, a sentence each; empty where nothing was."""
-        return self.outcome.warnings
+    def settings(self) -> dict[str, Any]:
+        """The engine's options, the seed and the backend."""
+        return self.fitted.settings
 
     @property
-    def history(self) -> pd.Series:
-        """By iteration: the log-posterior (EM) or the negative evidence lower bound (SVI); empty for NUTS."""
-        name = {"em": "log_posterior", "svi": "loss"}.get(self.method, "history")
-        return pd.Series(self.outcome.history, name=name).rename_axis("iteration")
+    def outcome(self) -> Outcome:
+        """What the engine left: draws by site, parameters without draws, history, statistics, warnings."""
+        return self.fitted.outcome
 
-    @cached_property
-    def draws(self) -> xr.Dataset:
-        """The parameters' draws, with the dimensions chain, draw and named others; EM's mode is the only draw."""
-        return parameter_dataset(self.outcome.draws, self.dims, self.annotations)
+    @property
+    def dims(self) -> Dims:
+        """Names of the dimensions of each parameter."""
+        return self.fitted.dims
 
-    @cached_property
-    def parameters(self) -> xr.Dataset:
-        """Each parameter's mean over the draws (EM: the mode), with named dimensions."""
-        return self.draws.mean(("chain", "draw"))
+    @property
+    def posterior(self) -> np.ndarray:
+        """``P(truth | annotations)``, averaged over the draws: ``(N, K)``."""
+        return self.fitted.posterior
 
-    @cached_property
-    def derived(self) -> xr.Dataset:
-        """What the story says of its parameters beside them, such as a group's share: means over the draws."""
-        values = posterior.derived_mean(self.model, self._data, self.outcome.draws, self.outcome.fixed)
-        dims = self._derived_dims
-        single = {name: np.asarray(value)[None, None] for name, value in values.items()}
-        return (
-            parameter_dataset(single, dims, self.annotations).isel(chain=0, draw=0, drop=True) if dims else xr.Dataset()
-        )
-
-    def derived_draws(self, *names: str) -> xr.Dataset:
-        """The same in each draw, with the dimensions chain and draw; all quantities unless some are named.
-
-        Raises:
-            UnknownNameError: the story reports nothing of that name.
-        """
-        dims = self._derived_dims
-        for name in names:
-            if name not in dims:
-                raise unknown_name("derived quantity", name, dims)
-        outcome, wanted = self.outcome, names or tuple(dims)
-        values = posterior.derived_draws(self.model, self._data, outcome.draws, outcome.fixed, wanted)
-        return parameter_dataset({name: np.asarray(v) for name, v in values.items()}, dims, self.annotations)
-
-    @cached_property
-    def _derived_dims(self) -> Dims:
-        found: Dims = {}
-        first = {name: jnp.asarray(draws[0, 0]) for name, draws in self.outcome.draws.items()} | self.outcome.fixed
-        jax.eval_shape(lambda: found.update(derived(self.model, first, self._data)[1]))
-        return found
-
-    @cached_property
+    @property
     def confusion_draws(self) -> np.ndarray:
         """Each worker's confusion matrix in each draw: ``(chain, draw, J, K, L)``.
 
         Raises:
             AnnotationError: the annotations name no workers.
         """
-        if not self.annotations.named:
-            raise AnnotationError(
-                "the annotations name no workers, so there is nobody to score; fit.labels has the tasks"
-            )
-        return np.asarray(posterior.worker_confusions(self.model, self._data, self.outcome.draws, self.outcome.fixed))
+        return self.fitted.confusion_draws
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether there are draws to take intervals from; EM, and a guide that is one point, have none."""
+        return self.fitted.has_draws
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was found wrong with the fit, a sentence each; empty where nothing was."""
+        return self.fitted.warnings
+
+    @property
+    def history(self) -> pd.Series:
+        """By iteration: the log-posterior (EM) or the negative evidence lower bound (SVI); empty for NUTS."""
+        return self.fitted.history
+
+    @property
+    def draws(self) -> xr.Dataset:
+        """The parameters' draws, with the dimensions chain, draw and named others; EM's mode is the only draw."""
+        return self.fitted.named_draws
+
+    @property
+    def parameters(self) -> xr.Dataset:
+        """Each parameter's mean over the draws (EM: the mode), with named dimensions."""
+        return self.fitted.parameters
+
+    @property
+    def derived(self) -> xr.Dataset:
+        """What the story derives from its parameters, such as a group's share: means over the draws."""
+        return self.fitted.derived
+
+    def derived_draws(self, *names: str) -> xr.Dataset:
+        """The derived quantities in each draw, with the dimensions chain and draw; all of them unless some are named.
+
+        Raises:
+            UnknownNameError: the story derives nothing of that name.
+        """
+        return self.fitted.derived_draws(*names)
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
@@ -127,37 +194,38 @@ class Fit(Labelled):
         return self.task_scores()
 
     def task_scores(self, *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
-        """:attr:`tasks`, by another number of replicated annotations, or others of them: :func:`.tasks.task_scores`."""
-        return task_scores(self, replicates=replicates, seed=seed)
+        """:attr:`tasks`, by another number of replicated annotations, or another seed: :func:`.tasks.task_scores`."""
+        return task_scores(self.fitted, replicates=replicates, seed=seed)
 
     def worker_scores(self, interval: float = INTERVAL, *, rank_one: bool = False) -> pd.DataFrame:
         """By worker what the fit, the gold labels and the times say; with draws each with ``_low`` and ``_high``.
 
-        - annotations: how many annotations were given.
-        - accuracy: probability of a right annotation to a task of the crowd's mix.
-        - spammer_score: how far the table is from one whose rows are all alike (Raykar & Yu 2011); 0 for a spammer.
+        - annotations: how many the worker gave.
+        - accuracy: probability of a right annotation of a task of the crowd's mix.
+        - spammer_score: how far the confusion matrix is from one whose rows are all alike (Raykar & Yu 2011); 0 for a
+          spammer.
         - sensitivity, specificity: for two classes, of which the second is the positive one.
         - trace: probability of a right annotation where all classes are equally frequent.
         - informativeness: nats that an annotation says of the truth of a task of the crowd's mix.
-        - rank_one_distance: how far the table is from a matrix of rank one, where `rank_one` asks for it.
-        - agreement: the expected share of the annotations given that equal the truth; its interval is of that share, the
-          truths being drawn too (in 500 draws at the most).
-        - gold_annotations, gold_right, gold_accuracy: annotations to the gold tasks of the annotations, where there are
-          any, counted (:func:`.worker_scores.gold_scores`).
+        - rank_one_distance: how far the confusion matrix is from a matrix of rank one, where `rank_one` asks for it.
+        - agreement: the expected share of the worker's annotations that equal the truth; its interval is of that share,
+          the truths being drawn too (in 500 draws at the most).
+        - gold_annotations, gold_right, gold_accuracy: annotations of the gold tasks, where there are any, counted
+          (:func:`.workers.gold_scores`).
         - seconds: the median of how long an annotation took, where times are known.
 
-        The scores from tables are in :mod:`.workers`. A fit without draws has no intervals here; those of the last two
-        are in :meth:`gold_scores` and :func:`.worker_scores.seconds_by_worker`.
+        The scores from confusion matrices are in :mod:`.confusion_scores`. A fit without draws has no intervals here;
+        those of the last two are in :meth:`gold_scores` and :func:`.workers.seconds_by_worker`.
 
         Args:
             interval: mass of the intervals, equal-tailed, between 0 and 1.
-            rank_one: whether to take the singular values of all tables.
+            rank_one: whether to take the singular values of all confusion matrices.
 
         Raises:
             AnnotationError: the annotations name no workers.
             ValueError: for another `interval`.
         """
-        return worker_scores(self, interval, rank_one=rank_one)
+        return worker_scores(self.fitted, interval, rank_one=rank_one)
 
     @cached_property
     def idata(self) -> Any:
@@ -166,14 +234,14 @@ class Fit(Labelled):
 
     def to_idata(self, *, posterior_predictive: bool = False, seed: int = 0) -> Any:
         """:attr:`idata`, with replicated truth and annotations where ``posterior_predictive`` asks for them."""
-        groups = to_groups(self)
+        groups = to_groups(self.fitted)
         if posterior_predictive:
             groups["posterior_predictive"] = self.posterior_predictive(seed=seed)
         return make_idata(groups)
 
     def log_likelihood(self) -> np.ndarray:
         """Of each task in each draw, the truth summed out: ``(chain, draw, N)``."""
-        return np.asarray(posterior.log_likelihood(self.model, self._data, self.outcome.draws, self.outcome.fixed))
+        return self.fitted.log_likelihood()
 
     def posterior_predictive(self, *, seed: int = 0) -> xr.Dataset:
         """For each draw a true label of each task given its annotations, and new annotations of the same workers.
@@ -181,16 +249,7 @@ class Fit(Labelled):
         Returns:
             ``truth (chain, draw, task)`` and ``annotation (chain, draw, row)``, as positions of classes.
         """
-        chains, draws = next(iter(self.outcome.draws.values())).shape[:2]
-        keys = jax.random.split(jax.random.key(seed), (chains, draws))
-        truth, answers = posterior.replicate(self.model, self._data, self.outcome.draws, self.outcome.fixed, keys)
-        return xr.Dataset(
-            {
-                "truth": (("chain", "draw", "task"), np.asarray(truth)),
-                "annotation": (("chain", "draw", "row"), np.asarray(answers)),
-            },
-            coords={"task": self.annotations.tasks.coords()},
-        )
+        return self.fitted.posterior_predictive(seed=seed)
 
     def predict_proba(self, x: Any) -> np.ndarray:
         """The classifier's probabilities for new tasks, averaged over the draws where its weights have a posterior.
@@ -206,39 +265,15 @@ class Fit(Labelled):
             ValueError: the story was fitted without a classifier, or the features have another shape or are not
                 finite.
         """
-        classifier = self.model.classifier
-        if classifier is None and self.model.torch_classifier is None:
-            raise ValueError(
-                f"{self.story} was fitted without a classifier, so it says nothing of tasks without annotations; "
-                "fit.probabilities has the tasks that it saw"
-            )
-        if self.annotations.features is None:  # the module has its own idea of what x is
-            return self.model.torch_classifier.predict_proba(x, self.annotations.n_classes)
-        x, shape = np.asarray(x, dtype=np.float32), np.asarray(self.annotations.features).shape[1:]
-        if x.shape[1:] != shape or x.ndim != len(shape) + 1:
-            raise ValueError(f"x has shape {x.shape}; (n, {', '.join(map(str, shape))}) is needed, as in the training")
-        if not np.isfinite(x).all():
-            row = int(np.argmin(np.isfinite(x).reshape(len(x), -1).all(-1)))
-            raise ValueError(f"x, row {row}: {x[row].tolist()} has a value that is not finite")
-        if not len(x):
-            return np.zeros((0, self.annotations.n_classes), dtype=np.float32)
-        if classifier is None:
-            return self.model.torch_classifier.predict_proba(x, self.annotations.n_classes)
-        outcome = self.outcome
-        weights = {name: values for name, values in outcome.draws.items() if name.startswith(PREFIX)}
-        return np.asarray(
-            posterior.class_probabilities(classifier, self.annotations.n_classes, x, weights, outcome.fixed)
-        )
+        return predict_proba(self.fitted, x)
 
     def summary(self, interval: float = INTERVAL) -> Summary:
         """What was fitted, whether to trust it, and what was found; prints as text, shows as a table in notebooks."""
-        return summarise(self, interval)
+        return summarise(self.fitted, interval)
 
     def save(self, path: str | PathLike) -> None:
-        """Write the fit to the folder ``path`` (netCDF and JSON), whole or not at all: :func:`.storage.save`."""
-        from .storage.fit_folder import save
-
-        save(self, path)
+        """Write the fit to the folder ``path`` (netCDF and JSON), whole or not at all: :func:`.fit_folder.save`."""
+        save(self.fitted, path)
 
     def __repr__(self) -> str:
         return f"Fit({self.story!r}, method={self.method!r}, {self.annotations!r})"
@@ -246,7 +281,118 @@ class Fit(Labelled):
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
 
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stack(Result):
+    r"""Several fits of the same annotations, averaged: :math:`P(z_i = k) = \sum_m w_m P_m(z_i = k \mid y)`.
+
+    Labels, probabilities, decisions and workers as a fit has them. Made by :func:`stack` and ``cp.fit("auto", …)``.
+
+    Args:
+        averaged: the fits, their weights, and what these come from.
+    """
+
+    averaged: Averaged
+
     @property
-    def _data(self) -> Annotations:
-        """The annotations as the engines saw them: without gold labels that were not asked for."""
-        return self.annotations.replace(gold=None)
+    def _view(self) -> Averaged:
+        return self.averaged
+
+    @property
+    def fits(self) -> dict[str, Fit]:
+        """By name."""
+        return {name: Fit(fitted) for name, fitted in self.averaged.fits.items()}
+
+    @property
+    def weights(self) -> pd.Series:
+        """Of each fit, by name; they sum to 1."""
+        return self.averaged.weights
+
+    @property
+    def comparison(self) -> pd.DataFrame | None:
+        """What the weights come from, as :func:`crowdppl.compare` returns it; None where they were given."""
+        return self.averaged.comparison
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Stories that were asked for and do not fit these data, with the reason."""
+        return self.averaged.left_out
+
+    @property
+    def annotations(self) -> Annotations:
+        """The data of the fits."""
+        return self.averaged.annotations
+
+    @property
+    def story(self) -> str:
+        """The stories that carry weight, the heaviest first."""
+        return self.averaged.story
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether every fit has draws to take intervals from."""
+        return self.averaged.has_draws
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Those of the fits that carry weight."""
+        return self.averaged.warnings
+
+    @property
+    def posterior(self) -> np.ndarray:
+        """``P(truth | annotations)`` averaged over the stories: ``(N, K)``."""
+        return self.averaged.posterior
+
+    @property
+    def confusion_draws(self) -> np.ndarray:
+        """Each worker's confusion matrix in draws of the mixture of stories: ``(1, draw, J, K, L)``.
+
+        Raises:
+            AnnotationError: the annotations name no workers.
+        """
+        return self.averaged.confusion_draws
+
+    def summary(self) -> Summary:
+        """What was averaged, with which weights, and why; prints as text, shows as a table in notebooks."""
+        return self.averaged.summary()
+
+    def __repr__(self) -> str:
+        return f"Stack({self.averaged.weights_text}; {self.annotations!r})"
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+
+def stack(
+    fits: Mapping[str, Fit] | Iterable[Fit],
+    weights: Mapping[str, float] | pd.Series | None = None,
+    **options: object,
+) -> Stack:
+    """Average fits of the same annotations by stacking weights (Yao, Vehtari, Simpson & Gelman 2018).
+
+    Args:
+        fits: as for :func:`crowdppl.compare`.
+        weights: by name, instead of those of the comparison; they are scaled to sum 1.
+        options: of :func:`crowdppl.compare`, such as ``by`` and ``method``.
+
+    Raises:
+        ValueError: for fits that cannot be compared, or weights that are negative, not finite or all 0.
+        UnknownNameError: a weight is of no fit.
+    """
+    return Stack(averaged(fits, weights, **options))
+
+
+def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None) -> Fit:
+    """Read a fit that :meth:`Fit.save` wrote.
+
+    Args:
+        path: the folder.
+        story: the function, where the story is not one of crowdppl's own.
+        classifier: the module or function, where the classifier is not one of crowdppl's own, or is a torch module; its
+            weights are read.
+
+    Raises:
+        StorageError: where there is no fit, it was written by a newer crowdppl, its story or its classifier's network
+            is not known, or the network given has other weights.
+    """
+    return Fit(read(path, story=story, classifier=classifier))

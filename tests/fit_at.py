@@ -8,7 +8,7 @@ import numpy as np
 from crowdppl import Annotations, Fit
 from crowdppl.inference.densities.model import Model, parameter_dims
 from crowdppl.inference.engines.outcome import Outcome
-from crowdppl.inference.fitted.posterior import label_posteriors
+from crowdppl.inference.fitted.fitted import Fitted
 from crowdppl.models import find_story
 
 
@@ -26,10 +26,9 @@ def fit_at(
     """
     model, data = Model(find_story(story), hyperparameters), annotations.replace(gold=None, seconds=None)
     by_chain = {name: np.asarray(value, np.float32)[None] for name, value in draws.items()}
-    posterior = np.asarray(label_posteriors(model, data, by_chain, {}))[0]
-    outcome = Outcome(by_chain, {}, np.zeros(1), {}, ())
+    outcome = Outcome(by_chain, {}, np.zeros(1), {}, (), is_point=method == "em")
     settings = {"seed": 0, "backend": "numpyro"}
-    return Fit(model, annotations, method, settings, outcome, posterior, parameter_dims(model, data))
+    return Fit(Fitted(model, annotations, outcome, method, settings, parameter_dims(model, data)))
 
 
 def random_confusions(annotations: Annotations, n_draws: int = 1, seed: int = 0) -> dict[str, np.ndarray]:

@@ -5,6 +5,14 @@ import numpy as np
 import crowdppl as cp
 
 
+def changed(fit, **changes):
+    """A fit with other fields of what it holds; another engine than EM says that its draws are no point."""
+    fitted = fit.fitted.replace(**changes)
+    if "method" in changes:
+        fitted = fitted.replace(outcome=fitted.outcome._replace(is_point=changes["method"] == "em"))
+    return cp.Fit(fitted)
+
+
 def made_fit(like, annotations, *, draws):
     """A fit of Dawid and Skene's story whose tables are drawn at random and whose posterior is smoothed votes."""
     rng = np.random.default_rng(0)
@@ -18,5 +26,5 @@ def made_fit(like, annotations, *, draws):
     }
     votes = annotations.votes() + rng.uniform(0.05, 1, (annotations.n_tasks, k))
     posterior = (votes**2 / (votes**2).sum(-1, keepdims=True)).astype(np.float32)
-    outcome = like.outcome._replace(draws=drawn)
-    return cp.Fit(like.model, annotations, like.method, like.settings, outcome, posterior, like.dims)
+    outcome = like.outcome._replace(draws=drawn, is_point=draws == 1)
+    return changed(like, annotations=annotations, outcome=outcome, stored_posterior=posterior)

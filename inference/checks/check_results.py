@@ -7,7 +7,7 @@ from html import escape
 import pandas as pd
 
 from ...data import unknown_name
-from ..results import INTERVAL
+from ..fitted.intervals import INTERVAL
 from .discrepancy_result import Found, central
 
 COLUMNS = {"observed": float, "replicated": float, "low": float, "high": float, "p_value": float}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..results import INTERVAL
+from ..fitted.intervals import INTERVAL
 
 LEVEL = 0.05  # of a unit that stands out, adjusted for the number of units
 

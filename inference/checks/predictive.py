@@ -12,8 +12,7 @@ from ...models import Classifier, Given, Story, TruthPrior, find_story
 from ...models.parts.classifier import Network
 from ..densities.evidence import probabilities_of
 from ..densities.model import Model
-from ..fitted.crowd import one_row_an_annotation
-from ..results import Fit
+from ..fitted.fitted import HoldsFitted, fitted_of
 from .check_results import Checks
 from .discrepancies import DISCREPANCIES, Discrepancy, Measure, of_function
 from .discrepancy_result import Found
@@ -23,7 +22,7 @@ Discrepancies = str | Iterable[str] | Mapping[str, Discrepancy | Callable[[Annot
 
 
 def check(
-    fit: Fit,
+    fit: HoldsFitted,
     discrepancies: Discrepancies = None,
     *,
     draws: int = 50,
@@ -71,12 +70,13 @@ def check(
     _check_number("replicates", replicates, 2)
     if truth not in get_args(NewTruth):
         raise unknown_name("value of truth", truth, get_args(NewTruth))
-    design = one_row_an_annotation(fit.annotations)
-    title = f"Posterior predictive checks of {fit.story}: {draws} draws, {replicates} replicates of each"
+    fitted = fitted_of(fit)
+    design = fitted.annotations.expanded()
+    title = f"Posterior predictive checks of {fitted.story}: {draws} draws, {replicates} replicates of each"
     if truth == "prior":
         title += ", with true labels of their prior"
-    answers = from_posterior(fit, design, draws, replicates, truth, seed)
-    return _compare(design, discrepancies, answers, title, () if fit.has_draws else (EM_NOTE,))
+    new = from_posterior(fitted, design, draws, replicates, truth, seed)
+    return _compare(design, discrepancies, new, title, () if fitted.has_draws else (EM_NOTE,))
 
 
 EM_NOTE = (
@@ -121,7 +121,7 @@ def prior_check(
     _check_number("draws", draws, 20)
     if classifier is not None and truth_prior is not None:
         raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
-    design = one_row_an_annotation(annotations)
+    design = annotations.expanded()
     if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
         design = design.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
         truth_prior = Given()

@@ -11,29 +11,27 @@ from jax import Array
 from numpyro import handlers
 
 from ...data import Annotations
-from ..densities.model import Density, Model, Parameters, density, site_values
-from ..results import Fit
+from ..densities.model import Density, Model, site_values
+from ..fitted.fitted import Fitted
 
 NewTruth = Literal["prior", "posterior"]
 FAST = "rbg"  # a generator of random numbers that XLA compiles several times faster than JAX's own
 
 
 def from_posterior(
-    fit: Fit, design: Annotations, draws: int, replicates: int, truth: NewTruth, seed: int
+    fitted: Fitted, design: Annotations, draws: int, replicates: int, truth: NewTruth, seed: int
 ) -> Iterator[np.ndarray]:
     r"""Annotations :math:`\tilde y \sim p(y \mid \theta)` to the rows of ``design``: ``(replicates, A)`` of each draw.
 
     The draws are the fit's, evenly thinned or, where it has fewer, each taken several times; EM has its mode.
     """
-    outcome = fit.outcome
-    flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in outcome.draws.items()}
-    available = len(next(iter(flat.values())))
-    model, data = fit.model, jax.tree.map(jnp.asarray, fit.annotations.replace(gold=None))
+    flat, available = fitted.flat_draws, int(np.prod(fitted.shape))
+    at_one = fitted.replace(annotations=jax.tree.map(jnp.asarray, fitted.data))
     rows = jax.tree.map(jnp.asarray, (design.worker, design.task))
     for i in range(draws):
-        parameters = {name: value[i * available // draws] for name, value in flat.items()} | outcome.fixed
+        one = at_one.with_draws({name: value[i * available // draws][None, None] for name, value in flat.items()})
         key = jax.random.fold_in(jax.random.key(seed, impl=FAST), i)
-        yield np.asarray(_replicate(model, data, parameters, *rows, key, replicates, truth))
+        yield np.asarray(_replicate(one, *rows, key, replicates, truth))
 
 
 def from_prior(model: Model, design: Annotations, draws: int, seed: int) -> np.ndarray:
@@ -43,18 +41,12 @@ def from_prior(model: Model, design: Annotations, draws: int, seed: int) -> np.n
     return np.stack([_simulate(model, unannotated, key) for key in keys])
 
 
-@partial(jax.jit, static_argnames=("model", "replicates", "truth"))
+@partial(jax.jit, static_argnames=("replicates", "truth"))
 def _replicate(
-    model: Model,
-    annotations: Annotations,
-    parameters: Parameters,
-    worker: Array | None,
-    task: Array,
-    key: Array,
-    replicates: int,
-    truth: NewTruth,
+    fitted: Fitted, worker: Array | None, task: Array, key: Array, replicates: int, truth: NewTruth
 ) -> Array:
-    at = density(model, parameters, annotations)
+    """New annotations ``(replicates, A)`` at the only draw."""
+    at = fitted.at({name: value[0, 0] for name, value in fitted.draws.items()})
     emission = at.responses.emission
     shared_key, own_key = jax.random.split(key)
     shared = jax.random.categorical(shared_key, at.log_joint)
@@ -63,7 +55,7 @@ def _replicate(
         truth_key, annotation_key = jax.random.split(key)
         new = shared
         if truth == "prior":
-            new = jax.random.categorical(truth_key, _before_annotations(at, annotations))
+            new = jax.random.categorical(truth_key, _before_annotations(at, fitted.annotations))
         return emission.sample(annotation_key, worker, task, new[task])
 
     return jax.lax.map(once, jax.random.split(own_key, replicates))

@@ -4,6 +4,5 @@ from .comparing import compare
 from .cross_validation import kfold
 from .elpd import Elpd
 from .leave_one_out import loo
-from .stacking import Stack, stack
 
-__all__ = ["Elpd", "Stack", "compare", "kfold", "loo", "stack"]
+__all__ = ["Elpd", "compare", "kfold", "loo"]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ...data import Annotations
 from ..engines.outcome import ConvergenceWarning
-from ..results import Fit
+from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
 from .cross_validation import kfold
 from .elpd import Elpd
 from .leave_one_out import high_k_message, loo
@@ -18,7 +18,7 @@ METHODS = ("loo", "kfold")
 
 
 def compare(
-    fits: Mapping[str, Fit] | Iterable[Fit],
+    fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted],
     *,
     by: str | None = None,
     method: str | None = None,
@@ -87,7 +87,7 @@ def table(found: Mapping[str, Elpd]) -> pd.DataFrame:
     best = int(values.sum(0).argmax())
     difference = values - values[:, [best]]
     ks = [found[name].pareto_k for name in names]
-    n_high_k = [pd.NA if k is None else len(found[name].n_high_k) for name, k in zip(names, ks, strict=True)]
+    n_high_k = [pd.NA if k is None else len(found[name].high_k) for name, k in zip(names, ks, strict=True)]
     frame = pd.DataFrame(
         {
             "elpd": values.sum(0),
@@ -105,13 +105,13 @@ def table(found: Mapping[str, Elpd]) -> pd.DataFrame:
     return frame.sort_values("elpd", ascending=False, kind="stable")
 
 
-def by_name(fits: Mapping[str, Fit] | Iterable[Fit]) -> dict[str, Fit]:
+def by_name(fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted]) -> dict[str, Fitted]:
     """Fits by name: their own where they come without; two of one story are told apart by a number.
 
     Raises:
         ValueError: for fewer than two, or what is no fit.
     """
-    if isinstance(fits, Fit):
+    if hasattr(fits, "fitted"):
         raise ValueError("one fit is nothing to compare; give several: cp.compare({'name': fit, 'other': other_fit})")
     if isinstance(fits, Mapping):
         named = dict(fits)
@@ -121,15 +121,18 @@ def by_name(fits: Mapping[str, Fit] | Iterable[Fit]) -> dict[str, Fit]:
             story = getattr(fit, "story", type(fit).__name__)
             same = sum(name == story or name.startswith(f"{story} (") for name in named)
             named[f"{story} ({same + 1})" if same else story] = fit
+    found = {}
     for name, fit in named.items():
-        if not isinstance(fit, Fit):
-            raise ValueError(f"{name!r} is {type(fit).__name__}; fits by cp.fit are needed")
-    if len(named) < 2:
-        raise ValueError(f"{len(named)} fits: two at least are needed to compare")
-    return named
+        try:
+            found[name] = fitted_of(fit)
+        except TypeError as error:
+            raise ValueError(f"{name!r} is {type(fit).__name__}; fits by cp.fit are needed") from error
+    if len(found) < 2:
+        raise ValueError(f"{len(found)} fits: two at least are needed to compare")
+    return found
 
 
-def check_same_data(fits: Mapping[str, Fit]) -> None:
+def check_same_data(fits: Mapping[str, Fitted]) -> None:
     """Refuse fits of different annotations.
 
     Raises:

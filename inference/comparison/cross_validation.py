@@ -5,14 +5,14 @@ import pandas as pd
 
 from ...data import Annotations
 from ..engines.progress import progress_bar
-from ..results import Fit
+from ..fitted.fitted import HoldsFitted, fitted_of
 from .elpd import UNITS, Elpd
 from .held_out import counts, predict_annotations, predict_tasks, rounds
-from .refit import refit
+from .refit import refit_without
 
 
 def kfold(
-    fit: Fit,
+    fit: HoldsFitted,
     *,
     by: str = "annotation",
     folds: int = 5,
@@ -41,7 +41,8 @@ def kfold(
     """
     if by not in UNITS:
         raise ValueError(f"by={by!r}: 'annotation' or 'task' is needed")
-    annotations = fit.annotations
+    fitted = fitted_of(fit)
+    annotations = fitted.annotations
     rng = np.random.default_rng(seed)
     make = task_folds if by == "task" else annotation_folds
     plan = make(annotations, folds, rng)
@@ -49,22 +50,20 @@ def kfold(
     total = np.zeros(annotations.n_tasks if by == "task" else annotations.n_rows)
     with progress_bar("K folds", folds, show=progress) as bar:
         for number, held in enumerate(plan):
-            found = refit(fit, held, refit_by)
+            found = refit_without(fitted, held, refit_by)
             if by == "task":
-                values = predict_tasks(fit.model, found.seen.replace(count=count), found.draws, found.fixed)
+                values = predict_tasks(found.with_data(found.annotations.replace(count=count)))
                 out = np.bincount(task, held, annotations.n_tasks) > 0
                 total += np.where(out, np.asarray(values), 0.0)
             else:
                 order = rounds(task, held > 0)
-                values = predict_annotations(
-                    fit.model, found.seen, found.draws, found.fixed, order, _padded(int(order.max()) + 1)
-                )
+                values = predict_annotations(found, order, _padded(int(order.max()) + 1))
                 total += held * np.asarray(values)
-            bar(number + 1, fit.story)
+            bar(number + 1, fitted.story)
     if by == "task":
         answered = np.unique(task)
-        return Elpd(fit.story, "kfold", by, annotations.tasks.to_index("task")[answered], total[answered])
-    return Elpd(fit.story, "kfold", by, annotation_index(annotations), total)
+        return Elpd(fitted.story, "kfold", by, annotations.tasks.to_index("task")[answered], total[answered])
+    return Elpd(fitted.story, "kfold", by, annotation_index(annotations), total)
 
 
 def annotation_folds(annotations: Annotations, folds: int, rng: np.random.Generator) -> np.ndarray:

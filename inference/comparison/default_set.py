@@ -6,10 +6,10 @@ from typing import Any
 from ...data import Annotations
 from ...models import Story, StoryError
 from ..engines.progress import progress_bar
-from ..fit import fit
-from ..results import Fit
+from ..fit_story import fit_story
+from ..fitted.fitted import Fitted
 from .comparing import compare
-from .stacking import Stack
+from .stacking import Averaged
 
 StorySet = Mapping[str, Mapping[str, Any]]
 
@@ -41,7 +41,7 @@ def auto(
     seed: int = 0,
     progress: bool = True,
     **options: Any,
-) -> Stack:
+) -> Averaged:
     """Fit a shelf of stories, compare them by what they predict of held-out annotations, and average their labels.
 
     The weights are those of stacking over K folds of the annotations, with refits by EM whatever the engine of the fits.
@@ -60,7 +60,7 @@ def auto(
         ValueError: no two stories can be told of these data, with the reason of each.
     """
     shelf = story_set(stories, annotations)
-    fits: dict[str, Fit] = {}
+    fits: dict[str, Fitted] = {}
     left_out: dict[str, str] = {}
     with progress_bar("stories", len(shelf) + 1, show=progress) as bar:
         for number, (name, about) in enumerate(shelf.items()):
@@ -68,7 +68,7 @@ def auto(
             own = {"story": name} | dict(about) | options
             told: str | Story = own.pop("story")
             try:
-                fits[name] = fit(told, annotations, method=method, seed=seed, progress=False, **own)
+                fits[name] = fit_story(told, annotations, method=method, seed=seed, progress=False, **own)
             except StoryError as error:
                 left_out[name] = str(error)
         if len(fits) < 2:
@@ -77,7 +77,7 @@ def auto(
             raise ValueError(f"{count}; two are needed to compare. {reasons}")
         bar(len(shelf), "comparing")
         comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=False)
-    return Stack(fits, comparison["weight"].reindex(list(fits)), comparison, left_out)
+    return Averaged(fits, comparison["weight"].reindex(list(fits)), comparison, left_out)
 
 
 def story_set(stories: StorySet | Iterable[str | Story] | None, annotations: Annotations) -> dict[str, dict[str, Any]]:

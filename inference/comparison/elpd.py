@@ -54,7 +54,7 @@ class Elpd:
         return pd.DataFrame(columns, index=self.units)
 
     @property
-    def n_high_k(self) -> pd.DataFrame:
+    def high_k(self) -> pd.DataFrame:
         """The units whose importance weights cannot be trusted, the worst first."""
         if self.pareto_k is None:
             return self.table.iloc[:0]
@@ -63,6 +63,6 @@ class Elpd:
 
     def __repr__(self) -> str:
         how = {"loo": "leave-one-out", "kfold": "K folds"}[self.kind]
-        n_high_k = f", {len(self.n_high_k)} with Pareto k̂ over {self.good_k:.2f}" if self.pareto_k is not None else ""
+        n_high_k = f", {len(self.high_k)} with Pareto k̂ over {self.good_k:.2f}" if self.pareto_k is not None else ""
         units = f"{len(self.values):,} {self.by}{'' if len(self.values) == 1 else 's'}"
         return f"Elpd({self.story!r}: {self.elpd:,.2f} ± {self.se:,.2f} nats by {how}, {units}{n_high_k})"

@@ -8,7 +8,8 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations
-from ..densities.model import Model, Parameters, density
+from ..densities.model import Parameters
+from ..fitted.fitted import Fitted
 
 
 def counts(annotations: Annotations) -> np.ndarray:
@@ -30,92 +31,74 @@ def rounds(task: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return np.where(chosen, before - before[first], -1)
 
 
-@partial(jax.jit, static_argnames=("model", "n_rounds"))
-def leave_one_annotation_out(
-    model: Model, annotations: Annotations, draws: Parameters, fixed: Parameters, number: Array, n_rounds: int
-) -> Array:
+@partial(jax.jit, static_argnames="n_rounds")
+def leave_one_annotation_out(fitted: Fitted, number: Array, n_rounds: int) -> Array:
     r"""For each draw :math:`\log p(y_a \mid y_{i \setminus a}, \theta)` of each row: ``(chain, draw, A)``.
 
     It is :math:`\log p(y_i \mid \theta) - \log p(y_{i \setminus a} \mid \theta)`, the truth summed out of both; one row
     of each task is left out at a time.
 
     Args:
-        model: the story.
-        annotations: with counts.
-        draws: of the parameters, ``(chain, draw, ...)``.
-        fixed: parameters without draws.
+        fitted: the story at its draws, of annotations with counts.
         number: of each row within its task, ``(A,)``.
         n_rounds: the largest number plus one.
     """
+    annotations = fitted.annotations
     task, count = annotations.task, jnp.asarray(annotations.count)
 
     def of_draw(draw: Parameters) -> Array:
-        whole = density(model, draw | fixed, annotations).log_likelihood
+        whole = fitted.at(draw).log_likelihood
 
         def leave_out(r: Array, values: Array) -> Array:
             part = annotations.replace(count=count - (number == r))
-            found = whole - density(model, draw | fixed, part).log_likelihood
+            found = whole - fitted.with_data(part).at(draw).log_likelihood
             return jnp.where(number == r, found[task], values)
 
         return jax.lax.fori_loop(0, n_rounds, leave_out, jnp.zeros(len(task)))
 
-    return jax.lax.map(lambda chain: jax.lax.map(of_draw, chain), draws)
+    return fitted.over_draws(of_draw)
 
 
-@partial(jax.jit, static_argnames=("model", "n_rounds"))
-def predict_annotations(
-    model: Model, seen: Annotations, draws: Parameters, fixed: Parameters, number: Array, n_rounds: int
-) -> Array:
+@partial(jax.jit, static_argnames="n_rounds")
+def predict_annotations(fitted: Fitted, number: Array, n_rounds: int) -> Array:
     r"""For rows that are not seen, :math:`\log p(y_a \mid y_\text{seen})`, averaged over draws: ``(A,)``, 0 for others.
 
     .. math:: p(y_a \mid y_\text{seen}) = E_{\theta \mid y_\text{seen}}
         \frac{p(y_{i, \text{seen}}, y_a \mid \theta)}{p(y_{i, \text{seen}} \mid \theta)}
 
     Args:
-        model: the story.
-        seen: with counts; of the rows to predict one annotation at least is not among them.
-        draws: given ``seen``, ``(chain, draw, ...)``.
-        fixed: parameters without draws.
+        fitted: the story at draws given the annotations that it has seen, which have counts; of each row to predict
+            one annotation at least is not among them.
         number: of each row to predict within its task, −1 for the others, ``(A,)``.
         n_rounds: the largest number plus one.
     """
+    seen = fitted.annotations
     task, count = seen.task, jnp.asarray(seen.count)
 
     def add(total: Array, draw: Parameters) -> tuple[Array, None]:
-        part = density(model, draw | fixed, seen).log_likelihood
+        part = fitted.at(draw).log_likelihood
 
         def put_in(r: Array, values: Array) -> Array:
-            whole = density(model, draw | fixed, seen.replace(count=count + (number == r))).log_likelihood
+            whole = fitted.with_data(seen.replace(count=count + (number == r))).at(draw).log_likelihood
             return jnp.where(number == r, (whole - part)[task], values)
 
         values = jax.lax.fori_loop(0, n_rounds, put_in, jnp.full(len(task), -jnp.inf))
         return jnp.logaddexp(total, values), None
 
-    flat, n_draws = _flat(draws)
-    total, _ = jax.lax.scan(add, jnp.full(len(task), -jnp.inf), flat)
-    return jnp.where(number >= 0, total - jnp.log(n_draws), 0.0)
+    total, _ = jax.lax.scan(add, jnp.full(len(task), -jnp.inf), fitted.flat_draws)
+    return jnp.where(number >= 0, total - jnp.log(int(np.prod(fitted.shape))), 0.0)
 
 
-@partial(jax.jit, static_argnames="model")
-def predict_tasks(model: Model, whole: Annotations, draws: Parameters, fixed: Parameters) -> Array:
+@jax.jit
+def predict_tasks(fitted: Fitted) -> Array:
     r"""Of each task :math:`\log E_\theta \, p(y_i \mid \theta)` over the draws, the truth summed out: ``(N,)``.
 
     Args:
-        model: the story.
-        whole: all annotations.
-        draws: given the other tasks' annotations, ``(chain, draw, ...)``.
-        fixed: parameters without draws.
+        fitted: the story at draws given the other tasks' annotations, beside all annotations.
     """
 
     def add(total: Array, draw: Parameters) -> tuple[Array, None]:
-        return jnp.logaddexp(total, density(model, draw | fixed, whole).log_likelihood), None
+        return jnp.logaddexp(total, fitted.at(draw).log_likelihood), None
 
-    flat, n_draws = _flat(draws)
-    total, _ = jax.lax.scan(add, jnp.full(whole.n_tasks, -jnp.inf), flat)
-    return total - jnp.log(n_draws)
-
-
-def _flat(draws: Parameters) -> tuple[Parameters, int]:
-    """The draws of all chains in a row, and their number."""
-    chains, n = next(iter(draws.values())).shape[:2]
-    return jax.tree.map(lambda value: value.reshape(chains * n, *value.shape[2:]), draws), chains * n
+    total, _ = jax.lax.scan(add, jnp.full(fitted.annotations.n_tasks, -jnp.inf), fitted.flat_draws)
+    return total - jnp.log(int(np.prod(fitted.shape)))

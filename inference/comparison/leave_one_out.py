@@ -3,25 +3,22 @@
 import warnings
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from ..fitted.posterior import log_likelihood
-from ..results import Fit
+from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
 from ..storage.arviz_data import is_tree, make_idata
 from .cross_validation import annotation_index
 from .elpd import UNITS, Elpd
 from .held_out import counts, leave_one_annotation_out, predict_annotations, predict_tasks, rounds
-from .refit import refit
+from .refit import refit_without
 
 MAX_DRAWS = 2000  # more of them are thinned, since every unit takes a number a draw
 ESS_UNITS = 200  # units at the most whose effective sample sizes are looked at
 NAMED = 10  # n_high_k units that a message names
 
 
-def loo(fit: Fit, *, by: str = "task", reloo: bool = False) -> Elpd:
+def loo(fit: HoldsFitted, *, by: str = "task", reloo: bool = False) -> Elpd:
     r"""Score a story by what it would predict of each task, or annotation, without having seen it; nothing is refitted.
 
     By task, :math:`\log p(y_i \mid y_{-i})` with the truth summed out. By annotation,
@@ -38,26 +35,27 @@ def loo(fit: Fit, *, by: str = "task", reloo: bool = False) -> Elpd:
     """
     if by not in UNITS:
         raise ValueError(f"by={by!r}: 'task' or 'annotation' is needed")
-    if not fit.has_draws:
+    fitted = fitted_of(fit)
+    if not fitted.has_draws:
         raise ValueError(
-            f"{fit.story} was fitted by EM, which has no draws to weight; fit with method='nuts' or 'svi', or score it "
-            "by cp.kfold(fit)"
+            f"{fitted.story} was fitted to a point by method={fitted.method!r}, so there are no draws to weight; fit with "
+            "method='nuts' or 'svi' (and a guide that is no delta), or score it by cp.kfold(fit)"
         )
-    values, index, weight = _pointwise(fit, by)
-    found = _psis(values, _relative_efficiency(values) if fit.method == "nuts" else 1.0)
+    values, index, weight = _pointwise(fitted, by)
+    found = _psis(values, _relative_efficiency(values) if fitted.method == "nuts" else 1.0)
     elpd, k = np.array(found["elpd_i"]), np.array(found["k"])
     spread = _spread(values)
     elpd, k = np.where(spread, elpd, values[0, 0]), np.where(spread, k, -np.inf)  # the same in every draw
     if reloo:
         for unit in np.flatnonzero(~(k <= found["good_k"])):
-            elpd[unit], k[unit] = _exact(fit, by, int(unit)), -np.inf  # no weights to distrust
+            elpd[unit], k[unit] = _exact(fitted, by, int(unit)), -np.inf  # no weights to distrust
     p = float((weight * (_log_mean_exp(values) - elpd)).sum())
-    return Elpd(fit.story, "loo", by, index, weight * elpd, k, float(found["good_k"]), p)
+    return Elpd(fitted.story, "loo", by, index, weight * elpd, k, float(found["good_k"]), p)
 
 
 def high_k_message(found: Elpd) -> str | None:
     """What is wrong with a leave-one-out score and what to do, or None where nothing is."""
-    n_high_k = found.n_high_k
+    n_high_k = found.high_k
     if n_high_k.empty:
         return None
     names = ", ".join(f"{_name(unit)} ({k:.2f})" for unit, k in n_high_k["pareto_k"].head(NAMED).items())
@@ -75,29 +73,23 @@ def _name(unit: Any) -> str:
     return " of ".join(repr(part) for part in reversed(unit[:2])) if len(unit) == 3 else repr(unit[0])
 
 
-def _pointwise(fit: Fit, by: str) -> tuple[np.ndarray, Any, np.ndarray]:
+def _pointwise(fitted: Fitted, by: str) -> tuple[np.ndarray, Any, np.ndarray]:
     """Log-likelihood of each unit in each draw ``(chain, draw, units)``, the units, and how often each counts."""
-    annotations = fit.annotations
-    data = jax.tree.map(jnp.asarray, annotations.replace(gold=None))
-    draws = {name: jnp.asarray(value) for name, value in _thinned(fit.outcome.draws).items()}
-    if by == "task":
-        answered = np.unique(annotations.task)
-        values = np.asarray(log_likelihood(fit.model, data, draws, fit.outcome.fixed))[..., answered]
-        return values, annotations.tasks.to_index("task")[answered], np.ones(len(answered))
-    count = counts(annotations)
+    annotations = fitted.annotations
+    step = -(-int(np.prod(fitted.shape)) // MAX_DRAWS)
+    some = fitted.with_draws({name: value[:, ::step] for name, value in fitted.draws.items()})
     task = np.asarray(annotations.task)
+    if by == "task":
+        annotated = np.unique(task)
+        return (
+            some.log_likelihood()[..., annotated],
+            annotations.tasks.to_index("task")[annotated],
+            np.ones(len(annotated)),
+        )
+    count = counts(annotations)
     number = rounds(task, np.ones(len(task), bool))
-    values = leave_one_annotation_out(
-        fit.model, data.replace(count=jnp.asarray(count)), draws, fit.outcome.fixed, number, int(number.max()) + 1
-    )
+    values = leave_one_annotation_out(some.with_data(some.data.replace(count=count)), number, int(number.max()) + 1)
     return np.asarray(values), annotation_index(annotations), count
-
-
-def _thinned(draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """At most :data:`MAX_DRAWS` of the draws, evenly spaced."""
-    chains, n = next(iter(draws.values())).shape[:2]
-    step = -(-chains * n // MAX_DRAWS)
-    return {name: value[:, ::step] for name, value in draws.items()}
 
 
 def _psis(values: np.ndarray, reff: float) -> dict[str, Any]:
@@ -139,16 +131,13 @@ def _log_mean_exp(values: np.ndarray) -> np.ndarray:
     return np.logaddexp.reduce(values.reshape(-1, values.shape[-1]), axis=0) - np.log(values[..., 0].size)
 
 
-def _exact(fit: Fit, by: str, unit: int) -> float:
+def _exact(fitted: Fitted, by: str, unit: int) -> float:
     """Of one unit, by a fit without it."""
-    annotations = fit.annotations
-    task, count = np.asarray(annotations.task), counts(annotations)
+    task, count = np.asarray(fitted.annotations.task), counts(fitted.annotations)
     if by == "task":
         position = np.unique(task)[unit]
-        found = refit(fit, np.where(task == position, count, 0))
-        values = predict_tasks(fit.model, found.seen.replace(count=count), found.draws, found.fixed)
-        return float(values[position])
+        found = refit_without(fitted, np.where(task == position, count, 0))
+        return float(predict_tasks(found.with_data(found.annotations.replace(count=count)))[position])
     held = np.zeros_like(count)
     held[unit] = 1
-    found = refit(fit, held)
-    return float(predict_annotations(fit.model, found.seen, found.draws, found.fixed, rounds(task, held > 0), 1)[unit])
+    return float(predict_annotations(refit_without(fitted, held), rounds(task, held > 0), 1)[unit])

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations, unknown_name
-from ..fitted.labels import Labelled
+from ..fitted.fitted import Fitted, HoldsFitted
+from ..fitted.labelled import Labelled
 from ..fitted.summary import Summary, certainty, gold_accuracy, sizes
-from ..results import Fit
 from .comparing import by_name, check_same_data, compare
 
 KEPT = 1000  # draws of the mixture of worker tables
@@ -18,19 +18,19 @@ NO_WEIGHT = 0.005  # below it a weight is not spoken of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stack(Labelled):
+class Averaged(Labelled):
     r"""Several fits of the same annotations, averaged: :math:`P(z_i = k) = \sum_m w_m P_m(z_i = k \mid y)`.
 
-    Labels, probabilities, decisions and workers as a fit has them. Made by :func:`stack` and ``cp.fit("auto", …)``.
+    Labels, probabilities, decisions and workers as a fit has them. What `Stack` holds.
 
     Args:
         fits: by name.
-        weights: of each fit, by name; they sum to 1.
+        weights: of each fitted, by name; they sum to 1.
         comparison: what the weights come from, as :func:`.compare` returns it; None where they were given.
         left_out: stories that were asked for and could not be told of these data, with the reason.
     """
 
-    fits: dict[str, Fit]
+    fits: dict[str, Fitted]
     weights: pd.Series
     comparison: pd.DataFrame | None = None
     left_out: dict[str, str] = field(default_factory=dict)
@@ -48,19 +48,21 @@ class Stack(Labelled):
     @property
     def has_draws(self) -> bool:
         """Whether every fit has draws to take intervals from."""
-        return all(fit.has_draws for fit in self.fits.values())
+        return all(fitted.has_draws for fitted in self.fits.values())
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Those of the fits that carry weight."""
         return tuple(
-            f"{name}: {text}" for name, fit in self.fits.items() if self.weights[name] for text in fit.warnings
+            f"{name}: {text}" for name, fitted in self.fits.items() if self.weights[name] for text in fitted.warnings
         )
 
     @cached_property
     def posterior(self) -> np.ndarray:
         """``P(truth | annotations)`` averaged over the stories: ``(N, K)``."""
-        return sum(self.weights[name] * fit.posterior for name, fit in self.fits.items() if self.weights[name] > 0)
+        return sum(
+            self.weights[name] * fitted.posterior for name, fitted in self.fits.items() if self.weights[name] > 0
+        )
 
     @cached_property
     def confusion_draws(self) -> np.ndarray:
@@ -71,12 +73,12 @@ class Stack(Labelled):
         Raises:
             AnnotationError: the annotations name no workers.
         """
-        weighty = {name: fit for name, fit in self.fits.items() if self.weights[name] > 0}
+        weighty = {name: fitted for name, fitted in self.fits.items() if self.weights[name] > 0}
         if not self.has_draws:
-            return sum(self.weights[name] * fit.confusion_draws for name, fit in weighty.items())
+            return sum(self.weights[name] * fitted.confusion_draws for name, fitted in weighty.items())
         picked = []
-        for name, fit in weighty.items():
-            flat = fit.confusion_draws.reshape(-1, *fit.confusion_draws.shape[2:])
+        for name, fitted in weighty.items():
+            flat = fitted.confusion_draws.reshape(-1, *fitted.confusion_draws.shape[2:])
             n = round(KEPT * self.weights[name])
             picked.append(flat[np.linspace(0, len(flat), n, endpoint=False).astype(int)])
         return np.concatenate(picked)[None]
@@ -92,44 +94,32 @@ class Stack(Labelled):
             facts["left out"] = "; ".join(f"{name}: {reason}" for name, reason in self.left_out.items())
         if self.annotations.gold is not None:
             facts["gold"] = gold_accuracy(self)
-        methods = " and ".join(sorted({fit.method.upper() for fit in self.fits.values()}))
+        methods = " and ".join(sorted({fitted.method.upper() for fitted in self.fits.values()}))
         return Summary(f"{len(self.fits)} stories fitted by {methods} and averaged", facts, tables, self.warnings)
 
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
-
-    def __repr__(self) -> str:
-        weights = ", ".join(f"{name} {weight:.2f}" for name, weight in self.weights.items() if weight > NO_WEIGHT)
-        return f"Stack({weights}; {self.annotations!r})"
+    @property
+    def weights_text(self) -> str:
+        """The stories that carry weight, and how much."""
+        return ", ".join(f"{name} {weight:.2f}" for name, weight in self.weights.items() if weight > NO_WEIGHT)
 
 
-def stack(
-    fits: Mapping[str, Fit] | Iterable[Fit],
+def averaged(
+    fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted],
     weights: Mapping[str, float] | pd.Series | None = None,
     **options: object,
-) -> Stack:
-    """Average fits of the same annotations by stacking weights (Yao, Vehtari, Simpson & Gelman 2018).
-
-    Args:
-        fits: as for :func:`.compare`.
-        weights: by name, instead of those of the comparison; they are scaled to sum 1.
-        options: of :func:`.compare`, such as ``by`` and ``method``.
-
-    Raises:
-        ValueError: for fits that cannot be compared, or weights that are negative, not finite or all 0.
-        UnknownNameError: a weight is of no fit.
-    """
+) -> Averaged:
+    """Average fits of the same annotations by stacking weights: see :func:`crowdppl.stack`."""
     named = by_name(fits)
     if weights is None:
         comparison = compare(named, **options)  # type: ignore[arg-type]
-        return Stack(named, comparison["weight"].reindex(list(named)), comparison)
+        return Averaged(named, comparison["weight"].reindex(list(named)), comparison)
     if options:
         raise ValueError(f"weights are given, so nothing is compared: leave out {', '.join(map(repr, options))}")
     check_same_data(named)
-    return Stack(named, _given(dict(weights), named))
+    return Averaged(named, _given(dict(weights), named))
 
 
-def _given(weights: dict, fits: Mapping[str, Fit]) -> pd.Series:
+def _given(weights: dict, fits: Mapping[str, Fitted]) -> pd.Series:
     for name, weight in weights.items():
         if name not in fits:
             raise unknown_name("fit", name, fits)

@@ -189,10 +189,26 @@ def constants(model: Model, annotations: Annotations) -> set[str]:
 
 
 def derived(model: Model, parameters: Parameters, annotations: Annotations) -> tuple[Parameters, Dims]:
-    """What the story reports of its parameters (:func:`~crowdppl.models.parts.derived.derived`), and the names of its dims."""
+    """What the story derives from its parameters (:func:`~crowdppl.derived`), and the names of its dimensions."""
+    sites = _derived_sites(model, parameters, annotations)
+    return {name: site["value"] for name, site in sites.items()}, {name: _dims(site) for name, site in sites.items()}
+
+
+def derived_kinds(model: Model, parameters: Parameters, annotations: Annotations) -> dict[str, str | None]:
+    """What each derived quantity is, as the story says, found without computing anything."""
+    kinds: dict[str, str | None] = {}
+
+    def look() -> None:
+        sites = _derived_sites(model, parameters, annotations)
+        kinds.update({name: site.get("infer", {}).get("kind") for name, site in sites.items()})
+
+    jax.eval_shape(look)
+    return kinds
+
+
+def _derived_sites(model: Model, parameters: Parameters, annotations: Annotations) -> dict[str, Site]:
     sites, _ = _run(model, annotations, handlers.substitute(substitute_fn=site_values(parameters)), None)
-    found = {name: site for name, site in sites.items() if site["type"] == "deterministic"}
-    return {name: site["value"] for name, site in found.items()}, {name: _dims(site) for name, site in found.items()}
+    return {name: site for name, site in sites.items() if site["type"] == "deterministic"}
 
 
 def starting_point(model: Model, annotations: Annotations, key: Array) -> Parameters:

@@ -1,107 +1,161 @@
-"""What groups of annotators are like, and which of them a worker belongs to, also one whom the fit has not seen."""
+"""What groups of workers are like, and which of them a worker belongs to, also a worker whom the fit has not seen.
 
-from typing import TYPE_CHECKING
+Groups are found by what a story says of its quantities (their kind, and the dimension ``group``), whatever it calls them.
+"""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+from scipy.spatial.distance import jensenshannon
 
 from ...data import AnnotationError, Annotations
 from ...models.parts.emissions import SMALLEST
-from . import posterior
+from .confusion_scores import entropy
+from .fitted import Fitted, HoldsFitted, fitted_of
+from .intervals import INTERVAL, of_draws
 
-if TYPE_CHECKING:
-    from ..results import Fit
+DIMS = ("group", "truth", "annotation")  # of the groups' confusion matrices
 
 
-def describe_groups(fit: "Fit", interval: float = 0.9) -> pd.DataFrame:
-    """By group: its share of the annotations, its table's entropy in nats, and its similarity to the identity (0 to 1).
+def describe_groups(fit: HoldsFitted, interval: float = INTERVAL) -> pd.DataFrame:
+    """By group: its share, the entropy of its confusion matrix in nats, and the similarity to the identity (0 to 1).
 
     Args:
-        fit: of ``annotator_groups``.
-        interval: mass of the equal-tailed intervals, where the engine has draws.
+        fit: of a story with groups of workers or of annotations, such as ``annotator_groups`` or ``worker_clusters``.
+        interval: mass of the equal-tailed intervals, where the fit has draws; between 0 and 1.
+
+    Returns:
+        By group share, entropy, similarity; with draws each with low and high. A share is of the annotations
+        (``annotator_groups``) or of the workers (``worker_clusters``), as the story has it.
 
     Raises:
         ValueError: the story has no groups.
     """
-    _tables(fit)
-    names = ("group_share", "group_entropy", "group_similarity")
-    draws = fit.derived_draws(*names)
-    frame = pd.DataFrame(index=pd.RangeIndex(draws.sizes["group"], name="group"))
-    for name in names:
-        column, values = name.removeprefix("group_"), draws[name].to_numpy()
-        frame[column] = values.mean((0, 1))
-        if fit.has_draws:
-            tail = (1 - interval) / 2
-            frame[f"{column}_low"], frame[f"{column}_high"] = np.quantile(values, [tail, 1 - tail], axis=(0, 1))
+    fitted = fitted_of(fit)
+    tables = group_confusion_draws(fitted)
+    shares = group_share_draws(fitted)
+    columns = {} if shares is None else {"share": shares}
+    columns |= {"entropy": entropy(tables).mean(-1), "similarity": similarity_to_identity(tables)}
+    frame = pd.DataFrame(index=pd.RangeIndex(tables.shape[2], name="group"))
+    for name, values in columns.items():
+        frame[name] = values.mean((0, 1))
+        if fitted.has_draws:
+            frame[f"{name}_low"], frame[f"{name}_high"] = of_draws(values, interval)
     return frame
 
 
-def group_memberships(fit: "Fit", annotations: Annotations | None = None) -> pd.DataFrame:
-    r"""Probability that a worker is of each group, given all of his annotations: workers × groups.
+def group_memberships(fit: HoldsFitted, annotations: Annotations | None = None) -> pd.DataFrame:
+    r"""Probability that a worker is of each group, given all of the worker's annotations: workers × groups.
+
+    Where the story derives it, it is the mean over the draws. Else
 
     .. math:: p(m \mid j) \propto \alpha_m \prod_{a \in j} \sum_k P(z_{i_a} = k) \, \beta^{(m)}_{k y_a}
 
     at the mean of the parameters, with the truth's posterior of each task.
 
     Args:
-        fit: of ``annotator_groups``.
+        fit: of a story with groups, such as ``annotator_groups`` or ``worker_clusters``.
         annotations: of workers in or outside the training data; those of the fit by default. Tasks that the fit has not
             seen get their posterior from these annotations, for which ``membership="answer"`` is needed.
 
     Raises:
         ValueError: the story has no groups.
-        AnnotationError: no worker is named, the classes are others, or a task is new where that cannot be.
+        AnnotationError: no worker is named, the classes are others, a task is new where that cannot be, or the
+            story says nothing of workers whom it has not seen.
     """
-    tables = _tables(fit)
-    asked = fit.annotations if annotations is None else annotations
+    fitted = fitted_of(fit)
+    tables = group_confusion_draws(fitted).mean((0, 1))
+    asked = fitted.annotations if annotations is None else annotations
     if not asked.named:
         raise AnnotationError("the annotations name no workers, so there is nobody to give a group")
-    truth = _truth(fit, asked)
-    share = fit.derived["group_share"].to_numpy()
-    by_annotation = np.log(np.maximum(np.einsum("ak,mka->am", truth[asked.task], tables[:, :, asked.label]), SMALLEST))
+    columns = pd.RangeIndex(len(tables), name="group")
+    index = asked.workers.to_index("worker")
+    if derived := of_kind(fitted, "membership"):
+        if annotations is not None:
+            raise AnnotationError(
+                f"{fitted.story} gives each worker of the fit a group, and says nothing of others; leave annotations "
+                "out, or fit annotator_groups"
+            )
+        return pd.DataFrame(fitted.derived[derived[0]].to_numpy(), index=index, columns=columns)
+    shares = group_share_draws(fitted)
+    share = np.full(len(tables), 1 / len(tables)) if shares is None else shares.mean((0, 1))
+    truth = _truth(fitted, asked)
+    by_row = np.log(np.maximum(np.einsum("ak,mka->am", truth[asked.task], tables[:, :, asked.label]), SMALLEST))
     if asked.count is not None:
-        by_annotation *= np.asarray(asked.count)[:, None]
+        by_row *= np.asarray(asked.count)[:, None]
     scores = np.tile(np.log(np.maximum(share, SMALLEST)), (asked.n_workers, 1))
-    np.add.at(scores, np.asarray(asked.worker), by_annotation)
-    columns = pd.RangeIndex(len(share), name="group")
-    return pd.DataFrame(jax.nn.softmax(jnp.asarray(scores)), index=asked.workers.to_index("worker"), columns=columns)
+    np.add.at(scores, np.asarray(asked.worker), by_row)
+    return pd.DataFrame(jax.nn.softmax(jnp.asarray(scores)), index=index, columns=columns)
 
 
-def group_worker_confusions(fit: "Fit", annotations: Annotations | None = None) -> np.ndarray:
-    r"""Each worker's table by his groups, :math:`\sum_m p(m \mid j) \, \beta^{(m)}`: ``(J, K, K)``.
+def group_worker_confusions(fit: HoldsFitted, annotations: Annotations | None = None) -> np.ndarray:
+    r"""Each worker's confusion matrix by the groups, :math:`\sum_m p(m \mid j) \, \beta^{(m)}`: ``(J, K, K)``.
 
     Arguments and errors as of :func:`group_memberships`.
     """
-    return np.einsum("jm,mkl->jkl", group_memberships(fit, annotations).to_numpy(), _tables(fit))
+    tables = group_confusion_draws(fitted_of(fit)).mean((0, 1))
+    return np.einsum("jm,mkl->jkl", group_memberships(fit, annotations).to_numpy(), tables)
 
 
-def _tables(fit: "Fit") -> np.ndarray:
-    if "group_confusion" not in fit.outcome.draws:
-        raise ValueError(f"{fit.story} has no groups of annotators; fit annotator_groups")
-    return fit.outcome.draws["group_confusion"].mean((0, 1))
+def of_kind(fitted: Fitted, kind: str) -> list[str]:
+    """Names of the derived quantities that the story says are of this kind (:func:`~crowdppl.derived`)."""
+    return [str(name) for name, value in fitted.derived.items() if value.attrs.get("kind") == kind]
 
 
-def _truth(fit: "Fit", asked: Annotations) -> np.ndarray:
+def group_confusion_draws(fitted: Fitted) -> np.ndarray:
+    """The groups' confusion matrices in each draw, ``(chain, draw, M, K, L)``.
+
+    Raises:
+        ValueError: the story has none.
+    """
+    if names := of_kind(fitted, "group_confusion"):
+        return fitted.derived_draws(names[0])[names[0]].to_numpy().astype(float)
+    for values in fitted.named_draws.values():
+        if values.dims[2:] == DIMS and np.allclose(values.sum("annotation"), 1, atol=1e-3):  # logits are none
+            return values.to_numpy().astype(float)
+    raise ValueError(
+        f"{fitted.story} has no confusion matrices of groups; fit a story that has, such as annotator_groups or "
+        "worker_clusters, or derived(name, matrices, 'group', 'class', 'annotation', kind='group_confusion') in your own"
+    )
+
+
+def group_share_draws(fitted: Fitted) -> np.ndarray | None:
+    """How much each group has in each draw, ``(chain, draw, M)``, or None where the story does not say."""
+    names = of_kind(fitted, "group_share")
+    return fitted.derived_draws(names[0])[names[0]].to_numpy().astype(float) if names else None
+
+
+def similarity_to_identity(confusions: np.ndarray) -> np.ndarray:
+    """One minus the mean Jensen–Shannon divergence, in bits, of a confusion matrix's rows from the identity's.
+
+    Args:
+        confusions: ``(..., K, K)``.
+
+    Returns:
+        ``(...)``, 0 to 1.
+    """
+    identity = np.broadcast_to(np.eye(confusions.shape[-1]), confusions.shape)
+    return 1 - (jensenshannon(confusions, identity, base=2, axis=-1) ** 2).mean(-1)
+
+
+def _truth(fitted: Fitted, asked: Annotations) -> np.ndarray:
     """The truth's posterior of the tasks asked for, ``(N, K)``: the fit's own where it has seen the task."""
-    if asked is fit.annotations:
-        return fit.posterior
-    if list(asked.classes) != list(fit.annotations.classes):
+    if asked is fitted.annotations:
+        return fitted.posterior
+    if list(asked.classes) != list(fitted.annotations.classes):
         raise AnnotationError(
-            f"the classes are {list(asked.classes)}, and the fit's are {list(fit.annotations.classes)}; give "
+            f"the classes are {list(asked.classes)}, and the fit's are {list(fitted.annotations.classes)}; give "
             "classes=fit.annotations.classes when you make the annotations"
         )
-    at = fit.annotations.tasks.index_of(list(asked.tasks))
+    at = fitted.annotations.tasks.index_of(list(asked.tasks))
     new = at < 0
-    truth = fit.posterior[at]
+    truth = fitted.posterior[at]
     if not new.any():
         return truth
-    if "worker" in fit.dims.get("weights", ()):
+    if any("worker" in dims for dims in fitted.dims.values()):
         raise AnnotationError(
-            f"task {asked.tasks[int(np.argmax(new))]!r} is none of the fit's, and with membership='worker' nothing is "
-            "known of new workers' annotations to new tasks; ask for the fit's own tasks"
+            f"task {asked.tasks[int(np.argmax(new))]!r} is none of the fit's, and {fitted.story} has parameters of each "
+            "worker, so that nothing is known of new workers' annotations to new tasks; ask for the fit's own tasks"
         )
-    data = asked.replace(gold=None)
-    found = np.asarray(posterior.label_posteriors(fit.model, data, fit.outcome.draws, fit.outcome.fixed)).mean(0)
-    return np.where(new[:, None], found, truth)
+    return np.where(new[:, None], fitted.with_data(asked).posterior, truth)

@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,12 +12,10 @@ import pandas as pd
 from jax import Array
 
 from ...data import AnnotationError, Annotations
-from ..densities.model import Model, Parameters, density
+from ..densities.model import Parameters
 from .confusion_scores import entropy
-from .crowd import annotations_by_worker, mean_confusions, thinned
-
-if TYPE_CHECKING:
-    from ..results import Fit
+from .confusions import mean_confusions
+from .fitted import Fitted, HoldsFitted, fitted_of
 
 MOST_DRAWS = 50  # over which the joint probabilities of truth and annotation are averaged
 MOST_WORKERS = 32  # of whom the typical one is the average
@@ -25,7 +23,7 @@ MOST_OUTCOMES = 100_000  # sets of annotations to one task that are looked throu
 
 
 def next_annotations(
-    fit: "Fit",
+    fit: HoldsFitted,
     n: int,
     *,
     workers: Iterable[Any] | None = None,
@@ -66,7 +64,8 @@ def next_annotations(
         ValueError: `n`, `repeats` or `most_per_worker` is no whole number from 1, `repeats` asks for more than 100,000
             sets of annotations to a task, or `most_per_worker` is given without `workers`.
     """
-    annotations = fit.annotations
+    fitted = fitted_of(fit)
+    annotations = fitted.annotations
     for name, value in (("n", n), ("repeats", repeats), ("most_per_worker", most_per_worker or 1)):
         if not (isinstance(value, int | np.integer) and value >= 1):
             raise ValueError(f"{name}={value!r}: a whole number from 1 is needed")
@@ -79,13 +78,13 @@ def next_annotations(
         if most_per_worker is not None:
             raise ValueError("most_per_worker is of the workers that are asked; give workers=")
         asked = None
-        each = [_typical(fit)]
+        each = [_typical(fitted)]
     else:
         asked = _positions(annotations, workers)
         each = [(np.array([j]), np.ones(1)) for j in asked]
     gains, joints = [], []
     for who, weights in each:
-        joint = _joint_of(fit, who, weights)
+        joint = _joint_of(fitted, who, weights)
         gains.append(information(joint.astype(float)))
         if repeats > 1:
             joints.append(joint)
@@ -102,7 +101,7 @@ def next_annotations(
         {name: index.to_series(index=rows.index) for name, index in found.items()}
         | {
             "expected_gain": rows["expected_gain"].astype(float),
-            "entropy": entropy(fit.posterior.astype(float))[task],
+            "entropy": entropy(fitted.posterior.astype(float))[task],
             "annotations": annotations.votes().sum(-1)[task],
         }
     )
@@ -179,15 +178,15 @@ def _with_annotation(outcomes: np.ndarray, joint: np.ndarray) -> np.ndarray:
     return outcomes[:, :, None] * table
 
 
-def _typical(fit: "Fit") -> tuple[np.ndarray | None, np.ndarray]:
+def _typical(fitted: Fitted) -> tuple[np.ndarray | None, np.ndarray]:
     """Workers whose average, with these weights, is the typical one; None for the workers where none is named."""
-    if not fit.annotations.named:
+    if not fitted.annotations.named:
         return None, np.ones(1)
-    share = annotations_by_worker(fit.annotations)
+    share = fitted.annotations.n_by_worker()
     share = share / share.sum()
     if len(share) <= MOST_WORKERS:
         return np.arange(len(share)), share
-    order = np.argsort(np.einsum("jkk->j", mean_confusions(fit)), kind="stable")
+    order = np.argsort(np.einsum("jkk->j", mean_confusions(fitted)), kind="stable")
     at = np.searchsorted(share[order].cumsum(), (np.arange(MOST_WORKERS) + 0.5) / MOST_WORKERS)
     return order[np.minimum(at, len(share) - 1)], np.full(MOST_WORKERS, 1 / MOST_WORKERS)
 
@@ -216,10 +215,9 @@ def _open(annotations: Annotations, asked: np.ndarray | None) -> np.ndarray:
     return ~answered[asked]
 
 
-def _joint_of(fit: "Fit", workers: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
+def _joint_of(fitted: Fitted, workers: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
     """``P(z_i = k, y = l)`` for the annotation of one of the workers, drawn by the weights: ``(N, K, L)``."""
-    chains, draws = next(iter(fit.outcome.draws.values())).shape[:2]
-    annotations = fit.annotations
+    annotations = fitted.data
     more = np.arange(annotations.n_tasks, dtype=np.int32)
     task = np.concatenate([annotations.task, more])
     order = np.argsort(task, kind="stable")
@@ -231,39 +229,27 @@ def _joint_of(fit: "Fit", workers: np.ndarray | None, weights: np.ndarray) -> np
         label=np.concatenate([annotations.label, more * 0])[order],
         count=np.concatenate([count, np.ones(len(more))]).astype(np.float32)[order],
     )
-    data, asked = (jax.tree.map(jnp.asarray, which.replace(gold=None, seconds=None)) for which in (annotations, asked))
-    some = thinned(fit, min(chains * draws, MOST_DRAWS))
+    some = fitted.thinned(min(int(np.prod(fitted.shape)), MOST_DRAWS))
     is_new = order >= annotations.n_rows
-    return np.asarray(_joint(fit.model, data, asked, is_new, some, fit.outcome.fixed, workers, weights))
+    return np.asarray(_joint(some, asked, is_new, workers, weights))
 
 
-@partial(jax.jit, static_argnames="model")
-def _joint(
-    model: Model,
-    data: Annotations,
-    asked: Annotations,
-    is_new: Array,
-    draws: Parameters,
-    fixed: Parameters,
-    workers: Array | None,
-    weights: Array,
-) -> Array:
+@jax.jit
+def _joint(fitted: Fitted, asked: Annotations, is_new: Array, workers: Array | None, weights: Array) -> Array:
     """By the densities of all annotations with one more to each task, whatever else a task's annotations share.
 
     Args:
-        model: the story.
-        data: the annotations.
-        asked: the same with one more row to each task.
+        fitted: the story at draws of its parameters.
+        asked: its annotations with one more row to each task.
         is_new: which rows of `asked` these are.
-        draws: of the parameters.
-        fixed: parameters without a posterior.
         workers: who may give the new annotations; None where nobody is named.
         weights: their probabilities.
     """
+    data = fitted.annotations
     labels = jnp.arange(data.n_classes)
 
     def of_draw(draw: Parameters) -> Array:
-        at = density(model, draw | fixed, data)
+        at = fitted.at(draw)
         emission = at.responses.emission
         before = at.log_joint - emission.by_task(data, data.label) - at.log_likelihood[:, None]
 
@@ -279,10 +265,6 @@ def _joint(
 
         return jax.lax.scan(add, jnp.zeros((data.n_classes, data.n_tasks, data.n_classes)), (workers, weights))[0]
 
-    total, _ = jax.lax.scan(
-        lambda total, draw: (total + of_draw(draw), None),
-        jnp.zeros((data.n_classes, data.n_tasks, data.n_classes)),
-        draws,
-    )
+    total = fitted.mean_over_draws(of_draw)
     joint = jnp.moveaxis(total, 0, -1)
     return joint / joint.sum((-1, -2), keepdims=True)

@@ -1,7 +1,6 @@
 """Tasks: their labels, how sure these are, and whether doubt comes from the task or from who annotated it."""
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,18 +9,14 @@ import pandas as pd
 from jax import Array
 from jax.scipy.special import logsumexp
 
-from ...data import Annotations
-from ..densities.model import Model, Parameters, density
-from .crowd import one_row_an_annotation, thinned
-
-if TYPE_CHECKING:
-    from ..results import Fit
+from ..densities.model import Parameters
+from .fitted import Fitted, HoldsFitted, fitted_of
 
 REPLICATES = 200
 SAME = 1e-4  # nats: log-likelihoods that differ by less are equal, as their sums are in single precision
 
 
-def task_scores(fit: "Fit", *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
+def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
     r"""By task its label, the doubt about it, and where the doubt comes from.
 
     A label may be in doubt because the task is ambiguous, so that good workers disagree, or because the workers who
@@ -62,28 +57,28 @@ def task_scores(fit: "Fit", *, replicates: int = REPLICATES, seed: int = 0) -> p
     """
     if not (isinstance(replicates, int | np.integer) and replicates >= 1):
         raise ValueError(f"replicates={replicates!r}: a whole number from 1 is needed")
-    annotations = fit.annotations
-    p, rows = fit.posterior, np.arange(annotations.n_tasks)
+    fitted = fitted_of(fit)
+    annotations, p = fitted.annotations, fitted.posterior
+    rows = np.arange(annotations.n_tasks)
     second = np.argsort(-p, axis=-1, kind="stable")[:, 1]
     classes = np.empty(annotations.n_classes, dtype=object)
     classes[:] = list(annotations.classes)
-    answers = annotations.votes().sum(-1)
-    data = jax.tree.map(jnp.asarray, one_row_an_annotation(annotations.replace(gold=None)))
+    n_annotations = annotations.votes().sum(-1)
     keys = jax.random.split(jax.random.key(seed), replicates)
-    found = _replicated(fit.model, data, thinned(fit, int(replicates)), fit.outcome.fixed, keys)
-    now, expected, surprise, tail = (np.asarray(mean, dtype=float) for mean in found)
-    asked = np.where(answers > 0, answers, np.nan)
-    labels = fit.labels
+    again = fitted.with_data(fitted.data.expanded()).thinned(int(replicates))
+    now, expected, surprise, tail = (np.asarray(mean, dtype=float) for mean in _replicated(again, keys))
+    given = np.where(n_annotations > 0, n_annotations, np.nan)
+    labels = fitted.labels
     return pd.DataFrame(
         {
-            "annotations": answers,
+            "annotations": n_annotations,
             **{name: labels[name] for name in labels},
             "runner_up": pd.Series(classes[second], labels.index, dtype=object),
             "runner_up_probability": p[rows, second],
             "expected_entropy": expected,
             "ambiguity": now - expected,
-            "surprise": surprise / asked,
-            "surprise_p": np.where(answers > 0, tail, np.nan),
+            "surprise": surprise / given,
+            "surprise_p": np.where(n_annotations > 0, tail, np.nan),
         },
         index=labels.index,
     )
@@ -108,14 +103,13 @@ def expected_confusion(source: Any) -> pd.DataFrame:
     return pd.DataFrame(p.T @ chosen, index=frame.columns.rename("truth"), columns=frame.columns.rename("label"))
 
 
-@partial(jax.jit, static_argnames="model")
-def _replicated(
-    model: Model, data: Annotations, draws: Parameters, fixed: Parameters, keys: Array
-) -> tuple[Array, Array, Array, Array]:
+@jax.jit
+def _replicated(fitted: Fitted, keys: Array) -> tuple[Array, Array, Array, Array]:
     """Means over the draws of the entropy now, the entropy after new annotations, the surprise, and its tail: ``(N,)``."""
+    data = fitted.annotations
 
     def of_draw(draw: Parameters, key: Array) -> tuple[Array, Array, Array, Array]:
-        at = density(model, draw | fixed, data)
+        at = fitted.at(draw)
         emission = at.responses.emission
         before = at.log_joint - emission.by_task(data, data.label)  # prior and evidence
 
@@ -135,7 +129,7 @@ def _replicated(
         return jax.tree.map(jnp.add, total, of_draw(*draw_and_key)), None
 
     zero = jnp.zeros(data.n_tasks)
-    total, _ = jax.lax.scan(add, (zero, zero, zero, zero), (draws, keys))
+    total, _ = jax.lax.scan(add, (zero, zero, zero, zero), (fitted.flat_draws, keys))
     return jax.tree.map(lambda value: value / len(keys), total)
 
 

@@ -1,50 +1,58 @@
 """Tables of workers: what a fit says of them, what gold labels say, and how long they take."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from . import confusion_scores as workers
-from .crowd import agreement, agreement_draws, annotations_by_worker
+from . import confusion_scores
+from .agreement_with_truth import agreement, agreement_draws
+from .fitted import Fitted
 from .intervals import INTERVAL, jeffreys, of_draws, of_median
-
-if TYPE_CHECKING:
-    from ..results import Fit
-    from .labels import Labelled
+from .labelled import Labelled
 
 
-def fitted_scores(fit: "Labelled", interval: float) -> pd.DataFrame:
+def fitted_scores(fitted: Labelled, interval: float) -> pd.DataFrame:
     """The scores that follow from the workers' tables alone: the first columns of :func:`worker_scores`.
 
     By worker: annotations, accuracy, spammer_score, and with two classes sensitivity and specificity; with draws each
     with low and high.
     """
-    frame = pd.DataFrame(index=fit.annotations.workers.to_index("worker"))
-    frame["annotations"] = _answers(fit.annotations)
-    return _with_scores(fit, frame, workers.scores(fit.confusion_draws, fit.posterior.mean(0)), interval)
+    frame = pd.DataFrame(index=fitted.annotations.workers.to_index("worker"))
+    frame["annotations"] = _answers(fitted.annotations)
+    return _with_scores(
+        fitted, frame, confusion_scores.scores(fitted.confusion_draws, fitted.posterior.mean(0)), interval
+    )
 
 
-def worker_scores(fit: "Fit", interval: float = INTERVAL, *, rank_one: bool = False) -> pd.DataFrame:
+def worker_scores(fitted: Fitted, interval: float = INTERVAL, *, rank_one: bool = False) -> pd.DataFrame:
     """Everything by worker: see :meth:`.Fit.worker_scores`."""
-    tables, shares = fit.confusion_draws, fit.posterior.mean(0)
-    frame = _with_scores(fit, fitted_scores(fit, interval), workers.more_scores(tables, shares), interval)
+    tables, shares = fitted.confusion_draws, fitted.posterior.mean(0)
+    frame = _with_scores(
+        fitted, fitted_scores(fitted, interval), confusion_scores.more_scores(tables, shares), interval
+    )
     if rank_one:
-        frame = _with_scores(fit, frame, {"rank_one_distance": workers.rank_one_distance(tables)}, interval)
-    frame["agreement"] = agreement(fit)
-    if fit.has_draws:
-        frame["agreement_low"], frame["agreement_high"] = of_draws(agreement_draws(fit)[None], interval)
+        frame = _with_scores(fitted, frame, {"rank_one_distance": confusion_scores.rank_one_distance(tables)}, interval)
+    frame["agreement"] = agreement(fitted)
+    if fitted.has_draws:
+        frame["agreement_low"], frame["agreement_high"] = of_draws(agreement_draws(fitted)[None], interval)
     parts = []
-    if fit.annotations.gold is not None:
-        parts.append(gold_scores(fit.annotations, interval=interval))
-    if fit.annotations.seconds is not None:
-        parts.append(seconds_by_worker(fit.annotations, interval))
+    if fitted.annotations.gold is not None:
+        parts.append(gold_scores(fitted.annotations, interval=interval))
+    if fitted.annotations.seconds is not None:
+        parts.append(seconds_by_worker(fitted.annotations, interval))
     for part in parts:
         # A table of the mode has no intervals at all, so that none is taken for the posterior's.
-        kept = part if fit.has_draws else part[[name for name in part if not str(name).endswith(("_low", "_high"))]]
+        kept = part if fitted.has_draws else part[[name for name in part if not str(name).endswith(("_low", "_high"))]]
         frame = frame.join(kept)
     return frame
+
+
+def every_score(source: Labelled, interval: float = INTERVAL) -> pd.DataFrame:
+    """All scores by worker that there are: :func:`worker_scores` of a fit, :func:`fitted_scores` of a stack."""
+    fitted = getattr(source, "fitted", None)
+    return worker_scores(fitted, interval) if isinstance(fitted, Fitted) else fitted_scores(source, interval)
 
 
 def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float = INTERVAL) -> pd.DataFrame:
@@ -122,18 +130,20 @@ def seconds_by_worker(annotations: Annotations, interval: float = INTERVAL) -> p
     return pd.DataFrame(rows, index=annotations.workers.to_index("worker"), columns=columns, dtype=float)
 
 
-def _with_scores(fit: "Labelled", frame: pd.DataFrame, found: dict[str, np.ndarray], interval: float) -> pd.DataFrame:
+def _with_scores(fitted: Labelled, frame: pd.DataFrame, found: dict[str, np.ndarray], interval: float) -> pd.DataFrame:
     for name, draws in found.items():
         frame[name] = draws.mean((0, 1))
-        if fit.has_draws:
+        if fitted.has_draws:
             frame[f"{name}_low"], frame[f"{name}_high"] = of_draws(draws, interval)
     return frame
 
 
 def _answers(annotations: Annotations) -> np.ndarray:
-    return annotations_by_worker(annotations).astype(int)
+    return annotations.n_by_worker().astype(int)
 
 
 def _named(annotations: Annotations) -> None:
     if not annotations.named:
-        raise AnnotationError("the annotations name no workers, so there is nobody to score; fit.tasks has the tasks")
+        raise AnnotationError(
+            "the annotations name no workers, so there is nobody to score; fitted.tasks has the tasks"
+        )

@@ -5,6 +5,7 @@ from .confusions import plot_confusions
 from .group_confusions import plot_groups
 from .history import plot_history
 from .pointwise_elpd import plot_differences, plot_pareto_k
+from .predictive_checks import plot_check, plot_checks
 from .ranks import plot_ranks
 from .reliability_and_roc import plot_reliability, plot_roc
 from .sensitivity import plot_sensitivity_specificity
@@ -14,6 +15,8 @@ from .worker_accuracy import plot_workers
 
 __all__ = [
     "plot_annotations",
+    "plot_check",
+    "plot_checks",
     "plot_comparison",
     "plot_confusions",
     "plot_differences",

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..fitted.intervals import INTERVAL
-from ..fitted.labels import Labelled
+from ..fitted.labelled import Labelled
 from .heatmaps import draw_tables
 from .shown_workers import most_annotations, positions, scores_of, whom
 from .style import counted, given_axes, short

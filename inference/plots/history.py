@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..results import Fit
+from ..fitted.fitted import HoldsFitted, fitted_of
 from .style import DARK, clean, legend, new_axes, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def plot_history(fit: Fit, ax: Axes | None = None) -> Axes:
+def plot_history(fit: HoldsFitted, ax: Axes | None = None) -> Axes:
     """Draw how the engine converged: EM's log-posterior, or SVI's loss with its running mean.
 
     Args:
@@ -24,14 +24,15 @@ def plot_history(fit: Fit, ax: Axes | None = None) -> Axes:
     Raises:
         ValueError: the fit has no history, as those by NUTS.
     """
-    history = fit.history
+    fitted = fitted_of(fit)
+    history = fitted.history
     if history.empty:
         raise ValueError(
-            f"a fit by method={fit.method!r} has no history to plot; look at its chains with "
+            f"a fit by method={fitted.method!r} has no history to plot; look at its chains with "
             "arviz.plot_trace(fit.idata)"
         )
     ax = new_axes(ax, 6.5, 3.5)
-    if fit.method == "svi":
+    if fitted.method == "svi":
         ax.plot(history.index, history, color=DARK, alpha=0.25, linewidth=0.7, label="each step")
         window = max(len(history) // 50, 1)
         ax.plot(history.rolling(window, center=True, min_periods=1).mean(), color=DARK, label=f"mean of {window} steps")
@@ -41,6 +42,6 @@ def plot_history(fit: Fit, ax: Axes | None = None) -> Axes:
         ax.plot(history.index, history, color=DARK, marker="o", markersize=3 if len(history) <= 100 else 0)
         ax.set_ylabel("log-posterior")
     ax.set_xlabel("iteration")
-    title(ax, f"{fit.story} by {fit.method.upper()}")
+    title(ax, f"{fitted.story} by {fitted.method.upper()}")
     clean(ax)
     return ax

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..checks.check_results import Checks
 from ..checks.discrepancy_result import Found
-from ..results import INTERVAL
+from ..fitted.intervals import INTERVAL
 from .style import (
     ACCENT,
     COLOURS,

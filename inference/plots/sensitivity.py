@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from scipy.stats import chi2
 
 from ..fitted.intervals import INTERVAL, checked_tail
-from ..fitted.labels import Labelled
+from ..fitted.labelled import Labelled
 from .shown_workers import positions, refuse_unnamed, unknown_worker, whom
 from .style import ACCENT, COLOURS, DARK, LIGHT, clean, colour_bar, legend, name_points, new_axes, short, title
 

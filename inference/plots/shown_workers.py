@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Ids, UnknownNameError, unknown_name
 from ...data.columns import type_hint
-from ..fitted.labels import Labelled
+from ..fitted.labelled import Labelled
 from ..fitted.workers import fitted_scores
 from .style import counted
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ...data import unknown_name
+from ..fitted.fitted import HoldsFitted, fitted_of
+from ..fitted.groups import of_kind
 from ..fitted.intervals import INTERVAL, checked_tail, of_draws
-from ..results import Fit
 from .ranking import NAMED, draw_named, draw_ranks, name_ends
 from .style import title
 
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
 BY = ("worker", "task")
 
 
-def plot_switch(fit: Fit, *, by: str = "worker", interval: float = INTERVAL, ax: Axes | None = None) -> Axes:
+def plot_switch(fit: HoldsFitted, *, by: str = "worker", interval: float = INTERVAL, ax: Axes | None = None) -> Axes:
     """Draw the probability that annotations follow the table that all have in common, from the greatest down.
 
     Up to 40 have a line with their name, more are drawn by rank; with intervals where the fit has draws.
 
     Args:
-        fit: of a story that reports ``switch_by_worker`` or ``switch_by_task``, as ``common_individual`` does.
+        fit: of a story that derives a switch by worker or by task, as ``common_individual`` does.
         by: ``"worker"`` or ``"task"``.
         interval: mass of the equal-tailed intervals, between 0 and 1.
         ax: axes to draw in; by default a new figure.
@@ -34,39 +35,40 @@ def plot_switch(fit: Fit, *, by: str = "worker", interval: float = INTERVAL, ax:
 
     Raises:
         UnknownNameError: `by` is neither of the two.
-        ValueError: the story reports no such switch, nobody has an annotation, or `interval` is no mass.
+        ValueError: the story derives no such switch, nobody has an annotation, or `interval` is no mass.
     """
     if by not in BY:
         raise unknown_name("by", by, BY)
     checked_tail(interval)
-    name = f"switch_by_{by}"
-    if name not in fit.derived:
+    fitted = fitted_of(fit)
+    names = [name for name in of_kind(fitted, "switch") if fitted.derived[name].dims == (by,)]
+    if not names:
         raise ValueError(
-            f"{fit.story} reports no {name}; fit common_individual, or report({name!r}, probabilities, {by!r}) in a "
-            "story of your own"
+            f"{fitted.story} derives no switch by {by}; fit common_individual, or derived('switch_by_{by}', "
+            f"probabilities, {by!r}, kind='switch') in a story of your own"
         )
-    draws = fit.derived_draws(name)[name].to_numpy().astype(float)
-    ids = fit.annotations.workers if by == "worker" else fit.annotations.tasks
+    draws = fitted.derived_draws(names[0])[names[0]].to_numpy().astype(float)
+    ids = fitted.annotations.workers if by == "worker" else fitted.annotations.tasks
     table = pd.DataFrame({"value": draws.mean((0, 1))}, index=ids.to_index(by))
-    if fit.has_draws:
+    if fitted.has_draws:
         table["low"], table["high"] = of_draws(draws, interval)
-    answered = table.dropna().sort_values("value", kind="stable")
-    if answered.empty:
+    annotated = table.dropna().sort_values("value", kind="stable")
+    if annotated.empty:
         raise ValueError(f"no {by} has an annotation, so there is no switch to draw")
-    without = len(table) - len(answered)
-    every = f"all {len(table):,} {by}s" if not without else f"{len(answered):,} {by}s; {without:,} have no annotation"
-    measured = "P(common)" + (f", with {interval:.0%} intervals" if fit.has_draws else "")
-    if len(answered) <= NAMED:
-        ax = draw_named(ax, answered)
+    without = len(table) - len(annotated)
+    every = f"all {len(table):,} {by}s" if not without else f"{len(annotated):,} {by}s; {without:,} have no annotation"
+    measured = "P(common)" + (f", with {interval:.0%} intervals" if fitted.has_draws else "")
+    if len(annotated) <= NAMED:
+        ax = draw_named(ax, annotated)
         ax.set_xlim(-0.02, 1.02)
         ax.set_xlabel(measured)
         ax.set_ylabel(by)
     else:
-        ax = draw_ranks(ax, answered)
+        ax = draw_ranks(ax, annotated)
         ax.set_ylim(-0.02, 1.02)
         ax.set_xlabel(f"rank of the {by}")
         ax.set_ylabel(measured)
     title(ax, f"How far annotations follow the common table: {every}")
-    if len(answered) > NAMED:
-        name_ends(ax, answered)
+    if len(annotated) > NAMED:
+        name_ends(ax, annotated)
     return ax

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...data import AnnotationError, Annotations
-from ..fitted.labels import Labelled
+from ..fitted.labelled import Labelled
 from .style import DARK, LIGHT, clean, counted, given_axes, legend, new_axes, title, whole_numbers
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import pandas as pd
 
 from ...data import unknown_name
 from ..fitted.intervals import INTERVAL
-from ..fitted.labels import Labelled
+from ..fitted.labelled import Labelled
+from ..fitted.workers import every_score
 from .ranking import NAMED, draw_named, draw_ranks, name_ends
 from .shown_workers import most_annotations, scores_of, whom
 from .style import DARK, legend, title
@@ -48,7 +49,7 @@ def plot_workers(
     """
     scores = scores_of(fit, interval)
     if score not in scores:
-        scores = fit.worker_scores(interval)
+        scores = every_score(fit, interval)
     known = [str(name) for name in scores if pd.api.types.is_float_dtype(scores[name])]
     known = [name for name in known if not name.endswith(("_low", "_high"))]
     if score not in known:

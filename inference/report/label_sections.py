@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations
+from ..fitted.fitted import Fitted
+from ..fitted.intervals import INTERVAL
 from ..fitted.next_annotations import next_annotations
-from ..fitted.summary import certainty
+from ..fitted.summary import certainty, summarise
+from ..fitted.tasks import task_scores
 from ..plots import plot_annotations, plot_entropy
-from ..results import Fit
 from .html import Html, Section, facts, paragraph, section, tag, together
 from .pictures import picture
 from .subject import Subject
@@ -92,8 +94,8 @@ def classes(subject: Subject) -> pd.DataFrame:
         {"share_of_annotations": votes / votes.sum(), "share_of_labels": source.posterior.mean(0).astype(float)},
         index=pd.Index([str(name) for name in annotations.classes], name="class"),
     )
-    if isinstance(source, Fit):
-        found = source.summary().tables["classes"]
+    if isinstance(source, Fitted):
+        found = summarise(source, INTERVAL).tables["classes"]
         names = {"prevalence": "prevalence", "low": "prevalence_low", "high": "prevalence_high"}
         for name, column in names.items():
             if name in found:
@@ -133,8 +135,8 @@ def _shown_labels(subject: Subject) -> tuple[pd.DataFrame, str]:
         },
         index=tasks,
     )
-    if isinstance(source, Fit):
-        scores = source.task_scores(seed=subject.seed)
+    if isinstance(source, Fitted):
+        scores = task_scores(source, seed=subject.seed)
         frame["ambiguity"] = scores["ambiguity"].to_numpy(dtype=float)[shown]
         frame["surprise_p"] = scores["surprise_p"].to_numpy(dtype=float)[shown]
     if annotations.gold is not None:

@@ -20,9 +20,10 @@ import xarray as xr
 from ...data import Annotations
 from ...models import STORIES
 from ...models.parts.classifier import PREFIX
+from ..fitted.fitted import Fitted
+from ..fitted.groups import of_kind
 from ..fitted.intervals import INTERVAL, of_draws
 from ..plots import plot_groups, plot_history, plot_switch
-from ..results import Fit
 from .html import Html, Section, facts, paragraph, section, tag
 from .pictures import picture
 from .subject import Subject
@@ -42,40 +43,40 @@ def story_section(subject: Subject) -> Section:
     with suppress(ValueError):  # it has no groups
         parts.append(picture(partial(plot_groups, fit), "Confusion matrices of groups of workers"))
     for by in ("worker", "task"):
-        if f"switch_by_{by}" in fit.derived and (by == "task" or fit.annotations.named):
+        if any(fit.derived[switch].dims == (by,) for switch in of_kind(fit, "switch")):
             shown = f"How far annotations follow the common table, by {by}"
             parts.append(picture(partial(plot_switch, fit, by=by), shown))
-    parts += quantities(fit, list(map(str, fit.derived)), reported=True)
+    parts += quantities(fit, list(map(str, fit.derived)), derived=True)
     parts.append(_parameters(fit))
     if fit.method != "nuts" and len(fit.history) > 1:
         parts.append(picture(lambda: plot_history(fit), "How the engine went"))
     return section("story", "The story", *parts)
 
 
-def _parameters(fit: Fit) -> Html:
+def _parameters(fit: Fitted) -> Html:
     """The parameters, those of few numbers in tables, to be opened by those who want them."""
     few = [str(p) for p, values in fit.parameters.items() if values.size <= MOST_PARAMETERS and not _is_weight(p)]
     others = [f"{p} ({_shape(values)})" for p, values in fit.parameters.items() if p not in few and values.size]
     more = paragraph(f"Larger ones are in fit.parameters: {', '.join(others)}.", class_="note") if others else None
-    return tag("details", tag("summary", "Parameters"), *quantities(fit, few, reported=False), more)
+    return tag("details", tag("summary", "Parameters"), *quantities(fit, few, derived=False), more)
 
 
-def quantities(fit: Fit, names: list[str], *, reported: bool) -> list[Html]:
+def quantities(fit: Fitted, names: list[str], *, derived: bool) -> list[Html]:
     """Tables of quantities, those with the same dimensions together: means, and intervals where there are draws.
 
     Args:
         fit: of any story.
         names: of the quantities.
-        reported: whether they are in ``fit.derived``; else they are parameters.
+        derived: whether they are in ``fit.derived``; else they are parameters.
     """
-    means = fit.derived if reported else fit.parameters
-    where = "fit.derived" if reported else "fit.parameters"
+    means = fit.derived if derived else fit.parameters
+    where = "fit.derived" if derived else "fit.parameters"
     of_dims: dict[tuple[str, ...], list[str]] = {}
     for name in names:
         of_dims.setdefault(tuple(map(str, means[name].dims)), []).append(name)
     made = []
     for dims, same in of_dims.items():
-        what = f"{'Reported' if reported else 'Parameters'}: {', '.join(same)}"
+        what = f"{'Derived' if derived else 'Parameters'}: {', '.join(same)}"
         rows = int(np.prod([means[same[0]].sizes[dim] for dim in (dims if len(dims) < 2 else dims[:-1])]))
         if rows > MOST_ROWS:
             spread = "; ".join(
@@ -87,7 +88,7 @@ def quantities(fit: Fit, names: list[str], *, reported: bool) -> list[Html]:
             continue
         draws = None
         if fit.has_draws and len(dims) < 2:
-            draws = fit.derived_draws(*same) if reported else fit.draws[same]
+            draws = fit.derived_draws(*same) if derived else fit.named_draws[same]
         if not dims:
             made.append(table(_single(means, draws, same), what))
         elif len(dims) == 1:
@@ -130,7 +131,7 @@ def reproduce_section(subject: Subject) -> Section:
     return section("reproduce", "How to reproduce", *parts)
 
 
-def says(fit: Fit) -> str:
+def says(fit: Fitted) -> str:
     """The first line of the story's docstring, without its markup."""
     line = (inspect.getdoc(fit.model.story) or "a story without a docstring.").split("\n", 1)[0]
     return re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line)
@@ -154,7 +155,7 @@ def plain(value: object) -> str:
     return shown if len(shown) <= 200 else f"{shown[:199]}…"
 
 
-def _all_hyperparameters(fit: Fit) -> dict[str, Any]:
+def _all_hyperparameters(fit: Fitted) -> dict[str, Any]:
     """Those that were given, and the story's defaults."""
     parameters = list(inspect.signature(fit.model.story).parameters.values())[1:]
     kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
@@ -184,7 +185,7 @@ def _code(subject: Subject) -> list[str]:
     return [*code, "fits = {", *rows, "}", *textwrap.wrap(made, 84, subsequent_indent="    ", break_long_words=False)]
 
 
-def _given(fit: Fit) -> dict[str, str]:
+def _given(fit: Fitted) -> dict[str, str]:
     """What a fit was given beside story and annotations, as code."""
     options = {"method": fit.method, **fit.model.hyperparameters, **fit.settings}
     return {name: plain(value) for name, value in options.items() if (name, value) != ("backend", "numpyro")}

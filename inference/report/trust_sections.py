@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError
-from ..checks import check, plot_checks
+from ..checks import check
 from ..comparison.stacking import why
-from ..plots import plot_comparison, plot_reliability, plot_roc
+from ..plots import plot_checks, plot_comparison, plot_reliability, plot_roc
 from ..scores.against_gold import judged
 from ..scores.label_scores import label_confusion, score
 from .html import Html, Section, paragraph, section, together, warning

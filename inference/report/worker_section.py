@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..fitted.intervals import INTERVAL
+from ..fitted.workers import every_score, gold_scores
 from ..plots import plot_confusions, plot_sensitivity_specificity, plot_workers
-from ..results import INTERVAL
 from .html import Section, paragraph, section
 from .pictures import picture
 from .subject import Subject
@@ -34,9 +35,9 @@ def workers_section(subject: Subject) -> Section:
         return section(
             "workers", "Workers", paragraph("The annotations do not say who gave them, so nobody can be scored.")
         )
-    scores = source.workers
+    scores = every_score(source)
     if "gold_accuracy" not in scores and annotations.gold is not None:
-        scores = scores.join(source.gold_scores())
+        scores = scores.join(gold_scores(annotations))
     scores.index = scores.index.map(str).rename("worker")
     order = np.argsort(-scores["annotations"].to_numpy(), kind="stable")[:MOST_WORKERS]
     shown = scores.iloc[order].sort_values("accuracy", ascending=False, kind="stable")

@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..comparison.stacking import Stack
-from ..results import Fit
+from ..comparison.stacking import Averaged
+from ..fitted.fitted import Fitted
+from ..fitted.intervals import INTERVAL
+from ..fitted.summary import summarise
 from .html import Section
 from .label_sections import data_section, labels_section, next_section
 from .page import page, tiles
@@ -19,7 +21,7 @@ from .worker_section import workers_section
 
 
 def report(
-    source: Fit | Stack,
+    source: Fitted | Averaged,
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
@@ -87,6 +89,6 @@ def _lead(about: Subject) -> str:
         methods = " and ".join(sorted({fit.method.upper() for fit in about.fits.values()}))
         return f"The average of {len(about.fits)} stories, fitted by {methods}: {about.stack.story}."
     name, fit = about.lead
-    engine = about.source.summary().facts["engine"]
+    engine = summarise(fit, INTERVAL).facts["engine"]
     called = f"{fit.story}" if name == fit.story else f"{name} ({fit.story})"
     return f"{called}, fitted by {fit.method.upper()} ({engine}). {says(fit)}"

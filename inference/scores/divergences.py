@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from ..fitted.crowd import annotations_by_worker, mean_confusions
+from ..fitted.confusions import mean_confusions
+from ..fitted.fitted import fitted_of
 
 
 def confusion_divergences(
@@ -134,17 +135,17 @@ def _tables(
         if actual is None:
             raise ValueError("tables come without annotations to take the actual ones from; give actual=, (J, K, L)")
     else:
-        estimated = mean_confusions(source)
+        estimated = mean_confusions(fitted_of(source))
         index = annotations.workers.to_index("worker")
     if actual is None and annotations is not None:
         true, true_crowd = empirical_confusions(annotations, gold, smoothing)
         if not annotations.named:
             return None, None, (estimated[0], true_crowd), index
-        share = _weights(annotations_by_worker(annotations) if weights is None else weights, len(estimated))
+        share = _weights(annotations.n_by_worker() if weights is None else weights, len(estimated))
         return estimated, true, (np.einsum("j,jkl->kl", share, estimated), true_crowd), index
     true = _checked(_in_order(actual, annotations), estimated.shape, "actual")
     if weights is None:
-        weights = annotations_by_worker(annotations) if annotations is not None else np.ones(len(estimated))
+        weights = annotations.n_by_worker() if annotations is not None else np.ones(len(estimated))
     share = _weights(weights, len(estimated))
     crowd, true_crowd = (np.einsum("j,jkl->kl", share, tables) for tables in (estimated, true))
     return estimated, true, (crowd, true_crowd), index

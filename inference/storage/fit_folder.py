@@ -21,7 +21,7 @@ from ...models import STORIES, Classifier, Given, Prevalence, Story, StoryError
 from ...models.parts.classifier import PREFIX, Network
 from ..densities.model import Model
 from ..engines.outcome import Outcome
-from ..results import Fit
+from ..fitted.fitted import Fitted
 from .arviz_data import group, groups, load_netcdf, make_idata, save_netcdf
 from .arviz_groups import FIT_GROUP, to_groups
 
@@ -76,7 +76,7 @@ def _refuse_to_replace(path: Path, overwrite: bool) -> None:
         raise StorageError(f"{path} has something in it; name a new folder, or ask to overwrite it")
 
 
-def save(fit: Fit, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a fit to the folder ``path``, whole or not at all.
 
     Args:
@@ -88,27 +88,28 @@ def save(fit: Fit, path: str | os.PathLike[str], *, overwrite: bool = False) -> 
     """
     about = {
         "format": FORMAT,
-        "story": fit.story,
-        "hyperparameters": {name: _encode(name, value) for name, value in fit.model.hyperparameters.items()},
-        "method": fit.method,
-        "settings": {name: value if _is_plain(value) else repr(value) for name, value in fit.settings.items()},
-        "warnings": fit.warnings,
-        "dims": fit.dims,
-        "fixed": list(fit.outcome.fixed),
-        "ids": {kind: getattr(fit.annotations, kind).to_json() for kind in ("tasks", "workers", "classes")},
+        "story": fitted.story,
+        "hyperparameters": {name: _encode(name, value) for name, value in fitted.model.hyperparameters.items()},
+        "method": fitted.method,
+        "settings": {name: value if _is_plain(value) else repr(value) for name, value in fitted.settings.items()},
+        "warnings": fitted.warnings,
+        "is_point": not fitted.has_draws,
+        "dims": fitted.dims,
+        "fixed": list(fitted.outcome.fixed),
+        "ids": {kind: getattr(fitted.annotations, kind).to_json() for kind in ("tasks", "workers", "classes")},
     }
     with whole_folder(path, overwrite=overwrite) as folder:
-        save_netcdf(make_idata(to_groups(fit, log_likelihood=False)), folder / "posterior.nc")
+        save_netcdf(make_idata(to_groups(fitted, log_likelihood=False)), folder / "posterior.nc")
         (folder / "fit.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
-def load_fit(
+def read(
     path: str | os.PathLike[str],
     *,
     story: Story | None = None,
     classifier: Network | Classifier | Any | None = None,
-) -> Fit:
-    """Read a fit that :meth:`.Fit.save` wrote.
+) -> Fitted:
+    """Read what :func:`save` wrote: see :func:`crowdppl.load_fit`.
 
     Args:
         story: the function, where the story is not one of crowdppl's own.
@@ -142,6 +143,7 @@ def load_fit(
         history=found["history"].to_numpy(),
         stats={str(name): values.to_numpy() for name, values in stats.items()},
         warnings=tuple(about["warnings"]),
+        is_point=about["is_point"],
     )
     if isinstance(saved := about["hyperparameters"].get("truth_prior"), dict) and saved.get("torch"):
         hyperparameters["truth_prior"] = Given(by=_with_module(classifier, outcome, folder))
@@ -149,13 +151,13 @@ def load_fit(
         own = _with_network(hyperparameters["truth_prior"], classifier, folder)
         _check_weights(own, outcome, annotations, folder)
         hyperparameters["truth_prior"] = own
-    return Fit(
+    return Fitted(
         model=Model(story, hyperparameters),
         annotations=annotations,
         method=about["method"],
         settings=about["settings"],
         outcome=outcome,
-        posterior=found["label_posterior"].to_numpy(),
+        stored_posterior=found["label_posterior"].to_numpy(),
         dims={name: tuple(dims) for name, dims in about["dims"].items()},
     )
 
@@ -170,7 +172,7 @@ def _with_network(saved: Classifier, given: Network | Classifier | None, folder:
 
 
 def _with_module(given: Any, outcome: Outcome, folder: Path) -> Any:
-    """The torch module, with the weights of the fit."""
+    """The torch module, with the weights of the fitted."""
     if given is None:
         raise StorageError(
             f"{folder} was fitted with a torch module, of which the folder has the weights; give the module: "

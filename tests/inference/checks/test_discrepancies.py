@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import crowdppl as cp
 from crowdppl.inference.checks import DISCREPANCIES, discrepancies
-from crowdppl.inference.fitted.crowd import one_row_an_annotation
 
 crowds = st.builds(
     lambda seed, n_tasks, n_workers, n_classes, n_rows: random_annotations(
@@ -116,7 +115,7 @@ def test_of_very_many_units_the_largest_are_looked_at_and_the_rest_is_counted(mo
 
 def test_rows_with_counts_are_as_many_annotations():
     frame = pd.DataFrame({"task": [0, 0, 1, 1], "worker": [0, 1, 0, 1], "label": [0, 1, 1, 1], "count": [3, 2, 1, 4]})
-    counted = one_row_an_annotation(cp.Annotations.from_frame(frame, count="count", repeats="keep"))
+    counted = cp.Annotations.from_frame(frame, count="count", repeats="keep").expanded()
     longer = frame.loc[frame.index.repeat(frame["count"])].drop(columns="count")
     plain = cp.Annotations.from_frame(longer, repeats="keep")
     assert sorted(annotations_of(counted)) == sorted(annotations_of(plain))

@@ -1,20 +1,18 @@
 """Replicates are what the story writes at the fit's parameters; checks find copyists, and let right stories pass."""
 
-import dataclasses
-
 import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
+from made_fits import changed
 from scipy.stats import binom, chisquare
 
 import crowdppl as cp
 from crowdppl.inference.checks import DISCREPANCIES, check, prior_check
 from crowdppl.inference.checks.replicate import from_posterior
 from crowdppl.inference.densities.evidence import with_evidence
-from crowdppl.inference.fitted.crowd import one_row_an_annotation
 
 SIZES = {"n_tasks": 300, "n_workers": 8, "n_classes": 3, "annotations_per_task": 5}
 DIAGONAL = 6.0
@@ -47,7 +45,7 @@ def told(fit, truth, label=None):
     prevalence = rng.gamma(shares + 1.0, size=(1, 50, data.n_classes))
     draws = {"confusion": tables, "prevalence": prevalence}
     draws = {name: (x / x.sum(-1, keepdims=True)).astype(np.float32) for name, x in draws.items()}
-    return dataclasses.replace(fit, method="nuts", annotations=data, outcome=fit.outcome._replace(draws=draws))
+    return changed(fit, method="nuts", annotations=data, outcome=fit.outcome._replace(draws=draws))
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +83,7 @@ def test_a_worker_gives_as_many_replicated_annotations_as_observed_ones(em, crow
 def test_true_labels_of_the_posterior_are_shared_by_a_draws_replicates(em, crowd):
     """Workers who never err repeat themselves where the truth stays, and not where it is drawn anew."""
     never_wrong = np.broadcast_to(np.eye(3), em.outcome.draws["confusion"].shape)
-    perfect = dataclasses.replace(em, outcome=em.outcome._replace(draws=em.outcome.draws | {"confusion": never_wrong}))
+    perfect = changed(em, outcome=em.outcome._replace(draws=em.outcome.draws | {"confusion": never_wrong}))
     same = [of_draw.std(0).max() for of_draw in from_posterior(perfect, crowd, 3, 4, "posterior", 0)]
     assert same == [0, 0, 0]
     assert all(of_draw.std(0).max() > 0 for of_draw in from_posterior(perfect, crowd, 3, 4, "prior", 0))
@@ -100,7 +98,7 @@ def test_parameters_are_spread_evenly_over_all_draws_of_all_chains(em, crowd, dr
     always = np.stack([np.eye(3)[n % 3] for n in number.ravel()]).reshape(2, 3, 1, 1, 3)
     tables = np.broadcast_to(always, (2, 3, *em.outcome.draws["confusion"].shape[2:]))
     prevalence = np.broadcast_to(em.outcome.draws["prevalence"], (2, 3, 3))
-    fit = dataclasses.replace(em, outcome=em.outcome._replace(draws={"confusion": tables, "prevalence": prevalence}))
+    fit = changed(em, outcome=em.outcome._replace(draws={"confusion": tables, "prevalence": prevalence}))
     found = list(from_posterior(fit, crowd, draws, 2, "prior", 0))
     assert [int(of_draw.max()) for of_draw in found] == [n % 3 for n in expected]
     assert [int(of_draw.min()) for of_draw in found] == [n % 3 for n in expected]
@@ -109,14 +107,14 @@ def test_parameters_are_spread_evenly_over_all_draws_of_all_chains(em, crowd, dr
 def test_gold_labels_that_the_fit_was_told_hold_in_replicates_with_new_true_labels(em, crowd):
     never_wrong = np.broadcast_to(np.eye(3), em.outcome.draws["confusion"].shape)
     outcome = em.outcome._replace(draws=em.outcome.draws | {"confusion": never_wrong})
-    fit = dataclasses.replace(em, outcome=outcome, annotations=with_evidence(crowd, {0: 1, 1: 2}))
+    fit = changed(em, outcome=outcome, annotations=with_evidence(crowd, {0: 1, 1: 2}))
     for answers in from_posterior(fit, crowd, 4, 5, "prior", 0):
         assert (answers[:, crowd.task == 0] == 1).all()
         assert (answers[:, crowd.task == 1] == 2).all()
 
 
 def test_a_row_with_a_count_is_as_many_independent_annotations(unnamed):
-    design = one_row_an_annotation(unnamed.annotations)
+    design = unnamed.annotations.expanded()
     answers = np.concatenate(list(from_posterior(unnamed, design, 20, 10, "posterior", 0)))
     positive = np.stack([answers[:, design.task == i].sum(-1) for i in (0, 1)])
     variance = positive.mean() * (1 - positive.mean() / 100)

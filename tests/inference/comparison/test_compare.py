@@ -39,7 +39,7 @@ def test_the_comparison_is_the_scores_side_by_side(fits):
         row = found.loc[name]
         assert (row["elpd"], row["se"], row["p"]) == pytest.approx((score.elpd, score.se, score.p))
         assert row["pareto_k"] == pytest.approx(score.pareto_k.max())
-        assert row["n_high_k"] == len(score.n_high_k)
+        assert row["n_high_k"] == len(score.high_k)
     assert found["weight"].sum() == pytest.approx(1)
     assert found["pseudo_bma"].sum() == pytest.approx(1)
 
@@ -51,7 +51,7 @@ def test_fits_without_draws_are_compared_by_held_out_annotations(modes, fits):
     assert found[["p", "pareto_k", "n_high_k"]].isna().all(axis=None)
     mixed = cp.compare({"mode": modes["one_coin"], "draws": fits["one_coin"]}, refit_by="em", progress=False)
     assert mixed.loc["mode", "elpd"] == pytest.approx(mixed.loc["draws", "elpd"])
-    with pytest.raises(ValueError, match="one_coin was fitted by EM, which has no draws"):
+    with pytest.raises(ValueError, match="one_coin was fitted to a point by method=.em., so there are no draws"):
         cp.compare([modes["one_coin"], fits["one_coin"]], method="loo")
 
 

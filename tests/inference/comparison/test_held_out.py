@@ -17,7 +17,7 @@ from crowdppl.inference.comparison.held_out import (
     predict_tasks,
     rounds,
 )
-from crowdppl.inference.comparison.refit import refit
+from crowdppl.inference.comparison.refit import refit_without
 from crowdppl.inference.engines.ascent import interior
 
 
@@ -39,16 +39,16 @@ def log_p(fit, draw, rows, task):
     return np.log(p.sum())
 
 
-def on_device(fit):
-    data = jax.tree.map(jnp.asarray, fit.annotations.replace(gold=None, count=counts(fit.annotations)))
-    return data, {name: jnp.asarray(value) for name, value in fit.outcome.draws.items()}
+def counted(fit):
+    """What was fitted, with a count of one for each row."""
+    return fit.fitted.with_data(fit.annotations.replace(gold=None, count=counts(fit.annotations)))
 
 
 def test_an_annotation_left_out_is_told_by_the_other_annotations_to_its_task(fit):
-    data, draws = on_device(fit)
-    task = np.asarray(data.task)
+    fitted = counted(fit)
+    task = np.asarray(fitted.annotations.task)
     number = rounds(task, np.ones(len(task), bool))
-    found = np.asarray(leave_one_annotation_out(fit.model, data, draws, {}, number, int(number.max()) + 1))
+    found = np.asarray(leave_one_annotation_out(fitted, number, int(number.max()) + 1))
     assert found.shape == (1, 7, len(task))
     every = range(len(task))
     for draw in (0, 6):
@@ -59,13 +59,13 @@ def test_an_annotation_left_out_is_told_by_the_other_annotations_to_its_task(fit
 
 
 def test_held_out_annotations_are_told_by_the_seen_ones_averaged_over_draws(fit):
-    data, draws = on_device(fit)
-    task = np.asarray(data.task)
+    fitted = counted(fit)
+    task = np.asarray(fitted.annotations.task)
     held = annotation_folds(fit.annotations, 2, np.random.default_rng(0))[0]
     number = rounds(task, held > 0)
     assert number.max() == 1  # some task has two held-out annotations, each told by the seen ones alone
-    seen = data.replace(count=jnp.asarray(1 - held))
-    found = np.asarray(predict_annotations(fit.model, seen, draws, {}, number, 2))
+    seen = fitted.with_data(fitted.annotations.replace(count=1 - held))
+    found = np.asarray(predict_annotations(seen, number, 2))
     shown = np.flatnonzero(held == 0)
     for a in np.flatnonzero(held):
         ratios = [log_p(fit, s, [*shown, a], task[a]) - log_p(fit, s, shown, task[a]) for s in range(7)]
@@ -74,9 +74,8 @@ def test_held_out_annotations_are_told_by_the_seen_ones_averaged_over_draws(fit)
 
 
 def test_a_held_out_task_is_told_with_its_truth_summed_out(fit):
-    data, draws = on_device(fit)
-    found = np.asarray(predict_tasks(fit.model, data, draws, {}))
-    every = range(len(np.asarray(data.task)))
+    found = np.asarray(predict_tasks(counted(fit)))
+    every = range(fit.annotations.n_rows)
     for task in (0, 11):
         expected = np.log(np.mean([np.exp(log_p(fit, s, every, task)) for s in range(7)]))
         assert found[task] == pytest.approx(expected, abs=2e-5)
@@ -121,7 +120,7 @@ def test_a_refit_without_rows_is_a_fit_of_the_table_without_them():
     annotations, _ = cp.simulate("dawid_skene", n_tasks=60, n_workers=5, n_classes=3, seed=3, diagonal=6.0, gold=0.0)
     whole = cp.fit("dawid_skene", annotations, tolerance=1e-9, max_iterations=300, progress=False)
     held = annotation_folds(annotations, 5, np.random.default_rng(0))[0]
-    found = refit(whole, held)
+    found = refit_without(whole.fitted, held)
     frame = annotations.to_frame()[held == 0]
     rest = cp.Annotations.from_frame(
         frame, tasks=list(annotations.tasks), workers=list(annotations.workers), classes=list(annotations.classes)

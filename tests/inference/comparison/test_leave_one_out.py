@@ -36,13 +36,13 @@ def test_the_total_and_its_standard_error_are_of_the_units(fit):
 
 def test_units_over_the_threshold_are_named_worst_first_and_refits_mend_them(fit):
     found = cp.loo(fit)
-    n_high_k = found.n_high_k
+    n_high_k = found.high_k
     assert len(n_high_k) == (found.pareto_k > found.good_k).sum() > 0
     assert n_high_k["pareto_k"].is_monotonic_decreasing
     with pytest.warns(cp.ConvergenceWarning, match=rf": {n_high_k.index[0]} \(.*reloo=True.*method='kfold'"):
         cp.compare([fit, fit])
     mended = cp.loo(fit, reloo=True)
-    assert mended.n_high_k.empty
+    assert mended.high_k.empty
     kept = found.pareto_k <= found.good_k
     np.testing.assert_array_equal(mended.values[kept], found.values[kept])
     assert (mended.values[~kept] != found.values[~kept]).all()

@@ -11,7 +11,7 @@ from scipy.stats import entropy
 
 import crowdppl as cp
 from crowdppl.inference.densities.model import density
-from crowdppl.inference.fitted.crowd import mean_confusions
+from crowdppl.inference.fitted.confusions import mean_confusions
 from crowdppl.inference.fitted.next_annotations import information, next_annotations
 
 
@@ -84,7 +84,7 @@ def test_each_task_gets_the_worker_who_tells_most_of_those_who_have_not_annotate
 
 
 def test_a_typical_worker_has_the_average_table(em):
-    tables = mean_confusions(em)
+    tables = mean_confusions(em.fitted)
     share = np.bincount(em.annotations.worker, minlength=4) / em.annotations.n_rows
     table = np.einsum("j,jkl->kl", share, tables)
     found = next_annotations(em, 6).set_index("task")
@@ -102,7 +102,7 @@ def test_a_second_annotation_is_worth_what_the_first_leaves(em):
     found = next_annotations(em, 12, repeats=2)
     assert found["task"].value_counts().tolist() == [2] * 6
     assert (found["expected_gain"].diff().iloc[1:] <= 1e-9).all()
-    tables = mean_confusions(em)
+    tables = mean_confusions(em.fitted)
     share = np.bincount(em.annotations.worker, minlength=4) / em.annotations.n_rows
     table = np.einsum("j,jkl->kl", share, tables)
     for task, gains in found.groupby("task")["expected_gain"]:
@@ -119,7 +119,7 @@ def test_pairs_of_workers_share_what_they_tell_and_loads_are_kept(em):
     assert (found["expected_gain"].diff().iloc[1:] <= 1e-9).all()
     pairs = found.groupby("task").filter(lambda rows: len(rows) == 2)
     assert len(pairs)
-    tables = mean_confusions(em)
+    tables = mean_confusions(em.fitted)
     for task, rows in pairs.groupby("task"):
         p, (one, two) = em.posterior[task].astype(float), (tables[j] for j in rows["worker"])
         both = p[:, None, None] * one[:, :, None] * two[:, None, :]

@@ -1,14 +1,14 @@
 """Workers' scores against their definitions in loops."""
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
 from fit_at import fit_at, random_confusions
+from made_fits import changed
 from scipy import stats
 
 import crowdppl as cp
+from crowdppl.inference.fitted.agreement_with_truth import agreement, agreement_draws
 from crowdppl.inference.fitted.confusion_scores import (
     accuracy,
     informativeness,
@@ -18,7 +18,6 @@ from crowdppl.inference.fitted.confusion_scores import (
     spammer_score,
     trace,
 )
-from crowdppl.inference.fitted.crowd import agreement, agreement_draws
 from crowdppl.inference.fitted.workers import gold_scores, seconds_by_worker
 
 
@@ -148,7 +147,7 @@ def test_agreement_is_the_expected_share_of_right_annotations(em, svi, crowd):
 
 def test_agreements_interval_is_of_the_share_itself(svi, crowd):
     """150 draws, and truths drawn in each: the mean within four standard errors of the expectation."""
-    drawn = agreement_draws(svi)
+    drawn = agreement_draws(svi.fitted)
     assert drawn.shape == (150, 5)
     found = svi.worker_scores(interval=0.8)
     np.testing.assert_allclose(found["agreement_low"].iloc[:4], np.quantile(drawn[:, :4], 0.1, axis=0))
@@ -157,7 +156,7 @@ def test_agreements_interval_is_of_the_share_itself(svi, crowd):
     np.testing.assert_allclose(rights, rights.round(), atol=1e-6)  # a whole number of the 24 annotations is right
     error = drawn[:, :4].std(0) / np.sqrt(150)
     assert (np.abs(drawn[:, :4].mean(0) - agreement(svi)[:4]) < 4 * error + 1e-6).all()
-    assert len(agreement_draws(svi, n=20)) == 20
+    assert len(agreement_draws(svi.fitted, n=20)) == 20
 
 
 def test_gold_scores_count_raw_annotations_with_jeffreys_interval(em, crowd):
@@ -210,4 +209,4 @@ def test_what_is_not_there_is_said(em):
         with pytest.raises(cp.AnnotationError, match="name no workers"):
             score(unnamed)
     with pytest.raises(cp.AnnotationError, match="name no workers"):
-        _ = dataclasses.replace(em, annotations=unnamed).workers
+        _ = changed(em, annotations=unnamed).workers

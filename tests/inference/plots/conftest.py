@@ -1,13 +1,11 @@
 """Fits that several pictures are drawn of, and figures closed after each test."""
 
-import dataclasses
-
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from made_fits import made_fit
+from made_fits import changed, made_fit
 
 import crowdppl as cp
 
@@ -31,7 +29,7 @@ def svi(em):
     rng = np.random.default_rng(1)
     loss = 500 * np.exp(-np.arange(300) / 60) + rng.normal(0, 20, 300)
     made = made_fit(em, em.annotations, draws=40)
-    return dataclasses.replace(made, method="svi", outcome=made.outcome._replace(history=loss))
+    return changed(made, method="svi", outcome=made.outcome._replace(history=loss))
 
 
 @pytest.fixture(scope="session")
@@ -59,4 +57,4 @@ def crowded(em):
 def unnamed(em):
     """A fit of annotations that name no workers."""
     data = cp.Annotations.from_counts([[1, 1, 1, 1], [3, 0, 0, 0]])
-    return cp.Fit(em.model, data, "em", {}, em.outcome, np.full((2, 4), 0.25))
+    return changed(em, annotations=data, stored_posterior=np.full((2, 4), 0.25))

@@ -3,8 +3,8 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from made_fits import changed
 
-import crowdppl as cp
 from crowdppl.inference.plots import plot_history
 
 
@@ -22,6 +22,6 @@ def test_the_history_of_svi_has_its_running_mean(svi):
 
 
 def test_a_fit_without_a_history_is_refused_with_what_to_look_at(em):
-    nuts = cp.Fit(em.model, em.annotations, "nuts", {}, em.outcome._replace(history=np.zeros(0)), em.posterior)
+    nuts = changed(em, method="nuts", outcome=em.outcome._replace(history=np.zeros(0)))
     with pytest.raises(ValueError, match=r"'nuts' has no history.*arviz\.plot_trace"):
         plot_history(nuts)

@@ -8,7 +8,8 @@ import pytest
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 
 import crowdppl as cp
-from crowdppl.inference.checks import Checks, Found, plot_check, plot_checks
+from crowdppl.inference.checks import Checks, Found
+from crowdppl.inference.plots import plot_check, plot_checks
 from crowdppl.inference.plots.style import ACCENT, DARK
 
 matplotlib.use("Agg")

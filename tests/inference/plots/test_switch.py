@@ -1,10 +1,9 @@
 """The switch is drawn as the fit reports it, by worker and by task."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from conftest import random_annotations
+from made_fits import changed
 
 import crowdppl as cp
 from crowdppl.inference.plots import plot_switch
@@ -17,7 +16,7 @@ def fit():
     rng = np.random.default_rng(0)
     coin = rng.dirichlet(np.ones(2), (1, 20, 6)).astype(np.float32)
     draws = {name: np.repeat(values, 20, axis=1) for name, values in em.outcome.draws.items()} | {"coin": coin}
-    return dataclasses.replace(em, method="svi", outcome=em.outcome._replace(draws=draws))
+    return changed(em, method="svi", outcome=em.outcome._replace(draws=draws))
 
 
 def test_workers_are_drawn_from_the_greatest_down_with_their_intervals(fit):

@@ -2,11 +2,9 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.comparison.stacking import Stack
 from crowdppl.inference.plots import plot_workers
 
 
@@ -76,7 +74,7 @@ def test_fewer_workers_than_one_and_unnamed_ones_are_refused(em, unnamed):
 
 
 def test_a_stack_is_drawn_as_a_fit_is(svi):
-    stack = Stack({"only": svi}, pd.Series({"only": 1.0}))
+    stack = cp.stack({"only": svi, "other": svi}, weights={"only": 1.0})
     drawn, expected = (
         next(c for c in plot_workers(of).collections if len(c.get_offsets()) == 5).get_offsets()[:, 0]
         for of in (stack, svi)

@@ -1,14 +1,14 @@
 """Fits to report, and their pages."""
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
+from made_fits import changed
 from report_pages import EVIL, Page, crowd
 
 import crowdppl as cp
-from crowdppl.inference.comparison.stacking import Stack
+from crowdppl import Stack
+from crowdppl.inference.comparison.stacking import Averaged
 from crowdppl.inference.report import report
 
 
@@ -21,7 +21,7 @@ def evil_fit():
     gamma = {name: rng.gamma(20 * np.repeat(mode, 20, axis=1) + 0.5) for name, mode in fit.outcome.draws.items()}
     draws = {name: (value / value.sum(-1, keepdims=True)).astype(np.float32) for name, value in gamma.items()}
     outcome = fit.outcome._replace(draws=draws, history=500 * np.exp(-np.arange(300) / 60), warnings=())
-    return dataclasses.replace(fit, method="svi", outcome=outcome)
+    return changed(fit, method="svi", outcome=outcome)
 
 
 @pytest.fixture(scope="session")
@@ -61,4 +61,11 @@ def em_stack(em_fits):
         index=pd.Index(["one_coin", "dawid_skene"], name="story"),
     )
     weights = pd.Series({"dawid_skene": 0.2, "one_coin": 0.8}, name="weight").rename_axis("story")
-    return Stack(em_fits, weights, comparison, {"two_coin": "of two classes, and there are 3"})
+    return Stack(
+        Averaged(
+            {name: fit.fitted for name, fit in em_fits.items()},
+            weights,
+            comparison,
+            {"two_coin": "of two classes, and there are 3"},
+        )
+    )

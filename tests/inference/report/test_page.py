@@ -1,7 +1,6 @@
 """The page as a whole: what is in it, that it stands alone, and that no name can break it."""
 
 import base64
-import dataclasses
 import hashlib
 import re
 
@@ -9,7 +8,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from made_fits import made_fit
+from made_fits import changed, made_fit
 from report_pages import CLASSES, EVIL, TASKS, WORKERS, Page
 
 import crowdppl as cp
@@ -131,7 +130,7 @@ def test_workers_gold_and_reported_quantities_are_the_fit_s(evil_fit, evil_page)
 
 def test_warnings_stand_at_the_top_in_words(evil_fit, tmp_path):
     outcome = evil_fit.outcome._replace(warnings=("the <first> thing", "the second thing"))
-    warned = dataclasses.replace(evil_fit, outcome=outcome)
+    warned = changed(evil_fit, outcome=outcome)
     page = Page(report(warned, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
     shown = [e for e in page.all("p") if e.get("class") == "warning" and "header" in e["inside"]]
     assert [e["text"] for e in shown] == ["⚠ the <first> thing", "⚠ the second thing"]
@@ -198,7 +197,7 @@ def test_gold_given_to_the_report_is_what_it_judges_by(em_fits, tmp_path):
 
 def test_gold_that_the_fit_was_told_is_not_scored(em_fits, tmp_path):
     fit = em_fits["dawid_skene"]
-    told = dataclasses.replace(fit, annotations=with_evidence(fit.annotations.with_gold({0: 0, 1: 1}), gold=True))
+    told = changed(fit, annotations=with_evidence(fit.annotations.with_gold({0: 0, 1: 1}), gold=True))
     page = Page(report(told, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
     section = next(e for e in page.all("section") if e["id"] == "gold")
     assert "the fit was told all of them" in section["text"]
@@ -213,7 +212,7 @@ def test_two_thousand_tasks_and_three_hundred_workers_are_less_than_five_megabyt
     columns = {"task": task, "worker": rng.integers(0, 300, 20_000), "label": rng.integers(0, 6, 20_000)}
     annotations = cp.Annotations.from_frame(pd.DataFrame(columns), gold=dict(enumerate(rng.integers(0, 6, 2000))))
     fit = made_fit(em_fits["dawid_skene"], annotations, draws=20)
-    path = report(dataclasses.replace(fit, method="svi"), tmp_path / "page.html")
+    path = report(changed(fit, method="svi"), tmp_path / "page.html")
     assert path.stat().st_size < 5_000_000
     page = Page(path.read_text(encoding="utf-8"))
     assert len(page.table("Labels")) == 2001

@@ -9,10 +9,10 @@ from conftest import random_annotations
 
 import crowdppl as cp
 from crowdppl.inference.densities.model import Model, density, parameter_dims
-from crowdppl.inference.engines.alignment import aligned
 from crowdppl.inference.engines.diagnostics import permuted_chains
 from crowdppl.inference.engines.outcome import Outcome
-from crowdppl.inference.fitted.posterior import label_posteriors
+from crowdppl.inference.fitted.alignment import aligned
+from crowdppl.inference.fitted.fitted import Fitted, label_posteriors
 
 CHAINS, DRAWS, WORKERS, CLASSES, GROUPS = 2, 40, 6, 2, 3
 
@@ -52,13 +52,13 @@ def near(rng, shape, concentration=60.0):
     return (gamma / gamma.sum(-1, keepdims=True)).astype(np.float32)
 
 
-def outcome_of(draws):
-    return Outcome(draws, {}, np.zeros(0), {}, ())
+def at_draws(story, data, draws, **hyperparameters):
+    model = Model(story, hyperparameters)
+    return Fitted(model, data, Outcome(draws, {}, np.zeros(0), {}, ()), dims=parameter_dims(model, data))
 
 
 def align(story, data, draws, **hyperparameters):
-    model = Model(story, hyperparameters)
-    return aligned(model, data, outcome_of(draws), parameter_dims(model, data))
+    return aligned(at_draws(story, data, draws, **hyperparameters))
 
 
 def orders(rng, size, *shape):
@@ -192,9 +192,7 @@ def test_a_chain_that_names_the_classes_otherwise_follows_the_first_where_the_st
     back, found = align(cp.models.find_story("dawid_skene"), three_classes, mixed, **flat)
     for name, value in tidy.items():
         np.testing.assert_array_equal(back.draws[name], value)
-    posteriors = label_posteriors(
-        Model(cp.models.find_story("dawid_skene"), flat), three_classes, back.draws, {}
-    )  # fmt: skip
+    posteriors = label_posteriors(back)  # fmt: skip
     assert permuted_chains(np.asarray(posteriors), three_classes.classes) == ()
     assert found == ()
 
@@ -212,7 +210,7 @@ def test_a_chain_in_another_permutation_is_left_with_its_warning_where_the_prior
     back, _ = align(story, three_classes, mixed, **options)
     for name, value in mixed.items():
         np.testing.assert_array_equal(back.draws[name], value)
-    posteriors = np.asarray(label_posteriors(Model(story, options), three_classes, back.draws, {}))
+    posteriors = np.asarray(label_posteriors(back))
     assert "another permutation" in permuted_chains(posteriors, three_classes.classes)[0]
 
 

@@ -12,7 +12,6 @@ method); :math:`v` is the number of the site's entries times their variance, so 
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -20,10 +19,10 @@ import numpy as np
 from jax import Array
 from scipy.optimize import linear_sum_assignment
 
-from ...data import Annotations
-from ..densities.model import Model, Parameters, density
-from ..fitted.posterior import Draws, label_posteriors
-from .outcome import Outcome
+from ..densities.model import Parameters
+from .fitted import Fitted, label_posteriors
+
+Draws = Mapping[str, np.ndarray]  # by site, (chain, draw, ...)
 
 EXCHANGEABLE: dict[str, str | None] = {"group": None, "subtype": "class"}
 """Dimensions that draws may have in any order, and within which other dimension the order is free."""
@@ -34,25 +33,19 @@ MOST_AMBIGUOUS = 0.1  # share of ambiguous draws from which a user should know
 ITERATIONS = 20
 LOOKED_AT = 50  # draws of a chain that tell by which names it calls the classes
 
-Dims = Mapping[str, tuple[str, ...]]
 
-
-def aligned(model: Model, annotations: Annotations, outcome: Outcome, dims: Dims) -> tuple[Outcome, tuple[str, ...]]:
-    """The outcome with its draws in one order, and what a user should act on, a sentence each.
+def aligned(fitted: Fitted) -> tuple[Fitted, tuple[str, ...]]:
+    """The same with its draws in one order, and what a user should act on, a sentence each.
 
     Chains are brought to the classes' names of the first chain, where the story is as probable under the one as under
     the other; else :func:`.diagnostics.permuted_chains` has something to say. Then the dimensions of
     :data:`EXCHANGEABLE` are put in order, if the story is the same in every order.
-
-    Args:
-        model: the story.
-        annotations: the data that the engine saw.
-        outcome: what the engine returned; draws are ``(chain, draw, ...)``.
-        dims: names of the dimensions of each site, without chain and draw.
     """
-    draws = _one_name_of_classes(model, annotations, outcome.draws, outcome.fixed, dims)
+    dims = fitted.dims
+    fitted = _one_name_of_classes(fitted)
     found: list[str] = []
     for dim, within in EXCHANGEABLE.items():
+        draws = fitted.draws
         sites = [name for name in draws if dim in dims[name]]
         if not sites:
             continue
@@ -61,28 +54,32 @@ def aligned(model: Model, annotations: Annotations, outcome: Outcome, dims: Dims
         chains, length, n_within, size = next(iter(blocks.values())).shape[:4]
         if chains * length == 1 or size == 1:
             continue
-        if not _is_exchangeable(model, annotations, draws, outcome.fixed, dims, sites, dim, within, size):
+        if not _is_exchangeable(fitted, sites, dim, within, size):
             continue
         flat = {name: block.reshape(chains * length, n_within, size, -1) for name, block in blocks.items()}
         order, lead = _common_order(flat)
-        draws = draws | {
-            name: _permuted(draws[name], dims[name], dim, within, order.reshape(chains, length, n_within, size))
-            for name in sites
-        }
-        names = list(annotations.classes) if within == "class" else [None] * n_within
+        fitted = fitted.with_draws(
+            draws
+            | {
+                name: _permuted(draws[name], dims[name], dim, within, order.reshape(chains, length, n_within, size))
+                for name in sites
+            }
+        )
+        names = list(fitted.annotations.classes) if within == "class" else [None] * n_within
         found += _ambiguities(dim, lead, names)
-    return outcome._replace(draws=draws), tuple(found)
+    return fitted, tuple(found)
 
 
-def _one_name_of_classes(model: Model, annotations: Annotations, draws: Draws, fixed: Parameters, dims: Dims) -> Draws:
+def _one_name_of_classes(fitted: Fitted) -> Fitted:
     """Chains in another permutation of the classes than the first, permuted back where the density allows it."""
+    draws, dims = fitted.draws, fitted.dims
     sites = {name: dim for name in draws for dim in ("class", "truth") if dim in dims[name]}
-    n_chains, n_draws = next(iter(draws.values())).shape[:2]
+    n_chains, n_draws = fitted.shape
     if n_chains == 1 or not sites:
-        return draws
+        return fitted
     step = max(n_draws // LOOKED_AT, 1)
-    few = {name: value[:, ::step] for name, value in draws.items()}
-    posteriors = np.asarray(label_posteriors(model, annotations, few, fixed))
+    few = fitted.with_draws({name: value[:, ::step] for name, value in draws.items()})
+    posteriors = np.asarray(label_posteriors(few))
     for chain in range(1, n_chains):
         _, match = linear_sum_assignment(-posteriors[0].T @ posteriors[chain])
         if (match == np.arange(len(match))).all():
@@ -90,52 +87,41 @@ def _one_name_of_classes(model: Model, annotations: Annotations, draws: Draws, f
         own = {name: value[chain : chain + 1] for name, value in draws.items()}
         order = np.broadcast_to(match, (1, n_draws, 1, len(match)))
         other = own | {name: _permuted(own[name], dims[name], dim, None, order) for name, dim in sites.items()}
-        if _same_density(model, annotations, own, other, fixed):
+        if _same_density(fitted.with_draws(own), other):
             draws = {name: np.concatenate([v[:chain], other[name], v[chain + 1 :]]) for name, v in draws.items()}
-    return draws
+    return fitted.with_draws(draws)
 
 
-def _is_exchangeable(
-    model: Model,
-    annotations: Annotations,
-    draws: Draws,
-    fixed: Parameters,
-    dims: Dims,
-    sites: list[str],
-    dim: str,
-    within: str | None,
-    size: int,
-) -> bool:
+def _is_exchangeable(fitted: Fitted, sites: list[str], dim: str, within: str | None, size: int) -> bool:
     """Whether the story is the same with two neighbours swapped and with all moved on, which make up every order."""
-    shape = (*next(iter(draws.values())).shape[:2], 1, size)
+    draws, dims = fitted.draws, fitted.dims
     for order in {(1, 0, *range(2, size)), (*range(1, size), 0)}:
-        everywhere = np.broadcast_to(order, shape)
+        everywhere = np.broadcast_to(order, (*fitted.shape, 1, size))
         other = draws | {name: _permuted(draws[name], dims[name], dim, within, everywhere) for name in sites}
-        if not _same_density(model, annotations, draws, other, fixed):
+        if not _same_density(fitted, other):
             return False
     return True
 
 
-def _same_density(model: Model, annotations: Annotations, these: Draws, those: Draws, fixed: Parameters) -> bool:
-    """Whether prior and likelihood are the same, in the first and the last draw of each chain."""
+def _same_density(fitted: Fitted, others: Draws) -> bool:
+    """Whether prior and likelihood are the same at other draws, in the first and the last draw of each chain."""
 
     def log_densities(draws: Draws) -> np.ndarray:
-        ends = {name: value[:, [0, -1]].reshape(-1, *value.shape[2:]) for name, value in draws.items()}
-        return np.asarray(_log_densities(model, annotations, ends, fixed))
+        ends = {name: value[:, [0, -1]].reshape(1, -1, *value.shape[2:]) for name, value in draws.items()}
+        return np.asarray(_log_densities(fitted.with_draws(ends)))
 
-    one, other = log_densities(these), log_densities(those)
-    return bool(np.allclose(one, other, rtol=SAME_DENSITY, atol=SAME_DENSITY))
+    return bool(np.allclose(log_densities(fitted.draws), log_densities(others), rtol=SAME_DENSITY, atol=SAME_DENSITY))
 
 
-@partial(jax.jit, static_argnames="model")
-def _log_densities(model: Model, annotations: Annotations, draws: Parameters, fixed: Parameters) -> Array:
+@jax.jit
+def _log_densities(fitted: Fitted) -> Array:
     """Log-prior and log-likelihood of each draw, ``(draw, 2)``."""
 
     def of_draw(draw: Parameters) -> Array:
-        at = density(model, draw | fixed, annotations)
+        at = fitted.at(draw)
         return jnp.stack([at.log_prior, at.log_likelihood.sum()])
 
-    return jax.lax.map(of_draw, draws)
+    return jax.lax.map(of_draw, fitted.flat_draws)
 
 
 def _common_order(blocks: Draws) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,195 @@
+"""One story by one engine: annotations in, a `Fitted` out. What `crowdppl.fit` calls, and what comparison refits with."""
+
+import inspect
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from ..data import AnnotationError, Annotations, unknown_name
+from ..models import Classifier, Given, Story, StoryError, TruthPrior, find_story
+from ..models.parts.classifier import Network
+from .densities.evidence import Gold, probabilities_of, with_evidence
+from .densities.model import Model, parameter_dims
+from .engines import ascent
+from .engines.diagnostics import permuted_chains, sampling_warnings
+from .engines.outcome import Outcome
+from .engines.registry import ENGINES, MAY_BE_ZERO, Engine
+from .fitted.alignment import aligned
+from .fitted.fitted import Fitted, label_posteriors
+
+BACKENDS = ("numpyro", "pyro")
+
+
+def fit_story(
+    story: str | Story,
+    annotations: Annotations,
+    *,
+    method: str = "em",
+    classifier: Network | Classifier | Any | None = None,
+    truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
+    gold: Gold = None,
+    evidence: pd.DataFrame | np.ndarray | None = None,
+    seed: int = 0,
+    backend: str = "numpyro",
+    progress: bool = True,
+    **options: Any,
+) -> Fitted:
+    """Fit one story; arguments and errors are those of :func:`crowdppl.fit`, whose `Fit` holds what comes back.
+
+    Returns:
+        the fitted story; what a user should act on is among its warnings.
+    """
+    if not isinstance(annotations, Annotations):
+        raise AnnotationError(
+            f"annotations are {type(annotations).__name__}; make them with cp.Annotations.from_frame(frame), "
+            ".from_csv(path), .from_matrix(matrix), …"
+        )
+    if method not in ENGINES:
+        raise unknown_name("method", method, ENGINES)
+    if backend not in BACKENDS:
+        raise unknown_name("backend", backend, BACKENDS)
+    engine = ENGINES[method]
+    story = find_story(story)
+    in_torch = _torch_backend() if backend == "pyro" else None
+    of_torch = () if in_torch is None else in_torch.TorchOptions._fields
+    hyperparameters, settings = _split({n: v for n, v in options.items() if n not in of_torch}, story, engine, of_torch)
+    prior, annotations = _truth_prior(classifier, truth_prior, annotations, in_torch)
+    model = Model(story, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
+    annotations = with_evidence(annotations, gold, evidence)
+    data = jax.tree.map(jnp.asarray, annotations.replace(gold=None, seconds=None))
+    if in_torch is not None:
+        problem = in_torch.make(model, data, {name: options[name] for name in of_torch if name in options})
+        model, data = problem.twin, problem.data
+    try:
+        dims = parameter_dims(model, data)  # a story that does not fit these data says so before anything runs
+    except StoryError as error:
+        getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
+        raise
+
+    if in_torch is None:
+        outcome = engine.run(model, data, jax.random.key(seed), settings, progress=progress)
+    else:
+        outcome, data = in_torch.run(problem, method, settings, seed, progress=progress)
+    annotations = annotations.replace(prior=None if data.prior is None else np.asarray(data.prior))
+    all_settings = settings._asdict() | {"seed": seed, "backend": backend}
+    return _looked_at(Fitted(model, annotations, outcome, method, all_settings, dims))
+
+
+def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -> Fitted:
+    """Fit the same story to other annotations of the same tasks, with the same seed and options, without a look at it.
+
+    EM's probability tables are taken to the mean of their conditional posterior, since at their mode an annotation
+    that nobody has given yet is impossible.
+
+    Args:
+        fitted: whose story, options and truth prior are used again.
+        annotations: the data.
+        method: another engine's name, with its default options; None for the fit's own.
+
+    Raises:
+        UnknownNameError: there is no such engine.
+        ValueError: the fit is one of Pyro's.
+    """
+    if fitted.settings.get("backend") == "pyro":
+        raise ValueError(
+            f"{fitted.story} was fitted by Pyro, and is not refitted here; compare fits that have draws by leave-one-out "
+            "(method='svi' or 'nuts'), or fit with backend='numpyro'"
+        )
+    method = fitted.method if method is None else method
+    if method not in ENGINES:
+        raise unknown_name("engine", method, ENGINES)
+    engine = ENGINES[method]
+    same = {name: fitted.settings[name] for name in engine.settings._fields} if method == fitted.method else {}
+    settings = engine.settings(**same)
+    same_run = {name: fitted.settings[name] for name in ("seed", "backend")}
+    data = jax.tree.map(jnp.asarray, annotations.replace(gold=None, seconds=None))
+    outcome = engine.run(fitted.model, data, jax.random.key(fitted.settings["seed"]), settings, progress=False)
+    if method == "em":
+        mode = {name: jnp.asarray(value[0, 0]) for name, value in outcome.draws.items()}
+        moved = _interior(fitted.model, data, mode | outcome.fixed)
+        outcome = outcome._replace(draws={name: moved[name][None, None] for name in outcome.draws})
+    return Fitted(fitted.model, annotations, outcome, method, settings._asdict() | same_run, fitted.dims)
+
+
+_interior = jax.jit(ascent.interior, static_argnums=0)
+
+
+def _looked_at(fitted: Fitted) -> Fitted:
+    """The same with its draws in one order, its posterior, and all that is wrong with it among its warnings."""
+    fitted, not_aligned = aligned(fitted)
+    by_chain = np.asarray(label_posteriors(fitted))
+    outcome: Outcome = fitted.outcome
+    found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, fitted.annotations.classes)]
+    if outcome.stats:
+        found += sampling_warnings(fitted.named_draws, outcome.stats, fitted.settings["max_tree_depth"])
+    mean = by_chain.mean(0)
+    return fitted.replace(
+        outcome=outcome._replace(warnings=tuple(found)), stored_posterior=mean / mean.sum(-1, keepdims=True)
+    )
+
+
+def _torch_backend() -> Any:
+    """What does the work where the story is a Pyro program.
+
+    Raises:
+        ImportError: PyTorch or Pyro is not installed.
+    """
+    try:
+        from .engines.pyro import engines
+    except ImportError as error:
+        raise ImportError(
+            f"backend='pyro' needs PyTorch and Pyro ({error}); install them with the extra: "
+            "pip install 'crowdppl[pyro]', in a checkout pip install -e '.[pyro]'"
+        ) from error
+    return engines
+
+
+def _truth_prior(
+    classifier: Network | Classifier | Any | None,
+    truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None,
+    annotations: Annotations,
+    in_torch: Any = None,
+) -> tuple[TruthPrior | None, Annotations]:
+    """The truth's prior as the story takes it, and the annotations with the probabilities that it may read there."""
+    if classifier is not None:
+        if truth_prior is not None:
+            raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
+        if in_torch is not None:
+            return Given(by=classifier), annotations
+        return classifier if isinstance(classifier, Classifier) else Classifier(classifier), annotations
+    if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
+        return Given(), annotations.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
+    return truth_prior, annotations
+
+
+def _split(
+    options: dict[str, Any], story: Story, engine: Engine, of_torch: tuple[str, ...] = ()
+) -> tuple[dict[str, Any], Any]:
+    """Sort options into the story's hyperparameters and the engine's settings."""
+    parameters = list(inspect.signature(story).parameters.values())[1:]
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    known = {p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD} - {"truth_prior"}
+    hyperparameters, settings = {}, {}
+    for name, value in options.items():
+        if name in known:
+            hyperparameters[name] = value
+        elif name in engine.settings._fields:
+            settings[name] = _checked(name, value, engine.settings._field_defaults[name])
+        elif takes_any:
+            hyperparameters[name] = value
+        else:
+            raise unknown_name("option", name, sorted(known | set(engine.settings._fields) | set(of_torch)))
+    return hyperparameters, engine.settings(**settings)
+
+
+def _checked(name: str, value: Any, default: Any) -> Any:
+    """An engine's setting, which is a number where its default is one."""
+    least = 0 if name in MAY_BE_ZERO else 1
+    if isinstance(default, int) and not (isinstance(value, int | np.integer) and value >= least):
+        raise ValueError(f"{name}={value!r}: a whole number from {least} is needed")
+    if isinstance(default, float) and not (isinstance(value, int | float | np.number) and 0 <= value < np.inf):
+        raise ValueError(f"{name}={value!r}: a finite number from 0 is needed")
+    return value

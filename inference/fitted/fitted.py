@@ -1,0 +1,315 @@
+r"""A story at draws of its parameters: what an engine leaves, and what follows from the draws one by one.
+
+Sums over draws are taken one draw at a time, so that memory does not grow with their number.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import xarray as xr
+from jax import Array
+
+from ...data import AnnotationError, Annotations, unknown_name
+from ..densities.model import Density, Dims, Model, Parameters, density, derived, derived_kinds
+from ..engines.outcome import Outcome
+from .labelled import Labelled
+from .named_draws import parameter_dataset
+
+
+@jax.tree_util.register_pytree_node_class
+@dataclass(frozen=True, eq=False, repr=False)
+class Fitted(Labelled):
+    """A story fitted to annotations: what every view takes.
+
+    It is a JAX pytree, so that it is one argument of compiled functions: of these it has the model, the data without
+    gold labels, the draws and the fixed parameters; how they came about is left outside.
+
+    Args:
+        model: the story with its hyperparameters.
+        annotations: the data, with the evidence that was used.
+        outcome: draws of the parameters, the engine's history, statistics and warnings.
+        method: the engine's name.
+        settings: the engine's options, the seed and the backend.
+        dims: names of the dimensions of each parameter.
+        stored_posterior: ``P(truth | annotations)``, ``(N, K)``, where it is known already; else it is computed when
+            it is asked for.
+    """
+
+    model: Model
+    annotations: Annotations
+    outcome: Outcome
+    method: str = "em"
+    settings: dict[str, Any] = field(default_factory=dict)
+    dims: Dims = field(default_factory=dict)
+    stored_posterior: np.ndarray | None = None
+
+    def tree_flatten(self) -> tuple[tuple, Model]:
+        """The data, draws and fixed parameters as children; the model is static."""
+        return (self.data, self.draws, self.fixed), self.model
+
+    @classmethod
+    def tree_unflatten(cls, model: Model, children: tuple) -> "Fitted":
+        """What a compiled function sees."""
+        data, draws, fixed = children
+        return cls(model, data, Outcome(draws, fixed, np.zeros(0), {}, ()))
+
+    @property
+    def fitted(self) -> "Fitted":
+        """Itself: what holds a `Fitted` and what is one are asked for it alike (:func:`fitted_of`)."""
+        return self
+
+    @property
+    def story(self) -> str:
+        """The story's name."""
+        return self.model.story.__name__
+
+    @property
+    def draws(self) -> dict[str, Any]:
+        """By site, ``(chain, draw, ...)``."""
+        return self.outcome.draws
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """Parameters without a posterior, such as the weights of a network without a prior."""
+        return self.outcome.fixed
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of chains and of draws in each."""
+        chains, draws = next(iter(self.draws.values())).shape[:2]
+        return chains, draws
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether the draws say how uncertain the parameters are; the mode, or any one point, does not."""
+        return not self.outcome.is_point
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should act on, a sentence each; empty where nothing was found."""
+        return self.outcome.warnings
+
+    @property
+    def data(self) -> Annotations:
+        """The annotations as engines see them: gold labels only as evidence where they were asked for, no times."""
+        return self.annotations.replace(gold=None, seconds=None)
+
+    @property
+    def flat_draws(self) -> dict[str, Any]:
+        """By site the draws of all chains in a row, ``(S, ...)``."""
+        return jax.tree.map(lambda value: value.reshape(-1, *value.shape[2:]), self.draws)
+
+    def at(self, draw: Parameters) -> Density:
+        """The story's density at one draw, ``(...)`` by site."""
+        return density(self.model, draw | self.fixed, self.annotations)
+
+    def replace(self, **changes: Any) -> "Fitted":
+        """The same with other fields."""
+        return replace(self, **changes)
+
+    def with_draws(self, draws: Mapping[str, Any]) -> "Fitted":
+        """The same at other draws, ``(chain, draw, ...)`` by site; its posterior is that of these."""
+        return replace(self, outcome=self.outcome._replace(draws=dict(draws)), stored_posterior=None)
+
+    def with_data(self, annotations: Annotations) -> "Fitted":
+        """The same draws beside other annotations, whose posterior is then given these."""
+        return replace(self, annotations=annotations, stored_posterior=None)
+
+    def thinned(self, n: int) -> "Fitted":
+        """The same with ``n`` draws, as one chain, evenly spaced over all; again and again where there are fewer.
+
+        What is drawn at them, such as replicated annotations, is then new each time.
+        """
+        flat, total = self.flat_draws, int(np.prod(self.shape))
+        chosen = np.linspace(0, total - 1, n).round().astype(int) if n <= total else np.arange(n) % total
+        return self.with_draws({name: value[chosen][None] for name, value in flat.items()})
+
+    def mean_over_draws(self, function: Callable[[Parameters], Any]) -> Any:
+        """The mean of a function of one draw over all draws; to be called in compiled functions."""
+
+        def add(total: Any, draw: Parameters) -> tuple[Any, None]:
+            return jax.tree.map(jnp.add, total, function(draw)), None
+
+        flat = jax.tree.map(jnp.asarray, self.flat_draws)
+        first = function({name: value[0] for name, value in flat.items()})
+        total, _ = jax.lax.scan(add, first, {name: value[1:] for name, value in flat.items()})
+        return jax.tree.map(lambda value: value / int(np.prod(self.shape)), total)
+
+    def over_draws(self, function: Callable[[Parameters], Any]) -> Any:
+        """A function of one draw of every draw, ``(chain, draw, ...)``; to be called in compiled functions."""
+        return jax.lax.map(lambda chain: jax.lax.map(function, chain), self.draws)
+
+    @cached_property
+    def named_draws(self) -> xr.Dataset:
+        """The parameters' draws, with the dimensions chain, draw and named others; a mode is the only draw."""
+        return parameter_dataset(self.draws, self.dims, self.annotations)
+
+    @cached_property
+    def parameters(self) -> xr.Dataset:
+        """Each parameter's mean over the draws (EM: the mode), with named dimensions."""
+        return self.named_draws.mean(("chain", "draw"))
+
+    @property
+    def history(self) -> pd.Series:
+        """By iteration: the log-posterior (EM) or the negative evidence lower bound (SVI); empty for NUTS."""
+        name = {"em": "log_posterior", "svi": "loss"}.get(self.method, "history")
+        return pd.Series(self.outcome.history, name=name).rename_axis("iteration")
+
+    @cached_property
+    def posterior(self) -> np.ndarray:
+        r""":math:`P(z_i = k \mid y)`, the mean over draws of :math:`P(z_i = k \mid \theta, y)`: ``(N, K)``."""
+        if self.stored_posterior is not None:
+            return self.stored_posterior
+        mean = np.asarray(label_posteriors(self)).mean(0)
+        return mean / mean.sum(-1, keepdims=True)
+
+    @cached_property
+    def confusion_draws(self) -> np.ndarray:
+        """Each worker's confusion matrix in each draw: ``(chain, draw, J, K, L)``.
+
+        Raises:
+            AnnotationError: the annotations name no workers.
+        """
+        if not self.annotations.named:
+            raise AnnotationError(
+                "the annotations name no workers, so there is nobody to score; fit.labels has the tasks"
+            )
+        return np.asarray(_confusions(self))
+
+    @cached_property
+    def derived(self) -> xr.Dataset:
+        """What the story derives from its parameters, such as a group's share: means over the draws.
+
+        Each variable's attribute ``kind`` is what the story says that the quantity is.
+        """
+        values = {name: np.asarray(value)[None, None] for name, value in _derived_mean(self).items()}
+        return self._derived_dataset(values).isel(chain=0, draw=0, drop=True) if values else xr.Dataset()
+
+    def derived_draws(self, *names: str) -> xr.Dataset:
+        """The derived quantities in each draw, with the dimensions chain and draw; all of them unless some are named.
+
+        Raises:
+            UnknownNameError: the story derives nothing of that name.
+        """
+        known = self._derived_about[0]
+        for name in names:
+            if name not in known:
+                raise unknown_name("derived quantity", name, known)
+        values = _derived_draws(self, names or tuple(known))
+        return self._derived_dataset({name: np.asarray(value) for name, value in values.items()})
+
+    def _derived_dataset(self, values: dict[str, np.ndarray]) -> xr.Dataset:
+        dims, kinds = self._derived_about
+        dataset = parameter_dataset(values, dims, self.annotations)
+        for name in values:
+            dataset[name].attrs["kind"] = kinds[name] or ""
+        return dataset
+
+    @cached_property
+    def _derived_about(self) -> tuple[Dims, dict[str, str | None]]:
+        """Dimensions and kinds of the derived quantities, found without computing anything."""
+        first = {name: jnp.asarray(value[0, 0]) for name, value in self.draws.items()} | self.fixed
+        dims: Dims = {}
+        jax.eval_shape(lambda: dims.update(derived(self.model, first, self.data)[1]))
+        return dims, derived_kinds(self.model, first, self.data)
+
+    def log_likelihood(self) -> np.ndarray:
+        r"""Of each task in each draw, the truth summed out: :math:`\log p(y_i \mid \theta)`, ``(chain, draw, N)``."""
+        return np.asarray(_log_likelihood(self))
+
+    def posterior_predictive(self, *, seed: int = 0) -> xr.Dataset:
+        """For each draw a true label of each task given its annotations, and new annotations of the same workers.
+
+        Returns:
+            ``truth (chain, draw, task)`` and ``annotation (chain, draw, row)``, as positions of classes.
+        """
+        truth, new = _replicate(self, jax.random.split(jax.random.key(seed), self.shape))
+        return xr.Dataset(
+            {
+                "truth": (("chain", "draw", "task"), np.asarray(truth)),
+                "annotation": (("chain", "draw", "row"), np.asarray(new)),
+            },
+            coords={"task": self.annotations.tasks.coords()},
+        )
+
+
+class HoldsFitted(Protocol):
+    """What holds a fitted story: a user's `Fit`, or a `Fitted` itself."""
+
+    @property
+    def fitted(self) -> Fitted:
+        """The fitted story."""
+
+
+def fitted_of(source: HoldsFitted | Any) -> Fitted:
+    """The fitted story that a view is asked about.
+
+    Raises:
+        TypeError: `source` holds none.
+    """
+    found = getattr(source, "fitted", None)
+    if not isinstance(found, Fitted):
+        raise TypeError(f"a fit by cp.fit is needed, got a {type(source).__name__}")
+    return found
+
+
+@jax.jit
+def label_posteriors(fitted: Fitted) -> Array:
+    r"""Each chain's mean over its draws of :math:`P(z_i = k \mid \theta, y)`, ``(chain, N, K)``."""
+
+    def add(total: Array, draw: Parameters) -> tuple[Array, None]:
+        return total + fitted.at(draw).posterior, None
+
+    def of_chain(chain: Parameters) -> Array:
+        zero = jnp.zeros((fitted.annotations.n_tasks, fitted.annotations.n_classes))
+        total, _ = jax.lax.scan(add, zero, chain)
+        return total / total.sum(-1, keepdims=True)
+
+    return jax.lax.map(of_chain, fitted.draws)
+
+
+@jax.jit
+def _log_likelihood(fitted: Fitted) -> Array:
+    return fitted.over_draws(lambda draw: fitted.at(draw).log_likelihood)
+
+
+@jax.jit
+def _confusions(fitted: Fitted) -> Array:
+    return fitted.over_draws(lambda draw: fitted.at(draw).responses.emission.confusions(fitted.annotations))
+
+
+@partial(jax.jit, static_argnames="names")
+def _derived_draws(fitted: Fitted, names: tuple[str, ...]) -> Parameters:
+    def of_draw(draw: Parameters) -> Parameters:
+        values = derived(fitted.model, draw | fitted.fixed, fitted.annotations)[0]
+        return {name: values[name] for name in names}
+
+    return fitted.over_draws(of_draw)
+
+
+@jax.jit
+def _derived_mean(fitted: Fitted) -> Parameters:
+    return fitted.mean_over_draws(lambda draw: derived(fitted.model, draw | fitted.fixed, fitted.annotations)[0])
+
+
+@jax.jit
+def _replicate(fitted: Fitted, keys: Array) -> tuple[Array, Array]:
+    """Truths ``(chain, draw, N)`` and annotations ``(chain, draw, A)``, with one random key a draw."""
+    annotations = fitted.annotations
+
+    def once(draw_and_key: tuple[Parameters, Array]) -> tuple[Array, Array]:
+        draw, key = draw_and_key
+        at = fitted.at(draw)
+        truth_key, annotation_key = jax.random.split(key)
+        truth = jax.random.categorical(truth_key, at.log_joint)
+        emission = at.responses.emission
+        new = emission.sample(annotation_key, annotations.worker, annotations.task, truth[annotations.task])
+        return truth, new
+
+    return jax.lax.map(lambda chain: jax.lax.map(once, chain), (fitted.draws, keys))

@@ -1,0 +1,53 @@
+"""What has labels: a fitted story, or several averaged."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ...data import Annotations
+from .decisions import decide
+
+
+class Labelled:
+    """Probabilities of the true labels, and the workers' confusion matrices, whoever has them.
+
+    A view that needs no more than the four attributes below takes a fitted story and a stack of them alike.
+
+    Attributes:
+        annotations: the data, gold labels among it.
+        posterior: ``P(truth | annotations)``, ``(N, K)``.
+        confusion_draws: each worker's confusion matrix in each draw, ``(chain, draw, J, K, L)``.
+        has_draws: whether the draws say how uncertain the parameters are; one point does not.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def annotations(self) -> Annotations:
+            """The data."""
+
+        @property
+        def posterior(self) -> np.ndarray:
+            """``(N, K)``."""
+
+        @property
+        def confusion_draws(self) -> np.ndarray:
+            """``(chain, draw, J, K, L)``."""
+
+        @property
+        def has_draws(self) -> bool:
+            """Whether there is more than one point."""
+
+    @property
+    def probabilities(self) -> pd.DataFrame:
+        """``P(truth = class | annotations)``, tasks × classes."""
+        classes = self.annotations.classes.to_index("class")
+        return pd.DataFrame(self.posterior, index=self.annotations.tasks.to_index("task"), columns=classes)
+
+    @property
+    def labels(self) -> pd.DataFrame:
+        """By task: the most probable label (ties: the first class), its probability, and the entropy in nats."""
+        frame = decide(self.probabilities)[["label", "probability"]]
+        p = np.asarray(self.posterior, dtype=float)
+        return frame.assign(entropy=-(p * np.log(np.where(p > 0, p, 1.0))).sum(-1))

@@ -1,0 +1,34 @@
+"""Arrays by site as xarray datasets, with named tasks, workers and classes."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import xarray as xr
+
+from ...data import Annotations
+
+RENAMED = {"class": "truth"}  # a story's plate may not bear the name of the site ``truth``; a dimension may
+
+
+def parameter_dataset(
+    draws: Mapping[str, np.ndarray], dims: Mapping[str, tuple[str, ...]], annotations: Annotations
+) -> xr.Dataset:
+    """Draws ``(chain, draw, ...)`` as a dataset with dimensions named by plates and events."""
+    names = {site: ("chain", "draw", *(RENAMED.get(dim, dim) for dim in dims[site])) for site in draws}
+    variables = {site: (names[site], value) for site, value in draws.items()}
+    coords = coords_of(annotations, {dim for site_dims in names.values() for dim in site_dims})
+    shape = next((values.shape[:2] for values in draws.values()), (0, 0))
+    return xr.Dataset(variables, coords | {"chain": np.arange(shape[0]), "draw": np.arange(shape[1])})
+
+
+def coords_of(annotations: Annotations, dims: Iterable[str]) -> dict[str, np.ndarray]:
+    """The ids along those of the dimensions that have any."""
+    classes = annotations.classes.coords()
+    known = {
+        "task": annotations.tasks.coords(),
+        "worker": annotations.workers.coords(),
+        "truth": classes,
+        "annotation": classes,
+    }
+    wanted = set(dims)
+    return {dim: values for dim, values in known.items() if dim in wanted and len(values)}

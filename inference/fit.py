@@ -51,11 +51,11 @@ def fit(
     progress: bool = True,
     **options: Any,
 ) -> Fit | Stack:
-    """Fit a story to annotations: true labels, workers, and whatever else the story has, with their uncertainty.
+    """Fit a story to annotations: true labels, confusion matrices of the workers, and what else the story has.
 
     Args:
         story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story. ``"auto"`` fits
-            a shelf of stories, compares them and averages their labels: :func:`.auto`.
+            a default set of stories, compares them and averages their labels: :func:`.auto`.
         annotations: who labelled what.
         method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or ``"nuts"``
             (draws from the posterior).
@@ -71,9 +71,11 @@ def fit(
         backend: ``"numpyro"``; or ``"pyro"``, for a classifier that is a ``torch.nn.Module`` (the extra ``pyro``).
         progress: show progress bars on standard error.
         options: hyperparameters of the story (see its docstring) and options of the engine
-            (:class:`~crowdppl.inference.engines.em.EMSettings`, :class:`~crowdppl.inference.engines.svi.SVISettings`,
-            :class:`~crowdppl.inference.engines.nuts.NUTSSettings`), such as ``max_iterations``, ``tolerance``, ``draws``; with
-            ``backend="pyro"`` also what of PyTorch is yours (:class:`~crowdppl.inference.engines.pyro.options.TorchOptions`).
+            (:class:`~crowdppl.inference.engines.settings.EMSettings`,
+            :class:`~crowdppl.inference.engines.svi.SVISettings`,
+            :class:`~crowdppl.inference.engines.nuts.NUTSSettings`), such as ``max_iterations``, ``tolerance``,
+            ``draws``; with ``backend="pyro"`` also options of PyTorch
+            (:class:`~crowdppl.inference.engines.pyro.options.TorchOptions`).
 
     Raises:
         ImportError: ``backend="pyro"`` without the extra ``pyro``.

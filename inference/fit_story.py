@@ -1,4 +1,4 @@
-"""One story by one engine: annotations in, a `Fitted` out. What `crowdppl.fit` calls, and what comparison refits with."""
+"""One story by one engine: annotations in, a `Fitted` out. `crowdppl.fit` calls it, and comparison refits with it."""
 
 import inspect
 from typing import Any
@@ -95,8 +95,8 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
     """
     if fitted.settings.get("backend") == "pyro":
         raise ValueError(
-            f"{fitted.story} was fitted by Pyro, and is not refitted here; compare fits that have draws by leave-one-out "
-            "(method='svi' or 'nuts'), or fit with backend='numpyro'"
+            f"{fitted.story} was fitted by Pyro, and is not refitted here; compare fits that have draws by "
+            "leave-one-out (method='svi' or 'nuts'), or fit with backend='numpyro'"
         )
     method = fitted.method if method is None else method
     if method not in ENGINES:

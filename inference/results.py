@@ -15,7 +15,7 @@ from ..data import Annotations
 from .comparison.stacking import Averaged, averaged
 from .densities.model import Dims, Model
 from .engines.outcome import Outcome
-from .fitted.confusions import confusion_frame
+from .fitted.confusion_matrices import confusion_frame
 from .fitted.decisions import decide
 from .fitted.fitted import Fitted
 from .fitted.intervals import INTERVAL
@@ -47,7 +47,7 @@ class Result(Labelled):
         return fitted_scores(self, interval)
 
     def gold_scores(self, gold: Any = None, interval: float = INTERVAL) -> pd.DataFrame:
-        """By worker how many annotations of gold or trap tasks are right, with Jeffreys' interval: :func:`.gold_scores`."""
+        """By worker how many annotations of gold tasks are right, with Jeffreys' interval: :func:`.gold_scores`."""
         return gold_scores(self.annotations, gold, interval=interval)
 
     def confusions(self, interval: float = INTERVAL) -> pd.DataFrame:

@@ -16,7 +16,7 @@ def decide(
 ) -> pd.DataFrame:
     r"""A label for each task, with its probability and expected cost.
 
-    Without arguments the most probable class (ties: the first). The expected cost of annotating class :math:`l` is
+    Without arguments the most probable class (ties: the first). The expected cost of the label :math:`l` is
     :math:`\sum_k P(z_i = k) \, C[k, l]`, and the least one is taken.
 
     Args:

@@ -1,6 +1,6 @@
 """What groups of workers are like, and which of them a worker belongs to, also a worker whom the fit has not seen.
 
-Groups are found by what a story says of its quantities (their kind, and the dimension ``group``), whatever it calls them.
+Groups are found by what a story says of its quantities (their kind, and the dimension ``group``), not by names.
 """
 
 import jax
@@ -116,7 +116,8 @@ def group_confusion_draws(fitted: Fitted) -> np.ndarray:
             return values.to_numpy().astype(float)
     raise ValueError(
         f"{fitted.story} has no confusion matrices of groups; fit a story that has, such as annotator_groups or "
-        "worker_clusters, or derived(name, matrices, 'group', 'class', 'annotation', kind='group_confusion') in your own"
+        "worker_clusters, or call derived(name, matrices, 'group', 'class', 'annotation', kind='group_confusion') in a "
+        "story of your own"
     )
 
 
@@ -155,7 +156,7 @@ def _truth(fitted: Fitted, asked: Annotations) -> np.ndarray:
         return truth
     if any("worker" in dims for dims in fitted.dims.values()):
         raise AnnotationError(
-            f"task {asked.tasks[int(np.argmax(new))]!r} is none of the fit's, and {fitted.story} has parameters of each "
-            "worker, so that nothing is known of new workers' annotations to new tasks; ask for the fit's own tasks"
+            f"task {asked.tasks[int(np.argmax(new))]!r} is none of the fit's, and {fitted.story} has parameters of "
+            "each worker, so that nothing is known of new workers' annotations of new tasks; ask for the fit's own tasks"
         )
     return np.where(new[:, None], fitted.with_data(asked).posterior, truth)

@@ -1,4 +1,4 @@
-"""Where one more annotation would tell most."""
+"""Where one more annotation is expected to lower the uncertainty of labels most."""
 
 import heapq
 from collections.abc import Iterable, Iterator
@@ -13,8 +13,8 @@ from jax import Array
 
 from ...data import AnnotationError, Annotations
 from ..densities.model import Parameters
+from .confusion_matrices import mean_confusions
 from .confusion_scores import entropy
-from .confusions import mean_confusions
 from .fitted import Fitted, HoldsFitted, fitted_of
 
 MOST_DRAWS = 50  # over which the joint probabilities of truth and annotation are averaged
@@ -30,7 +30,7 @@ def next_annotations(
     repeats: int = 1,
     most_per_worker: int | None = None,
 ) -> pd.DataFrame:
-    r"""Which tasks to ask again, and whom: where one more annotation is expected to lower the labels' entropy most.
+    r"""Which tasks to have annotated again, and by whom: where the labels' entropy is expected to fall most.
 
     .. math::
         \text{expected\_gain}_{ij} = H(z_i \mid y) - \sum_l P(y_{ij} = l \mid y) \, H(z_i \mid y, y_{ij} = l)
@@ -40,18 +40,19 @@ def next_annotations(
     :math:`P(z_i = k, y_{ij} = l \mid y) = \mathrm{E}_\theta P(z_i = k, y_{ij} = l \mid y, \theta)`, averaged over up
     to 50 draws of the parameters. What an annotation says of the parameters, and so of other tasks, is left out.
 
-    Pairs are chosen one after the other, the largest gain first. A task's second annotation is worth what the first, whose
-    outcome is not known yet, leaves to be told; annotations to a task are then independent given its truth. So the gains
-    fall, and the greedy choice of n annotations is near the best one (Nemhauser, Wolsey & Fisher 1978).
+    Pairs are chosen one after the other, the largest gain first. A task's second annotation gains what the first, whose
+    outcome is not known yet, leaves; annotations of a task are then independent given its truth. So the gains fall, and
+    the greedy choice of n annotations is near the best one (Nemhauser, Wolsey & Fisher 1978).
 
     Args:
-        fit: a fit of any story. Where its annotations do not bear on a task's own truth all gains are 0. EM's mode holds
-            workers of few annotations for better, or worse, than draws of the posterior do; ask whom by NUTS or SVI.
+        fit: a fit of any story. Where its annotations do not bear on a task's own truth all gains are 0. EM's mode
+            takes workers of few annotations for better, or worse, than draws of the posterior do; choose workers by
+            NUTS or SVI.
         n: how many annotations to ask for; less come back where there are not so many left to ask.
-        workers: who can be asked; each is asked for at most one annotation to a task, and none to a task annotated before.
-            None for a typical worker: someone of the crowd, each by the share of the annotations that they gave, so that
-            the gain is that of the average table (of 32 workers spread evenly from the worst to the best where there
-            are more).
+        workers: the workers that can be asked, each for at most one annotation of a task and none of a task that the
+            worker annotated before. None for a typical worker: one of the crowd, drawn by the number of annotations
+            given, so that the gain is that of the average confusion matrix (of 32 workers spread evenly from the worst
+            to the best where there are more).
         repeats: how often the same task may be asked, at the most.
         most_per_worker: how many annotations each of the `workers` may be asked for.
 
@@ -71,12 +72,12 @@ def next_annotations(
             raise ValueError(f"{name}={value!r}: a whole number from 1 is needed")
     if annotations.n_classes**repeats > MOST_OUTCOMES:
         raise ValueError(
-            f"repeats={repeats} annotations to a task can be {annotations.n_classes}^{repeats} different ones; "
+            f"repeats={repeats} annotations of a task can be {annotations.n_classes}^{repeats} different ones; "
             f"{MOST_OUTCOMES:,} at the most can be looked through"
         )
     if workers is None:
         if most_per_worker is not None:
-            raise ValueError("most_per_worker is of the workers that are asked; give workers=")
+            raise ValueError("most_per_worker limits the workers that can be asked; give workers=")
         asked = None
         each = [_typical(fitted)]
     else:
@@ -174,8 +175,8 @@ def _total(p: np.ndarray, axes: int = 1) -> np.ndarray:
 def _with_annotation(outcomes: np.ndarray, joint: np.ndarray) -> np.ndarray:
     """Probabilities of class and earlier annotations ``(O, K)``, split by one more annotation: ``(O, K, L)``."""
     p = joint.sum(-1)
-    table = joint / np.where(p > 0, p, 1.0)[:, None]
-    return outcomes[:, :, None] * table
+    confusion = joint / np.where(p > 0, p, 1.0)[:, None]
+    return outcomes[:, :, None] * confusion
 
 
 def _typical(fitted: Fitted) -> tuple[np.ndarray | None, np.ndarray]:
@@ -193,7 +194,7 @@ def _typical(fitted: Fitted) -> tuple[np.ndarray | None, np.ndarray]:
 
 def _positions(annotations: Annotations, workers: Iterable[Any]) -> np.ndarray:
     if not annotations.named:
-        raise AnnotationError("the annotations name no workers, so none can be asked by name; leave workers out")
+        raise AnnotationError("the annotations name no workers, so none can be asked for by name; leave workers out")
     listed = list(workers)
     positions = annotations.workers.index_of(listed)
     if (positions < 0).any():
@@ -202,7 +203,7 @@ def _positions(annotations: Annotations, workers: Iterable[Any]) -> np.ndarray:
             f"workers: {name!r} is not in the annotations; known are {list(annotations.workers[:5])} …"
         )
     if not listed:
-        raise ValueError("workers=[]: nobody can be asked; give some, or leave it out for a typical worker")
+        raise ValueError("workers=[]: no worker can be asked; give some, or leave workers out for a typical worker")
     return np.unique(positions)
 
 
@@ -210,9 +211,9 @@ def _open(annotations: Annotations, asked: np.ndarray | None) -> np.ndarray:
     """Which of the pairs of worker and task have no annotation yet, ``(W, N)``; all, for a typical worker."""
     if asked is None:
         return np.ones((1, annotations.n_tasks), bool)
-    answered = np.zeros((annotations.n_workers, annotations.n_tasks), bool)
-    answered[annotations.worker, annotations.task] = True
-    return ~answered[asked]
+    annotated = np.zeros((annotations.n_workers, annotations.n_tasks), bool)
+    annotated[annotations.worker, annotations.task] = True
+    return ~annotated[asked]
 
 
 def _joint_of(fitted: Fitted, workers: np.ndarray | None, weights: np.ndarray) -> np.ndarray:

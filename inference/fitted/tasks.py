@@ -1,4 +1,4 @@
-"""Tasks: their labels, how sure these are, and whether doubt comes from the task or from who annotated it."""
+"""Tasks: their labels, how uncertain these are, and whether the task or its workers are the cause."""
 
 from typing import Any
 
@@ -17,30 +17,31 @@ SAME = 1e-4  # nats: log-likelihoods that differ by less are equal, as their sum
 
 
 def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
-    r"""By task its label, the doubt about it, and where the doubt comes from.
+    r"""By task its label, how uncertain it is, and whether the task or its workers are the cause.
 
-    A label may be in doubt because the task is ambiguous, so that good workers disagree, or because the workers who
-    annotated it say little. To tell them apart, new annotations :math:`\tilde y_i` of the same workers to the same tasks are
-    drawn from the story at draws :math:`\theta` of its parameters. With :math:`H(z_i \mid y_i, \theta)` the entropy of
-    the label given the annotations,
+    A label may be uncertain because the task is ambiguous, so that good workers disagree, or because the workers who
+    annotated it are poor or few. To tell these apart, new annotations :math:`\tilde y_i` of the same workers and
+    tasks are drawn from the story at draws :math:`\theta` of its parameters. With :math:`H(z_i \mid y_i, \theta)` the
+    entropy of the label given the annotations,
 
     .. math::
         \text{expected\_entropy}_i &= \mathrm{E} \, H(z_i \mid \tilde y_i, \theta), \qquad
             \tilde z_i \sim p(z_i \mid \theta), \; \tilde y_i \sim p(y_i \mid \tilde z_i, \theta) \\
         \text{ambiguity}_i &= \mathrm{E} \, H(z_i \mid y_i, \theta) - \text{expected\_entropy}_i \\
-        \text{surprise}_i &= \frac{\mathrm{E} \log p(\tilde y_i \mid \theta) - \mathrm{E} \log p(y_i \mid \theta)}{n_i},
-            \qquad \tilde z_i \sim p(z_i \mid y_i, \theta)
+        \text{surprise}_i &=
+            \frac{\mathrm{E} \log p(\tilde y_i \mid \theta) - \mathrm{E} \log p(y_i \mid \theta)}{n_i}, \qquad
+            \tilde z_i \sim p(z_i \mid y_i, \theta)
 
-    - expected_entropy is the doubt that these workers leave about a task on average: high for a bad crowd, near 0 for
-      many good workers.
-    - ambiguity is the doubt beyond that: near 0 where it is the crowd's fault, high where good workers are split;
-      negative where the label is surer than this crowd makes labels on average.
-    - surprise is by how many nats an annotation the annotations are less probable than new ones would be, were the task's true
-      class as likely what it is now. It is high too where so many good workers disagree that the story, to which a
-      task has one true class, is sure of the majority: their ambiguity is near 0. surprise_p is the probability that
-      new annotations are as surprising or more (half of it where they are as surprising); small means strange.
+    - expected_entropy is the uncertainty that these workers leave about a task on average: high for poor workers, near
+      0 for many good ones.
+    - ambiguity is the uncertainty beyond that: near 0 where the workers are the cause, high where good workers disagree;
+      negative where the label is more certain than these workers make labels on average.
+    - surprise compares the annotations with new ones of a task whose true class has the same posterior: by how many
+      nats an annotation they are less probable. It is high also where so many good workers disagree that the story, in
+      which a task has one true class, is certain of the majority: the ambiguity of such tasks is near 0. surprise_p is
+      the probability that new annotations are at least as surprising (ties count half); a small one flags the task.
 
-    All expectations are over the draws; EM has its mode alone.
+    All expectations are over the draws; EM has one, the mode.
 
     Args:
         fit: a fit of any story. Evidence about a task counts as known before its annotations.
@@ -48,11 +49,12 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
         seed: the same seed gives the same numbers.
 
     Returns:
-        By task: annotations, label, probability, entropy (of the label's posterior, in nats), runner_up and
-        runner_up_probability (the most probable other class), expected_entropy, ambiguity, surprise, surprise_p. A
-        task without annotations has no surprise: NaN.
+        By task: annotations (their number), label, probability, entropy (of the label's posterior, in nats), runner_up
+        and runner_up_probability (the second most probable class), expected_entropy, ambiguity, surprise, surprise_p.
+        A task without annotations has no surprise: NaN.
 
     Raises:
+        TypeError: `fit` is no fit.
         ValueError: `replicates` is no whole number from 1.
     """
     if not (isinstance(replicates, int | np.integer) and replicates >= 1):
@@ -105,7 +107,7 @@ def expected_confusion(source: Any) -> pd.DataFrame:
 
 @jax.jit
 def _replicated(fitted: Fitted, keys: Array) -> tuple[Array, Array, Array, Array]:
-    """Means over the draws of the entropy now, the entropy after new annotations, the surprise, and its tail: ``(N,)``."""
+    """Means over the draws, ``(N,)`` each: entropy now, entropy after new annotations, surprise, and its tail."""
     data = fitted.annotations
 
     def of_draw(draw: Parameters, key: Array) -> tuple[Array, Array, Array, Array]:
@@ -116,8 +118,8 @@ def _replicated(fitted: Fitted, keys: Array) -> tuple[Array, Array, Array, Array
         def joint_of_new(key: Array, log_truth: Array) -> Array:
             truth_key, annotation_key = jax.random.split(key)
             truth = jax.random.categorical(truth_key, log_truth)
-            answer = emission.sample(annotation_key, data.worker, data.task, truth[data.task])
-            return before + emission.by_task(data, answer)
+            label = emission.sample(annotation_key, data.worker, data.task, truth[data.task])
+            return before + emission.by_task(data, label)
 
         design_key, own_key = jax.random.split(key)
         new = logsumexp(joint_of_new(own_key, at.log_joint), axis=-1)

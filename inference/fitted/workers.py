@@ -1,4 +1,4 @@
-"""Tables of workers: what a fit says of them, what gold labels say, and how long they take."""
+"""Scores by worker: from confusion matrices, from gold labels, and how long an annotation takes."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from .labelled import Labelled
 
 
 def fitted_scores(fitted: Labelled, interval: float) -> pd.DataFrame:
-    """The scores that follow from the workers' tables alone: the first columns of :func:`worker_scores`.
+    """The scores that follow from the confusion matrices alone: the first columns of :func:`worker_scores`.
 
     By worker: annotations, accuracy, spammer_score, and with two classes sensitivity and specificity; with draws each
     with low and high.
     """
     frame = pd.DataFrame(index=fitted.annotations.workers.to_index("worker"))
-    frame["annotations"] = _answers(fitted.annotations)
+    frame["annotations"] = fitted.annotations.n_by_worker().astype(int)
     return _with_scores(
         fitted, frame, confusion_scores.scores(fitted.confusion_draws, fitted.posterior.mean(0)), interval
     )
@@ -28,12 +28,14 @@ def fitted_scores(fitted: Labelled, interval: float) -> pd.DataFrame:
 
 def worker_scores(fitted: Fitted, interval: float = INTERVAL, *, rank_one: bool = False) -> pd.DataFrame:
     """Everything by worker: see :meth:`.Fit.worker_scores`."""
-    tables, shares = fitted.confusion_draws, fitted.posterior.mean(0)
+    matrices, shares = fitted.confusion_draws, fitted.posterior.mean(0)
     frame = _with_scores(
-        fitted, fitted_scores(fitted, interval), confusion_scores.more_scores(tables, shares), interval
+        fitted, fitted_scores(fitted, interval), confusion_scores.more_scores(matrices, shares), interval
     )
     if rank_one:
-        frame = _with_scores(fitted, frame, {"rank_one_distance": confusion_scores.rank_one_distance(tables)}, interval)
+        frame = _with_scores(
+            fitted, frame, {"rank_one_distance": confusion_scores.rank_one_distance(matrices)}, interval
+        )
     frame["agreement"] = agreement(fitted)
     if fitted.has_draws:
         frame["agreement_low"], frame["agreement_high"] = of_draws(agreement_draws(fitted)[None], interval)
@@ -43,7 +45,7 @@ def worker_scores(fitted: Fitted, interval: float = INTERVAL, *, rank_one: bool 
     if fitted.annotations.seconds is not None:
         parts.append(seconds_by_worker(fitted.annotations, interval))
     for part in parts:
-        # A table of the mode has no intervals at all, so that none is taken for the posterior's.
+        # Scores of a point have no intervals at all, so that none is taken for the posterior's.
         kept = part if fitted.has_draws else part[[name for name in part if not str(name).endswith(("_low", "_high"))]]
         frame = frame.join(kept)
     return frame
@@ -56,7 +58,7 @@ def every_score(source: Labelled, interval: float = INTERVAL) -> pd.DataFrame:
 
 
 def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float = INTERVAL) -> pd.DataFrame:
-    """How often each worker's annotations to gold (or trap) tasks are right, counted: no story has a say in it.
+    """How often each worker's annotations of gold (or trap) tasks are right, counted, without any story.
 
     Args:
         annotations: the annotations.
@@ -64,7 +66,7 @@ def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float =
         interval: mass of Jeffreys' interval, equal-tailed, of the proportion under the prior Beta(½, ½).
 
     Returns:
-        By worker: gold_annotations (annotations to gold tasks), gold_right, gold_accuracy, gold_accuracy_low,
+        By worker: gold_annotations (annotations of gold tasks), gold_right, gold_accuracy, gold_accuracy_low,
         gold_accuracy_high; NaN where a worker annotated no gold task.
 
     Raises:
@@ -138,12 +140,6 @@ def _with_scores(fitted: Labelled, frame: pd.DataFrame, found: dict[str, np.ndar
     return frame
 
 
-def _answers(annotations: Annotations) -> np.ndarray:
-    return annotations.n_by_worker().astype(int)
-
-
 def _named(annotations: Annotations) -> None:
     if not annotations.named:
-        raise AnnotationError(
-            "the annotations name no workers, so there is nobody to score; fitted.tasks has the tasks"
-        )
+        raise AnnotationError("the annotations name no workers, so there is nobody to score; fit.tasks has the tasks")

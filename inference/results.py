@@ -21,6 +21,8 @@ from .fitted.fitted import Fitted
 from .fitted.intervals import INTERVAL
 from .fitted.labelled import Labelled
 from .fitted.new_tasks import predict_proba
+from .fitted.predictive import posterior_predictive
+from .fitted.predictive import prior as from_prior
 from .fitted.summary import Summary, summarise
 from .fitted.tasks import REPLICATES, task_scores
 from .fitted.workers import fitted_scores, gold_scores, worker_scores
@@ -229,14 +231,35 @@ class Fit(Result):
 
     @cached_property
     def idata(self) -> Any:
-        """ArviZ data: posterior, sample_stats, log_likelihood per task, observed_data, constant_data."""
+        """ArviZ data: posterior, sample_stats, log_likelihood, log_prior, observed_data, constant_data, labels, fit."""
         return self.to_idata()
 
-    def to_idata(self, *, posterior_predictive: bool = False, seed: int = 0) -> Any:
-        """:attr:`idata`, with replicated truth and annotations where ``posterior_predictive`` asks for them."""
-        groups = to_groups(self.fitted)
+    def to_idata(
+        self,
+        *,
+        log_likelihood: str | None = "annotation",
+        posterior_predictive: bool = False,
+        prior: int = 0,
+        seed: int = 0,
+    ) -> Any:
+        """:attr:`idata`, with more groups or fewer.
+
+        Args:
+            log_likelihood: ``"annotation"``, each row given the other annotations of its task (what ``loo_pit`` and
+                leave-one-annotation-out take; of one length with the observed data); ``"task"``, all annotations of a
+                task, the truth summed out (leave-one-task-out); or None.
+            posterior_predictive: whether to replicate true labels and annotations, one replicate for each draw.
+            prior: number of draws from the prior, for the groups ``prior`` and ``prior_predictive``.
+            seed: of what is drawn.
+
+        Raises:
+            UnknownNameError: `log_likelihood` is none of these.
+        """
+        groups = to_groups(self.fitted, log_likelihood=bool(log_likelihood))
         if posterior_predictive:
             groups["posterior_predictive"] = self.posterior_predictive(seed=seed)
+        if prior:
+            groups["prior"], groups["prior_predictive"] = from_prior(self.fitted, prior, seed=seed)
         return make_idata(groups)
 
     def log_likelihood(self) -> np.ndarray:
@@ -249,7 +272,7 @@ class Fit(Result):
         Returns:
             ``truth (chain, draw, task)`` and ``annotation (chain, draw, row)``, as positions of classes.
         """
-        return self.fitted.posterior_predictive(seed=seed)
+        return posterior_predictive(self.fitted, seed=seed)
 
     def predict_proba(self, x: Any) -> np.ndarray:
         """The classifier's probabilities for new tasks, averaged over the draws where its weights have a posterior.

@@ -223,21 +223,6 @@ class Fitted(Labelled):
         r"""Of each task in each draw, the truth summed out: :math:`\log p(y_i \mid \theta)`, ``(chain, draw, N)``."""
         return np.asarray(_log_likelihood(self))
 
-    def posterior_predictive(self, *, seed: int = 0) -> xr.Dataset:
-        """For each draw a true label of each task given its annotations, and new annotations of the same workers.
-
-        Returns:
-            ``truth (chain, draw, task)`` and ``annotation (chain, draw, row)``, as positions of classes.
-        """
-        truth, new = _replicate(self, jax.random.split(jax.random.key(seed), self.shape))
-        return xr.Dataset(
-            {
-                "truth": (("chain", "draw", "task"), np.asarray(truth)),
-                "annotation": (("chain", "draw", "row"), np.asarray(new)),
-            },
-            coords={"task": self.annotations.tasks.coords()},
-        )
-
 
 class HoldsFitted(Protocol):
     """What holds a fitted story: a user's `Fit`, or a `Fitted` itself."""
@@ -296,20 +281,3 @@ def _derived_draws(fitted: Fitted, names: tuple[str, ...]) -> Parameters:
 @jax.jit
 def _derived_mean(fitted: Fitted) -> Parameters:
     return fitted.mean_over_draws(lambda draw: derived(fitted.model, draw | fitted.fixed, fitted.annotations)[0])
-
-
-@jax.jit
-def _replicate(fitted: Fitted, keys: Array) -> tuple[Array, Array]:
-    """Truths ``(chain, draw, N)`` and annotations ``(chain, draw, A)``, with one random key a draw."""
-    annotations = fitted.annotations
-
-    def once(draw_and_key: tuple[Parameters, Array]) -> tuple[Array, Array]:
-        draw, key = draw_and_key
-        at = fitted.at(draw)
-        truth_key, annotation_key = jax.random.split(key)
-        truth = jax.random.categorical(truth_key, at.log_joint)
-        emission = at.responses.emission
-        new = emission.sample(annotation_key, annotations.worker, annotations.task, truth[annotations.task])
-        return truth, new
-
-    return jax.lax.map(lambda chain: jax.lax.map(once, chain), (fitted.draws, keys))

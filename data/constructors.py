@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from .build import build
 from .dense import count_rows, matrix_rows
 from .errors import AnnotationError
-from .files import as_gold, read_parquet
+from .files import read_parquet
 from .long import csv_fields, long_fields
 from .nested import nested_rows, read_nested
 from .repeats import Repeats
@@ -73,7 +73,6 @@ class Constructors:
             AnnotationError: something cannot be used; the message names column, row and value and what would
                 do.
         """
-        gold, gold_where = as_gold(gold, task, label)
         return cls(
             **long_fields(
                 frame,
@@ -86,7 +85,6 @@ class Constructors:
                 tasks=tasks,
                 workers=workers,
                 gold=gold,
-                gold_where=gold_where,
                 features=features,
                 worker_features=worker_features,
                 repeats=repeats,
@@ -188,8 +186,7 @@ class Constructors:
         The keys of JSON are text: as in CSV files, tasks are whole numbers where all are written as such, and
         so are workers.
         """
-        gold, gold_where = as_gold(options.pop("gold", None), "task", "label")
-        return cls(**build(nested_rows(read_nested(path)), gold=gold, gold_where=gold_where, **options))
+        return cls(**build(nested_rows(read_nested(path)), **options))
 
     @classmethod
     def read(cls, path: str | Path, **options: Any) -> Self:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -134,12 +133,3 @@ def read_parquet(path: str | Path, names: dict[str, str]) -> pa.Table:
         return pq.read_table(path, columns=list(dict.fromkeys(names.values())))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise AnnotationError(f"{path} is no Parquet file that can be read: {error}") from None
-
-
-def as_gold(gold: Any, task: str, label: str) -> tuple[Any, Where | None]:
-    """Return gold labels, read from a file where a path is given, and what says where a row of them is."""
-    if not isinstance(gold, str | Path):
-        return gold, None
-    if Path(gold).suffix.lower() == ".parquet":
-        return read_parquet(gold, {"task": task, "label": label}), None
-    return read_csv_tables(gold, None, None, (task, label))[0], row_and_line(gold)

@@ -11,7 +11,7 @@ from .build import Rows, build, check_counts, check_seconds
 from .classes import MOST_CLASSES
 from .columns import Where, encode, missing_values, row_number
 from .errors import AnnotationError
-from .files import as_gold, read_csv_tables, row_and_line
+from .files import read_csv_tables, row_and_line
 from .frames import as_frame, take_column
 
 
@@ -87,14 +87,12 @@ def long_fields(
 def csv_fields(path: str | Path, separator: str | None, options: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of `Annotations` for a CSV file; `options` are those of `Annotations.from_frame`."""
     gold, options = options.get("gold"), dict(options)
-    # Text must be decided on together with ours; gold labels in a Parquet file have types of their own.
-    together = isinstance(gold, str | Path) and Path(gold).suffix.lower() != ".parquet"
+    # Text in both files is converted together; gold labels in a Parquet file have types of their own.
+    together = isinstance(gold, str | Path) and Path(gold).suffix.lower() != ".parquet" and Path(gold).is_file()
     names = [options.get(role, role) for role in ("task", "worker", "label")]
     table, truth = read_csv_tables(path, gold if together else None, separator, [*names, options.get("count")])
     if truth is not None:
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator)}
-    elif gold is not None:
-        options["gold"], options["gold_where"] = as_gold(gold, names[0], names[2])
     return long_fields(table, where=row_and_line(path, separator), source=str(path), **options)
 
 

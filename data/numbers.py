@@ -60,12 +60,16 @@ def real_number(
         ValueError: (or `error`) the value is no finite number within the bounds.
     """
     is_real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    inside = is_real and math.isfinite(value) and all(
-        (
-            least is None or value >= least,
-            most is None or value <= most,
-            above is None or value > above,
-            below is None or value < below,
+    inside = (
+        is_real
+        and math.isfinite(value)
+        and all(
+            (
+                least is None or value >= least,
+                most is None or value <= most,
+                above is None or value > above,
+                below is None or value < below,
+            )
         )
     )
     if not inside:

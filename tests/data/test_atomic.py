@@ -11,6 +11,16 @@ from crowdppl.data.atomic import check_new_file, whole_file, whole_folder, write
 from crowdppl.data.errors import StorageError
 
 
+def fail_after_writing(part):
+    part.write_text("half")
+    raise ZeroDivisionError
+
+
+def make_folder_of_another(place):
+    place.mkdir()
+    (place / "theirs").touch()
+
+
 def full(*_):
     raise OSError(28, "No space left on device")
 
@@ -50,8 +60,7 @@ def test_a_file_stays_when_the_new_one_cannot_be_written(tmp_path, monkeypatch, 
 def test_a_block_that_fails_leaves_the_file_as_it_was(tmp_path):
     (tmp_path / "a.nc").write_text("old")
     with pytest.raises(ZeroDivisionError), whole_file(tmp_path / "a.nc") as part:
-        part.write_text("half")
-        1 / 0  # noqa: B018
+        fail_after_writing(part)
     assert (tmp_path / "a.nc").read_text() == "old"
     assert os.listdir(tmp_path) == ["a.nc"]
 
@@ -85,10 +94,8 @@ def test_a_folder_with_something_in_it_is_replaced_only_on_request(tmp_path):
 
 def test_what_came_into_the_place_meanwhile_is_not_overwritten(tmp_path):
     place = tmp_path / "results"
-    with pytest.raises(StorageError, match="has something in it"), whole_folder(place) as folder:
-        (folder / "ours").touch()
-        place.mkdir()
-        (place / "theirs").touch()
+    with pytest.raises(StorageError, match="has something in it"), whole_folder(place):
+        make_folder_of_another(place)
     assert os.listdir(tmp_path) == ["results"]
     assert os.listdir(place) == ["theirs"]
 
@@ -113,9 +120,8 @@ def test_an_earlier_folder_comes_back_when_the_new_one_cannot_take_its_place(tmp
 
 
 def test_a_block_that_fails_leaves_neither_folder_nor_parents(tmp_path):
-    with pytest.raises(KeyError), whole_folder(tmp_path / "a" / "b" / "c") as folder:
-        (folder / "file").touch()
-        raise KeyError
+    with pytest.raises(ZeroDivisionError), whole_folder(tmp_path / "a" / "b" / "c") as folder:
+        fail_after_writing(folder / "file")
     assert os.listdir(tmp_path) == []
 
 

@@ -120,7 +120,7 @@ def test_a_label_outside_the_given_classes():
 def test_an_identifier_taken_for_labels_names_the_column_that_may_be_meant():
     message = "column 'label' has 60 distinct values in 60 rows, such as 'x0' and 'x1': it looks like an identifier"
     refused(
-        MANY.assign(answer=[0, 1] * 30),
+        MANY.assign(annotation=[0, 1] * 30),
         message,
         "'annotation' has 2 distinct values",
         "label='annotation'",
@@ -164,9 +164,9 @@ def test_gold_for_an_unknown_task():
     assert Annotations.from_frame(ROWS, gold={7: "a"}, tasks=[0, 1, 7]).gold.tolist() == [-1, -1, 0]
 
 
-def test_gold_of_a_class_that_nobody_can_annotation():
-    message = "label 'z' of task 1 is a class that nobody can annotate"
-    refused(ROWS, "gold[1]", message, "the classes are 'a', 'b'", "pass classes=[...] to include it", gold={1: "z"})
+def test_gold_of_an_unknown_class():
+    message = "label 'z' of task 1 is none of the classes"
+    refused(ROWS, "gold[1]", message, "which are 'a', 'b'", "pass classes=[...] to include it", gold={1: "z"})
     refused(ROWS, "gold, row 2", message, gold=pd.DataFrame({"task": [0, 0, 1], "label": ["a", None, "z"]}))
     assert Annotations.from_frame(ROWS, gold={1: "z"}, classes=["z", "a", "b"]).gold.tolist() == [-1, 0]
 
@@ -297,7 +297,7 @@ def test_matrices_that_cannot_be_read(matrix, options, parts):
 
 
 @pytest.mark.parametrize(
-    ("annotations", "parts"),
+    ("by_task", "parts"),
     [
         ({}, ["0 tasks and not a single annotation"]),
         ({"a": {}}, ["1 tasks and not a single annotation"]),
@@ -309,9 +309,9 @@ def test_matrices_that_cannot_be_read(matrix, options, parts):
         ({1: {"u": 1}, "1": {"u": 0}}, ["tasks: 1 (int) and '1' (str) differ only in type"]),
     ],
 )
-def test_dictionaries_that_cannot_be_read(answers, parts):
+def test_dictionaries_that_cannot_be_read(by_task, parts):
     with pytest.raises(AnnotationError) as error:
-        Annotations.from_dict(answers)
+        Annotations.from_dict(by_task)
     says(error, *parts)
 
 

@@ -15,7 +15,9 @@ def test_a_name_gives_what_it_stands_for():
 
 @pytest.mark.parametrize("look", [look_up, check_name])
 def test_an_unknown_name_is_refused_with_the_nearest_and_all(look):
-    with pytest.raises(UnknownNameError, match=r"unknown engine 'nutz'; did you mean 'nuts'\? There are: em, svi, nuts"):
+    with pytest.raises(
+        UnknownNameError, match=r"unknown engine 'nutz'; did you mean 'nuts'\? There are: em, svi, nuts"
+    ):
         look("engine", "nutz", ENGINES)
     with pytest.raises(UnknownNameError, match=r"unknown engine 'xyz'\. There are none\."):
         look("engine", "xyz", {})

@@ -1,4 +1,4 @@
-"""CSV, TSV and Parquet files as tables."""
+"""CSV, TSV and Parquet files, read as tables."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
         separator: what separates the columns; None for a tab in files named .tsv, else a comma.
 
     Raises:
-        AnnotationError: the file is empty or no text, names a column twice, or has a row with more fields than the
-            header.
+        AnnotationError: the separator is no single character; the file is empty or no text, names a column twice,
+            or has a row with more fields than the header.
         FileNotFoundError: there is no such file.
     """
     path = Path(path)
+    _check_separator(separator)
     with path.open("rb") as file:
         start = file.read(4096)
     if not start.strip():
@@ -65,6 +66,14 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
             "separator"
         )
     return table
+
+
+def _check_separator(separator: str | None) -> None:
+    is_character = isinstance(separator, str) and len(separator) == 1
+    if separator is not None and not (is_character and separator not in '\r\n"'):
+        raise AnnotationError(
+            f"separator={separator!r}: a single character is needed, such as ',', ';', '|' or '\\t' for a tab"
+        )
 
 
 def _refuse_repeated_names(path: Path, separator: str | None) -> None:

@@ -25,6 +25,10 @@ class StorageError(ValueError):
     """A file or folder that cannot be written or read; the message names it and says why."""
 
 
+class AnnotationWarning(UserWarning):
+    """Annotations can be used, but not all of them or not as given; the message says how."""
+
+
 def look_up(kind: str, name: object, known: Mapping[str, Value]) -> Value:
     """Return what a name stands for.
 
@@ -83,9 +87,9 @@ def unknown_name(kind: str, name: object, options: Iterable[object]) -> UnknownN
 
 
 def warn(message: str) -> None:
-    """Warn the caller outside this package, however deep inside it we are."""
+    """Issue an `AnnotationWarning` that points at the caller outside this package."""
     package = __name__.rsplit(".", 2)[0]
     level = 1
     while sys._getframe(level).f_globals.get("__name__", "").startswith(f"{package}."):
         level += 1
-    warnings.warn(message, UserWarning, stacklevel=level + 1)
+    warnings.warn(message, AnnotationWarning, stacklevel=level + 1)

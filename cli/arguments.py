@@ -67,10 +67,12 @@ def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, A
         method: the engine whose options they may be.
 
     Raises:
-        ValueError: it is no pair, the option is given elsewhere or belongs to another engine, or a hyperparameter is
-            of another kind than its default.
+        ValueError: it is no pair, the option is given elsewhere or belongs to another engine, or the value is of
+            another kind than its default.
     """
-    parameters = inspect.signature(STORIES[story]).parameters if story in STORIES else {}
+    parameters = inspect.signature(STORIES[story]).parameters.values() if story in STORIES else ()
+    hyperparameters = {parameter.name: parameter.default for parameter in parameters}
+    settings = ENGINES[method].settings._field_defaults if method in ENGINES else {}
     found: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -78,14 +80,13 @@ def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, A
             raise ValueError(f"--set {pair}: NAME=VALUE is needed, such as max_iterations=500")
         if name in ELSEWHERE:
             raise ValueError(f"--set {pair}: {ELSEWHERE[name]}")
-        if name not in parameters:
+        if name not in hyperparameters:
             _check_engine(pair, name, method)
         try:
             found[name] = json.loads(text)
         except json.JSONDecodeError:
             found[name] = text
-        if name in parameters:
-            _check_kind(pair, found[name], parameters[name].default)
+        _check_kind(pair, found[name], (settings | hyperparameters).get(name))
     return found
 
 

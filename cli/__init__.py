@@ -1,4 +1,4 @@
-"""The command ``crowdppl``."""
+"""The command line: the command ``crowdppl`` and its subcommands."""
 
 from .commands import app
 

@@ -1,10 +1,9 @@
-"""The command ``crowdppl``."""
+"""The command ``crowdppl`` and its subcommands."""
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -16,11 +15,12 @@ from rich.text import Text
 from .. import __version__, list_datasets, list_stories
 from .. import fit as fit_story
 from . import options
-from .arguments import check_gold_told, parse_settings, read_annotations
+from .arguments import parse_settings, read_annotations
 from .demo import run_demo
-from .export import export, results_folder
+from .output import output_folder, write_output
 from .report_command import report
-from .terminal import frame_table, show_files, show_summary, speaking_plainly, stdout
+from .request import Request, takes_request
+from .terminal import frame_table, plain_messages, show_result, stdout
 
 app = typer.Typer(
     add_completion=False,
@@ -33,9 +33,9 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def main(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
-    """True labels, workers and their uncertainty from crowd labels."""
+    """Infer true labels from the annotations of a crowd, and how reliable each worker is, with their uncertainty."""
     matplotlib.use("Agg")
     if version:
         typer.echo(f"crowdppl {__version__}")
@@ -44,63 +44,39 @@ def main(
 
 
 @app.command("fit")
+@takes_request
 def fit(
-    file: options.File,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="New folder for the results.")],
     story: Annotated[
         str,
         typer.Option(
-            help="How workers come to annotate: see crowdppl stories; auto compares a shelf of them, and averages."
+            metavar="NAME",
+            help="Story, that is a model of how workers annotate (see crowdppl stories); auto fits a default set of "
+            "stories, compares them on held-out annotations and averages their labels.",
+            rich_help_panel=options.FIT,
         ),
     ] = "dawid_skene",
-    method: Annotated[
-        str, typer.Option(help="em: the mode, in a moment; svi: an approximate posterior; nuts: the posterior.")
-    ] = "em",
-    task: options.Task = None,
-    worker: options.Worker = None,
-    label: options.Label = None,
-    count: options.Count = None,
-    seconds: options.Seconds = None,
-    separator: options.Separator = None,
-    classes: options.Classes = None,
-    repeats: options.Repeats = "keep",
-    gold: options.Gold = None,
-    use_gold: options.UseGold = False,
-    features: options.Features = None,
-    classifier: options.Classifier = None,
-    seed: options.Seed = 0,
-    settings: options.Settings = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier fit.")] = False,
-    quiet: options.Quiet = False,
+    method: options.Method = "em",
+    *,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="New folder for the results.", rich_help_panel=options.OUTPUT),
+    ],
+    request: Request,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Replace the results of an earlier fit.", rich_help_panel=options.OUTPUT),
+    ] = False,
 ) -> None:
-    """Fit a story to annotations; write labels, workers, posterior and a picture to a folder."""
+    """Fit a story to annotations; write labels, workers, the posterior and a picture to a folder."""
     began = time.perf_counter()
-    with speaking_plainly():
-        given = parse_settings(settings or [], story, method)
-        columns = {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds}
-        columns["separator"] = separator
-        with results_folder(out, overwrite=overwrite) as folder:
-            annotations = read_annotations(
-                file, columns, classes=classes, gold=gold, features=features, repeats=repeats
-            )
-            check_gold_told(annotations, file, use_gold)
-            progress = not quiet and sys.stderr.isatty()
-            result = fit_story(
-                story,
-                annotations,
-                method=method,
-                classifier=classifier,
-                gold=use_gold,
-                seed=seed,
-                progress=progress,
-                **given,
-            )
-            files = export(result, folder)
-    if not quiet:
-        console = stdout()
-        show_summary(result.summary(), console)
-        console.print(Text(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold"))
-        show_files(out, files, console)
+    with plain_messages():
+        settings = parse_settings(request.settings or [], story, method)
+        with output_folder(out, overwrite=overwrite) as folder:
+            annotations = read_annotations(request)
+            result = fit_story(story, annotations, method=method, **request.shared_options, **settings)
+            files = write_output(result, folder)
+        if not request.quiet:
+            show_result(result, {os.path.join(out, name): content for name, content in files.items()}, began)
 
 
 app.command("report")(report)
@@ -112,19 +88,19 @@ def demo(
         "crowdppl-demo"
     ),
 ) -> None:
-    """Dawid and Skene's anaesthetists by all three engines, side by side, in a minute."""
-    with speaking_plainly():
+    """Fit the annotations of Dawid and Skene's five anaesthetists by EM, SVI and NUTS and compare them, in a minute."""
+    with plain_messages():
         run_demo(out, stdout())
 
 
 @app.command("datasets")
 def datasets() -> None:
-    """List the datasets that crowdppl fit takes by name."""
-    with speaking_plainly():
+    """List the datasets that crowdppl fit and crowdppl report take by name."""
+    with plain_messages():
         frame = list_datasets().set_index("name").rename_axis("dataset").drop(columns="where")
         frame["workers"] = [f"{n:,}" if n else "not named" for n in frame["workers"]]
         console = stdout()
-        console.print(frame_table(frame))
+        console.print(frame_table(frame.rename(columns={"gold": "gold labels"})))
         root = os.environ.get("CROWDPPL_DATA")
         others = f"the others are in {root}" if root else "set CROWDPPL_DATA to a folder of datasets for more"
         console.print(Text(f"anesthesia and digits are in the package; {others}", style="dim"))
@@ -132,7 +108,7 @@ def datasets() -> None:
 
 @app.command("stories")
 def stories() -> None:
-    """List the stories of how workers come to annotate."""
+    """List the stories, which are models of how workers annotate, for --story."""
     frame = list_stories()
     frame["says"] = [re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line) for line in frame["says"]]
-    stdout().print(frame_table(frame))
+    stdout().print(frame_table(frame.rename(columns={"says": "what it assumes"})))

@@ -1,7 +1,8 @@
-"""The demonstration: Dawid and Skene's anaesthetists by all three engines."""
+"""What `crowdppl demo` does: one story of five anaesthetists, fitted by all three engines."""
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,9 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
-from ..data import Annotations, load_dataset
-from ..inference.fit import fit
+from .. import Annotations, Fit, Prevalence, fit, load_dataset
 from ..inference.fitted.intervals import INTERVAL
-from ..inference.results import Fit
-from ..models import Prevalence
-from .export import FILES, export, results_folder
+from .output import output_folder, write_output
 from .terminal import interval_text, make_table, show_files, stderr
 
 ENGINES = {
@@ -28,17 +26,18 @@ ENGINES = {
 TRUTH_PRIOR = Prevalence(3.0)
 PRIORS: dict[str, Any] = {"diagonal": 0.6 * 8, "off_diagonal": 0.4 * 8 / 3}
 OPTIONS: dict[str, dict[str, Any]] = {
-    "em": {"restarts": 5},
+    "em": {"restarts": 5},  # the first start ends in a lower mode
     "svi": {},
     "nuts": {},
-}  # the first start of EM ends on a lower mode
+}
 INTRODUCTION = """\
-Five anaesthetists judged from their notes how fit 45 patients were for anaesthesia, from 1 (fit) to 4; the first one \
-judged every patient three times. Nobody knows the true classes. The story: each anaesthetist has a table of how \
-often a patient of one class is called another (Dawid & Skene 1979).
+Five anaesthetists judged from the notes of 45 patients how fit each patient was for anaesthesia, from 1 (fit) to 4. \
+Anaesthetist 1 judged every patient three times, the others once. Nobody knows the true classes. The model: each \
+anaesthetist has a confusion matrix, which says how often a patient of one class is judged to be of another (Dawid & \
+Skene 1979).
 
-Priors: as if each anaesthetist had been seen to judge eight patients of every class before, 60 % of them rightly, and \
-three patients of every class had come (those of the R package rater).
+The priors are those of the R package rater. They weigh as much as eight earlier judgements of patients of each class \
+by each anaesthetist, 60 % of them correct, and as three earlier patients of each class.
 """
 
 
@@ -46,14 +45,14 @@ def run_demo(out: Path, console: Console, *, seed: int = 0) -> None:
     """Fit the story by all engines, print the results side by side, and write those of NUTS to a folder.
 
     Args:
-        out: the folder; an earlier demo's is replaced.
+        out: the folder; the files of an earlier demo there are replaced.
         console: where to print.
-        seed: of all engines.
+        seed: the seed of all engines.
 
     Raises:
-        StorageError: the folder cannot be written, or holds something else; said before anything is fitted.
+        StorageError: the folder cannot be written, or holds something else. This is checked before anything is fitted.
     """
-    with results_folder(out, overwrite=True) as folder:
+    with output_folder(out, overwrite=True) as folder:
         annotations = load_dataset("anesthesia")
         console.print(INTRODUCTION)
         fits, seconds = {}, {}
@@ -73,14 +72,14 @@ def run_demo(out: Path, console: Console, *, seed: int = 0) -> None:
                 )
                 seconds[method] = time.perf_counter() - began
             status.update("writing …")
-            export(fits["nuts"], folder)
+            files = write_output(fits["nuts"], folder)
     _show_engines(seconds, console)
     _show_prevalence(fits, console)
-    _show_doubtful(fits, annotations, console)
+    _show_uncertain(fits, annotations, console)
     _show_workers(fits, console)
     console.print(Text("\nFiles of the fit by NUTS:", style="bold"))
-    show_files(out, FILES, console)
-    console.print(Text("\nNext, with your own table of task, worker and label:", style="bold"))
+    show_files({os.path.join(out, name): content for name, content in files.items()}, console)
+    console.print(Text("\nNext, with your own table of tasks, workers and labels:", style="bold"))
     console.print(Text("crowdppl fit your.csv --out results", style="cyan"))
 
 
@@ -100,17 +99,17 @@ def _show_prevalence(fits: dict[str, Fit], console: Console) -> None:
     table.add_column("class")
     for method in fits:
         table.add_column(f"{method.upper()}{f' ({INTERVAL:.0%} interval)' if fits[method].has_draws else ''}")
-    draws = {method: result.outcome.draws["prevalence"] for method, result in fits.items()}
+    draws = {method: result.draws["prevalence"].to_numpy() for method, result in fits.items()}
     for k, name in enumerate(fits["em"].annotations.classes):
         table.add_row(str(name), *(_estimate(draws[method][..., k], fits[method].has_draws) for method in fits))
     console.print(table)
-    console.print("rater's published means: 0.376, 0.407, 0.143, 0.074\n", style="dim")
+    console.print("Posterior means published with rater: 0.376, 0.407, 0.143, 0.074\n", style="dim")
 
 
-def _show_doubtful(fits: dict[str, Fit], annotations: Annotations, console: Console) -> None:
+def _show_uncertain(fits: dict[str, Fit], annotations: Annotations, console: Console) -> None:
     top = fits["nuts"].probabilities.max(axis=1)
-    answers = annotations.to_frame().groupby("task", sort=False)["label"].agg(lambda labels: " ".join(map(str, labels)))
-    table = make_table("Three patients in doubt")
+    given = annotations.to_frame().groupby("task", sort=False)["label"].agg(lambda labels: " ".join(map(str, labels)))
+    table = make_table("The three patients with the least certain labels")
     for heading in ("patient", "annotations", "engine"):
         table.add_column(heading)
     for name in annotations.classes:
@@ -118,7 +117,7 @@ def _show_doubtful(fits: dict[str, Fit], annotations: Annotations, console: Cons
     for patient in top.nsmallest(3).index:
         for method, result in fits.items():
             probabilities = result.probabilities.loc[patient]
-            first = (str(patient), answers[patient]) if method == "em" else ("", "")
+            first = (str(patient), given[patient]) if method == "em" else ("", "")
             cells = [
                 Text(f"{p:.2f}", style="bold" if p == probabilities.max() else "dim" if p < 0.005 else "")
                 for p in probabilities
@@ -126,14 +125,16 @@ def _show_doubtful(fits: dict[str, Fit], annotations: Annotations, console: Cons
             table.add_row(*first, method.upper(), *cells)
         table.add_section()
     console.print(table)
-    console.print("annotations: three of anaesthetist 1, then one each of 2, 3, 4 and 5", style="dim")
-    console.print("EM takes one best guess of the tables for the truth, and so is too sure.\n", style="dim")
+    console.print("annotations: three of anaesthetist 1, then one each of anaesthetists 2, 3, 4 and 5", style="dim")
+    console.print(
+        "EM ignores the uncertainty of the confusion matrices: its probabilities are too extreme.\n", style="dim"
+    )
 
 
 def _show_workers(fits: dict[str, Fit], console: Console) -> None:
     scores = {method: result.workers for method, result in fits.items()}
     order = scores["nuts"]["accuracy"].sort_values(ascending=False).index
-    table = make_table("Who judges best, who worst?")
+    table = make_table("The most and the least accurate anaesthetist")
     table.add_column("anaesthetist")
     for method in fits:
         table.add_column(f"accuracy by {method.upper()}")

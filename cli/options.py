@@ -1,4 +1,4 @@
-"""The options that several commands take, with their help."""
+"""The options that several subcommands take, with their help texts."""
 
 from __future__ import annotations
 
@@ -7,49 +7,118 @@ from typing import Annotated
 
 import typer
 
+ANNOTATIONS, KNOWN, FIT, OUTPUT = "Annotations", "Gold labels and features", "Fit", "Output"  # panels of the help
+
+
+def _column(text: str) -> typer.models.OptionInfo:
+    return typer.Option(metavar="COL", help=text, rich_help_panel=ANNOTATIONS)
+
+
 File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="Annotations: a .csv, .tsv, .parquet or .json file; or the name of a dataset.",
+        help="Annotations: a .csv, .tsv, .parquet or .json file, or the name of a dataset (see crowdppl datasets).",
         show_default=False,
     ),
 ]
-Task = Annotated[str | None, typer.Option(metavar="COL", help="Column of the tasks.", show_default="task")]
-Worker = Annotated[str | None, typer.Option(metavar="COL", help="Column of the workers.", show_default="worker")]
-Label = Annotated[str | None, typer.Option(metavar="COL", help="Column of the annotations.", show_default="label")]
-Count = Annotated[
-    str | None, typer.Option(metavar="COL", help="Column with how many equal annotations a row stands for.")
+Task = Annotated[
+    str | None,
+    typer.Option(metavar="COL", help="Column of the tasks.", show_default="task", rich_help_panel=ANNOTATIONS),
 ]
-Seconds = Annotated[str | None, typer.Option(metavar="COL", help="Column with how long each annotation took.")]
-Separator = Annotated[str | None, typer.Option(metavar="CHAR", help="What separates the columns of a CSV.")]
+Worker = Annotated[
+    str | None,
+    typer.Option(metavar="COL", help="Column of the workers.", show_default="worker", rich_help_panel=ANNOTATIONS),
+]
+NoWorker = Annotated[
+    bool, typer.Option("--no-worker", help="No column names the workers.", rich_help_panel=ANNOTATIONS)
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Column of the annotations: what each worker gave.",
+        show_default="label",
+        rich_help_panel=ANNOTATIONS,
+    ),
+]
+Count = Annotated[str | None, _column("Column of how many equal annotations a row stands for.")]
+Seconds = Annotated[str | None, _column("Column of how many seconds each annotation took.")]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHAR",
+        help="Character between the columns of a CSV file.",
+        show_default="a comma; a tab in .tsv files",
+        rich_help_panel=ANNOTATIONS,
+    ),
+]
 Classes = Annotated[
     str | None,
-    typer.Option(metavar="A,B,C", help="All classes in their order.", show_default="the annotations, sorted"),
+    typer.Option(
+        metavar="A,B,C",
+        help="All classes in their order.",
+        show_default="the annotations' values, sorted",
+        rich_help_panel=ANNOTATIONS,
+    ),
 ]
 Repeats = Annotated[
-    str, typer.Option(help="Several annotations of a worker to a task: keep all, take the first, or error.")
+    str,
+    typer.Option(
+        metavar="keep|first|error",
+        help="Where a worker annotated a task more than once: keep all annotations, the first, or refuse the file.",
+        rich_help_panel=ANNOTATIONS,
+    ),
 ]
 Gold = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="True labels to measure the result by, with the same columns but worker."),
+    typer.Option(
+        metavar="FILE",
+        help="Known true labels, with the same columns as the annotations but without workers. The labels found are "
+        "compared with them.",
+        rich_help_panel=KNOWN,
+    ),
 ]
-UseGold = Annotated[bool, typer.Option("--use-gold", help="Tell the fit the gold labels.")]
+UseGold = Annotated[
+    bool,
+    typer.Option("--use-gold", help="Use the gold labels in the fit, as known true labels.", rich_help_panel=KNOWN),
+]
 Features = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Features of the tasks: a column of tasks, numbers in the others."),
+    typer.Option(
+        metavar="FILE",
+        help="Features of the tasks: a .csv, .tsv or .parquet file with the tasks in one column and numbers in the "
+        "others.",
+        rich_help_panel=KNOWN,
+    ),
 ]
 Classifier = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Prior of the labels by the tasks' features: logistic, mlp or cnn."),
+    typer.Option(
+        metavar="logistic|mlp|cnn",
+        help="Classifier of the features, trained with the fit, as prior of the true labels.",
+        rich_help_panel=KNOWN,
+    ),
 ]
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed gives the same result.")]
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar="em|svi|nuts",
+        help="Engine: em finds the posterior's mode, svi approximates the posterior, nuts samples it.",
+        rich_help_panel=FIT,
+    ),
+]
+Seed = Annotated[
+    int, typer.Option(min=0, max=2**32 - 1, help="The same seed gives the same result.", rich_help_panel=FIT)
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Hyperparameter of the story or option of the engine, such as diagonal=4 or draws=1000; repeatable.",
+        help="Hyperparameter of the story or option of the engine, such as diagonal=4 or max_iterations=500; may be "
+        "given several times.",
+        rich_help_panel=FIT,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only warnings and errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.", rich_help_panel=OUTPUT)]

@@ -1,86 +1,64 @@
-"""The command ``crowdppl report``."""
+"""The subcommand ``crowdppl report``."""
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from .. import Fit
 from .. import fit as fit_story
-from ..inference.report.place import check_place
-from ..inference.results import Stack
+from ..data.atomic import check_new_file
 from . import options
-from .arguments import check_gold_told, parse_settings, read_annotations
-from .terminal import show_summary, speaking_plainly, stdout
+from .arguments import parse_settings, read_annotations
+from .request import Request, takes_request
+from .terminal import plain_messages, show_result
 
 
+@takes_request
 def report(
-    file: options.File,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.html", help="The page to write.")],
     story: Annotated[
         list[str] | None,
         typer.Option(
-            help="How workers come to annotate: see crowdppl stories. Given several times, the stories are compared and "
-            "their labels averaged; auto takes a shelf of them.",
+            metavar="NAME",
+            help="Story, that is a model of how workers annotate (see crowdppl stories). Where several are given, they "
+            "are compared on held-out annotations and their labels averaged; auto takes a default set of stories.",
             show_default="dawid_skene",
+            rich_help_panel=options.FIT,
         ),
     ] = None,
-    method: Annotated[
-        str, typer.Option(help="em: the mode, in a moment; svi: an approximate posterior; nuts: the posterior.")
-    ] = "svi",
-    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    method: options.Method = "svi",
+    *,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FILE.html", help="The page to write.", rich_help_panel=options.OUTPUT),
+    ],
+    request: Request,
+    title: Annotated[str | None, typer.Option(help="Heading of the page.", rich_help_panel=options.OUTPUT)] = None,
     checks: Annotated[
-        bool, typer.Option("--checks/--no-checks", help="Check whether the story could have written the annotations.")
+        bool,
+        typer.Option(
+            "--checks/--no-checks",
+            help="Make posterior predictive checks: whether annotations simulated from the fit look like the data.",
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = True,
-    task: options.Task = None,
-    worker: options.Worker = None,
-    label: options.Label = None,
-    count: options.Count = None,
-    seconds: options.Seconds = None,
-    separator: options.Separator = None,
-    classes: options.Classes = None,
-    repeats: options.Repeats = "keep",
-    gold: options.Gold = None,
-    use_gold: options.UseGold = False,
-    features: options.Features = None,
-    classifier: options.Classifier = None,
-    seed: options.Seed = 0,
-    settings: options.Settings = None,
-    quiet: options.Quiet = False,
 ) -> None:
-    """Fit one story or several, and write a page (HTML, one file) of all that was found."""
+    """Fit one story or several, and write a page (HTML, one file) with labels, workers, checks and pictures."""
     began = time.perf_counter()
-    with speaking_plainly():
+    with plain_messages():
         stories = story or ["dawid_skene"]
-        several = len(stories) > 1
-        if several and "auto" in stories:
-            raise ValueError("--story auto takes a shelf of stories by itself; give it alone, or the stories by name")
-        check_place(out)
-        given = parse_settings(settings or [], stories[0], method)
-        columns = {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds}
-        columns["separator"] = separator
-        annotations = read_annotations(file, columns, classes=classes, gold=gold, features=features, repeats=repeats)
-        check_gold_told(annotations, file, use_gold)
-        shared = {
-            "method": method,
-            "classifier": classifier,
-            "gold": use_gold,
-            "seed": seed,
-            "progress": not quiet and sys.stderr.isatty(),
-            **given,
-        }
-        if several:
-            result: Fit | Stack = fit_story("auto", annotations, stories=stories, **shared)
+        if len(stories) > 1 and "auto" in stories:
+            raise ValueError("--story auto takes a default set of stories; give it alone, or give stories by name")
+        check_new_file(out, (".html", ".htm"))
+        settings = parse_settings(request.settings or [], stories[0], method)
+        annotations = read_annotations(request)
+        shared = {"method": method, **request.shared_options, **settings}
+        if len(stories) > 1:
+            result = fit_story("auto", annotations, stories=stories, **shared)
         else:
             result = fit_story(stories[0], annotations, **shared)
-        result.report(out, title=title, checks=checks, seed=seed)
-    if not quiet:
-        console = stdout()
-        show_summary(result.summary(), console)
-        console.print(Text(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold"))
-        console.print(Text(str(out), style="cyan"))
+        result.report(out, title=title, checks=checks, seed=request.seed)
+        if not request.quiet:
+            show_result(result, {str(out): "labels, workers, checks and pictures"}, began)

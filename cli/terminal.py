@@ -1,15 +1,15 @@
-"""How the command line speaks: tables, lists of files, warnings and errors."""
+"""What the command line prints: results, tables, warnings and errors."""
 
 from __future__ import annotations
 
-import os
-import re
+import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+import numpy as np
 import pandas as pd
 import typer
 from rich import box
@@ -18,30 +18,33 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from .. import Fit, Stack
+from ..data.majority import majority_accuracy
 from ..inference.fitted.intervals import INTERVAL
-from ..inference.fitted.summary import Summary
+from .advice import for_the_shell
 
 BAD_INPUT, FAILURE = 2, 1  # exit statuses
-IN_PYTHON = re.compile(r"(Did you mean|pass) (task|worker|label|count|separator)=('[^']*')")  # an option's advice
-PACKAGE = Path(__file__).resolve().parent
+PACKAGE = __name__.partition(".")[0]
+FOLDER = Path(__file__).resolve().parents[1]  # of the package
 
 
 def stdout() -> Console:
-    """The console for what was asked for."""
+    """Return the console for results."""
     return Console(highlight=False)
 
 
 def stderr() -> Console:
-    """The console for warnings and errors."""
+    """Return the console for warnings and errors."""
     return Console(stderr=True, highlight=False)
 
 
 @contextmanager
-def speaking_plainly() -> Iterator[None]:
-    """Show our warnings as yellow lines and no others; turn errors into one red panel and an exit status.
+def plain_messages() -> Iterator[None]:
+    """Show the warnings of crowdppl as yellow lines and no others, and an error as a red panel with an exit status.
 
     Raises:
-        typer.Exit: with status 2 for input that cannot be used (any ValueError), 1 for what goes wrong later.
+        typer.Exit: with status 2 for input that cannot be used (any ValueError), 1 for failures of the computation or
+            the disk.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -50,8 +53,9 @@ def speaking_plainly() -> Iterator[None]:
         try:
             yield
         except (ValueError, FloatingPointError, OSError) as error:
-            text = IN_PYTHON.sub(r"\1 --\2 \3", str(error))
-            stderr().print(Panel(Text(text), title="Error", title_align="left", border_style="red"))
+            stderr().print(
+                Panel(Text(for_the_shell(str(error))), title="Error", title_align="left", border_style="red")
+            )
             raise typer.Exit(BAD_INPUT if isinstance(error, ValueError) else FAILURE) from None
 
 
@@ -63,32 +67,51 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    ours = Path(filename).resolve().is_relative_to(PACKAGE) or category.__module__.startswith(f"{__package__}.")
-    if ours and not str(message).startswith("Glyph "):  # Matplotlib has no picture of some letter
-        stderr().print(Text(f"Warning: {message}", style="yellow"))
+    ours = category.__module__.startswith(f"{PACKAGE}.") or Path(filename).resolve().is_relative_to(FOLDER)
+    if ours and not str(message).startswith("Glyph "):  # Matplotlib's font lacks a letter
+        stderr().print(Text(f"Warning: {for_the_shell(str(message))}", style="yellow"))
 
 
-def show_summary(summary: Summary, console: Console) -> None:
-    """Print a fit's summary: the facts, and a table for each of its sections."""
+def show_result(result: Fit | Stack, files: Mapping[str, str], began: float) -> None:
+    """Print a summary of a fit, or of an average of several, and the files that were written.
+
+    Args:
+        result: the fit, or the stack of fits.
+        files: what is in each file, by path.
+        began: when the command began, by `time.perf_counter`.
+    """
+    console = stdout()
+    summary = result.summary()
+    console.print(Text(f"\n{summary.title}\n", style="bold"))
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold")
     facts.add_column(overflow="fold")
-    for name, text in summary.facts.items():
+    for name, text in (summary.facts | _majority_vote(result)).items():
         facts.add_row(name, Text(text))
-    console.print(Text(f"\n{summary.title}\n", style="bold"))
     console.print(facts)
     for name, frame in summary.tables.items():
         console.print()
         console.print(frame_table(frame, name))
+    console.print(Text(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold"))
+    show_files(files, console)
+
+
+def _majority_vote(result: Fit | Stack) -> dict[str, str]:
+    """Return the accuracy of the majority vote where there are gold labels, to compare that of the fit with."""
+    gold = result.annotations.gold
+    if gold is None:
+        return {}
+    accuracy = majority_accuracy(result.annotations.votes(), np.asarray(gold))
+    return {"majority vote": f"accuracy {accuracy:.4f} on the same tasks, with ties broken at random"}
 
 
 def frame_table(frame: pd.DataFrame, title: str | None = None) -> Table:
-    """A frame as a table; bounds in columns `x_low` and `x_high`, or `low` and `high`, become one column."""
+    """Return a frame as a table; the columns `x_low` and `x_high`, or `low` and `high`, become one of intervals."""
     table = make_table(title)
     table.add_column(str(frame.index.name), overflow="fold")
     columns = []
     for name in map(str, frame.columns):
-        if name.endswith("high") or (len(frame) and frame[name].isna().all()):  # nothing is known of it
+        if name.endswith("high") or (len(frame) and frame[name].isna().all()):
             continue
         if name.endswith("low"):
             high = f"{name.removesuffix('low')}high"
@@ -104,12 +127,12 @@ def frame_table(frame: pd.DataFrame, title: str | None = None) -> Table:
 
 
 def make_table(title: str | None = None) -> Table:
-    """An empty table in the style of all of them."""
+    """Return an empty table in the style that all tables share."""
     return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
 
 
 def interval_text(low: float, high: float) -> str:
-    """An interval with three decimals: 0.267–0.487."""
+    """Return an interval with three decimals: 0.267–0.487."""
     return f"{low:.3f}–{high:.3f}"
 
 
@@ -117,9 +140,9 @@ def _cell(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def show_files(folder: Path, files: Mapping[str, str], console: Console) -> None:
-    """Print where files are, and what is in each."""
+def show_files(files: Mapping[str, str], console: Console) -> None:
+    """Print the paths of files, and what is in each."""
     table = Table.grid(padding=(0, 2))
-    for name, content in files.items():
-        table.add_row(Text(os.path.join(folder, name), style="cyan"), content)
+    for path, content in files.items():
+        table.add_row(Text(path, style="cyan"), content)
     console.print(table)

@@ -1,4 +1,4 @@
-"""How far the workers agree beyond chance."""
+"""How far the workers agree beyond chance: Krippendorff's alpha."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 def krippendorff_alpha(votes: np.ndarray) -> float:
     r"""Return Krippendorff's alpha for nominal data.
 
-    With :math:`n_{ik}` annotations of class k to task i, :math:`m_i = \sum_k n_{ik}`, over tasks with :math:`m_i
+    With :math:`n_{ik}` annotations of class k for task i, :math:`m_i = \sum_k n_{ik}`, over tasks with :math:`m_i
     \ge 2`,
 
     .. math::
         o_{kk} = \sum_i \frac{n_{ik} (n_{ik} - 1)}{m_i - 1}, \quad n_k = \sum_i n_{ik}, \quad n = \sum_k n_k,
         \quad \alpha = 1 - (n - 1) \frac{n - \sum_k o_{kk}}{n^2 - \sum_k n_k^2}.
 
-    It is 1 where all agree and 0 where they agree as often as by chance. Every annotation counts as one, also
-    several by one worker.
+    It is 1 where all agree and 0 where they agree as often as by chance. Several annotations of one worker for a task
+    count as those of several workers.
 
     Args:
         votes: how many annotations of each class each task has, shape (N, K).

@@ -1,4 +1,4 @@
-"""`Annotations`: who annotated what to which task, with what else is known about tasks and workers."""
+"""`Annotations`: what each worker gave for each task, with what else is known of tasks and workers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import jax
 import numpy as np
 import pandas as pd
 
-from . import describe as _describe
+from . import description
 from .agreement import krippendorff_alpha
 from .build import read_only
 from .constructors import Constructors
-from .files import as_gold
+from .errors import AnnotationError
 from .gold import resolve_gold
 from .ids import Ids
 
@@ -25,11 +25,15 @@ _STATIC = ("tasks", "workers", "classes", "population")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Annotations(Constructors):
-    """The annotations of J workers to N tasks with K classes, in long form: A rows, sorted by task.
+    """The annotations that J workers gave for N tasks with K classes: A rows, sorted by task.
 
-    Made by `from_frame` and its sisters, which check everything; the plain constructor and `replace` check
-    nothing. It is a JAX pytree: the arrays are leaves, identifiers and population are static, so that it can
-    be an argument of compiled functions.
+    `from_frame`, `from_csv` and the other class methods make them and check everything; the plain constructor and
+    `replace` check nothing. They are a JAX pytree: the arrays are leaves, identifiers and population are static, so
+    that they can be an argument of compiled functions.
+
+    >>> annotations = Annotations.from_dict({"t1": {"ann": "cat", "bob": "cat"}, "t2": {"ann": "dog", "bob": "cat"}})
+    >>> annotations.votes().tolist()
+    [[2, 0], [1, 1]]
 
     Attributes:
         task: (A,) int32, ascending; rows of one task are in the order of the input.
@@ -42,12 +46,12 @@ class Annotations(Constructors):
         tasks: the N original identifiers.
         workers: the J original identifiers, none where no worker is named.
         classes: the K classes in their order.
-        population: how many tasks these stand for when they are a batch; None for their own number.
-        evidence: (N, K) float32, what else is known of the true labels, as log-weights of the classes; None
-            where nothing is. `crowdppl.fit` puts gold labels and other models' probabilities here.
-        prior: (N, K) float32, probabilities of the classes that are given as the truth's prior; None where none are.
-        seconds: (A,) float32, how long each annotation took, NaN where that is unknown; None where no times were given.
-            No story looks at it.
+        population: how many tasks these stand for where they are a minibatch; None for their own number.
+        evidence: (N, K) float32, log-weights of the classes that are added to the prior of the true labels; None for
+            none. `crowdppl.fit` puts gold labels and other models' probabilities here.
+        prior: (N, K) float32, given probabilities of the classes as prior of the true labels; None for none.
+        seconds: (A,) float32, how long each annotation took, in seconds, NaN where that is unknown; None where no
+            times were given. No story uses it.
     """
 
     task: Array
@@ -100,15 +104,43 @@ class Annotations(Constructors):
         return dataclasses.replace(self, **changes)
 
     def with_gold(self, gold: Any) -> Annotations:
-        """Return the same annotations with other gold labels, given as for `from_frame`; None for none.
+        """Return the same annotations with other gold labels.
+
+        Args:
+            gold: as for `from_frame`: labels by task, a table, or the path of a file with one; None for none.
 
         Raises:
             AnnotationError: gold for an unknown task, or of an unknown class.
         """
         if gold is None:
-            return self.replace(gold=None)
-        gold, where = as_gold(gold, "task", "label")
-        return self.replace(gold=read_only(resolve_gold(gold, self.tasks, self.classes, where=where)))
+            return self.without_gold()
+        return self.replace(gold=read_only(resolve_gold(gold, self.tasks, self.classes)))
+
+    def without_gold(self) -> Annotations:
+        """Return the same annotations without gold labels."""
+        return self.replace(gold=None)
+
+    def expanded(self) -> Annotations:
+        """Return the same annotations with one row for each: a row with a count of n becomes n rows without counts."""
+        if self.count is None:
+            return self
+        times = np.asarray(self.count).astype(np.int64)
+        rows = {name: getattr(self, name) for name in ("task", "worker", "label", "seconds")}
+        repeated = {name: None if rows[name] is None else read_only(np.repeat(rows[name], times)) for name in rows}
+        return self.replace(count=None, **repeated)
+
+    def n_by_worker(self) -> np.ndarray:
+        """Return how many annotations each worker gave, shape (J,) int64.
+
+        Raises:
+            AnnotationError: no worker is named.
+        """
+        if self.worker is None:
+            raise AnnotationError(
+                "the annotations do not say which worker gave which, so that they cannot be counted by worker"
+            )
+        weights = None if self.count is None else np.asarray(self.count)
+        return np.bincount(np.asarray(self.worker), weights, self.n_workers).astype(np.int64)
 
     def votes(self) -> np.ndarray:
         """Return how many annotations of each class each task has, shape (N, K) int64."""
@@ -117,26 +149,30 @@ class Annotations(Constructors):
         votes = np.bincount(cell, weights=weights, minlength=self.n_tasks * self.n_classes)
         return votes.astype(np.int64).reshape(self.n_tasks, self.n_classes)
 
-    def n_by_worker(self) -> np.ndarray:
-        """Return how many annotations each worker gave, shape (J,)."""
-        return np.bincount(np.asarray(self.worker), self.count, self.n_workers)
-
-    def expanded(self) -> Annotations:
-        """Return the same annotations without counts: a row that stands for several annotations comes as often."""
-        if self.count is None:
-            return self
-        times = np.asarray(self.count).astype(np.int64)
-        rows = {name: getattr(self, name) for name in ("task", "worker", "label", "seconds")}
-        repeated = {name: None if value is None else np.repeat(value, times) for name, value in rows.items()}
-        return self.replace(count=None, **repeated)
-
     def krippendorff_alpha(self) -> float:
-        """Return Krippendorff's alpha for nominal data: 1 where all agree, 0 where no more than by chance."""
+        """Return Krippendorff's alpha for nominal data: 1 where all agree, 0 where they agree as often as by chance."""
         return krippendorff_alpha(self.votes())
 
     def describe(self) -> pd.Series:
-        """Return sizes, annotations per task and worker, repeats, gold, alpha and class shares, by name."""
-        return _describe.describe(self)
+        """Return sizes, annotations per task and worker, repeats, gold, alpha and class shares, by name.
+
+        "repeated annotations" are those beyond the first of each worker for each task; "repeated annotations with
+        the same label" are those of them whose label the worker had already given for that task.
+        """
+        return description.facts(
+            self.votes(),
+            self.classes,
+            by_worker=self.n_by_worker() if self.named else None,
+            repeated=self._n_repeated() if self.named else None,
+            gold=self.gold,
+            seconds=None if self.seconds is None else np.asarray(self.expanded().seconds),
+        )
+
+    def _n_repeated(self) -> tuple[int, int]:
+        """Return the number of repeated annotations, and of those among them with the same label."""
+        pair = np.asarray(self.task, np.int64) * self.n_workers + np.asarray(self.worker)
+        same = pair * self.n_classes + np.asarray(self.label)
+        return self.n_annotations - pd.unique(pair).size, self.n_annotations - pd.unique(same).size
 
     def to_frame(self) -> pd.DataFrame:
         """Return the annotations with their original identifiers, A rows.
@@ -155,10 +191,31 @@ class Annotations(Constructors):
         return frame if self.seconds is None else frame.assign(seconds=np.asarray(self.seconds))
 
     def __repr__(self) -> str:
-        return _describe.text(self)
+        # Inside compiled functions the arrays have shapes but no values.
+        counted = self.count is None or isinstance(self.count, np.ndarray)
+        return description.text(
+            self.n_annotations if counted else self.n_rows,
+            self.n_tasks,
+            self.n_workers if self.named else None,
+            self.classes,
+            self._extras(),
+            unit="annotation" if counted else "row",
+        )
+
+    def _extras(self) -> list[str]:
+        """Return what is known beside the annotations, such as "gold labels of 3 tasks"."""
+        arrays = {"features": self.features, "worker features": self.worker_features, "given prior": self.prior}
+        known = [f"{name} {tuple(np.shape(array))}" for name, array in arrays.items() if array is not None]
+        if isinstance(self.gold, np.ndarray):
+            known.append(f"gold labels of {description.count_text(int((self.gold >= 0).sum()), 'task')}")
+        if isinstance(self.evidence, np.ndarray):
+            known.append(f"evidence about {description.count_text(int((self.evidence != 0).any(-1).sum()), 'task')}")
+        if isinstance(self.seconds, np.ndarray):
+            known.append(f"seconds of {description.count_text(int((~np.isnan(self.seconds)).sum()), 'row')}")
+        return known
 
     def _repr_html_(self) -> str:
-        return _describe.html_table(self)
+        return description.html_table(self.describe())
 
 
 jax.tree_util.register_dataclass(

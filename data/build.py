@@ -1,4 +1,4 @@
-"""From encoded columns to the fields of `Annotations`: everything that the readers have in common."""
+"""The fields of `Annotations` from encoded columns: the checks and the sorting that all readers share."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Rows:
     label: Column
     count: np.ndarray | None = None  # (A,) float64, whole and not negative
     seconds: np.ndarray | None = None  # (A,) float64, not negative, NaN where unknown
-    ordered_tasks: bool = False  # the input itself gives the order of the tasks, as a matrix does
-    ordered_workers: bool = False
+    ordered_tasks: bool = False  # whether the input itself gives the order of the tasks, as a matrix does
+    ordered_workers: bool = False  # whether it gives the order of the workers
 
 
 def build(
@@ -53,7 +53,8 @@ def build(
     features, `gold_where` and `suggest` improve messages (see `resolve_gold` and `resolve_classes`).
 
     Raises:
-        AnnotationError: see the parts that this puts together.
+        AnnotationError: a label, task, worker, gold label, feature or count cannot be used, or an option needs named
+            workers.
     """
     label = resolve_classes(rows.label, classes, suggest)
     ordered_tasks = rows.ordered_tasks or tasks is not None
@@ -100,7 +101,7 @@ def build(
 
 
 def read_only(value: Any) -> Any:
-    """Return the same value; an array can no longer be written to."""
+    """Return the value itself, made read-only where it is an array."""
     if isinstance(value, np.ndarray):
         value.setflags(write=False)
     return value
@@ -123,14 +124,14 @@ def check_counts(values: Any, title: str, where: Where) -> np.ndarray:
     if wrong.any():
         cell = int(np.flatnonzero(wrong)[0])
         raise AnnotationError(
-            f"{title}, {where(cell)}: {given.ravel()[[cell]].tolist()[0]!r} is no number of annotations; expected a whole "
-            f"number from 0 to {_LARGEST_COUNT:,}"
+            f"{title}, {where(cell)}: {given.ravel()[[cell]].tolist()[0]!r} is no number of annotations; expected a "
+            f"whole number from 0 to {_LARGEST_COUNT:,}"
         )
     return counts
 
 
 def check_seconds(values: pd.Series, title: str, where: Where) -> np.ndarray:
-    """Return how long annotations took as float64, shape (A,), NaN where it is unknown.
+    """Return how long each annotation took as float64, shape (A,), NaN where it is unknown.
 
     Raises:
         AnnotationError: a time is no number, negative or infinite.
@@ -159,12 +160,12 @@ def _refuse_worker_options(workers: Any, worker_features: Any, repeats: str, sec
 
 
 def _aggregate(task: Column, label: Column, count: np.ndarray | None) -> tuple[Column, Column, np.ndarray]:
-    """Add up equal annotations to one task: rows are then the distinct (task, label), sorted."""
+    """Return the distinct pairs of task and label, sorted, and how many annotations each stands for."""
     width = len(label.ids)
     cell, inverse = np.unique(task.codes.astype(np.int64) * width + label.codes, return_inverse=True)
     total = np.bincount(inverse, weights=count, minlength=len(cell)).astype(np.float64)
     cell, total = cell[total > 0], total[total > 0]
     if (total > _LARGEST_COUNT).any():
-        raise AnnotationError(f"more than {_LARGEST_COUNT:,} equal annotations to one task cannot be counted exactly")
+        raise AnnotationError(f"a task has more than {_LARGEST_COUNT:,} equal annotations, which is the most accepted")
     codes = (cell // width).astype(np.int32), (cell % width).astype(np.int32)
     return replace(task, codes=codes[0]), replace(label, codes=codes[1]), total

@@ -18,8 +18,9 @@ MOST_CLASSES = 1000
 def resolve_classes(label: Column, classes: Iterable[Any] | None, suggest: Callable[[], str] = lambda: "") -> Column:
     """Return the label column with codes into the classes, which are its `ids`.
 
-    The classes are those given, in that order; else the distinct labels, sorted (text as text, labels of
-    several types by their text). Types are kept: a column of 1.0 and 2.0 has floats for classes.
+    The classes are those given, in that order; else those that the column's type lists (a pandas Categorical, a
+    polars Enum), in its order; else the distinct labels, sorted (labels of several types by their text). Types are
+    kept: a column of 1.0 and 2.0 has floats for classes.
 
     Args:
         label: the labels.
@@ -37,11 +38,12 @@ def resolve_classes(label: Column, classes: Iterable[Any] | None, suggest: Calla
             raise AnnotationError(f"classes={list(given)!r} must list at least two classes")
         return label.aligned(given, "classes")
     _refuse_identifiers(label, suggest)
+    if label.categories is not None and len(label.categories) > 1:
+        return label.aligned(label.categories, "classes")
     if len(label.ids) == 1:
         raise AnnotationError(
             f"{label.title} holds a single class, {label.ids[0]!r}, in all {len(label.codes)} rows, so that "
-            "there is nothing to infer; if there are other classes that nobody used, list all in "
-            "classes=[...]"
+            "there is nothing to infer; if there are classes that nobody used, list all in classes=[...]"
         )
     return label.aligned(Ids(_sorted(label.ids)), "classes")
 

@@ -1,4 +1,4 @@
-"""A column of identifiers as integer codes and distinct values, with its faults named by row."""
+"""A column of identifiers as integer codes and distinct values; errors name the row."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class Column:
     codes: np.ndarray  # (A,) int32
     ids: Ids  # the distinct values, in order of first appearance unless aligned
     where: Where = row_number
+    categories: Ids | None = None  # all values that the column's type lists, in its order; None where it lists none
 
     def rows_with(self, code: int) -> np.ndarray:
         """Return the rows that hold an identifier, shape (number of them,)."""
@@ -70,7 +71,8 @@ def encode(values: Any, title: str, where: Where = row_number) -> Column:
     if (missing := series.isna().to_numpy(dtype=bool)).any():
         raise missing_values(missing, title, where)
     if isinstance(series.dtype, pd.CategoricalDtype):
-        series = series.astype(series.cat.categories.dtype)
+        categories = Ids(series.cat.categories, what=title)
+        return replace(encode(series.astype(series.cat.categories.dtype), title, where), categories=categories)
     if series.dtype != object:
         codes, distinct = pd.factorize(series)
         return Column(title, codes.astype(np.int32), Ids(distinct, what=title), where)

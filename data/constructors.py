@@ -1,4 +1,4 @@
-"""The ways to make `Annotations`: from tables, files, matrices, dictionaries and counts."""
+"""The class methods that make `Annotations` from tables, files, matrices, dictionaries and counts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 from .build import build
 from .dense import count_rows, matrix_rows
 from .errors import AnnotationError
-from .files import as_gold, read_parquet
-from .long import csv_fields, long_fields
+from .files import read_parquet
+from .long import check_roles, csv_fields, long_fields
 from .nested import nested_rows, read_nested
 from .repeats import Repeats
 
@@ -40,7 +40,7 @@ class Constructors:
         worker_features: Any = None,
         repeats: Repeats = "keep",
     ) -> Self:
-        """Make annotations from a long table: one row an annotation.
+        """Make annotations from a long table with one row for each annotation.
 
         Identifiers and labels are any hashable values and keep their types, so that labels 1.0 and 2.0 (to
         which pandas turns whole numbers beside missing ones) are floats and not found in `classes=[1, 2]`.
@@ -53,27 +53,28 @@ class Constructors:
             label: the column of annotations.
             count: the column that says how many equal annotations a row stands for, or None for one each.
             seconds: the column that says how long each annotation took, in seconds; a missing time is unknown. Where
-                rows have counts, it is of each of the annotations that a row stands for.
-            classes: all classes in the wanted order; else the labels used, sorted. One that nobody used is
-                welcome.
+                rows have counts, it is the time of each of the annotations that a row stands for.
+            classes: all classes in the wanted order, also those that nobody used; else the categories of a pandas
+                Categorical or a polars Enum in their order, else the labels used, sorted.
             tasks: all tasks in the wanted order, also those without an annotation; else in order of first
                 appearance.
-            workers: the same for the workers.
+            workers: all workers in the wanted order, also those without an annotation; else in order of first
+                appearance.
             gold: true labels of some tasks: a dictionary task -> label, a Series indexed by task, a table
-                with the columns `task` and `label`, or the path of a file with such a table. A missing label
-                is unknown.
+                with the columns `task` and `label`, or the path of a .csv, .tsv or .parquet file with such a table.
+                A missing label is unknown.
             features: features of all tasks: a dictionary task -> array, a table with the column `task` (or,
                 in pandas, an index of tasks) and numbers, or, where `tasks` gives the order, an array
                 (N, ...).
-            worker_features: the same for the workers, (J, D).
-            repeats: several annotations of a worker to a task: "keep" all as data (`describe` counts them), take
-                the "first" with a warning that says how many were left out, or "error".
+            worker_features: features of all workers in one of these forms, as an array (J, D).
+            repeats: what to do where a worker annotated a task more than once: "keep" all annotations (`describe`
+                counts them), take the "first" with a warning that says how many were left out, or raise an "error".
 
         Raises:
-            AnnotationError: something cannot be used; the message names column, row and value and what would
-                do.
+            AnnotationError: something cannot be used; the message names column, row and value and says what is
+                accepted.
+            UnknownNameError: `repeats` is none of these words.
         """
-        gold, gold_where = as_gold(gold, task, label)
         return cls(
             **long_fields(
                 frame,
@@ -86,7 +87,6 @@ class Constructors:
                 tasks=tasks,
                 workers=workers,
                 gold=gold,
-                gold_where=gold_where,
                 features=features,
                 worker_features=worker_features,
                 repeats=repeats,
@@ -107,8 +107,8 @@ class Constructors:
             **options: as for `from_frame`.
 
         Raises:
-            AnnotationError: as `from_frame`; or the file is empty or no CSV. Rows come with their line in the
-                file.
+            AnnotationError: as `from_frame`; or the file is empty or no CSV. Messages name rows with their line in
+                the file.
             FileNotFoundError: there is no such file.
         """
         return cls(**csv_fields(path, separator, options))
@@ -118,6 +118,7 @@ class Constructors:
         """Read annotations from a Parquet file; `options` and what is raised are as for `from_frame`."""
         names = {role: options.get(role, role) for role in ("task", "worker", "label")}
         names |= {role: options.get(role) for role in ("count", "seconds")}
+        check_roles(names)
         wanted = {role: name for role, name in names.items() if name is not None}
         return cls.from_frame(read_parquet(path, wanted), **options)
 
@@ -138,7 +139,7 @@ class Constructors:
                 whose index, in pandas, are the tasks).
             missing: the value of cells without an annotation; None for None and NaN.
             tasks: names of an array's rows (else 0, 1, ...), or the wanted order of a table's.
-            workers: the same for the columns.
+            workers: names of an array's columns (else 0, 1, ...), or the wanted order of a table's.
             **options: classes, gold, features (an array is in the order of the rows), worker_features and
                 repeats as for `from_frame`.
 
@@ -162,7 +163,7 @@ class Constructors:
             counts: (N, K) whole numbers; an array, or a table whose columns are the classes (and whose index,
                 in pandas, are the tasks). Only cells above zero become rows.
             tasks: names of an array's rows (else 0, 1, ...), or the wanted order of a table's.
-            classes: the same for the columns.
+            classes: names of an array's columns (else 0, 1, ...), or the wanted order of a table's.
             **options: gold and features as for `from_frame`; an array of features is in the order of the
                 rows.
 
@@ -173,13 +174,13 @@ class Constructors:
         return cls(**build(rows, classes=class_ids, **options))
 
     @classmethod
-    def from_dict(cls, answers: Mapping[Any, Mapping[Any, Any]], **options: Any) -> Self:
+    def from_dict(cls, by_task: Mapping[Any, Mapping[Any, Any]], **options: Any) -> Self:
         """Make annotations from {task: {worker: label}}; a task with an empty dictionary has no annotation.
 
         `options` are tasks, workers, classes, gold, features, worker_features and repeats as for
         `from_frame`, and so is what is raised.
         """
-        return cls(**build(nested_rows(answers), **options))
+        return cls(**build(nested_rows(by_task), **options))
 
     @classmethod
     def from_json(cls, path: str | Path, **options: Any) -> Self:
@@ -188,8 +189,7 @@ class Constructors:
         The keys of JSON are text: as in CSV files, tasks are whole numbers where all are written as such, and
         so are workers.
         """
-        gold, gold_where = as_gold(options.pop("gold", None), "task", "label")
-        return cls(**build(nested_rows(read_nested(path)), gold=gold, gold_where=gold_where, **options))
+        return cls(**build(nested_rows(read_nested(path)), **options))
 
     @classmethod
     def read(cls, path: str | Path, **options: Any) -> Self:
@@ -207,6 +207,6 @@ class Constructors:
         suffix = Path(path).suffix.lower()
         if suffix not in readers:
             raise AnnotationError(
-                f"{path}: the suffix {suffix!r} does not say what it is; known are {', '.join(readers)}"
+                f"{path}: the suffix {suffix!r} is none of those that can be read: {', '.join(readers)}"
             )
         return readers[suffix](path, **options)

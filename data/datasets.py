@@ -1,6 +1,6 @@
 """Datasets by name: those in the package, and every folder under $CROWDPPL_DATA.
 
-A folder holds `annotations.csv` (task, worker, label) or `counts.npz` (counts (N, K), classes, truth), may
+A folder holds `annotations.csv` (task, worker, label) or `counts.npz` (counts (N, K), classes, truth). It may
 hold `truth.csv` (task, label) and `features.npz` (task, x and, for held-out tasks, x_valid, y_valid, x_test,
 y_test).
 """
@@ -20,7 +20,7 @@ from .anesthesia import anesthesia
 from .annotations import Annotations
 from .digits import FACTS as DIGITS_FACTS
 from .digits import digits, digits_test
-from .errors import AnnotationError, UnknownNameError, unknown_name
+from .errors import AnnotationError, UnknownNameError, check_name, look_up
 from .files import read_csv_tables
 from .gold import resolve_gold
 from .ids import Ids
@@ -31,9 +31,9 @@ VARIABLE = "CROWDPPL_DATA"
 class Embedded(NamedTuple):
     """A dataset in the package."""
 
-    arguments: Callable[[], dict[str, Any]]  # of `Annotations.from_frame`
-    facts: Callable[[], dict[str, Any]]  # a row of `list_datasets` but name and where, quick
-    splits: Mapping[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {}  # held-out tasks: features, labels
+    arguments: Callable[[], dict[str, Any]]  # returns the arguments of `Annotations.from_frame`
+    facts: Callable[[], dict[str, Any]]  # returns, quickly, a row of `list_datasets` without name and where
+    splits: Mapping[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {}  # return features and labels
 
 
 _EMBEDDED = {
@@ -45,13 +45,16 @@ _EMBEDDED = {
 def load_dataset(name: str, **options: Any) -> Annotations:
     """Return the annotations of a dataset, with its gold labels and features where it has them.
 
-    Tasks and classes are those of the annotations, followed by (tasks) or sorted together with (classes)
-    those that only the gold labels know.
+    Tasks that only have a gold label follow those with annotations; classes that only gold labels have are sorted
+    among the others.
+
+    >>> load_dataset("anesthesia").n_annotations
+    315
 
     Args:
         name: one of `list_datasets()`.
-        **options: as for `Annotations.from_frame` (`from_counts` where no worker is named); they take
-            precedence.
+        **options: as for `Annotations.from_frame` (`from_counts` where no worker is named); they replace what the
+            dataset gives.
 
     Raises:
         UnknownNameError: there is no such dataset.
@@ -80,7 +83,7 @@ def load_dataset(name: str, **options: Any) -> Annotations:
 
 
 def load_split(name: str, split: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the features and labels of held-out tasks, which nobody annotated.
+    """Return the features and true labels of held-out tasks, which nobody annotated.
 
     Args:
         name: a dataset with such tasks: "digits", or one whose `features.npz` has them.
@@ -96,18 +99,16 @@ def load_split(name: str, split: str) -> tuple[np.ndarray, np.ndarray]:
     splits = _EMBEDDED[name].splits if name in _EMBEDDED else _splits(_folder(name) / "features.npz")
     if not splits:
         raise UnknownNameError(f"{name} has no split {split!r}: it has no features, and so no held-out tasks")
-    if split not in splits:
-        raise unknown_name(f"split of {name}", split, sorted(splits))
-    x, labels = splits[split]()
+    x, labels = look_up(f"split of {name}", split, dict(sorted(splits.items())))()
     y = resolve_gold(dict(enumerate(labels.tolist())), Ids.range(len(labels)), load_dataset(name).classes)
     return x.astype(np.float32), y
 
 
 def list_datasets() -> pd.DataFrame:
-    """Return the datasets there are, sorted by name.
+    """Return the available datasets, sorted by name.
 
     The columns are name, where, the numbers of tasks, workers, classes and annotations, gold (for how many
-    tasks) and features (the shape of one task's). Each file is read once and nothing is checked: it is quick.
+    tasks) and features (the shape of one task's). To be quick, each file is read once and nothing is checked.
     """
     found = [{"name": name, "where": "in the package", **data.facts()} for name, data in _EMBEDDED.items()]
     found += [_summary(folder) for folder in _folders().values()]
@@ -115,7 +116,7 @@ def list_datasets() -> pd.DataFrame:
 
 
 def _splits(file: Path) -> dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]]:
-    """How to read each group of held-out tasks in a file of features; none where there is no file."""
+    """Return, by split, the function that reads its held-out tasks from a file of features; none without a file."""
     if not file.exists():
         return {}
 
@@ -175,7 +176,7 @@ def _folders() -> dict[str, Path]:
     if not root:
         return {}
     if not Path(root).is_dir():
-        raise AnnotationError(f"{VARIABLE}={root!r} is no folder")
+        raise AnnotationError(f"{VARIABLE}={root!r} is no folder; set it to a folder of datasets, or unset it")
     has = ("annotations.csv", "counts.npz")
     folders = [path for path in sorted(Path(root).iterdir()) if any((path / file).exists() for file in has)]
     return {path.name: path for path in folders if path.name not in _EMBEDDED}
@@ -183,9 +184,9 @@ def _folders() -> dict[str, Path]:
 
 def _folder(name: str) -> Path:
     folders = _folders()
-    if name in folders:
-        return folders[name]
-    error = unknown_name("dataset", name, sorted({*_EMBEDDED, *folders}))
-    root = os.environ.get(VARIABLE)
-    hint = f"{VARIABLE} is {root!r}." if root else f"{VARIABLE} is not set: set it to a folder of datasets for more."
-    raise UnknownNameError(f"{error}. {hint}")
+    try:
+        return folders[check_name("dataset", name, sorted({*_EMBEDDED, *folders}))]
+    except UnknownNameError as error:
+        root = os.environ.get(VARIABLE)
+        hint = f"{VARIABLE} is {root!r}." if root else f"{VARIABLE} is not set; it may name a folder of datasets."
+        raise UnknownNameError(f"{error}. {hint}") from None

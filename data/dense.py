@@ -1,4 +1,4 @@
-"""Tables with one row a task: a dense task x worker matrix of labels, or task x class counts."""
+"""Tables with one row for each task: a dense task x worker matrix of labels, or task x class counts."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def matrix_rows(matrix: Any, missing: Any, tasks: Iterable[Any] | None, workers:
             (and whose index, in pandas, are tasks).
         missing: the value of a cell without an annotation; None stands for None and NaN.
         tasks: the identifiers of the rows of an array, or the order wanted for those of a table.
-        workers: the same for the columns.
+        workers: the identifiers of the columns of an array, or the order wanted for those of a table.
 
     Raises:
-        AnnotationError: the matrix has no two dimensions, holds floats, or a cell is empty but not by
+        AnnotationError: the matrix does not have two dimensions, holds floats, or has an empty cell that is not
             `missing`.
     """
     values, task_ids, worker_ids = _axes(matrix, tasks, workers, ("tasks", "workers"), "matrix")
@@ -38,23 +38,23 @@ def matrix_rows(matrix: Any, missing: Any, tasks: Iterable[Any] | None, workers:
     at_task, at_worker = np.nonzero(~_is_missing(values, missing))
     if not at_task.size:
         raise AnnotationError(
-            f"matrix: all {values.size} cells are {missing!r}, that is missing: there is no annotation"
+            f"matrix: all {values.size} cells are {missing!r}, which stands for no annotation; expected at least one"
         )
-    answers = pd.Series(values[at_task, at_worker])
+    labels = pd.Series(values[at_task, at_worker])
 
     def where(row: int) -> str:
         return cell(int(at_task[row]), int(at_worker[row]))
 
-    if (blank := answers.isna().to_numpy(dtype=bool)).any():
+    if (blank := labels.isna().to_numpy(dtype=bool)).any():
         row = int(np.flatnonzero(blank)[0])
         raise AnnotationError(
-            f"matrix, {where(row)}: {answers[row]!r} is no label, but missing={missing!r}; pass missing=None "
+            f"matrix, {where(row)}: {labels[row]!r} is no label, but missing={missing!r}; pass missing=None "
             "if such cells have no annotation"
         )
     return Rows(
         task=Column("task", at_task.astype(np.int32), task_ids, where),
         worker=Column("worker", at_worker.astype(np.int32), worker_ids, where),
-        label=encode(answers, "label", where),
+        label=encode(labels, "label", where),
         ordered_tasks=True,
         ordered_workers=True,
     )
@@ -67,7 +67,7 @@ def count_rows(counts: Any, tasks: Iterable[Any] | None, classes: Iterable[Any] 
         counts: how many annotations of each class each task has; an array, or a table whose columns are classes
             (and whose index, in pandas, are tasks).
         tasks: the identifiers of the rows of an array, or the order wanted for those of a table.
-        classes: the same for the columns.
+        classes: the identifiers of the columns of an array, or the order wanted for those of a table.
 
     Raises:
         AnnotationError: the shape is wrong, or a cell is no whole number of annotations.
@@ -81,7 +81,7 @@ def count_rows(counts: Any, tasks: Iterable[Any] | None, classes: Iterable[Any] 
     numbers = check_counts(values, "counts", where)
     at_task, at_class = np.nonzero(numbers)
     if not at_task.size:
-        raise AnnotationError("counts: every cell is 0: there is no annotation")
+        raise AnnotationError("counts: every cell is 0; expected at least one annotation")
     rows = Rows(
         task=Column("task", at_task.astype(np.int32), task_ids),
         worker=None,

@@ -1,13 +1,16 @@
-"""What goes wrong with input, said so that the reader can mend it."""
+"""The errors and warnings of input, and looking names up: messages say what is wrong and what would do."""
 
 from __future__ import annotations
 
 import difflib
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 _LISTED = 30  # options at the most
+
+Value = TypeVar("Value")
 
 
 class AnnotationError(ValueError):
@@ -15,7 +18,49 @@ class AnnotationError(ValueError):
 
 
 class UnknownNameError(ValueError):
-    """A name (of a story, an engine, a dataset, ...) that does not exist; see `unknown_name`."""
+    """A name (of a story, an engine, a dataset, ...) that does not exist; see `look_up`."""
+
+
+class StorageError(ValueError):
+    """A file or folder that cannot be written or read; the message names it and says why."""
+
+
+class AnnotationWarning(UserWarning):
+    """Annotations can be used, but not all of them or not as given; the message says how."""
+
+
+def look_up(kind: str, name: object, known: Mapping[str, Value]) -> Value:
+    """Return what a name stands for.
+
+    >>> look_up("engine", "em", {"em": 1, "nuts": 2})
+    1
+
+    Args:
+        kind: what the names are of, for the message: "engine", "value of repeats".
+        name: the name that was given, of any type.
+        known: what each name stands for.
+
+    Raises:
+        UnknownNameError: there is no such name; the message suggests the nearest one and lists those there are.
+    """
+    return known[check_name(kind, name, known)]
+
+
+def check_name(kind: str, name: object, known: Iterable[str]) -> str:
+    """Return a name that is one of those known.
+
+    Args:
+        kind: what the names are of, for the message.
+        name: the name that was given, of any type.
+        known: the names there are.
+
+    Raises:
+        UnknownNameError: there is no such name; the message suggests the nearest one and lists those there are.
+    """
+    names = list(known)
+    if isinstance(name, str) and name in names:
+        return name
+    raise unknown_name(kind, name, names)
 
 
 def nearest(name: object, options: Iterable[object]) -> str | None:
@@ -26,9 +71,9 @@ def nearest(name: object, options: Iterable[object]) -> str | None:
 
 
 def unknown_name(kind: str, name: object, options: Iterable[object]) -> UnknownNameError:
-    """Make the error for a `name` of some `kind` that is none of `options`.
+    """Return the error for a `name` of some `kind` that is none of `options`, for the caller to raise.
 
-    The text suggests the nearest option and lists them, many of them in part. The caller raises it:
+    The message suggests the nearest option and lists the first thirty. `look_up` and `check_name` raise it:
 
     >>> str(unknown_name("engine", "nutz", ["em", "svi", "nuts"]))
     "unknown engine 'nutz'; did you mean 'nuts'? There are: em, svi, nuts"
@@ -42,9 +87,9 @@ def unknown_name(kind: str, name: object, options: Iterable[object]) -> UnknownN
 
 
 def warn(message: str) -> None:
-    """Warn the caller outside this package, however deep inside it we are."""
+    """Issue an `AnnotationWarning` that points at the caller outside this package."""
     package = __name__.rsplit(".", 2)[0]
     level = 1
     while sys._getframe(level).f_globals.get("__name__", "").startswith(f"{package}."):
         level += 1
-    warnings.warn(message, UserWarning, stacklevel=level + 1)
+    warnings.warn(message, AnnotationWarning, stacklevel=level + 1)

@@ -1,4 +1,4 @@
-"""Features of tasks or of workers, brought into the order of the identifiers."""
+"""Features of tasks or of workers, in the order of the identifiers."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _order(keys: Any, ids: Ids, noun: str, option: str) -> np.ndarray:
     rows = given.index_of(ids)
     if (without := np.flatnonzero(rows < 0)).size:
         raise AnnotationError(
-            f"{option}: {noun} {ids[int(without[0])]!r} has none ({without.size} of {len(ids)} {noun}s); "
+            f"{option}: {noun} {ids[int(without[0])]!r} has no features ({without.size} of {len(ids)} {noun}s); "
             f"give every {noun} its row"
         )
     return rows

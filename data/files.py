@@ -1,11 +1,10 @@
-"""CSV, TSV and Parquet files as tables."""
+"""CSV, TSV and Parquet files, read as tables."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -27,11 +26,12 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
         separator: what separates the columns; None for a tab in files named .tsv, else a comma.
 
     Raises:
-        AnnotationError: the file is empty or no text, names a column twice, or has a row with more fields than the
-            header.
+        AnnotationError: the separator is no single character; the file is empty or no text, names a column twice,
+            or has a row with more fields than the header.
         FileNotFoundError: there is no such file.
     """
     path = Path(path)
+    _check_separator(separator)
     with path.open("rb") as file:
         start = file.read(4096)
     if not start.strip():
@@ -66,6 +66,14 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
             "separator"
         )
     return table
+
+
+def _check_separator(separator: str | None) -> None:
+    is_character = isinstance(separator, str) and len(separator) == 1
+    if separator is not None and not (is_character and separator not in '\r\n"'):
+        raise AnnotationError(
+            f"separator={separator!r}: a single character is needed, such as ',', ';', '|' or '\\t' for a tab"
+        )
 
 
 def _refuse_repeated_names(path: Path, separator: str | None) -> None:
@@ -134,12 +142,3 @@ def read_parquet(path: str | Path, names: dict[str, str]) -> pa.Table:
         return pq.read_table(path, columns=list(dict.fromkeys(names.values())))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise AnnotationError(f"{path} is no Parquet file that can be read: {error}") from None
-
-
-def as_gold(gold: Any, task: str, label: str) -> tuple[Any, Where | None]:
-    """Return gold labels, read from a file where a path is given, and what says where a row of them is."""
-    if not isinstance(gold, str | Path):
-        return gold, None
-    if Path(gold).suffix.lower() == ".parquet":
-        return read_parquet(gold, {"task": task, "label": label}), None
-    return read_csv_tables(gold, None, None, (task, label))[0], row_and_line(gold)

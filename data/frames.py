@@ -1,4 +1,4 @@
-"""Pandas, polars and pyarrow tables, read through narwhals."""
+"""Columns of pandas, polars and pyarrow tables, read through narwhals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SYNONYMS = {
         "participant",
     ),
     "seconds": ("time", "duration", "elapsed", "worktimeinseconds", "work_time"),
-    "label": ("annotation", "response", "annotation", "vote", "rating", "class", "judgment", "judgement"),
+    "label": ("annotation", "response", "answer", "vote", "rating", "class", "judgment", "judgement"),
 }
 
 
@@ -73,7 +73,9 @@ def take_column(frame: nw.DataFrame[Any], name: str, role: str, what: str = "the
     dtype = column.dtype
     if dtype.is_numeric() and not dtype.is_decimal():
         return column.to_pandas()
-    if dtype == nw.String or dtype == nw.Categorical or isinstance(dtype, nw.Enum):
+    if isinstance(dtype, nw.Enum):
+        return pd.Series(pd.Categorical(column.cast(nw.String).to_list(), categories=list(dtype.categories)))
+    if dtype in (nw.String, nw.Categorical):
         return column.cast(nw.String).to_pandas()
     # Dates, UUIDs and the like stay the Python objects that the library makes of them.
     return pd.Series(column.to_list(), dtype=object)

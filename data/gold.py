@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import pandas as pd
 
 from .columns import Column, Where, encode, row_number, type_hint
 from .errors import AnnotationError
+from .files import read_parquet, read_text_table, row_and_line
 from .frames import as_frame, is_frame, take_column
 from .ids import Ids
+from .text import as_numbers
 
 
 def resolve_gold(
@@ -26,8 +29,9 @@ def resolve_gold(
     """Return the gold label of each task as a class index, shape (N,) int32; −1 where it is unknown.
 
     Args:
-        gold: a mapping task -> label, a pandas Series indexed by task, or a table with columns `task` and
-            `label`. A missing label (None, NaN) says that it is unknown.
+        gold: a mapping task -> label, a pandas Series indexed by task, a table with columns `task` and `label`, or
+            the path of a CSV, TSV or Parquet file with such a table. A missing label (None, NaN) says that it is
+            unknown. Text in a CSV or TSV file stands for the task or class that is written so.
         tasks: the N tasks.
         classes: the K classes.
         task: the column of the table that names the task.
@@ -35,11 +39,13 @@ def resolve_gold(
         where: says where a row of the table is, for messages.
 
     Raises:
-        AnnotationError: a task or class is unknown, or a task has two different labels.
+        AnnotationError: a task or class is unknown, a task has two different labels, or there is no such file.
     """
+    if isinstance(gold, str | Path):
+        gold, where = _read(Path(gold), (task, tasks), (label, classes))
     named, labels = _columns(gold, task, label, where)
     known = ~labels.isna().to_numpy(dtype=bool)
-    answer = encode(labels[known], "gold label")
+    given = encode(labels[known], "gold label")
     rows = np.flatnonzero(known)
     position = tasks.index_of(named.ids)
     if (unknown := np.flatnonzero(position < 0)).size:
@@ -50,16 +56,16 @@ def resolve_gold(
             f"tasks{type_hint(value, tasks)}{more}; "
             "to keep a task that nobody has annotated, list all tasks in tasks=[...]"
         )
-    class_of = classes.index_of(answer.ids)
+    class_of = classes.index_of(given.ids)
     if (unknown := np.flatnonzero(class_of < 0)).size:
-        value = answer.ids[int(unknown[0])]
-        row = int(rows[answer.rows_with(int(unknown[0]))[0]])
+        value = given.ids[int(unknown[0])]
+        row = int(rows[given.rows_with(int(unknown[0]))[0]])
         raise AnnotationError(
-            f"gold, {named.where(row)}: label {value!r} of task {named.ids[int(named.codes[row])]!r} is a "
-            f"class that nobody can annotate{type_hint(value, classes)}; the classes are "
-            f"{', '.join(map(repr, classes))}: pass classes=[...] to include it"
+            f"gold, {named.where(row)}: label {value!r} of task {named.ids[int(named.codes[row])]!r} is "
+            f"none of the classes{type_hint(value, classes)}, which are {', '.join(map(repr, classes))}; pass "
+            "classes=[...] to include it"
         )
-    index, value_of = position[named.codes[rows]], class_of[answer.codes]
+    index, value_of = position[named.codes[rows]], class_of[given.codes]
     resolved = np.full(len(tasks), -1, np.int32)
     resolved[index] = value_of
     if (differs := np.flatnonzero(resolved[index] != value_of)).size:
@@ -74,6 +80,31 @@ def resolve_gold(
     return resolved
 
 
+def _read(path: Path, *columns: tuple[str, Ids]) -> tuple[Any, Where | None]:
+    """Return the table in a file, with the identifiers that its text stands for, and what says where a row is."""
+    if not path.is_file():
+        raise AnnotationError(
+            f"gold={str(path)!r}: there is no such file; give a .csv, .tsv or .parquet file, a dictionary task -> "
+            "label, a Series indexed by task, or a table"
+        )
+    if path.suffix.lower() == ".parquet":
+        return read_parquet(path, {name: name for name, _ in columns}), None
+    table = read_text_table(path)
+    for name, ids in columns:
+        if name in table.columns:
+            # No two identifiers look alike as text: `Ids` refuses them.
+            table[name] = _identified(table[name], {str(value): value for value in ids})
+    return table, row_and_line(path)
+
+
+def _identified(column: pd.Series, by_text: dict[str, Any]) -> pd.Series:
+    """Return the identifiers of texts; unknown ones are whole numbers where all are, so that messages compare them."""
+    distinct = column.dropna().unique()
+    others = as_numbers([text for text in distinct if text not in by_text])
+    # A list, because a Series maps whole numbers beside missing values to floats.
+    return pd.Series([by_text.get(text, others.get(text)) for text in column], dtype=object)
+
+
 def _columns(gold: Any, task: str, label: str, where: Where | None) -> tuple[Column, pd.Series]:
     if isinstance(gold, pd.Series):
         gold = dict(zip(gold.index, gold, strict=True)) if gold.index.is_unique else _series_frame(gold, task, label)
@@ -83,8 +114,8 @@ def _columns(gold: Any, task: str, label: str, where: Where | None) -> tuple[Col
         return encode(pd.Series(keys, dtype=object), "gold task", lambda row: f"gold[{keys[row]!r}]"), labels
     if not is_frame(gold):
         raise AnnotationError(
-            "gold: expected a dictionary task -> label, a Series indexed by task or a table with columns "
-            f"{task!r} and {label!r}, got a {type(gold).__name__}"
+            "gold: expected a dictionary task -> label, a Series indexed by task, a table with columns "
+            f"{task!r} and {label!r} or the path of a file with one, got a {type(gold).__name__}"
         )
     frame = as_frame(gold, "gold")
     named = encode(take_column(frame, task, "task", "gold"), f"gold column {task!r}", where or row_number)
@@ -92,4 +123,5 @@ def _columns(gold: Any, task: str, label: str, where: Where | None) -> tuple[Col
 
 
 def _series_frame(gold: pd.Series, task: str, label: str) -> pd.DataFrame:
+    """Return a Series in which a task stands more than once as a table."""
     return pd.DataFrame({task: gold.index, label: gold.to_numpy()})

@@ -1,7 +1,7 @@
-"""One identifier as a JSON value and back, with its type kept.
+"""Identifiers as JSON values and back, with their types kept.
 
-Text, whole numbers, truth values, None and finite floats are themselves. Everything else is an object with
-one key, its type: `{"uuid": "…"}`, `{"date": "2024-02-29"}`, `{"tuple": […]}`.
+Text, whole numbers, truth values, None and finite floats are written as they are. Everything else becomes an object
+with one key, its type: `{"uuid": "…"}`, `{"date": "2024-02-29"}`, `{"tuple": […]}`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The original identifiers of tasks, workers and classes, in order."""
+"""`Ids`: the original identifiers of tasks, workers and classes, in order."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pandas as pd
 from .errors import AnnotationError
 from .id_json import decode_id, encode_id
 
-# Values of these types say all about themselves by type and value; a tuple's parts must be looked at one by
-# one.
+# Values of one of these types are the same identifier where they are equal; a tuple's parts have own types.
 _PLAIN = {str, int, float, bool}
 
 _Values = range | tuple[Hashable, ...]
@@ -162,7 +161,7 @@ class Ids(Sequence[Hashable]):
         return self._positions
 
     def _key(self, value: Hashable) -> Hashable:
-        """Where all are of one plain type, only a value of another type needs its type in the key."""
+        """Return the key of a value: with its type, unless all identifiers are of this one plain type."""
         if self._kind is None:
             return typed(value)
         return value if type(value) is self._kind else (type(value), value)

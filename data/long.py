@@ -1,7 +1,8 @@
-"""Long tables, in memory and as CSV: one row an annotation."""
+"""Long tables with one row for each annotation, in memory and as CSV files."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from .build import Rows, build, check_counts, check_seconds
 from .classes import MOST_CLASSES
 from .columns import Where, encode, missing_values, row_number
 from .errors import AnnotationError
-from .files import as_gold, read_csv_tables, row_and_line
+from .files import read_csv_tables, row_and_line
 from .frames import as_frame, take_column
 
 
@@ -39,8 +40,9 @@ def frame_rows(
         source: what messages call the table.
 
     Raises:
-        AnnotationError: a column is missing, there is no row, or a value cannot be used.
+        AnnotationError: a column is missing or given twice, there is no row, or a value cannot be used.
     """
+    check_roles({"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds})
     where = where or row_number
     frame = as_frame(table)
     named = {"task": task, "worker": worker, "label": label}
@@ -64,6 +66,21 @@ def frame_rows(
     return Rows(coded["task"], coded.get("worker"), coded["label"], numbers, taken)
 
 
+def check_roles(columns: Mapping[str, str | None]) -> None:
+    """Refuse a column that is given for two roles.
+
+    Args:
+        columns: by role (task, worker, ...) the name of a column, or None where there is none.
+
+    Raises:
+        AnnotationError: two roles have one column; the message names the roles and the column.
+    """
+    role_of: dict[str, str] = {}
+    for role, name in columns.items():
+        if name is not None and (first := role_of.setdefault(name, role)) != role:
+            raise AnnotationError(f"column {name!r} is given for both {first}= and {role}=; name a column for each")
+
+
 def long_fields(
     table: Any,
     *,
@@ -85,24 +102,25 @@ def long_fields(
 
 
 def csv_fields(path: str | Path, separator: str | None, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of `Annotations` for a CSV file; `options` are those of `Annotations.from_frame`."""
+    """Return the fields of `Annotations` for a CSV file; `options` are those of `Annotations.from_frame`.
+
+    Raises:
+        AnnotationError: as `read_csv_tables` and `frame_rows`.
+    """
     gold, options = options.get("gold"), dict(options)
-    # Text must be decided on together with ours; gold labels in a Parquet file have types of their own.
-    together = isinstance(gold, str | Path) and Path(gold).suffix.lower() != ".parquet"
+    # Text in both files is converted together; gold labels in a Parquet file have types of their own.
+    together = isinstance(gold, str | Path) and Path(gold).suffix.lower() != ".parquet" and Path(gold).is_file()
     names = [options.get(role, role) for role in ("task", "worker", "label")]
     table, truth = read_csv_tables(path, gold if together else None, separator, [*names, options.get("count")])
     if truth is not None:
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator)}
-    elif gold is not None:
-        options["gold"], options["gold_where"] = as_gold(gold, names[0], names[2])
     return long_fields(table, where=row_and_line(path, separator), source=str(path), **options)
 
 
 def suggest_label(table: Any, label: str, taken: tuple[str | None, ...] = ()) -> str:
-    """Say which other column of the table may hold the labels: the one with the fewest distinct values, two at least.
+    """Return a sentence, after a space, that names the column that may hold the labels; nothing where there is none.
 
-    Columns that are `taken` for something else come last. Returns a sentence with a space before it, or nothing where
-    there is no such column.
+    It is the column with the fewest distinct values, two at least; those `taken` for something else come last.
     """
     frame = as_frame(table)
     most = min(MOST_CLASSES, len(frame) // 2)
@@ -117,5 +135,5 @@ def suggest_label(table: Any, label: str, taken: tuple[str | None, ...] = ()) ->
 def _distinct(frame: Any, name: str) -> int:
     try:
         return int(frame[name].n_unique())
-    except Exception:  # of any library, on values that it cannot compare: such a column holds no labels
+    except Exception:  # any library's, on values that it cannot compare; such a column holds no labels
         return int(np.iinfo(np.int32).max)

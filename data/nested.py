@@ -1,4 +1,4 @@
-"""Nested dictionaries {task: {worker: label}}, in memory and as JSON (the format of peerannot)."""
+"""Nested dictionaries {task: {worker: label}}, in memory and as JSON files (the format of peerannot)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .ids import Ids
 from .text import as_numbers
 
 
-def nested_rows(answers: Mapping[Any, Mapping[Any, Any]]) -> Rows:
+def nested_rows(by_task: Mapping[Any, Mapping[Any, Any]]) -> Rows:
     """Return the annotations in {task: {worker: label}}; a task with an empty dictionary has no annotation.
 
     Raises:
         AnnotationError: the dictionary is empty or not nested, or a label is missing or cannot be hashed.
     """
-    if not isinstance(answers, Mapping):
-        raise AnnotationError(f"expected a dictionary {{task: {{worker: label}}}}, got a {type(answers).__name__}")
+    if not isinstance(by_task, Mapping):
+        raise AnnotationError(f"expected a dictionary {{task: {{worker: label}}}}, got a {type(by_task).__name__}")
     tasks: list[int] = []
     workers: list[Any] = []
     labels: list[Any] = []
-    for position, (task, by_worker) in enumerate(answers.items()):
+    for position, (task, by_worker) in enumerate(by_task.items()):
         if not isinstance(by_worker, Mapping):
             raise AnnotationError(
                 f"task {task!r}: expected a dictionary {{worker: label}}, got {by_worker!r} "
@@ -37,9 +37,9 @@ def nested_rows(answers: Mapping[Any, Mapping[Any, Any]]) -> Rows:
         tasks += [position] * len(by_worker)
         workers += by_worker.keys()
         labels += by_worker.values()
-    ids = Ids(answers.keys(), what="tasks")
+    ids = Ids(by_task.keys(), what="tasks")
     if not labels:
-        raise AnnotationError(f"the dictionary has {len(ids)} tasks and not a single annotation")
+        raise AnnotationError(f"the dictionary has {len(ids)} tasks and no annotation; expected at least one")
 
     def where(row: int) -> str:
         return f"task {ids[tasks[row]]!r}, worker {workers[row]!r}"
@@ -54,8 +54,8 @@ def nested_rows(answers: Mapping[Any, Mapping[Any, Any]]) -> Rows:
 def read_nested(path: str | Path) -> dict[Any, dict[Any, Any]]:
     """Read {task: {worker: label}} from a JSON file.
 
-    The keys of JSON are text. As in CSV files, the tasks are whole numbers where every one of them is written
-    as one ("7", not "007"), and so are the workers; labels keep the type that the file gives them.
+    The keys of JSON are text. As in CSV files, the tasks become whole numbers where all of them are written as one
+    ("7", not "007"), and so do the workers; labels keep the type that the file gives them.
 
     Raises:
         AnnotationError: the file is empty or no JSON, is not nested, or names a task or worker of a task
@@ -66,16 +66,16 @@ def read_nested(path: str | Path) -> dict[Any, dict[Any, Any]]:
     if not text.strip():
         raise AnnotationError(f"{path}: the file is empty; expected {{task: {{worker: label}}}}")
     try:
-        answers = json.loads(text, object_pairs_hook=lambda pairs: _without_repeats(pairs, path))
+        by_task = json.loads(text, object_pairs_hook=lambda pairs: _without_repeats(pairs, path))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise AnnotationError(f"{path} is no JSON file: {error}") from None
-    if not isinstance(answers, dict) or not all(isinstance(value, dict) for value in answers.values()):
+    if not isinstance(by_task, dict) or not all(isinstance(value, dict) for value in by_task.values()):
         raise AnnotationError(
             f"{path}: expected a dictionary {{task: {{worker: label}}}} with a dictionary for each task"
         )
-    tasks = as_numbers(answers)
-    workers = as_numbers(dict.fromkeys(worker for by_worker in answers.values() for worker in by_worker))
-    return {tasks[task]: {workers[w]: label for w, label in answers[task].items()} for task in answers}
+    tasks = as_numbers(by_task)
+    workers = as_numbers(dict.fromkeys(worker for by_worker in by_task.values() for worker in by_worker))
+    return {tasks[task]: {workers[w]: label for w, label in by_task[task].items()} for task in by_task}
 
 
 def _without_repeats(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
@@ -83,7 +83,5 @@ def _without_repeats(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise AnnotationError(
-            f"{path}: the key {twice!r} stands twice in one dictionary, so that an annotation would be lost"
-        )
+        raise AnnotationError(f"{path}: the key {twice!r} stands twice in one dictionary; keep one, or rename it")
     return found

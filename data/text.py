@@ -1,4 +1,4 @@
-"""What identifiers that come as text mean: "7" is a number, "007" is not."""
+"""Identifiers in text files: "7" is read as a number, "007" as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 def all_whole_numbers(values: Iterable[str]) -> bool:
-    """Tell whether every text is a whole number of 64 bits as Python writes it: the number then loses nothing."""
+    """Tell whether every text is a whole number of 64 bits as Python writes it, so that the number loses nothing."""
     return all(_CANONICAL.fullmatch(value) and -(2**63) <= int(value) < 2**63 for value in values)
 
 

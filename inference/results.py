@@ -21,8 +21,8 @@ from .fitted.fitted import Fitted
 from .fitted.intervals import INTERVAL
 from .fitted.labelled import Labelled
 from .fitted.new_tasks import predict_proba
-from .fitted.predictive import posterior_predictive
-from .fitted.predictive import prior as from_prior
+from .fitted.replicated_annotations import posterior_predictive
+from .fitted.replicated_annotations import prior as from_prior
 from .fitted.summary import Summary, summarise
 from .fitted.tasks import REPLICATES, task_scores
 from .fitted.workers import fitted_scores, gold_scores, worker_scores

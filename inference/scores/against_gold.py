@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Ids
-from ...data.files import as_gold
 from ...data.gold import resolve_gold
 
 TIE = 1e-6  # probabilities that differ by less are equal: they come in single precision
@@ -99,9 +98,8 @@ def _from_frame(frame: pd.DataFrame, gold: Any) -> Judged:
             f"task {frame.index[row]!r} has {values[row].tolist()}: no probabilities; numbers from 0 that sum to 1 "
             f"over the classes {frame.columns.tolist()} are needed"
         )
-    gold, where = as_gold(gold, "task", "label")
     tasks, classes = Ids(frame.index, what="tasks"), Ids(frame.columns, what="classes")
-    return _judged(frame, resolve_gold(gold, tasks, classes, where=where), np.zeros(len(frame), bool))
+    return _judged(frame, resolve_gold(gold, tasks, classes), np.zeros(len(frame), bool))
 
 
 def _judged(probabilities: pd.DataFrame, gold: np.ndarray, told: np.ndarray) -> Judged:

@@ -2,10 +2,6 @@
 
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +12,8 @@ import pandas as pd
 import xarray as xr
 
 from ...data import Annotations, Ids
+from ...data.atomic import whole_folder
+from ...data.errors import StorageError
 from ...data.id_json import decode_id, encode_id
 from ...models import STORIES, Classifier, Given, Prevalence, Story, StoryError
 from ...models.parts.classifier import PREFIX, Network
@@ -26,54 +24,6 @@ from .arviz_data import group, groups, load_netcdf, make_idata, save_netcdf
 from .arviz_groups import FIT_GROUP, to_groups
 
 FORMAT = 1
-
-
-class StorageError(ValueError):
-    """A fit cannot be written or read; the message says why."""
-
-
-@contextmanager
-def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
-    """A new folder beside ``path``, which takes its place when the block ends, and vanishes when the block fails.
-
-    Args:
-        overwrite: replace a folder that has something in it.
-
-    Raises:
-        StorageError: where ``path`` is a file, a folder with something in it, or in a place that cannot be written
-            to.
-    """
-    path = Path(path).absolute()
-    _refuse_to_replace(path, overwrite)
-    made = [parent for parent in path.parents if not parent.exists()]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror}: {error.filename}") from error
-    try:
-        yield part
-        _refuse_to_replace(path, overwrite)  # the block may have taken hours
-        part.chmod(0o777 & ~_umask())
-        if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-            path.replace(old / path.name)
-            part.replace(path)
-            shutil.rmtree(old)
-        else:
-            part.replace(path)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        for parent in made:
-            with suppress(OSError):
-                parent.rmdir()  # only where nothing has come into it
-
-
-def _refuse_to_replace(path: Path, overwrite: bool) -> None:
-    if path.exists() and not path.is_dir():
-        raise StorageError(f"{path} is a file; a folder is needed")
-    if path.is_dir() and any(path.iterdir()) and not overwrite:
-        raise StorageError(f"{path} has something in it; name a new folder, or ask to overwrite it")
 
 
 def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -99,7 +49,7 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
         "ids": {kind: getattr(fitted.annotations, kind).to_json() for kind in ("tasks", "workers", "classes")},
     }
     with whole_folder(path, overwrite=overwrite) as folder:
-        save_netcdf(make_idata(to_groups(fitted, log_likelihood=False)), folder / "posterior.nc")
+        save_netcdf(make_idata(to_groups(fitted)), folder / "posterior.nc")
         (folder / "fit.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
@@ -260,9 +210,3 @@ def _decode(value: Any) -> Any:
     if "frame" in value:
         return pd.DataFrame({column: [decode_id(v) for v in values] for column, values in value["frame"].items()})
     return np.array(value["array"], dtype=value["dtype"])
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,4 +1,4 @@
-"""The command line: what it writes, what it prints, and how it refuses."""
+"""The command line: what it writes, what it prints, and what it refuses."""
 
 import os
 import re
@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 import crowdppl as cp
 from crowdppl.cli import commands as cli
-from crowdppl.cli import demo, export
+from crowdppl.cli import demo, output
 from crowdppl.inference.storage.arviz_data import group, load_netcdf
 
-FILES = {"labels.csv", "workers.csv", "posterior.nc", "workers.png"}
+FILES = {"labels.csv", "workers.csv", "posterior.nc", "workers.png", "fit.json"}
 UNICODE = """task,worker,label
 naïve,Ωμέγα,猫
 naïve,b,猫
@@ -47,7 +47,7 @@ def only(folder, *names):
     assert sorted(os.listdir(folder)) == sorted(names)
 
 
-def test_fit_writes_what_the_api_finds_with_the_same_seed(crowd, out):
+def test_fit_writes_the_same_results_as_python_with_the_same_seed(crowd, out):
     done = crowdppl(
         "fit", crowd, "--method", "svi", "--seed", 7, "--set", "draws=50", "--set", "diagonal=3", "--out", out
     )
@@ -76,6 +76,58 @@ def test_fit_prints_the_summary_and_where_the_files_are(crowd, out):
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("method", ["em", "svi"])
+def test_python_loads_the_folder_of_a_fit_and_its_posterior_has_the_log_likelihood(crowd, out, method):
+    done = crowdppl("fit", crowd, "--method", method, "--set", "max_iterations=50", "--set", "diagonal=3", "--out", out)
+    assert done.exit_code == 0, done.output
+    loaded = cp.load_fit(out)
+    assert (loaded.story, loaded.method, loaded.settings["max_iterations"]) == ("dawid_skene", method, 50)
+    labels = pd.read_csv(out / "labels.csv", dtype={"task": str}).set_index("task")
+    assert loaded.labels["label"].tolist() == labels["label"].tolist()
+    np.testing.assert_allclose(loaded.labels["probability"], labels["probability"], rtol=1e-5)
+    likelihood = group(load_netcdf(out / "posterior.nc"), "log_likelihood")["annotation"]
+    np.testing.assert_allclose(likelihood, loaded.log_likelihood(), rtol=1e-5)
+
+
+def test_annotations_without_workers_need_no_column_of_workers(tmp_path, out):
+    path = tmp_path / "crowd.csv"
+    path.write_text("task,label\n" + "".join(f"{t},{(t + i % 3 // 2) % 2}\n" for t in range(8) for i in range(6)))
+    model = ("--story", "annotator_groups", "--set", "membership=answer", "--no-worker")
+    done = crowdppl("fit", path, *model, "--out", out)
+    assert done.exit_code == 0, done.output
+    only(out, "labels.csv", "posterior.nc", "fit.json")
+    assert all((str(out / name) in done.stdout) == (name in os.listdir(out)) for name in FILES)
+
+
+def test_annotations_that_are_left_out_are_warned_about(crowd, out):
+    crowd.write_text(UNICODE + "007,Ωμέγα,猫\n", encoding="utf-8")
+    done = crowdppl("fit", crowd, "--repeats", "first", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "Warning: --repeats 'first' left out 1 of 9 annotations" in done.stderr
+
+
+def test_ids_that_cannot_be_saved_cost_only_the_saved_fit(tmp_path, out):
+    path = tmp_path / "crowd.parquet"
+    tasks = [b"a", b"a", b"b", b"b"]
+    pd.DataFrame({"task": tasks, "worker": list("uvuv"), "label": [0, 1, 1, 1]}).to_parquet(path)
+    done = crowdppl("fit", path, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "Warning: fit.json is not written, so that crowdppl.load_fit cannot read the folder" in done.stderr
+    only(out, *(FILES - {"fit.json"}))
+
+
+def test_a_tab_may_be_given_as_it_is_written_in_python(tmp_path, out):
+    path = tmp_path / "crowd.csv"
+    path.write_text("task\tworker\tlabel\n1\ta\tx\n1\tb\ty\n2\ta\ty\n2\tb\ty\n")
+    assert crowdppl("fit", path, "--separator", "\\t", "--out", out).exit_code == 0
+
+
+def test_a_separator_is_refused_where_the_file_has_none(tmp_path, out):
+    path = tmp_path / "crowd.parquet"
+    pd.DataFrame({"task": [0, 1], "worker": ["u", "u"], "label": [0, 1]}).to_parquet(path)
+    assert "--separator" in refused("fit", path, "--separator", ";", "--out", out)
+
+
 def test_quiet_prints_nothing_and_warnings_are_single_lines(out):
     done = crowdppl("fit", "anesthesia", "--out", out, "--quiet", "--set", "max_iterations=1")
     assert done.exit_code == 0
@@ -96,23 +148,24 @@ def test_columns_and_classes_are_those_asked_for(tmp_path, out):
     assert pd.read_csv(out / "workers.csv", index_col="worker")["annotations"].to_dict() == {"a": 4, "b": 3}
 
 
-def test_gold_measures_the_fit_and_is_told_to_it_only_on_request(crowd, tmp_path, out):
+def test_gold_labels_measure_the_fit_and_are_used_in_it_only_on_request(crowd, tmp_path, out):
     gold = tmp_path / "gold.csv"
     gold.write_text("task,label\n🦊,猫\n", encoding="utf-8")
     unseen = crowdppl("fit", crowd, "--gold", gold, "--out", out)
-    assert "accuracy 0.0000 on 1 gold tasks, unseen" in unseen.stdout
-    told = crowdppl("fit", crowd, "--gold", gold, "--use-gold", "--out", out, "--overwrite")
-    assert "accuracy 1.0000 on 1 gold tasks, which the fit was told" in told.stdout
+    assert "accuracy 0.0000 on 1 gold tasks" in unseen.stdout
+    assert re.search("majority vote +accuracy 0.0000 on the same tasks, with ties broken at random", unseen.stdout)
+    used = crowdppl("fit", crowd, "--gold", gold, "--use-gold", "--out", out, "--overwrite")
+    assert "accuracy 1.0000 on 1 gold tasks" in used.stdout
     assert pd.read_csv(out / "labels.csv", index_col="task")["p_猫"]["🦊"] == 1
 
 
 @pytest.mark.parametrize("error", [OSError("no space left"), RuntimeError("a bug")])
-def test_a_failure_while_writing_leaves_nothing(crowd, out, tmp_path, monkeypatch, error):
+def test_a_failure_while_writing_leaves_no_file(crowd, out, tmp_path, monkeypatch, error):
     def fail(fit):
         assert any(name.startswith(".results.") for name in os.listdir(tmp_path))
         raise error
 
-    monkeypatch.setattr(export, "plot_confusions", fail)
+    monkeypatch.setattr(output, "plot_confusions", fail)
     assert crowdppl("fit", crowd, "--out", out).exit_code == 1
     only(tmp_path, "crowd.csv")
 
@@ -120,7 +173,7 @@ def test_a_failure_while_writing_leaves_nothing(crowd, out, tmp_path, monkeypatc
 def test_a_failure_leaves_the_earlier_results(crowd, out, tmp_path, monkeypatch):
     crowdppl("fit", crowd, "--out", out)
     before = (out / "labels.csv").read_bytes()
-    monkeypatch.setattr(export, "save_netcdf", lambda *_: 1 / 0)
+    monkeypatch.setattr(output, "save_netcdf", lambda *_: 1 / 0)
     assert crowdppl("fit", crowd, "--out", out, "--overwrite", "--set", "diagonal=9").exit_code == 1
     assert (out / "labels.csv").read_bytes() == before
     only(tmp_path, "crowd.csv", "results")
@@ -155,23 +208,33 @@ def test_overwriting_never_deletes_what_a_fit_did_not_write(crowd, tmp_path):
 def bad_inputs():
     ok = "task,worker,label\n1,a,x\n1,b,y\n2,a,y\n2,b,y\n"
     return {
+        "no column": (ok.replace("worker", "rater"), [], ["'worker'", "Did you mean --worker 'rater'?", "--no-worker"]),
+        "one column twice": (ok, ["--label", "worker"], ["column 'worker' is given for both --worker and --label"]),
+        "long separator": (ok, ["--separator", ";;"], ["--separator ';;'", "a single character is needed"]),
+        "both": (ok, ["--worker", "worker", "--no-worker"], ["--no-worker and --worker cannot be given together"]),
+        "task": (ok, ["--task", "tsk"], ["no column 'tsk'", "Did you mean --task 'task'?"]),
+        "label": (ok, ["--label", "lable"], ["no column 'lable'", "Did you mean --label 'label'?"]),
+        "count": (ok, ["--count", "n"], ["no column 'n'", "its columns are 'task', 'worker', 'label'"]),
+        "seconds": (ok, ["--seconds", "took"], ["no column 'took'"]),
         "column": (ok, ["--worker", "werker"], ["'werker'", "Did you mean --worker 'worker'?"]),
         "separator": (ok.replace(",", ";"), [], ["--separator ';'"]),
         "empty": ("", [], ["crowd.csv: the file is empty"]),
         "binary": ("\0\1\2", [], ["crowd.csv is no CSV file"]),
         "missing": (ok + "3,,x\n", [], ["column 'worker'", "missing in row 4 (line 6 of crowd.csv)"]),
-        "one class": (ok.replace("x", "y"), [], ["'y'"]),
-        "other class": (ok, ["--classes", "x,z"], ["'y'", "classes"]),
+        "one class": (ok.replace("x", "y"), [], ["'y'", "list all in --classes A,B,C"]),
+        "other class": (ok, ["--classes", "x,z"], ["'y' is not in classes"]),
         "story": (ok, ["--story", "dawid_skeen"], ["unknown story 'dawid_skeen'", "did you mean 'dawid_skene'?"]),
         "method": (ok, ["--method", "nutz"], ["unknown method 'nutz'", "did you mean 'nuts'?"]),
         "option": (ok, ["--set", "diagnal=2"], ["unknown option 'diagnal'", "did you mean 'diagonal'?"]),
         "no pair": (ok, ["--set", "diagonal"], ["--set diagonal: NAME=VALUE is needed"]),
-        "no number": (ok, ["--set", "tolerance=low"], ["--set tolerance=low: a number"]),
-        "no count": (ok, ["--set", "restarts=0"], ["--set restarts=0: a whole number from 1"]),
-        "truth value": (ok, ["--set", "max_iterations=true"], ["--set max_iterations=true: a whole number"]),
+        "no number": (ok, ["--set", "tolerance=low"], ["--set tolerance=low: a number is needed, such as"]),
+        "no count": (ok, ["--set", "restarts=0"], ["restarts=0: a whole number from 1"]),
+        "truth value": (ok, ["--set", "max_iterations=true"], ["--set max_iterations=true: a number is needed"]),
+        "no number for the story": (ok, ["--set", "diagonal=big"], ["diagonal='big'", "a positive number is needed"]),
+        "another engine": (ok, ["--set", "draws=50"], ["--set draws=50: draws belongs to svi and nuts, not to em"]),
         "concentration": (ok, ["--set", "diagonal=0"], ["diagonal=0", "positive number"]),
         "batch": (ok, ["--method", "svi", "--set", "batch_size=9"], ["batch_size=9", "there are 2 tasks"]),
-        "own option": (ok, ["--set", "seed=3"], ["seed is an option of its own: --seed"]),
+        "own option": (ok, ["--set", "seed=3"], ["seed has an option of its own, --seed"]),
         "python only": (ok, ["--set", "truth_prior=3"], ["truth_prior can only be given in Python"]),
         "repeats": (ok, ["--repeats", "frist"], ["'frist'", "did you mean 'first'?"]),
         "no gold": (ok, ["--use-gold"], ["--use-gold", "give them with --gold FILE"]),
@@ -190,7 +253,7 @@ def test_bad_input_is_refused_by_name_and_nothing_is_written(tmp_path, out, case
     only(tmp_path, "crowd.csv")
 
 
-def test_a_file_that_is_not_there_is_told_from_a_dataset_that_is_not_there(crowd, out):
+def test_an_unknown_file_and_an_unknown_dataset_are_refused_differently(crowd, out):
     assert f"there is no file {crowd}x; did you mean {crowd}?" in refused("fit", f"{crowd}x", "--out", out)
     message = refused("fit", "anesthsia", "--out", out)
     assert "there is no file 'anesthsia' here" in message
@@ -201,6 +264,8 @@ def test_a_file_of_json_has_no_columns_to_name(tmp_path, out):
     path = tmp_path / "crowd.json"
     path.write_text('{"t": {"a": 0, "b": 1}, "u": {"a": 1, "b": 1}}')
     assert "--task: a JSON file" in refused("fit", path, "--task", "item", "--out", out)
+    assert "--no-worker: a JSON file" in refused("fit", path, "--no-worker", "--out", out)
+    assert "--task: there is no file anesthesia" in refused("fit", "anesthesia", "--task", "item", "--out", out)
     assert crowdppl("fit", path, "--out", out).exit_code == 0
 
 
@@ -214,10 +279,10 @@ def test_datasets_and_stories_are_listed(monkeypatch):
     assert "`" not in stories
 
 
-def test_the_command_alone_shows_its_verbs_and_its_version_is_the_packages():
+def test_the_command_alone_shows_its_subcommands_and_its_version_is_the_packages():
     alone = crowdppl()
     assert alone.exit_code == 0
-    assert all(verb in alone.stdout for verb in ("fit", "demo", "datasets", "stories"))
+    assert all(name in alone.stdout for name in ("fit", "report", "demo", "datasets", "stories"))
     assert crowdppl("--version").stdout.split() == ["crowdppl", version("crowdppl")]
 
 
@@ -233,8 +298,8 @@ def test_the_demo_shows_three_engines_side_by_side(tmp_path, monkeypatch):
     for row in ("1", "2", "3", "4", r"\d \(best\)", r"\d \(worst\)"):
         assert re.search(rf"^ {row} +{number} +{bounded} +{bounded} *$", done.stdout, re.MULTILINE), row
     labels = pd.read_csv(out / "labels.csv", index_col="task")
-    doubtful = re.findall(r"^ (\d+) +(?:\d ){7} +EM", done.stdout, re.MULTILINE)
-    assert [int(task) for task in doubtful] == labels["probability"].nsmallest(3).index.tolist()
+    uncertain = re.findall(r"^ (\d+) +(?:\d ){7} +EM", done.stdout, re.MULTILINE)
+    assert [int(task) for task in uncertain] == labels["probability"].nsmallest(3).index.tolist()
     assert "crowdppl fit your.csv --out results" in done.stdout
 
 
@@ -285,7 +350,10 @@ def test_features_that_are_not_there_and_options_that_are_no_truth_values_are_re
     arguments = ["fit", str(tmp_path / "a.csv"), "--out", str(tmp_path / "out")]
     for more, message in (
         (["--features", str(tmp_path / "f.csv")], "--features: there is no file"),
-        (["--classifier", "logistic"], "the classifier needs features"),
+        (
+            ["--classifier", "logistic"],
+            "the classifier needs features of the tasks, and the annotations have none; give them with --features FILE",
+        ),
         (["--story", "annotator_groups", "--set", "gated=yes"], "true or false is needed"),
     ):
         result = CliRunner().invoke(cli.app, [*arguments, *more])

@@ -1,4 +1,4 @@
-"""The command crowdppl report: the page it writes, and how it refuses; and crowdppl fit --story auto."""
+"""crowdppl report: the page it writes, and what it refuses; and crowdppl fit --story auto."""
 
 import os
 
@@ -11,7 +11,7 @@ from report_pages import Page
 import crowdppl as cp
 from crowdppl import stack
 from crowdppl.cli import commands as cli
-from crowdppl.inference.comparison import default_set as auto
+from crowdppl.inference.comparison import default_set
 
 
 @pytest.fixture
@@ -66,15 +66,16 @@ def test_report_refuses_before_it_fits(crowd, tmp_path):
     page = tmp_path / "page.html"
     assert "there is no folder" in refused("report", crowd, *COLUMNS, "--out", tmp_path / "nowhere" / "page.html")
     assert "is a folder; name a file in it" in refused("report", crowd, *COLUMNS, "--out", tmp_path)
+    assert "x.pdf must end in .html or .htm, such as" in refused("report", crowd, *COLUMNS, "--out", tmp_path / "x.pdf")
     both = ("--story", "auto", "--story", "mace")
-    assert "--story auto takes a shelf of stories by itself" in refused("report", crowd, *COLUMNS, *both, "--out", page)
+    assert "--story auto takes a default set of stories" in refused("report", crowd, *COLUMNS, *both, "--out", page)
     assert "'dawid_skene'" in refused("report", crowd, *COLUMNS, "--story", "dawid_skeen", "--out", page)
     assert "--use-gold" in refused("report", crowd, *COLUMNS, "--use-gold", "--out", page)
     assert os.listdir(tmp_path) == ["crowd.csv"]
 
 
 def few_stories(story, annotations, **options):
-    """In place of a shelf: two stories in a moment."""
+    """Return an average of two stories, which is quicker than the default set."""
     assert (story, options.pop("method")) == ("auto", "em")
     fits = [cp.fit(name, annotations, **options) for name in ("dawid_skene", "one_coin")]
     return stack(fits, weights={"dawid_skene": 0.25, "one_coin": 0.75})
@@ -94,12 +95,12 @@ def test_fit_auto_writes_the_average_and_its_weights(crowd, tmp_path, monkeypatc
     monkeypatch.undo()
     again = crowdppl("fit", crowd, *COLUMNS, "--out", out, "--overwrite", "--quiet")
     assert again.exit_code == 0, again.output
-    assert sorted(os.listdir(out)) == ["labels.csv", "posterior.nc", "workers.csv", "workers.png"]
+    assert sorted(os.listdir(out)) == ["fit.json", "labels.csv", "posterior.nc", "workers.csv", "workers.png"]
 
 
 @pytest.mark.slow
 def test_fit_auto_says_what_its_weights_come_from(crowd, tmp_path, monkeypatch):
-    monkeypatch.setattr(auto, "SHELF", {"one_coin": {}, "two_coin": {}})
+    monkeypatch.setattr(default_set, "DEFAULT_SET", {"one_coin": {}, "two_coin": {}})
     out = tmp_path / "results"
     done = crowdppl("fit", crowd, *COLUMNS, "--story", "auto", "--method", "em", "--out", out)
     assert done.exit_code == 0, done.output

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdppl.data import Annotations, Ids, load_dataset
+from crowdppl.data import AnnotationError, Annotations, Ids, load_dataset
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_sizes_count_tasks_without_annotations_and_classes_without_use(crowd):
 def test_describe_counts_repeats_and_exact_duplicates(crowd):
     facts = crowd.describe()
     assert facts["repeated annotations"] == 2
-    assert facts["of which the same label again"] == 1
+    assert facts["repeated annotations with the same label"] == 1
     assert (facts["annotations per task, min"], facts["annotations per task, max"]) == (0, 3)
     assert (facts["annotations per worker, min"], facts["annotations per worker, median"]) == (1, 3)
     assert facts["share of tasks with gold"] == 0.25
@@ -121,6 +121,47 @@ def test_with_gold_sets_adds_and_takes_away(crowd):
     assert crowd.gold.tolist() == [-1, 1, -1, -1]
 
 
+def test_without_gold_takes_only_the_gold_labels_away(crowd):
+    bare = crowd.without_gold()
+    assert bare.gold is None
+    assert bare.to_frame().equals(crowd.to_frame())
+
+
+def test_expanded_has_a_row_for_each_annotation_that_a_row_stands_for():
+    rows = pd.DataFrame({"task": [0, 1, 0], "worker": list("uvv"), "label": [1, 0, 0], "n": [3, 0, 2], "s": [1, 2, 3]})
+    counted = Annotations.from_frame(rows, count="n", seconds="s", gold={1: 0})
+    expanded = counted.expanded()
+    assert expanded.to_frame().to_dict("list") == {
+        "task": [0] * 5, "worker": ["u"] * 3 + ["v"] * 2, "label": [1] * 3 + [0] * 2, "seconds": [1.0] * 3 + [3.0] * 2,
+    }  # fmt: skip
+    assert (expanded.count, expanded.n_rows, expanded.n_annotations) == (None, 5, counted.n_annotations)
+    assert np.array_equal(expanded.votes(), counted.votes())
+    assert np.array_equal(expanded.gold, counted.gold)
+    assert expanded.task.dtype == np.int32
+    assert expanded.expanded() is expanded
+    unnamed = Annotations.from_counts(np.array([[2, 1]])).expanded()
+    assert (unnamed.worker, unnamed.label.tolist()) == (None, [0, 0, 1])
+
+
+def test_n_by_worker_counts_annotations_and_zero_for_workers_without_any(crowd):
+    assert crowd.n_by_worker().tolist() == [3, 3, 1]
+    rows = pd.DataFrame({"task": [0, 1], "worker": ["u", "v"], "label": [1, 0], "n": [3, 2]})
+    counted = Annotations.from_frame(rows, count="n", workers=["w", "v", "u"])
+    assert counted.n_by_worker().tolist() == [0, 2, 3]
+    assert counted.n_by_worker().dtype == np.int64
+    with pytest.raises(AnnotationError, match="do not say which worker gave which"):
+        Annotations.from_counts(np.array([[2, 1]])).n_by_worker()
+
+
+def test_the_text_says_what_else_is_known(crowd):
+    assert repr(crowd).endswith("with gold labels of 1 task")
+    evidence = np.zeros((4, 2), np.float32)
+    evidence[1, 0] = -np.inf
+    told = crowd.without_gold().replace(evidence=evidence)
+    assert repr(told).endswith("with evidence about 1 task")
+    assert "by unnamed workers" in repr(Annotations.from_counts(np.array([[2, 1]])))
+
+
 def test_population_is_static_and_defaults_to_none(crowd):
     assert crowd.population is None
     assert jax.tree.leaves(crowd.replace(population=9)) == jax.tree.leaves(crowd)
@@ -130,7 +171,7 @@ def test_population_is_static_and_defaults_to_none(crowd):
 def test_the_text_and_the_notebook_table_say_the_same_as_describe():
     annotations = load_dataset("anesthesia")
     assert repr(annotations) == (
-        "Annotations: 315 annotations to 45 tasks by 5 workers\n"
+        "Annotations: 315 annotations of 45 tasks by 5 workers\n"
         "  4 classes: 1, 2, 3, 4\n"
         "  with neither gold labels nor features"
     )
@@ -138,7 +179,7 @@ def test_the_text_and_the_notebook_table_say_the_same_as_describe():
     for expected in (
         "tasks 45",
         "repeated annotations 90",
-        "same label again 77",
+        "repeated annotations with the same label 77",
         "Krippendorff's alpha 0.583",
         "40.3%",
     ):

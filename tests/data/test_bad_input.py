@@ -60,6 +60,30 @@ def test_two_columns_of_one_name_and_things_that_are_no_tables():
     refused("crowd.csv", "got a str", "from_csv")
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"label": "worker"}, "column 'worker' is given for both worker= and label="),
+        ({"worker": "task"}, "column 'task' is given for both task= and worker="),
+        ({"count": "label"}, "column 'label' is given for both label= and count="),
+        ({"seconds": "task", "worker": None}, "column 'task' is given for both task= and seconds="),
+    ],
+)
+def test_one_column_cannot_be_two_things(options, said, tmp_path):
+    refused(ROWS, said, "name a column for each", **options)
+    ROWS.to_parquet(tmp_path / "c.parquet")
+    ROWS.to_csv(tmp_path / "c.csv", index=False)
+    for name in ("c.csv", "c.parquet"):
+        with pytest.raises(AnnotationError, match=re.escape(said)):
+            Annotations.read(tmp_path / name, **options)
+
+
+@pytest.mark.parametrize("separator", [";;", "", "\n", '"', 3])
+def test_a_separator_is_one_character(tmp_path, separator):
+    parts = [f"separator={separator!r}", "a single character", "',', ';', '|' or '\\t'"]
+    refused_file(tmp_path / "c.csv", "task,worker,label\n1,u,a\n", *parts, separator=separator)
+
+
 # Rows
 
 
@@ -120,7 +144,7 @@ def test_a_label_outside_the_given_classes():
 def test_an_identifier_taken_for_labels_names_the_column_that_may_be_meant():
     message = "column 'label' has 60 distinct values in 60 rows, such as 'x0' and 'x1': it looks like an identifier"
     refused(
-        MANY.assign(answer=[0, 1] * 30),
+        MANY.assign(annotation=[0, 1] * 30),
         message,
         "'annotation' has 2 distinct values",
         "label='annotation'",
@@ -164,9 +188,9 @@ def test_gold_for_an_unknown_task():
     assert Annotations.from_frame(ROWS, gold={7: "a"}, tasks=[0, 1, 7]).gold.tolist() == [-1, -1, 0]
 
 
-def test_gold_of_a_class_that_nobody_can_annotation():
-    message = "label 'z' of task 1 is a class that nobody can annotate"
-    refused(ROWS, "gold[1]", message, "the classes are 'a', 'b'", "pass classes=[...] to include it", gold={1: "z"})
+def test_gold_of_an_unknown_class():
+    message = "label 'z' of task 1 is none of the classes"
+    refused(ROWS, "gold[1]", message, "which are 'a', 'b'", "pass classes=[...] to include it", gold={1: "z"})
     refused(ROWS, "gold, row 2", message, gold=pd.DataFrame({"task": [0, 0, 1], "label": ["a", None, "z"]}))
     assert Annotations.from_frame(ROWS, gold={1: "z"}, classes=["z", "a", "b"]).gold.tolist() == [-1, 0]
 
@@ -193,7 +217,7 @@ def test_gold_that_contradicts_itself_or_is_no_table():
         (pd.DataFrame({"h": ["x", "y"]}), ["column 'h': expected numbers", "'x'"]),
         (pl.DataFrame({"h": [1, 2]}), ["no column 'task'", "'h'"]),
         ({0: [1.0], 1: [2.0, 3.0]}, ["task 1 has shape (2,), but task 0 has (1,)"]),
-        ({0: [1.0]}, ["task 1 has none (1 of 2 tasks)"]),
+        ({0: [1.0]}, ["task 1 has no features (1 of 2 tasks)"]),
         ({0: [1.0], 1: [2.0], 2: [3.0]}, ["task 2 is not among the annotated tasks", "tasks=[...]"]),
         ({0: [1.0], "1": [2.0]}, ["task '1' is not among", "there is 1, of type int"]),
         ({0: 1.0, 1: 2.0}, ["expected shape (2, ...)", "got (2,)"]),
@@ -229,7 +253,7 @@ def test_features_of_workers_that_cannot_be_used():
         workers=["u", "v"],
         worker_features=np.ones((2,) * 3),
     )
-    refused(ROWS, "worker_features: worker 'v' has none", worker_features={"u": [1.0]})
+    refused(ROWS, "worker_features: worker 'v' has no features", worker_features={"u": [1.0]})
     refused(
         ROWS,
         "worker_features, worker 'v', column 'age': nan",
@@ -254,7 +278,7 @@ def test_counts_that_are_no_numbers_of_annotations():
         ([[1, -2]], ["task 0, class 1: -2 is no number of annotations"]),
         ([[1, 2], [0.5, 1]], ["task 1, class 0: 0.5"]),
         ([[1, np.nan]], ["task 0, class 1: nan"]),
-        ([[0, 0]], ["every cell is 0"]),
+        ([[0, 0]], ["every cell is 0", "at least one annotation"]),
         ([1, 2], ["expected tasks x classes", "got (2,)"]),
         ([[3], [2]], ["at least two classes"]),
     ],
@@ -297,10 +321,10 @@ def test_matrices_that_cannot_be_read(matrix, options, parts):
 
 
 @pytest.mark.parametrize(
-    ("annotations", "parts"),
+    ("by_task", "parts"),
     [
-        ({}, ["0 tasks and not a single annotation"]),
-        ({"a": {}}, ["1 tasks and not a single annotation"]),
+        ({}, ["0 tasks and no annotation"]),
+        ({"a": {}}, ["1 tasks and no annotation"]),
         ({"a": {"u": 1, "v": 0}, "b": 1}, ["task 'b': expected a dictionary {worker: label}, got 1 (int)"]),
         ([1], ["expected a dictionary {task: {worker: label}}, got a list"]),
         ({"a": {"u": 1, "v": None}}, ["label", "missing in task 'a', worker 'v'"]),
@@ -309,9 +333,9 @@ def test_matrices_that_cannot_be_read(matrix, options, parts):
         ({1: {"u": 1}, "1": {"u": 0}}, ["tasks: 1 (int) and '1' (str) differ only in type"]),
     ],
 )
-def test_dictionaries_that_cannot_be_read(answers, parts):
+def test_dictionaries_that_cannot_be_read(by_task, parts):
     with pytest.raises(AnnotationError) as error:
-        Annotations.from_dict(answers)
+        Annotations.from_dict(by_task)
     says(error, *parts)
 
 
@@ -368,7 +392,7 @@ def test_files_that_are_no_parquet(tmp_path):
         ("{", ["no JSON file", "line 1 column 2"]),
         ("[1]", ["expected a dictionary {task: {worker: label}}"]),
         ('{"a": 1}', ["expected a dictionary {task: {worker: label}}", "for each task"]),
-        ('{"a": {"w": 1, "w": 2}}', ["the key 'w' stands twice", "an annotation would be lost"]),
+        ('{"a": {"w": 1, "w": 2}}', ["the key 'w' stands twice", "keep one"]),
         ('{"a": {"w": 1, "v": null}}', ["label", "missing in task 'a', worker 'v'"]),
     ],
 )

@@ -1,10 +1,12 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from crowdppl.data import Annotations
+from crowdppl.data import AnnotationError, Annotations
 
 ROWS = pd.DataFrame(
     [("t2", "ann", "b"), ("t1", "bob", "a"), ("t2", "bob", "a"), ("t3", "ann", "a")],
@@ -59,6 +61,45 @@ def test_gold_files_are_read_like_the_annotations(tmp_path):
     (tmp_path / "crowd.json").write_text('{"1": {"a": 0, "b": 1}, "2": {}, "3": {"a": 1}}')
     annotations = Annotations.read(tmp_path / "crowd.json", gold=tmp_path / "truth.csv")
     assert annotations.gold.tolist() == [-1, -1, 1]
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_the_path_of_a_file_is_gold_for_every_constructor(tmp_path, kind):
+    """Text in the file stands for the task or class that is written so, whatever its type."""
+    path = tmp_path / "truth.csv"
+    path.write_text("task,label\n1,0\n0,\n")
+    given = kind(path)
+    matrix, counts = [[0, 1], [1, 0]], np.array([[1, 1], [2, 0]])
+    frame = pd.DataFrame({"task": [0, 1], "worker": ["u", "u"], "label": [0, 1]})
+    by_task = {0: {"u": 0}, 1: {"u": 1}}
+    texts = {"0": {"u": "0"}, "1": {"u": "1"}, "x": {"u": "y"}}
+    for annotations in (
+        Annotations.from_frame(frame, gold=given),
+        Annotations.from_frame(frame).with_gold(given),
+        Annotations.from_matrix(matrix, gold=given),
+        Annotations.from_counts(counts, gold=given),
+        Annotations.from_dict(by_task, gold=given),
+        Annotations.from_dict(texts, gold=given),
+        Annotations.from_dict(texts).with_gold(given),
+    ):
+        assert annotations.gold.tolist()[:2] == [-1, 0]
+
+
+def test_a_file_of_gold_labels_that_is_not_there_or_does_not_fit_is_named(tmp_path):
+    annotations = Annotations.from_matrix([[0, 1], [1, 0]])
+    with pytest.raises(AnnotationError, match=r"gold='x\.csv': there is no such file; give a \.csv"):
+        annotations.with_gold("x.csv")
+    for read in (Annotations.from_frame, Annotations.from_csv):
+        source = ROWS if read == Annotations.from_frame else tmp_path / "crowd.csv"
+        ROWS.to_csv(tmp_path / "crowd.csv", index=False)
+        with pytest.raises(AnnotationError, match=r"gold='x\.csv': there is no such file"):
+            read(source, gold="x.csv")
+    (tmp_path / "truth.csv").write_text("task,label\n0,1\n7,1\n")
+    with pytest.raises(AnnotationError, match=r"gold, row 1 \(line 3 of truth\.csv\): task 7 is not among"):
+        annotations.with_gold(tmp_path / "truth.csv")
+    (tmp_path / "truth.csv").write_text("item,label\n0,1\n")
+    with pytest.raises(AnnotationError, match="gold has no column 'task'"):
+        annotations.with_gold(tmp_path / "truth.csv")
 
 
 VECTORS = {"t1": [1.0, 10.0], "t2": [2.0, 20.0], "t3": [3.0, 30.0]}

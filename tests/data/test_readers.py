@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from crowdppl.data import Annotations, Ids
+from crowdppl.data import AnnotationError, Annotations, Ids
 
 
 def csv(tmp_path, text, name="crowd.csv", **options):
@@ -139,3 +139,38 @@ def test_suffixes_are_known_in_any_case(tmp_path, suffix):
     separator = "," if suffix == ".CSV" else "\t"
     text = "\n".join(separator.join(row) for row in (("task", "worker", "label"), "abc", "acd"))
     assert csv(tmp_path, text, name=f"c{suffix}").n_annotations == 2
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas])
+def test_a_type_that_lists_its_values_gives_the_classes_in_its_order_also_unused_ones(library):
+    grades = ["poor", "fair", "good", "excellent"]
+    rows = pd.DataFrame({"task": [0, 0, 1], "worker": list("uvu"), "label": ["good", "poor", "good"]})
+    frame = library(rows)
+    if library is pd.DataFrame:
+        frame["label"] = pd.Categorical(rows["label"], categories=grades)
+    else:
+        frame = frame.with_columns(pl.col("label").cast(pl.Enum(grades)))
+    annotations = Annotations.from_frame(frame)
+    assert list(annotations.classes) == grades
+    assert annotations.label.tolist() == [2, 0, 2]
+    assert list(Annotations.from_frame(frame, classes=["good", "poor"]).classes) == ["good", "poor"]
+    assert Annotations.from_frame(frame, worker=None).votes().tolist() == [[1, 0, 1, 0], [0, 0, 1, 0]]
+
+
+def test_categories_of_numbers_keep_their_type_and_categories_of_tasks_are_no_tasks():
+    rows = pd.DataFrame({"task": ["a", "b"], "worker": ["u", "u"], "label": [3, 1]})
+    rows["label"] = pd.Categorical(rows["label"], categories=[3, 2, 1], ordered=True)
+    rows["task"] = pd.Categorical(rows["task"], categories=["c", "b", "a"])
+    annotations = Annotations.from_frame(rows)
+    assert list(annotations.classes) == [3, 2, 1]
+    assert [type(name) for name in annotations.classes] == [int] * 3
+    assert list(annotations.tasks) == ["a", "b"]
+
+
+def test_one_category_alone_and_categories_of_identifiers_are_refused_as_other_labels_are():
+    rows = pd.DataFrame({"task": [0, 1], "worker": ["u", "u"], "label": pd.Categorical(["x", "x"])})
+    with pytest.raises(AnnotationError, match="holds a single class, 'x'"):
+        Annotations.from_frame(rows)
+    many = pd.DataFrame({"task": 0, "worker": "u", "label": [f"x{i}" for i in range(60)]})
+    with pytest.raises(AnnotationError, match="looks like an identifier"):
+        Annotations.from_frame(many.astype({"label": "category"}))

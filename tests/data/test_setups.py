@@ -1,4 +1,4 @@
-"""The papers' setups: the frequencies that their equations say, and the figures known of them."""
+"""The papers' setups have the frequencies of their equations and the figures that are known of them."""
 
 import tracemalloc
 
@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from crowdppl.data.setups import (
     CENTRES,
-    GROUP_TABLES,
+    GROUP_CONFUSIONS,
     SENSITIVITY,
     SHARES,
     SPECIFICITY,
@@ -44,8 +44,8 @@ def test_two_gaussians_has_the_sizes_of_the_paper():
     assert (x.shape, y.shape) == ((1000, 2), (1000,))
 
 
-def test_experts_are_right_as_often_as_difficulty_and_their_coins_say():
-    """20,000 annotations to either class: an expert's share of right ones within five standard errors."""
+def test_experts_are_right_as_often_as_the_equations_say():
+    """20,000 annotations of tasks of each class: an expert's accuracy is within five standard errors."""
     annotations, _, _ = two_gaussians(n_tasks=40_000)
     difficulty = (sigmoid(np.asarray(annotations.features, dtype=float).sum(1)) - 0.5) ** 2
     right = (annotations.label == annotations.gold[annotations.task]).reshape(-1, 5)
@@ -53,7 +53,7 @@ def test_experts_are_right_as_often_as_difficulty_and_their_coins_say():
         expected = sigmoid(4 * np.log(coin / (1 - coin)) * difficulty[:, None])[annotations.gold == z]
         seen = right[annotations.gold == z]
         assert (np.abs(seen.mean(0) - expected.mean(0)) < 5 * 0.5 / np.sqrt(len(seen))).all()
-        near = expected[:, 0] < 0.51  # and not only on average: at the boundary they toss coins
+        near = expected[:, 0] < 0.51  # at the boundary they guess
         assert near.sum() > 500
         assert abs(seen[near].mean() - 0.5) < 0.01 + 5 * 0.5 / np.sqrt(5 * near.sum())
 
@@ -67,7 +67,7 @@ def test_majority_votes_rank_the_tasks_of_two_gaussians_as_the_reference_says():
     assert abs(np.mean(areas) - 0.702) < 0.016
 
 
-def test_the_bayes_rule_is_right_on_held_out_points_as_often_as_it_must():
+def test_the_bayes_rule_is_right_on_held_out_tasks_as_often_as_theory_says():
     """Φ(√2) of two Gaussians, and the 94.75 % reported for three: within five standard errors at 30,000 points."""
     _, x, y = two_gaussians(n_tasks=10, n_test=30_000)
     assert abs(((x.sum(1) > 0) == y).mean() - norm.cdf(np.sqrt(2))) < 5 * np.sqrt(0.08 * 0.92 / 30_000)
@@ -77,7 +77,7 @@ def test_the_bayes_rule_is_right_on_held_out_points_as_often_as_it_must():
 
 
 @pytest.mark.parametrize("n_workers", [5, 8, 100, 1500])
-def test_each_task_of_three_gaussians_has_five_different_annotators(n_workers):
+def test_each_task_of_three_gaussians_has_five_different_workers(n_workers):
     annotations, _, _ = three_gaussians(n_workers)
     by_task = annotations.to_frame().groupby("task")["worker"]
     assert set(by_task.size()) == {5}
@@ -88,8 +88,8 @@ def test_each_task_of_three_gaussians_has_five_different_annotators(n_workers):
     assert annotations.n_workers == n_workers
 
 
-def test_groups_annotation_by_their_tables():
-    """150,000 annotations: cells within five standard errors, and the groups' shares of the 2,000 annotators too."""
+def test_groups_annotate_by_their_confusion_matrices():
+    """150,000 annotations: cells within five standard errors, and the groups' shares of the 2,000 workers too."""
     annotations, _, _ = three_gaussians(2000, seed=4, n_tasks=30_000)
     groups = worker_groups(2000, seed=4)
     np.testing.assert_allclose(np.bincount(groups) / 2000, SHARES, atol=5 * 0.5 / np.sqrt(2000))
@@ -97,14 +97,14 @@ def test_groups_annotation_by_their_tables():
     truth = annotations.gold[annotations.task]
     for g in range(3):
         for z in range(3):
-            answers = annotations.label[(group == g) & (truth == z)]
-            share = np.bincount(answers, minlength=3) / len(answers)
-            np.testing.assert_allclose(share, GROUP_TABLES[g, z], atol=5 * 0.5 / np.sqrt(len(answers)))
+            labels = annotations.label[(group == g) & (truth == z)]
+            share = np.bincount(labels, minlength=3) / len(labels)
+            np.testing.assert_allclose(share, GROUP_CONFUSIONS[g, z], atol=5 * 0.5 / np.sqrt(len(labels)))
 
 
-def test_the_crowd_as_a_whole_names_one_class_wrongly_by_a_narrow_margin():
-    """Why a classifier that learns from shares of annotations stays near two thirds, and one from majorities above it."""
-    whole = np.einsum("g,gkl->kl", SHARES, GROUP_TABLES)
+def test_the_crowd_as_a_whole_is_wrong_about_one_class_by_a_narrow_margin():
+    """So a classifier that learns from shares of annotations stays near two thirds, one from majorities above."""
+    whole = np.einsum("g,gkl->kl", SHARES, GROUP_CONFUSIONS)
     np.testing.assert_allclose(whole.sum(1), 1)
     assert whole.argmax(1).tolist() == [0, 2, 2]
     assert 0 < whole[1, 2] - whole[1, 1] < 0.05
@@ -122,8 +122,8 @@ def test_unnamed_data_are_the_counts_of_the_named():
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_million_annotators_take_memory_for_their_groups_only(named):
-    """A byte for each pair of task and annotator would be 3 GB."""
+def test_a_million_workers_take_memory_for_their_groups_only(named):
+    """A byte for each pair of task and worker would be 3 GB."""
     tracemalloc.start()
     annotations, _, _ = three_gaussians(1_000_000, named=named)
     _, peak = tracemalloc.get_traced_memory()
@@ -132,6 +132,6 @@ def test_a_million_annotators_take_memory_for_their_groups_only(named):
     assert peak < 100e6
 
 
-def test_more_annotations_than_annotators_are_refused():
-    with pytest.raises(ValueError, match="annotations_per_task=5: 1 to 4 different annotators"):
+def test_more_annotations_per_task_than_workers_are_refused():
+    with pytest.raises(ValueError, match="annotations_per_task=5: a whole number from 1 to 4 is needed"):
         three_gaussians(4)

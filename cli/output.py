@@ -1,0 +1,114 @@
+"""The folder that `crowdppl fit` writes: the saved fit, tables for people and other programs, and a picture."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+
+from .. import AnnotationError, Fit, Stack, StorageError, plot_confusions
+from ..data.atomic import whole_folder
+from ..data.errors import warn
+from ..inference.storage.arviz_data import save_netcdf
+
+WORKER_FILES = {
+    "workers.csv": "accuracy and spammer score of each worker",
+    "workers.png": "confusion matrices of the workers",
+}
+FILES = {
+    "labels.csv": "label of each task, and the probabilities of all classes",
+    **WORKER_FILES,
+    "posterior.nc": "posterior and log-likelihood, for arviz.from_netcdf",
+    "fit.json": "story and options; crowdppl.load_fit reads the folder in Python",
+}
+"""The files of a fit, and what is in each."""
+
+STACK_FILES = {
+    "labels.csv": "label of each task, and the probabilities of all classes",
+    **WORKER_FILES,
+    "comparison.csv": "how well each story predicts held-out annotations, and its weight",
+}
+"""The files of an average of several stories, and what is in each."""
+
+
+@contextmanager
+def output_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
+    """Yield a new folder that takes the place of `path` when the block ends, and vanishes when the block fails.
+
+    Args:
+        path: where the files shall be in the end.
+        overwrite: replace a folder that holds files of an earlier fit, and nothing else.
+
+    Raises:
+        StorageError: `path` is a file, cannot be written, or is a folder that may not be replaced.
+    """
+    path = Path(path).resolve()
+    ours = FILES | STACK_FILES
+    others = sorted(entry.name for entry in path.iterdir() if entry.name not in ours) if path.is_dir() else []
+    if overwrite and others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        raise StorageError(
+            f"{path} holds {others[0]!r}{more}, which a fit did not write and overwriting would delete; name another "
+            "folder"
+        )
+    with whole_folder(path, overwrite=overwrite) as folder:
+        yield folder
+
+
+def write_output(result: Fit | Stack, folder: Path) -> dict[str, str]:
+    """Write `FILES` of a fit, or `STACK_FILES` of an average of several, to an existing folder.
+
+    The files of workers are left out where no worker is named, and fit.json where ids are of a type that it cannot
+    hold (a warning says so).
+
+    Args:
+        result: a fit, or a stack of fits.
+        folder: where to; it is empty.
+
+    Returns:
+        What is in each of the files that were written, by name.
+    """
+    if isinstance(result, Stack):
+        table = result.weights.to_frame() if result.comparison is None else result.comparison
+        table.to_csv(folder / "comparison.csv", encoding="utf-8")
+    else:
+        _save(result, folder)
+    label_table(result).to_csv(folder / "labels.csv", encoding="utf-8")
+    if result.annotations.named:
+        result.workers.to_csv(folder / "workers.csv", encoding="utf-8")
+        _draw_confusions(result, folder / "workers.png")
+    contents = STACK_FILES if isinstance(result, Stack) else FILES
+    return {name: content for name, content in contents.items() if (folder / name).exists()}
+
+
+def label_table(result: Fit | Stack) -> pd.DataFrame:
+    """Return by task: label, probability, entropy, and a column `p_<class>` with the probability of each class."""
+    names = [f"p_{name}" for name in result.annotations.classes]
+    return result.labels.join(result.probabilities.set_axis(names, axis=1))
+
+
+def _save(fit: Fit, folder: Path) -> None:
+    """Write the files that `crowdppl.load_fit` reads; posterior.nc with the log-likelihood as well."""
+    try:
+        fit.save(folder / "saved")
+    except AnnotationError as error:
+        warn(f"fit.json is not written, so that crowdppl.load_fit cannot read the folder: {error}")
+    else:
+        for file in (folder / "saved").iterdir():
+            file.replace(folder / file.name)
+    shutil.rmtree(folder / "saved", ignore_errors=True)
+    save_netcdf(fit.idata, folder / "posterior.nc")
+
+
+def _draw_confusions(result: Fit | Stack, path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    figure = plot_confusions(result)[0].figure
+    try:
+        figure.savefig(path, dpi=130)
+    finally:
+        plt.close(figure)

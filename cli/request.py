@@ -1,0 +1,77 @@
+"""What `crowdppl fit` and `crowdppl report` are both asked for: annotations, and options of the fit."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from . import options
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The options that `crowdppl fit` and `crowdppl report` share."""
+
+    file: options.File
+    task: options.Task = None
+    worker: options.Worker = None
+    no_worker: options.NoWorker = False
+    label: options.Label = None
+    count: options.Count = None
+    seconds: options.Seconds = None
+    separator: options.Separator = None
+    classes: options.Classes = None
+    repeats: options.Repeats = "keep"
+    gold: options.Gold = None
+    use_gold: options.UseGold = False
+    features: options.Features = None
+    classifier: options.Classifier = None
+    seed: options.Seed = 0
+    settings: options.Settings = None
+    quiet: options.Quiet = False
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that were named, and the separator, by option."""
+        roles = ("task", "worker", "label", "count", "seconds", "separator")
+        given = {role: getattr(self, role) for role in roles}
+        return {role: value for role, value in given.items() if value is not None}
+
+    @property
+    def shared_options(self) -> dict[str, Any]:
+        """The options of `crowdppl.fit` that are not particular to a story or an engine."""
+        progress = not self.quiet and sys.stderr.isatty()
+        return {"classifier": self.classifier, "gold": self.use_gold, "seed": self.seed, "progress": progress}
+
+
+def takes_request(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose parameter `request` is replaced by the fields of `Request`, each an option of its own."""
+    hints = get_type_hints(Request, include_extras=True)
+    shared = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in dataclasses.fields(Request)
+    ]
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    expanded = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+    place = next(i for i, parameter in enumerate(expanded) if parameter.name == "request")
+    expanded[place : place + 1] = shared
+    names = {parameter.name for parameter in shared}
+
+    @functools.wraps(command)
+    def with_options(**given: Any) -> None:
+        request = Request(**{name: given.pop(name) for name in names})
+        command(request=request, **given)
+
+    with_options.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in expanded}
+    return with_options

@@ -1,0 +1,167 @@
+"""Files and folders that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .errors import StorageError
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path beside `path`; the file written there takes the place of `path` when the block ends.
+
+    Where the block or the replacing fails, `path` is as it was before and nothing else is left.
+
+    Args:
+        path: the file to write or to replace.
+
+    Raises:
+        StorageError: the file cannot be written.
+    """
+    path = Path(path).absolute()
+    part = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
+    try:
+        yield part
+        _flush(part)
+        part.replace(path)
+        _flush_folder(path.parent)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_whole(path: str | os.PathLike[str], content: str) -> None:
+    """Write text to a file in UTF-8 with newlines as they are, or leave the file as it was.
+
+    Args:
+        path: the file to write or to replace.
+        content: the text; what UTF-8 does not know (lone surrogates) becomes a question mark.
+
+    Raises:
+        StorageError: the file cannot be written.
+    """
+    with whole_file(path) as part:
+        part.write_text(content, encoding="utf-8", errors="replace", newline="\n")
+
+
+@contextmanager
+def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
+    """Yield a new folder beside `path`, which takes the place of `path` when the block ends.
+
+    Where the block or the replacing fails, what was at `path` is as it was before and nothing else is left. Parent
+    folders are made where there are none.
+
+    Args:
+        path: the folder to write or to replace.
+        overwrite: replace a folder that has something in it.
+
+    Raises:
+        StorageError: `path` is a file, a folder with something in it, or in a place that cannot be written to. What
+            the block itself raises passes through.
+    """
+    path = Path(path).absolute()
+    _refuse_to_replace(path, overwrite)
+    made = [parent for parent in path.parents if not parent.exists()]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = _new_folder(path)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}: {error.filename}") from error
+    try:
+        yield part
+        _refuse_to_replace(path, overwrite)  # the block may have taken hours
+        try:
+            _replace_folder(part, path)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be written: {error.strerror}: {error.filename}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        for parent in made:
+            with suppress(OSError):
+                parent.rmdir()  # only where nothing has come into it
+
+
+def check_new_file(path: str | os.PathLike[str], suffixes: tuple[str, ...] = ()) -> None:
+    """Refuse a path that no file can be written to, before anything is computed for it.
+
+    Args:
+        path: where a file shall be written; it may exist.
+        suffixes: the suffixes that the file may have, such as `(".html", ".htm")`; any where none are given.
+
+    Raises:
+        StorageError: the path has another suffix or is a folder, or its folder does not exist or cannot be written to.
+    """
+    path = Path(path)
+    if path.is_dir():
+        example = path / f"report{suffixes[0] if suffixes else ''}"
+        raise StorageError(f"{path} is a folder; name a file in it, such as {example}")
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise StorageError(f"{path} must end in {' or '.join(suffixes)}, such as {path.with_suffix(suffixes[0])}")
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise StorageError(f"there is no folder {parent} to write {path.name} to; make it first")
+    if not os.access(parent, os.W_OK):
+        raise StorageError(f"{parent} cannot be written to")
+
+
+def _refuse_to_replace(path: Path, overwrite: bool) -> None:
+    if path.exists() and not path.is_dir():
+        raise StorageError(f"{path} is a file; a folder is needed")
+    if path.is_dir() and any(path.iterdir()) and not overwrite:
+        raise StorageError(f"{path} has something in it; name a new folder, or ask to overwrite it")
+
+
+def _new_folder(path: Path) -> Path:
+    return Path(tempfile.mkdtemp(prefix=f".{path.name[:50]}.", dir=path.parent))
+
+
+def _replace_folder(part: Path, path: Path) -> None:
+    for file in part.rglob("*"):
+        if file.is_file():
+            _flush(file)
+    part.chmod(0o777 & ~_umask())
+    if not path.exists():
+        part.replace(path)
+    else:
+        old = _new_folder(path)
+        try:
+            path.replace(old / path.name)
+            try:
+                part.replace(path)
+            except OSError:
+                (old / path.name).replace(path)
+                raise
+        finally:
+            if path.exists():  # else the only copy of the earlier folder is in here
+                shutil.rmtree(old, ignore_errors=True)
+    _flush_folder(path.parent)
+
+
+def _flush(file: Path) -> None:
+    """Have the system write a file's content to the disk, so that a power cut cannot leave it empty."""
+    with file.open("r+b") as opened:
+        os.fsync(opened.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    """Have the system write the names in a folder to the disk; some systems and network disks cannot."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

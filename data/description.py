@@ -1,0 +1,131 @@
+"""How annotations are shown: a table of their sizes and agreement, a text, and HTML for notebooks."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .agreement import krippendorff_alpha
+
+SHARE = "share of annotation "
+"""What the names of the facts about single classes begin with."""
+
+_LISTED = 10  # classes in a text
+_SHARES = 12  # classes in HTML
+
+
+def facts(
+    votes: np.ndarray,
+    classes: Sequence[Hashable],
+    *,
+    by_worker: np.ndarray | None = None,
+    repeated: tuple[int, int] | None = None,
+    gold: np.ndarray | None = None,
+    seconds: np.ndarray | None = None,
+) -> pd.Series:
+    """Return sizes, annotations per task and worker, repeats, gold, agreement and class shares by name.
+
+    Args:
+        votes: how many annotations of each class each task has, shape (N, K).
+        classes: the K classes.
+        by_worker: how many annotations each worker gave, shape (J,); None where no worker is named.
+        repeated: how many annotations a worker gave to a task beyond their first one there, and how many of these
+            repeat a label that the worker had given there; None where no worker is named.
+        gold: the gold label of each task, shape (N,), −1 where it is unknown; None where there are none.
+        seconds: how long each annotation took, NaN where it is unknown; None where no times were given.
+    """
+    total = int(votes.sum())
+    found: dict[str, Any] = {
+        "tasks": len(votes),
+        "workers": "not named" if by_worker is None else len(by_worker),
+        "classes": len(classes),
+        "annotations": total,
+        **_spread("annotations per task", votes.sum(axis=1)),
+    }
+    if by_worker is not None:
+        found |= _spread("annotations per worker", by_worker)
+    if repeated is not None:
+        found["repeated annotations"], found["repeated annotations with the same label"] = repeated
+    found["share of tasks with gold"] = 0.0 if gold is None else float(np.mean(gold >= 0))
+    if seconds is not None:
+        found["seconds per annotation, median"] = _median_known(seconds)
+    found["Krippendorff's alpha"] = krippendorff_alpha(votes)
+    for name, share in zip(classes, votes.sum(axis=0) / total, strict=True):
+        found[f"{SHARE}{name!r}"] = float(share)
+    return pd.Series(found, name="annotations", dtype=object)
+
+
+def text(
+    n_annotations: int,
+    n_tasks: int,
+    n_workers: int | None,
+    classes: Sequence[Hashable],
+    extras: Sequence[str] = (),
+    *,
+    unit: str = "annotation",
+) -> str:
+    """Return three lines: sizes, classes, and what else is known.
+
+    Args:
+        n_annotations: how many annotations there are, or how many of what `unit` says.
+        n_tasks: how many tasks there are.
+        n_workers: how many workers there are; None where none is named.
+        classes: the classes.
+        extras: what else is known, such as "gold labels of 3 tasks".
+        unit: "row" inside compiled functions, where counts have no values.
+    """
+    by_whom = "unnamed workers" if n_workers is None else count_text(n_workers, "worker")
+    names = ", ".join(map(repr, classes[:_LISTED])) + (", ..." if len(classes) > _LISTED else "")
+    return (
+        f"Annotations: {count_text(n_annotations, unit)} of {count_text(n_tasks, 'task')} by {by_whom}\n"
+        f"  {len(classes)} classes: {names}\n"
+        f"  with {', '.join(extras) if extras else 'neither gold labels nor features'}"
+    )
+
+
+def count_text(n: int, noun: str) -> str:
+    """Return a number with its noun: "1 task", "1,200 tasks"."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+_CELL = "padding:1px 10px;text-align:left;border:none"
+_BAR = "display:inline-block;height:9px;background:#4c78a8;border-radius:2px;width:{:.0f}px"
+
+
+def html_table(found: pd.Series) -> str:
+    """Return a small table of `facts` for notebooks, with bars for the class shares."""
+    is_share = found.index.str.startswith(SHARE)
+    rows = [_row(str(name), html.escape(_number(value))) for name, value in found[~is_share].items()]
+    shares = found[is_share]
+    for name, value in list(shares.items())[:_SHARES]:
+        rows.append(_row(str(name), f'<span style="{_BAR.format(120 * value)}"></span> {value:.1%}'))
+    if len(shares) > _SHARES:
+        rows.append(_row("...", f"{len(shares) - _SHARES} more classes"))
+    head = '<table style="border-collapse:collapse"><caption><b>Annotations</b></caption>'
+    return f"{head}{''.join(rows)}</table>"
+
+
+def _spread(title: str, numbers: np.ndarray) -> dict[str, Any]:
+    values = {"min": numbers.min(), "median": np.median(numbers), "max": numbers.max()}
+    return {f"{title}, {name}": _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> int | float:
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def _median_known(seconds: np.ndarray) -> float:
+    known = seconds[~np.isnan(seconds)]
+    return float(np.median(known)) if len(known) else float("nan")
+
+
+def _row(name: str, value: str) -> str:
+    return f'<tr><td style="{_CELL}">{html.escape(name)}</td><td style="{_CELL}">{value}</td></tr>'
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,143 @@
+"""Files and folders are written whole or not at all."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+import crowdppl as cp
+from crowdppl.data.atomic import check_new_file, whole_file, whole_folder, write_whole
+from crowdppl.data.errors import StorageError
+
+
+def fail_after_writing(part):
+    part.write_text("half")
+    raise ZeroDivisionError
+
+
+def make_folder_of_another(place):
+    place.mkdir()
+    (place / "theirs").touch()
+
+
+def full(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_the_error_is_the_one_that_users_catch():
+    assert cp.StorageError is StorageError
+
+
+def test_a_file_is_replaced_and_readable_as_other_files_are(tmp_path):
+    page, other = tmp_path / "page.html", tmp_path / "other"
+    page.write_text("old")
+    write_whole(page, "naïve 猫 \ud800\n")
+    other.write_text("")
+    assert page.read_bytes() == "naïve 猫 ?\n".encode()
+    assert page.stat().st_mode == other.stat().st_mode
+    assert sorted(os.listdir(tmp_path)) == ["other", "page.html"]
+
+
+def test_the_longest_name_that_a_disk_takes_can_be_written(tmp_path):
+    for name in ("x" * 255, "猫" * 85):
+        write_whole(tmp_path / name, "content")
+        assert (tmp_path / name).read_text() == "content"
+
+
+@pytest.mark.parametrize("step", ["replace", "write_text"])
+def test_a_file_stays_when_the_new_one_cannot_be_written(tmp_path, monkeypatch, step):
+    page = tmp_path / "page.html"
+    page.write_text("old")
+    monkeypatch.setattr(Path, step, full if step == "replace" else lambda *_, **__: full())
+    with pytest.raises(StorageError, match="cannot be written: No space left"):
+        write_whole(page, "new")
+    monkeypatch.undo()
+    assert page.read_text() == "old"
+    assert os.listdir(tmp_path) == ["page.html"]
+
+
+def test_a_block_that_fails_leaves_the_file_as_it_was(tmp_path):
+    (tmp_path / "a.nc").write_text("old")
+    with pytest.raises(ZeroDivisionError), whole_file(tmp_path / "a.nc") as part:
+        fail_after_writing(part)
+    assert (tmp_path / "a.nc").read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.nc"]
+
+
+def test_a_file_in_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(StorageError, match="cannot be written: No such file or directory"):
+        write_whole(tmp_path / "nowhere" / "a", "text")
+
+
+def test_a_folder_appears_with_all_its_files_and_the_usual_permissions(tmp_path):
+    with whole_folder(tmp_path / "a" / "b") as folder:
+        assert not (tmp_path / "a" / "b").exists()
+        (folder / "deep").mkdir()
+        (folder / "deep" / "file").write_text("content")
+    assert (tmp_path / "a" / "b" / "deep" / "file").read_text() == "content"
+    assert os.listdir(tmp_path / "a") == ["b"]
+    assert stat.S_IMODE((tmp_path / "a" / "b").stat().st_mode) == stat.S_IMODE((tmp_path / "a").stat().st_mode)
+
+
+def test_a_folder_with_something_in_it_is_replaced_only_on_request(tmp_path):
+    (tmp_path / "old").touch()
+    with pytest.raises(StorageError, match="has something in it"), whole_folder(tmp_path):
+        pytest.fail("the block has begun")
+    place = tmp_path / "results"
+    for name in ("first", "second"):
+        with whole_folder(place, overwrite=True) as folder:
+            (folder / name).touch()
+        assert os.listdir(place) == [name]
+    assert sorted(os.listdir(tmp_path)) == ["old", "results"]
+
+
+def test_what_came_into_the_place_meanwhile_is_not_overwritten(tmp_path):
+    place = tmp_path / "results"
+    with pytest.raises(StorageError, match="has something in it"), whole_folder(place):
+        make_folder_of_another(place)
+    assert os.listdir(tmp_path) == ["results"]
+    assert os.listdir(place) == ["theirs"]
+
+
+def test_an_earlier_folder_comes_back_when_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
+    place = tmp_path / "results"
+    place.mkdir()
+    (place / "old").touch()
+    replace = Path.replace
+
+    def refuse_new(self, target):
+        if (self / "new").exists():
+            full()
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", refuse_new)
+    with pytest.raises(StorageError, match="No space left"), whole_folder(place, overwrite=True) as folder:
+        (folder / "new").touch()
+    monkeypatch.undo()
+    assert os.listdir(place) == ["old"]
+    assert os.listdir(tmp_path) == ["results"]
+
+
+def test_a_block_that_fails_leaves_neither_folder_nor_parents(tmp_path):
+    with pytest.raises(ZeroDivisionError), whole_folder(tmp_path / "a" / "b" / "c") as folder:
+        fail_after_writing(folder / "file")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_place_where_no_folder_can_be_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    for place, message in ((tmp_path / "file", "is a file"), (tmp_path / "file" / "a", "cannot be written")):
+        with pytest.raises(StorageError, match=message), whole_folder(place):
+            pytest.fail("the block has begun")
+
+
+def test_a_place_for_a_file_is_checked_before_anything_is_computed(tmp_path):
+    check_new_file(tmp_path / "page.HTML", (".html", ".htm"))
+    check_new_file(tmp_path / "anything")
+    with pytest.raises(StorageError, match=r"page\.pdf must end in \.html or \.htm, such as .*page\.html"):
+        check_new_file(tmp_path / "page.pdf", (".html", ".htm"))
+    with pytest.raises(StorageError, match=r"is a folder; name a file in it, such as .*report\.html"):
+        check_new_file(tmp_path, (".html",))
+    with pytest.raises(StorageError, match=r"there is no folder .*nowhere to write page to"):
+        check_new_file(tmp_path / "nowhere" / "page")

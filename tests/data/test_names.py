@@ -1,0 +1,30 @@
+"""Names are looked up, and unknown ones refused with the nearest one and all there are."""
+
+import pytest
+
+import crowdppl as cp
+from crowdppl.data.errors import UnknownNameError, check_name, look_up
+
+ENGINES = {"em": 1, "svi": 2, "nuts": 3}
+
+
+def test_a_name_gives_what_it_stands_for():
+    assert look_up("engine", "svi", ENGINES) == 2
+    assert check_name("engine", "svi", ENGINES) == "svi"
+
+
+@pytest.mark.parametrize("look", [look_up, check_name])
+def test_an_unknown_name_is_refused_with_the_nearest_and_all(look):
+    with pytest.raises(
+        UnknownNameError, match=r"unknown engine 'nutz'; did you mean 'nuts'\? There are: em, svi, nuts"
+    ):
+        look("engine", "nutz", ENGINES)
+    with pytest.raises(UnknownNameError, match=r"unknown engine 'xyz'\. There are none\."):
+        look("engine", "xyz", {})
+    assert cp.UnknownNameError is UnknownNameError
+
+
+@pytest.mark.parametrize("name", [None, 1, ["em"], {}])
+def test_what_is_no_text_is_no_name(name):
+    with pytest.raises(UnknownNameError, match="unknown engine"):
+        look_up("engine", name, ENGINES)

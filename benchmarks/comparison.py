@@ -43,9 +43,9 @@ def main(seeds: int = 20, exact: bool = True, write: bool = False) -> None:
         f"{TASKS} tasks of two classes, {WORKERS} workers, {PER_TASK} annotations a task, the class probabilities "
         "given by the task's feature, all five stories fitted with the hyperparameters of the draw: by SVI (a "
         "multivariate normal guide, 3,000 steps), common_individual's data by NUTS too (2 chains of 300 draws), since "
-        "no normal is near its posterior, in which a worker either follows the common confusion matrix or has one like it. "
-        "Within one standard error: of the difference to the best. With two classes two_coin and dawid_skene are one "
-        "story with one prior, so that one of them is first by the noise of the fits."
+        "no normal is near its posterior, in which a worker either follows the common confusion matrix or has one like "
+        "it. Within one standard error: of the difference to the best. With two classes two_coin and dawid_skene are "
+        "one story with one prior, so that one of them is first by the noise of the fits."
     )
     if exact:
         report.table("Leave-one-task-out of Dawid–Skene on anesthesia, in nats", [against_refits()])

@@ -1,4 +1,10 @@
 # Everything runs in .venv, made from the first Python found that the package supports. `make help` lists the targets.
+#
+# Settings, as in `make test JOBS=4`:
+#   PYTHON       the interpreter that .venv is made from
+#   JOBS         processes that share the tests; 0 for none beside pytest itself
+#   PYTEST_ARGS  further arguments of pytest, such as PYTEST_ARGS="-k wheel"
+#   BENCHMARKS   the scripts that `make bench` runs; all of benchmarks/ by default
 
 SHELL := /bin/sh
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
@@ -9,7 +15,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-# Processes that share the tests, and arguments for pytest: make test JOBS=0 PYTEST_ARGS="-k wheel"
 JOBS ?= 2
 PYTEST_ARGS ?=
 # A worker that crashes ends the run: xdist would otherwise wait for it for ever.
@@ -17,7 +22,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restar
 BENCHMARKS ?= $(sort $(wildcard benchmarks/*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow notebooks lint bench clean
+.PHONY: help demo lint test test-slow notebooks docs bench clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -34,12 +39,17 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e ".[test,pyro]"
 	@touch $@ $(VENV)/.package
 
+$(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e ".[docs,pyro]"
+	@touch $@ $(VENV)/.package
+
 demo: $(VENV)/.package  ## Dawid-Skene on the anaesthetists' ratings by EM, SVI and NUTS
 	$(BIN)/crowdppl demo
 
-lint: $(VENV)/.test  ## style, format and types
+lint: $(VENV)/.test  ## style, format, order of imports and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tests/house.py
 	@mkdir -p $(VENV)/typing && ln -sfn ../.. $(VENV)/typing/crowdppl
 	$(BIN)/mypy
 
@@ -52,9 +62,12 @@ test-slow: $(VENV)/.test  ## the tests that take minutes
 notebooks: $(VENV)/.test  ## execute the notebooks on small settings
 	$(PYTEST) --dist load -m notebook tests/test_notebooks.py
 
+docs: $(VENV)/.docs  ## the API reference, in build/docs; a broken reference is an error
+	$(BIN)/python -m sphinx -q -n -W --keep-going -b html -d build/doctrees docs build/docs
+
 bench: $(VENV)/.test  ## run the scripts in benchmarks/ one after the other
 	@for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:  ## remove the environment and everything that is built
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/modules *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -42,12 +42,12 @@ def main(write: bool = False) -> None:
         report.write()
 
 
-def accuracies(answers: pd.DataFrame, gold: pd.Series) -> dict[str, float]:
+def accuracies(frame: pd.DataFrame, gold: pd.Series) -> dict[str, float]:
     """Percent of the gold tasks labelled right, by method."""
-    annotations = cp.Annotations.from_frame(answers)
+    annotations = cp.Annotations.from_frame(frame)
     probabilities = {
-        MAJORITY: MajorityVote().fit_predict_proba(answers),
-        PEER: DawidSkene(100).fit_predict_proba(answers),
+        MAJORITY: MajorityVote().fit_predict_proba(frame),
+        PEER: DawidSkene(100).fit_predict_proba(frame),
         DEFAULT: cp.fit("dawid_skene", annotations, progress=False).probabilities,
         FLAT: cp.fit("dawid_skene", annotations, diagonal=1.0, off_diagonal=1.0, progress=False).probabilities,
     }

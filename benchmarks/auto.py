@@ -25,7 +25,7 @@ def main(write: bool = False) -> None:
     """
     data_folder()
     warnings.simplefilter("ignore", cp.ConvergenceWarning)
-    report = Report('A shelf of stories, compared and averaged: cp.fit("auto")')
+    report = Report('The default set of stories, compared and averaged: cp.fit("auto")')
     rows, weights, seconds = [], [], 0.0
     for name in DATASETS:
         row, weight, took = measure(name)
@@ -43,10 +43,11 @@ def main(write: bool = False) -> None:
     report.table("Datasets of the ten on which auto is better than dawid_skene", [better])
     report.table("Stacking weights", weights)
     report.note(
-        "One setting, the default: the shelf of `inference/comparison/auto.py` by EM, stacked by five folds of the "
-        "annotations; dawid_skene by EM at its defaults; crowd-kit's DawidSkene with 100 iterations. Of several annotations of "
-        "a worker to a task the first counts. No gold label is seen by a fit or by the weights; the four stories of "
-        "the shelf were chosen among seven with the gold labels of seven of these datasets in view. All ten took "
+        "One setting, the default: the default set of stories (`inference/comparison/default_set.py`) by EM, stacked "
+        "by five folds of the annotations; dawid_skene by EM at its defaults; crowd-kit's DawidSkene with 100 "
+        "iterations. Of several annotations of a worker to a task the first counts. No gold label is seen by a fit or "
+        "by the weights; the four stories of the default set were chosen among seven with the gold labels of seven of "
+        "these datasets in view. All ten took "
         f"{'less' if seconds < BUDGET else 'more'} than {BUDGET // 60} minutes."
     )
     report.console.print(f"{seconds / 60:.1f} minutes for all ten")
@@ -56,15 +57,15 @@ def main(write: bool = False) -> None:
 
 def measure(name: str) -> tuple[dict[str, object], dict[str, float], float]:
     """Scores on one dataset, the weights, and the seconds that auto took."""
-    answers, gold = read_annotations(name), read_gold(name)
-    annotations = cp.Annotations.from_frame(answers)
+    frame, gold = read_annotations(name), read_gold(name)
+    annotations = cp.Annotations.from_frame(frame)
     began = time.perf_counter()
     stack = cp.fit("auto", annotations, progress=False)
     seconds = time.perf_counter() - began
     found = {
         AUTO: stack.probabilities,
         ALONE: cp.fit("dawid_skene", annotations, progress=False).probabilities,
-        PEER: DawidSkene(100).fit_predict_proba(answers),
+        PEER: DawidSkene(100).fit_predict_proba(frame),
     }
     row: dict[str, object] = {"dataset": name}
     for method, probabilities in found.items():

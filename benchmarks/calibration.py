@@ -50,8 +50,8 @@ def main(simulations: int = 300, seed: int = 0, write: bool = False) -> None:
         "Each data set is drawn from the story with parameters of its prior: 40 tasks, each annotated by 4 workers. "
         "One chain from EM's solution, 300 warmup, 63 draws kept of 504. The priors keep the classes apart, since one "
         "chain sees one naming of them; of annotator_groups what is ranked does not depend on the groups' order. "
-        "Adjusted: the chance of a p-value as small among so many independent ones; entries of one row of a table are "
-        "not, which errs on the side of uniform. Pictures of the ranks are in `benchmarks/pictures`."
+        "Adjusted: the chance of a p-value as small among so many independent ones; entries of one row of "
+        "probabilities are not, which errs on the side of uniform. Pictures of the ranks are in `benchmarks/pictures`."
     )
     if write:
         report.write()
@@ -92,7 +92,7 @@ def _as_they_are(x: Array) -> Array:
 
 
 def _without_order(parameters: Mapping[str, Array]) -> dict[str, Array]:
-    """What does not depend on the order of the groups: workers' tables, and the groups' mean weights by size."""
+    """What no order of the groups changes: workers' confusion matrices, and the groups' mean weights by size."""
     weights, tables = parameters["weights"], parameters["group_confusion"]
     return {
         "prevalence": parameters["prevalence"],

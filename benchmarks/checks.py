@@ -1,4 +1,4 @@
-"""Posterior predictive checks: how often they reject the story that wrote the annotations, and another that did not."""
+"""Posterior predictive checks: how often they reject the story that drew the annotations, and another story."""
 
 import tempfile
 import warnings
@@ -50,12 +50,12 @@ def main(seeds: int = 20, write: bool = False) -> None:
                 rows.append({"story": name} | rejections(p_values) | {"as its level or rarer": at_most_level(p_values)})
             report.table(f"Right stories: rejected at {LEVEL:.0%}, of {seeds}, by {engine}", rows)
     report.note(
-        f"Right stories: data sets of {SIZES['n_tasks']} tasks with {SIZES['annotations_per_task']} annotations each, of "
-        f"{SIZES['n_workers']} workers, three classes (two for two_coin), with parameters of the story's prior; "
-        "diagonal 6 where workers have tables. NUTS: one chain, 150 warmup, 50 draws. As its level or rarer: a "
-        "binomial test of the most rejected discrepancy against 5 %, adjusted for their number, keeps it at 1 %. "
-        f"Copyists: of Dawid-Skene's annotations, those of {len(COPYISTS)} workers are copied from another's where both "
-        "annotated. Tasks of different difficulty: annotations of glad, log-difficulty with deviation 1.5, "
+        f"Right stories: data sets of {SIZES['n_tasks']} tasks with {SIZES['annotations_per_task']} annotations each, "
+        f"of {SIZES['n_workers']} workers, three classes (two for two_coin), with parameters of the story's prior; "
+        "diagonal 6 where workers have confusion matrices. NUTS: one chain, 150 warmup, 50 draws. As its level or "
+        "rarer: a binomial test of the most rejected discrepancy against 5 %, adjusted for their number, keeps it at "
+        f"1 %. Copyists: of Dawid-Skene's annotations, those of {len(COPYISTS)} workers are copied from another's "
+        "where both annotated. Tasks of different difficulty: annotations of glad, log-difficulty with deviation 1.5, "
         "abilities 0.5. Any: the smallest p-value is under 5 % divided by the number of discrepancies."
     )
     if write:

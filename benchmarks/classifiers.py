@@ -67,9 +67,9 @@ def main(seeds: int = 5, write: bool = False) -> None:
     report.note(
         "One network for all stories, with batch norm on music; 30 epochs on labelme (of 30, 40 and 50 the best for "
         "hierarchical_dawid_skene on the 500 validation images, 10 seeds) and 100 on music; everything else by "
-        "default, but that difficulty trains its network on the votes for 20 epochs instead of one. Test: the network "
-        "on held-out tasks. Labels: the posterior's, on the annotated tasks. The first three rows tell the labels as "
-        "known, so that the network learns from them alone."
+        "default, but that difficulty trains its network on the vote shares for 20 epochs instead of one. Test: the "
+        "network on held-out tasks. Labels: the posterior's, on the annotated tasks. In the first three rows labels "
+        "count as known, so that the network learns from them alone."
     )
     report.table("Peers with such a network, measured before; CrowdLayer and CoNAL are crowd-kit's", PEERS)
     report.table("Targets, test accuracy", targets(found))

@@ -11,7 +11,7 @@ from support.report import Report
 
 import crowdppl as cp
 
-TASKS, WORKERS, ANSWERS = 400, 15, 5
+TASKS, WORKERS, PER_TASK = 400, 15, 5
 STORIES: dict[str, dict] = {
     "two_coin": {"right": 4.0, "wrong": 1.5},
     "dawid_skene": {"diagonal": 4.0, "off_diagonal": 1.5},
@@ -40,12 +40,12 @@ def main(seeds: int = 20, exact: bool = True, write: bool = False) -> None:
     rows.append(ranked("common_individual", "NUTS", seeds))
     report.table("The generating story by leave-one-task-out", rows)
     report.note(
-        f"{TASKS} tasks of two classes, {WORKERS} workers, {ANSWERS} annotations a task, the class probabilities given by "
-        "the task's feature, all five stories fitted with the hyperparameters of the draw: by SVI (a multivariate "
-        "normal guide, 3,000 steps), common_individual's data by NUTS too (2 chains of 300 draws), since no normal is "
-        "near its posterior, in which a worker either follows the common table or has a table alike. "
-        "Within one standard error: of the difference to the best. With two classes two_coin and dawid_skene are one "
-        "story with one prior, so that one of them is first by the noise of the fits."
+        f"{TASKS} tasks of two classes, {WORKERS} workers, {PER_TASK} annotations a task, the class probabilities "
+        "given by the task's feature, all five stories fitted with the hyperparameters of the draw: by SVI (a "
+        "multivariate normal guide, 3,000 steps), common_individual's data by NUTS too (2 chains of 300 draws), since "
+        "no normal is near its posterior, in which a worker either follows the common confusion matrix or has one like "
+        "it. Within one standard error: of the difference to the best. With two classes two_coin and dawid_skene are "
+        "one story with one prior, so that one of them is first by the noise of the fits."
     )
     if exact:
         report.table("Leave-one-task-out of Dawid–Skene on anesthesia, in nats", [against_refits()])
@@ -86,7 +86,7 @@ def fits(story: str, engine: str, seed: int) -> dict[str, cp.Fit]:
         story,
         n_tasks=TASKS,
         n_workers=WORKERS,
-        annotations_per_task=ANSWERS,
+        annotations_per_task=PER_TASK,
         features=features,
         truth_prior=prior,
         seed=seed,

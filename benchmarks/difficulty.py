@@ -63,7 +63,7 @@ def fitted(
 
     Args:
         story: its name.
-        gold: True to tell the truth, or which labels to tell in its place.
+        gold: True where the true labels count as known, or the labels that count as known instead.
         options: of the story.
     """
 

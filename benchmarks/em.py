@@ -56,7 +56,7 @@ def compare_speed(report: Report, repeats: int) -> None:
 
 
 def iteration_times(
-    name: str, answers: pd.DataFrame, repeats: int, iterations: tuple[int, int], target: float
+    name: str, frame: pd.DataFrame, repeats: int, iterations: tuple[int, int], target: float
 ) -> dict[str, object]:
     """Median seconds per iteration over the rounds, and the median of the rounds' ratios.
 
@@ -70,9 +70,9 @@ def iteration_times(
     ours, theirs = iterations
     seconds = interleaved(
         {
-            "ours": steps_of(cp.Annotations.from_frame(answers), ours),
-            "theirs, short": lambda: DawidSkene(1, tol=-np.inf).fit(answers),
-            "theirs, long": lambda: DawidSkene(1 + theirs, tol=-np.inf).fit(answers),
+            "ours": steps_of(cp.Annotations.from_frame(frame), ours),
+            "theirs, short": lambda: DawidSkene(1, tol=-np.inf).fit(frame),
+            "theirs, long": lambda: DawidSkene(1 + theirs, tol=-np.inf).fit(frame),
         },
         repeats,
     )
@@ -81,8 +81,8 @@ def iteration_times(
     ratio = their_time / our_time
     return {
         "data": name,
-        "annotations": len(answers),
-        "classes": answers["label"].nunique(),
+        "annotations": len(frame),
+        "classes": frame["label"].nunique(),
         "crowd-kit, ms": 1e3 * float(np.median(their_time)),
         "crowdppl, ms": 1e3 * float(np.median(our_time)),
         "times faster": float(np.median(ratio)),
@@ -123,15 +123,15 @@ def compare_likelihood(report: Report) -> None:
 
 def likelihoods(name: str) -> dict[str, dict[str, object]]:
     """Fit a dataset by both packages, with and without their own rules to stop, and score the solutions."""
-    answers, gold = read_annotations(name), read_gold(name)
-    annotations = cp.Annotations.from_frame(answers)
+    frame, gold = read_annotations(name), read_gold(name)
+    annotations = cp.Annotations.from_frame(frame)
     with jax.enable_x64(True):
         ours = cp.fit("dawid_skene", annotations, **FLAT, max_iterations=ITERATIONS, tolerance=1e-12, progress=False)
     settings = WITHOUT_STOP._replace(max_iterations=ITERATIONS)
     ours_endless = em.run(
         Model(find_story("dawid_skene"), FLAT), annotations, jax.random.key(0), settings, progress=False
     )
-    theirs, theirs_endless = (DawidSkene(ITERATIONS, tol=tol).fit(answers) for tol in (1e-9, -np.inf))
+    theirs, theirs_endless = (DawidSkene(ITERATIONS, tol=tol).fit(frame) for tol in (1e-9, -np.inf))
     stopped = score_row(
         log_likelihood(annotations, *our_parameters(ours.outcome)),
         log_likelihood(annotations, *their_parameters(theirs, annotations)),

@@ -46,8 +46,8 @@ def main(seeds: int = 5, repeats: int = 15, write: bool = False) -> None:
     report.note(
         "One setting for all: the defaults of annotator_groups and of EM, and a network without dropout, chosen on "
         "these data; the last column but one is the network's default. "
-        "With truth='answer' the truth is summed out of each annotation by itself, as in the paper; with truth='shared' a "
-        "task's annotations have one truth. The paper's truth known reaches 94.75."
+        "With truth='answer' the truth is summed out of each annotation by itself, as in the paper; with "
+        "truth='shared' a task's annotations have one truth. The paper's truth known reaches 94.75."
     )
     report.table(f"Points behind the known truth, at most {BEHIND}", target_rows(found))
     costs = cost_rows(repeats)

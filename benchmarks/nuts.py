@@ -24,7 +24,7 @@ from crowdppl.inference.densities.model import Model, marginal
 from crowdppl.inference.engines import em
 from crowdppl.models import find_story
 
-DIAGONAL, OFF_DIAGONAL = 2.0, 1.0  # of the tables' prior, on both sides
+DIAGONAL, OFF_DIAGONAL = 2.0, 1.0  # concentrations of right and of wrong annotations, on both sides
 
 
 class Padded(NamedTuple):
@@ -66,10 +66,10 @@ def main(
     """
     data_folder()
     report = Report(f"NUTS on {dataset}, {chains} chains, {warmup} + {draws}")
-    answers = read_annotations(dataset)
-    annotations = cp.Annotations.from_frame(answers)
+    frame = read_annotations(dataset)
+    annotations = cp.Annotations.from_frame(frame)
     measure_fit(report, annotations, chains, warmup, draws)
-    compare_programs(report, answers, annotations, chains, warmup, draws, repeats)
+    compare_programs(report, frame, annotations, chains, warmup, draws, repeats)
     if write:
         report.write()
 
@@ -103,7 +103,7 @@ def measure_fit(report: Report, annotations: cp.Annotations, chains: int, warmup
 
 def compare_programs(
     report: Report,
-    answers: pd.DataFrame,
+    frame: pd.DataFrame,
     annotations: cp.Annotations,
     chains: int,
     warmup: int,
@@ -115,7 +115,7 @@ def compare_programs(
     start = em.interior_solution(model, annotations, jax.random.key(0), em.EMSettings(tolerance=1e-5), progress=False)
     programs = {
         "crowdppl": (marginal(model), annotations),
-        "padded": (config_enumerate(padded_dawid_skene), pad(answers, annotations)),
+        "padded": (config_enumerate(padded_dawid_skene), pad(frame, annotations)),
     }
     samplers = {name: sampler_of(program, start, chains, warmup, draws) for name, (program, _) in programs.items()}
     seconds = interleaved(
@@ -181,7 +181,7 @@ def summary(sampler: MCMC, seconds: np.ndarray) -> Sampled:
 
 
 def smallest_ess(draws: dict[str, Any]) -> float:
-    """The smallest effective sample size over all entries of the prevalence and the workers' tables.
+    """The smallest effective sample size over all entries of the prevalence and the workers' confusion matrices.
 
     Args:
         draws: by site, (chain, draw, ...).
@@ -189,33 +189,33 @@ def smallest_ess(draws: dict[str, Any]) -> float:
     return min(float(effective_sample_size(np.asarray(draws[site])).min()) for site in ("prevalence", "confusion"))
 
 
-def pad(answers: pd.DataFrame, annotations: cp.Annotations) -> Padded:
+def pad(frame: pd.DataFrame, annotations: cp.Annotations) -> Padded:
     """Each task's annotations in a row of their own, as long as the longest."""
-    row = annotations.tasks.to_index().get_indexer(answers["task"])
-    position = answers.groupby("task").cumcount().to_numpy()
+    row = annotations.tasks.to_index().get_indexer(frame["task"])
+    position = frame.groupby("task").cumcount().to_numpy()
     shape = (annotations.n_tasks, int(position.max()) + 1)
     worker, label, real = np.zeros(shape, int), np.zeros(shape, int), np.zeros(shape, bool)
-    worker[row, position] = annotations.workers.to_index().get_indexer(answers["worker"])
-    label[row, position] = annotations.classes.to_index().get_indexer(answers["label"])
+    worker[row, position] = annotations.workers.to_index().get_indexer(frame["worker"])
+    label[row, position] = annotations.classes.to_index().get_indexer(frame["label"])
     real[row, position] = True
     return Padded(worker, label, real, annotations.n_workers, annotations.n_classes)
 
 
-def padded_dawid_skene(answers: Padded) -> None:
+def padded_dawid_skene(padded: Padded) -> None:
     """Dawid–Skene over tasks × positions, its truth left to NumPyro's enumeration."""
-    n_tasks, n_positions = answers.label.shape
-    prior = jnp.where(jnp.eye(answers.n_classes, dtype=bool), DIAGONAL, OFF_DIAGONAL)
-    prevalence = numpyro.sample("prevalence", dist.Dirichlet(jnp.ones(answers.n_classes)))
+    n_tasks, n_positions = padded.label.shape
+    prior = jnp.where(jnp.eye(padded.n_classes, dtype=bool), DIAGONAL, OFF_DIAGONAL)
+    prevalence = numpyro.sample("prevalence", dist.Dirichlet(jnp.ones(padded.n_classes)))
     with (
-        numpyro.plate("worker", answers.n_workers, dim=-2),
-        numpyro.plate("class", answers.n_classes, dim=-1),
+        numpyro.plate("worker", padded.n_workers, dim=-2),
+        numpyro.plate("class", padded.n_classes, dim=-1),
     ):
         confusion = numpyro.sample("confusion", dist.Dirichlet(prior))
     with numpyro.plate("task", n_tasks, dim=-2):
         truth = numpyro.sample("truth", dist.Categorical(prevalence))
-        with numpyro.plate("position", n_positions, dim=-1), numpyro.handlers.mask(mask=answers.real):
-            table = confusion[answers.worker, truth]
-            numpyro.sample("annotation", dist.Categorical(table), obs=answers.label)
+        with numpyro.plate("position", n_positions, dim=-1), numpyro.handlers.mask(mask=padded.real):
+            rows = confusion[padded.worker, truth]
+            numpyro.sample("annotation", dist.Categorical(rows), obs=padded.label)
 
 
 if __name__ == "__main__":

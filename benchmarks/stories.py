@@ -79,8 +79,8 @@ def main(steps: int = 10, repeats: int = 7, write: bool = False) -> None:
         f"{N_TASKS:,} tasks, {N_WORKERS:,} workers, ten classes unless two are named. Time: of the first {steps} "
         f"iterations, as a ratio to as many of dawid_skene in the same round, with as many classes; median over the "
         f"rounds. Memory: of the compiled iterations, what goes in, what comes out and what they need between, by "
-        f"XLA's own analysis. Features: {N_FEATURES} of each task. Difficulty has the shares of the annotations as votes, "
-        f"or as given probabilities of the classes."
+        f"XLA's own analysis. Features: {N_FEATURES} of each task. Difficulty has the vote "
+        f"shares as votes, or as given probabilities of the classes."
     )
     if write:
         report.write()

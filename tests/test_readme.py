@@ -1,6 +1,8 @@
-"""The README's Python runs as it stands, and its figures are those that the demo prints."""
+"""The README's Python runs as it stands, and its figures are those that it and the demo print."""
 
 import re
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import matplotlib
@@ -8,7 +10,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a text, blanks of any number as one."""
+    return [" ".join(line.split()) for line in text.splitlines()]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -23,9 +35,8 @@ def test_every_python_block_runs_on_a_readers_own_table(tmp_path, monkeypatch):
         tmp_path / "annotations.csv", index=False
     )
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     names: dict = {}
-    for block in blocks:
+    for block in blocks("python"):
         exec(compile(block, "README.md", "exec"), names)
     expected = np.array(["no", "yes"])[truth]
     assert (names["fit"].labels["label"].to_numpy() == expected).mean() > 0.9
@@ -34,6 +45,29 @@ def test_every_python_block_runs_on_a_readers_own_table(tmp_path, monkeypatch):
     assert right.mean() > 0.8  # the crowd's plurality is right of three quarters of the training images
     assert {"accuracy_low", "accuracy_high"} <= set(names["sampled"].workers)
     assert (tmp_path / "my-fit" / "posterior.nc").exists()
+    drawn = (np.asarray(names["truth"]).mean(0) > 0.5).astype(int)  # by NumPyro's own NUTS and enumeration
+    assert (np.array(["no", "yes"])[drawn] == names["sampled"].labels["label"].to_numpy()).mean() > 0.95
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_first_example_prints_what_stands_below_it():
+    printed = StringIO()
+    with redirect_stdout(printed):
+        exec(compile(blocks("python")[0], "README.md", "exec"), {})
+    (shown,) = blocks("output")
+    assert lines(printed.getvalue()) == lines(shown)
+
+
+def test_files_that_the_readme_links_to_exist():
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", README)
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_table_of_stories_has_each_of_them_once():
+    from crowdppl import list_stories
+
+    (table,) = re.findall(r"\n\| story .*?\n\n", README, flags=re.DOTALL)
+    assert sorted(re.findall(r"^\| `(\w+)`", table, flags=re.MULTILINE)) == sorted(list_stories().index)
 
 
 @pytest.mark.slow
@@ -43,7 +77,5 @@ def test_the_demo_prints_what_the_readme_shows(tmp_path):
     from crowdppl.cli import app
 
     printed = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo")]).stdout
-    (shown,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
-    said = [" ".join(line.split()) for line in printed.splitlines()]
-    for line in shown.splitlines():
-        assert " ".join(line.split()) in said
+    (shown,) = blocks("text")
+    assert [line for line in lines(shown) if line not in lines(printed)] == []

@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+NO_PACKAGES = {("benchmarks",), ("docs",), ("notebooks",), ("tests",), ("build",), ("dist",)}
 ROOMS = {Path(*name.split(".")[1:]) for name in SETUPTOOLS["packages"]}
 
 SMOKE = """
@@ -30,6 +31,10 @@ def run(*command, **options):
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=600, **options)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def hidden(folder):
+    return any(part.startswith(".") for part in folder.parts)
 
 
 def needs(dist):
@@ -101,9 +106,11 @@ def test_the_wheel_holds_every_module_of_the_packages_and_nothing_else(wheel):
     assert licences
 
 
-def test_every_folder_of_modules_in_a_room_is_listed_as_a_package():
-    folders = {path.parent.relative_to(ROOT) for room in ROOMS - {Path()} for path in (ROOT / room).rglob("*.py")}
-    assert folders == ROOMS - {Path()}
+def test_every_folder_of_modules_is_listed_as_a_package_once():
+    modules = [path.relative_to(ROOT).parent for path in ROOT.rglob("*.py")]
+    folders = {folder for folder in modules if folder.parts[:1] not in NO_PACKAGES and not hidden(folder)}
+    assert folders == ROOMS
+    assert len(SETUPTOOLS["packages"]) == len(ROOMS)
 
 
 def test_the_command_lists_its_verbs(in_environment):

@@ -1,4 +1,4 @@
-"""Datasets as tables that both packages take, and a million simulated annotations."""
+"""Datasets as frames that both packages take, and a million simulated annotations."""
 
 import os
 import sys
@@ -31,7 +31,7 @@ def read_gold(name: str) -> pd.Series:
 def simulate_annotations(n_tasks: int, n_workers: int, n_classes: int, per_task: int, seed: int = 0) -> pd.DataFrame:
     r"""Annotations drawn from a Dawid–Skene whose workers are right about seven times in ten.
 
-    Rows of the workers' tables are :math:`\text{Dirichlet}(1, \dots, 1)` with :math:`2 K` added on the diagonal.
+    Rows of their confusion matrices are :math:`\text{Dirichlet}(1, \dots, 1)` with :math:`2 K` added on the diagonal.
 
     Args:
         n_tasks: N.

@@ -28,9 +28,9 @@ def target(
 def majority(annotations: cp.Annotations) -> dict:
     """The most frequent label of each task that has annotations, by task; ties for the first class."""
     votes = annotations.votes()
-    answered = votes.sum(-1) > 0
+    annotated = votes.sum(-1) > 0
     tasks, classes = list(annotations.tasks), list(annotations.classes)
-    return {tasks[i]: classes[votes[i].argmax()] for i in np.flatnonzero(answered)}
+    return {tasks[i]: classes[votes[i].argmax()] for i in np.flatnonzero(annotated)}
 
 
 def _cell(values: np.ndarray, digits: int, spread: float) -> str:

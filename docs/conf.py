@@ -1,0 +1,133 @@
+"""Sphinx's settings, and the pages that list every module, one page a room. ``make docs`` builds build/docs."""
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+from sphinx.ext import napoleon
+
+import crowdppl
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+
+project = "crowdppl"
+author = "The crowdppl authors"
+version = release = crowdppl.__version__
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
+html_theme = "alabaster"
+html_theme_options = {"description": crowdppl.__doc__.splitlines()[0], "page_width": "1100px", "fixed_sidebar": True}
+html_show_sourcelink = False
+html_copy_source = False
+
+default_role = "code"
+napoleon_numpy_docstring = False
+napoleon_custom_sections = ["Returns"]  # as prose: types stand in the signature
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 100
+
+nitpicky = True
+OTHERS = "abc arviz collections contextlib dataclasses dist enum flax funsor jax matplotlib mpl narwhals nnx np numpy"
+OTHERS += " numpyro optax os pandas pathlib pd pyarrow pyro rich torch typer types typing xarray xr"
+BARE = "Any Array ArrayTree Axes Axis Callable Iterable Iterator Literal Mapping NDArray Path PathLike Sequence TypeVar"
+nitpick_ignore_regex = [
+    ("py:.*", rf"({OTHERS.replace(' ', '|')})(\..*)?"),
+    ("py:.*", BARE.replace(" ", "|")),
+]
+"""Names of other libraries are not looked up, since their inventories lie on other machines; ours are."""
+
+exclude_patterns = ["_build"]
+
+ROOMS = {
+    "data": "What comes in",
+    "models": "The stories",
+    "models/parts": "What stories are made of",
+    "models/pyro": "The stories in Pyro",
+    "inference": "Fitting",
+    "cli": "The command line",
+}
+"""Titles of pages; a room without one is called by its folder."""
+PAGES = HERE / "modules"
+SKIPPED = ("docs", "tests", "benchmarks", "notebooks", "build", "dist")
+
+
+def rooms() -> dict[str, list[str]]:
+    """The modules of each folder of the package, the folder's own ``__init__`` first."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        folder = path.relative_to(ROOT).parent
+        if folder.parts and folder.parts[0] not in SKIPPED and not folder.parts[0].startswith("."):
+            found.setdefault(folder.as_posix(), []).append(path.stem)
+    return found
+
+
+def public() -> dict[str, Any]:
+    """What the first page documents, by name."""
+    return {name: getattr(crowdppl, name) for name in crowdppl.__all__}
+
+
+def exported(module: str) -> list[str]:
+    """Names of the module that the first page documents as ``crowdppl.name``."""
+    return [name for name, thing in public().items() if thing.__module__ == module]
+
+
+def write_pages(_: Any = None) -> None:
+    """Write a page for each room, and refuse a public name that the first page forgets."""
+    text = (HERE / "index.rst").read_text(encoding="utf-8")
+    shown = re.findall(r"^\.\. auto(?:function|class|exception)::[ ]crowdppl\.(\w+)$", text, flags=re.MULTILINE)
+    if sorted(shown) != sorted(crowdppl.__all__):
+        missing, unknown = set(crowdppl.__all__) - set(shown), set(shown) - set(crowdppl.__all__)
+        raise SystemExit(f"docs/index.rst lacks {sorted(missing)} and has {sorted(unknown)} beyond crowdppl.__all__")
+    PAGES.mkdir(exist_ok=True)
+    for page in PAGES.glob("*.rst"):
+        page.unlink()
+    for folder, modules in rooms().items():
+        room = f"crowdppl.{folder.replace('/', '.')}"
+        title = f"{ROOMS.get(folder, folder.rpartition('/')[2].capitalize())}: {room}"
+        lines = [title, "=" * len(title), "", f".. automodule:: {room}", ""]
+        for module in (f"{room}.{stem}" for stem in modules if not stem.startswith("__")):
+            lines += [module, "-" * len(module), "", f".. automodule:: {module}", "   :members:"]
+            lines += [f"   :exclude-members: {', '.join(names)}"] if (names := exported(module)) else []
+            lines += [""]
+            lines += (
+                [f"Documented on the first page: {', '.join(f'`crowdppl.{n}`' for n in names)}.", ""] if names else []
+            )
+        (PAGES / f"{room}.rst").write_text("\n".join(lines), encoding="utf-8")
+
+
+def as_prose(app: Any, what: str, *rest: Any, google: Any = napoleon._process_docstring) -> None:
+    """Read the docstring of a property as that of a method: what stands before a colon is no type."""
+    google(app, "method" if what in {"attribute", "data", "property"} else what, *rest)
+
+
+napoleon._process_docstring = as_prose
+
+
+def is_ours(thing: Any) -> bool:
+    """Whether a member of a module was written here, as far as it says where it was written."""
+    return not inspect.isroutine(thing) or (getattr(thing, "__module__", None) or "").startswith("crowdppl")
+
+
+def find_public(app: Any, env: Any, node: Any, content: Any) -> Any:
+    """Look a public thing up under ``crowdppl.name`` where a docstring names it by the module that it stands in."""
+    homes = {f"{thing.__module__}.{thing.__qualname__}": f"crowdppl.{name}" for name, thing in public().items()}
+    for target in (node["reftarget"], f"{node.get('py:module')}.{node['reftarget']}"):
+        home = next((home for home in homes if target == home or target.startswith(f"{home}.")), None)
+        if home is not None and node.get("refdomain") == "py":
+            name = homes[home] + target.removeprefix(home)
+            python = env.domains.python_domain
+            return python.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], name, node, content)
+    return None
+
+
+def setup(app: Any) -> None:
+    """Write the pages before Sphinx looks for them."""
+    app.connect("config-inited", lambda app, _: write_pages())
+    app.connect("missing-reference", find_public)
+    app.connect("autodoc-skip-member", lambda app, what, name, thing, skip, options: skip or not is_ours(thing))

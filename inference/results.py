@@ -255,7 +255,7 @@ class Fit(Result):
         Raises:
             UnknownNameError: `log_likelihood` is none of these.
         """
-        groups = to_groups(self.fitted, log_likelihood=bool(log_likelihood))
+        groups = to_groups(self.fitted, log_likelihood=log_likelihood)
         if posterior_predictive:
             groups["posterior_predictive"] = self.posterior_predictive(seed=seed)
         if prior:

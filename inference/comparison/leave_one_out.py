@@ -7,10 +7,11 @@ import numpy as np
 import xarray as xr
 
 from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
+from ..fitted.pointwise import log_likelihood_by_annotation
 from ..storage.arviz_data import is_tree, make_idata
 from .cross_validation import annotation_index
 from .elpd import UNITS, Elpd
-from .held_out import counts, leave_one_annotation_out, predict_annotations, predict_tasks, rounds
+from .held_out import counts, predict_annotations, predict_tasks, rounds
 from .refit import refit_without
 
 MAX_DRAWS = 2000  # more of them are thinned, since every unit takes a number a draw
@@ -86,10 +87,7 @@ def _pointwise(fitted: Fitted, by: str) -> tuple[np.ndarray, Any, np.ndarray]:
             annotations.tasks.to_index("task")[annotated],
             np.ones(len(annotated)),
         )
-    count = counts(annotations)
-    number = rounds(task, np.ones(len(task), bool))
-    values = leave_one_annotation_out(some.with_data(some.data.replace(count=count)), number, int(number.max()) + 1)
-    return np.asarray(values), annotation_index(annotations), count
+    return log_likelihood_by_annotation(some), annotation_index(annotations), counts(annotations)
 
 
 def _psis(values: np.ndarray, reff: float) -> dict[str, Any]:

@@ -157,6 +157,6 @@ def _truth(fitted: Fitted, asked: Annotations) -> np.ndarray:
     if any("worker" in dims for dims in fitted.dims.values()):
         raise AnnotationError(
             f"task {asked.tasks[int(np.argmax(new))]!r} is none of the fit's, and {fitted.story} has parameters of "
-            "each worker, so that nothing is known of new workers' annotations of new tasks; ask for the fit's own tasks"
+            "each worker, so that nothing is known of new workers' annotations of new tasks; ask for the fit's tasks"
         )
     return np.where(new[:, None], fitted.with_data(asked).posterior, truth)

@@ -12,6 +12,7 @@ import pandas as pd
 from jax import Array
 
 from ...data import AnnotationError, Annotations
+from ...data.numbers import whole_number
 from ..densities.model import Parameters
 from .confusion_matrices import mean_confusions
 from .confusion_scores import entropy
@@ -67,9 +68,9 @@ def next_annotations(
     """
     fitted = fitted_of(fit)
     annotations = fitted.annotations
-    for name, value in (("n", n), ("repeats", repeats), ("most_per_worker", most_per_worker or 1)):
-        if not (isinstance(value, int | np.integer) and value >= 1):
-            raise ValueError(f"{name}={value!r}: a whole number from 1 is needed")
+    n, repeats = whole_number("n", n, least=1), whole_number("repeats", repeats, least=1)
+    if most_per_worker is not None:
+        most_per_worker = whole_number("most_per_worker", most_per_worker, least=1)
     if annotations.n_classes**repeats > MOST_OUTCOMES:
         raise ValueError(
             f"repeats={repeats} annotations of a task can be {annotations.n_classes}^{repeats} different ones; "
@@ -90,9 +91,7 @@ def next_annotations(
         if repeats > 1:
             joints.append(joint)
     is_open = _open(annotations, asked)
-    chosen = _choose(
-        np.stack(gains), joints, is_open, int(n), int(repeats), most_per_worker, again=asked is None and repeats > 1
-    )
+    chosen = _choose(np.stack(gains), joints, is_open, n, repeats, most_per_worker, again=asked is None and repeats > 1)
     rows = pd.DataFrame(chosen, columns=["task", "worker", "expected_gain"])
     task = rows["task"].to_numpy(dtype=int)
     found = {"task": annotations.tasks.to_index()[task]}
@@ -120,8 +119,8 @@ def _choose(
 ) -> Iterator[tuple[int, int, float]]:
     """Pairs of task and worker with their gains, the largest first.
 
-    A gain only falls as a task's other annotations are chosen, so that one which is still the largest when it is computed
-    anew is the largest of all (Minoux 1978).
+    A gain only falls as a task's other annotations are chosen, so that one which is still the largest when it is
+    computed anew is the largest of all (Minoux 1978).
 
     Args:
         gains: of the first annotation to a task, ``(W, N)``.

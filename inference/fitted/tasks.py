@@ -9,6 +9,7 @@ import pandas as pd
 from jax import Array
 from jax.scipy.special import logsumexp
 
+from ...data.numbers import whole_number
 from ..densities.model import Parameters
 from .fitted import Fitted, HoldsFitted, fitted_of
 
@@ -34,8 +35,8 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
 
     - expected_entropy is the uncertainty that these workers leave about a task on average: high for poor workers, near
       0 for many good ones.
-    - ambiguity is the uncertainty beyond that: near 0 where the workers are the cause, high where good workers disagree;
-      negative where the label is more certain than these workers make labels on average.
+    - ambiguity is the uncertainty beyond that: near 0 where the workers are the cause, high where good workers
+      disagree; negative where the label is more certain than these workers make labels on average.
     - surprise compares the annotations with new ones of a task whose true class has the same posterior: by how many
       nats an annotation they are less probable. It is high also where so many good workers disagree that the story, in
       which a task has one true class, is certain of the majority: the ambiguity of such tasks is near 0. surprise_p is
@@ -57,8 +58,7 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
         TypeError: `fit` is no fit.
         ValueError: `replicates` is no whole number from 1.
     """
-    if not (isinstance(replicates, int | np.integer) and replicates >= 1):
-        raise ValueError(f"replicates={replicates!r}: a whole number from 1 is needed")
+    replicates = whole_number("replicates", replicates, least=1)
     fitted = fitted_of(fit)
     annotations, p = fitted.annotations, fitted.posterior
     rows = np.arange(annotations.n_tasks)
@@ -67,7 +67,7 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
     classes[:] = list(annotations.classes)
     n_annotations = annotations.votes().sum(-1)
     keys = jax.random.split(jax.random.key(seed), replicates)
-    again = fitted.with_data(fitted.data.expanded()).thinned(int(replicates))
+    again = fitted.with_data(fitted.data.expanded()).thinned(replicates)
     now, expected, surprise, tail = (np.asarray(mean, dtype=float) for mean in _replicated(again, keys))
     given = np.where(n_annotations > 0, n_annotations, np.nan)
     labels = fitted.labels

@@ -1,37 +1,80 @@
 """A fitted story's numbers as xarray datasets, by ArviZ's groups and with named tasks, workers and classes."""
 
+import json
+from importlib.metadata import version
+
 import numpy as np
 import xarray as xr
 
 from ...data import Annotations
+from ...data.errors import check_name
 from ..fitted.fitted import Fitted
 from ..fitted.named_draws import coords_of
+from ..fitted.pointwise import log_likelihood_by_annotation
+from ..fitted.replicated_annotations import log_prior
 
 FIT_GROUP = "fit"  # what is not ArviZ's: the posterior of the labels, the engine's history, parameters without draws
 
 
-def to_groups(fitted: Fitted, *, log_likelihood: bool = True) -> dict[str, xr.Dataset]:
-    """A fit's groups: those of ArviZ but posterior_predictive, and :data:`FIT_GROUP`.
+LIKELIHOODS = ("annotation", "task")
+
+
+def to_groups(fitted: Fitted, *, log_likelihood: str | None = "annotation") -> dict[str, xr.Dataset]:
+    """A fit's groups: those of ArviZ but posterior_predictive and prior, and :data:`FIT_GROUP`.
 
     Args:
-        log_likelihood: compute the group of that name, which is a number for each task and draw.
+        fitted: the story at its draws.
+        log_likelihood: ``"annotation"`` for each row given the other annotations of its task, of one length with the
+            observed data; ``"task"`` for all annotations of a task, the truth summed out; None for no such group.
+
+    Raises:
+        UnknownNameError: `log_likelihood` is none of these.
     """
     annotations, outcome = fitted.annotations, fitted.outcome
-    groups = {"posterior": fitted.named_draws}
+    groups = {"posterior": fitted.named_draws.assign_attrs(provenance(fitted))}
     if outcome.stats:
         groups["sample_stats"] = xr.Dataset({name: (("chain", "draw"), v) for name, v in outcome.stats.items()})
-    if log_likelihood:
-        annotated = np.unique(annotations.task)  # the others have nothing that could be left out
-        values = (("chain", "draw", "task"), fitted.log_likelihood()[..., annotated])
-        groups["log_likelihood"] = xr.Dataset({"annotation": values}, {"task": annotations.tasks.coords()[annotated]})
+    if log_likelihood is not None:
+        groups["log_likelihood"] = _log_likelihood(fitted, check_name("log_likelihood", log_likelihood, LIKELIHOODS))
+    groups["log_prior"] = log_prior(fitted)
     groups["observed_data"] = xr.Dataset({"annotation": ("row", np.asarray(annotations.label))})
     groups["constant_data"] = _constants(annotations)
     groups[FIT_GROUP] = xr.Dataset(
-        {"label_posterior": (("task", "truth"), fitted.posterior), "history": ("iteration", outcome.history)}
+        {"label_probability": (("task", "truth"), fitted.posterior), "history": ("iteration", outcome.history)}
         | {name: (_unnamed(name, np.ndim(value)), np.asarray(value)) for name, value in outcome.fixed.items()},
         coords_of(annotations, ("task", "truth")),
     )
     return groups
+
+
+def provenance(fitted: Fitted) -> dict[str, str]:
+    """Where the draws come from, as text: library, story, hyperparameters, engine, settings, size of the data."""
+    annotations = fitted.annotations
+    return {
+        "inference_library": "crowdppl",
+        "inference_library_version": version("crowdppl"),
+        "story": fitted.story,
+        "hyperparameters": json.dumps({name: repr(value) for name, value in fitted.model.hyperparameters.items()}),
+        "method": fitted.method,
+        "settings": json.dumps(
+            {name: value if is_plain(value) else repr(value) for name, value in fitted.settings.items()}
+        ),
+        "data": f"{annotations.n_tasks} tasks, {annotations.n_workers} workers, {annotations.n_classes} classes, "
+        f"{annotations.n_annotations} annotations",
+    }
+
+
+def is_plain(value: object) -> bool:
+    """Whether JSON holds the value as it is."""
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _log_likelihood(fitted: Fitted, by: str) -> xr.Dataset:
+    if by == "annotation":
+        return xr.Dataset({"annotation": (("chain", "draw", "row"), log_likelihood_by_annotation(fitted))})
+    annotated = np.unique(fitted.annotations.task)  # the others have nothing that could be left out
+    values = (("chain", "draw", "task"), fitted.log_likelihood()[..., annotated])
+    return xr.Dataset({"annotation": values}, {"task": fitted.annotations.tasks.coords()[annotated]})
 
 
 def _constants(annotations: Annotations) -> xr.Dataset:

@@ -21,7 +21,7 @@ from ..densities.model import Model
 from ..engines.outcome import Outcome
 from ..fitted.fitted import Fitted
 from .arviz_data import group, groups, load_netcdf, make_idata, save_netcdf
-from .arviz_groups import FIT_GROUP, to_groups
+from .arviz_groups import FIT_GROUP, is_plain, to_groups
 
 FORMAT = 1
 
@@ -41,7 +41,7 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
         "story": fitted.story,
         "hyperparameters": {name: _encode(name, value) for name, value in fitted.model.hyperparameters.items()},
         "method": fitted.method,
-        "settings": {name: value if _is_plain(value) else repr(value) for name, value in fitted.settings.items()},
+        "settings": {name: value if is_plain(value) else repr(value) for name, value in fitted.settings.items()},
         "warnings": fitted.warnings,
         "is_point": not fitted.has_draws,
         "dims": fitted.dims,
@@ -107,7 +107,7 @@ def read(
         method=about["method"],
         settings=about["settings"],
         outcome=outcome,
-        stored_posterior=found["label_posterior"].to_numpy(),
+        stored_posterior=found["label_probability"].to_numpy(),
         dims={name: tuple(dims) for name, dims in about["dims"].items()},
     )
 
@@ -171,13 +171,9 @@ def _annotations(ids: dict[str, Any], observed: xr.Dataset, constant: xr.Dataset
     )
 
 
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
-
-
 def _encode(name: str, value: object) -> Any:
     """A hyperparameter as JSON: plain values as they are, others as an object with their kind."""
-    if _is_plain(value):
+    if is_plain(value):
         return value
     if isinstance(value, Prevalence):
         return {"prevalence": _encode(name, value.concentration)}

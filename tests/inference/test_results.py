@@ -12,6 +12,7 @@ import numpyro
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
+from scipy.special import gammaln
 
 import crowdppl as cp
 from crowdppl import AnnotationError, Annotations, ConvergenceWarning, StorageError, StoryError, UnknownNameError
@@ -127,8 +128,54 @@ def test_idata_has_the_groups_dimensions_and_coordinates_of_arviz(nuts, annotati
     assert list(posterior["worker"].values) == [str(i) for i in IDS]
     assert {"diverging", "energy", "n_steps", "lp", "tree_depth"} <= set(group(nuts.idata, "sample_stats"))
     likelihood = group(nuts.idata, "log_likelihood")["annotation"]
-    assert likelihood.sizes == {"chain": 2, "draw": 200, "task": 30}  # not the task that nobody was asked
+    assert likelihood.sizes == {"chain": 2, "draw": 200, "row": annotations.n_rows}
     np.testing.assert_array_equal(group(nuts.idata, "observed_data")["annotation"], annotations.label)
+    assert posterior.attrs["story"] == "dawid_skene"
+    assert posterior.attrs["inference_library"] == "crowdppl"
+    np.testing.assert_allclose(group(nuts.idata, "fit")["label_probability"], nuts.posterior)
+
+
+def test_the_log_likelihood_is_by_annotation_by_task_or_left_out(nuts):
+    by_task = group(nuts.to_idata(log_likelihood="task"), "log_likelihood")["annotation"]
+    assert by_task.sizes == {"chain": 2, "draw": 200, "task": 30}  # not the task that has no annotation
+    assert "log_likelihood" not in groups(nuts.to_idata(log_likelihood=None))
+    with pytest.raises(cp.UnknownNameError, match=r"'annotations'.*'annotation'"):
+        nuts.to_idata(log_likelihood="annotations")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_arvizs_loo_is_ours_by_annotation_and_its_loo_pit_runs(nuts, annotations):
+    ours = cp.loo(nuts, by="annotation")
+    theirs = az.loo(nuts.idata)
+    found = theirs.elpd if hasattr(theirs, "elpd") else theirs.elpd_loo
+    assert float(found) == pytest.approx(ours.elpd, abs=0.05)
+    idata = nuts.to_idata(posterior_predictive=True)
+    if hasattr(az, "loo_pit") and not hasattr(az, "plots_stats"):
+        try:
+            pit = az.loo_pit(idata, y="annotation")
+        except TypeError:
+            pit = az.loo_pit(idata)["annotation"]
+        assert np.asarray(pit).shape == (annotations.n_rows,)
+
+
+def test_the_prior_group_has_the_priors_moments_and_log_prior_is_their_density(nuts):
+    """Means of 2,000 draws of Dirichlet rows within five standard errors of their own."""
+    idata = nuts.to_idata(prior=2000, seed=3)
+    drawn = group(idata, "prior")["confusion"]
+    assert drawn.dims == ("chain", "draw", "worker", "truth", "annotation")
+    mean = drawn.mean(("chain", "draw", "worker")).to_numpy()
+    np.testing.assert_allclose(np.diagonal(mean), 1.5 / 2.5, atol=0.02)
+    assert group(idata, "prior_predictive")["annotation"].sizes["row"] == nuts.annotations.n_rows
+    log_prior = group(idata, "log_prior")
+    confusion = nuts.outcome.draws["confusion"][1, 7].astype(float)
+    alpha = np.where(np.eye(2, dtype=bool), 1.5, 1.0)
+    expected = dirichlet_log_density(confusion, alpha).sum()
+    assert float(log_prior["confusion"][1, 7]) == pytest.approx(expected, abs=1e-3)
+
+
+def dirichlet_log_density(rows, alpha):
+    normaliser = gammaln(alpha.sum(-1)) - gammaln(alpha).sum(-1)
+    return normaliser + ((alpha - 1) * np.log(rows)).sum(-1)
 
 
 def test_log_likelihood_is_that_of_the_density(nuts, annotations):

@@ -58,7 +58,7 @@ def fit_story(
     hyperparameters, settings = _split({n: v for n, v in options.items() if n not in of_torch}, story, engine, of_torch)
     prior, annotations = _truth_prior(classifier, truth_prior, annotations, in_torch)
     model = Model(story, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
-    annotations = with_evidence(annotations, gold, evidence)
+    annotations = _with_gold(with_evidence(annotations, gold, evidence), gold)
     data = jax.tree.map(jnp.asarray, annotations.replace(gold=None, seconds=None))
     if in_torch is not None:
         problem = in_torch.make(model, data, {name: options[name] for name in of_torch if name in options})
@@ -129,6 +129,15 @@ def _looked_at(fitted: Fitted) -> Fitted:
     return fitted.replace(
         outcome=outcome._replace(warnings=tuple(found)), stored_posterior=mean / mean.sum(-1, keepdims=True)
     )
+
+
+def _with_gold(annotations: Annotations, gold: Gold) -> Annotations:
+    """The annotations with the gold labels that were given, beside those that they carry: given ones come first."""
+    if gold is None or isinstance(gold, bool):
+        return annotations
+    given = np.asarray(annotations.with_gold(gold).gold)
+    carried = given if annotations.gold is None else np.asarray(annotations.gold)
+    return annotations.replace(gold=np.where(given >= 0, given, carried))
 
 
 def _torch_backend() -> Any:

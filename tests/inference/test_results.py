@@ -350,3 +350,12 @@ def test_summary_names_what_a_user_looks_for(nuts):
     for words in ("dawid_skene fitted by NUTS", "31 tasks, 5 workers, 2 classes", "2 chains × 200 draws", "prevalence"):
         assert words in text
     assert "<table" in nuts._repr_html_()
+
+
+def test_gold_labels_that_are_given_stay_with_the_fit_beside_those_that_the_annotations_carry(annotations):
+    fit = cp.fit("dawid_skene", annotations, gold={"t1": "yes"}, progress=False)
+    assert np.flatnonzero(fit.annotations.gold >= 0).tolist() == [0, 1]
+    assert "gold labels of 2" in repr(fit)
+    assert fit.probabilities.loc["t1", "yes"] == 1
+    bare = cp.fit("dawid_skene", annotations.without_gold(), gold={"t1": "yes"}, progress=False)
+    assert "neither gold" not in repr(bare)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 
 def whole_number(
-    name: str, value: object, least: int = 0, most: int | None = None, *, error: type[ValueError] = ValueError
+    name: str, value: Any, least: int = 0, most: int | None = None, *, error: type[ValueError] = ValueError
 ) -> int:
     """Return a whole number as a Python int.
 
@@ -34,7 +35,7 @@ def whole_number(
 
 def real_number(
     name: str,
-    value: object,
+    value: Any,
     least: float | None = None,
     most: float | None = None,
     *,

@@ -1,4 +1,4 @@
-"""The command line, called as a person would call it."""
+"""Calls of the command line in the tests' own process."""
 
 import re
 
@@ -12,7 +12,7 @@ def crowdppl(*arguments):
 
 
 def refused(*arguments):
-    """What the command says when it refuses with status 2, as one line without the panel."""
+    """Return the message of a command that is refused with status 2, as one line without the panel."""
     done = crowdppl(*arguments)
     assert done.exit_code == 2, done.output
     assert "Traceback" not in done.output

@@ -43,7 +43,7 @@ def out(tmp_path):
 
 
 def only(folder, *names):
-    """Assert that a folder holds these and no other names, hidden ones included."""
+    """Assert that a folder holds files of these names and no others, hidden ones included."""
     assert sorted(os.listdir(folder)) == sorted(names)
 
 

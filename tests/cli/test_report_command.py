@@ -78,7 +78,7 @@ def few_stories(story, annotations, **options):
     """Return an average of two stories, which is quicker than the default set."""
     assert (story, options.pop("method")) == ("auto", "em")
     fits = [cp.fit(name, annotations, **options) for name in ("dawid_skene", "one_coin")]
-    return stack(fits, weights={"dawid_skene": 0.25, "one_coin": 0.75})
+    return cp.stack(fits, weights={"dawid_skene": 0.25, "one_coin": 0.75})
 
 
 def test_fit_auto_writes_the_average_and_its_weights(crowd, tmp_path, monkeypatch):

@@ -18,9 +18,9 @@ PUBLISHED = """
 """
 
 
-def alpha_by_pairs(answers):
-    """Return 1 − D_o/D_e from the definition: pairs of annotations within a task against pairs of any two annotations."""
-    units = [labels for labels in answers.values() if len(labels) >= 2]
+def alpha_by_pairs(by_task):
+    """Return 1 − D_o/D_e from the definition: pairs of annotations of one task against pairs of any two."""
+    units = [labels for labels in by_task.values() if len(labels) >= 2]
     pooled = [label for labels in units for label in labels]
     n = len(pooled)
     observed = sum(sum(a != b for a, b in itertools.permutations(labels, 2)) / (len(labels) - 1) for labels in units)

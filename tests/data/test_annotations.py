@@ -157,8 +157,8 @@ def test_the_text_says_what_else_is_known(crowd):
     assert repr(crowd).endswith("with gold labels of 1 task")
     evidence = np.zeros((4, 2), np.float32)
     evidence[1, 0] = -np.inf
-    told = crowd.without_gold().replace(evidence=evidence)
-    assert repr(told).endswith("with evidence about 1 task")
+    informed = crowd.without_gold().replace(evidence=evidence)
+    assert repr(informed).endswith("with evidence about 1 task")
     assert "by unnamed workers" in repr(Annotations.from_counts(np.array([[2, 1]])))
 
 

@@ -38,7 +38,7 @@ SIZES = {
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
-    """A folder of datasets: one whose gold labels know a task and a class that the annotations do not, one of counts."""
+    """A folder of two datasets: one with a task and a class that only its gold labels have, and one of counts."""
     odd = tmp_path / "odd"
     odd.mkdir()
     (odd / "annotations.csv").write_text("task,worker,label\n2,a,cat\n1,a,dog\n2,b,dog\n")
@@ -77,17 +77,17 @@ def test_digits_has_the_images_and_their_truth_split_without_overlap():
     np.testing.assert_array_equal(y_test, bunch.target[held_out])
 
 
-def test_digits_has_three_different_workers_a_task_and_few_who_annotation_most():
+def test_digits_has_three_different_workers_a_task_and_few_who_annotate_most():
     annotations = load_dataset("digits")
     by_task = annotations.to_frame().groupby("task")["worker"]
     assert set(by_task.nunique()) == {3}
-    answers = np.sort(np.bincount(annotations.worker))[::-1]
-    assert answers[:5].sum() > 0.4 * answers.sum() > 0
-    assert answers[-20:].sum() < 0.25 * answers.sum()
+    given = np.sort(np.bincount(annotations.worker))[::-1]
+    assert given[:5].sum() > 0.4 * given.sum() > 0
+    assert given[-20:].sum() < 0.25 * given.sum()
 
 
-def test_digits_is_annotated_as_its_tables_say():
-    """Cells (truth, annotation) summed over all workers: within five standard deviations of what the tables expect."""
+def test_digits_is_annotated_by_its_confusion_matrices():
+    """Counts by truth and annotation are within five standard deviations of what the confusion matrices expect."""
     annotations = load_dataset("digits")
     rows = worker_confusions()[annotations.worker, annotations.gold[annotations.task]]
     np.testing.assert_allclose(rows.sum(-1), 1)
@@ -100,14 +100,14 @@ def test_digits_is_annotated_as_its_tables_say():
 
 
 def test_the_crowd_of_digits_has_spammers_and_workers_who_mix_up_two_digits():
-    tables = worker_confusions()
-    assert sum(np.allclose(table, table[0]) for table in tables) == 5
+    confusions = worker_confusions()
+    assert sum(np.allclose(confusion, confusion[0]) for confusion in confusions) == 5
     for this, other in ((1, 7), (3, 8)):
-        mixed = tables[:, this, other] > tables[:, this, this]
-        assert (mixed & (tables[:, other, this] > tables[:, other, other])).sum() == 4
+        mixed = confusions[:, this, other] > confusions[:, this, this]
+        assert (mixed & (confusions[:, other, this] > confusions[:, other, other])).sum() == 4
 
 
-def test_options_take_precedence_over_what_digits_brings():
+def test_options_replace_what_digits_brings():
     annotations = load_dataset("digits", gold=None, classes=range(9, -1, -1))
     assert annotations.gold is None
     assert annotations.classes == Ids(range(9, -1, -1))
@@ -115,7 +115,7 @@ def test_options_take_precedence_over_what_digits_brings():
         load_split("digits", "tets")
 
 
-def test_only_who_asks_for_digits_imports_scikit_learn():
+def test_scikit_learn_is_imported_only_for_digits():
     code = (
         "import sys; from crowdppl import data; data.list_datasets(); assert 'sklearn' not in sys.modules; "
         "data.load_dataset('digits'); assert 'sklearn' in sys.modules"
@@ -123,7 +123,7 @@ def test_only_who_asks_for_digits_imports_scikit_learn():
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
 
 
-def test_classes_and_tasks_that_only_gold_knows_are_kept(folders):
+def test_classes_and_tasks_that_only_gold_labels_have_are_kept(folders):
     annotations = load_dataset("odd")
     assert annotations.tasks == Ids([2, 1, 3])
     assert annotations.classes == Ids(["bird", "cat", "dog"])

@@ -33,7 +33,7 @@ def test_gold_comes_from_dictionaries_series_and_tables_in_any_order_and_a_missi
     assert annotations.gold.dtype == np.int32
 
 
-def test_no_gold_known_is_not_no_gold():
+def test_gold_that_is_all_unknown_is_not_the_same_as_no_gold():
     assert Annotations.from_frame(ROWS, gold={}).gold.tolist() == [-1, -1, -1]
     assert Annotations.from_frame(ROWS).gold is None
 

@@ -114,7 +114,7 @@ def test_labels_that_pandas_made_floats_of_stay_floats():
     assert Annotations.from_frame(rows).classes != Ids([1, 2])
 
 
-def test_many_classes_are_welcome_when_they_are_listed():
+def test_many_classes_are_accepted_when_they_are_listed():
     rows = pd.DataFrame({"task": 0, "worker": range(2000), "label": range(2000)})
     assert Annotations.from_frame(rows, classes=range(2000)).n_classes == 2000
 

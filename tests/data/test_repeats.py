@@ -12,7 +12,7 @@ ROWS = pd.DataFrame(
 )
 
 
-def test_all_annotations_are_kept_by_default_without_a_word():
+def test_all_annotations_are_kept_by_default_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert Annotations.from_frame(ROWS).n_annotations == 5
@@ -34,12 +34,12 @@ def test_a_count_above_one_repeats_too():
         Annotations.from_frame(counted, count="n", repeats="error")
 
 
-def test_the_first_offender_is_named_with_all_its_rows():
+def test_the_first_repeated_annotation_is_named_with_all_its_rows():
     with pytest.raises(AnnotationError, match="worker 'ann' annotated task 't' more than once: row 0, row 2, row 4; "):
         Annotations.from_frame(ROWS, repeats="error")
 
 
-def test_where_nothing_repeats_the_three_ways_are_one():
+def test_where_nothing_repeats_the_three_values_give_the_same():
     matrix = np.array([[0, 1], [1, -1]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -47,6 +47,6 @@ def test_where_nothing_repeats_the_three_ways_are_one():
     assert all(np.array_equal(found[0].label, other.label) for other in found)
 
 
-def test_another_way_is_refused_with_the_nearest_name():
+def test_another_value_of_repeats_is_refused_with_the_nearest():
     with pytest.raises(UnknownNameError, match="'frist'; did you mean 'first'"):
         Annotations.from_frame(ROWS, repeats="frist")

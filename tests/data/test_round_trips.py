@@ -94,11 +94,11 @@ def test_dates_and_categories_agree_between_libraries():
 
 
 @given(tables())
-def test_a_nested_dictionary_agrees_where_no_worker_annotations_a_task_twice(rows):
+def test_a_nested_dictionary_agrees_where_no_worker_annotates_a_task_twice(rows):
     nested = {}
     for task, worker, label in rows:
         nested.setdefault(task, {})[worker] = label
-    kept = [(task, worker, label) for task, answers in nested.items() for worker, label in answers.items()]
+    kept = [(task, worker, label) for task, by_worker in nested.items() for worker, label in by_worker.items()]
     classes = sorted({label for _, _, label in rows})
     assert same(Annotations.from_dict(nested, classes=classes), Annotations.from_frame(frame_of(kept), classes=classes))
 

@@ -32,7 +32,7 @@ def test_each_time_stays_with_its_annotation_whatever_the_order(rows):
     pd.testing.assert_frame_equal(back.drop(columns="seconds"), original.reset_index(drop=True))
 
 
-def test_they_are_single_precision_with_nan_for_unknown_and_none_where_no_column_is_named():
+def test_times_are_single_precision_with_nan_for_unknown_and_none_where_no_column_is_named():
     annotations = Annotations.from_frame(ROWS, seconds="took")
     assert annotations.seconds.dtype == np.float32
     np.testing.assert_array_equal(annotations.seconds, [4.5, np.nan, 0.0, 61.0])
@@ -96,13 +96,13 @@ def test_spans_of_time_are_refused_rather_than_read_as_nanoseconds():
         Annotations.from_frame(frame.assign(took=dt.date(2024, 1, 1)), seconds="took")
 
 
-def test_a_files_fault_comes_with_its_line(tmp_path):
+def test_a_wrong_time_in_a_file_is_named_with_its_line(tmp_path):
     (tmp_path / "crowd.csv").write_text("task,worker,label,took\na,ann,x,3\n\nb,ann,y,-2\n")
     with pytest.raises(AnnotationError, match=r"row 1 \(line 4 of crowd.csv\): '-2' is no time"):
         Annotations.read(tmp_path / "crowd.csv", seconds="took")
 
 
-def test_a_column_that_is_not_there_is_named_with_the_likeliest_one():
+def test_a_missing_column_of_times_is_named_with_the_likeliest_one():
     with pytest.raises(AnnotationError, match=r"no column 'secs'.*Did you mean seconds='duration'"):
         Annotations.from_frame(ROWS.rename(columns={"took": "duration"}), seconds="secs")
     with pytest.raises(AnnotationError, match="no column 'seconds'"):
@@ -114,23 +114,25 @@ def test_annotations_without_workers_are_added_up_and_have_no_times():
         Annotations.from_frame(ROWS, worker=None, seconds="took")
 
 
-def test_no_story_looks_at_them_and_they_come_back_from_a_fits_files(tmp_path):
+def test_no_story_uses_times_and_they_come_back_from_a_fits_files(tmp_path):
     with_times, without = Annotations.from_frame(ROWS, seconds="took"), Annotations.from_frame(ROWS)
     assert len(jax.tree.leaves(with_times)) == len(jax.tree.leaves(without)) + 1
-    tables = random_confusions(without)
+    confusions = random_confusions(without)
     log_joints = [
-        density(Model(find_story("dawid_skene")), {name: value[0] for name, value in tables.items()}, which).log_joint
+        density(
+            Model(find_story("dawid_skene")), {name: value[0] for name, value in confusions.items()}, which
+        ).log_joint
         for which in (with_times, without)
     ]
     np.testing.assert_array_equal(*log_joints)
-    fit_at("dawid_skene", with_times, tables).save(tmp_path / "fit")
+    fit_at("dawid_skene", with_times, confusions).save(tmp_path / "fit")
     np.testing.assert_array_equal(cp.load_fit(tmp_path / "fit").annotations.seconds, with_times.seconds)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("method", ["em", "svi", "nuts"])
-def test_every_engine_runs_beside_them_and_finds_the_same(method):
+def test_every_engine_finds_the_same_with_and_without_times(method):
     options = {"em": {}, "svi": {"batch_size": 1, "max_iterations": 20, "draws": 10},
                "nuts": {"warmup": 20, "draws": 10, "chains": 1}}[method]  # fmt: skip
     fits = [

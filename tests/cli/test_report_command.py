@@ -9,7 +9,6 @@ from command_line import crowdppl, refused
 from report_pages import Page
 
 import crowdppl as cp
-from crowdppl import stack
 from crowdppl.cli import commands as cli
 from crowdppl.inference.comparison import default_set
 

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,13 @@ napoleon_custom_sections = ["Returns"]  # as prose: types stand in the signature
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 100
 
 nitpicky = True
 OTHERS = "abc arviz collections contextlib dataclasses dist enum flax funsor jax matplotlib mpl narwhals nnx np numpy"
 OTHERS += " numpyro optax os pandas pathlib pd pyarrow pyro rich torch typer types typing xarray xr"
-BARE = "Any Array ArrayTree Axes Axis Callable Iterable Iterator Literal Mapping NDArray Path PathLike Sequence TypeVar"
+BARE = "Any Array ArrayTree Axes Axis Callable IData Iterable Iterator Literal Mapping NDArray Path PathLike Sequence"
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHERS.replace(' ', '|')})(\..*)?"),
     ("py:.*", BARE.replace(" ", "|")),
@@ -114,20 +114,40 @@ def is_ours(thing: Any) -> bool:
     return not inspect.isroutine(thing) or (getattr(thing, "__module__", None) or "").startswith("crowdppl")
 
 
+def readable(app: Any, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: Any) -> Any:
+    """The signature with an ellipsis for the default that a dataclass makes, which is no Python."""
+    return signature and (signature.replace("<factory>", "..."), returns)
+
+
 def find_public(app: Any, env: Any, node: Any, content: Any) -> Any:
-    """Look a public thing up under ``crowdppl.name`` where a docstring names it by the module that it stands in."""
+    """Find what a docstring refers to by the module that it stands in, or that has no docstring of its own.
+
+    Public things are documented as ``crowdppl.name``. Constants and names of types without a docstring are left
+    without a link; what does not exist stays an error.
+    """
+    if node.get("refdomain") != "py":
+        return None
     homes = {f"{thing.__module__}.{thing.__qualname__}": f"crowdppl.{name}" for name, thing in public().items()}
     for target in (node["reftarget"], f"{node.get('py:module')}.{node['reftarget']}"):
         home = next((home for home in homes if target == home or target.startswith(f"{home}.")), None)
-        if home is not None and node.get("refdomain") == "py":
+        if home is not None:
             name = homes[home] + target.removeprefix(home)
             python = env.domains.python_domain
             return python.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], name, node, content)
-    return None
+    return content if is_constant(node["reftarget"]) else None
+
+
+def is_constant(target: str) -> bool:
+    """Whether a module of the package has something of that name that is neither a class nor a function."""
+    module, _, name = target.rpartition(".")
+    modules = [found for path, found in sys.modules.items() if path.startswith("crowdppl.") and path.endswith(module)]
+    things = [vars(found)[name] for found in modules if name in vars(found)]
+    return any(not (inspect.isclass(thing) or inspect.isroutine(thing)) for thing in things)
 
 
 def setup(app: Any) -> None:
     """Write the pages before Sphinx looks for them."""
     app.connect("config-inited", lambda app, _: write_pages())
     app.connect("missing-reference", find_public)
+    app.connect("autodoc-process-signature", readable)
     app.connect("autodoc-skip-member", lambda app, what, name, thing, skip, options: skip or not is_ours(thing))

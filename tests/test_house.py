@@ -24,6 +24,12 @@ def test_every_room_of_the_order_exists():
     assert [path for path in paths if not path.is_dir() and not path.with_suffix(".py").exists()] == []
 
 
+def test_the_architecture_describes_every_room():
+    described = (house.ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rooms = [room for level in house.FLOORS for room in level if not room.endswith("__")]
+    assert [room for room in rooms if f"`{room}/`" not in described and f"`{room}.py`" not in described] == []
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -49,6 +49,12 @@ def run(name: str, folder: Path, timeout: int) -> None:
     assert list(folder.iterdir()) == []  # nothing is left behind
 
 
+@pytest.fixture(autouse=True)
+def _pictures_inline(monkeypatch):
+    """Let notebooks choose matplotlib's backend: one of the environment would keep their pictures from the outputs."""
+    monkeypatch.delenv("MPLBACKEND", raising=False)
+
+
 @pytest.mark.notebook
 @pytest.mark.parametrize("name", RUN)
 def test_every_cell_runs_on_small_settings_without_the_real_data(name, tmp_path, monkeypatch):

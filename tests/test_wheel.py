@@ -1,6 +1,7 @@
 """The wheel, built from a copy of the tree and put into an environment with what it asks for and no more."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -111,6 +112,15 @@ def test_every_folder_of_modules_is_listed_as_a_package_once():
     folders = {folder for folder in modules if folder.parts[:1] not in NO_PACKAGES and not hidden(folder)}
     assert folders == ROOMS
     assert len(SETUPTOOLS["packages"]) == len(ROOMS)
+
+
+def test_the_version_is_one():
+    """In the project's metadata, in the package, and where it says how to cite it."""
+    texts = {path: (ROOT / path).read_text() for path in ("pyproject.toml", "__init__.py", "CITATION.cff")}
+    found = {
+        path: re.findall(r'^(?:__)?version(?:__)?\s*[=:]\s*"?([\d.]+)', text, re.M) for path, text in texts.items()
+    }
+    assert len({tuple(versions) for versions in found.values()}) == 1, found
 
 
 def test_the_command_lists_its_verbs(in_environment):

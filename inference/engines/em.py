@@ -32,6 +32,7 @@ from .ascent import gradient, interior, learnt_from, newton, tables_mode
 from .outcome import Outcome, Solution
 from .progress import progress_bar
 from .settings import EMSettings
+from .unused_options import has_network, has_weights, refuse_unused, unused_by_em
 
 CHUNK = 25  # iterations between two looks at the progress
 RESTART_NOISE = 0.5  # of the votes, in every start after the first
@@ -185,14 +186,24 @@ def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings
 
     Raises:
         FloatingPointError: where the log-posterior is not finite, with the iteration or the step.
-        ValueError: for minibatches that the data or the story do not allow.
+        ValueError: for an option that this story does not use, or minibatches that the data or the story do not allow.
     """
-    in_batches = training.is_wanted(model, settings)
-    if settings.held_out and not in_batches:
-        raise ValueError(
-            f"held_out={settings.held_out}: nothing is trained in minibatches here, and EM on all data stops by "
-            "itself; leave it out, or give a batch_size"
-        )
+    refuse_unused(
+        settings,
+        unused_by_em(
+            in_batches=_in_batches(model, settings), has_weights=has_weights(model), holds_out=settings.held_out > 0
+        ),
+    )
+    best = solve(model, annotations, key, settings, progress=progress)
+    fixed = constants(model, annotations)
+    draws = {name: np.asarray(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
+    kept = {name: np.asarray(value) for name, value in best.parameters.items() if name in fixed}
+    return Outcome(draws, kept, np.array(best.history), {}, best.warnings, is_point=True)
+
+
+def solve(model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, progress: bool) -> Solution:
+    """Return the solution of the highest log-posterior; options that the story does not use are not looked at."""
+    in_batches = _in_batches(model, settings)
     per_start = settings.epochs if in_batches else settings.max_iterations
     solutions: list[Solution] = []
     with progress_bar("EM", settings.restarts * per_start, show=progress) as bar:
@@ -208,11 +219,12 @@ def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings
             else:
                 solution = _iterate(model, annotations, state, settings, tell)
             solutions.append(solution)
-    best = max(solutions, key=lambda solution: solution.history[-1])
-    fixed = constants(model, annotations)
-    draws = {name: np.asarray(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
-    kept = {name: np.asarray(value) for name, value in best.parameters.items() if name in fixed}
-    return Outcome(draws, kept, np.array(best.history), {}, best.warnings, is_point=True)
+    return max(solutions, key=lambda solution: solution.history[-1])
+
+
+def _in_batches(model: Model, settings: EMSettings) -> bool:
+    """Whether the story is trained in minibatches: it has a network, or the user asks for them."""
+    return settings.batch_size is not None or has_network(model)
 
 
 def _iterate(
@@ -239,9 +251,8 @@ def interior_solution(
 
     Each table goes to the mean of its conditional posterior, :math:`\propto \alpha + n`, instead of the mode.
     """
-    outcome = run(model, annotations, key, settings, progress=progress)
-    solution = {name: jnp.asarray(value[0, 0]) for name, value in outcome.draws.items()} | outcome.fixed
-    return to_interior(model, annotations, solution)
+    solution = solve(model, annotations, key, settings, progress=progress)
+    return to_interior(model, annotations, solution.parameters)
 
 
 to_interior = jax.jit(interior, static_argnames="model")

@@ -47,11 +47,6 @@ class Watch(NamedTuple):
     finite_logits: Array  # (B,)
 
 
-def is_wanted(model: Model, settings: EMSettings) -> bool:
-    """Whether the story is to be trained in minibatches: it has a network, or the user asks for them."""
-    return settings.batch_size is not None or (model.classifier is not None and model.classifier.is_network)
-
-
 def run(
     model: Model,
     annotations: Annotations,

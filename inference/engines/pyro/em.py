@@ -1,5 +1,6 @@
-r"""Expectation maximisation of any Pyro story by :mod:`torch.autograd`: the identities of :mod:`crowdppl.inference.engines.em`.
+r"""Expectation maximisation of any Pyro story by :mod:`torch.autograd`.
 
+It uses the identities of :mod:`crowdppl.inference.engines.em`.
 The expected counts of a table are :math:`n = \theta \odot \nabla_\theta \log Z(\theta)`, and its M-step is
 :math:`\theta' \propto \max(\alpha - 1 + n, 0)`. Parameters that are no tables climb by Adam; where the closed M-step is
 not all of an iteration, it is halved until the log-posterior does not fall.

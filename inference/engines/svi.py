@@ -137,9 +137,8 @@ def _draw(
     """Return what was optimised, and draws of the fitted guide."""
     svi, guide, _ = _engine(model, problem, settings, key)
     fitted = svi.get_params(state)
-    return fitted, guide.sample_posterior(
-        key, fitted, sample_shape=(1 if isinstance(guide, AutoDelta) else settings.draws,)
-    )
+    n_draws = 1 if isinstance(guide, AutoDelta) else settings.draws
+    return fitted, guide.sample_posterior(key, fitted, sample_shape=(n_draws,))
 
 
 def _optimizer(settings: SVISettings, weights: Parameters) -> optax.GradientTransformation:

@@ -213,7 +213,7 @@ def solve(model: Model, annotations: Annotations, key: Array, settings: EMSettin
                 bar(before + done, f"log-posterior {log_posterior:,.2f}")
 
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
-            state = init(model, annotations, start_key, settings, perturbed=restart > 0)
+            state = init(model, annotations, start_key, EMSettings(), perturbed=restart > 0)
             if in_batches:
                 solution = training.run(model, annotations, state.parameters, start_key, settings, tell)
             else:
@@ -231,15 +231,18 @@ def _iterate(
     model: Model, annotations: Annotations, state: EMState, settings: EMSettings, tell: Callable[[int, float], None]
 ) -> Solution:
     """Iterate over all data until EM converges."""
+    program = EMSettings(
+        tolerance=settings.tolerance, learning_rate=settings.learning_rate, halvings=settings.halvings
+    )  # what the compiled program depends on
     history: list[float] = []
     while len(history) < settings.max_iterations and state.change > settings.tolerance:
         n_steps = min(CHUNK, settings.max_iterations - len(history))
-        state, values = advance(model, annotations, state, n_steps, settings)
+        state, values = advance(model, annotations, state, n_steps, program)
         history += np.asarray(values)[: int(state.iteration) - len(history)].tolist()
         if not np.isfinite(history[-1]):
             raise FloatingPointError(f"the log-posterior is {history[-1]} at iteration {len(history)}")
         tell(len(history), history[-1])
-    beyond, _ = advance(model, annotations, state._replace(change=jnp.full((), jnp.inf, float)), 1, settings)
+    beyond, _ = advance(model, annotations, state._replace(change=jnp.full((), jnp.inf, float)), 1, program)
     history.append(float(beyond.log_posterior))  # of the last parameters, which no step has started from
     return Solution(state.parameters, history, not_converged(float(state.change), settings))
 

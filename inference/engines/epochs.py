@@ -65,12 +65,13 @@ def run(
     split_key, key = jax.random.split(key)
     seen = annotations if settings.held_out == 0 else _without(annotations, settings.held_out, split_key)
     plan = batches.plan(seen, size)
-    state = start(model, annotations, parameters, settings)
+    program = EMSettings(learning_rate=settings.learning_rate, network_rate=settings.network_rate)
+    state = start(model, annotations, parameters, program)
     history: list[float] = []
     best, best_score, best_epoch = state, -np.inf, 0
     for number in range(1, settings.epochs + 1):
         on_votes = number <= settings.warmup
-        state, watch = epoch(model, seen, plan, state, jax.random.fold_in(key, number), settings, on_votes=on_votes)
+        state, watch = epoch(model, seen, plan, state, jax.random.fold_in(key, number), program, on_votes=on_votes)
         _check_finite(watch, number)
         history.append(float(watch.log_likelihood.sum() + watch.log_prior[-1]))
         tell(number, history[-1])

@@ -32,6 +32,7 @@ from .settings import EMSettings, SVISettings
 from .unused_options import has_network, refuse_unused, unused_by_svi
 
 CHUNK = 100  # steps between two looks at the progress
+DEFAULTS = SVISettings()  # of the options that compiled programs do not depend on
 
 GUIDES: dict[str, Callable[..., AutoGuide]] = {
     "normal": AutoNormal,
@@ -80,11 +81,12 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
     settings_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
     values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress)
     problem = Problem(annotations, values, {name: values[name] for name in names if name in weights}, plan)
-    state = init(model, problem, init_key, settings)
+    program = settings._replace(epochs=DEFAULTS.epochs, draws=DEFAULTS.draws, tolerance=DEFAULTS.tolerance)
+    state = init(model, problem, init_key, program)
     losses: list[float] = []
     with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
         for keys in _chunks(jax.random.split(batch_key, settings.max_iterations)):
-            state, values_of_loss = advance(model, problem, state, keys, settings)
+            state, values_of_loss = advance(model, problem, state, keys, program)
             losses += np.asarray(values_of_loss).tolist()
             if not np.isfinite(losses[-1]):
                 first = int(np.argmin(np.isfinite(losses)))

@@ -11,12 +11,15 @@ def refuse_unused(settings: Any, unused: Mapping[str, str]) -> None:
 
     Args:
         settings: of an engine, a NamedTuple.
-        unused: the names of the options that would be ignored, with the reason and the mend.
+        unused: the names of the options that would be ignored, with the reason and the mend; those that the engine
+            does not have do not matter.
 
     Raises:
         ValueError: one of them has another value than its default.
     """
     for name, reason in unused.items():
+        if name not in settings._fields:
+            continue
         value = getattr(settings, name)
         if value != settings._field_defaults[name]:
             raise ValueError(f"{name}={value!r} would be ignored: {reason}")
@@ -66,9 +69,7 @@ def unused_by_svi(*, has_network: bool, has_weights: bool, is_point: bool) -> di
     if not has_network:
         unused["epochs"] = "the story has no network; leave it out, or give a network as classifier"
     if not (has_network or has_weights):
-        unused["network_rate"] = (
-            "the story has no classifier's weights without a prior; leave it out, or give a network"
-        )
+        unused["network_rate"] = "no classifier's weights are without a prior; leave it out, or give a network"
     if is_point:
         reason = "the guide is a point, so all its draws are equal; leave it out, or give another guide"
         unused |= dict.fromkeys(("particles", "draws"), reason)

@@ -19,12 +19,13 @@ from ..em import CALM, RECOVERY, not_converged
 from ..outcome import Outcome
 from ..progress import progress_bar
 from ..settings import EMSettings
+from ..unused_options import refuse_unused, unused_by_em
 from . import training
 from .ascent import gradient, tables_mode
 from .density import Anatomy, Parameters, anatomy, density
+from .options import unused_with_optimizer
 from .problem import Problem, to_arrays
-from .solution import Solution
-from .steps import refuse, restore, snapshot
+from .steps import Solution, refuse, restore, snapshot
 
 CHUNK = 25  # iterations between two looks at the progress
 
@@ -34,16 +35,21 @@ def run(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: boo
 
     Raises:
         FloatingPointError: where the log-posterior is not finite, with the iteration or the step.
-        ValueError: for minibatches that the data or the story do not allow.
+        ValueError: for an option that this story does not use, or minibatches that the data or the story do not allow.
     """
+    has_weights = problem.classifier is not None
+    unused = unused_by_em(
+        in_batches=_in_batches(problem, settings), has_weights=has_weights, holds_out=settings.held_out > 0
+    )
+    refuse_unused(settings, unused | unused_with_optimizer(problem.options))
     best = solve(problem, key, settings, progress=progress)
     draws = {name: value[None, None] for name, value in to_arrays(best.parameters).items()}
-    return Outcome(draws, problem.fixed(), np.array(best.history), {}, best.warnings)
+    return Outcome(draws, problem.fixed(), np.array(best.history), {}, best.warnings, is_point=True)
 
 
 def solve(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: bool) -> Solution:
-    """The best solution; the classifier is left at its own weights."""
-    in_batches = settings.batch_size is not None or problem.classifier is not None
+    """Return the best solution; the classifier is left at its weights there."""
+    in_batches = _in_batches(problem, settings)
     if not in_batches:
         refuse(problem.options, "EM over all data", ("optimizer", "scheduler", "clip", "checkpoint", "resume"))
     per_start = settings.epochs if in_batches else settings.max_iterations
@@ -58,7 +64,7 @@ def solve(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: b
 
             restore(module, first)
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
-            start = problem.start(start_key, settings, perturbed=restart > 0)
+            start = problem.start(start_key, perturbed=restart > 0)
             if in_batches:
                 solutions.append(training.run(problem, start, settings, tell))
             else:
@@ -66,6 +72,11 @@ def solve(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: b
     best = max(solutions, key=lambda solution: solution.history[-1])
     restore(module, best.weights)
     return best
+
+
+def _in_batches(problem: Problem, settings: EMSettings) -> bool:
+    """Whether the story is trained in minibatches: it has a classifier, or the user asks for them."""
+    return settings.batch_size is not None or problem.classifier is not None
 
 
 def _iterate(

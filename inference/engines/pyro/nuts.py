@@ -8,12 +8,14 @@ import pyro
 from pyro.infer import MCMC, NUTS
 from torch import Tensor
 
-from ..nuts import NUTSSettings
+from ..nuts import start_settings
 from ..outcome import Outcome
 from ..progress import progress_bar
-from ..settings import EMSettings
+from ..settings import NUTSSettings
+from ..unused_options import refuse_unused, unused_at_the_start
 from . import em
 from .density import Parameters, anatomy, density
+from .options import unused_with_optimizer
 from .problem import Problem
 from .steps import refuse
 
@@ -22,11 +24,17 @@ def run(problem: Problem, key: jax.Array, settings: NUTSSettings, *, progress: b
     """Sample the posterior, one chain after the other, each from the EM solution moved off the edges of the tables.
 
     A classifier's weights are held at EM's solution.
+
+    Raises:
+        ValueError: for an option that this story does not use.
     """
+    refuse_unused(
+        settings,
+        unused_at_the_start(has_network=problem.classifier is not None) | unused_with_optimizer(problem.options),
+    )
     if problem.classifier is None:
         refuse(problem.options, "NUTS", ("optimizer", "scheduler", "clip", "checkpoint", "resume"))
-    settings_em = EMSettings(max_iterations=settings.max_iterations, tolerance=settings.tolerance)
-    solution = em.solve(problem, key, settings_em, progress=progress)
+    solution = em.solve(problem, key, start_settings(settings), progress=progress)
     settled = problem.settled()
     values = em.to_interior(settled, solution.parameters)
     annotations = settled.source.whole().annotations

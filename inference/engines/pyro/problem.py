@@ -50,9 +50,9 @@ class Problem:
             return self.data
         return self.data.replace(prior=jnp.asarray(self._probabilities()))
 
-    def start(self, key: jax.Array, settings: EMSettings, *, perturbed: bool = False) -> Parameters:
-        """Where EM starts: where it does for NumPyro, after the M-step of the soft majority vote."""
-        at = em.init(self.twin, self.with_probabilities(), key, settings, perturbed=perturbed).parameters
+    def start(self, key: jax.Array, *, perturbed: bool = False) -> Parameters:
+        """Return where EM starts, as for NumPyro: the parameters after the M-step of the soft majority vote."""
+        at = em.init(self.twin, self.with_probabilities(), key, EMSettings(), perturbed=perturbed).parameters
         device, dtype = self.source.device, torch.get_default_dtype()
         return {name: torch.tensor(np.asarray(value), dtype=dtype, device=device) for name, value in at.items()}
 
@@ -111,6 +111,8 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
     if not isinstance(prior, Given) or prior.by is None:
         if chosen.dataset is not None:
             raise ValueError("dataset= is what a classifier sees of the tasks, and there is none; give classifier=")
+        if chosen.autocast is not None:
+            raise ValueError("autocast= is the precision of a classifier, and there is none; give classifier=")
         source = Source(tensors(data), None, chosen.loader, torch.device(chosen.device or "cpu"))
         return Problem(Model(STORIES[name], twin.hyperparameters), twin, data, source, None, chosen)
     classifier = TorchClassifier(prior.by, chosen.autocast)

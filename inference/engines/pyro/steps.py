@@ -4,14 +4,24 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from .density import Parameters
 from .options import TorchOptions
 
 Groups = list[dict[str, Any]]
+
+
+class Solution(NamedTuple):
+    """Where one start of EM ended."""
+
+    parameters: Parameters
+    history: list[float]  # log-posterior by iteration or epoch; the last is of these parameters
+    warnings: tuple[str, ...]
+    weights: dict[str, Tensor] | None = None  # of the classifier, with its running statistics
 
 
 class Stepper:

@@ -23,8 +23,7 @@ from .batches import Batch, Source
 from .density import Anatomy, Parameters, anatomy, density
 from .options import TorchOptions
 from .problem import Problem
-from .solution import Solution
-from .steps import Stepper, frozen, read, restore, snapshot, trainable, write
+from .steps import Solution, Stepper, frozen, read, restore, snapshot, trainable, write
 
 
 class Trainer:

@@ -78,21 +78,20 @@ def test_no_cpu_devices_are_made_by_importing_crowdppl_or_by_sampling(tiny):
     assert jax.local_device_count() == 1
 
 
-@pytest.mark.parametrize("chains", [1, 3])
-def test_chains_in_threads_and_vectorised_chains_are_the_same_chains(tiny, chains):
+@pytest.mark.slow
+def test_chains_in_threads_and_vectorised_chains_are_the_same_chains(tiny):
     """Float64 keeps rounding, which trajectories blow up, out of sight for a few steps."""
     with jax.enable_x64(True):
         data = jax.tree.map(jnp.asarray, tiny)
-        model, settings = Model(find_story("dawid_skene")), NUTSSettings(chains=chains, warmup=5, draws=4)
+        model, settings = Model(find_story("dawid_skene")), NUTSSettings(warmup=5, draws=4)
         values = {"prevalence": jnp.full(3, 1 / 3), "confusion": jnp.full((3, 3, 3), 1 / 3)}
-        start, keys = nuts.Start(data, values, {}), jax.random.split(jax.random.key(0), chains)
+        start, keys = nuts.Start(data, values, {}), jax.random.split(jax.random.key(0), 2)
         told = []
-        threads, vectorised = (
-            f(model, start, keys, settings, told.append) for f in (nuts._in_threads, nuts._vectorised)
-        )
-    assert max(told) == 9 * chains
+        threads = nuts._in_threads(model, start, keys, settings, told.append)
+        vectorised = nuts._vectorised(model, start, keys, settings, told.append)
+    assert max(told) == 2 * 9
     for one, other in zip(jax.tree.leaves(threads), jax.tree.leaves(vectorised), strict=True):
-        assert one.shape[:2] == (chains, 4)
+        assert one.shape[:2] == (2, 4)
         assert one.dtype == other.dtype
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
     assert threads.draws["confusion"].dtype == np.float64
@@ -106,7 +105,7 @@ def test_a_chains_draws_do_not_depend_on_how_many_chains_there_are(tiny):
     four = nuts._in_threads(model, start, keys, settings._replace(chains=4), lambda _: None)
     last = nuts._in_threads(model, start, keys[3:], settings._replace(chains=1), lambda _: None)
     np.testing.assert_array_equal(four.draws["confusion"][3], last.draws["confusion"][0])
-    assert len(np.unique(four.draws["confusion"][:, :, 0, 0, 0])) == 240
+    assert len(np.unique(four.draws["confusion"][:, :, 0, 0, 0])) > 230  # a draw may be the one before it
 
 
 def test_an_error_in_one_chain_ends_the_others(tiny):

@@ -34,7 +34,7 @@ class EMSettings(NamedTuple):
         held_out: share of the annotations that are kept from training: training stops where their log-probability given
             the other annotations has not risen for ``patience`` epochs, and the best epoch's parameters are kept. 0
             trains on all annotations for all epochs. Used with minibatches.
-        patience: see ``held_out``, with which it is used.
+        patience: epochs to wait for a better one. Used with ``held_out``.
     """
 
     max_iterations: int = 1000

@@ -65,7 +65,7 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
         FloatingPointError: where the loss is not finite, with the step.
     """
     names, without_posterior = parameter_dims(model, annotations), constants(model, annotations)
-    is_delta = _is_delta(settings.guide)
+    is_delta = makes(AutoDelta, _guide(settings.guide))
     weights = without_posterior & set(names)
     refuse_unused(
         settings,
@@ -139,7 +139,7 @@ def _draw(
     """Return what was optimised, and draws of the fitted guide."""
     svi, guide, _ = _engine(model, problem, settings, key)
     fitted = svi.get_params(state)
-    n_draws = 1 if isinstance(guide, AutoDelta) else settings.draws
+    n_draws = 1 if makes(AutoDelta, _guide(settings.guide)) else settings.draws
     return fitted, guide.sample_posterior(key, fitted, sample_shape=(n_draws,))
 
 
@@ -167,10 +167,10 @@ def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
     return GUIDES[guide]
 
 
-def _is_delta(guide: str | Callable[..., AutoGuide]) -> bool:
-    """Whether the guide is known to be a point before it is made."""
-    found = _guide(guide)
-    return isinstance(found, type) and issubclass(found, AutoDelta)
+def makes(kind: type, guide: Callable[..., object]) -> bool:
+    """Whether a guide is of this kind, as far as it shows before it is made: it is its class, or a partial of that."""
+    made = guide.func if isinstance(guide, partial) else guide
+    return isinstance(made, type) and issubclass(made, kind)
 
 
 def _plan(model: Model, annotations: Annotations, batch_size: int | None) -> batches.Batches | None:

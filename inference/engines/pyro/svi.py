@@ -25,7 +25,7 @@ from ...densities.model import parameter_dims
 from ..outcome import Outcome, as_point
 from ..progress import progress_bar
 from ..settings import EMSettings, SVISettings
-from ..svi import still_falling
+from ..svi import makes, still_falling
 from ..unused_options import refuse_unused, unused_by_svi
 from . import em
 from .batches import Batch
@@ -86,7 +86,7 @@ def run(problem: Problem, key: jax.Array, settings: TorchSVISettings, *, progres
             not allow.
         FloatingPointError: where the loss is not finite, with the step.
     """
-    is_delta = _is_delta(settings.guide)
+    is_delta = makes(AutoDelta, _guide(settings.guide))
     has_weights = problem.classifier is not None
     refuse_unused(
         settings,
@@ -211,12 +211,6 @@ def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
     if guide not in GUIDES:
         raise unknown_name("guide", guide, GUIDES)
     return GUIDES[guide]
-
-
-def _is_delta(guide: str | Callable[..., AutoGuide]) -> bool:
-    """Whether the guide is known to be a point before it is made."""
-    found = _guide(guide)
-    return isinstance(found, type) and issubclass(found, AutoDelta)
 
 
 def _schedule(n_steps: int) -> Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler]:

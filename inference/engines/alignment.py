@@ -1,7 +1,8 @@
-r"""One order of what draws may call by any name: groups of workers, subtypes of a class, and the true labels.
+r"""Draws in one common order of the groups of workers, the subtypes of a class, and the classes.
 
-Where a story's density is the same for every order of its groups, each draw may come in another one, and averages over
-draws mean nothing. The draws :math:`\theta^{(s)}` are brought into the order that is nearest to their common mean,
+Where a story's density does not depend on the order of its groups, each draw may come in another order, and averages
+over draws mean nothing (label switching). The draws :math:`\theta^{(s)}` are brought into the order that is nearest to
+their common mean,
 
 .. math::
     \pi_s = \arg\max_\pi \sum_{\text{site}} \frac{1}{v} \sum_m \theta^{(s)}_{\pi(m)} \cdot \bar\theta_m, \qquad
@@ -32,17 +33,17 @@ SAME_DENSITY = 1e-4  # relative difference of two log-densities that float32 may
 AMBIGUOUS = 0.5  # a draw is ambiguous whose best order leads the second best by less than this share of the usual
 MOST_AMBIGUOUS = 0.1  # share of ambiguous draws from which a user should know
 ITERATIONS = 20
-LOOKED_AT = 50  # draws of a chain that tell by which names it calls the classes
+LOOKED_AT = 50  # draws of a chain from which its order of the classes is found
 
 Dims = Mapping[str, tuple[str, ...]]
 
 
 def aligned(model: Model, annotations: Annotations, outcome: Outcome, dims: Dims) -> tuple[Outcome, tuple[str, ...]]:
-    """The outcome with its draws in one order, and what a user should act on, a sentence each.
+    """Return the outcome with its draws in one order, and warnings that a user should act on.
 
-    Chains are brought to the classes' names of the first chain, where the story is as probable under the one as under
-    the other; else :func:`.diagnostics.permuted_chains` has something to say. Then the dimensions of
-    :data:`EXCHANGEABLE` are put in order, if the story is the same in every order.
+    Chains that permute the classes are brought to the order of the first chain, where the density is the same in both
+    orders; :func:`.diagnostics.permuted_chains` warns of the others. Then the dimensions of :data:`EXCHANGEABLE` are
+    put in order, if the density is the same in every order.
 
     Args:
         model: the story.
@@ -75,7 +76,7 @@ def aligned(model: Model, annotations: Annotations, outcome: Outcome, dims: Dims
 
 
 def _one_name_of_classes(model: Model, annotations: Annotations, draws: Draws, fixed: Parameters, dims: Dims) -> Draws:
-    """Chains in another permutation of the classes than the first, permuted back where the density allows it."""
+    """Return the draws, chains that permute the classes permuted back where the density allows it."""
     sites = {name: dim for name in draws for dim in ("class", "truth") if dim in dims[name]}
     n_chains, n_draws = next(iter(draws.values())).shape[:2]
     if n_chains == 1 or not sites:
@@ -106,7 +107,7 @@ def _is_exchangeable(
     within: str | None,
     size: int,
 ) -> bool:
-    """Whether the story is the same with two neighbours swapped and with all moved on, which make up every order."""
+    """Whether the density is the same after a swap of two neighbours and a rotation, which generate every order."""
     shape = (*next(iter(draws.values())).shape[:2], 1, size)
     for order in {(1, 0, *range(2, size)), (*range(1, size), 0)}:
         everywhere = np.broadcast_to(order, shape)
@@ -117,7 +118,7 @@ def _is_exchangeable(
 
 
 def _same_density(model: Model, annotations: Annotations, these: Draws, those: Draws, fixed: Parameters) -> bool:
-    """Whether prior and likelihood are the same, in the first and the last draw of each chain."""
+    """Whether prior and likelihood of both are equal, in the first and the last draw of each chain."""
 
     def log_densities(draws: Draws) -> np.ndarray:
         ends = {name: value[:, [0, -1]].reshape(-1, *value.shape[2:]) for name, value in draws.items()}
@@ -139,13 +140,13 @@ def _log_densities(model: Model, annotations: Annotations, draws: Parameters, fi
 
 
 def _common_order(blocks: Draws) -> tuple[np.ndarray, np.ndarray]:
-    """The order of each draw, and how far it is ahead of the next best.
+    """Return the order of each draw, and by how much its score exceeds that of the next best order.
 
     Args:
-        blocks: by site, ``(S, W, M, F)``: S draws, M things in any order within each of W.
+        blocks: by site, ``(S, W, M, F)``: S draws of M groups, whose order is free within each of W.
 
     Returns:
-        ``(S, W, M)``, of which entry m is the draw's own number of what is called m; ``(S, W)``.
+        The orders ``(S, W, M)``, whose entry m is the draw's own number of group m, and the leads ``(S, W)``.
     """
     weighted = {}
     for name, block in blocks.items():
@@ -156,9 +157,9 @@ def _common_order(blocks: Draws) -> tuple[np.ndarray, np.ndarray]:
     order = np.full((n_draws, n_within, size), -1)
     reference = {name: block[0] for name, (block, _) in weighted.items()}
     for _ in range(ITERATIONS):
-        scores = np.zeros((n_draws, n_within, size, size))  # [m, n]: the draw's own n as what is called m
+        scores = np.zeros((n_draws, n_within, size, size))  # [m, n]: the draw's own group n as group m
         for name, (block, weight) in weighted.items():
-            centred = reference[name] - reference[name].mean(1, keepdims=True)  # what they share tells no order
+            centred = reference[name] - reference[name].mean(1, keepdims=True)  # the mean tells no order
             scores += weight * np.einsum("wmf,swnf->swmn", centred, block, optimize=True)
         before, order = order, _best(scores)
         if (order == before).all():
@@ -170,12 +171,13 @@ def _common_order(blocks: Draws) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _best(scores: np.ndarray) -> np.ndarray:
+    """Return the assignment of the largest total score, ``(..., M)`` of scores ``(..., M, M)``."""
     flat = scores.reshape(-1, *scores.shape[-2:])
     return np.array([linear_sum_assignment(s, maximize=True)[1] for s in flat]).reshape(scores.shape[:-1])
 
 
 def _leads(scores: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """By how much the best assignment beats the second, which lacks at least one of its pairs: ``(S, W)``."""
+    """Return by how much the best assignment beats the second, which lacks at least one of its pairs: ``(S, W)``."""
     size = scores.shape[-1]
     best = np.take_along_axis(scores, order[..., None], -1).sum((-1, -2))
     second = np.full(best.shape, -np.inf)
@@ -188,10 +190,11 @@ def _leads(scores: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 
 def _ambiguities(dim: str, lead: np.ndarray, names: Sequence[object]) -> list[str]:
-    """A sentence where too many draws would do nearly as well in another order.
+    """Return a warning where too many draws would do nearly as well in another order.
 
-    Of one cloud of draws that is cut into two groups three in ten have a lead under half of the usual; of two groups
-    it is one in ten where they are 3.6 standard deviations apart, and every two hundredth draw is then misplaced.
+    A lead is short if it is under half of the mean lead. Where one normal cloud of draws is cut into two groups, 30 %
+    of the leads are short. Where two groups are 3.6 standard deviations apart, 10 % are, and 0.5 % of the draws are
+    misplaced.
     """
     usual = lead.mean(0)
     share = np.where(usual > 0, (lead < AMBIGUOUS * usual).mean(0), 1.0)
@@ -207,14 +210,14 @@ def _ambiguities(dim: str, lead: np.ndarray, names: Sequence[object]) -> list[st
 
 
 def _as_blocks(values: np.ndarray, dims: tuple[str, ...], dim: str, within: str | None) -> np.ndarray:
-    """``(chain, draw, W, M, ...)``: first within what the order is free (nothing: W = 1), then what has the order."""
+    """Return ``(chain, draw, W, M, ...)``: W entries of ``within`` (1 where it is None), M of ``dim``."""
     at = [2 + dims.index(name) for name in (within, dim) if name is not None]
     moved = np.moveaxis(values, at, range(2, 2 + len(at)))
     return moved if within is not None else moved[:, :, None]
 
 
 def _permuted(values: np.ndarray, dims: tuple[str, ...], dim: str, within: str | None, order: np.ndarray) -> np.ndarray:
-    """Values ``(chain, draw, ...)`` whose entry m along ``dim`` is the old ``order[chain, draw, w, m]``."""
+    """Return values ``(chain, draw, ...)`` whose entry m along ``dim`` is the old ``order[chain, draw, w, m]``."""
     blocks = _as_blocks(values, dims, dim, within)
     taken = np.take_along_axis(blocks, order[(...,) + (None,) * (blocks.ndim - 4)], axis=3)
     taken = taken if within is not None else taken[:, :, 0]

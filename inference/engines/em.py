@@ -1,6 +1,7 @@
 r"""Expectation maximisation of any story, without a derivation per story.
 
-With :math:`Z(\theta)` the likelihood with the true labels summed out, the expected counts of a table are
+A probability table is a Dirichlet site, such as the workers' confusion matrices or the prevalence. With
+:math:`Z(\theta)` the likelihood with the true labels summed out, the expected counts of a probability table are
 
 .. math:: n = \theta \odot \nabla_\theta \log Z(\theta)
 
@@ -35,7 +36,7 @@ from .settings import EMSettings
 from .unused_options import has_network, has_weights, refuse_unused, unused_by_em
 
 CHUNK = 25  # iterations between two looks at the progress
-RESTART_NOISE = 0.5  # of the votes, in every start after the first
+RESTART_NOISE = 0.5  # share of random numbers in the soft majority vote, in every start after the first
 CALM = 0.8  # how fast a change is forgotten by the rule to stop, where steps may be cut short
 RECOVERY = 1.2  # by which a stride that was cut short grows again
 
@@ -55,14 +56,14 @@ class EMState(NamedTuple):
 def init(
     model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, perturbed: bool = False
 ) -> EMState:
-    """Each parameter's start, with tables and logistic regression moved on by the M-step of the soft majority vote.
+    """Return the state at the story's starting values, after an M-step towards the soft majority vote.
 
     Args:
         model: the story.
         annotations: the data.
-        key: for whatever is random.
+        key: of random starting values.
         settings: of EM.
-        perturbed: mix the votes with random ones, for a restart.
+        perturbed: mix the soft majority vote with random probabilities, for a restart.
     """
     votes = soft_votes(annotations)
     if perturbed:
@@ -84,7 +85,7 @@ def init(
 
 
 def step(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> EMState:
-    """One iteration: E-step, M-step of the tables and directions of the other parameters by one gradient."""
+    """Take one iteration: E-step, M-step of the probability tables and a step of the others, by one gradient."""
     old = state.parameters
     parts = anatomy(model, annotations)
     counts, slope, at = gradient(model, annotations, parts, old)
@@ -115,10 +116,10 @@ def step(model: Model, annotations: Annotations, state: EMState, settings: EMSet
 def advance(
     model: Model, annotations: Annotations, state: EMState, n_steps: Array | int, settings: EMSettings
 ) -> tuple[EMState, Array]:
-    """At most ``n_steps`` (up to :data:`CHUNK`) steps, fewer where EM converges.
+    """Take at most ``n_steps`` (up to :data:`CHUNK`) steps, fewer where EM converges.
 
     Returns:
-        the state, and the log-posterior before each step ``(CHUNK,)``, NaN for steps not taken.
+        The state, and the log-posterior before each step ``(CHUNK,)``, NaN for steps not taken.
     """
 
     def unfinished(carry: tuple[EMState, Array, Array]) -> Array:
@@ -140,7 +141,7 @@ def _adam(settings: EMSettings) -> optax.GradientTransformation:
 
 
 def _by_adam(model: Model, parts: Anatomy, reals: Parameters) -> Parameters:
-    """Those of the real-valued parameters that Adam moves: not the weights of a logistic regression."""
+    """Return the real-valued parameters that Adam moves: all but the weights of a logistic regression."""
     if _logistic(model) is None:
         return reals
     return {name: value for name, value in reals.items() if name not in parts.weights}
@@ -159,10 +160,10 @@ def _step_back(
     old_log_posterior: Array,
     halvings: int,
 ) -> tuple[Parameters, Array]:
-    """Halve the way from ``new`` to ``old`` until the log-posterior does not fall; ``old`` after so many halvings.
+    """Halve the way from ``old`` to ``new`` until the log-posterior does not fall, at most so many times.
 
     Returns:
-        the parameters there, and the share of the way that was gone.
+        The parameters there (``old`` where all halvings were in vain), and the share of the way that was gone.
     """
     old_reals, new_reals = parts.to_reals(old), parts.to_reals(new)
 
@@ -250,9 +251,10 @@ def _iterate(
 def interior_solution(
     model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, progress: bool
 ) -> Parameters:
-    r"""EM's solution moved off the edges of the tables, for samplers to start from.
+    r"""Return EM's solution with probabilities above zero, for samplers to start from.
 
-    Each table goes to the mean of its conditional posterior, :math:`\propto \alpha + n`, instead of the mode.
+    Each probability table goes to the mean of its conditional posterior, :math:`\propto \alpha + n`, instead of the
+    mode.
     """
     solution = solve(model, annotations, key, settings, progress=progress)
     return to_interior(model, annotations, solution.parameters)
@@ -262,7 +264,7 @@ to_interior = jax.jit(interior, static_argnames="model")
 
 
 def not_converged(change: float, settings: EMSettings) -> tuple[str, ...]:
-    """What a user should act on after the last iteration changed the log-posterior by this share of itself."""
+    """Return a warning where the last iteration changed the log-posterior by a larger share than the tolerance."""
     if change <= settings.tolerance:
         return ()
     return (

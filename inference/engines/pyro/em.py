@@ -1,9 +1,9 @@
 r"""Expectation maximisation of any Pyro story by :mod:`torch.autograd`.
 
 It uses the identities of :mod:`crowdppl.inference.engines.em`.
-The expected counts of a table are :math:`n = \theta \odot \nabla_\theta \log Z(\theta)`, and its M-step is
-:math:`\theta' \propto \max(\alpha - 1 + n, 0)`. Parameters that are no tables climb by Adam; where the closed M-step is
-not all of an iteration, it is halved until the log-posterior does not fall.
+The expected counts of a probability table are :math:`n = \theta \odot \nabla_\theta \log Z(\theta)`, and its exact
+M-step is :math:`\theta' \propto \max(\alpha - 1 + n, 0)`. Parameters that are no probability tables climb by Adam;
+where the exact M-step is not all of an iteration, it is halved until the log-posterior does not fall.
 """
 
 from collections.abc import Callable
@@ -120,7 +120,7 @@ class Climber:
         self._adam = torch.optim.Adam([*self._reals.values()] or [torch.zeros(1)], lr=settings.learning_rate)
 
     def step(self) -> None:
-        """One iteration: E-step, M-step of the tables and directions of the other parameters by one gradient."""
+        """Take one iteration: E-step, M-step of the probability tables and a step of the others, by one gradient."""
         parts, old = self.parts, self.parameters
         counts, slope, at = gradient(self.model, self.annotations, parts, old)
         log_posterior = float(at.log_posterior.detach())
@@ -139,7 +139,7 @@ class Climber:
         self.parameters, self.log_posterior, self.change = new, log_posterior, change
 
     def _moved(self, reals: Parameters, slope: Parameters) -> Parameters:
-        """The reals after a stride of Adam's step uphill."""
+        """Return the reals after a share of Adam's step uphill."""
         for name, value in self._reals.items():
             value.copy_(reals[name])
             value.grad = -slope[name]
@@ -147,7 +147,7 @@ class Climber:
         return {name: real + self.stride * (self._reals[name] - real) for name, real in reals.items()}
 
     def _stepped_back(self, old: Parameters, new: Parameters, least: float) -> tuple[Parameters, float]:
-        """Halve the way from ``new`` to ``old`` until the log-posterior does not fall; ``old`` after many halvings."""
+        """Return the parameters where the log-posterior does not fall, on the way from ``old`` to ``new``, halved."""
         parts = self.parts
         old_reals, new_reals = parts.to_reals(old), parts.to_reals(new)
         share = 1.0
@@ -161,7 +161,7 @@ class Climber:
 
 
 def to_interior(problem: Problem, parameters: Parameters) -> Parameters:
-    r"""Parameters with each table at the mean of its conditional posterior, :math:`\propto \alpha + n`."""
+    r"""Return the parameters with each probability table at its conditional mean, :math:`\propto \alpha + n`."""
     annotations = problem.source.whole().annotations
     counts = gradient(problem.model, annotations, anatomy(problem.model, parameters, annotations), parameters).counts
     inner = {name: (count + 1).clamp_min(INTERIOR) for name, count in counts.items()}

@@ -21,7 +21,7 @@ from .steps import refuse
 
 
 def run(problem: Problem, key: jax.Array, settings: NUTSSettings, *, progress: bool) -> Outcome:
-    """Sample the posterior, one chain after the other, each from the EM solution moved off the edges of the tables.
+    """Sample the posterior, one chain after the other, each from EM's solution with probabilities above zero.
 
     A classifier's weights are held at EM's solution.
 
@@ -80,7 +80,7 @@ def run(problem: Problem, key: jax.Array, settings: NUTSSettings, *, progress: b
 
 
 class _Recorded(NUTS):
-    """Pyro's sampler, which writes down what ArviZ wants to know of each draw."""
+    """Pyro's sampler, which records the statistics of each draw that ArviZ has names for."""
 
     def __init__(self, potential_fn: Any, **options: Any) -> None:
         def counted(reals: Parameters) -> Tensor:
@@ -102,7 +102,7 @@ class _Recorded(NUTS):
         return kinetic
 
     def sample(self, params: Any) -> Any:
-        """One transition."""
+        """Take one transition, and record its statistics."""
         before, divergences = self.n_gradients, len(self._divergences)
         mean, n = self._mean_accept_prob, max(self._t - int(self._warmup_steps or 0), 0)
         self._energy = None
@@ -122,6 +122,6 @@ class _Recorded(NUTS):
         return found
 
     def statistics(self, n_draws: int) -> dict[str, np.ndarray]:
-        """Of the last draws, ``(draw,)`` each, by ArviZ's names."""
+        """Return the statistics of the last draws, ``(draw,)`` each, by ArviZ's names."""
         rows = self._rows[-n_draws:]
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}

@@ -120,7 +120,7 @@ def _descend(
     *,
     progress: bool,
 ) -> list[float]:
-    """Take the steps; the loss before each."""
+    """Take the steps, and return the loss before each."""
     module = None if problem.classifier is None else problem.classifier.module
     n_tasks, options = problem.data.n_tasks, problem.options
     weights: dict[str, Any] = {"params": trainable(module)}
@@ -155,7 +155,7 @@ def _descend(
 
 
 def _program(problem: Problem) -> Callable[[Annotations, Any], None]:
-    """The story with its classifier in training mode, whose weights are kept out of Pyro's global store."""
+    """Return the story with its classifier in training mode, and its weights out of Pyro's global store."""
 
     def program(annotations: Annotations, inputs: Any) -> None:
         with LocalParameters(), running(inputs, train=True):
@@ -172,7 +172,7 @@ def _start(problem: Problem, key: jax.Array, *, progress: bool) -> Parameters:
 
 
 def _batches(problem: Problem, size: int | None, seed: int, done: int = 0) -> Iterator[Batch]:
-    """Batches without end: epoch after epoch, or all tasks every time; ``done`` of them are left out."""
+    """Yield batches without end: epoch after epoch, or all tasks every time; ``done`` of them are left out."""
     source, population = problem.source, problem.data.n_tasks
     if size is None and source.dataset is None:
         whole = source.whole()
@@ -214,7 +214,7 @@ def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
 
 
 def _schedule(n_steps: int) -> Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler]:
-    """The first half of the steps at one rate; it falls to a tenth of it in the second."""
+    """Return a schedule: one rate in the first half of the steps, which falls to a tenth in the second."""
     half = max(n_steps // 2, 1)
     return lambda optimizer: torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: 0.1 ** (max(step - half, 0) / half)
@@ -222,7 +222,7 @@ def _schedule(n_steps: int) -> Callable[[torch.optim.Optimizer], torch.optim.lr_
 
 
 def _draws(guide: AutoGuide, arguments: tuple, names: list[str], n_draws: int) -> dict[str, np.ndarray]:
-    """Draws of the fitted guide, ``(1, draw, ...)``."""
+    """Return draws of the fitted guide, ``(1, draw, ...)``."""
     draws: dict[str, list[np.ndarray]] = {name: [] for name in names}
     with torch.no_grad():
         for _ in range(n_draws):

@@ -14,7 +14,6 @@ from .inference.checks import Checks, check, prior_check
 from .inference.checks.simulation_based_calibration import Ranks, calibrate
 from .inference.comparison import Elpd, compare, kfold, loo
 from .inference.densities.simulation import simulate
-from .inference.engines.nuts import use_all_cores
 from .inference.engines.outcome import ConvergenceWarning
 from .inference.fit import fit
 from .inference.fitted.groups import describe_groups, group_memberships, group_worker_confusions
@@ -57,8 +56,6 @@ from .models import (
 )
 
 __version__ = "0.1.0"
-
-use_all_cores()
 
 __all__ = [
     "AnnotationError",

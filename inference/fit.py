@@ -72,8 +72,8 @@ def fit(
         progress: show progress bars on standard error.
         options: hyperparameters of the story (see its docstring) and options of the engine
             (:class:`~crowdppl.inference.engines.settings.EMSettings`,
-            :class:`~crowdppl.inference.engines.svi.SVISettings`,
-            :class:`~crowdppl.inference.engines.nuts.NUTSSettings`), such as ``max_iterations``, ``tolerance``,
+            :class:`~crowdppl.inference.engines.settings.SVISettings`,
+            :class:`~crowdppl.inference.engines.settings.NUTSSettings`), such as ``max_iterations``, ``tolerance``,
             ``draws``; with ``backend="pyro"`` also options of PyTorch
             (:class:`~crowdppl.inference.engines.pyro.options.TorchOptions`).
 

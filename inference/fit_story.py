@@ -1,6 +1,7 @@
 """One story by one engine: annotations in, a `Fitted` out. `crowdppl.fit` calls it, and comparison refits with it."""
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..data import AnnotationError, Annotations, unknown_name
+from ..data.errors import check_name, look_up
 from ..models import Classifier, Given, Story, StoryError, TruthPrior, find_story
 from ..models.parts.classifier import Network
 from .densities.evidence import Gold, probabilities_of, with_evidence
@@ -16,7 +18,8 @@ from .densities.model import Model, parameter_dims
 from .engines import ascent
 from .engines.diagnostics import permuted_chains, sampling_warnings
 from .engines.outcome import Outcome
-from .engines.registry import ENGINES, MAY_BE_ZERO, Engine
+from .engines.registry import ENGINES, Engine
+from .engines.settings import checked_seed
 from .fitted.alignment import aligned
 from .fitted.fitted import Fitted, label_posteriors
 
@@ -47,21 +50,20 @@ def fit_story(
             f"annotations are {type(annotations).__name__}; make them with cp.Annotations.from_frame(frame), "
             ".from_csv(path), .from_matrix(matrix), …"
         )
-    if method not in ENGINES:
-        raise unknown_name("method", method, ENGINES)
-    if backend not in BACKENDS:
-        raise unknown_name("backend", backend, BACKENDS)
-    engine = ENGINES[method]
+    engine = look_up("method", method, ENGINES)
+    seed = checked_seed(seed)
     story = find_story(story)
-    in_torch = _torch_backend() if backend == "pyro" else None
+    in_torch = _torch_backend() if check_name("backend", backend, BACKENDS) == "pyro" else None
+    if in_torch is not None:
+        engine = in_torch.ENGINES[method]
     of_torch = () if in_torch is None else in_torch.TorchOptions._fields
-    hyperparameters, settings = _split({n: v for n, v in options.items() if n not in of_torch}, story, engine, of_torch)
+    hyperparameters, settings, for_torch = _split(options, story, engine, of_torch)
     prior, annotations = _truth_prior(classifier, truth_prior, annotations, in_torch)
     model = Model(story, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     annotations = _with_gold(with_evidence(annotations, gold, evidence), gold)
     data = jax.tree.map(jnp.asarray, annotations.replace(gold=None, seconds=None))
     if in_torch is not None:
-        problem = in_torch.make(model, data, {name: options[name] for name in of_torch if name in options})
+        problem = in_torch.make(model, data, for_torch)
         model, data = problem.twin, problem.data
     try:
         dims = parameter_dims(model, data)  # a story that does not fit these data says so before anything runs
@@ -99,9 +101,7 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
             "leave-one-out (method='svi' or 'nuts'), or fit with backend='numpyro'"
         )
     method = fitted.method if method is None else method
-    if method not in ENGINES:
-        raise unknown_name("engine", method, ENGINES)
-    engine = ENGINES[method]
+    engine = look_up("engine", method, ENGINES)
     same = {name: fitted.settings[name] for name in engine.settings._fields} if method == fitted.method else {}
     settings = engine.settings(**same)
     same_run = {name: fitted.settings[name] for name in ("seed", "backend")}
@@ -175,30 +175,34 @@ def _truth_prior(
 
 
 def _split(
-    options: dict[str, Any], story: Story, engine: Engine, of_torch: tuple[str, ...] = ()
-) -> tuple[dict[str, Any], Any]:
-    """Sort options into the story's hyperparameters and the engine's settings."""
+    options: Mapping[str, Any], story: Story, engine: Engine, of_torch: tuple[str, ...]
+) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+    """Sort options into the story's hyperparameters, the engine's settings and what is for PyTorch.
+
+    Raises:
+        UnknownNameError: an option is none of these.
+        ValueError: an option belongs to another engine or backend, or its value is none that it takes.
+    """
     parameters = list(inspect.signature(story).parameters.values())[1:]
     takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
     known = {p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD} - {"truth_prior"}
-    hyperparameters, settings = {}, {}
+    hyperparameters: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    for_torch: dict[str, Any] = {}
     for name, value in options.items():
         if name in known:
             hyperparameters[name] = value
         elif name in engine.settings._fields:
-            settings[name] = _checked(name, value, engine.settings._field_defaults[name])
+            settings[name] = value
+        elif name in of_torch:
+            for_torch[name] = value
         elif takes_any:
             hyperparameters[name] = value
+        elif others := [other.name for other in ENGINES.values() if name in other.settings._fields]:
+            raise ValueError(
+                f"{name}={value!r}: {name} belongs to {' and '.join(others)}, and method={engine.name!r}; leave it out, "
+                f"or give method={others[0]!r}"
+            )
         else:
             raise unknown_name("option", name, sorted(known | set(engine.settings._fields) | set(of_torch)))
-    return hyperparameters, engine.settings(**settings)
-
-
-def _checked(name: str, value: Any, default: Any) -> Any:
-    """An engine's setting, which is a number where its default is one."""
-    least = 0 if name in MAY_BE_ZERO else 1
-    if isinstance(default, int) and not (isinstance(value, int | np.integer) and value >= least):
-        raise ValueError(f"{name}={value!r}: a whole number from {least} is needed")
-    if isinstance(default, float) and not (isinstance(value, int | float | np.number) and 0 <= value < np.inf):
-        raise ValueError(f"{name}={value!r}: a finite number from 0 is needed")
-    return value
+    return hyperparameters, engine.checked(settings), for_torch

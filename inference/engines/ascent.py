@@ -1,8 +1,9 @@
-r"""One gradient, and the steps that follow from it: closed M-steps of the tables, Newton for logistic regression.
+r"""The gradient of the log-posterior, and the steps that follow from it: exact M-steps, Newton's steps.
 
-With :math:`L` the log-posterior of the parameters, the true labels summed out, the prior and expected counts of a
-table's row are :math:`n = \theta \odot \nabla_\theta L` (Fisher's identity): :math:`\alpha - 1` of its own Dirichlet
-prior, plus the expected annotations, plus what other parameters' priors and factors pull.
+A probability table is a Dirichlet site, such as the workers' confusion matrices or the prevalence. With :math:`L` the
+log-posterior of the parameters, the true labels summed out, the counts of a table's row are
+:math:`n = \theta \odot \nabla_\theta L` (Fisher's identity): :math:`\alpha - 1` of its Dirichlet prior, plus the
+expected number of annotations, plus the contributions of other parameters' priors and of factors.
 """
 
 from typing import NamedTuple
@@ -18,20 +19,20 @@ from ...models.parts.emissions import SMALLEST
 from ..densities.model import Anatomy, Density, Model, Parameters, anatomy, density
 
 CG_STEPS = 50  # at the most, for one Newton step
-INTERIOR = 0.01  # counts at the least, off the edges of the tables
+INTERIOR = 0.01  # counts at the least, which keeps probabilities above zero
 DAMPING = 1e-3  # of Newton's matrix, where weights have no prior
 
 
 class Gradient(NamedTuple):
     """The log-posterior's gradient at some parameters."""
 
-    counts: Parameters  # prior and expected counts of each table
+    counts: Parameters  # of each probability table, those of the prior included
     slope: Parameters  # of the other parameters, unconstrained
     at: Density
 
 
 def gradient(model: Model, annotations: Annotations, parts: Anatomy, parameters: Parameters) -> Gradient:
-    """Counts of the tables and slopes of the others: the E-step of one EM iteration."""
+    """Return the counts of the probability tables and the slopes of the others: the E-step of one EM iteration."""
     tables = {name: parameters[name] for name in parts.tables}
 
     def log_posterior(tables: Parameters, reals: Parameters) -> tuple[Array, Density]:
@@ -44,7 +45,7 @@ def gradient(model: Model, annotations: Annotations, parts: Anatomy, parameters:
 
 
 def tables_mode(counts: Parameters, parameters: Parameters) -> Parameters:
-    r"""The mode of each row, :math:`\propto \max(n, 0)`; a row that nothing is known of stays."""
+    r"""Return the mode of each row, :math:`\propto \max(n, 0)`; a row without any counts stays as it is."""
     modes = {}
     for name, count in counts.items():
         count = jnp.maximum(count, 0.0)
@@ -55,9 +56,9 @@ def tables_mode(counts: Parameters, parameters: Parameters) -> Parameters:
 
 
 def interior(model: Model, annotations: Annotations, parameters: Parameters) -> Parameters:
-    r"""The parameters with each table at the mean of its conditional posterior, :math:`\propto \alpha + n`.
+    r"""Return the parameters with each probability table at the mean of its conditional posterior.
 
-    The mode has zeros where nobody has annotated yet.
+    It is :math:`\propto \alpha + n`, and has no zeros; the mode has zeros where there are no annotations.
     """
     counts = gradient(model, annotations, anatomy(model, annotations), parameters).counts
     counts = {name: jnp.maximum(count + 1, INTERIOR) for name, count in counts.items()}
@@ -65,7 +66,7 @@ def interior(model: Model, annotations: Annotations, parameters: Parameters) -> 
 
 
 def newton(classifier: Classifier, annotations: Annotations, weights: Parameters, slope: Parameters) -> Parameters:
-    r"""The step :math:`(H + \lambda I)^{-1} g` of a logistic regression's weights.
+    r"""Return the step :math:`(H + \lambda I)^{-1} g` of a logistic regression's weights.
 
     :math:`H = \sum_i x_i x_i^\top \otimes (\text{diag}(p_i) - p_i p_i^\top)` is the information of the complete data,
     never formed, and :math:`g` the slope of the log-posterior: EM's gradient algorithm (Lange 1995), which is Raykar et
@@ -98,7 +99,7 @@ def newton(classifier: Classifier, annotations: Annotations, weights: Parameters
 def learnt_from(
     target: Array, classifier: Classifier, annotations: Annotations, weights: Parameters, steps: int = 5
 ) -> Parameters:
-    """A logistic regression's weights after some of Newton's steps towards the probabilities ``target (N, K)``."""
+    """Return a logistic regression's weights after Newton's steps towards the probabilities ``target (N, K)``."""
 
     def fit(weights: Parameters) -> Array:
         with handlers.substitute(data=weights), handlers.seed(rng_seed=0):
@@ -112,5 +113,6 @@ def learnt_from(
 
 
 def _penalty(classifier: Classifier, weight: Array) -> Array:
+    """Return the negative log-density of a weight's normal prior, up to a constant."""
     precision = DAMPING if classifier.prior is None else classifier.prior**-2
     return 0.5 * precision * (weight**2).sum()

@@ -1,6 +1,7 @@
 r"""Expectation maximisation of any story, without a derivation per story.
 
-With :math:`Z(\theta)` the likelihood with the true labels summed out, the expected counts of a table are
+A probability table is a Dirichlet site, such as the workers' confusion matrices or the prevalence. With
+:math:`Z(\theta)` the likelihood with the true labels summed out, the expected counts of a probability table are
 
 .. math:: n = \theta \odot \nabla_\theta \log Z(\theta)
 
@@ -32,9 +33,10 @@ from .ascent import gradient, interior, learnt_from, newton, tables_mode
 from .outcome import Outcome, Solution
 from .progress import progress_bar
 from .settings import EMSettings
+from .unused_options import has_network, has_weights, refuse_unused, unused_by_em
 
 CHUNK = 25  # iterations between two looks at the progress
-RESTART_NOISE = 0.5  # of the votes, in every start after the first
+RESTART_NOISE = 0.5  # share of random numbers in the soft majority vote, in every start after the first
 CALM = 0.8  # how fast a change is forgotten by the rule to stop, where steps may be cut short
 RECOVERY = 1.2  # by which a stride that was cut short grows again
 
@@ -54,14 +56,14 @@ class EMState(NamedTuple):
 def init(
     model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, perturbed: bool = False
 ) -> EMState:
-    """Each parameter's start, with tables and logistic regression moved on by the M-step of the soft majority vote.
+    """Return the state at the story's starting values, after an M-step towards the soft majority vote.
 
     Args:
         model: the story.
         annotations: the data.
-        key: for whatever is random.
+        key: of random starting values.
         settings: of EM.
-        perturbed: mix the votes with random ones, for a restart.
+        perturbed: mix the soft majority vote with random probabilities, for a restart.
     """
     votes = soft_votes(annotations)
     if perturbed:
@@ -83,7 +85,7 @@ def init(
 
 
 def step(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> EMState:
-    """One iteration: E-step, M-step of the tables and directions of the other parameters by one gradient."""
+    """Take one iteration: E-step, M-step of the probability tables and a step of the others, by one gradient."""
     old = state.parameters
     parts = anatomy(model, annotations)
     counts, slope, at = gradient(model, annotations, parts, old)
@@ -114,10 +116,10 @@ def step(model: Model, annotations: Annotations, state: EMState, settings: EMSet
 def advance(
     model: Model, annotations: Annotations, state: EMState, n_steps: Array | int, settings: EMSettings
 ) -> tuple[EMState, Array]:
-    """At most ``n_steps`` (up to :data:`CHUNK`) steps, fewer where EM converges.
+    """Take at most ``n_steps`` (up to :data:`CHUNK`) steps, fewer where EM converges.
 
     Returns:
-        the state, and the log-posterior before each step ``(CHUNK,)``, NaN for steps not taken.
+        The state, and the log-posterior before each step ``(CHUNK,)``, NaN for steps not taken.
     """
 
     def unfinished(carry: tuple[EMState, Array, Array]) -> Array:
@@ -139,7 +141,7 @@ def _adam(settings: EMSettings) -> optax.GradientTransformation:
 
 
 def _by_adam(model: Model, parts: Anatomy, reals: Parameters) -> Parameters:
-    """Those of the real-valued parameters that Adam moves: not the weights of a logistic regression."""
+    """Return the real-valued parameters that Adam moves: all but the weights of a logistic regression."""
     if _logistic(model) is None:
         return reals
     return {name: value for name, value in reals.items() if name not in parts.weights}
@@ -158,10 +160,10 @@ def _step_back(
     old_log_posterior: Array,
     halvings: int,
 ) -> tuple[Parameters, Array]:
-    """Halve the way from ``new`` to ``old`` until the log-posterior does not fall; ``old`` after so many halvings.
+    """Halve the way from ``old`` to ``new`` until the log-posterior does not fall, at most so many times.
 
     Returns:
-        the parameters there, and the share of the way that was gone.
+        The parameters there (``old`` where all halvings were in vain), and the share of the way that was gone.
     """
     old_reals, new_reals = parts.to_reals(old), parts.to_reals(new)
 
@@ -185,14 +187,24 @@ def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings
 
     Raises:
         FloatingPointError: where the log-posterior is not finite, with the iteration or the step.
-        ValueError: for minibatches that the data or the story do not allow.
+        ValueError: for an option that this story does not use, or minibatches that the data or the story do not allow.
     """
-    in_batches = training.is_wanted(model, settings)
-    if settings.held_out and not in_batches:
-        raise ValueError(
-            f"held_out={settings.held_out}: nothing is trained in minibatches here, and EM on all data stops by "
-            "itself; leave it out, or give a batch_size"
-        )
+    refuse_unused(
+        settings,
+        unused_by_em(
+            in_batches=_in_batches(model, settings), has_weights=has_weights(model), holds_out=settings.held_out > 0
+        ),
+    )
+    best = solve(model, annotations, key, settings, progress=progress)
+    fixed = constants(model, annotations)
+    draws = {name: np.asarray(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
+    kept = {name: np.asarray(value) for name, value in best.parameters.items() if name in fixed}
+    return Outcome(draws, kept, np.array(best.history), {}, best.warnings, is_point=True)
+
+
+def solve(model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, progress: bool) -> Solution:
+    """Return the solution of the highest log-posterior; options that the story does not use are not looked at."""
+    in_batches = _in_batches(model, settings)
     per_start = settings.epochs if in_batches else settings.max_iterations
     solutions: list[Solution] = []
     with progress_bar("EM", settings.restarts * per_start, show=progress) as bar:
@@ -202,32 +214,36 @@ def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings
                 bar(before + done, f"log-posterior {log_posterior:,.2f}")
 
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
-            state = init(model, annotations, start_key, settings, perturbed=restart > 0)
+            state = init(model, annotations, start_key, EMSettings(), perturbed=restart > 0)
             if in_batches:
                 solution = training.run(model, annotations, state.parameters, start_key, settings, tell)
             else:
                 solution = _iterate(model, annotations, state, settings, tell)
             solutions.append(solution)
-    best = max(solutions, key=lambda solution: solution.history[-1])
-    fixed = constants(model, annotations)
-    draws = {name: np.asarray(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
-    kept = {name: np.asarray(value) for name, value in best.parameters.items() if name in fixed}
-    return Outcome(draws, kept, np.array(best.history), {}, best.warnings, is_point=True)
+    return max(solutions, key=lambda solution: solution.history[-1])
+
+
+def _in_batches(model: Model, settings: EMSettings) -> bool:
+    """Whether the story is trained in minibatches: it has a network, or the user asks for them."""
+    return settings.batch_size is not None or has_network(model)
 
 
 def _iterate(
     model: Model, annotations: Annotations, state: EMState, settings: EMSettings, tell: Callable[[int, float], None]
 ) -> Solution:
     """Iterate over all data until EM converges."""
+    program = EMSettings(
+        tolerance=settings.tolerance, learning_rate=settings.learning_rate, halvings=settings.halvings
+    )  # what the compiled program depends on
     history: list[float] = []
     while len(history) < settings.max_iterations and state.change > settings.tolerance:
         n_steps = min(CHUNK, settings.max_iterations - len(history))
-        state, values = advance(model, annotations, state, n_steps, settings)
+        state, values = advance(model, annotations, state, n_steps, program)
         history += np.asarray(values)[: int(state.iteration) - len(history)].tolist()
         if not np.isfinite(history[-1]):
             raise FloatingPointError(f"the log-posterior is {history[-1]} at iteration {len(history)}")
         tell(len(history), history[-1])
-    beyond, _ = advance(model, annotations, state._replace(change=jnp.full((), jnp.inf, float)), 1, settings)
+    beyond, _ = advance(model, annotations, state._replace(change=jnp.full((), jnp.inf, float)), 1, program)
     history.append(float(beyond.log_posterior))  # of the last parameters, which no step has started from
     return Solution(state.parameters, history, not_converged(float(state.change), settings))
 
@@ -235,20 +251,20 @@ def _iterate(
 def interior_solution(
     model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, progress: bool
 ) -> Parameters:
-    r"""EM's solution moved off the edges of the tables, for samplers to start from.
+    r"""Return EM's solution with probabilities above zero, for samplers to start from.
 
-    Each table goes to the mean of its conditional posterior, :math:`\propto \alpha + n`, instead of the mode.
+    Each probability table goes to the mean of its conditional posterior, :math:`\propto \alpha + n`, instead of the
+    mode.
     """
-    outcome = run(model, annotations, key, settings, progress=progress)
-    solution = {name: jnp.asarray(value[0, 0]) for name, value in outcome.draws.items()} | outcome.fixed
-    return to_interior(model, annotations, solution)
+    solution = solve(model, annotations, key, settings, progress=progress)
+    return to_interior(model, annotations, solution.parameters)
 
 
 to_interior = jax.jit(interior, static_argnames="model")
 
 
 def not_converged(change: float, settings: EMSettings) -> tuple[str, ...]:
-    """What a user should act on after the last iteration changed the log-posterior by this share of itself."""
+    """Return a warning where the last iteration changed the log-posterior by a larger share than the tolerance."""
     if change <= settings.tolerance:
         return ()
     return (

@@ -2,8 +2,8 @@ r"""EM in minibatches, for stories with a network, and for data that one pass sh
 
 An epoch passes over all tasks in batches. Each batch gets its label posterior from the current parameters, the network
 in evaluation mode; then the network and other real-valued parameters take a step of Adam on the batch's expected
-complete-data log-joint, the network in training mode. The tables' expected counts add up over the batches, and at the
-epoch's end the tables take their exact M-step.
+complete-data log-joint, the network in training mode. The probability tables' expected counts add up over the batches,
+and at the epoch's end the tables take their exact M-step.
 """
 
 from collections.abc import Callable
@@ -47,11 +47,6 @@ class Watch(NamedTuple):
     finite_logits: Array  # (B,)
 
 
-def is_wanted(model: Model, settings: EMSettings) -> bool:
-    """Whether the story is to be trained in minibatches: it has a network, or the user asks for them."""
-    return settings.batch_size is not None or (model.classifier is not None and model.classifier.is_network)
-
-
 def run(
     model: Model,
     annotations: Annotations,
@@ -70,12 +65,13 @@ def run(
     split_key, key = jax.random.split(key)
     seen = annotations if settings.held_out == 0 else _without(annotations, settings.held_out, split_key)
     plan = batches.plan(seen, size)
-    state = start(model, annotations, parameters, settings)
+    program = EMSettings(learning_rate=settings.learning_rate, network_rate=settings.network_rate)
+    state = start(model, annotations, parameters, program)
     history: list[float] = []
     best, best_score, best_epoch = state, -np.inf, 0
     for number in range(1, settings.epochs + 1):
         on_votes = number <= settings.warmup
-        state, watch = epoch(model, seen, plan, state, jax.random.fold_in(key, number), settings, on_votes=on_votes)
+        state, watch = epoch(model, seen, plan, state, jax.random.fold_in(key, number), program, on_votes=on_votes)
         _check_finite(watch, number)
         history.append(float(watch.log_likelihood.sum() + watch.log_prior[-1]))
         tell(number, history[-1])
@@ -96,7 +92,7 @@ def run(
 
 @partial(jax.jit, static_argnames=("model", "settings"))
 def start(model: Model, annotations: Annotations, parameters: Parameters, settings: EMSettings) -> TrainingState:
-    """The state at ``parameters``, before the first epoch."""
+    """Return the state at ``parameters``, before the first epoch."""
     parts = anatomy(model, annotations)
     reals = parts.to_reals(parameters)
     running = {name: parameters[name] for name in parameters if name not in reals and name not in parts.tables}
@@ -115,7 +111,7 @@ def epoch(
     *,
     on_votes: bool = False,
 ) -> tuple[TrainingState, Watch]:
-    """One pass over all tasks; ``on_votes`` trains the network on the soft majority vote instead of the posterior."""
+    """Pass over all tasks once; ``on_votes`` trains on the soft majority vote instead of the label posterior."""
     parts = anatomy(model, annotations)
     n_tasks, tables = annotations.n_tasks, state.tables
     order_key, key = jax.random.split(key)
@@ -132,7 +128,7 @@ def epoch(
 
         (total, posterior), slope = jax.value_and_grad(log_likelihood, has_aux=True)(tables)
         counts = {name: counts[name] + tables[name] * slope[name] for name in tables}
-        posterior = _told(soft_votes(some), some) if on_votes else posterior
+        posterior = _with_evidence(soft_votes(some), some) if on_votes else posterior
 
         def loss(reals: Parameters) -> tuple[Array, tuple]:
             at = density(model, tables | parts.from_reals(reals) | running, some, key, train=True)
@@ -159,8 +155,8 @@ def epoch(
     return TrainingState(tables_mode(counts, tables), reals, running, optimizer), watch
 
 
-def _told(votes: Array, annotations: Annotations) -> Array:
-    """The votes with what else is known of the tasks."""
+def _with_evidence(votes: Array, annotations: Annotations) -> Array:
+    """Return the soft majority vote, combined with the evidence on the true labels where there is any."""
     if annotations.evidence is None:
         return votes
     return jax.nn.softmax(jnp.log(jnp.maximum(votes, SMALLEST)) + annotations.evidence)
@@ -173,7 +169,7 @@ def _optimizer(parts: Anatomy, settings: EMSettings) -> optax.GradientTransforma
 
 
 def batch_size(model: Model, annotations: Annotations, settings: EMSettings) -> int:
-    """How many tasks a minibatch has.
+    """Return the number of tasks in a minibatch.
 
     Raises:
         ValueError: for a batch size or a share held out that cannot be, or a story with parameters by task.
@@ -193,7 +189,7 @@ def batch_size(model: Model, annotations: Annotations, settings: EMSettings) -> 
 
 
 def _without(annotations: Annotations, share: float, key: Array) -> Annotations:
-    """The annotations with a random share of the annotations taken out: their rows count less."""
+    """Return the annotations with a random share of them taken out: their rows count less."""
     count = np.ones(len(annotations.task)) if annotations.count is None else np.asarray(annotations.count)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     out = rng.binomial(count.astype(int), share)
@@ -202,9 +198,10 @@ def _without(annotations: Annotations, share: float, key: Array) -> Annotations:
 
 @partial(jax.jit, static_argnames="model")
 def _predicted(model: Model, annotations: Annotations, seen: Annotations, state: TrainingState) -> Array:
-    r"""Log-probability of the held-out annotations given the seen ones, :math:`\log p(y) - \log p(y_\text{seen})`.
+    r"""Return the log-probability of the held-out annotations given the seen ones.
 
-    With tables at their mean: at their mode an annotation that nobody has given yet would be impossible.
+    It is :math:`\log p(y) - \log p(y_\text{seen})` with probability tables at their mean: at their mode an annotation
+    would be impossible where no annotation of its kind was seen.
     """
     parameters = interior(model, seen, _parameters(model, annotations, state))
     whole, part = (density(model, parameters, some).log_likelihood.sum() for some in (annotations, seen))
@@ -222,12 +219,13 @@ def _log_posterior(model: Model, annotations: Annotations, parameters: Parameter
 
 
 def _refuse_non_finite(log_probability: float, number: int) -> None:
-    """What the last step of an epoch leads to, which no step has started from."""
+    """Refuse a log-probability after an epoch that is not finite; no step has started from it that would have."""
     if not np.isfinite(log_probability):
         raise FloatingPointError(f"the log-posterior is not finite after the last step of epoch {number}; {ADVICE}")
 
 
 def _check_finite(watch: Watch, number: int) -> None:
+    """Refuse a loss or logits within an epoch that are not finite, with the step."""
     loss, finite = np.asarray(watch.loss), np.asarray(watch.finite_logits)
     if np.isfinite(loss).all() and finite.all():
         return

@@ -32,7 +32,7 @@ def plan(annotations: Annotations, batch_size: int) -> Batches:
 
 
 def epoch(n_tasks: int, batch_size: int, key: Array) -> tuple[Array, Array]:
-    """All tasks in a random order, cut into batches of one size.
+    """Return all tasks in a random order, cut into batches of one size.
 
     Returns:
         positions of the tasks in each batch, ascending, ``(B, batch_size)``, and their weights: 1, or 0 for tasks that
@@ -48,13 +48,13 @@ def epoch(n_tasks: int, batch_size: int, key: Array) -> tuple[Array, Array]:
 
 
 def draw(annotations: Annotations, batches: Batches, key: Array) -> Annotations:
-    """Tasks drawn at random without replacement, as annotations that stand for the whole population."""
+    """Return tasks drawn at random without replacement, as annotations that stand for the whole population."""
     chosen = jnp.sort(jax.random.choice(key, annotations.n_tasks, (batches.n_tasks,), replace=False))
     return take(annotations, batches, chosen).replace(population=annotations.n_tasks)
 
 
 def take(annotations: Annotations, batches: Batches, chosen: Array) -> Annotations:
-    """The tasks ``chosen (n_tasks,)``, by position, with all their annotations.
+    """Return the tasks ``chosen (n_tasks,)``, by position, with all their annotations.
 
     Rows beyond those of the chosen tasks fill up the capacity with a count of zero.
     """

@@ -1,18 +1,34 @@
-"""The No-U-Turn sampler (Hoffman & Gelman 2014) on a story with its true labels summed out."""
+r"""The No-U-Turn sampler (Hoffman & Gelman 2014) on a story with its true labels summed out.
+
+A chain is a pure :func:`init` and :func:`advance` over NumPyro's immutable ``HMCState``; one compiled program takes any
+number of steps, in warmup and after it. On a CPU each chain runs in a thread, and JAX needs no more than its one CPU
+device for them; on a GPU they run as one vectorised program. The draws do not depend on the number of cores.
+"""
 
 import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from operator import attrgetter
+from threading import Event
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpyro.infer import MCMC, NUTS, init_to_value
+from numpyro.infer import NUTS, init_to_value
+from numpyro.infer.hmc import HMCState
 
 from ...data import Annotations
 from ..densities.model import Model, Parameters, constants, marginal
 from . import em
 from .outcome import Outcome
-from .settings import EMSettings
+from .progress import progress_bar
+from .settings import EMSettings, NUTSSettings
+from .unused_options import has_network, refuse_unused, unused_at_the_start
+
+CHUNK = 50  # steps of a chain between two looks at the progress
 
 FIELDS = {
     "diverging": "diverging",
@@ -25,55 +41,51 @@ FIELDS = {
 """NumPyro's names of the sampler's statistics, and ArviZ's."""
 
 
-class NUTSSettings(NamedTuple):
-    """Options of ``method="nuts"``.
+class Start(NamedTuple):
+    """What is sampled, and from where: one argument of the compiled functions."""
 
-    Args:
-        chains: number of chains: in parallel on CPU devices, vectorised on a GPU.
-        warmup: adaptation steps of each chain, thrown away.
-        draws: draws kept of each chain.
-        target_accept: acceptance probability to adapt the step size to; raise it where transitions diverge.
-        max_tree_depth: a draw costs at most two to this power gradients.
-        max_iterations: of the EM that finds where the chains start.
-        tolerance: of the same.
-        epochs: of the same, where the story has a network, which stays as EM leaves it.
-        network_rate: learning rate of the network's weights there.
-    """
+    annotations: Annotations
+    values: Parameters  # where the chains start
+    fixed: Parameters  # sites that are held where they are
 
-    chains: int = 4
-    warmup: int = 500
-    draws: int = 500
-    target_accept: float = 0.8
-    max_tree_depth: int = 10
-    max_iterations: int = 200
-    tolerance: float = 1e-5
-    epochs: int = EMSettings().epochs
-    network_rate: float = EMSettings().network_rate
+
+class Rows(NamedTuple):
+    """What consecutive steps of a chain gave, ``(step, ...)`` each."""
+
+    draws: Parameters
+    stats: dict[str, Array]  # by ArviZ's names
 
 
 def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettings, *, progress: bool) -> Outcome:
-    """Sample the posterior, each chain from the EM solution moved off the edges of the tables."""
+    """Sample the posterior, each chain from the EM solution moved off the edges of the probability tables.
+
+    Raises:
+        FloatingPointError: the log-density is not finite where the chains start.
+        ValueError: for an option that this story does not use.
+    """
+    refuse_unused(settings, unused_at_the_start(has_network=has_network(model)))
     em_key, key = jax.random.split(key)
-    shared = {name: getattr(settings, name) for name in ("max_iterations", "tolerance", "epochs", "network_rate")}
-    settings_em = EMSettings(**shared)
-    values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress)
-    fixed = {name: values[name] for name in constants(model, annotations)}
-    sampler = MCMC(
-        make_kernel(model, values, fixed, settings),
-        num_warmup=settings.warmup,
-        num_samples=settings.draws,
-        num_chains=settings.chains,
-        chain_method=_chain_method(settings.chains),
-        progress_bar=progress,
-    )
-    sampler.run(key, annotations, extra_fields=tuple(FIELDS))
-    samples = sampler.get_samples(group_by_chain=True)
-    draws = {name: np.asarray(value) for name, value in samples.items() if name not in fixed}
-    fields = sampler.get_extra_fields(group_by_chain=True)
-    stats = {FIELDS[name]: np.asarray(value) for name, value in fields.items()}
+    values = em.interior_solution(model, annotations, em_key, start_settings(settings), progress=progress)
+    start = Start(annotations, values, {name: values[name] for name in constants(model, annotations)})
+    keys = jax.random.split(key, settings.chains)
+    sample = _in_threads if jax.default_backend() == "cpu" else _vectorised
+    with progress_bar("NUTS", settings.chains * (settings.warmup + settings.draws), show=progress) as tell:
+        rows = sample(model, start, keys, settings, lambda done: tell(done, "draws of all chains, with warmup"))
+    stats = {name: np.asarray(value) for name, value in rows.stats.items()}
     stats["lp"] = -stats["lp"]
     stats["tree_depth"] = np.log2(stats["n_steps"]).astype(int) + 1
-    return Outcome(draws, {name: np.asarray(value) for name, value in fixed.items()}, np.zeros(0), stats, ())
+    draws = {name: np.asarray(value) for name, value in rows.draws.items() if name not in start.fixed}
+    return Outcome(draws, {name: np.asarray(value) for name, value in start.fixed.items()}, np.zeros(0), stats, ())
+
+
+def start_settings(settings: NUTSSettings) -> EMSettings:
+    """Options of the EM that finds where the chains start."""
+    return EMSettings(
+        max_iterations=settings.max_iterations,
+        tolerance=settings.tolerance,
+        epochs=settings.epochs,
+        network_rate=settings.network_rate,
+    )
 
 
 def make_kernel(model: Model, values: Parameters, fixed: Parameters, settings: NUTSSettings) -> NUTS:
@@ -86,22 +98,130 @@ def make_kernel(model: Model, values: Parameters, fixed: Parameters, settings: N
     )
 
 
-def _chain_method(chains: int) -> str:
-    if jax.default_backend() != "cpu":
-        return "vectorized"
-    return "parallel" if jax.local_device_count() >= chains else "sequential"
+def init(model: Model, start: Start, key: Array, settings: NUTSSettings) -> HMCState:
+    """The state of a chain before its first step."""
+    return _kernel(model, start, key, settings)[1]
 
 
-def use_all_cores(devices: int = 4) -> None:
-    """Let JAX show the CPU as several devices, on which chains run side by side.
+def advance(
+    model: Model, start: Start, state: HMCState, n_steps: Array | int, settings: NUTSSettings
+) -> tuple[HMCState, Rows]:
+    """Take ``n_steps`` steps of a chain, at most :data:`CHUNK`; the first ``settings.warmup`` of a chain adapt it.
 
-    It does nothing where JAX has started already, or where the user has said how many devices there are.
+    Returns:
+        the state, and what each step gave ``(CHUNK, ...)``, zeros for steps not taken.
     """
-    if "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", ""):
-        return
-    if getattr(jax.config, "jax_num_cpu_devices", -1) > 0:
-        return
-    try:
-        jax.config.update("jax_num_cpu_devices", max(devices, os.cpu_count() or 1))
-    except RuntimeError:
-        return
+    kernel, _ = _kernel(model, start, jax.random.key(0), settings)
+    constrain = kernel.postprocess_fn((start.annotations,), {})
+
+    def row(state: HMCState) -> Rows:
+        return Rows(constrain(state.z), {ours: attrgetter(name)(state) for name, ours in FIELDS.items()})
+
+    def body(i: Array, carry: tuple[HMCState, Rows]) -> tuple[HMCState, Rows]:
+        state, rows = carry
+        state = kernel.sample(state, (start.annotations,), {})
+        return state, jax.tree.map(lambda values, value: values.at[i].set(value), rows, row(state))
+
+    empty = jax.tree.map(lambda value: jnp.zeros((CHUNK, *value.shape), value.dtype), jax.eval_shape(row, state))
+    return jax.lax.fori_loop(0, n_steps, body, (state, empty))
+
+
+def _kernel(model: Model, start: Start, key: Array, settings: NUTSSettings) -> tuple[NUTS, HMCState]:
+    """NumPyro's sampler with the first state of a chain, made anew in each compiled function.
+
+    A sampler keeps what it sees, which may not outlive a trace.
+    """
+    kernel = make_kernel(model, start.values, start.fixed, settings)
+    return kernel, kernel.init(key, settings.warmup, None, (start.annotations,), {})
+
+
+_init_chain = partial(jax.jit, static_argnames=("model", "settings"))(init)
+_advance_chain = partial(jax.jit, static_argnames=("model", "settings"))(advance)
+
+
+@partial(jax.jit, static_argnames=("model", "settings"))
+def _init_chains(model: Model, start: Start, keys: Array, settings: NUTSSettings) -> HMCState:
+    return jax.vmap(lambda key: init(model, start, key, settings))(keys)
+
+
+@partial(jax.jit, static_argnames=("model", "settings"))
+def _advance_chains(
+    model: Model, start: Start, states: HMCState, n_steps: Array, settings: NUTSSettings
+) -> tuple[HMCState, Rows]:
+    return jax.vmap(lambda state: advance(model, start, state, n_steps, settings))(states)
+
+
+def _in_threads(model: Model, start: Start, keys: Array, settings: NUTSSettings, tell: Callable[[int], None]) -> Rows:
+    """Rows of all chains, ``(chain, draw, ...)``, each chain in a thread of its own."""
+    program = _of_program(settings)
+    states = [_init_chain(model, start, key, program) for key in keys]
+    _check_start(np.array([state.potential_energy for state in states]))
+    # Compiled here, as threads do not have this thread's configuration of JAX, such as its precision.
+    compiled = _advance_chain.lower(model, start, states[0], jnp.int32(0), program).compile()
+    stages = list(_stages(settings))
+    steps = {n: jnp.int32(n) for n, _ in stages}
+    done, stop = [0] * len(states), Event()
+
+    def sample(chain: int) -> list[Rows]:
+        state, kept = states[chain], []
+        for n, is_kept in stages:
+            if stop.is_set():
+                break
+            state, rows = compiled(start, state, steps[n])
+            if is_kept:
+                kept.append(jax.tree.map(lambda values, n=n: np.asarray(values)[:n], rows))
+            done[chain] += n
+            tell(sum(done))
+        return kept
+
+    with ThreadPoolExecutor(min(len(states), os.cpu_count() or 1)) as pool:
+        try:
+            chains = list(pool.map(sample, range(len(states))))
+        finally:
+            stop.set()  # after an error or an interruption the other chains end with their chunk
+    return _stacked([_joined(kept, axis=0) for kept in chains])
+
+
+def _vectorised(model: Model, start: Start, keys: Array, settings: NUTSSettings, tell: Callable[[int], None]) -> Rows:
+    """Rows of all chains, ``(chain, draw, ...)``, the chains as one program."""
+    program = _of_program(settings)
+    states = _init_chains(model, start, keys, program)
+    _check_start(np.asarray(states.potential_energy))
+    kept, done = [], 0
+    for n, is_kept in _stages(settings):
+        states, rows = _advance_chains(model, start, states, jnp.int32(n), program)
+        if is_kept:
+            kept.append(jax.tree.map(lambda values, n=n: np.asarray(values)[:, :n], rows))
+        done += n * len(keys)
+        tell(done)
+    return _joined(kept, axis=1)
+
+
+def _of_program(settings: NUTSSettings) -> NUTSSettings:
+    """Settings that differ only where the compiled programs do."""
+    return NUTSSettings(
+        warmup=settings.warmup, target_accept=settings.target_accept, max_tree_depth=settings.max_tree_depth
+    )
+
+
+def _stages(settings: NUTSSettings) -> Iterator[tuple[int, bool]]:
+    """Numbers of steps to take at a time, and whether their draws are kept."""
+    for total, is_kept in ((settings.warmup, False), (settings.draws, True)):
+        for begin in range(0, total, CHUNK):
+            yield min(CHUNK, total - begin), is_kept
+
+
+def _check_start(potential_energy: np.ndarray) -> None:
+    if not np.isfinite(potential_energy).all():
+        raise FloatingPointError(
+            f"the log-density is {-potential_energy[~np.isfinite(potential_energy)][0]} where the chains start, at the "
+            "solution of EM; give priors without zeros, or fit by method='em' to look at the solution"
+        )
+
+
+def _joined(parts: list[Rows], axis: int) -> Rows:
+    return jax.tree.map(lambda *values: np.concatenate(values, axis), *parts)
+
+
+def _stacked(parts: list[Rows]) -> Rows:
+    return jax.tree.map(lambda *values: np.stack(values), *parts)

@@ -1,22 +1,34 @@
-"""The engines by name, how to run each, and the options that each takes."""
+"""The engines by name: how to run each, and the options that each takes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from . import em, nuts, svi
 from .outcome import Outcome
+from .settings import MAY_BE_ZERO, EMSettings, NUTSSettings, SVISettings, checked_settings
 
 
 class Engine(NamedTuple):
     """How to run an engine, and the options that it takes."""
 
+    name: str
     run: Callable[..., Outcome]
-    settings: Any  # a NamedTuple class
+    settings: Any  # a NamedTuple class, whose defaults are the options' defaults
+    refused: Mapping[str, str] = MappingProxyType({})  # options that other backends of the engine have, with the reason
+
+    def checked(self, options: Mapping[str, Any]) -> Any:
+        """Return the engine's settings with these options: :func:`.checked_settings`."""
+        return checked_settings(self.settings, options, self.refused)
 
 
 ENGINES = {
-    "em": Engine(em.run, em.EMSettings),
-    "svi": Engine(svi.run, svi.SVISettings),
-    "nuts": Engine(nuts.run, nuts.NUTSSettings),
+    engine.name: engine
+    for engine in (
+        Engine("em", em.run, EMSettings),
+        Engine("svi", svi.run, SVISettings),
+        Engine("nuts", nuts.run, NUTSSettings),
+    )
 }
-MAY_BE_ZERO = {"warmup"}  # of the options that are whole numbers
+
+__all__ = ["ENGINES", "MAY_BE_ZERO", "Engine"]

@@ -1,28 +1,40 @@
-"""Options of the EM engine, in one place for its two ways: whole-data iterations, and epochs of minibatches."""
+"""The options of the engines, and the checks of what a user gives for them."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpyro.infer.autoguide import AutoGuide
+
+from ...data import unknown_name
+from ...data.numbers import real_number, whole_number
+
+LARGEST_SEED = 2**63 - 1
 
 
 class EMSettings(NamedTuple):
     """Options of ``method="em"``.
 
     A story without a network is fitted by iterations over all data. A network (``Classifier`` of any kind but
-    ``"logistic"``), or a ``batch_size``, asks for epochs of minibatches instead.
+    ``"logistic"``), or a ``batch_size``, asks for epochs of minibatches instead. An option of the way that is not taken
+    is refused.
 
     Args:
-        max_iterations: iterations of one start at the most.
-        tolerance: relative change of the log-posterior below which EM has converged.
+        max_iterations: iterations of one start at the most. Used without minibatches.
+        tolerance: relative change of the log-posterior below which EM has converged. Used without minibatches.
         restarts: starts; after the first, the votes to start from are perturbed. The best solution is kept.
-        learning_rate: of Adam, for real-valued parameters that are no classifier's weights.
-        halvings: times that a step is halved at the most, until the log-posterior does not fall.
-        epochs: passes over the data in minibatches.
-        batch_size: tasks in a minibatch; None for 64 with a network, and all without.
-        network_rate: Adam's learning rate of a network's weights.
-        warmup: epochs at the start in which a network learns from the soft majority vote, not yet from the posterior.
-        held_out: share of the annotations that are kept from training, and watched: training stops where their
-            log-probability given the other annotations has not risen for ``patience`` epochs, and the best epoch's
-            parameters are kept. 0 trains on all annotations for all epochs.
-        patience: see ``held_out``.
+        learning_rate: of Adam. Used where the story has real-valued parameters that are no classifier's weights.
+        halvings: times that a step is halved at the most, until the log-posterior does not fall. Used without
+            minibatches, where the story has real-valued parameters or factors, so that its M-step is not exact.
+        epochs: passes over the data. Used with minibatches.
+        batch_size: tasks in a minibatch; None for 64 with a network, and for all tasks in every iteration without.
+        network_rate: Adam's learning rate of a network's weights. Used with a network.
+        warmup: epochs at the start in which real-valued parameters, a network's weights among them, learn from the soft
+            majority vote instead of the label posterior. Used with minibatches, where the story has such parameters.
+        held_out: share of the annotations that are kept from training: training stops where their log-probability given
+            the other annotations has not risen for ``patience`` epochs, and the best epoch's parameters are kept. 0
+            trains on all annotations for all epochs. Used with minibatches.
+        patience: epochs to wait for a better one. Used with ``held_out``.
     """
 
     max_iterations: int = 1000
@@ -36,3 +48,120 @@ class EMSettings(NamedTuple):
     warmup: int = 1
     held_out: float = 0.0
     patience: int = 10
+
+
+class SVISettings(NamedTuple):
+    """Options of ``method="svi"``.
+
+    Args:
+        max_iterations: steps of Adam.
+        learning_rate: of the first half of the steps; it falls to a tenth of it in the second.
+        network_rate: the same for a classifier's weights that have no prior. Used where there are such weights.
+        epochs: of the EM that finds where a story with a network starts. Used with a network.
+        guide: ``"normal"`` (mean field), ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"`` (a point, the
+            posterior's mode in unconstrained space), or a class of NumPyro's automatic guides.
+        batch_size: tasks in a minibatch; None takes all of them in every step.
+        particles: draws of the guide that a step averages over. Used where the guide is not a point.
+        draws: draws of the fitted guide to keep. Used where the guide is not a point, of which one draw is kept.
+        tolerance: share of the loss by which its last tenth may lie under the tenth before without a warning.
+    """
+
+    max_iterations: int = 2000
+    learning_rate: float = 0.02
+    network_rate: float = EMSettings().network_rate
+    epochs: int = EMSettings().epochs
+    guide: str | Callable[..., AutoGuide] = "normal"
+    batch_size: int | None = None
+    particles: int = 1
+    draws: int = 1000
+    tolerance: float = 1e-4
+
+
+class NUTSSettings(NamedTuple):
+    """Options of ``method="nuts"``.
+
+    Args:
+        chains: number of chains: in threads on a CPU, vectorised on a GPU.
+        warmup: adaptation steps of each chain, thrown away.
+        draws: draws kept of each chain.
+        target_accept: acceptance probability to adapt the step size to; raise it where transitions diverge.
+        max_tree_depth: a draw costs at most two to this power gradients.
+        max_iterations: of the EM that finds where the chains start. Used without a network.
+        tolerance: of the same EM. Used without a network.
+        epochs: of the same EM for a story with a network, whose weights stay as EM leaves them unless they have a
+            prior. Used with a network.
+        network_rate: learning rate of the network's weights there. Used with a network.
+    """
+
+    chains: int = 4
+    warmup: int = 500
+    draws: int = 500
+    target_accept: float = 0.8
+    max_tree_depth: int = 10
+    max_iterations: int = 200
+    tolerance: float = 1e-5
+    epochs: int = EMSettings().epochs
+    network_rate: float = EMSettings().network_rate
+
+
+MAY_BE_ZERO = {"warmup"}  # of the options that are whole numbers
+MAY_BE_NONE = {"batch_size"}
+BOUNDS: dict[str, dict[str, Any]] = {
+    "held_out": {"least": 0, "below": 1},
+    "target_accept": {"above": 0, "below": 1},
+}
+"""Bounds of the options that are no whole numbers, by the names of :func:`.real_number`; others are numbers from 0."""
+
+
+def checked_settings(kind: type, options: Mapping[str, Any], refused: Mapping[str, str] | None = None) -> Any:
+    """Return settings of ``kind`` with these options, whose types and ranges are checked.
+
+    Args:
+        kind: a class of settings, such as :class:`EMSettings`.
+        options: what the user gave, by name.
+        refused: options of the engine that this backend has not, with the reason.
+
+    Raises:
+        UnknownNameError: there is no such option.
+        ValueError: an option is not of the type or in the range that it must be, or is refused.
+    """
+    for name, value in options.items():
+        if refused and name in refused:
+            raise ValueError(f"{name}={value!r}: {refused[name]}")
+        if name not in kind._fields:  # type: ignore[attr-defined]  # a NamedTuple class
+            raise unknown_name("option", name, kind._fields)  # type: ignore[attr-defined]
+    defaults = kind._field_defaults  # type: ignore[attr-defined]
+    return kind(**{name: _checked(name, value, defaults[name]) for name, value in options.items()})
+
+
+def _checked(name: str, value: Any, default: Any) -> Any:
+    if name in MAY_BE_NONE and value is None:
+        return None
+    if isinstance(default, int) or name in MAY_BE_NONE:
+        return whole_number(name, value, 0 if name in MAY_BE_ZERO else 1)
+    if isinstance(default, float):
+        return real_number(name, value, **BOUNDS.get(name, {"least": 0}))
+    return value
+
+
+def checked_seed(seed: object, name: str = "seed") -> int:
+    """Return the seed as a Python int.
+
+    >>> checked_seed(7)
+    7
+
+    Args:
+        seed: what was given; Python's and NumPy's integers are accepted.
+        name: the argument, for the message.
+
+    Raises:
+        ValueError: the seed is no whole number from 0 to 2**63 − 1.
+    """
+    if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and 0 <= seed <= LARGEST_SEED:
+        return int(seed)
+    advice = ""
+    if seed is None:
+        advice = "; the default 0 gives the same result every time, np.random.SeedSequence().entropy % 2**63 another"
+    elif isinstance(seed, np.random.Generator | np.random.RandomState):
+        advice = "; draw one with int(generator.integers(2**63))" if isinstance(seed, np.random.Generator) else ""
+    raise ValueError(f"{name}={seed!r}: a whole number from 0 to 2**63 - 1 is needed{advice}")

@@ -1,8 +1,12 @@
-"""Stochastic variational inference (Hoffman et al. 2013) on a story with its true labels summed out."""
+"""Stochastic variational inference (Hoffman et al. 2013) on a story with its true labels summed out.
+
+The engine is a pure :func:`init` and :func:`step` over NumPyro's immutable ``SVIState``; :func:`advance` takes many
+steps in one compiled program.
+"""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -16,16 +20,19 @@ from numpyro.infer.autoguide import (
     AutoMultivariateNormal,
     AutoNormal,
 )
+from numpyro.infer.svi import SVIState
 
 from ...data import Annotations, unknown_name
 from ..densities.model import Model, Parameters, constants, marginal, parameter_dims
 from . import em
 from . import minibatches as batches
-from .outcome import Outcome
+from .outcome import Outcome, as_point
 from .progress import progress_bar
-from .settings import EMSettings
+from .settings import EMSettings, SVISettings
+from .unused_options import has_network, refuse_unused, unused_by_svi
 
 CHUNK = 100  # steps between two looks at the progress
+DEFAULTS = SVISettings()  # of the options that compiled programs do not depend on
 
 GUIDES: dict[str, Callable[..., AutoGuide]] = {
     "normal": AutoNormal,
@@ -35,74 +42,7 @@ GUIDES: dict[str, Callable[..., AutoGuide]] = {
 }
 
 
-class SVISettings(NamedTuple):
-    """Options of ``method="svi"``.
-
-    Args:
-        max_iterations: steps of Adam.
-        learning_rate: of the first half of the steps; it falls to a tenth of it in the second.
-        network_rate: the same for a classifier's weights that have no prior.
-        epochs: of the EM that finds where a story with a network starts.
-        guide: ``"normal"`` (mean field), ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"``, or a class of
-            NumPyro's automatic guides.
-        batch_size: tasks in a minibatch; None takes all of them in every step.
-        particles: draws of the guide that a step averages over.
-        draws: draws of the fitted guide to keep.
-        tolerance: share of the loss by which its last tenth may lie under the tenth before.
-    """
-
-    max_iterations: int = 2000
-    learning_rate: float = 0.02
-    network_rate: float = EMSettings().network_rate
-    epochs: int = EMSettings().epochs
-    guide: str | Callable[..., AutoGuide] = "normal"
-    batch_size: int | None = None
-    particles: int = 1
-    draws: int = 1000
-    tolerance: float = 1e-4
-
-
-def run(model: Model, annotations: Annotations, key: Array, settings: SVISettings, *, progress: bool) -> Outcome:
-    """Fit the guide, from the EM solution, and draw from it.
-
-    Raises:
-        UnknownNameError: for a guide of that name.
-        ValueError: for a minibatch larger than the data, or with a story that has parameters by task; for more than
-            one particle with a network that keeps running statistics.
-        FloatingPointError: where the loss is not finite, with the step.
-    """
-    if settings.particles > 1 and (kept := constants(model, annotations) - set(parameter_dims(model, annotations))):
-        raise ValueError(
-            f"particles={settings.particles}: the network keeps running statistics such as {min(kept)!r}, which one "
-            "draw of the guide a step updates; give particles=1"
-        )
-    em_key, init_key, batch_key, draw_key = jax.random.split(key, 4)
-    plan = _plan(model, annotations, settings.batch_size)
-    settings_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
-    values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress)
-    weights = {
-        name: values[name] for name in parameter_dims(model, annotations) if name in constants(model, annotations)
-    }
-    problem = _Problem(annotations, values, weights, plan)
-    state = _start(model, problem, settings, init_key)
-    losses: list[float] = []
-    with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
-        for keys in _chunks(jax.random.split(batch_key, settings.max_iterations)):
-            state, values_of_loss = _advance(model, problem, settings, state, keys)
-            losses += np.asarray(values_of_loss).tolist()
-            if not np.isfinite(losses[-1]):
-                first = int(np.argmin(np.isfinite(losses)))
-                raise FloatingPointError(f"the loss is {losses[first]} at step {first + 1}; lower learning_rate")
-            tell(len(losses), f"loss {losses[-1]:,.2f}")
-    fitted, draws = _draw(model, problem, settings, state, draw_key)
-    names, without_posterior = parameter_dims(model, annotations), constants(model, annotations)
-    draws = {name: np.asarray(value)[None] for name, value in draws.items() if name in names}
-    fitted |= {name: holder["value"] for name, holder in (state.mutable_state or {}).items()}
-    fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
-    return Outcome(draws, fixed, np.array(losses), {}, still_falling(np.array(losses), settings))
-
-
-class _Problem(NamedTuple):
+class Problem(NamedTuple):
     """What is fitted, and from where: one argument of all compiled functions."""
 
     annotations: Annotations
@@ -111,10 +51,57 @@ class _Problem(NamedTuple):
     plan: batches.Batches | None
 
     def batch(self, key: Array) -> Annotations:
+        """Return the tasks of one step."""
         return self.annotations if self.plan is None else batches.draw(self.annotations, self.plan, key)
 
 
-def _engine(model: Model, problem: _Problem, settings: SVISettings, key: Array) -> tuple[SVI, AutoGuide, Any]:
+def run(model: Model, annotations: Annotations, key: Array, settings: SVISettings, *, progress: bool) -> Outcome:
+    """Fit the guide, from the EM solution, and draw from it.
+
+    Raises:
+        UnknownNameError: for a guide of that name.
+        ValueError: for an option that this story or guide does not use; for a minibatch larger than the data, or with a
+            story that has parameters by task; for more than one particle with a network that keeps running statistics.
+        FloatingPointError: where the loss is not finite, with the step.
+    """
+    names, without_posterior = parameter_dims(model, annotations), constants(model, annotations)
+    is_delta = makes(AutoDelta, _guide(settings.guide))
+    weights = without_posterior & set(names)
+    refuse_unused(
+        settings,
+        unused_by_svi(has_network=has_network(model), has_weights=bool(weights), is_point=is_delta),
+    )
+    if settings.particles > 1 and (kept := without_posterior - set(names)):
+        raise ValueError(
+            f"particles={settings.particles}: the network keeps running statistics such as {min(kept)!r}, which one "
+            "draw of the guide a step updates; give particles=1"
+        )
+    em_key, init_key, batch_key, draw_key = jax.random.split(key, 4)
+    plan = _plan(model, annotations, settings.batch_size)
+    settings_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
+    values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress)
+    problem = Problem(annotations, values, {name: values[name] for name in names if name in weights}, plan)
+    program = settings._replace(epochs=DEFAULTS.epochs, draws=DEFAULTS.draws, tolerance=DEFAULTS.tolerance)
+    state = init(model, problem, init_key, program)
+    losses: list[float] = []
+    with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
+        for keys in _chunks(jax.random.split(batch_key, settings.max_iterations)):
+            state, values_of_loss = advance(model, problem, state, keys, program)
+            losses += np.asarray(values_of_loss).tolist()
+            if not np.isfinite(losses[-1]):
+                first = int(np.argmin(np.isfinite(losses)))
+                raise FloatingPointError(f"the loss is {losses[first]} at step {first + 1}; lower learning_rate")
+            tell(len(losses), f"loss {losses[-1]:,.2f}")
+    fitted, sampled = _draw(model, problem, state, draw_key, settings)
+    draws, is_point = as_point(
+        {name: np.asarray(value)[None] for name, value in sampled.items() if name in names}, is_point=is_delta
+    )
+    fitted |= {name: holder["value"] for name, holder in (state.mutable_state or {}).items()}
+    fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
+    return Outcome(draws, fixed, np.array(losses), {}, still_falling(np.array(losses), settings.tolerance), is_point)
+
+
+def _engine(model: Model, problem: Problem, settings: SVISettings, key: Array) -> tuple[SVI, AutoGuide, SVIState]:
     """NumPyro's engine and guide with their first state, made anew in each compiled function.
 
     They keep what they see, which may not outlive a trace.
@@ -126,26 +113,34 @@ def _engine(model: Model, problem: _Problem, settings: SVISettings, key: Array) 
 
 
 @partial(jax.jit, static_argnames=("model", "settings"))
-def _start(model: Model, problem: _Problem, settings: SVISettings, key: Array) -> Any:
-    """The state before the first step."""
+def init(model: Model, problem: Problem, key: Array, settings: SVISettings) -> SVIState:
+    """Return the state before the first step."""
     return _engine(model, problem, settings, key)[2]
 
 
+def step(model: Model, problem: Problem, state: SVIState, key: Array, settings: SVISettings) -> tuple[SVIState, Array]:
+    """Take one step of Adam down the negative evidence lower bound; return the state and the loss before it."""
+    svi, _, _ = _engine(model, problem, settings, key)
+    return svi.update(state, problem.batch(key))
+
+
 @partial(jax.jit, static_argnames=("model", "settings"))
-def _advance(model: Model, problem: _Problem, settings: SVISettings, state: Any, keys: Array) -> tuple[Any, Array]:
-    """One step for each key: the state after them, and the loss of each."""
-    svi, _, _ = _engine(model, problem, settings, keys[0])
-    return jax.lax.scan(lambda state, key: svi.update(state, problem.batch(key)), state, keys)
+def advance(
+    model: Model, problem: Problem, state: SVIState, keys: Array, settings: SVISettings
+) -> tuple[SVIState, Array]:
+    """Take a step for each key; return the state after them, and the loss before each."""
+    return jax.lax.scan(lambda state, key: step(model, problem, state, key, settings), state, keys)
 
 
 @partial(jax.jit, static_argnames=("model", "settings"))
 def _draw(
-    model: Model, problem: _Problem, settings: SVISettings, state: Any, key: Array
+    model: Model, problem: Problem, state: SVIState, key: Array, settings: SVISettings
 ) -> tuple[Parameters, Parameters]:
-    """What was optimised, and draws of the fitted guide."""
+    """Return what was optimised, and draws of the fitted guide."""
     svi, guide, _ = _engine(model, problem, settings, key)
     fitted = svi.get_params(state)
-    return fitted, guide.sample_posterior(key, fitted, sample_shape=(settings.draws,))
+    n_draws = 1 if makes(AutoDelta, _guide(settings.guide)) else settings.draws
+    return fitted, guide.sample_posterior(key, fitted, sample_shape=(n_draws,))
 
 
 def _optimizer(settings: SVISettings, weights: Parameters) -> optax.GradientTransformation:
@@ -172,6 +167,12 @@ def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
     return GUIDES[guide]
 
 
+def makes(kind: type, guide: Callable[..., object]) -> bool:
+    """Whether a guide is of this kind, as far as it shows before it is made: it is its class, or a partial of that."""
+    made = guide.func if isinstance(guide, partial) else guide
+    return isinstance(made, type) and issubclass(made, kind)
+
+
 def _plan(model: Model, annotations: Annotations, batch_size: int | None) -> batches.Batches | None:
     if batch_size is None or batch_size == annotations.n_tasks:
         return None
@@ -188,18 +189,19 @@ def _plan(model: Model, annotations: Annotations, batch_size: int | None) -> bat
 
 
 def _chunks(keys: Array) -> list[Array]:
+    """Return the keys in groups of at most :data:`CHUNK`."""
     return [keys[i : i + CHUNK] for i in range(0, len(keys), CHUNK)]
 
 
-def still_falling(losses: np.ndarray, settings: SVISettings) -> tuple[str, ...]:
-    """What a user should act on, from the last two tenths of the losses, by three standard errors and the tolerance."""
+def still_falling(losses: np.ndarray, tolerance: float) -> tuple[str, ...]:
+    """Return a warning where the loss still falls: by three standard errors and the tolerance in its last tenth."""
     tenth = max(len(losses) // 10, 2)
     before, last = losses[-2 * tenth : -tenth], losses[-tenth:]
     if len(before) < 2:
         return (f"SVI took {len(losses)} steps, too few to see whether it converged; raise max_iterations",)
     fall = before.mean() - last.mean()
     error = np.sqrt(before.var() / len(before) + last.var() / len(last))
-    if fall < 3 * error or fall < settings.tolerance * abs(last.mean()):
+    if fall < 3 * error or fall < tolerance * abs(last.mean()):
         return ()
     return (
         f"SVI did not converge in {len(losses)} steps: the loss fell by {fall:,.2f} in the last tenth; "

@@ -1,7 +1,8 @@
-r"""One order of what draws may call by any name: groups of workers, subtypes of a class, and the true labels.
+r"""Draws in one common order of the groups of workers, the subtypes of a class, and the classes.
 
-Where a story's density is the same for every order of its groups, each draw may come in another one, and averages over
-draws mean nothing. The draws :math:`\theta^{(s)}` are brought into the order that is nearest to their common mean,
+Where a story's density does not depend on the order of its groups, each draw may come in another order, and averages
+over draws mean nothing (label switching). The draws :math:`\theta^{(s)}` are brought into the order that is nearest to
+their common mean,
 
 .. math::
     \pi_s = \arg\max_\pi \sum_{\text{site}} \frac{1}{v} \sum_m \theta^{(s)}_{\pi(m)} \cdot \bar\theta_m, \qquad
@@ -31,15 +32,15 @@ SAME_DENSITY = 1e-4  # relative difference of two log-densities that float32 may
 AMBIGUOUS = 0.5  # a draw is ambiguous whose best order leads the second best by less than this share of the usual
 MOST_AMBIGUOUS = 0.1  # share of ambiguous draws from which a user should know
 ITERATIONS = 20
-LOOKED_AT = 50  # draws of a chain that tell by which names it calls the classes
+LOOKED_AT = 50  # draws of a chain from which its order of the classes is found
 
 
 def aligned(fitted: Fitted) -> tuple[Fitted, tuple[str, ...]]:
-    """The same with its draws in one order, and what a user should act on, a sentence each.
+    """Return the same with its draws in one order, and warnings that a user should act on.
 
-    Chains are brought to the classes' names of the first chain, where the story is as probable under the one as under
-    the other; else :func:`.diagnostics.permuted_chains` has something to say. Then the dimensions of
-    :data:`EXCHANGEABLE` are put in order, if the story is the same in every order.
+    Chains that permute the classes are brought to the order of the first chain, where the density is the same in both
+    orders; :func:`.diagnostics.permuted_chains` warns of the others. Then the dimensions of :data:`EXCHANGEABLE` are
+    put in order, if the density is the same in every order.
     """
     dims = fitted.dims
     fitted = _one_name_of_classes(fitted)
@@ -71,7 +72,7 @@ def aligned(fitted: Fitted) -> tuple[Fitted, tuple[str, ...]]:
 
 
 def _one_name_of_classes(fitted: Fitted) -> Fitted:
-    """Chains in another permutation of the classes than the first, permuted back where the density allows it."""
+    """Return the same, chains that permute the classes permuted back where the density allows it."""
     draws, dims = fitted.draws, fitted.dims
     sites = {name: dim for name in draws for dim in ("class", "truth") if dim in dims[name]}
     n_chains, n_draws = fitted.shape
@@ -93,7 +94,7 @@ def _one_name_of_classes(fitted: Fitted) -> Fitted:
 
 
 def _is_exchangeable(fitted: Fitted, sites: list[str], dim: str, within: str | None, size: int) -> bool:
-    """Whether the story is the same with two neighbours swapped and with all moved on, which make up every order."""
+    """Whether the density is the same after a swap of two neighbours and a rotation, which generate every order."""
     draws, dims = fitted.draws, fitted.dims
     for order in {(1, 0, *range(2, size)), (*range(1, size), 0)}:
         everywhere = np.broadcast_to(order, (*fitted.shape, 1, size))
@@ -125,13 +126,13 @@ def _log_densities(fitted: Fitted) -> Array:
 
 
 def _common_order(blocks: Draws) -> tuple[np.ndarray, np.ndarray]:
-    """The order of each draw, and how far it is ahead of the next best.
+    """Return the order of each draw, and by how much its score exceeds that of the next best order.
 
     Args:
-        blocks: by site, ``(S, W, M, F)``: S draws, M things in any order within each of W.
+        blocks: by site, ``(S, W, M, F)``: S draws of M groups, whose order is free within each of W.
 
     Returns:
-        ``(S, W, M)``, of which entry m is the draw's own number of what is called m; ``(S, W)``.
+        The orders ``(S, W, M)``, whose entry m is the draw's own number of group m, and the leads ``(S, W)``.
     """
     weighted = {}
     for name, block in blocks.items():

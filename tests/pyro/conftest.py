@@ -32,7 +32,7 @@ def double():
 
 @pytest.fixture
 def crowd() -> Annotations:
-    """Forty tasks of two classes that their two features tell apart, five annotations each of seven workers, one bad."""
+    """Forty tasks, two classes that two features tell apart, five annotations each, seven workers, one of them bad."""
     rng = np.random.default_rng(0)
     truth = np.arange(40) % 2
     x = rng.normal(size=(40, 2)) + 3 * (2 * truth[:, None] - 1)

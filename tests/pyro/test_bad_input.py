@@ -86,8 +86,8 @@ def test_what_crowdppl_sets_of_a_loader_is_refused(crowd, loader, match):
         fit(crowd, dataset=dataset, loader=loader)
 
 
-def test_a_story_that_is_not_told_in_pyro_lists_those_that_are(crowd):
-    with pytest.raises(ValueError, match=r"tells the stories \['dawid_skene', .*'mace' is told by backend='numpyro'"):
+def test_a_story_without_a_pyro_program_lists_those_that_have_one(crowd):
+    with pytest.raises(ValueError, match=r"has the stories \['dawid_skene', .*'mace' needs backend='numpyro'"):
         cp.fit("mace", crowd, backend="pyro", progress=False)
 
 

@@ -1,4 +1,4 @@
-"""One gradient of a Pyro story, and the closed M-steps of the tables that follow from it."""
+"""The gradient of a Pyro story's log-posterior, and the exact M-steps of the probability tables that follow."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -15,13 +15,13 @@ from .density import Anatomy, Density, Parameters, density
 class Gradient(NamedTuple):
     """The log-posterior's gradient at some parameters."""
 
-    counts: Parameters  # prior and expected counts of each table
+    counts: Parameters  # of each probability table, those of the prior included
     slope: Parameters  # of the other parameters, unconstrained
     at: Density
 
 
 def gradient(model: Model, annotations: Annotations, parts: Anatomy, parameters: Mapping[str, Tensor]) -> Gradient:
-    """Counts of the tables and slopes of the others: the E-step of one EM iteration."""
+    """Return the counts of the probability tables and the slopes of the others: the E-step of one EM iteration."""
     tables = {name: parameters[name].detach().requires_grad_() for name in parts.tables}
     reals = {name: value.detach().requires_grad_() for name, value in parts.to_reals(parameters).items()}
     at = density(model, {**tables, **parts.from_reals(reals)}, annotations)
@@ -31,7 +31,7 @@ def gradient(model: Model, annotations: Annotations, parts: Anatomy, parameters:
 
 
 def slopes_of(value: Tensor, parameters: Parameters) -> Parameters:
-    """The gradient of ``value`` with respect to each parameter, zero where it does not matter."""
+    """Return the gradient of ``value`` with respect to each parameter, zero where it does not depend on it."""
     if not parameters:
         return {}
     slopes = torch.autograd.grad(value, list(parameters.values()), allow_unused=True, materialize_grads=True)
@@ -39,7 +39,7 @@ def slopes_of(value: Tensor, parameters: Parameters) -> Parameters:
 
 
 def tables_mode(counts: Parameters, parameters: Mapping[str, Tensor]) -> Parameters:
-    r"""The mode of each row, :math:`\propto \max(n, 0)`; a row that nothing is known of stays."""
+    r"""Return the mode of each row, :math:`\propto \max(n, 0)`; a row without any counts stays as it is."""
     modes = {}
     for name, count in counts.items():
         count = count.clamp_min(0.0)

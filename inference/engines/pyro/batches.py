@@ -1,4 +1,4 @@
-"""Minibatches of whole tasks with all their annotations, ragged, and what the classifier sees of them."""
+"""Minibatches of whole tasks with all their annotations, ragged, and the classifier's inputs."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ class Source:
 
     Args:
         annotations: of tensors, on the CPU.
-        dataset: what the classifier sees of each task; None for the annotations' features.
+        dataset: the classifier's input of each task; None for the annotations' features.
         loader: arguments of its DataLoader.
         device: where batches go.
 
@@ -58,14 +58,14 @@ class Source:
         self._rows = torch.bincount(annotations.task, minlength=annotations.n_tasks)
         self._first = torch.cumsum(self._rows, 0) - self._rows
 
-    def telling(self, annotations: Annotations) -> "Source":
-        """The same tasks with other annotations."""
+    def with_annotations(self, annotations: Annotations) -> "Source":
+        """Return these tasks with other annotations."""
         return Source(annotations, self.dataset, self.loader, self.device)
 
     def epoch(
         self, size: int, generator: torch.Generator, *, population: int | None = None, begin: int = 0
     ) -> Iterator[Batch]:
-        """All tasks once, in a random order, in batches of ``size``; the last is filled up with weights of zero.
+        """Yield all tasks once, in a random order, in batches of ``size``; the last is filled up with weights of zero.
 
         Args:
             size: tasks in a batch.
@@ -83,20 +83,20 @@ class Source:
             yield Batch(annotations.replace(population=population), real_weight, inputs)
 
     def shuffle(self, generator: torch.Generator) -> tuple[Tensor, int]:
-        """An epoch's order of the tasks, and a seed for the workers that load them."""
+        """Return an epoch's order of the tasks, and a seed for the workers that load them."""
         return torch.randperm(self.annotations.n_tasks, generator=generator), int(
             torch.randint(2**62, (), generator=generator)
         )
 
     def whole(self, *, population: int | None = None) -> Batch:
-        """All tasks in one batch."""
+        """Return all tasks in one batch."""
         n_tasks = self.annotations.n_tasks
         (inputs,) = self._inputs((torch.arange(n_tasks),))
         annotations = moved(self.annotations, self.device).replace(population=population)
         return Batch(annotations, torch.ones(n_tasks, device=self.device), inputs)
 
     def inputs(self, size: int) -> Iterator[Any]:
-        """What the classifier sees of all tasks, in their order, in batches of ``size``."""
+        """Return the classifier's inputs of all tasks, in their order, in batches of ``size``."""
         if self.dataset is None:
             features: Tensor = self.annotations.features  # type: ignore[assignment]  # a classifier has one of both
             return (x.to(self.device) for x in features.split(size))
@@ -112,7 +112,7 @@ class Source:
 
 
 def take(annotations: Annotations, chosen: Tensor, first: Tensor, rows: Tensor) -> Annotations:
-    """The tasks ``chosen (n,)``, by position, with all their annotations.
+    """Return the tasks ``chosen (n,)``, by position, with all their annotations.
 
     Args:
         annotations: of tensors.

@@ -75,17 +75,17 @@ def density(
 class Anatomy(NamedTuple):
     """What a story's parameters are, and how engines may move them."""
 
-    tables: tuple[str, ...]  # Dirichlet sites, whose M-step is closed
+    tables: tuple[str, ...]  # Dirichlet sites, whose M-step is exact
     bijections: dict[str, Transform]  # from the reals, for every other parameter
-    all_bijections: dict[str, Transform]  # the same for tables too, for samplers
+    all_bijections: dict[str, Transform]  # from the reals, for every parameter
     has_factors: bool  # something besides the priors touches the parameters
 
     def to_reals(self, parameters: Mapping[str, Tensor]) -> Parameters:
-        """The parameters that are no tables, unconstrained."""
+        """Return the parameters that are no probability tables, unconstrained."""
         return {name: bijection.inv(parameters[name]) for name, bijection in self.bijections.items()}
 
     def from_reals(self, reals: Mapping[str, Tensor]) -> Parameters:
-        """The same in their own space."""
+        """Return unconstrained parameters in their own space."""
         return {name: self.bijections[name](real) for name, real in reals.items()}
 
 
@@ -105,9 +105,9 @@ def anatomy(model: Model, parameters: Mapping[str, Tensor], annotations: Annotat
 
 
 class _Enumerated(Messenger):
-    """Annotation every sample statement with the parameter of its name, ``truth`` with all classes, and keep the sites.
+    """Give every sample statement the parameter of its name, and ``truth`` all classes, and keep the sites.
 
-    Parameters to optimise (a module's weights) are annotated with their own tensors: nothing reaches Pyro's store.
+    A parameter statement (a module's weight) gets its own tensor, so that nothing reaches Pyro's store.
     """
 
     def __init__(self, parameters: Mapping[str, Tensor], annotations: Annotations) -> None:
@@ -133,9 +133,9 @@ class _Enumerated(Messenger):
 
 
 class LocalParameters(Messenger):
-    """Annotation every parameter statement with the tensor that it starts from, which is the module's own weight.
+    """Give every parameter statement the tensor that it starts from, which is the module's own weight.
 
-    With it nothing is left in Pyro's global store, where another fit would find it.
+    Without it the weights would stay in Pyro's global store, where another fit would find them.
     """
 
     def _pyro_param(self, msg: Any) -> None:
@@ -147,7 +147,7 @@ def _in_plate(site: Site, name: str) -> bool:
 
 
 def _base(fn: Any) -> Any:
-    """The distribution beneath declarations of independence."""
+    """Return the distribution beneath declarations of independence."""
     while hasattr(fn, "base_dist"):
         fn = fn.base_dist
     return fn

@@ -1,8 +1,9 @@
-r"""Expectation maximisation of any Pyro story by :mod:`torch.autograd`: the identities of :mod:`crowdppl.inference.engines.em`.
+r"""Expectation maximisation of any Pyro story by :mod:`torch.autograd`.
 
-The expected counts of a table are :math:`n = \theta \odot \nabla_\theta \log Z(\theta)`, and its M-step is
-:math:`\theta' \propto \max(\alpha - 1 + n, 0)`. Parameters that are no tables climb by Adam; where the closed M-step is
-not all of an iteration, it is halved until the log-posterior does not fall.
+It uses the identities of :mod:`crowdppl.inference.engines.em`.
+The expected counts of a probability table are :math:`n = \theta \odot \nabla_\theta \log Z(\theta)`, and its exact
+M-step is :math:`\theta' \propto \max(\alpha - 1 + n, 0)`. Parameters that are no probability tables climb by Adam;
+where the exact M-step is not all of an iteration, it is halved until the log-posterior does not fall.
 """
 
 from collections.abc import Callable
@@ -18,12 +19,13 @@ from ..em import CALM, RECOVERY, not_converged
 from ..outcome import Outcome
 from ..progress import progress_bar
 from ..settings import EMSettings
+from ..unused_options import refuse_unused, unused_by_em
 from . import training
 from .ascent import gradient, tables_mode
 from .density import Anatomy, Parameters, anatomy, density
+from .options import unused_with_optimizer
 from .problem import Problem, to_arrays
-from .solution import Solution
-from .steps import refuse, restore, snapshot
+from .steps import Solution, refuse, restore, snapshot
 
 CHUNK = 25  # iterations between two looks at the progress
 
@@ -33,16 +35,21 @@ def run(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: boo
 
     Raises:
         FloatingPointError: where the log-posterior is not finite, with the iteration or the step.
-        ValueError: for minibatches that the data or the story do not allow.
+        ValueError: for an option that this story does not use, or minibatches that the data or the story do not allow.
     """
+    has_weights = problem.classifier is not None
+    unused = unused_by_em(
+        in_batches=_in_batches(problem, settings), has_weights=has_weights, holds_out=settings.held_out > 0
+    )
+    refuse_unused(settings, unused | unused_with_optimizer(problem.options))
     best = solve(problem, key, settings, progress=progress)
     draws = {name: value[None, None] for name, value in to_arrays(best.parameters).items()}
-    return Outcome(draws, problem.fixed(), np.array(best.history), {}, best.warnings)
+    return Outcome(draws, problem.fixed(), np.array(best.history), {}, best.warnings, is_point=True)
 
 
 def solve(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: bool) -> Solution:
-    """The best solution; the classifier is left at its own weights."""
-    in_batches = settings.batch_size is not None or problem.classifier is not None
+    """Return the best solution; the classifier is left at its weights there."""
+    in_batches = _in_batches(problem, settings)
     if not in_batches:
         refuse(problem.options, "EM over all data", ("optimizer", "scheduler", "clip", "checkpoint", "resume"))
     per_start = settings.epochs if in_batches else settings.max_iterations
@@ -57,7 +64,7 @@ def solve(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: b
 
             restore(module, first)
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
-            start = problem.start(start_key, settings, perturbed=restart > 0)
+            start = problem.start(start_key, perturbed=restart > 0)
             if in_batches:
                 solutions.append(training.run(problem, start, settings, tell))
             else:
@@ -65,6 +72,11 @@ def solve(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: b
     best = max(solutions, key=lambda solution: solution.history[-1])
     restore(module, best.weights)
     return best
+
+
+def _in_batches(problem: Problem, settings: EMSettings) -> bool:
+    """Whether the story is trained in minibatches: it has a classifier, or the user asks for them."""
+    return settings.batch_size is not None or problem.classifier is not None
 
 
 def _iterate(
@@ -108,7 +120,7 @@ class Climber:
         self._adam = torch.optim.Adam([*self._reals.values()] or [torch.zeros(1)], lr=settings.learning_rate)
 
     def step(self) -> None:
-        """One iteration: E-step, M-step of the tables and directions of the other parameters by one gradient."""
+        """Take one iteration: E-step, M-step of the probability tables and a step of the others, by one gradient."""
         parts, old = self.parts, self.parameters
         counts, slope, at = gradient(self.model, self.annotations, parts, old)
         log_posterior = float(at.log_posterior.detach())
@@ -127,7 +139,7 @@ class Climber:
         self.parameters, self.log_posterior, self.change = new, log_posterior, change
 
     def _moved(self, reals: Parameters, slope: Parameters) -> Parameters:
-        """The reals after a stride of Adam's step uphill."""
+        """Return the reals after a share of Adam's step uphill."""
         for name, value in self._reals.items():
             value.copy_(reals[name])
             value.grad = -slope[name]
@@ -135,7 +147,7 @@ class Climber:
         return {name: real + self.stride * (self._reals[name] - real) for name, real in reals.items()}
 
     def _stepped_back(self, old: Parameters, new: Parameters, least: float) -> tuple[Parameters, float]:
-        """Halve the way from ``new`` to ``old`` until the log-posterior does not fall; ``old`` after many halvings."""
+        """Return the parameters where the log-posterior does not fall, on the way from ``old`` to ``new``, halved."""
         parts = self.parts
         old_reals, new_reals = parts.to_reals(old), parts.to_reals(new)
         share = 1.0
@@ -149,7 +161,7 @@ class Climber:
 
 
 def to_interior(problem: Problem, parameters: Parameters) -> Parameters:
-    r"""Parameters with each table at the mean of its conditional posterior, :math:`\propto \alpha + n`."""
+    r"""Return the parameters with each probability table at its conditional mean, :math:`\propto \alpha + n`."""
     annotations = problem.source.whole().annotations
     counts = gradient(problem.model, annotations, anatomy(problem.model, parameters, annotations), parameters).counts
     inner = {name: (count + 1).clamp_min(INTERIOR) for name, count in counts.items()}

@@ -9,21 +9,31 @@ import torch
 
 from ....data import Annotations
 from ..outcome import Outcome
+from ..registry import Engine
+from ..settings import EMSettings, NUTSSettings
 from . import em, nuts, svi
 from .options import TorchOptions
 from .problem import Problem, make
 
-ENGINES = {"em": em.run, "svi": svi.run, "nuts": nuts.run}
+ENGINES = {
+    engine.name: engine
+    for engine in (
+        Engine("em", em.run, EMSettings),
+        Engine("svi", svi.run, svi.TorchSVISettings, svi.REFUSED),
+        Engine("nuts", nuts.run, NUTSSettings),
+    )
+}
 
 
 def run(problem: Problem, method: str, settings: tuple, seed: int, *, progress: bool) -> tuple[Outcome, Annotations]:
-    """Run an engine; torch's own random numbers are what they were after it.
+    """Run an engine, and leave torch's own random numbers as they were.
 
     Returns:
-        what it found, and the data for the NumPyro twin, with what the classifier then says as prior of the truth.
+        The outcome, and the data for the NumPyro twin, with the trained classifier's probabilities as prior of the
+        truth.
     """
     with _seeded(seed, problem.source.device), pyro.validation_enabled(False):
-        outcome = ENGINES[method](problem, jax.random.key(seed), settings, progress=progress)  # type: ignore[operator]
+        outcome = ENGINES[method].run(problem, jax.random.key(seed), settings, progress=progress)
         return outcome, problem.with_probabilities()
 
 

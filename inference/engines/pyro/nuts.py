@@ -8,25 +8,33 @@ import pyro
 from pyro.infer import MCMC, NUTS
 from torch import Tensor
 
-from ..nuts import NUTSSettings
+from ..nuts import start_settings
 from ..outcome import Outcome
 from ..progress import progress_bar
-from ..settings import EMSettings
+from ..settings import NUTSSettings
+from ..unused_options import refuse_unused, unused_at_the_start
 from . import em
 from .density import Parameters, anatomy, density
+from .options import unused_with_optimizer
 from .problem import Problem
 from .steps import refuse
 
 
 def run(problem: Problem, key: jax.Array, settings: NUTSSettings, *, progress: bool) -> Outcome:
-    """Sample the posterior, one chain after the other, each from the EM solution moved off the edges of the tables.
+    """Sample the posterior, one chain after the other, each from EM's solution with probabilities above zero.
 
     A classifier's weights are held at EM's solution.
+
+    Raises:
+        ValueError: for an option that this story does not use.
     """
+    refuse_unused(
+        settings,
+        unused_at_the_start(has_network=problem.classifier is not None) | unused_with_optimizer(problem.options),
+    )
     if problem.classifier is None:
         refuse(problem.options, "NUTS", ("optimizer", "scheduler", "clip", "checkpoint", "resume"))
-    settings_em = EMSettings(max_iterations=settings.max_iterations, tolerance=settings.tolerance)
-    solution = em.solve(problem, key, settings_em, progress=progress)
+    solution = em.solve(problem, key, start_settings(settings), progress=progress)
     settled = problem.settled()
     values = em.to_interior(settled, solution.parameters)
     annotations = settled.source.whole().annotations
@@ -72,7 +80,7 @@ def run(problem: Problem, key: jax.Array, settings: NUTSSettings, *, progress: b
 
 
 class _Recorded(NUTS):
-    """Pyro's sampler, which writes down what ArviZ wants to know of each draw."""
+    """Pyro's sampler, which records the statistics of each draw that ArviZ has names for."""
 
     def __init__(self, potential_fn: Any, **options: Any) -> None:
         def counted(reals: Parameters) -> Tensor:
@@ -94,7 +102,7 @@ class _Recorded(NUTS):
         return kinetic
 
     def sample(self, params: Any) -> Any:
-        """One transition."""
+        """Take one transition, and record its statistics."""
         before, divergences = self.n_gradients, len(self._divergences)
         mean, n = self._mean_accept_prob, max(self._t - int(self._warmup_steps or 0), 0)
         self._energy = None
@@ -114,6 +122,6 @@ class _Recorded(NUTS):
         return found
 
     def statistics(self, n_draws: int) -> dict[str, np.ndarray]:
-        """Of the last draws, ``(draw,)`` each, by ArviZ's names."""
+        """Return the statistics of the last draws, ``(draw,)`` each, by ArviZ's names."""
         rows = self._rows[-n_draws:]
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}

@@ -19,11 +19,14 @@ class TorchOptions(NamedTuple):
             keywords.
         loader: arguments of ``torch.utils.data.DataLoader`` for the dataset, such as ``num_workers``, ``collate_fn``.
         optimizer: a function of groups of parameters, such as ``functools.partial(torch.optim.AdamW, lr=1e-3)``: the
-            story's own with a learning rate (``learning_rate``), then the classifier's weights. Adam by default.
+            story's own with a learning rate (``learning_rate``), then the classifier's weights without one, in place of
+            ``network_rate``. Adam by default.
         scheduler: a function of the optimizer that returns a learning-rate schedule; it moves on after each step.
         clip: the norm to which the gradients of each step are cut; None for no cutting.
-        autocast: precision of the classifier's forward pass, such as ``torch.bfloat16``.
-        checkpoint: a file to which training writes where it stands: EM after each epoch, SVI every 100 steps.
+        autocast: precision of the classifier's forward pass, such as ``torch.bfloat16``. Used with a classifier, as
+            are ``dataset`` and ``loader``.
+        checkpoint: a file to which training writes where it stands: EM after each epoch, SVI every 100 steps. It and
+            ``resume``, ``optimizer``, ``scheduler`` and ``clip`` are used in training by minibatches and in SVI.
         resume: such a file, to go on from there.
     """
 
@@ -36,3 +39,10 @@ class TorchOptions(NamedTuple):
     autocast: torch.dtype | None = None
     checkpoint: str | PathLike[str] | None = None
     resume: str | PathLike[str] | None = None
+
+
+def unused_with_optimizer(options: TorchOptions) -> dict[str, str]:
+    """Return the options of an engine that the user's own optimizer leaves without use, with the reason."""
+    if options.optimizer is None:
+        return {}
+    return {"network_rate": "the classifier's weights have the learning rate of optimizer=; give it there"}

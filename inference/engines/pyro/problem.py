@@ -32,7 +32,7 @@ class Problem:
         model: the Pyro story.
         twin: the same story for NumPyro, with a torch classifier's probabilities as given ones.
         data: the annotations, with JAX's arrays, for the twin.
-        source: the annotations, with tensors, and what the classifier sees of the tasks.
+        source: the annotations, with tensors, and the classifier's inputs.
         classifier: the torch classifier that is the truth's prior, where there is one.
         options: the user's.
     """
@@ -45,19 +45,19 @@ class Problem:
     options: TorchOptions
 
     def with_probabilities(self) -> Annotations:
-        """The twin's data, with what the classifier says of the tasks now as their prior."""
+        """Return the twin's data, with the classifier's current probabilities as prior of the true labels."""
         if self.classifier is None:
             return self.data
         return self.data.replace(prior=jnp.asarray(self._probabilities()))
 
-    def start(self, key: jax.Array, settings: EMSettings, *, perturbed: bool = False) -> Parameters:
-        """Where EM starts: where it does for NumPyro, after the M-step of the soft majority vote."""
-        at = em.init(self.twin, self.with_probabilities(), key, settings, perturbed=perturbed).parameters
+    def start(self, key: jax.Array, *, perturbed: bool = False) -> Parameters:
+        """Return where EM starts, as for NumPyro: the parameters after the M-step of the soft majority vote."""
+        at = em.init(self.twin, self.with_probabilities(), key, EMSettings(), perturbed=perturbed).parameters
         device, dtype = self.source.device, torch.get_default_dtype()
         return {name: torch.tensor(np.asarray(value), dtype=dtype, device=device) for name, value in at.items()}
 
     def plain(self) -> "Problem":
-        """The same without options that EM over all data would not look at."""
+        """Return the problem without the options that EM over all data does not use."""
         return replace(self, options=TorchOptions(device=self.options.device))
 
     def check_batches(self, size: int) -> None:
@@ -73,7 +73,7 @@ class Problem:
             )
 
     def settled(self) -> "Problem":
-        """The same with the classifier's probabilities of now as given ones: it is not run again, nor trained."""
+        """Return the problem with the classifier's current probabilities as given ones, so that it is not trained."""
         if self.classifier is None:
             return self
         prior = torch.as_tensor(self._probabilities(), dtype=torch.get_default_dtype())
@@ -82,7 +82,7 @@ class Problem:
         return replace(self, model=model, source=Source(annotations, None, None, self.source.device), classifier=None)
 
     def fixed(self) -> dict[str, np.ndarray]:
-        """What has no posterior: the classifier's weights."""
+        """Return the values without a posterior: the classifier's weights."""
         return {} if self.classifier is None else self.classifier.state()
 
     def _probabilities(self) -> np.ndarray:
@@ -99,18 +99,20 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
         options: the user's, by the names of :class:`TorchOptions`.
 
     Raises:
-        ValueError: the story is not told in Pyro, there is a dataset without a classifier, or its length is not the
+        ValueError: the story has no Pyro program, there is a dataset without a classifier, or its length is not the
             number of tasks.
         StoryError: the classifier is no module, on another device than asked for, has nothing to look at, or gives no
             logits.
     """
     chosen, name = TorchOptions(**options), getattr(twin.story, "__name__", "")
     if name not in STORIES or find_story(name) is not twin.story:
-        raise ValueError(f"backend='pyro' tells the stories {list(STORIES)}; {name!r} is told by backend='numpyro'")
+        raise ValueError(f"backend='pyro' has the stories {list(STORIES)}; {name!r} needs backend='numpyro'")
     prior = twin.hyperparameters.get("truth_prior")
     if not isinstance(prior, Given) or prior.by is None:
         if chosen.dataset is not None:
-            raise ValueError("dataset= is what a classifier sees of the tasks, and there is none; give classifier=")
+            raise ValueError("dataset= has the inputs of a classifier, and there is none; give classifier=")
+        if chosen.autocast is not None:
+            raise ValueError("autocast= is the precision of a classifier, and there is none; give classifier=")
         source = Source(tensors(data), None, chosen.loader, torch.device(chosen.device or "cpu"))
         return Problem(Model(STORIES[name], twin.hyperparameters), twin, data, source, None, chosen)
     classifier = TorchClassifier(prior.by, chosen.autocast)
@@ -119,7 +121,7 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
     return Problem(
         Model(STORIES[name], {**twin.hyperparameters, "truth_prior": classifier}),
         Model(twin.story, {**twin.hyperparameters, "truth_prior": Given(by=classifier)}),
-        data.replace(prior=jnp.full((data.n_tasks, data.n_classes), 1 / data.n_classes)),  # until it has spoken
+        data.replace(prior=jnp.full((data.n_tasks, data.n_classes), 1 / data.n_classes)),  # until it has run
         source,
         classifier,
         chosen,
@@ -153,5 +155,5 @@ def _device(classifier: TorchClassifier, asked: str | torch.device | None) -> to
 
 
 def to_arrays(parameters: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    """Parameters as arrays."""
+    """Return parameters as arrays."""
     return {name: value.detach().cpu().numpy().copy() for name, value in parameters.items()}

@@ -4,14 +4,24 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from .density import Parameters
 from .options import TorchOptions
 
 Groups = list[dict[str, Any]]
+
+
+class Solution(NamedTuple):
+    """Where one start of EM ended."""
+
+    parameters: Parameters
+    history: list[float]  # log-posterior by iteration or epoch; the last is of these parameters
+    warnings: tuple[str, ...]
+    weights: dict[str, Tensor] | None = None  # of the classifier, with its running statistics
 
 
 class Stepper:
@@ -55,20 +65,20 @@ class Stepper:
             self.scheduler.step()
 
     def state(self) -> dict[str, Any]:
-        """What to save of it."""
+        """Return what a checkpoint saves."""
         if not self.parameters:
             return {}
         parts = {"optimizer": self.optimizer, "scheduler": self.scheduler, "scaler": self.scaler}
         return {name: part.state_dict() for name, part in parts.items() if part is not None}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Take what :meth:`state` gave."""
+        """Go on from what :meth:`state` returned."""
         for name, value in state.items():
             getattr(self, name).load_state_dict(value)
 
 
 def trainable(module: nn.Module | None) -> list[nn.Parameter]:
-    """The weights that are to be trained: not those that the user has frozen."""
+    """Return the weights to be trained: all but those that the user has frozen."""
     return [] if module is None else [p for p in module.parameters() if p.requires_grad]
 
 
@@ -86,7 +96,7 @@ def frozen(module: nn.Module | None) -> Iterator[None]:
 
 
 def snapshot(module: nn.Module | None) -> dict[str, Tensor] | None:
-    """A copy of a module's weights and running statistics."""
+    """Return a copy of a module's weights and running statistics."""
     return None if module is None else {name: value.clone() for name, value in module.state_dict().items()}
 
 
@@ -97,7 +107,7 @@ def restore(module: nn.Module | None, state: dict[str, Tensor] | None) -> None:
 
 
 def write(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> None:
-    """Write where an engine of this kind stands; a file that is there is replaced once the new one is complete."""
+    """Write the state of an engine of this kind; an existing file is replaced once the new one is complete."""
     path = Path(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -108,7 +118,7 @@ def write(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> Non
 
 
 def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
-    """What :func:`write` wrote; torch's random numbers go on from there.
+    """Return what :func:`write` wrote, and set torch's random numbers to what they were then.
 
     Raises:
         ValueError: it is not of this kind of engine.
@@ -121,11 +131,11 @@ def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
 
 
 def refuse(options: TorchOptions, engine: str, names: tuple[str, ...]) -> None:
-    """Refuse options that an engine would not look at.
+    """Refuse options that an engine would ignore.
 
     Raises:
         ValueError: one of them is given.
     """
     for name in names:
         if getattr(options, name) is not None:
-            raise ValueError(f"{name}= is of training in minibatches and of SVI; {engine} does not look at it")
+            raise ValueError(f"{name}= is of training in minibatches and of SVI; {engine} does not use it")

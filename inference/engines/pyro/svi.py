@@ -1,7 +1,7 @@
 """Stochastic variational inference on a Pyro story, its true labels enumerated by Pyro itself."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -22,19 +22,20 @@ from torch import Tensor
 from ....data import Annotations, unknown_name
 from ....models.pyro import running
 from ...densities.model import parameter_dims
-from ..outcome import Outcome
+from ..outcome import Outcome, as_point
 from ..progress import progress_bar
-from ..settings import EMSettings
-from ..svi import SVISettings, still_falling
+from ..settings import EMSettings, SVISettings
+from ..svi import makes, still_falling
+from ..unused_options import refuse_unused, unused_by_svi
 from . import em
 from .batches import Batch
 from .density import LocalParameters, Parameters
+from .options import unused_with_optimizer
 from .problem import Problem
 from .steps import Groups, Stepper, read, restore, snapshot, trainable, write
 
 CHUNK = 100  # steps between two looks at the progress, and two checkpoints
 NESTING = 2  # plates in one another at the most, in a story
-NETWORK_RATE = 1e-3  # of Adam, for a classifier's weights
 
 GUIDES: dict[str, Callable[..., AutoGuide]] = {
     "normal": AutoNormal,
@@ -43,17 +44,56 @@ GUIDES: dict[str, Callable[..., AutoGuide]] = {
     "delta": AutoDelta,
 }
 
+REFUSED = {
+    "epochs": "with backend='pyro' a classifier is trained in SVI's own steps, not by EM before; give max_iterations"
+}
+"""Options of NumPyro's SVI that this one does not have, with the reason."""
 
-def run(problem: Problem, key: jax.Array, settings: SVISettings, *, progress: bool) -> Outcome:
+
+class TorchSVISettings(NamedTuple):
+    """Options of ``method="svi"`` with ``backend="pyro"``: those of :class:`.SVISettings`, but for ``epochs``.
+
+    Args:
+        max_iterations: steps of Adam.
+        learning_rate: of the first half of the steps; it falls to a tenth of it in the second.
+        network_rate: the same for a classifier's weights. Used with a classifier and without ``optimizer``.
+        guide: ``"normal"``, ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"``, or a class of Pyro's automatic
+            guides.
+        batch_size: tasks in a minibatch; None takes all of them in every step.
+        particles: draws of the guide that a step averages over. Used where the guide is not a point.
+        draws: draws of the fitted guide to keep. Used where the guide is not a point, of which one draw is kept.
+        tolerance: share of the loss by which its last tenth may lie under the tenth before without a warning.
+    """
+
+    max_iterations: int = SVISettings().max_iterations
+    learning_rate: float = SVISettings().learning_rate
+    network_rate: float = SVISettings().network_rate
+    guide: str | Callable[..., AutoGuide] = "normal"
+    batch_size: int | None = None
+    particles: int = SVISettings().particles
+    draws: int = SVISettings().draws
+    tolerance: float = SVISettings().tolerance
+
+
+def run(problem: Problem, key: jax.Array, settings: TorchSVISettings, *, progress: bool) -> Outcome:
     """Fit the guide, and draw from it.
 
     It starts from EM's solution, or with a classifier, which learns in the same steps, after EM's first step.
 
     Raises:
         UnknownNameError: for a guide of that name.
-        ValueError: for a minibatch that the data or the story do not allow.
+        ValueError: for an option that this story or guide does not use, or a minibatch that the data or the story do
+            not allow.
         FloatingPointError: where the loss is not finite, with the step.
     """
+    is_delta = makes(AutoDelta, _guide(settings.guide))
+    has_weights = problem.classifier is not None
+    refuse_unused(
+        settings,
+        unused_by_svi(has_network=False, has_weights=has_weights, is_point=is_delta)
+        | REFUSED
+        | unused_with_optimizer(problem.options),
+    )
     size = _batch_size(problem, settings)
     values = _start(problem, key, progress=progress)
     program = _program(problem)
@@ -64,8 +104,11 @@ def run(problem: Problem, key: jax.Array, settings: SVISettings, *, progress: bo
         with torch.no_grad():
             guide(*some)  # finds its sites
         losses = _descend(problem, program, guide, size, settings, progress=progress)
-        draws = _draws(guide, some, list(parameter_dims(problem.twin, problem.data)), settings.draws)
-    return Outcome(draws, problem.fixed(), np.array(losses), {}, still_falling(np.array(losses), settings))
+        n_draws = 1 if is_delta else settings.draws
+        draws = _draws(guide, some, list(parameter_dims(problem.twin, problem.data)), n_draws)
+    draws, is_point = as_point(draws, is_point=is_delta)
+    history = np.array(losses)
+    return Outcome(draws, problem.fixed(), history, {}, still_falling(history, settings.tolerance), is_point)
 
 
 def _descend(
@@ -73,16 +116,16 @@ def _descend(
     program: Callable[..., None],
     guide: AutoGuide,
     size: int | None,
-    settings: SVISettings,
+    settings: TorchSVISettings,
     *,
     progress: bool,
 ) -> list[float]:
-    """Take the steps; the loss before each."""
+    """Take the steps, and return the loss before each."""
     module = None if problem.classifier is None else problem.classifier.module
     n_tasks, options = problem.data.n_tasks, problem.options
     weights: dict[str, Any] = {"params": trainable(module)}
     if options.optimizer is None:
-        weights["lr"] = NETWORK_RATE
+        weights["lr"] = settings.network_rate
     groups: Groups = [{"params": list(guide.parameters()), "lr": settings.learning_rate}, weights]
     stepper = Stepper(groups, options, torch.optim.Adam, _schedule(settings.max_iterations))
     elbo = TraceEnum_ELBO(num_particles=settings.particles, max_plate_nesting=NESTING)
@@ -112,7 +155,7 @@ def _descend(
 
 
 def _program(problem: Problem) -> Callable[[Annotations, Any], None]:
-    """The story with its classifier in training mode, whose weights are kept out of Pyro's global store."""
+    """Return the story with its classifier in training mode, and its weights out of Pyro's global store."""
 
     def program(annotations: Annotations, inputs: Any) -> None:
         with LocalParameters(), running(inputs, train=True):
@@ -124,12 +167,12 @@ def _program(problem: Problem) -> Callable[[Annotations, Any], None]:
 def _start(problem: Problem, key: jax.Array, *, progress: bool) -> Parameters:
     settings = EMSettings(tolerance=1e-5)
     if problem.classifier is not None:
-        return em.to_interior(problem.settled(), problem.start(key, settings))
+        return em.to_interior(problem.settled(), problem.start(key))
     return em.to_interior(problem, em.solve(problem.plain(), key, settings, progress=progress).parameters)
 
 
 def _batches(problem: Problem, size: int | None, seed: int, done: int = 0) -> Iterator[Batch]:
-    """Batches without end: epoch after epoch, or all tasks every time; ``done`` of them are left out."""
+    """Yield batches without end: epoch after epoch, or all tasks every time; ``done`` of them are left out."""
     source, population = problem.source, problem.data.n_tasks
     if size is None and source.dataset is None:
         whole = source.whole()
@@ -149,7 +192,7 @@ def _arguments(batch: Batch) -> tuple[Annotations, Any]:
     return batch.annotations, batch.inputs
 
 
-def _batch_size(problem: Problem, settings: SVISettings) -> int | None:
+def _batch_size(problem: Problem, settings: TorchSVISettings) -> int | None:
     size, n_tasks = settings.batch_size, problem.data.n_tasks
     if size is None or size == n_tasks:
         return None
@@ -171,7 +214,7 @@ def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
 
 
 def _schedule(n_steps: int) -> Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler]:
-    """The first half of the steps at one rate; it falls to a tenth of it in the second."""
+    """Return a schedule: one rate in the first half of the steps, which falls to a tenth in the second."""
     half = max(n_steps // 2, 1)
     return lambda optimizer: torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: 0.1 ** (max(step - half, 0) / half)
@@ -179,7 +222,7 @@ def _schedule(n_steps: int) -> Callable[[torch.optim.Optimizer], torch.optim.lr_
 
 
 def _draws(guide: AutoGuide, arguments: tuple, names: list[str], n_draws: int) -> dict[str, np.ndarray]:
-    """Draws of the fitted guide, ``(1, draw, ...)``."""
+    """Return draws of the fitted guide, ``(1, draw, ...)``."""
     draws: dict[str, list[np.ndarray]] = {name: [] for name in names}
     with torch.no_grad():
         for _ in range(n_draws):

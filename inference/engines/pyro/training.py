@@ -2,7 +2,7 @@ r"""EM in minibatches by :mod:`torch.autograd`, as :mod:`crowdppl.inference.engi
 
 Each batch gets its label posterior from the current parameters, the network in evaluation mode; then the network and
 other real-valued parameters take a step on the batch's expected complete-data log-joint, the network in training mode.
-The tables' expected counts add up over the batches, and at the epoch's end the tables take their exact M-step.
+The probability tables' expected counts add up over the batches, and at the epoch's end they take their exact M-step.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,11 @@ from .batches import Batch, Source
 from .density import Anatomy, Parameters, anatomy, density
 from .options import TorchOptions
 from .problem import Problem
-from .solution import Solution
-from .steps import Stepper, frozen, read, restore, snapshot, trainable, write
+from .steps import Solution, Stepper, frozen, read, restore, snapshot, trainable, write
 
 
 class Trainer:
-    """Training: where it stands, and one epoch after the other.
+    """The state of training, which :meth:`epoch` moves on.
 
     Args:
         problem: the story with its data and its classifier.
@@ -60,11 +59,11 @@ class Trainer:
 
     @property
     def parameters(self) -> Parameters:
-        """Of the story, in their own space."""
+        """Return the story's parameters, in their own space."""
         return {**self.tables, **{n: v.detach() for n, v in self.parts.from_reals(self.reals).items()}}
 
     def epoch(self, number: int) -> float:
-        """One pass over all tasks; the log-posterior as it was seen on the way."""
+        """Pass over all tasks once; return the log-posterior, summed over the batches before their steps."""
         tables = {name: value.clone().requires_grad_() for name, value in self.tables.items()}
         counts = {name: torch.zeros_like(value) for name, value in self.tables.items()}
         log_likelihood = 0.0
@@ -77,7 +76,7 @@ class Trainer:
             log_likelihood += float(total.detach())
             target = at.posterior.detach()
             if number <= self.settings.warmup:
-                target = _told(batch.annotations)
+                target = _votes_with_evidence(batch.annotations)
             log_prior = float(at.log_prior.detach())
             if self.stepper.parameters:
                 self._move(batch, target, f"step {i + 1} of epoch {number}")
@@ -110,15 +109,16 @@ class Trainer:
             return density(self.model, {**tables, **self._held()}, batch.annotations, batch.inputs).log_prior
 
     def predicted(self) -> float:
-        r"""Log-probability of the held-out annotations given the seen ones, :math:`\log p(y) - \log p(y_\text{seen})`.
+        r"""Return the log-probability of the held-out annotations given the seen ones.
 
-        With tables at their mean: at their mode an annotation that nobody has given yet would be impossible.
+        It is :math:`\log p(y) - \log p(y_\text{seen})` with probability tables at their mean: at their mode an
+        annotation would be impossible where no annotation of its kind was seen.
         """
         whole, part = (self.log_likelihood(source, self.means) for source in (self.problem.source, self.source))
         return whole - part
 
     def log_likelihood(self, source: Source, tables: Parameters | None = None) -> float:
-        """Of all annotations of ``source``, the labels summed out, at other tables where some are given."""
+        """Return the log-likelihood of ``source``, the labels summed out, at other tables where some are given."""
         size, total = max(self.size, BATCH), 0.0
         parameters = self.parameters | (tables or {})
         with torch.no_grad():
@@ -128,14 +128,14 @@ class Trainer:
         return total
 
     def log_posterior(self) -> float:
-        """Of the parameters on all data."""
+        """Return the log-posterior of the parameters on all data."""
         batch = next(iter(self.source.epoch(min(self.size, 2), torch.Generator().manual_seed(0))))
         with torch.no_grad():
             log_prior = density(self.model, self.parameters, batch.annotations, batch.inputs).log_prior
         return self.log_likelihood(self.problem.source) + float(log_prior)
 
     def state(self) -> dict[str, Any]:
-        """What to save of it."""
+        """Return what a checkpoint saves."""
         return {
             "tables": self.tables,
             "reals": {name: value.detach().clone() for name, value in self.reals.items()},
@@ -145,7 +145,7 @@ class Trainer:
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        """Take what :meth:`state` gave."""
+        """Go on from what :meth:`state` returned."""
         self.tables = dict(state["tables"])
         with torch.no_grad():
             for name, value in self.reals.items():
@@ -194,15 +194,15 @@ def _means(counts: Parameters) -> Parameters:
 
 
 def _without(problem: Problem, share: float) -> Source:
-    """The tasks with a random share of the annotations taken out: their rows count less."""
+    """Return the tasks with a random share of the annotations taken out: their rows count less."""
     annotations = problem.source.annotations
     count = torch.ones(len(annotations.task)) if annotations.count is None else annotations.count
     out = torch.distributions.Binomial(count, torch.full_like(count, share)).sample()
-    return problem.source.telling(annotations.replace(count=count - out))
+    return problem.source.with_annotations(annotations.replace(count=count - out))
 
 
-def _told(annotations: Annotations) -> Tensor:
-    """The soft majority vote with what else is known of the tasks."""
+def _votes_with_evidence(annotations: Annotations) -> Tensor:
+    """Return the soft majority vote, combined with the evidence on the true labels where there is any."""
     votes = soft_votes(annotations)
     if annotations.evidence is None:
         return votes

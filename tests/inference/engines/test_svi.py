@@ -1,5 +1,7 @@
 """SVI: the same bound as NumPyro's own enumeration, unbiased minibatches, and warnings."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from numpyro.infer.autoguide import AutoDelta
 from crowdppl import ConvergenceWarning, UnknownNameError, fit
 from crowdppl.inference.densities.model import Model, density, marginal
 from crowdppl.inference.engines import minibatches as batches
+from crowdppl.inference.engines.outcome import as_point
 from crowdppl.models import find_story
 
 MODEL = Model(find_story("dawid_skene"))
@@ -102,3 +105,19 @@ def test_unfit_options_are_refused(ragged):
         fit("dawid_skene", ragged, method="svi", guide="norml", progress=False)
     with pytest.raises(ValueError, match="there are 12 tasks; give 1 to that many"):
         fit("dawid_skene", ragged, method="svi", batch_size=13, progress=False)
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+@pytest.mark.parametrize("guide", ["delta", AutoDelta, partial(AutoDelta, prefix="mine"), "normal"])
+def test_a_guide_that_is_a_point_says_so_and_keeps_one_draw(ragged, guide):
+    outcome = fit("dawid_skene", ragged, method="svi", guide=guide, max_iterations=20, progress=False).outcome
+    assert outcome.is_point == (guide != "normal")
+    assert {value.shape[:2] for value in outcome.draws.values()} == {(1, 1) if outcome.is_point else (1, 1000)}
+
+
+def test_draws_that_are_all_equal_are_a_point():
+    same = {"x": np.ones((2, 3, 4)), "y": np.zeros((2, 3))}
+    assert as_point(same)[1]
+    assert as_point(same)[0]["x"].shape == (1, 1, 4)
+    assert not as_point(same | {"y": np.arange(6.0).reshape(2, 3)})[1]
+    assert not as_point({"x": np.ones((1, 1, 4))})[1]  # one draw of a guide that may be of any kind

@@ -266,7 +266,7 @@ def test_logits_that_turn_non_finite_in_the_last_step_are_told_too(separable, he
 
 
 def test_stopping_by_held_out_annotations_waits_for_a_network_that_still_learns():
-    """Each worker has more cells than annotations, so that a table at its mode would call most annotations impossible."""
+    """Workers have more cells than annotations: confusion matrices at their mode call most annotations impossible."""
     digits = cp.load_dataset("digits")
     x, y = cp.load_split("digits", "test")
     fit = cp.fit("dawid_skene", digits, classifier="mlp", network_rate=1e-3, epochs=25, held_out=0.1, progress=False)

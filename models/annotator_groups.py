@@ -31,7 +31,8 @@ from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedCo
 from .parts.shares import sample_shares
 from .parts.starts import graded_confusions, k_means, vote_confusions
 from .parts.story_error import StoryError
-from .parts.truth import TruthPrior, class_log_probs, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior, class_log_probs
 
 
 def annotator_groups(

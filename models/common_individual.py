@@ -23,7 +23,8 @@ from .parts.concentration import diagonal_concentration, positive, whole
 from .parts.derived import derived
 from .parts.emissions import SMALLEST, Confusion, Emission, Switch
 from .parts.story_error import StoryError
-from .parts.truth import TruthPrior, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior
 
 
 def common_individual(

@@ -15,7 +15,8 @@ import pandas as pd
 from ..data import Annotations
 from .parts.concentration import diagonal_concentration, pseudo_counts
 from .parts.emissions import Confusion
-from .parts.truth import TruthPrior, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior
 
 
 def dawid_skene(

@@ -34,7 +34,8 @@ from .parts.derived import derived
 from .parts.emissions import SMALLEST
 from .parts.starts import soft_votes, vote_confusions
 from .parts.story_error import StoryError
-from .parts.truth import TruthPrior, class_log_probs, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior, class_log_probs
 
 
 def difficulty(

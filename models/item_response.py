@@ -20,7 +20,8 @@ import numpyro.distributions as dist
 
 from ..data import Annotations
 from .parts.correct import Correct
-from .parts.truth import TruthPrior, named_workers, observe, tasks, two_classes
+from .parts.truth import named_workers, observe, tasks, two_classes
+from .parts.truth_prior import TruthPrior
 
 
 def item_response(

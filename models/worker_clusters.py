@@ -27,7 +27,8 @@ from .parts.derived import derived
 from .parts.emissions import Confusion
 from .parts.shares import sample_shares
 from .parts.starts import k_means, vote_confusions
-from .parts.truth import TruthPrior, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior
 
 
 def worker_clusters(

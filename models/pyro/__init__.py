@@ -8,7 +8,7 @@ A story keeps the contract of the NumPyro ones: the same sites, shapes and hyper
 from collections.abc import Callable
 
 from .annotator_groups import annotator_groups
-from .classifier import TorchClassifier, running
+from .classifier import GivenByTorch, TorchClassifier, running
 from .common_individual import common_individual
 from .dawid_skene import dawid_skene
 from .difficulty import difficulty
@@ -29,6 +29,7 @@ __all__ = [
     "Correct",
     "Emission",
     "Gated",
+    "GivenByTorch",
     "PerAnnotation",
     "Responses",
     "SharedConfusion",

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.distributions import constraints
 
 from ...data import Annotations
-from ..parts.truth import Given, Prevalence
+from ..parts.truth_prior import Given, Prevalence
 from .emissions import Emission, safe_log
 from .responses import Responses, Size, select
 from .tensors import tensor

@@ -25,10 +25,9 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ..data import Annotations
-from .parts.concentration import diagonal_concentration, whole
-from .parts.derived import derived
+from .parts.concentration import diagonal_concentration, sample_shares, whole
+from .parts.derived import derived, share_of_annotations
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion
-from .parts.shares import sample_shares
 from .parts.starts import graded_confusions, k_means, vote_confusions
 from .parts.story_error import StoryError
 from .parts.truth import named_workers, observe, tasks
@@ -83,17 +82,19 @@ def annotator_groups(
 
     with numpyro.plate("group", n_groups, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         tables = numpyro.sample(
-            "group_confusion", dist.Dirichlet(prior), infer={"event_dims": ["annotation"], "start": start}
+            "group_confusion",
+            dist.Dirichlet(prior),
+            infer={"event_dims": ["annotation"], "start": start, "kind": "group_confusion"},
         )
     emission: Emission
     if membership == "worker":
         if gated:
             raise StoryError("annotator_groups(gated=True) gives each annotation a group; it needs membership='answer'")
         by_worker = ("worker", named_workers(annotations))
-        weights = sample_shares("weights", n_groups, share, "group", plate=by_worker)
+        weights = sample_shares("weights", n_groups, share, "group", plate=by_worker, kind="membership")
         mixed = jnp.einsum("jm,mkl->jkl", weights, tables)
         emission = Confusion(mixed)
-        derived("worker_confusion", mixed, "worker", "class", "annotation")
+        derived("worker_confusion", mixed, "worker", "class", "annotation", kind="confusion")
     elif gated:
         weights = _gate(annotations, n_groups)
         emission = Gated(tables, weights)
@@ -123,13 +124,11 @@ def _gate(annotations: Annotations, n_groups: int) -> Array:
 def _describe(tables: Array, weights: Array, annotations: Annotations, membership: str) -> None:
     """Report each group's share of the annotations, and what its table is like."""
     if membership == "worker":
-        weight = jnp.ones(len(annotations.task)) if annotations.count is None else annotations.count
-        answers = jax.ops.segment_sum(weight, jnp.asarray(annotations.worker), annotations.n_workers)
-        share = answers @ weights / jnp.maximum(answers.sum(), 1.0)
+        share = share_of_annotations(weights, annotations)
     else:
         share = weights if weights.ndim == 1 else weights.mean(0)
     log_tables = jnp.log(jnp.where(tables > 0, tables, 1.0))
-    derived("group_share", share, "group")
+    derived("group_share", share, "group", kind="group_share")
     derived("group_entropy", -(tables * log_tables).sum(-1).mean(-1), "group")
     derived("group_similarity", _similarity_to_identity(tables), "group")
 

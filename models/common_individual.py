@@ -65,10 +65,14 @@ def common_individual(
     if not separation >= 0:
         raise StoryError(f"separation={separation!r}: a number from 0 is needed")
     with numpyro.plate("class", n_classes, dim=-1):
-        common = numpyro.sample("common", dist.Dirichlet(prior), infer={"event_dims": ["annotation"]})
+        common = numpyro.sample(
+            "common", dist.Dirichlet(prior), infer={"event_dims": ["annotation"], "kind": "confusion"}
+        )
     with numpyro.plate("worker", n_workers, dim=-1):
         rows = dist.Dirichlet(prior).to_event(1)
-        individual = numpyro.sample("individual", rows, infer={"event_dims": ["class", "annotation"]})
+        individual = numpyro.sample(
+            "individual", rows, infer={"event_dims": ["class", "annotation"], "kind": "confusion"}
+        )
     if separation:
         distance = jnp.sqrt(((common - individual) ** 2).sum((-1, -2)) + SMALLEST)
         numpyro.factor("separation", separation * distance.sum())
@@ -86,9 +90,9 @@ def common_individual(
         share = toss[jnp.asarray(annotations.worker), 1]
     with tasks(annotations, truth_prior) as truth:
         observe(truth, emission, annotations)
-    derived("switch", share, "row")
-    derived("switch_by_worker", _mean(share, annotations, annotations.worker, n_workers), "worker")
-    derived("switch_by_task", _mean(share, annotations, annotations.task, annotations.n_tasks), "task")
+    derived("switch", share, "row", kind="switch")
+    derived("switch_by_worker", _mean(share, annotations, annotations.worker, n_workers), "worker", kind="switch")
+    derived("switch_by_task", _mean(share, annotations, annotations.task, annotations.n_tasks), "task", kind="switch")
 
 
 def _embeddings(annotations: Annotations, size: int) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ classifier learns from the posterior and does not talk back.
 """
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -32,17 +32,28 @@ from .parts.concentration import positive
 from .parts.correct import Correct
 from .parts.derived import derived
 from .parts.emissions import SMALLEST
+from .parts.simulated_inputs import features_decide, simulated_with
 from .parts.starts import soft_votes, vote_confusions
 from .parts.story_error import StoryError
 from .parts.truth import named_workers, observe, tasks
-from .parts.truth_prior import TruthPrior, class_log_probs
+from .parts.truth_prior import TruthPrior, class_log_probs, differs_by_task
 
 
+def _prepare_simulation(
+    design: Annotations, hyperparameters: dict[str, Any], rng: np.random.Generator
+) -> tuple[Annotations, dict[str, Any]]:
+    """Features that decide the truth, where nothing was asked for that tells tasks apart."""
+    if hyperparameters.get("kind") == "fixed" or {"truth_prior", "votes"} & hyperparameters.keys():
+        return design, hyperparameters
+    return features_decide(design, hyperparameters, rng)
+
+
+@simulated_with(_prepare_simulation)
 def difficulty(
     annotations: Annotations,
     *,
     truth_prior: TruthPrior | None = None,
-    kind: Literal["adaptive", "fixed"] = "adaptive",
+    kind: Literal["adaptive", "fixed"] | None = None,
     votes: np.ndarray | None = None,
     votes_as_prior: bool = True,
     by_class: bool | None = None,
@@ -59,7 +70,8 @@ def difficulty(
     Args:
         annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; *adaptive* needs one by task: a classifier, or probabilities given.
-        kind: where a task's difficulty comes from.
+        kind: where a task's difficulty comes from: the prior (``"adaptive"``) or the annotations (``"fixed"``); None
+            for the prior where it differs by task and no ``votes`` are given, and for the annotations elsewhere.
         votes: for *fixed*, the shares ``(N, K)`` to take in place of those of the annotations; a simulation needs them.
         votes_as_prior: for *fixed*, whether the votes are the prior of the truth too, as in the paper; else
             ``truth_prior`` is.
@@ -86,10 +98,12 @@ def difficulty(
 
     with numpyro.plate("worker", n_workers, dim=-1):
         ability = numpyro.sample("ability", prior, infer={"event_dims": dims, "start": start})
+    if kind is None:
+        kind = "adaptive" if votes is None and differs_by_task(truth_prior, annotations) else "fixed"
     log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior)
     with tasks(annotations, log_probs) as truth:
         observe(truth, Correct(ability, n_classes, scale=clarity, offset=-odds), annotations)
-    derived("difficulty", clarity, "task")
+    derived("difficulty", clarity, "task", kind="clarity")
     recall = jax.nn.sigmoid(ability * clearest - odds)
     derived("recall", jnp.broadcast_to(recall, (n_workers, n_classes)), "worker", "class")
 
@@ -103,6 +117,8 @@ def _by_task(
 ) -> tuple[Array, Array]:
     """Log-probabilities of the classes ``(N, K)``, and how clear each task is, ``(N,)``."""
     if kind == "adaptive":
+        if votes is not None:
+            raise StoryError("votes= are difficulties for kind='fixed'; leave them out, or give kind='fixed'")
         log_probs = class_log_probs(annotations, truth_prior)
         if jnp.ndim(log_probs) != 2:
             raise StoryError(
@@ -140,5 +156,8 @@ def _shares(annotations: Annotations, votes: np.ndarray | None) -> Array:
             raise StoryError(f"votes have shape {np.shape(votes)}; (tasks, classes) = {shape} is needed")
         return jnp.asarray(votes, dtype=float)
     if annotations.label is None:
-        raise StoryError("difficulty(kind='fixed') takes difficulties from annotations; to simulate them, give votes=")
+        raise StoryError(
+            "difficulty(kind='fixed') takes difficulties from annotations; to simulate annotations, give votes=, or "
+            "leave out kind"
+        )
     return soft_votes(annotations)

@@ -21,11 +21,10 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .parts.concentration import positive, whole
+from .parts.concentration import positive, sample_shares, whole
 from .parts.confusion_mixture import ConfusionMixture
-from .parts.derived import derived
+from .parts.derived import derived, share_of_annotations
 from .parts.emissions import Confusion
-from .parts.shares import sample_shares
 from .parts.starts import k_means, vote_confusions
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
@@ -43,8 +42,9 @@ def worker_clusters(
     r"""Workers come in clusters, and every worker's confusion matrix is near that of his cluster.
 
     Sites: ``prevalence (K,)``, ``weights (M,)``, ``cluster_logits (M, K, K)`` (:math:`\zeta`),
-    ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``. Derived: ``cluster_confusion (M, K, K)``, and
-    ``membership (J, M)``, the probabilities of each worker's cluster.
+    ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``. Derived:
+    ``group_confusion (M, K, K)``, the clusters' confusion matrices; ``membership (J, M)``, the probabilities of each
+    worker's cluster; ``group_share (M,)``, each cluster's share of the annotations.
 
     Args:
         annotations: who labelled what; workers are named.
@@ -78,8 +78,12 @@ def worker_clusters(
     cluster_confusion = jax.nn.softmax(cluster_logits, axis=-1)
     near_a_cluster = ConfusionMixture(weights, cluster_confusion, worth)
     with numpyro.plate("worker", n_workers, dim=-1):
-        confusion = numpyro.sample("confusion", near_a_cluster, infer={"event_dims": ["class", "annotation"]})
+        confusion = numpyro.sample(
+            "confusion", near_a_cluster, infer={"event_dims": ["class", "annotation"], "kind": "confusion"}
+        )
     with tasks(annotations, truth_prior) as truth:
         observe(truth, Confusion(confusion), annotations)
-    derived("cluster_confusion", cluster_confusion, "group", "class", "annotation")
-    derived("membership", near_a_cluster.membership(confusion), "worker", "group")
+    membership = near_a_cluster.membership(confusion)
+    derived("group_confusion", cluster_confusion, "group", "class", "annotation", kind="group_confusion")
+    derived("group_share", share_of_annotations(membership, annotations), "group", kind="group_share")
+    derived("membership", membership, "worker", "group", kind="membership")

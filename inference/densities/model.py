@@ -23,7 +23,7 @@ from numpyro.distributions.transforms import Transform
 from numpyro.infer import init_to_median
 
 from ...data import Annotations
-from ...models import Given, Responses, Story
+from ...models import Given, Responses, Story, StoryError
 from ...models.parts.classifier import PREFIX, Classifier, training
 
 UNROLLED = 32  # classes at the most for which sums over them are written out
@@ -188,8 +188,25 @@ def constants(model: Model, annotations: Annotations) -> set[str]:
     return names
 
 
+def site_kinds(model: Model, annotations: Annotations) -> dict[str, str]:
+    """What the story says that its parameters and derived quantities are, found without computing anything.
+
+    Returns:
+        by site its :data:`~crowdppl.models.parts.derived.Kind`; sites that have none are left out.
+    """
+    found: dict[str, str] = {}
+
+    def look() -> None:
+        sites, _ = _run(model, annotations, handlers.substitute(substitute_fn=_placeholder), None)
+        said = {name: site.get("infer", {}).get("kind") for name, site in sites.items()}
+        found.update({name: kind for name, kind in said.items() if kind is not None})
+
+    jax.eval_shape(look)
+    return found
+
+
 def derived(model: Model, parameters: Parameters, annotations: Annotations) -> tuple[Parameters, Dims]:
-    """What the story reports of its parameters (:func:`~crowdppl.models.parts.derived.derived`), and the names of its dims."""
+    """The story's derived quantities at ``parameters`` (:func:`crowdppl.derived`), and the names of their dimensions."""
     sites, _ = _run(model, annotations, handlers.substitute(substitute_fn=site_values(parameters)), None)
     found = {name: site for name, site in sites.items() if site["type"] == "deterministic"}
     return {name: site["value"] for name, site in found.items()}, {name: _dims(site) for name, site in found.items()}
@@ -280,7 +297,28 @@ def _enumerated(model: Model, annotations: Annotations) -> dict[str, Site]:
     truth = jnp.arange(annotations.n_classes)[:, None]
     with handlers.block(hide_fn=_scores_tasks), handlers.trace() as sites, handlers.substitute(data={"truth": truth}):
         model(annotations)
+    check_contract(model.story, sites)
     return {name: site for name, site in sites.items() if _scores_tasks(site)}
+
+
+def check_contract(story: Story, sites: Mapping[str, Site]) -> None:
+    """Check that a story's sites have what the engines need.
+
+    Args:
+        story: for its name.
+        sites: of a run of it.
+
+    Raises:
+        StoryError: there is no site ``truth`` or ``annotation`` in the plate ``task``.
+    """
+    for name, helper in (("truth", "cp.tasks(annotations, truth_prior) as truth"), ("annotation", "cp.observe(…)")):
+        site = sites.get(name)
+        if site is None or all(frame.name != "task" for frame in site.get("cond_indep_stack", ())):
+            raise StoryError(
+                f"the story {getattr(story, '__name__', repr(story))!r} has no site {name!r} in the plate 'task', "
+                f"which the helper {helper} makes; a story reads: with cp.tasks(annotations, truth_prior) as truth: "
+                "cp.observe(truth, emission, annotations)"
+            )
 
 
 def _scores_tasks(site: Site) -> bool:

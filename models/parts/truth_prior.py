@@ -69,6 +69,27 @@ class ClassPrior:
         return cls()
 
 
+def truth_prior_from_json(saved: Mapping[str, Any], network: Any = None) -> ClassPrior:
+    """The truth prior that its ``to_json`` wrote.
+
+    Args:
+        saved: what it wrote.
+        network: the network or module of a classifier, where the file has none.
+
+    Raises:
+        StoryError: there is no prior of that kind (one of torch is known once :mod:`crowdppl.models.pyro` is
+            imported), or a network is needed and was not given.
+    """
+    known = {prior.kind: prior for prior in _subclasses(ClassPrior)}
+    if saved.get("kind") not in known:
+        raise StoryError(f"a truth prior of kind {saved.get('kind')!r} is not known; known are {sorted(known)}")
+    return known[saved["kind"]].from_json(saved, network)
+
+
+def _subclasses(cls: type[ClassPrior]) -> list[type[ClassPrior]]:
+    return [found for sub in cls.__subclasses__() for found in (sub, *_subclasses(sub))]
+
+
 TruthPrior = ClassPrior | Callable[[Annotations], Array]
 """A truth prior is called once, outside the plates, and returns log-probabilities ``(K,)`` or ``(N, K)``."""
 

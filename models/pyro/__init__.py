@@ -14,10 +14,9 @@ from .dawid_skene import dawid_skene
 from .difficulty import difficulty
 from .emissions import Confusion, Correct, Emission, Gated, PerAnnotation, SharedConfusion, Switch
 from .responses import Responses
-from .tensors import moved, tensor, tensors
+from .tensors import moved, soft_votes, tensor, tensors
 from .truth import Truth, TruthPrior, class_log_probs, observe, tasks
 from .two_coin import two_coin
-from .votes import soft_votes
 
 STORIES: dict[str, Callable[..., None]] = {
     story.__name__: story for story in (dawid_skene, two_coin, difficulty, annotator_groups, common_individual)

@@ -14,6 +14,7 @@ from .inference import ConvergenceWarning, Fit, StorageError, fit, load_fit, sim
 from .inference.checks import Checks, check, plot_check, plot_checks, prior_check
 from .inference.checks.simulation_based_calibration import Ranks, calibrate
 from .inference.comparison import Elpd, Stack, compare, kfold, loo, stack
+from .inference.densities.public_marginal import Potential, marginal, potential
 from .inference.engines.nuts import use_all_cores
 from .inference.fitted.groups import describe_groups, group_memberships, group_worker_confusions
 from .inference.fitted.next_annotations import next_annotations
@@ -65,6 +66,7 @@ __all__ = [
     "Elpd",
     "Emission",
     "Fit",
+    "Potential",
     "Prevalence",
     "Ranks",
     "Responses",
@@ -91,6 +93,7 @@ __all__ = [
     "load_fit",
     "load_split",
     "loo",
+    "marginal",
     "next_annotations",
     "observe",
     "plot_annotations",
@@ -109,6 +112,7 @@ __all__ = [
     "plot_sensitivity_specificity",
     "plot_switch",
     "plot_workers",
+    "potential",
     "prior_check",
     "reliability",
     "roc",

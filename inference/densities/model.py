@@ -174,6 +174,12 @@ def anatomy(model: Model, annotations: Annotations) -> Anatomy:
     )
 
 
+def parameter_sites(model: Model, annotations: Annotations) -> dict[str, Site]:
+    """The sites of the story's parameters, which hold placeholders for values: for their supports and names."""
+    sites, _ = _run(model, annotations, handlers.substitute(substitute_fn=_placeholder), None)
+    return {name: site for name, site in sites.items() if is_latent(site)}
+
+
 def parameter_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, ...]]:
     """Names of the dimensions of each parameter, found without computing anything."""
     dims: dict[str, tuple[str, ...]] = {}
@@ -232,8 +238,10 @@ def starting_point(model: Model, annotations: Annotations, key: Array) -> Parame
     return {name: jnp.asarray(site["value"]) for name, site in sites.items() if is_latent(site)} | running
 
 
-def marginal(model: Model, fixed: Parameters | None = None, *, train: bool = False) -> Callable[[Annotations], None]:
-    """The same story as a NumPyro program without ``truth``: what is left of it is the factor ``log_likelihood``.
+def marginal_program(
+    model: Model, fixed: Parameters | None = None, *, train: bool = False, by_task: bool = False
+) -> Callable[[Annotations], None]:
+    """The story as a NumPyro program with ``truth`` summed out: the factor ``log_likelihood`` stands in its place.
 
     It has only continuous sites, so any of NumPyro's samplers, optimisers and guides runs on it.
 
@@ -241,17 +249,26 @@ def marginal(model: Model, fixed: Parameters | None = None, *, train: bool = Fal
         model: the story.
         fixed: values of sites that are not to be sampled or optimised.
         train: let classifiers run in training mode.
+        by_task: have the factor's values by task, in the plate ``task``, and keep the derived quantities; engines need
+            neither.
     """
 
     def program(annotations: Annotations) -> None:
         held = handlers.substitute(substitute_fn=site_values(fixed or {}))
-        silent = handlers.block(hide_fn=lambda site: site["type"] == "deterministic")
+        silent = handlers.block(hide_fn=lambda site: not by_task and site["type"] == "deterministic")
         with training() if train else nullcontext(), silent, held:
-            by_task = _enumerated(model, annotations)
-        log_likelihood = _log_sum_exp(_log_joint(by_task, annotations))
-        numpyro.factor("log_likelihood", _scale(by_task) * log_likelihood.sum())
+            scored = _enumerated(model, annotations)
+        log_likelihood = _log_sum_exp(_log_joint(scored, annotations))
+        if not by_task:
+            numpyro.factor("log_likelihood", _scale(scored) * log_likelihood.sum())
+            return
+        with numpyro.plate("task", annotations.n_tasks, dim=-1), handlers.scale(scale=_scale(scored)):
+            numpyro.factor("log_likelihood", log_likelihood)
 
     return program
+
+
+marginal = marginal_program
 
 
 def _base(fn: Any) -> Any:

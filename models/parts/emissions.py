@@ -167,7 +167,8 @@ class PerAnnotation(Emission):
     def probs(self, worker: Array | None, task: Array) -> Array:
         """The sum over the truths, under each class: ``(A, K, L)``."""
         of_each = self.emission.probs(worker, task)
-        mixed = jnp.einsum("ak,akl->al", jnp.exp(self._prior(task)), of_each)
+        prior = jnp.broadcast_to(jnp.exp(self._prior(task)), of_each.shape[:2])
+        mixed = jnp.einsum("ak,akl->al", prior, of_each)
         return jnp.broadcast_to(mixed[:, None], of_each.shape)
 
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:

@@ -1,4 +1,4 @@
-r"""Workers err more on tasks that are hard to tell (Xu et al., Data Difficulty Specified Crowdsourcing).
+r"""Workers err more on difficult tasks (Xu et al., Data Difficulty Specified Crowdsourcing).
 
 .. math::
     \lambda_{jk} &\sim \text{LogNormal}(\mu, \sigma) & (J, K) \text{ or } (J, 1) \\
@@ -13,7 +13,7 @@ ability for all of them, or by choice one for each, which costs K logarithms an 
 *Adaptive*: :math:`p_i` is what the truth's prior, a classifier, says of the task. (A network without a prior learns
 from the labels alone, not through :math:`d_i`: it could learn where workers agree instead of what the classes are.)
 *Fixed*: it is the share of each class among the task's annotations, which is then the prior of the truth as well; a
-classifier learns from the posterior and does not talk back.
+classifier learns from the posterior and does not change it.
 """
 
 import math
@@ -60,11 +60,11 @@ def difficulty(
     location: float = 1.5,
     scale: float = 1.0,
 ) -> None:
-    r"""Workers err more on tasks that are hard to tell, by what a classifier or the votes say of each task.
+    r"""Workers err more on difficult tasks; a classifier or the vote counts decide which tasks are difficult.
 
     Sites: ``ability (J, K)``, or ``(J, 1)`` where classes share it (positive), ``truth (N,)``, ``annotation (A,)``.
     Derived: ``difficulty (N,)``, which is 0 for the hardest tasks, and ``recall (J, K)``, each worker's probability of
-    a right annotation to a task of the class that could not be clearer, :math:`\sigma(\lambda_{jk} / 4)` for two classes:
+    a right annotation to the clearest task of the class, :math:`\sigma(\lambda_{jk} / 4)` for two classes:
     specificity and sensitivity.
 
     Args:
@@ -72,7 +72,8 @@ def difficulty(
         truth_prior: prior of the true labels; *adaptive* needs one by task: a classifier, or probabilities given.
         kind: where a task's difficulty comes from: the prior (``"adaptive"``) or the annotations (``"fixed"``); None
             for the prior where it differs by task and no ``votes`` are given, and for the annotations elsewhere.
-        votes: for *fixed*, the shares ``(N, K)`` to take in place of those of the annotations; a simulation needs them.
+        votes: for *fixed*, the classes' shares ``(N, K)`` in place of those of the annotations; a simulation of *fixed*
+            needs them.
         votes_as_prior: for *fixed*, whether the votes are the prior of the truth too, as in the paper; else
             ``truth_prior`` is.
         by_class: whether a worker has an ability for each class; None for yes with two classes, no with more.
@@ -81,7 +82,7 @@ def difficulty(
 
     Raises:
         StoryError: no worker is named, a scale is not positive, the difficulty has nothing to come from, or a
-            classifier that does not talk back has a prior.
+            classifier that does not change the posterior has a prior.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     n_abilities = n_classes if (n_classes == 2 if by_class is None else by_class) else 1
@@ -138,7 +139,7 @@ def _by_task(
         return log_shares, _clarity(shares)
     if truth_prior.prior is not None:
         raise StoryError(
-            "difficulty(kind='fixed'): a classifier that learns from the votes and does not talk back has no "
+            "difficulty(kind='fixed'): a classifier that learns from the votes and does not change them has no "
             "posterior; give it no prior, or votes_as_prior=False"
         )
     student = truth_prior(annotations)

@@ -31,8 +31,8 @@ def mace(
 ) -> None:
     """Every worker knows the truth or spams: annotations by habit, whatever the task.
 
-    Sites: ``prevalence (K,)``, ``ability (J, 2)`` (spams, knows), ``strategy (J, K)`` (what a worker annotates who does
-    not know), ``truth (N,)``, ``annotation (A,)``.
+    Sites: ``prevalence (K,)``, ``ability (J, 2)`` (spams, knows), ``strategy (J, K)`` (the annotations of a worker who
+    does not know), ``truth (N,)``, ``annotation (A,)``.
 
     Args:
         annotations: who labelled what; workers are named.

@@ -28,8 +28,8 @@ def two_coin(
 ) -> None:
     """Two classes: each worker has a sensitivity and a specificity.
 
-    Sites: ``prevalence (2,)``, ``sensitivity (J, 2)`` and ``specificity (J, 2)`` (probabilities of both annotations to a
-    positive and to a negative task), ``truth (N,)``, ``annotation (A,)``.
+    Sites: ``prevalence (2,)``, ``sensitivity (J, 2)`` and ``specificity (J, 2)`` (probabilities of both annotations to
+    a positive and to a negative task), ``truth (N,)``, ``annotation (A,)``.
 
     Args:
         annotations: who labelled what, of two classes; workers are named. The second class is the positive one.

@@ -1,4 +1,4 @@
-r"""Workers come in clusters, and a worker's confusion matrix is near that of his cluster (Venanzi et al. 2014).
+r"""Workers come in clusters, and each confusion matrix is near that of a cluster (Venanzi et al. 2014).
 
 .. math::
     \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
@@ -9,8 +9,8 @@ r"""Workers come in clusters, and a worker's confusion matrix is near that of hi
     y_a &\sim \text{Categorical}(\beta_{j_a z_{i_a}}) & (A)
 
 (CommunityBCC, with Dirichlet rows around the cluster's instead of normal logits, so that EM updates
-the workers' tables in closed form. Which cluster a worker is of is summed out.) It helps where most workers gave few
-annotations.
+the workers' confusion matrices in closed form. Which cluster a worker is of is summed out.) It helps where most workers
+gave few annotations.
 """
 
 import math
@@ -39,7 +39,7 @@ def worker_clusters(
     diagonal: float | None = None,
     share: float = 1.0,
 ) -> None:
-    r"""Workers come in clusters, and every worker's confusion matrix is near that of his cluster.
+    r"""Workers come in clusters, and every worker's confusion matrix is near that of the worker's cluster.
 
     Sites: ``prevalence (K,)``, ``weights (M,)``, ``cluster_logits (M, K, K)`` (:math:`\zeta`),
     ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``. Derived:
@@ -50,8 +50,8 @@ def worker_clusters(
         annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         clusters: number M of clusters.
-        strength: :math:`s`, how many annotations to tasks of each class a cluster's table counts for in each of its
-            workers' tables; the greater, the more alike a cluster's workers, and the plainer the clusters.
+        strength: :math:`s`, how many annotations to tasks of each class a cluster's confusion matrix counts for in
+            each of its workers'; the greater, the more alike the workers of a cluster.
         diagonal: :math:`\mu`, mean of the logits of right annotations; those of wrong ones have the mean 0.
             :math:`\log(K + 1)` by default, which expects more than half of the annotations to be right, whatever the K.
         share: :math:`\eta`, concentration of each cluster's share of the workers.

@@ -212,7 +212,7 @@ def site_kinds(model: Model, annotations: Annotations) -> dict[str, str]:
 
 
 def derived(model: Model, parameters: Parameters, annotations: Annotations) -> tuple[Parameters, Dims]:
-    """The story's derived quantities at ``parameters`` (:func:`crowdppl.derived`), and the names of their dimensions."""
+    """The story's derived quantities at ``parameters`` (:func:`crowdppl.derived`), and their dimensions' names."""
     sites, _ = _run(model, annotations, handlers.substitute(substitute_fn=site_values(parameters)), None)
     found = {name: site for name, site in sites.items() if site["type"] == "deterministic"}
     return {name: site["value"] for name, site in found.items()}, {name: _dims(site) for name, site in found.items()}

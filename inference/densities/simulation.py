@@ -117,7 +117,7 @@ def _check_sizes(n_tasks: int, n_workers: int, n_classes: int, annotations_per_t
             raise ValueError(f"{name}={value!r}: a whole number from {smallest} is needed")
     if annotations_per_task is not None and not 1 <= annotations_per_task <= n_workers:
         raise ValueError(
-            f"annotations_per_task={annotations_per_task!r}: 1 to {n_workers} different workers can annotate a task, or "
+            f"annotations_per_task={annotations_per_task!r}: 1 to {n_workers} workers can annotate a task, or "
             "None for all"
         )
 

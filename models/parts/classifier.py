@@ -58,8 +58,9 @@ def training() -> Iterator[None]:
 class Classifier(ClassPrior):
     r"""A classifier of the tasks' features, whose probabilities are the prior of the true labels.
 
-    Weights are sites named ``classifier.…``: ``numpyro.param`` sites, which EM and SVI optimise and :func:`crowdppl.fit` by
-    NUTS keeps at EM's solution, or, with a prior, sample sites that have a posterior under SVI and NUTS and a mode under EM.
+    Weights are sites named ``classifier.…``: ``numpyro.param`` sites, which EM and SVI optimise and
+    :func:`crowdppl.fit` by NUTS keeps at EM's solution; or, with a prior, sample sites that have a posterior under SVI
+    and NUTS and a mode under EM.
 
     Args:
         network: ``"logistic"``, ``"mlp"``, ``"cnn"``; any Flax NNX module, of which a copy is kept, to start

@@ -1,4 +1,4 @@
-"""Quantities that a story derives from its parameters: what a reader asks for, named and said what they are."""
+"""Derived quantities: what a story computes from its parameters for its readers, such as each group's share."""
 
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ def derived(name: str, value: Array, *dims: str, kind: Kind | None = None) -> No
             (how much of the annotations, or of the workers, a group has; (M,)), ``"group_confusion"`` (the groups'
             confusion matrices; (M, K, K)), ``"membership"`` (probability that a worker is of a group; (J, M)),
             ``"switch"`` (probability that an annotation follows what all workers have in common),
-            ``"clarity"`` (how easily a task is told; (N,)), ``"confusion"`` (confusion matrices).
+            ``"clarity"`` (how clear a task is, 0 for the hardest; (N,)), ``"confusion"`` (confusion matrices).
     """
     message: dict[str, Any] = {
         "type": "deterministic",

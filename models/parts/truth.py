@@ -72,8 +72,8 @@ def tasks(annotations: Annotations, truth_prior: TruthPrior | Array | None = Non
     ``(N, K)``) is added as the factor ``evidence``. A batch that stands for a larger population is scaled up to it.
 
     Args:
-        truth_prior: a prior, or the log-probabilities that :func:`class_log_probs` returned, where the story needs them elsewhere too; a
-            :class:`Prevalence` by default.
+        truth_prior: a prior, or the log-probabilities that :func:`class_log_probs` returned, where the
+            story needs them elsewhere too; a :class:`Prevalence` by default.
     """
     log_probs = class_log_probs(annotations, truth_prior)
     n_tasks = annotations.n_tasks

@@ -2,7 +2,8 @@
 
 A story keeps the contract of the NumPyro ones: the same sites, shapes and hyperparameters, ``truth`` in the plate
 ``task`` to be enumerated, ``annotation`` observed through :class:`Responses`. It takes annotations of tensors
-(:func:`tensors`). What a story reports, and where engines start it, its NumPyro twin says.
+(:func:`tensors`). Derived quantities and
+starting points are those of its NumPyro twin.
 """
 
 from collections.abc import Callable

@@ -211,7 +211,7 @@ def on(inputs: Any, device: torch.device | str | None) -> Any:
     """Inputs of a batch, moved: a tensor, a mapping, or the only entry of a tuple, as ``TensorDataset`` gives it.
 
     Raises:
-        StoryError: they are a tuple of more, of which nobody knows which is x.
+        StoryError: they are a tuple of several, so that x is ambiguous.
     """
     if isinstance(inputs, Mapping):
         return {name: on(value, device) for name, value in inputs.items()}

@@ -1,4 +1,4 @@
-"""Workers err more on tasks that are hard to tell: :mod:`crowdppl.models.difficulty` in Pyro."""
+"""Workers err more on difficult tasks: :mod:`crowdppl.models.difficulty` in Pyro."""
 
 import math
 from typing import Literal
@@ -33,7 +33,7 @@ def difficulty(
     location: float = 1.5,
     scale: float = 1.0,
 ) -> None:
-    """Workers err more on tasks that are hard to tell, by what a classifier or the votes say of each task.
+    """Workers err more on difficult tasks; a classifier or the vote counts decide which tasks are difficult.
 
     Sites, hyperparameters and errors are those of :func:`crowdppl.models.difficulty`.
     """

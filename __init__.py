@@ -13,6 +13,7 @@ from .data import AnnotationError, Annotations, UnknownNameError, list_datasets,
 from .inference.checks import Checks, check, prior_check
 from .inference.checks.simulation_based_calibration import Ranks, calibrate
 from .inference.comparison import Elpd, compare, kfold, loo
+from .inference.densities.public_marginal import Potential, marginal, potential
 from .inference.densities.simulation import simulate
 from .inference.engines.outcome import ConvergenceWarning
 from .inference.fit import fit
@@ -68,6 +69,7 @@ __all__ = [
     "Elpd",
     "Emission",
     "Fit",
+    "Potential",
     "Prevalence",
     "Ranks",
     "Responses",
@@ -94,6 +96,7 @@ __all__ = [
     "load_fit",
     "load_split",
     "loo",
+    "marginal",
     "next_annotations",
     "observe",
     "plot_annotations",
@@ -112,6 +115,7 @@ __all__ = [
     "plot_sensitivity_specificity",
     "plot_switch",
     "plot_workers",
+    "potential",
     "prior_check",
     "reliability",
     "roc",

@@ -1,4 +1,4 @@
-"""The stories of how workers come to write what they write, and what they are made of."""
+"""The stories, which are generative models of how workers annotate, and the parts that they are made of."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,8 @@ from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedCo
 from .parts.responses import Responses
 from .parts.story_error import StoryError
 from .parts.subtypes import Subtypes
-from .parts.truth import Given, Prevalence, Truth, TruthPrior, class_log_probs, observe, tasks
+from .parts.truth import Truth, observe, tasks
+from .parts.truth_prior import ClassPrior, Given, Prevalence, TruthPrior, class_log_probs
 from .two_coin import two_coin
 from .worker_clusters import worker_clusters
 
@@ -51,7 +52,7 @@ def find_story(story: str | Story) -> Story:
     """The story of that name, or the function itself.
 
     Raises:
-        UnknownNameError: for a name that is no story's, with the nearest one.
+        UnknownNameError: no story has that name; the message gives the nearest one.
     """
     if callable(story):
         return story
@@ -61,13 +62,14 @@ def find_story(story: str | Story) -> Story:
 
 
 def list_stories() -> pd.DataFrame:
-    """By name: what each story says, in a line."""
+    """The stories by name, with one line that says what each assumes of workers and tasks."""
     lines = [(story.__doc__ or "").strip().splitlines()[0] for story in STORIES.values()]
     return pd.DataFrame({"story": list(STORIES), "says": lines}).set_index("story")
 
 
 __all__ = [
     "STORIES",
+    "ClassPrior",
     "Classifier",
     "Confusion",
     "Correct",

@@ -6,14 +6,14 @@ r"""Annotations come from a few groups of annotators, named or not (Mena & Ñanc
     z_i &\sim \text{Categorical}(f(x_i)) & (N) \\
     P(y_a = l \mid z_i = k) &= \sum_m \alpha_m \beta^{(m)}_{kl} & (A)
 
-With ``membership="answer"`` every annotation is written by one of the groups, nobody needs a name, and the cost does not
-depend on the number of workers: the paper's *Global* setting. The groups then enter by
-:math:`\sum_m \alpha_m \beta^{(m)}` alone and are not identified by the likelihood. With ``membership="worker"`` each
+With ``membership="answer"`` every annotation comes from one of the groups, workers need no names, and the cost does
+not depend on the number of workers: the paper's *Global* setting. The likelihood then depends on
+:math:`\sum_m \alpha_m \beta^{(m)}` alone, so that it does not identify the groups. With ``membership="worker"`` each
 worker has weights over the groups, which are identified where workers annotate more than one task.
 
 With ``truth="answer"`` the truth is summed out of each annotation by itself, as in the paper:
-:math:`p(y_a \mid x_i) = \sum_k f_k(x_i) \sum_m \alpha_m \beta^{(m)}_{k y_a}` (its equations 3 and 4), and the annotations
-of a task do not speak to each other but through the classifier, whose probabilities are the truth's posterior.
+:math:`p(y_a \mid x_i) = \sum_k f_k(x_i) \sum_m \alpha_m \beta^{(m)}_{k y_a}` (its equations 3 and 4). The annotations
+of a task are then independent given the classifier, whose probabilities are the truth's posterior.
 """
 
 from typing import Literal
@@ -25,13 +25,13 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ..data import Annotations
-from .parts.concentration import diagonal_concentration, whole
-from .parts.derived import derived
+from .parts.concentration import diagonal_concentration, sample_shares, whole
+from .parts.derived import derived, share_of_annotations
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion
-from .parts.shares import sample_shares
 from .parts.starts import graded_confusions, k_means, vote_confusions
 from .parts.story_error import StoryError
-from .parts.truth import TruthPrior, class_log_probs, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior, class_log_probs
 
 
 def annotator_groups(
@@ -51,13 +51,13 @@ def annotator_groups(
     Sites: ``weights (M,)``, or ``(J, M)`` with ``membership="worker"``; ``group_confusion (M, K, K)``; where gated
     ``gate (D, M)`` in place of the weights; ``prevalence (K,)``, ``truth (N,)``, ``annotation (A,)``. Derived:
     ``group_share (M,)``, ``group_entropy (M,)`` in nats, ``group_similarity (M,)`` to the identity, and with
-    ``membership="worker"`` each worker's table ``worker_confusion (J, K, K)``.
+    ``membership="worker"`` each worker's confusion matrix ``worker_confusion (J, K, K)``.
 
     Args:
         annotations: who labelled what; workers are named only for ``membership="worker"``.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         groups: number M of groups.
-        membership: whether each annotation is written by one of the groups, or each worker has own weights over them.
+        membership: whether each annotation comes from one of the groups, or each worker has weights over them.
         truth: whether the annotations to a task share one truth, or each has its own, as in the paper.
         gated: whether the weights depend on the tasks' features, :math:`\alpha(x_i) = \text{softmax}(V^\top x_i)`, the
             paper's mixture of experts.
@@ -82,17 +82,19 @@ def annotator_groups(
 
     with numpyro.plate("group", n_groups, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         tables = numpyro.sample(
-            "group_confusion", dist.Dirichlet(prior), infer={"event_dims": ["annotation"], "start": start}
+            "group_confusion",
+            dist.Dirichlet(prior),
+            infer={"event_dims": ["annotation"], "start": start, "kind": "group_confusion"},
         )
     emission: Emission
     if membership == "worker":
         if gated:
             raise StoryError("annotator_groups(gated=True) gives each annotation a group; it needs membership='answer'")
         by_worker = ("worker", named_workers(annotations))
-        weights = sample_shares("weights", n_groups, share, "group", plate=by_worker)
+        weights = sample_shares("weights", n_groups, share, "group", plate=by_worker, kind="membership")
         mixed = jnp.einsum("jm,mkl->jkl", weights, tables)
         emission = Confusion(mixed)
-        derived("worker_confusion", mixed, "worker", "class", "annotation")
+        derived("worker_confusion", mixed, "worker", "class", "annotation", kind="confusion")
     elif gated:
         weights = _gate(annotations, n_groups)
         emission = Gated(tables, weights)
@@ -120,21 +122,19 @@ def _gate(annotations: Annotations, n_groups: int) -> Array:
 
 
 def _describe(tables: Array, weights: Array, annotations: Annotations, membership: str) -> None:
-    """Report each group's share of the annotations, and what its table is like."""
+    """Derive each group's share of the annotations, and its confusion matrix's entropy and similarity."""
     if membership == "worker":
-        weight = jnp.ones(len(annotations.task)) if annotations.count is None else annotations.count
-        answers = jax.ops.segment_sum(weight, jnp.asarray(annotations.worker), annotations.n_workers)
-        share = answers @ weights / jnp.maximum(answers.sum(), 1.0)
+        share = share_of_annotations(weights, annotations)
     else:
         share = weights if weights.ndim == 1 else weights.mean(0)
     log_tables = jnp.log(jnp.where(tables > 0, tables, 1.0))
-    derived("group_share", share, "group")
+    derived("group_share", share, "group", kind="group_share")
     derived("group_entropy", -(tables * log_tables).sum(-1).mean(-1), "group")
     derived("group_similarity", _similarity_to_identity(tables), "group")
 
 
 def _similarity_to_identity(tables: Array) -> Array:
-    """One minus the mean Jensen–Shannon divergence, in bits, of a table's rows from the identity's: ``(M,)``."""
+    """One minus the mean Jensen–Shannon divergence (bits) of confusion matrices' rows from the identity's: ``(M,)``."""
     right = jnp.diagonal(tables, axis1=-2, axis2=-1)
     middle = (1 + right) / 2  # of the right annotation; the others have half of the row's own probability
     from_identity = -jnp.log2(middle)

@@ -1,4 +1,4 @@
-r"""An annotation follows a table that all workers have in common, or the worker's own (Chu, Ma & Wang 2021, CoNAL).
+r"""An annotation follows a confusion matrix that all workers share, or the worker's own (Chu, Ma & Wang 2021, CoNAL).
 
 .. math::
     C_k &\sim \text{Dirichlet}(\gamma_k), \quad B_{jk} \sim \text{Dirichlet}(\gamma_k) & (K, K), (J, K, K) \\
@@ -8,7 +8,7 @@ r"""An annotation follows a table that all workers have in common, or the worker
 
 (Their equations 3 to 5; :math:`W` and :math:`u` have standard normal priors.) Without features of the tasks the switch
 :math:`\omega_j` is a coin of each worker. Their regulariser adds
-:math:`\lambda \sum_j \lVert C - B_j \rVert_2` to the log-posterior, so that the tables part.
+:math:`\lambda \sum_j \lVert C - B_j \rVert_2` to the log-posterior, which drives the confusion matrices apart.
 """
 
 import jax
@@ -23,7 +23,8 @@ from .parts.concentration import diagonal_concentration, positive, whole
 from .parts.derived import derived
 from .parts.emissions import SMALLEST, Confusion, Emission, Switch
 from .parts.story_error import StoryError
-from .parts.truth import TruthPrior, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior
 
 
 def common_individual(
@@ -41,7 +42,7 @@ def common_individual(
 
     Sites: ``common (K, K)``, ``individual (J, K, K)``; with a switch by task ``task_embedding (D, E)`` and
     ``worker_embedding (J, E)``, or ``(F, E)`` where the workers have F features; else ``coin (J, 2)`` (individual,
-    common). Derived: ``switch (A,)``, the probability that an annotation follows the common table, and its means
+    common). Derived: ``switch (A,)``, the probability that an annotation follows the common one, and its means
     ``switch_by_worker (J,)`` and ``switch_by_task (N,)``.
 
     Args:
@@ -49,7 +50,7 @@ def common_individual(
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         by_task: whether the switch depends on the tasks' features; None for yes where there are features.
         embedding: E, length of the embeddings.
-        separation: :math:`\lambda`, what a unit of distance of each worker's table from the common one is worth, in
+        separation: :math:`\lambda`, weight of the distance of each worker's confusion matrix from the common one, in
             nats; the paper's :math:`10^{-5}` is of a mean over tasks, so it is :math:`10^{-5} N` here.
         diagonal: Dirichlet concentration of right annotations, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default.
         off_diagonal: of each wrong annotation, :math:`\gamma_{kl}`.
@@ -64,10 +65,14 @@ def common_individual(
     if not separation >= 0:
         raise StoryError(f"separation={separation!r}: a number from 0 is needed")
     with numpyro.plate("class", n_classes, dim=-1):
-        common = numpyro.sample("common", dist.Dirichlet(prior), infer={"event_dims": ["annotation"]})
+        common = numpyro.sample(
+            "common", dist.Dirichlet(prior), infer={"event_dims": ["annotation"], "kind": "confusion"}
+        )
     with numpyro.plate("worker", n_workers, dim=-1):
         rows = dist.Dirichlet(prior).to_event(1)
-        individual = numpyro.sample("individual", rows, infer={"event_dims": ["class", "annotation"]})
+        individual = numpyro.sample(
+            "individual", rows, infer={"event_dims": ["class", "annotation"], "kind": "confusion"}
+        )
     if separation:
         distance = jnp.sqrt(((common - individual) ** 2).sum((-1, -2)) + SMALLEST)
         numpyro.factor("separation", separation * distance.sum())
@@ -85,9 +90,9 @@ def common_individual(
         share = toss[jnp.asarray(annotations.worker), 1]
     with tasks(annotations, truth_prior) as truth:
         observe(truth, emission, annotations)
-    derived("switch", share, "row")
-    derived("switch_by_worker", _mean(share, annotations, annotations.worker, n_workers), "worker")
-    derived("switch_by_task", _mean(share, annotations, annotations.task, annotations.n_tasks), "task")
+    derived("switch", share, "row", kind="switch")
+    derived("switch_by_worker", _mean(share, annotations, annotations.worker, n_workers), "worker", kind="switch")
+    derived("switch_by_task", _mean(share, annotations, annotations.task, annotations.n_tasks), "task", kind="switch")
 
 
 def _embeddings(annotations: Annotations, size: int) -> tuple[Array, Array]:

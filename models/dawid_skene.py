@@ -15,7 +15,8 @@ import pandas as pd
 from ..data import Annotations
 from .parts.concentration import diagonal_concentration, pseudo_counts
 from .parts.emissions import Confusion
-from .parts.truth import TruthPrior, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior
 
 
 def dawid_skene(
@@ -46,6 +47,8 @@ def dawid_skene(
     prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
     concentration = prior + pseudo_counts(history, annotations)
     with numpyro.plate("worker", n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
-        confusion = numpyro.sample("confusion", dist.Dirichlet(concentration), infer={"event_dims": ["annotation"]})
+        confusion = numpyro.sample(
+            "confusion", dist.Dirichlet(concentration), infer={"event_dims": ["annotation"], "kind": "confusion"}
+        )
     with tasks(annotations, truth_prior) as truth:
         observe(truth, Confusion(confusion), annotations)

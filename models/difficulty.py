@@ -1,4 +1,4 @@
-r"""Workers err more on tasks that are hard to tell (Xu et al., Data Difficulty Specified Crowdsourcing).
+r"""Workers err more on difficult tasks (Xu et al., Data Difficulty Specified Crowdsourcing).
 
 .. math::
     \lambda_{jk} &\sim \text{LogNormal}(\mu, \sigma) & (J, K) \text{ or } (J, 1) \\
@@ -13,11 +13,11 @@ ability for all of them, or by choice one for each, which costs K logarithms an 
 *Adaptive*: :math:`p_i` is what the truth's prior, a classifier, says of the task. (A network without a prior learns
 from the labels alone, not through :math:`d_i`: it could learn where workers agree instead of what the classes are.)
 *Fixed*: it is the share of each class among the task's annotations, which is then the prior of the truth as well; a
-classifier learns from the posterior and does not talk back.
+classifier learns from the posterior and does not change it.
 """
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -32,34 +32,48 @@ from .parts.concentration import positive
 from .parts.correct import Correct
 from .parts.derived import derived
 from .parts.emissions import SMALLEST
+from .parts.simulated_inputs import features_decide, simulated_with
 from .parts.starts import soft_votes, vote_confusions
 from .parts.story_error import StoryError
-from .parts.truth import TruthPrior, class_log_probs, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior, class_log_probs, differs_by_task
 
 
+def _prepare_simulation(
+    design: Annotations, hyperparameters: dict[str, Any], rng: np.random.Generator
+) -> tuple[Annotations, dict[str, Any]]:
+    """Features that decide the truth, where nothing was asked for that tells tasks apart."""
+    if hyperparameters.get("kind") == "fixed" or {"truth_prior", "votes"} & hyperparameters.keys():
+        return design, hyperparameters
+    return features_decide(design, hyperparameters, rng)
+
+
+@simulated_with(_prepare_simulation)
 def difficulty(
     annotations: Annotations,
     *,
     truth_prior: TruthPrior | None = None,
-    kind: Literal["adaptive", "fixed"] = "adaptive",
+    kind: Literal["adaptive", "fixed"] | None = None,
     votes: np.ndarray | None = None,
     votes_as_prior: bool = True,
     by_class: bool | None = None,
     location: float = 1.5,
     scale: float = 1.0,
 ) -> None:
-    r"""Workers err more on tasks that are hard to tell, by what a classifier or the votes say of each task.
+    r"""Workers err more on difficult tasks; a classifier or the vote counts decide which tasks are difficult.
 
     Sites: ``ability (J, K)``, or ``(J, 1)`` where classes share it (positive), ``truth (N,)``, ``annotation (A,)``.
     Derived: ``difficulty (N,)``, which is 0 for the hardest tasks, and ``recall (J, K)``, each worker's probability of
-    a right annotation to a task of the class that could not be clearer, :math:`\sigma(\lambda_{jk} / 4)` for two classes:
+    a right annotation to the clearest task of the class, :math:`\sigma(\lambda_{jk} / 4)` for two classes:
     specificity and sensitivity.
 
     Args:
         annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; *adaptive* needs one by task: a classifier, or probabilities given.
-        kind: where a task's difficulty comes from.
-        votes: for *fixed*, the shares ``(N, K)`` to take in place of those of the annotations; a simulation needs them.
+        kind: where a task's difficulty comes from: the prior (``"adaptive"``) or the annotations (``"fixed"``); None
+            for the prior where it differs by task and no ``votes`` are given, and for the annotations elsewhere.
+        votes: for *fixed*, the classes' shares ``(N, K)`` in place of those of the annotations; a simulation of *fixed*
+            needs them.
         votes_as_prior: for *fixed*, whether the votes are the prior of the truth too, as in the paper; else
             ``truth_prior`` is.
         by_class: whether a worker has an ability for each class; None for yes with two classes, no with more.
@@ -68,7 +82,7 @@ def difficulty(
 
     Raises:
         StoryError: no worker is named, a scale is not positive, the difficulty has nothing to come from, or a
-            classifier that does not talk back has a prior.
+            classifier that does not change the posterior has a prior.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     n_abilities = n_classes if (n_classes == 2 if by_class is None else by_class) else 1
@@ -85,10 +99,12 @@ def difficulty(
 
     with numpyro.plate("worker", n_workers, dim=-1):
         ability = numpyro.sample("ability", prior, infer={"event_dims": dims, "start": start})
+    if kind is None:
+        kind = "adaptive" if votes is None and differs_by_task(truth_prior, annotations) else "fixed"
     log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior)
     with tasks(annotations, log_probs) as truth:
         observe(truth, Correct(ability, n_classes, scale=clarity, offset=-odds), annotations)
-    derived("difficulty", clarity, "task")
+    derived("difficulty", clarity, "task", kind="clarity")
     recall = jax.nn.sigmoid(ability * clearest - odds)
     derived("recall", jnp.broadcast_to(recall, (n_workers, n_classes)), "worker", "class")
 
@@ -102,6 +118,8 @@ def _by_task(
 ) -> tuple[Array, Array]:
     """Log-probabilities of the classes ``(N, K)``, and how clear each task is, ``(N,)``."""
     if kind == "adaptive":
+        if votes is not None:
+            raise StoryError("votes= are difficulties for kind='fixed'; leave them out, or give kind='fixed'")
         log_probs = class_log_probs(annotations, truth_prior)
         if jnp.ndim(log_probs) != 2:
             raise StoryError(
@@ -121,7 +139,7 @@ def _by_task(
         return log_shares, _clarity(shares)
     if truth_prior.prior is not None:
         raise StoryError(
-            "difficulty(kind='fixed'): a classifier that learns from the votes and does not talk back has no "
+            "difficulty(kind='fixed'): a classifier that learns from the votes and does not change them has no "
             "posterior; give it no prior, or votes_as_prior=False"
         )
     student = truth_prior(annotations)
@@ -139,5 +157,8 @@ def _shares(annotations: Annotations, votes: np.ndarray | None) -> Array:
             raise StoryError(f"votes have shape {np.shape(votes)}; (tasks, classes) = {shape} is needed")
         return jnp.asarray(votes, dtype=float)
     if annotations.label is None:
-        raise StoryError("difficulty(kind='fixed') takes difficulties from annotations; to simulate them, give votes=")
+        raise StoryError(
+            "difficulty(kind='fixed') takes difficulties from annotations; to simulate annotations, give votes=, or "
+            "leave out kind"
+        )
     return soft_votes(annotations)

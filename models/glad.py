@@ -19,7 +19,8 @@ import numpyro.distributions as dist
 from ..data import Annotations
 from .parts.concentration import positive
 from .parts.correct import Correct
-from .parts.truth import TruthPrior, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior
 
 
 def glad(

@@ -25,7 +25,8 @@ from ..data import Annotations
 from .parts.concentration import positive
 from .parts.derived import derived
 from .parts.emissions import Confusion
-from .parts.truth import TruthPrior, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior
 
 
 def hierarchical_dawid_skene(
@@ -65,5 +66,5 @@ def hierarchical_dawid_skene(
     confusion = jax.nn.softmax(common + scale * individual, axis=-1)
     with tasks(annotations, truth_prior) as truth:
         observe(truth, Confusion(confusion), annotations)
-    derived("confusion", confusion, "worker", "class", "annotation")
-    derived("common_confusion", jax.nn.softmax(common, axis=-1), "class", "annotation")
+    derived("confusion", confusion, "worker", "class", "annotation", kind="confusion")
+    derived("common_confusion", jax.nn.softmax(common, axis=-1), "class", "annotation", kind="confusion")

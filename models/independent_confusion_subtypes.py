@@ -17,11 +17,11 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .parts.concentration import diagonal_concentration, whole
-from .parts.shares import sample_shares
+from .parts.concentration import diagonal_concentration, sample_shares, whole
 from .parts.starts import subtype_confusions
 from .parts.subtypes import Subtypes
-from .parts.truth import TruthPrior, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior
 
 
 def independent_confusion_subtypes(

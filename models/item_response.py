@@ -20,7 +20,8 @@ import numpyro.distributions as dist
 
 from ..data import Annotations
 from .parts.correct import Correct
-from .parts.truth import TruthPrior, named_workers, observe, tasks, two_classes
+from .parts.truth import named_workers, observe, tasks, two_classes
+from .parts.truth_prior import TruthPrior
 
 
 def item_response(
@@ -37,14 +38,14 @@ def item_response(
     positive and a negative task of difficulty 0), ``difficulty (N,)`` (real), ``discrimination (N,)`` (positive),
     ``guess (N, 2)`` (annotated by ability, right by luck), ``truth (N,)``, ``annotation (A,)``.
 
-    The paper also keeps each sensitivity above minus the specificity, so that nobody is an adversary; here only the
-    priors say so.
+    The paper also keeps each sensitivity above minus the specificity, so that no worker is an adversary; here only the
+    priors favour that.
 
     Args:
         annotations: who labelled what, of two classes; workers are named. The second class is the positive one.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         difficulty: whether tasks differ in difficulty.
-        discrimination: whether they differ in how sharply they tell the able from the others.
+        discrimination: whether they differ in how sharply they separate able workers from others.
         guessing: whether an annotation may be right by luck, with a probability by task.
 
     Raises:

@@ -17,7 +17,8 @@ import numpyro.distributions as dist
 from ..data import Annotations
 from .parts.concentration import positive
 from .parts.emissions import Confusion
-from .parts.truth import TruthPrior, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior
 
 
 def mace(
@@ -30,8 +31,8 @@ def mace(
 ) -> None:
     """Every worker knows the truth or spams: annotations by habit, whatever the task.
 
-    Sites: ``prevalence (K,)``, ``ability (J, 2)`` (spams, knows), ``strategy (J, K)`` (what a worker annotates who does
-    not know), ``truth (N,)``, ``annotation (A,)``.
+    Sites: ``prevalence (K,)``, ``ability (J, 2)`` (spams, knows), ``strategy (J, K)`` (the annotations of a worker who
+    does not know), ``truth (N,)``, ``annotation (A,)``.
 
     Args:
         annotations: who labelled what; workers are named.

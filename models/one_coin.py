@@ -16,7 +16,8 @@ import numpyro.distributions as dist
 from ..data import Annotations
 from .parts.concentration import positive
 from .parts.emissions import Confusion
-from .parts.truth import TruthPrior, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior
 
 
 def one_coin(

@@ -19,7 +19,8 @@ import numpyro.distributions as dist
 from ..data import Annotations
 from .parts.concentration import positive
 from .parts.emissions import Confusion
-from .parts.truth import TruthPrior, named_workers, observe, tasks, two_classes
+from .parts.truth import named_workers, observe, tasks, two_classes
+from .parts.truth_prior import TruthPrior
 
 
 def two_coin(
@@ -27,8 +28,8 @@ def two_coin(
 ) -> None:
     """Two classes: each worker has a sensitivity and a specificity.
 
-    Sites: ``prevalence (2,)``, ``sensitivity (J, 2)`` and ``specificity (J, 2)`` (probabilities of both annotations to a
-    positive and to a negative task), ``truth (N,)``, ``annotation (A,)``.
+    Sites: ``prevalence (2,)``, ``sensitivity (J, 2)`` and ``specificity (J, 2)`` (probabilities of both annotations to
+    a positive and to a negative task), ``truth (N,)``, ``annotation (A,)``.
 
     Args:
         annotations: who labelled what, of two classes; workers are named. The second class is the positive one.

@@ -1,4 +1,4 @@
-r"""Workers come in clusters, and a worker's confusion matrix is near that of his cluster (Venanzi et al. 2014).
+r"""Workers come in clusters, and each confusion matrix is near that of a cluster (Venanzi et al. 2014).
 
 .. math::
     \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
@@ -9,8 +9,8 @@ r"""Workers come in clusters, and a worker's confusion matrix is near that of hi
     y_a &\sim \text{Categorical}(\beta_{j_a z_{i_a}}) & (A)
 
 (CommunityBCC, with Dirichlet rows around the cluster's instead of normal logits, so that EM updates
-the workers' tables in closed form. Which cluster a worker is of is summed out.) It helps where most workers gave few
-annotations.
+the workers' confusion matrices in closed form. Which cluster a worker is of is summed out.) It helps where most workers
+gave few annotations.
 """
 
 import math
@@ -21,13 +21,13 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .parts.concentration import positive, whole
+from .parts.concentration import positive, sample_shares, whole
 from .parts.confusion_mixture import ConfusionMixture
-from .parts.derived import derived
+from .parts.derived import derived, share_of_annotations
 from .parts.emissions import Confusion
-from .parts.shares import sample_shares
 from .parts.starts import k_means, vote_confusions
-from .parts.truth import TruthPrior, named_workers, observe, tasks
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior
 
 
 def worker_clusters(
@@ -39,18 +39,19 @@ def worker_clusters(
     diagonal: float | None = None,
     share: float = 1.0,
 ) -> None:
-    r"""Workers come in clusters, and every worker's confusion matrix is near that of his cluster.
+    r"""Workers come in clusters, and every worker's confusion matrix is near that of the worker's cluster.
 
     Sites: ``prevalence (K,)``, ``weights (M,)``, ``cluster_logits (M, K, K)`` (:math:`\zeta`),
-    ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``. Derived: ``cluster_confusion (M, K, K)``, and
-    ``membership (J, M)``, the probabilities of each worker's cluster.
+    ``confusion (J, K, K)``, ``truth (N,)``, ``annotation (A,)``. Derived:
+    ``group_confusion (M, K, K)``, the clusters' confusion matrices; ``membership (J, M)``, the probabilities of each
+    worker's cluster; ``group_share (M,)``, each cluster's share of the annotations.
 
     Args:
         annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         clusters: number M of clusters.
-        strength: :math:`s`, how many annotations to tasks of each class a cluster's table counts for in each of its
-            workers' tables; the greater, the more alike a cluster's workers, and the plainer the clusters.
+        strength: :math:`s`, how many annotations to tasks of each class a cluster's confusion matrix counts for in
+            each of its workers'; the greater, the more alike the workers of a cluster.
         diagonal: :math:`\mu`, mean of the logits of right annotations; those of wrong ones have the mean 0.
             :math:`\log(K + 1)` by default, which expects more than half of the annotations to be right, whatever the K.
         share: :math:`\eta`, concentration of each cluster's share of the workers.
@@ -77,8 +78,12 @@ def worker_clusters(
     cluster_confusion = jax.nn.softmax(cluster_logits, axis=-1)
     near_a_cluster = ConfusionMixture(weights, cluster_confusion, worth)
     with numpyro.plate("worker", n_workers, dim=-1):
-        confusion = numpyro.sample("confusion", near_a_cluster, infer={"event_dims": ["class", "annotation"]})
+        confusion = numpyro.sample(
+            "confusion", near_a_cluster, infer={"event_dims": ["class", "annotation"], "kind": "confusion"}
+        )
     with tasks(annotations, truth_prior) as truth:
         observe(truth, Confusion(confusion), annotations)
-    derived("cluster_confusion", cluster_confusion, "group", "class", "annotation")
-    derived("membership", near_a_cluster.membership(confusion), "worker", "group")
+    membership = near_a_cluster.membership(confusion)
+    derived("group_confusion", cluster_confusion, "group", "class", "annotation", kind="group_confusion")
+    derived("group_share", share_of_annotations(membership, annotations), "group", kind="group_share")
+    derived("membership", membership, "worker", "group", kind="membership")

@@ -1,11 +1,14 @@
 """What is known of single tasks beside the annotations: gold labels, and probabilities from another model."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import jax
 import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations, Ids
+from ...models import Classifier, Given, TruthPrior
 from ...models.parts.emissions import SMALLEST
 
 Gold = bool | Mapping | pd.Series | pd.DataFrame | None
@@ -35,6 +38,37 @@ def with_evidence(
         off = np.arange(annotations.n_classes) != labels[known, None]
         log_weights[known] = np.where(off, -np.inf, log_weights[known])
     return annotations.replace(evidence=log_weights if evidence is not None or labels is not None else None)
+
+
+def with_truth_prior(
+    annotations: Annotations,
+    truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
+    classifier: Any = None,
+    *,
+    make: Callable[[Any], TruthPrior] = Classifier,
+) -> tuple[TruthPrior | None, Annotations]:
+    """A truth prior as stories take it, and the annotations with the probabilities that it reads there.
+
+    Args:
+        annotations: the data.
+        truth_prior: a prior; or probabilities of the classes, as :func:`probabilities_of` takes them.
+        classifier: a truth prior that is made of a network, or one that is made already.
+        make: the prior of a classifier's network.
+
+    Returns:
+        the prior, or None for the story's own, and the annotations.
+
+    Raises:
+        ValueError: both a classifier and a truth_prior are given.
+        AnnotationError: probabilities that do not fit the annotations.
+    """
+    if classifier is not None:
+        if truth_prior is not None:
+            raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
+        return classifier if isinstance(classifier, Classifier) else make(classifier), annotations
+    if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
+        return Given(), annotations.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
+    return truth_prior, annotations
 
 
 def _gold_labels(gold: Gold, annotations: Annotations) -> np.ndarray | None:

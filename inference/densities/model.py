@@ -23,7 +23,7 @@ from numpyro.distributions.transforms import Transform
 from numpyro.infer import init_to_median
 
 from ...data import Annotations
-from ...models import Given, Responses, Story
+from ...models import Given, Responses, Story, StoryError
 from ...models.parts.classifier import PREFIX, Classifier, training
 
 UNROLLED = 32  # classes at the most for which sums over them are written out
@@ -174,6 +174,12 @@ def anatomy(model: Model, annotations: Annotations) -> Anatomy:
     )
 
 
+def parameter_sites(model: Model, annotations: Annotations) -> dict[str, Site]:
+    """The sites of the story's parameters, which hold placeholders for values: for their supports and names."""
+    sites, _ = _run(model, annotations, handlers.substitute(substitute_fn=_placeholder), None)
+    return {name: site for name, site in sites.items() if is_latent(site)}
+
+
 def parameter_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, ...]]:
     """Names of the dimensions of each parameter, found without computing anything."""
     dims: dict[str, tuple[str, ...]] = {}
@@ -188,27 +194,28 @@ def constants(model: Model, annotations: Annotations) -> set[str]:
     return names
 
 
-def derived(model: Model, parameters: Parameters, annotations: Annotations) -> tuple[Parameters, Dims]:
-    """What the story derives from its parameters (:func:`~crowdppl.derived`), and the names of its dimensions."""
-    sites = _derived_sites(model, parameters, annotations)
-    return {name: site["value"] for name, site in sites.items()}, {name: _dims(site) for name, site in sites.items()}
+def site_kinds(model: Model, annotations: Annotations) -> dict[str, str]:
+    """What the story says that its parameters and derived quantities are, found without computing anything.
 
-
-def derived_kinds(model: Model, parameters: Parameters, annotations: Annotations) -> dict[str, str | None]:
-    """What each derived quantity is, as the story says, found without computing anything."""
-    kinds: dict[str, str | None] = {}
+    Returns:
+        by site its :data:`~crowdppl.models.parts.derived.Kind`; sites that have none are left out.
+    """
+    found: dict[str, str] = {}
 
     def look() -> None:
-        sites = _derived_sites(model, parameters, annotations)
-        kinds.update({name: site.get("infer", {}).get("kind") for name, site in sites.items()})
+        sites, _ = _run(model, annotations, handlers.substitute(substitute_fn=_placeholder), None)
+        said = {name: site.get("infer", {}).get("kind") for name, site in sites.items()}
+        found.update({name: kind for name, kind in said.items() if kind is not None})
 
     jax.eval_shape(look)
-    return kinds
+    return found
 
 
-def _derived_sites(model: Model, parameters: Parameters, annotations: Annotations) -> dict[str, Site]:
+def derived(model: Model, parameters: Parameters, annotations: Annotations) -> tuple[Parameters, Dims]:
+    """The story's derived quantities at ``parameters`` (:func:`crowdppl.derived`), and their dimensions' names."""
     sites, _ = _run(model, annotations, handlers.substitute(substitute_fn=site_values(parameters)), None)
-    return {name: site for name, site in sites.items() if site["type"] == "deterministic"}
+    found = {name: site for name, site in sites.items() if site["type"] == "deterministic"}
+    return {name: site["value"] for name, site in found.items()}, {name: _dims(site) for name, site in found.items()}
 
 
 def starting_point(model: Model, annotations: Annotations, key: Array) -> Parameters:
@@ -231,8 +238,10 @@ def starting_point(model: Model, annotations: Annotations, key: Array) -> Parame
     return {name: jnp.asarray(site["value"]) for name, site in sites.items() if is_latent(site)} | running
 
 
-def marginal(model: Model, fixed: Parameters | None = None, *, train: bool = False) -> Callable[[Annotations], None]:
-    """The same story as a NumPyro program without ``truth``: what is left of it is the factor ``log_likelihood``.
+def marginal_program(
+    model: Model, fixed: Parameters | None = None, *, train: bool = False, by_task: bool = False
+) -> Callable[[Annotations], None]:
+    """The story as a NumPyro program with ``truth`` summed out: the factor ``log_likelihood`` stands in its place.
 
     It has only continuous sites, so any of NumPyro's samplers, optimisers and guides runs on it.
 
@@ -240,17 +249,26 @@ def marginal(model: Model, fixed: Parameters | None = None, *, train: bool = Fal
         model: the story.
         fixed: values of sites that are not to be sampled or optimised.
         train: let classifiers run in training mode.
+        by_task: have the factor's values by task, in the plate ``task``, and keep the derived quantities; engines need
+            neither.
     """
 
     def program(annotations: Annotations) -> None:
         held = handlers.substitute(substitute_fn=site_values(fixed or {}))
-        silent = handlers.block(hide_fn=lambda site: site["type"] == "deterministic")
+        silent = handlers.block(hide_fn=lambda site: not by_task and site["type"] == "deterministic")
         with training() if train else nullcontext(), silent, held:
-            by_task = _enumerated(model, annotations)
-        log_likelihood = _log_sum_exp(_log_joint(by_task, annotations))
-        numpyro.factor("log_likelihood", _scale(by_task) * log_likelihood.sum())
+            scored = _enumerated(model, annotations)
+        log_likelihood = _log_sum_exp(_log_joint(scored, annotations))
+        if not by_task:
+            numpyro.factor("log_likelihood", _scale(scored) * log_likelihood.sum())
+            return
+        with numpyro.plate("task", annotations.n_tasks, dim=-1), handlers.scale(scale=_scale(scored)):
+            numpyro.factor("log_likelihood", log_likelihood)
 
     return program
+
+
+marginal = marginal_program
 
 
 def _base(fn: Any) -> Any:
@@ -296,7 +314,28 @@ def _enumerated(model: Model, annotations: Annotations) -> dict[str, Site]:
     truth = jnp.arange(annotations.n_classes)[:, None]
     with handlers.block(hide_fn=_scores_tasks), handlers.trace() as sites, handlers.substitute(data={"truth": truth}):
         model(annotations)
+    check_contract(model.story, sites)
     return {name: site for name, site in sites.items() if _scores_tasks(site)}
+
+
+def check_contract(story: Story, sites: Mapping[str, Site]) -> None:
+    """Check that a story's sites have what the engines need.
+
+    Args:
+        story: for its name.
+        sites: of a run of it.
+
+    Raises:
+        StoryError: there is no site ``truth`` or ``annotation`` in the plate ``task``.
+    """
+    for name, helper in (("truth", "cp.tasks(annotations, truth_prior) as truth"), ("annotation", "cp.observe(…)")):
+        site = sites.get(name)
+        if site is None or all(frame.name != "task" for frame in site.get("cond_indep_stack", ())):
+            raise StoryError(
+                f"the story {getattr(story, '__name__', repr(story))!r} has no site {name!r} in the plate 'task', "
+                f"which the helper {helper} makes; a story reads: with cp.tasks(annotations, truth_prior) as truth: "
+                "cp.observe(truth, emission, annotations)"
+            )
 
 
 def _scores_tasks(site: Site) -> bool:

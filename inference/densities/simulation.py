@@ -1,4 +1,4 @@
-"""Data from a story itself: parameters, true labels and annotations, for any number of tasks and workers."""
+"""Simulated data: parameters, true labels and annotations of a story, for any number of tasks and workers."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 from numpyro import handlers
 
 from ...data import Annotations, Ids, unknown_name
 from ...data.features import resolve_features
-from ...models import Given, Story, find_story
-from .evidence import probabilities_of
-from .model import is_latent
+from ...models import Story, find_story
+from ...models.parts.simulated_inputs import prepared
+from .evidence import with_truth_prior
+from .model import check_contract, is_latent
 
 CELLS = 10_000_000  # tasks × workers to draw an assignment for at a time
 
@@ -33,7 +33,11 @@ def simulate(
     seed: int = 0,
     **hyperparameters: Any,
 ) -> tuple[Annotations, dict[str, np.ndarray]]:
-    r"""Draw parameters from a story's prior, true labels and annotations given them.
+    r"""Draw parameters from a story's prior, then true labels and annotations given the parameters.
+
+    A story declares what its simulation needs beside tasks and workers
+    (:func:`~crowdppl.models.parts.simulated_inputs.simulated_with`): ``difficulty`` brings features that decide the
+    truth, unless a truth prior or votes are given.
 
     Args:
         story: a story's name, or any function that keeps the contract of a story.
@@ -44,17 +48,19 @@ def simulate(
         tail: how unevenly workers annotate: worker :math:`j` is taken with weight :math:`(j + 1)^{-\text{tail}}`, so
             that 0 is even and 1 is Zipf's law.
         gold: share of the tasks, taken at random, whose true label the annotations carry.
-        features: of the tasks, ``(N, ...)``, for stories and truth priors that look at them.
+        features: of the tasks, ``(N, ...)``, for stories and truth priors that read them.
         worker_features: of the workers, ``(J, D)``.
         parameters: values of some or all parameters by site, which are then not drawn.
         seed: the same seed gives the same data.
         **hyperparameters: of the story, ``truth_prior`` among them.
 
     Returns:
-        The annotations, with true labels as gold and the features that were given, and the parameters by site.
+        The annotations, with true labels as gold and with the features that the simulation used, and the parameters by
+        site.
 
     Raises:
         UnknownNameError: there is no story of that name, or a parameter is none of the story's.
+        StoryError: the story has no site ``truth`` or ``annotation``.
         AnnotationError: features are not one row of finite numbers a task, or a worker.
         ValueError: a size, a share or the shape of a parameter cannot be.
     """
@@ -89,10 +95,12 @@ def simulate(
         workers=workers,
         classes=Ids.range(n_classes),
     )
-    if isinstance(prior := hyperparameters.get("truth_prior"), pd.DataFrame | np.ndarray):
-        design = design.replace(prior=probabilities_of(prior, design, "truth_prior"))
-        hyperparameters["truth_prior"] = Given()
-    sites = _draw(find_story(story), design.replace(label=None), dict(parameters or {}), hyperparameters, seed)
+    program = find_story(story)
+    if "truth_prior" in hyperparameters:
+        prior, design = with_truth_prior(design, hyperparameters["truth_prior"])
+        hyperparameters["truth_prior"] = prior
+    design, hyperparameters = prepared(program, design, hyperparameters, rng)
+    sites = _draw(program, design.replace(label=None), dict(parameters or {}), hyperparameters, seed)
     truth = np.asarray(sites.pop("truth"), dtype=np.int32)
     known = rng.permutation(n_tasks) < round(gold * n_tasks)
     annotations = design.replace(
@@ -109,7 +117,8 @@ def _check_sizes(n_tasks: int, n_workers: int, n_classes: int, annotations_per_t
             raise ValueError(f"{name}={value!r}: a whole number from {smallest} is needed")
     if annotations_per_task is not None and not 1 <= annotations_per_task <= n_workers:
         raise ValueError(
-            f"annotations_per_task={annotations_per_task!r}: 1 to {n_workers} different workers can annotate, or None for all"
+            f"annotations_per_task={annotations_per_task!r}: 1 to {n_workers} workers can annotate a task, or "
+            "None for all"
         )
 
 
@@ -140,6 +149,7 @@ def _draw(
     values = {name: jnp.asarray(value, dtype=float) for name, value in parameters.items()}
     with handlers.trace() as sites, handlers.substitute(data=values), handlers.seed(rng_seed=jax.random.key(seed)):
         story(design, **hyperparameters)
+    check_contract(story, sites)
     drawn = {name: site for name, site in sites.items() if is_latent(site) or name == "annotation"}
     for name, value in values.items():
         if name not in drawn:

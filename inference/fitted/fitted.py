@@ -16,7 +16,7 @@ import xarray as xr
 from jax import Array
 
 from ...data import AnnotationError, Annotations, unknown_name
-from ..densities.model import Density, Dims, Model, Parameters, density, derived, derived_kinds
+from ..densities.model import Density, Dims, Model, Parameters, density, derived, site_kinds
 from ..engines.outcome import Outcome
 from .labelled import Labelled
 from .named_draws import parameter_dataset
@@ -184,10 +184,7 @@ class Fitted(Labelled):
 
     @cached_property
     def derived(self) -> xr.Dataset:
-        """What the story derives from its parameters, such as a group's share: means over the draws.
-
-        Each variable's attribute ``kind`` is what the story says that the quantity is.
-        """
+        """What the story derives from its parameters, such as a group's share: means over the draws."""
         values = {name: np.asarray(value)[None, None] for name, value in _derived_mean(self).items()}
         return self._derived_dataset(values).isel(chain=0, draw=0, drop=True) if values else xr.Dataset()
 
@@ -197,7 +194,7 @@ class Fitted(Labelled):
         Raises:
             UnknownNameError: the story derives nothing of that name.
         """
-        known = self._derived_about[0]
+        known = self._derived_dims
         for name in names:
             if name not in known:
                 raise unknown_name("derived quantity", name, known)
@@ -205,19 +202,25 @@ class Fitted(Labelled):
         return self._derived_dataset({name: np.asarray(value) for name, value in values.items()})
 
     def _derived_dataset(self, values: dict[str, np.ndarray]) -> xr.Dataset:
-        dims, kinds = self._derived_about
-        dataset = parameter_dataset(values, dims, self.annotations)
-        for name in values:
-            dataset[name].attrs["kind"] = kinds[name] or ""
-        return dataset
+        return parameter_dataset(values, self._derived_dims, self.annotations)
 
     @cached_property
-    def _derived_about(self) -> tuple[Dims, dict[str, str | None]]:
-        """Dimensions and kinds of the derived quantities, found without computing anything."""
+    def _derived_dims(self) -> Dims:
+        """Dimensions of the derived quantities, found without computing anything."""
         first = {name: jnp.asarray(value[0, 0]) for name, value in self.draws.items()} | self.fixed
         dims: Dims = {}
         jax.eval_shape(lambda: dims.update(derived(self.model, first, self.data)[1]))
-        return dims, derived_kinds(self.model, first, self.data)
+        return dims
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """By parameter or derived quantity, what the story says that it is (:func:`crowdppl.derived`)."""
+        return site_kinds(self.model, self.data)
+
+    def draws_of_kind(self, kind: str) -> list[xr.DataArray]:
+        """Draws of all parameters and derived quantities that the story says are of this kind."""
+        names = [name for name, said in self.kinds.items() if said == kind]
+        return [self.named_draws[name] if name in self.draws else self.derived_draws(name)[name] for name in names]
 
     def log_likelihood(self) -> np.ndarray:
         r"""Of each task in each draw, the truth summed out: :math:`\log p(y_i \mid \theta)`, ``(chain, draw, N)``."""

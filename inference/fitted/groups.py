@@ -15,8 +15,6 @@ from .confusion_scores import entropy
 from .fitted import Fitted, HoldsFitted, fitted_of
 from .intervals import INTERVAL, of_draws
 
-DIMS = ("group", "truth", "annotation")  # of the groups' confusion matrices
-
 
 def describe_groups(fit: HoldsFitted, interval: float = INTERVAL) -> pd.DataFrame:
     """By group: its share, the entropy of its confusion matrix in nats, and the similarity to the identity (0 to 1).
@@ -71,13 +69,13 @@ def group_memberships(fit: HoldsFitted, annotations: Annotations | None = None) 
         raise AnnotationError("the annotations name no workers, so there is nobody to give a group")
     columns = pd.RangeIndex(len(tables), name="group")
     index = asked.workers.to_index("worker")
-    if derived := of_kind(fitted, "membership"):
+    if members := fitted.draws_of_kind("membership"):
         if annotations is not None:
             raise AnnotationError(
                 f"{fitted.story} gives each worker of the fit a group, and says nothing of others; leave annotations "
                 "out, or fit annotator_groups"
             )
-        return pd.DataFrame(fitted.derived[derived[0]].to_numpy(), index=index, columns=columns)
+        return pd.DataFrame(members[0].mean(("chain", "draw")).to_numpy(), index=index, columns=columns)
     shares = group_share_draws(fitted)
     share = np.full(len(tables), 1 / len(tables)) if shares is None else shares.mean((0, 1))
     truth = _truth(fitted, asked)
@@ -98,22 +96,14 @@ def group_worker_confusions(fit: HoldsFitted, annotations: Annotations | None = 
     return np.einsum("jm,mkl->jkl", group_memberships(fit, annotations).to_numpy(), tables)
 
 
-def of_kind(fitted: Fitted, kind: str) -> list[str]:
-    """Names of the derived quantities that the story says are of this kind (:func:`~crowdppl.derived`)."""
-    return [str(name) for name, value in fitted.derived.items() if value.attrs.get("kind") == kind]
-
-
 def group_confusion_draws(fitted: Fitted) -> np.ndarray:
     """The groups' confusion matrices in each draw, ``(chain, draw, M, K, L)``.
 
     Raises:
         ValueError: the story has none.
     """
-    if names := of_kind(fitted, "group_confusion"):
-        return fitted.derived_draws(names[0])[names[0]].to_numpy().astype(float)
-    for values in fitted.named_draws.values():
-        if values.dims[2:] == DIMS and np.allclose(values.sum("annotation"), 1, atol=1e-3):  # logits are none
-            return values.to_numpy().astype(float)
+    for values in fitted.draws_of_kind("group_confusion"):
+        return values.to_numpy().astype(float)
     raise ValueError(
         f"{fitted.story} has no confusion matrices of groups; fit a story that has, such as annotator_groups or "
         "worker_clusters, or call derived(name, matrices, 'group', 'class', 'annotation', kind='group_confusion') in a "
@@ -123,8 +113,9 @@ def group_confusion_draws(fitted: Fitted) -> np.ndarray:
 
 def group_share_draws(fitted: Fitted) -> np.ndarray | None:
     """How much each group has in each draw, ``(chain, draw, M)``, or None where the story does not say."""
-    names = of_kind(fitted, "group_share")
-    return fitted.derived_draws(names[0])[names[0]].to_numpy().astype(float) if names else None
+    for values in fitted.draws_of_kind("group_share"):
+        return values.to_numpy().astype(float)
+    return None
 
 
 def similarity_to_identity(confusions: np.ndarray) -> np.ndarray:

@@ -8,7 +8,6 @@ import pandas as pd
 
 from ...data import unknown_name
 from ..fitted.fitted import HoldsFitted, fitted_of
-from ..fitted.groups import of_kind
 from ..fitted.intervals import INTERVAL, checked_tail, of_draws
 from .ranking import NAMED, draw_named, draw_ranks, name_ends
 from .style import title
@@ -41,13 +40,13 @@ def plot_switch(fit: HoldsFitted, *, by: str = "worker", interval: float = INTER
         raise unknown_name("by", by, BY)
     checked_tail(interval)
     fitted = fitted_of(fit)
-    names = [name for name in of_kind(fitted, "switch") if fitted.derived[name].dims == (by,)]
-    if not names:
+    switches = [values for values in fitted.draws_of_kind("switch") if values.dims[2:] == (by,)]
+    if not switches:
         raise ValueError(
             f"{fitted.story} derives no switch by {by}; fit common_individual, or derived('switch_by_{by}', "
             f"probabilities, {by!r}, kind='switch') in a story of your own"
         )
-    draws = fitted.derived_draws(names[0])[names[0]].to_numpy().astype(float)
+    draws = switches[0].to_numpy().astype(float)
     ids = fitted.annotations.workers if by == "worker" else fitted.annotations.tasks
     table = pd.DataFrame({"value": draws.mean((0, 1))}, index=ids.to_index(by))
     if fitted.has_draws:

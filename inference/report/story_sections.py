@@ -21,7 +21,6 @@ from ...data import Annotations
 from ...models import STORIES
 from ...models.parts.classifier import PREFIX
 from ..fitted.fitted import Fitted
-from ..fitted.groups import of_kind
 from ..fitted.intervals import INTERVAL, of_draws
 from ..plots import plot_groups, plot_history, plot_switch
 from .html import Html, Section, facts, paragraph, section, tag
@@ -43,7 +42,7 @@ def story_section(subject: Subject) -> Section:
     with suppress(ValueError):  # it has no groups
         parts.append(picture(partial(plot_groups, fit), "Confusion matrices of groups of workers"))
     for by in ("worker", "task"):
-        if any(fit.derived[switch].dims == (by,) for switch in of_kind(fit, "switch")):
+        if any(values.dims[2:] == (by,) for values in fit.draws_of_kind("switch")):
             shown = f"How far annotations follow the common table, by {by}"
             parts.append(picture(partial(plot_switch, fit, by=by), shown))
     parts += quantities(fit, list(map(str, fit.derived)), derived=True)

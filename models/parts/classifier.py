@@ -5,28 +5,39 @@ With Dawid & Skene's workers it is the story of Raykar et al. (2010), whose :mat
 """
 
 import math
-from collections.abc import Callable, Iterator
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from flax import nnx
 from jax import Array
+from numpyro import handlers
+from numpyro.infer.mcmc import MCMCKernel
 from numpyro.primitives import mutable
 
 from ...data import Annotations, unknown_name
 from .networks import CNN, HIDDEN, MLP, Logistic
 from .story_error import StoryError
+from .truth_prior import ClassPrior
 
 NETWORKS = ("logistic", "mlp", "cnn")
 PREFIX = "classifier."  # of the sites of weights and running statistics
+
+UNTRAINED = (
+    "the classifier has no prior, so a sampler leaves its weights as they are drawn at the start: it stays untrained; "
+    "give Classifier(…, prior=1.0) for weights with a posterior, or crowdppl.fit(method='nuts'), which trains it first"
+)
 
 Network = str | nnx.Module | Callable[[Array], Array]
 
@@ -44,11 +55,12 @@ def training() -> Iterator[None]:
 
 
 @dataclass(frozen=True, repr=False)
-class Classifier:
+class Classifier(ClassPrior):
     r"""A classifier of the tasks' features, whose probabilities are the prior of the true labels.
 
-    Weights are sites named ``classifier.…``: ``numpyro.param`` sites, which EM and SVI optimise and NUTS keeps at EM's
-    solution, or, with a prior, sample sites that have a posterior under SVI and NUTS and a mode under EM.
+    Weights are sites named ``classifier.…``: ``numpyro.param`` sites, which EM and SVI optimise and
+    :func:`crowdppl.fit` by NUTS keeps at EM's solution; or, with a prior, sample sites that have a posterior under SVI
+    and NUTS and a mode under EM.
 
     Args:
         network: ``"logistic"``, ``"mlp"``, ``"cnn"``; any Flax NNX module, of which a copy is kept, to start
@@ -69,6 +81,9 @@ class Classifier:
     dropout: float = 0.5
     batch_norm: bool = False
     prior: float | None = None
+
+    kind: ClassVar[str] = "classifier"
+    by_task: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if isinstance(self.network, str):
@@ -129,6 +144,42 @@ class Classifier:
         """Log-probabilities ``(n, K)`` of features ``(n, ...)``, at the weights that handlers give."""
         return jax.nn.log_softmax(self._logits(x, n_classes))
 
+    def predict_proba(
+        self, x: Any, n_classes: int, draws: Mapping[str, Any] | None = None, fixed: Mapping[str, Any] | None = None
+    ) -> np.ndarray:
+        """Probabilities of the classes for features ``x (n, ...)``, averaged over the weights' draws: ``(n, K)``."""
+        own = {name: jnp.asarray(values) for name, values in (draws or {}).items() if name.startswith(PREFIX)}
+        held = {name: jnp.asarray(value) for name, value in (fixed or {}).items() if name.startswith(PREFIX)}
+        return np.asarray(_mean_probabilities(self, n_classes, jnp.asarray(x), own, held))
+
+    def to_json(self) -> dict[str, Any]:
+        """Its kind and its options; of a network that is no name of :data:`NETWORKS`, only that there was one."""
+        options = {option.name: getattr(self, option.name) for option in fields(self)} | {"hidden": list(self.hidden)}
+        if not isinstance(self.network, str):
+            options["network"] = None
+        return {"kind": self.kind, **options}
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
+        """The classifier that :meth:`to_json` wrote.
+
+        Args:
+            saved: what it wrote.
+            network: the Flax module or function, or a classifier that has it, where the network has no name.
+
+        Raises:
+            StoryError: a network is needed and was not given.
+        """
+        options = {name: value for name, value in saved.items() if name != "kind"} | {"hidden": tuple(saved["hidden"])}
+        if options["network"] is None:
+            if network is None:
+                raise StoryError(
+                    "the classifier has a network of your own, of which the file has the weights alone; "
+                    "give the network: classifier=…"
+                )
+            options["network"] = network.network if isinstance(network, Classifier) else network
+        return cls(**options)
+
     def _logits(self, x: Array, n_classes: int) -> Array:
         if not isinstance(self.network, str | nnx.Module):
             return _checked(_of_function(self.network, x), x, n_classes)
@@ -149,7 +200,15 @@ class Classifier:
         return logits
 
     def _weight(self, name: str, like: jax.ShapeDtypeStruct, shape: tuple[int, ...], n_classes: int) -> Array:
-        def start(key: Array) -> Array:
+        def start(key: Array | None) -> Array:
+            if key is None:
+                raise StoryError(
+                    f"the classifier's weight {name!r} has no value here: give trained weights, as in "
+                    "Predictive(story, samples, params=svi_result.params), or give the classifier a prior=, under "
+                    "which weights are sampled"
+                )
+            if self.prior is None and _is_sampled():
+                warnings.warn(UNTRAINED, stacklevel=2)
             variables = _by_name(nnx.state(_build(self, shape, n_classes, nnx.Rngs(_typed(key)))))
             return variables[name][...].astype(float)
 
@@ -157,6 +216,40 @@ class Classifier:
             return numpyro.param(name, start)
         normal = dist.Normal(0.0, self.prior).expand(like.shape).to_event(len(like.shape))
         return numpyro.sample(name, normal, infer={"start": start})
+
+
+@partial(jax.jit, static_argnames=("classifier", "n_classes"))
+def _mean_probabilities(
+    classifier: Classifier, n_classes: int, x: Array, draws: dict[str, Array], fixed: dict[str, Array]
+) -> Array:
+    """Probabilities ``(n, K)``, averaged over draws ``(chain, draw, ...)`` of the weights, one draw at a time."""
+
+    def probs(weights: dict[str, Array]) -> Array:
+        def value(site: dict[str, Any]) -> Any:
+            found = weights.get(site["name"])
+            return {"value": found} if site["type"] == "mutable" and found is not None else found
+
+        with handlers.substitute(substitute_fn=value), handlers.seed(rng_seed=0):
+            return jnp.exp(classifier.log_probs(x, n_classes))
+
+    def add(total: Array, draw: dict[str, Array]) -> tuple[Array, None]:
+        return total + probs(draw | fixed), None
+
+    if not draws:
+        return probs(fixed)
+    flat = jax.tree.map(lambda value: value.reshape(-1, *value.shape[2:]), draws)
+    total, _ = jax.lax.scan(add, jnp.zeros((len(x), n_classes)), flat)
+    return total / total.sum(-1, keepdims=True)
+
+
+def _is_sampled() -> bool:
+    """Whether one of NumPyro's sampling kernels runs the program: handlers do not tell it from an optimiser."""
+    frame = sys._getframe()
+    while frame is not None:
+        if isinstance(frame.f_locals.get("self"), MCMCKernel):
+            return True
+        frame = frame.f_back
+    return False
 
 
 class _Parts(NamedTuple):

@@ -1,9 +1,13 @@
-"""Dirichlet concentrations of the workers' tables: what is expected of anyone, and what is known of some."""
+"""Dirichlet priors: concentrations of confusion matrices, pseudo-counts from workers' histories, shares of groups."""
 
 from numbers import Integral, Real
 
+import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pandas as pd
+from jax import Array
 
 from ...data import Annotations, Ids
 from .story_error import StoryError
@@ -41,6 +45,37 @@ def diagonal_concentration(n_classes: int, diagonal: float, off_diagonal: float)
     """
     right, wrong = positive("diagonal", diagonal), positive("off_diagonal", off_diagonal)
     return np.where(np.eye(n_classes, dtype=bool), right, wrong).astype(np.float32)
+
+
+def sample_shares(
+    name: str, n: int, concentration: float, dim: str, *, plate: tuple[str, int] | None = None, kind: str | None = None
+) -> Array:
+    r"""Sample the site ``name``, shares :math:`\sim \text{Dirichlet}(\eta, \dots, \eta)` of ``n`` groups.
+
+    The share of a single group is 1: then there is no site, since a parameter without freedom has no density.
+
+    Args:
+        name: of the site.
+        n: number of groups.
+        concentration: :math:`\eta`.
+        dim: name of their dimension, such as ``"group"``.
+        plate: name and size of a plate with shares of its own for each member.
+        kind: what the shares are, as in :func:`.derived`.
+
+    Returns:
+        ``(n,)``, or ``(size, n)`` in a plate.
+
+    Raises:
+        StoryError: the concentration is not positive.
+    """
+    prior = dist.Dirichlet(jnp.full(n, positive("share", concentration)))
+    if n == 1:
+        return jnp.ones((1,) if plate is None else (plate[1], 1))
+    infer = {"event_dims": [dim], "kind": kind}
+    if plate is None:
+        return numpyro.sample(name, prior, infer=infer)
+    with numpyro.plate(*plate, dim=-1):
+        return numpyro.sample(name, prior, infer=infer)
 
 
 def pseudo_counts(history: pd.DataFrame | np.ndarray | None, annotations: Annotations) -> np.ndarray:

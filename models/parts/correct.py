@@ -48,8 +48,8 @@ class Correct(Emission):
     def by_task(self, annotations: Annotations, annotation: Array) -> Array:
         """The sums of :meth:`log_prob`, class by class, which XLA on CPU does faster: ``(N, K)``.
 
-        Where the class does not matter they are as if all annotations were wrong, and what it changes that some are right
-        under their own class, so that each annotation costs two numbers and not K.
+        Where the class does not matter, each sum is that of wrong annotations plus the differences of those that are
+        right under the class, so that each annotation costs two numbers and not K.
         """
         worker, task, n_classes = annotations.worker, annotations.task, self.n_classes
         columns = [self._log_odds(worker, task, k) for k in range(jnp.shape(self.ability)[-1])]
@@ -76,7 +76,7 @@ class Correct(Emission):
         return log_right, log_wrong
 
     def _log_odds(self, worker: Array | None, task: Array, k: int) -> tuple[Array, Array]:
-        """The same for the abilities of one class: ``(A,)``."""
+        """Log-probabilities of the right annotation and of each error, by the abilities of class ``k``: ``(A,)``."""
         scale, offset = (x if jnp.ndim(x) == 0 else jnp.asarray(x)[task] for x in (self.scale, self.offset))
         logit = scale * jnp.asarray(self.ability)[:, k][worker] + offset
         log_wrong = -_softplus(logit)

@@ -1,9 +1,13 @@
-"""Quantities that a story derives from its parameters: what a reader asks for, named and said what they are."""
+"""Derived quantities: what a story computes from its parameters for its readers, such as each group's share."""
 
 from typing import Any, Literal
 
+import jax
+import jax.numpy as jnp
 from jax import Array
 from numpyro.primitives import apply_stack
+
+from ...data import Annotations
 
 Kind = Literal["group_share", "group_confusion", "membership", "switch", "clarity", "confusion"]
 
@@ -23,7 +27,7 @@ def derived(name: str, value: Array, *dims: str, kind: Kind | None = None) -> No
             (how much of the annotations, or of the workers, a group has; (M,)), ``"group_confusion"`` (the groups'
             confusion matrices; (M, K, K)), ``"membership"`` (probability that a worker is of a group; (J, M)),
             ``"switch"`` (probability that an annotation follows what all workers have in common),
-            ``"clarity"`` (how easily a task is told; (N,)), ``"confusion"`` (confusion matrices).
+            ``"clarity"`` (how clear a task is, 0 for the hardest; (N,)), ``"confusion"`` (confusion matrices).
     """
     message: dict[str, Any] = {
         "type": "deterministic",
@@ -33,3 +37,10 @@ def derived(name: str, value: Array, *dims: str, kind: Kind | None = None) -> No
         "infer": {"event_dims": dims, "kind": kind},
     }
     apply_stack(message)
+
+
+def share_of_annotations(membership: Array, annotations: Annotations) -> Array:
+    """Each group's share of the annotations, ``(M,)``, where workers have weights ``(J, M)`` over the groups."""
+    weight = jnp.ones(len(annotations.task)) if annotations.count is None else annotations.count
+    given = jax.ops.segment_sum(weight, jnp.asarray(annotations.worker), annotations.n_workers)
+    return given @ membership / jnp.maximum(given.sum(), 1.0)

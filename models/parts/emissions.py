@@ -21,9 +21,9 @@ def sum_by_task(values: Array, annotations: Annotations) -> Array:
 
 
 class Emission:
-    """What a worker annotations to a task under each true class. Subclasses are pytrees of arrays.
+    """The distribution of an annotation given worker, task and true class. Subclasses are pytrees of arrays.
 
-    A subclass gives :meth:`probs`; :meth:`log_prob` and :meth:`probs_given` have a cheaper form in most.
+    A subclass defines :meth:`probs`; most define a cheaper :meth:`log_prob` and :meth:`probs_given` too.
     """
 
     def probs(self, worker: Array | None, task: Array) -> Array:
@@ -94,7 +94,7 @@ class Confusion(Emission):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class SharedConfusion(Emission):
-    r"""Everyone annotates by one confusion matrix: :math:`P(y = l \mid z = k) = \text{table}[k, l]`. Nobody needs a name.
+    r"""All workers share one confusion matrix, :math:`P(y = l \mid z = k) = \text{table}[k, l]`; they need no names.
 
     Args:
         table: ``(K, L)``, rows sum to one.
@@ -148,7 +148,7 @@ class Gated(Emission):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PerAnnotation(Emission):
-    r"""Every annotation is about a truth of its own, drawn from the task's prior and summed out of the annotation by itself.
+    r"""Every annotation has a truth of its own, drawn from the task's prior and summed out of that annotation alone.
 
     .. math:: P(y = l \mid i, j) = \sum_k f_k(x_i) P(y = l \mid z = k, i, j)
 
@@ -167,7 +167,8 @@ class PerAnnotation(Emission):
     def probs(self, worker: Array | None, task: Array) -> Array:
         """The sum over the truths, under each class: ``(A, K, L)``."""
         of_each = self.emission.probs(worker, task)
-        mixed = jnp.einsum("ak,akl->al", jnp.exp(self._prior(task)), of_each)
+        prior = jnp.broadcast_to(jnp.exp(self._prior(task)), of_each.shape[:2])
+        mixed = jnp.einsum("ak,akl->al", prior, of_each)
         return jnp.broadcast_to(mixed[:, None], of_each.shape)
 
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
@@ -197,7 +198,7 @@ class PerAnnotation(Emission):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Switch(Emission):
-    r"""An annotation follows the common table or the worker's own, by how near the worker is to the task.
+    r"""An annotation follows the common confusion matrix or the worker's own, by how near the worker is to the task.
 
     .. math::
         P(y = l \mid z = k, i, j) = \omega_{ij} \, \text{common}[k, l] + (1 - \omega_{ij}) \, \text{individual}_j[k, l],

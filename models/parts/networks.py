@@ -108,7 +108,7 @@ class CNN(nnx.Module):
 
 
 def _even(size: int, n_classes: int, rngs: nnx.Rngs) -> nnx.Linear:
-    """A last layer that starts with the same probability for all classes, so that the first E-step is the annotations'."""
+    """A last layer that starts with equal probabilities, so that the first E-step depends on annotations alone."""
     return nnx.Linear(size, n_classes, kernel_init=nnx.initializers.zeros, rngs=rngs)
 
 

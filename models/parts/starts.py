@@ -1,4 +1,4 @@
-"""Where EM starts stories that have symmetries: from what the soft majority vote says of workers and tasks."""
+"""Starting points of EM for stories that have symmetries, made from the soft majority vote."""
 
 import jax
 import jax.numpy as jnp

@@ -1,5 +1,5 @@
-"""What goes wrong between a story and its data."""
+"""The error of a story that does not fit its data or its hyperparameters."""
 
 
 class StoryError(ValueError):
-    """A story cannot be told of these annotations, or with these hyperparameters; the message says what would do."""
+    """A story does not fit these annotations or hyperparameters; the message says what would be accepted."""

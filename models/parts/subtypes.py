@@ -1,4 +1,4 @@
-"""The emission of tasks that share more than their class."""
+"""The emission of annotations that share more than their task's class: a subtype of it."""
 
 from dataclasses import dataclass
 

@@ -2,22 +2,22 @@
 
 A story keeps the contract of the NumPyro ones: the same sites, shapes and hyperparameters, ``truth`` in the plate
 ``task`` to be enumerated, ``annotation`` observed through :class:`Responses`. It takes annotations of tensors
-(:func:`tensors`). What a story reports, and where engines start it, its NumPyro twin says.
+(:func:`tensors`). Derived quantities and
+starting points are those of its NumPyro twin.
 """
 
 from collections.abc import Callable
 
 from .annotator_groups import annotator_groups
-from .classifier import TorchClassifier, running
+from .classifier import GivenByTorch, TorchClassifier, running
 from .common_individual import common_individual
 from .dawid_skene import dawid_skene
 from .difficulty import difficulty
 from .emissions import Confusion, Correct, Emission, Gated, PerAnnotation, SharedConfusion, Switch
 from .responses import Responses
-from .tensors import moved, tensor, tensors
+from .tensors import moved, soft_votes, tensor, tensors
 from .truth import Truth, TruthPrior, class_log_probs, observe, tasks
 from .two_coin import two_coin
-from .votes import soft_votes
 
 STORIES: dict[str, Callable[..., None]] = {
     story.__name__: story for story in (dawid_skene, two_coin, difficulty, annotator_groups, common_individual)
@@ -29,6 +29,7 @@ __all__ = [
     "Correct",
     "Emission",
     "Gated",
+    "GivenByTorch",
     "PerAnnotation",
     "Responses",
     "SharedConfusion",

@@ -4,7 +4,8 @@ import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pyro
@@ -15,6 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from ...data import Annotations
 from ..parts.story_error import StoryError
+from ..parts.truth_prior import Given
 
 NAME = "classifier"  # under which Pyro knows the weights
 CLOSE = 1e-4  # to one, of the sums of rows that are probabilities
@@ -163,6 +165,42 @@ class TorchClassifier:
         self.module.load_state_dict({name: torch.as_tensor(np.array(value)) for name, value in theirs.items()})
 
 
+@dataclass(frozen=True)
+class GivenByTorch(Given):
+    """Probabilities of each task's classes that a torch classifier gave: the truth prior of a story's NumPyro twin.
+
+    The twin reads them from ``annotations.prior``, as it does those of :class:`.Given`; new tasks are the
+    classifier's own to predict.
+
+    Args:
+        by: the classifier, or the module that one is to be made of.
+    """
+
+    by: Any = field(default=None, compare=False)  # so that compiled engines are shared
+
+    kind: ClassVar[str] = "torch"
+
+    def predict_proba(
+        self, x: Any, n_classes: int, draws: Mapping[str, Any] | None = None, fixed: Mapping[str, Any] | None = None
+    ) -> np.ndarray:
+        """Probabilities of the classes ``(n, K)`` of a dataset's items or of features ``(n, ...)``."""
+        return self.by.predict_proba(x, n_classes)
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
+        """The prior, with a classifier of the module ``network``; :meth:`TorchClassifier.load` gives it its weights.
+
+        Raises:
+            StoryError: no module is given, or what is given is none.
+        """
+        if network is None:
+            raise StoryError(
+                "the classifier is a torch module, of which the file has the weights alone; give the module: "
+                "classifier=module"
+            )
+        return cls(by=network if isinstance(network, TorchClassifier) else TorchClassifier(network))
+
+
 def to_array(value: Tensor) -> np.ndarray:
     """A tensor's values; of a precision that NumPy does not have as float32."""
     value = value.detach().cpu()
@@ -173,7 +211,7 @@ def on(inputs: Any, device: torch.device | str | None) -> Any:
     """Inputs of a batch, moved: a tensor, a mapping, or the only entry of a tuple, as ``TensorDataset`` gives it.
 
     Raises:
-        StoryError: they are a tuple of more, of which nobody knows which is x.
+        StoryError: they are a tuple of several, so that x is ambiguous.
     """
     if isinstance(inputs, Mapping):
         return {name: on(value, device) for name, value in inputs.items()}

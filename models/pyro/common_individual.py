@@ -1,4 +1,4 @@
-"""An annotation follows a table that all have in common, or the worker's own: :mod:`crowdppl.models.common_individual`."""
+"""Annotations follow a shared confusion matrix or the worker's own: :mod:`crowdppl.models.common_individual`."""
 
 import pyro
 import pyro.distributions as dist

@@ -1,4 +1,4 @@
-"""Workers err more on tasks that are hard to tell: :mod:`crowdppl.models.difficulty` in Pyro."""
+"""Workers err more on difficult tasks: :mod:`crowdppl.models.difficulty` in Pyro."""
 
 import math
 from typing import Literal
@@ -10,28 +10,30 @@ import torch
 from torch import Tensor
 
 from ...data import Annotations
+from ..difficulty import difficulty as in_numpyro
 from ..parts.concentration import positive
+from ..parts.simulated_inputs import simulated_with
 from ..parts.story_error import StoryError
 from ..parts.truth import named_workers
 from .classifier import TorchClassifier
 from .emissions import Correct, safe_log
-from .tensors import tensor
-from .truth import TruthPrior, class_log_probs, observe, tasks
-from .votes import soft_votes
+from .tensors import soft_votes, tensor
+from .truth import TruthPrior, class_log_probs, differs_by_task, observe, tasks
 
 
+@simulated_with(in_numpyro.prepare_simulation)
 def difficulty(
     annotations: Annotations,
     *,
     truth_prior: TruthPrior | None = None,
-    kind: Literal["adaptive", "fixed"] = "adaptive",
+    kind: Literal["adaptive", "fixed"] | None = None,
     votes: np.ndarray | None = None,
     votes_as_prior: bool = True,
     by_class: bool | None = None,
     location: float = 1.5,
     scale: float = 1.0,
 ) -> None:
-    """Workers err more on tasks that are hard to tell, by what a classifier or the votes say of each task.
+    """Workers err more on difficult tasks; a classifier or the vote counts decide which tasks are difficult.
 
     Sites, hyperparameters and errors are those of :func:`crowdppl.models.difficulty`.
     """
@@ -41,6 +43,8 @@ def difficulty(
     prior = dist.LogNormal(mean, positive("scale", scale)).expand([n_abilities]).to_event(1)
     with pyro.plate("worker", n_workers, dim=-1):
         ability = pyro.sample("ability", prior)
+    if kind is None:
+        kind = "adaptive" if votes is None and differs_by_task(truth_prior, annotations) else "fixed"
     log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior)
     with tasks(annotations, log_probs) as truth:
         emission = Correct(ability, n_classes, scale=clarity, offset=-math.log(n_classes - 1))
@@ -56,6 +60,8 @@ def _by_task(
 ) -> tuple[Tensor, Tensor]:
     """Log-probabilities of the classes ``(N, K)``, and how clear each task is, ``(N,)``."""
     if kind == "adaptive":
+        if votes is not None:
+            raise StoryError("votes= are difficulties for kind='fixed'; leave them out, or give kind='fixed'")
         log_probs = class_log_probs(annotations, truth_prior)
         if log_probs.ndim != 2:
             raise StoryError(
@@ -67,6 +73,11 @@ def _by_task(
         return log_probs, _clarity(probs.detach() if learns else probs)
     if kind != "fixed":
         raise StoryError(f"kind={kind!r}: 'adaptive' or 'fixed' is needed")
+    if votes is None and annotations.label is None:
+        raise StoryError(
+            "difficulty(kind='fixed') takes difficulties from annotations; to simulate annotations, give votes=, or "
+            "leave out kind"
+        )
     shares = soft_votes(annotations) if votes is None else tensor(votes).to(annotations.task.device)
     if not votes_as_prior:
         return class_log_probs(annotations, truth_prior), _clarity(shares)

@@ -1,4 +1,4 @@
-"""How a worker's annotation follows from the true class: the emissions of :mod:`crowdppl.models.parts.emissions`, in torch."""
+"""Emissions, the distributions of annotations given the truth: :mod:`crowdppl.models.parts.emissions` in torch."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ def safe_log(probs: Tensor) -> Tensor:
 
 
 class Emission:
-    """What a worker annotations to a task under each true class. A subclass gives :meth:`probs`."""
+    """The distribution of an annotation given worker, task and true class. A subclass defines :meth:`probs`."""
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         r"""All of :math:`P(y = l \mid z = k)` for each (worker, task) pair: ``(A, K, L)``."""
@@ -100,7 +100,7 @@ class Correct(Emission):
 
 @dataclass(frozen=True)
 class SharedConfusion(Emission):
-    r"""Everyone annotates by one confusion matrix: :math:`P(y = l \mid z = k) = \text{table}[k, l]`. Nobody needs a name.
+    r"""All workers share one confusion matrix, :math:`P(y = l \mid z = k) = \text{table}[k, l]`; they need no names.
 
     Args:
         table: ``(K, L)``, rows sum to one.
@@ -144,7 +144,7 @@ class Gated(Emission):
 
 @dataclass(frozen=True)
 class PerAnnotation(Emission):
-    r"""Every annotation is about a truth of its own, drawn from the task's prior and summed out of the annotation by itself.
+    r"""Every annotation has a truth of its own, drawn from the task's prior and summed out of that annotation alone.
 
     .. math:: P(y = l \mid i, j) = \sum_k f_k(x_i) P(y = l \mid z = k, i, j)
 
@@ -178,7 +178,7 @@ class PerAnnotation(Emission):
 
 @dataclass(frozen=True)
 class Switch(Emission):
-    r"""An annotation follows the common table or the worker's own, by how near the worker is to the task.
+    r"""An annotation follows the common confusion matrix or the worker's own, by how near the worker is to the task.
 
     .. math::
         P(y = l \mid z = k, i, j) = \omega_{ij} \, \text{common}[k, l] + (1 - \omega_{ij}) \, \text{individual}_j[k, l],

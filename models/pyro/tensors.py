@@ -1,4 +1,4 @@
-"""Annotations as PyTorch sees them: the one place where NumPy arrays become tensors."""
+"""Annotations of tensors: made of NumPy arrays, moved between devices, and counted as a majority vote."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ...data import Annotations
+from ..parts.emissions import SMALLEST
 
 ARRAYS = ("task", "worker", "label", "count", "gold", "features", "worker_features", "evidence", "prior")
 
@@ -28,3 +29,14 @@ def moved(annotations: Annotations, device: torch.device | str | None) -> Annota
     """Annotations of tensors, on another device."""
     found = {name: value for name in ARRAYS if (value := getattr(annotations, name)) is not None}
     return annotations.replace(**{name: value.to(device) for name, value in found.items()})
+
+
+def soft_votes(annotations: Annotations) -> Tensor:
+    """Each class's share of a task's annotations, ``(N, K)``; equal shares for a task without annotations."""
+    n_tasks, n_classes = annotations.n_tasks, annotations.n_classes
+    cell = annotations.task * n_classes + annotations.label
+    count = annotations.count
+    weight = torch.ones(len(cell), device=cell.device) if count is None else count
+    votes = weight.new_zeros(n_tasks * n_classes).index_add(0, cell, weight).reshape(n_tasks, n_classes)
+    total = votes.sum(-1, keepdim=True)
+    return torch.where(total > 0, votes / total.clamp_min(SMALLEST), torch.full_like(votes, 1 / n_classes))

@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.distributions import constraints
 
 from ...data import Annotations
-from ..parts.truth import Given, Prevalence
+from ..parts.truth_prior import Given, Prevalence
+from .classifier import TorchClassifier
 from .emissions import Emission, safe_log
 from .responses import Responses, Size, select
 from .tensors import tensor
@@ -93,6 +94,16 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Tensor |
     if isinstance(truth_prior, Given):
         return safe_log(truth_prior.probabilities(annotations))
     return truth_prior(annotations) if callable(truth_prior) else truth_prior
+
+
+def differs_by_task(truth_prior: TruthPrior | Tensor | None, annotations: Annotations) -> bool:
+    """Whether the prior's log-probabilities are ``(N, K)``, one row a task; no site is sampled to find out."""
+    if truth_prior is None or isinstance(truth_prior, Prevalence):
+        return False
+    if isinstance(truth_prior, Given | TorchClassifier):
+        return True
+    with pyro.poutine.block():
+        return class_log_probs(annotations, truth_prior).ndim == 2
 
 
 def observe(truth: Tensor, emission: Emission, annotations: Annotations) -> Tensor:

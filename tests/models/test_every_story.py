@@ -111,7 +111,7 @@ def test_log_posterior_never_falls(name, binary):
 
 @EVERY
 def test_em_finds_the_truth_and_the_tables_of_its_own_simulation(name):
-    """2,000 tasks, each annotated by all of 8 workers: tables within five standard errors of a share of 500 annotations.
+    """2,000 tasks, each annotated by all of 8 workers: tables within five standard errors of 500 annotations.
 
     The truth within five points of who knows the actual parameters, tasks' difficulties among them.
     """
@@ -130,7 +130,7 @@ def test_em_finds_the_truth_and_the_tables_of_its_own_simulation(name):
 
 @EVERY
 def test_simulated_annotations_have_the_frequencies_of_the_tables(name):
-    """2,000 annotations of each worker: right annotations within five standard errors of what the story expects of them."""
+    """2,000 annotations of each worker: shares within five standard errors of what the story expects."""
     options = arguments(name, 2000)
     annotations, parameters = cp.simulate(name, n_tasks=2000, n_workers=3, seed=6, **options)
     emission = density(Model(STORIES[name], options), parameters, annotations).responses.emission

@@ -61,7 +61,7 @@ def test_maces_m_step_counts_who_knew_and_who_spammed(tiny):
 
 
 def test_glads_difficulty_is_higher_where_tasks_are_hard():
-    """Half of the tasks hard, 20 workers each: the hard are told from the easy nine times in ten."""
+    """Half of the tasks hard, 20 workers each: nine in ten are found to be hard or easy rightly."""
     hard = np.arange(400) < 200
     annotations, _ = cp.simulate(
         "glad",
@@ -124,7 +124,7 @@ def test_item_response_has_the_sites_that_are_asked_for(binary):
 
 
 def test_guesses_raise_what_the_unable_get_right():
-    """Nobody knows anything, yet each is right by luck three times in four."""
+    """No worker knows anything, yet each is right by luck three times in four."""
     parameters = {
         "sensitivity": np.full(5, -20.0),
         "specificity": np.full(5, -20.0),
@@ -142,7 +142,7 @@ def test_stories_of_two_classes_refuse_three(tiny, name):
 
 
 def test_pooling_draws_workers_with_few_annotations_to_the_crowd():
-    """One worker of three annotations, all wrong, among 30 good ones: he is thought better of than by his annotations alone."""
+    """One worker of three annotations, all wrong, among 30 good ones: their accuracy is drawn towards the crowd's."""
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 300)
     labels = np.where(rng.random((300, 30)) < 0.9, truth[:, None], 1 - truth[:, None])
@@ -171,7 +171,7 @@ def test_the_crowds_spread_is_found():
 
 
 def test_clusters_of_workers_are_found():
-    """36 good workers, 12 spammers, 12 adversaries: every worker with his like."""
+    """36 good workers, 12 spammers, 12 adversaries: every worker is in the cluster of their kind."""
     tables = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]], [[0.2, 0.8], [0.8, 0.2]]])
     actual = np.repeat([0, 0, 0, 1, 2], 12)
     annotations, _ = cp.simulate(
@@ -227,8 +227,8 @@ def test_one_subtype_is_dawid_and_skene(binary):
 def test_subtypes_explain_errors_that_workers_share():
     """A trap in class 1 that most fall into: majorities are wrong about it, the story with subtypes is not.
 
-    Workers annotate one in ten at random; a third of class 1 are traps, annotated 0 by four of five workers and 1 by two
-    who see through them.
+    Workers annotate one in ten at random; a third of class 1 are traps, annotated 0 by four of five workers and
+    1 by two who see through them.
     """
     rng = np.random.default_rng(0)
     n, truth = 1500, rng.integers(0, 2, 1500)

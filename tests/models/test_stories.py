@@ -91,7 +91,7 @@ def test_unnamed_workers_are_refused_by_a_story_that_follows_them():
         run(Annotations.from_counts(np.array([[3, 1], [0, 2]])))
 
 
-def test_an_unknown_story_is_annotated_with_the_nearest():
+def test_an_unknown_story_is_refused_with_the_nearest_name():
     with pytest.raises(UnknownNameError, match="dawid_skene"):
         find_story("david_skene")
 

@@ -9,21 +9,21 @@ import crowdppl as cp
 from crowdppl import AnnotationError, UnknownNameError
 
 
-def test_every_worker_annotations_every_task_unless_told_otherwise():
+def test_every_worker_annotates_every_task_by_default():
     annotations, parameters = cp.simulate("dawid_skene", n_tasks=7, n_workers=3, n_classes=4)
     assert annotations.to_frame().groupby("task")["worker"].agg(list).tolist() == [[0, 1, 2]] * 7
     assert {name: value.shape for name, value in parameters.items()} == {"prevalence": (4,), "confusion": (3, 4, 4)}
     assert (annotations.gold >= 0).all()
 
 
-def test_so_many_different_workers_annotation_each_task():
+def test_each_task_is_annotated_by_as_many_different_workers_as_asked_for():
     annotations, _ = cp.simulate("one_coin", n_tasks=500, n_workers=20, annotations_per_task=4)
     by_task = annotations.to_frame().groupby("task")["worker"]
     assert (by_task.size() == 4).all()
     assert (by_task.nunique() == 4).all()
 
 
-def test_a_tail_gives_the_first_worker_his_share():
+def test_a_tail_gives_the_first_worker_the_largest_share():
     """One annotation a task: shares are proportional to 1 / rank, within five standard errors."""
     annotations, _ = cp.simulate("one_coin", n_tasks=20_000, n_workers=10, annotations_per_task=1, tail=1.0)
     share = np.bincount(annotations.worker, minlength=10) / 20_000

@@ -1,0 +1,60 @@
+"""What a story needs beside tasks and workers before it can be simulated, declared on the story itself."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...data import Annotations
+from .truth_prior import Given
+
+N_FEATURES = 2
+LOGIT_SCALE = 4.0  # standard deviation of the classes' logits over tasks: clear tasks and doubtful ones
+
+Hyperparameters = dict[str, Any]
+Prepare = Callable[[Annotations, Hyperparameters, np.random.Generator], tuple[Annotations, Hyperparameters]]
+"""From the design of a simulation and the user's hyperparameters to those with which the story runs."""
+
+S = TypeVar("S", bound=Callable[..., None])
+
+
+def simulated_with(prepare: Prepare) -> Callable[[S], S]:
+    """Declare what a story's simulation needs, as its attribute ``prepare_simulation``.
+
+    ```python
+    @simulated_with(features_decide)
+    def my_story(annotations, *, truth_prior=None): ...
+    ```
+    """
+
+    def declare(story: S) -> S:
+        story.prepare_simulation = prepare  # type: ignore[attr-defined]
+        return story
+
+    return declare
+
+
+def prepared(
+    story: Callable[..., None], design: Annotations, hyperparameters: Hyperparameters, rng: np.random.Generator
+) -> tuple[Annotations, Hyperparameters]:
+    """The design and the hyperparameters with what the story declares that its simulation needs."""
+    prepare: Prepare | None = getattr(story, "prepare_simulation", None)
+    return (design, hyperparameters) if prepare is None else prepare(design, hyperparameters, rng)
+
+
+def features_decide(
+    design: Annotations, hyperparameters: Hyperparameters, rng: np.random.Generator
+) -> tuple[Annotations, Hyperparameters]:
+    r"""A truth that depends on features of the tasks: :math:`z_i \sim \text{Categorical}(\text{softmax}(W^\top x_i))`.
+
+    Features are standard normal, two a task, where the design has none; W is normal, so that the logits of a class
+    have a standard deviation of about 4 over the tasks.
+    """
+    if design.features is None:
+        features = rng.normal(size=(design.n_tasks, N_FEATURES)).astype(np.float32)
+        design = design.replace(features=features)
+    x = np.asarray(design.features, dtype=float).reshape(design.n_tasks, -1)
+    logits = x @ rng.normal(scale=LOGIT_SCALE / np.sqrt(x.shape[-1]), size=(x.shape[-1], design.n_classes))
+    probs = np.exp(logits - logits.max(-1, keepdims=True))
+    probs = (probs / probs.sum(-1, keepdims=True)).astype(np.float32)
+    return design.replace(prior=probs), hyperparameters | {"truth_prior": Given()}

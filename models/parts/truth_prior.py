@@ -1,0 +1,190 @@
+"""Priors of the true labels: what is known of a task's class before anyone annotates it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+from numpyro import handlers
+
+from ...data import Annotations
+from .emissions import SMALLEST
+from .story_error import StoryError
+
+
+class ClassPrior:
+    """The interface of a truth prior that can be saved, and that may know new tasks.
+
+    A story calls it once, outside the plates, and gets log-probabilities of the classes. Any function of the
+    annotations will do for that; the methods here are for what comes after a fit.
+    """
+
+    kind: ClassVar[str]  # its name in files
+    by_task: ClassVar[bool]  # whether tasks differ in it: log-probabilities are (N, K), not (K,)
+
+    def __call__(self, annotations: Annotations) -> Array:
+        """Log-probabilities of the classes, ``(K,)`` or ``(N, K)``; parameters are sampled as sites of the story."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be called with annotations")
+
+    def predict_proba(
+        self, x: Any, n_classes: int, draws: Mapping[str, Any] | None = None, fixed: Mapping[str, Any] | None = None
+    ) -> np.ndarray:
+        """Probabilities of the classes of new tasks, averaged over draws.
+
+        Args:
+            x: features of the tasks, ``(n, ...)``.
+            n_classes: K.
+            draws: of the story's parameters by site, ``(chain, draw, ...)``; those that the prior does not have are
+                not looked at.
+            fixed: values of sites that have no posterior, such as weights of a network.
+
+        Returns:
+            ``(n, K)``.
+
+        Raises:
+            ValueError: the prior says nothing of new tasks.
+        """
+        raise ValueError(f"{type(self).__name__} is no classifier, so it says nothing of tasks without annotations")
+
+    def to_json(self) -> dict[str, Any]:
+        """What a file keeps of the prior: an object of plain values with its ``kind``."""
+        return {"kind": self.kind}
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
+        """The prior that :meth:`to_json` wrote.
+
+        Args:
+            saved: what it wrote.
+            network: the network or module of a classifier, where the file has none.
+
+        Raises:
+            StoryError: a network is needed and was not given.
+        """
+        return cls()
+
+
+def truth_prior_from_json(saved: Mapping[str, Any], network: Any = None) -> ClassPrior:
+    """The truth prior that its ``to_json`` wrote.
+
+    Args:
+        saved: what it wrote.
+        network: the network or module of a classifier, where the file has none.
+
+    Raises:
+        StoryError: there is no prior of that kind (one of torch is known once :mod:`crowdppl.models.pyro` is
+            imported), or a network is needed and was not given.
+    """
+    known = {prior.kind: prior for prior in _subclasses(ClassPrior)}
+    if saved.get("kind") not in known:
+        raise StoryError(f"a truth prior of kind {saved.get('kind')!r} is not known; known are {sorted(known)}")
+    return known[saved["kind"]].from_json(saved, network)
+
+
+def _subclasses(cls: type[ClassPrior]) -> list[type[ClassPrior]]:
+    return [found for sub in cls.__subclasses__() for found in (sub, *_subclasses(sub))]
+
+
+TruthPrior = ClassPrior | Callable[[Annotations], Array]
+"""A truth prior is called once, outside the plates, and returns log-probabilities ``(K,)`` or ``(N, K)``."""
+
+
+@dataclass(frozen=True)
+class Prevalence(ClassPrior):
+    r"""One share of each class for all tasks, :math:`\rho \sim \text{Dirichlet}(\alpha)`: the site ``prevalence``.
+
+    Args:
+        concentration: :math:`\alpha`, one positive number, or one for each class ``(K,)``.
+    """
+
+    concentration: float | tuple[float, ...] = 1.0
+
+    kind: ClassVar[str] = "prevalence"
+    by_task: ClassVar[bool] = False
+
+    def __call__(self, annotations: Annotations) -> Array:
+        """Sample the prevalence and return its logarithms, ``(K,)``."""
+        prior = dist.Dirichlet(self.by_class(annotations))
+        prevalence = numpyro.sample("prevalence", prior, infer={"event_dims": ["truth"]})
+        return jnp.log(jnp.maximum(prevalence, SMALLEST))
+
+    def by_class(self, annotations: Annotations) -> np.ndarray:
+        """The concentration of each class, ``(K,)``.
+
+        Raises:
+            StoryError: it is not positive, or has another number of classes.
+        """
+        concentration = np.asarray(self.concentration, dtype=np.float32)
+        if concentration.shape not in {(), (annotations.n_classes,)} or not (concentration > 0).all():
+            raise StoryError(
+                f"Prevalence(concentration={self.concentration}): give one positive number, "
+                f"or one for each of the {annotations.n_classes} classes {list(annotations.classes)}"
+            )
+        return np.broadcast_to(concentration, (annotations.n_classes,))
+
+    def to_json(self) -> dict[str, Any]:
+        """Its kind and its concentration, a number or a list of numbers."""
+        return {"kind": self.kind, "concentration": np.asarray(self.concentration, dtype=float).tolist()}
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
+        """The prior that :meth:`to_json` wrote."""
+        concentration = saved["concentration"]
+        return cls(tuple(concentration) if isinstance(concentration, list) else concentration)
+
+
+@dataclass(frozen=True)
+class Given(ClassPrior):
+    """Probabilities of each task's classes that are given from outside: ``annotations.prior``.
+
+    ``crowdppl.fit(truth_prior=frame)`` makes it of a frame tasks × classes.
+
+    Args:
+        by: the classifier that they are of, where it is one that NumPyro cannot run.
+    """
+
+    by: Any = field(default=None, compare=False)  # so that compiled engines are shared
+
+    kind: ClassVar[str] = "given"
+    by_task: ClassVar[bool] = True
+
+    def __call__(self, annotations: Annotations) -> Array:
+        """Logarithms of the given probabilities, ``(N, K)``."""
+        return jnp.log(jnp.maximum(self.probabilities(annotations), SMALLEST))
+
+    def probabilities(self, annotations: Annotations) -> Any:
+        """The given probabilities, ``(N, K)``.
+
+        Raises:
+            StoryError: none are given.
+        """
+        if annotations.prior is None:
+            raise StoryError("truth_prior=Given(): no probabilities are given; pass truth_prior=frame, tasks × classes")
+        return annotations.prior
+
+
+def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Array | None = None) -> Array:
+    """Prior log-probabilities of the true classes, ``(K,)`` or ``(N, K)``; of a :class:`Prevalence` by default.
+
+    A story that needs them beside the truth calls this once, and gives the result to :func:`tasks`.
+    """
+    if truth_prior is None:
+        truth_prior = Prevalence()
+    return truth_prior(annotations) if callable(truth_prior) else truth_prior
+
+
+def differs_by_task(truth_prior: TruthPrior | Array | None, annotations: Annotations) -> bool:
+    """Whether the prior's log-probabilities are ``(N, K)``, one row a task; no site is sampled to find out."""
+    if truth_prior is None:
+        return False
+    if isinstance(truth_prior, ClassPrior):
+        return truth_prior.by_task
+    if not callable(truth_prior):
+        return jnp.ndim(truth_prior) == 2
+    unseen = handlers.block(handlers.seed(truth_prior, 0))
+    return len(jax.eval_shape(lambda: unseen(annotations)).shape) == 2

@@ -1,0 +1,150 @@
+"""What holds for every story of the registry with its defaults, and what a story declares of itself."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from story_options import DEFAULTS, FURTHER, N_TASKS
+
+import crowdppl as cp
+from crowdppl import Classifier, Prevalence, StoryError
+from crowdppl.inference.densities.model import Model, site_kinds
+from crowdppl.models import STORIES, Given
+from crowdppl.models.parts.truth_prior import truth_prior_from_json
+
+EVERY = pytest.mark.parametrize("name", STORIES)
+
+
+@EVERY
+def test_it_simulates_itself_and_fits_what_it_simulated(name):
+    annotations, parameters = cp.simulate(name, n_tasks=40, n_workers=5, seed=1)
+    assert annotations.n_rows == 200
+    assert parameters
+    fit = cp.fit(name, annotations, progress=False, max_iterations=5)
+    np.testing.assert_allclose(fit.posterior.sum(-1), 1.0, atol=1e-5)
+
+
+def test_difficultys_simulation_brings_features_that_decide_the_truth():
+    """1,000 tasks: logistic regression on the features is right more often than the most frequent class, by far."""
+    from sklearn.linear_model import LogisticRegression
+
+    annotations, _ = cp.simulate("difficulty", n_tasks=1000, n_workers=3)
+    right = (
+        LogisticRegression().fit(annotations.features, annotations.gold).score(annotations.features, annotations.gold)
+    )
+    assert right > 0.75
+
+
+def test_difficulties_come_from_the_prior_where_it_differs_by_task_and_from_votes_elsewhere():
+    by_prior = next(o for o in FURTHER if o.story == "difficulty" and "prior" in o.has)
+    annotations = by_prior.annotations()
+    clarity = (annotations.prior.max(-1) - 0.5) ** 2
+    shares = np.full((N_TASKS, 2), [0.3, 0.7])
+    for options, expected in [
+        ({"truth_prior": np.asarray(annotations.prior)}, clarity),
+        ({"votes": shares}, np.full(N_TASKS, 0.04)),
+        ({"votes": shares, "truth_prior": np.asarray(annotations.prior)}, np.full(N_TASKS, 0.04)),
+    ]:
+        fit = cp.fit("difficulty", annotations.replace(prior=None), progress=False, max_iterations=2, **options)
+        np.testing.assert_allclose(fit.derived["difficulty"], expected, atol=1e-5)
+
+
+def test_votes_are_refused_where_nothing_reads_them():
+    with pytest.raises(StoryError, match="kind='fixed'"):
+        cp.fit("difficulty", DEFAULTS[0].annotations(), kind="adaptive", votes=np.full((N_TASKS, 2), 0.5))
+
+
+def test_a_story_without_truth_or_annotations_says_which_helper_it_lacks():
+    def nothing(annotations, *, truth_prior=None):
+        pass
+
+    def unobserved(annotations, *, truth_prior=None):
+        with cp.tasks(annotations, truth_prior):
+            pass
+
+    annotations = DEFAULTS[0].annotations()
+    for story, message in [
+        (nothing, r"'nothing' has no site 'truth' in the plate 'task', .*cp\.tasks"),
+        (unobserved, r"'unobserved' has no site 'annotation' .*cp\.observe"),
+    ]:
+        with pytest.raises(StoryError, match=message):
+            cp.fit(story, annotations, progress=False)
+        with pytest.raises(StoryError, match=message):
+            cp.simulate(story, n_tasks=3, n_workers=2)
+
+
+KINDS = {
+    "dawid_skene": {"confusion": "confusion"},
+    "difficulty": {"difficulty": "clarity"},
+    "annotator_groups-membership=worker": {
+        "group_confusion": "group_confusion",
+        "weights": "membership",
+        "worker_confusion": "confusion",
+        "group_share": "group_share",
+    },
+    "worker_clusters": {
+        "confusion": "confusion",
+        "group_confusion": "group_confusion",
+        "group_share": "group_share",
+        "membership": "membership",
+    },
+    "common_individual": {
+        "common": "confusion",
+        "individual": "confusion",
+        "switch": "switch",
+        "switch_by_worker": "switch",
+        "switch_by_task": "switch",
+    },
+    "glad": {},
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_sites_say_what_they_are(name):
+    option = next(o for o in [*DEFAULTS, *FURTHER] if o.name == name)
+    assert site_kinds(Model(STORIES[option.story], option.options), option.annotations()) == KINDS[name]
+
+
+def test_clusters_shares_are_of_the_annotations():
+    annotations, _ = cp.simulate("worker_clusters", n_tasks=30, n_workers=6, annotations_per_task=3, tail=1.0)
+    fit = cp.fit("worker_clusters", annotations, progress=False)
+    given = np.bincount(annotations.worker, minlength=6)
+    expected = given @ fit.derived["membership"].to_numpy() / given.sum()
+    np.testing.assert_allclose(fit.derived["group_share"], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [Prevalence(), Prevalence((1.0, 2.0)), Given(), Classifier("mlp", hidden=(3,), dropout=0.1), Classifier(prior=1.0)],
+    ids=repr,
+)
+def test_a_truth_prior_comes_back_from_json(prior):
+    assert truth_prior_from_json(json.loads(json.dumps(prior.to_json()))) == prior
+
+
+def test_a_network_of_ones_own_is_asked_for():
+    def network(x):
+        return x
+
+    saved = Classifier(network).to_json()
+    with pytest.raises(StoryError, match="give the network"):
+        truth_prior_from_json(saved)
+    assert truth_prior_from_json(saved, network) == Classifier(network)
+
+
+def test_a_classifier_predicts_new_tasks_from_its_fit_and_a_prevalence_refuses():
+    annotations, _ = cp.simulate("difficulty", n_tasks=60, n_workers=5)
+    fit = cp.fit("one_coin", annotations, classifier="logistic", progress=False)
+    x = np.array([[0.0, 1.0], [2.0, -1.0]], dtype=np.float32)
+    prior = fit.model.hyperparameters["truth_prior"]
+    found = prior.predict_proba(x, 2, fit.outcome.draws, fit.outcome.fixed)
+    np.testing.assert_allclose(found, fit.predict_proba(x), atol=1e-6)
+    with pytest.raises(ValueError, match="no classifier"):
+        Prevalence().predict_proba(x, 2)
+
+
+def test_probabilities_of_a_simulation_may_be_a_frame():
+    frame = pd.DataFrame(np.eye(2)[[0, 1, 1]])
+    annotations, _ = cp.simulate("one_coin", n_tasks=3, n_workers=2, truth_prior=frame)
+    np.testing.assert_array_equal(annotations.gold, [0, 1, 1])

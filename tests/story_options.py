@@ -1,0 +1,59 @@
+"""Every story with every option that changes its sites, on annotations that are as small as they can be."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from conftest import random_annotations
+
+from crowdppl import Annotations, Classifier, Prevalence
+from crowdppl.models import STORIES, Given
+
+N_TASKS, N_WORKERS, N_ROWS = 6, 3, 14
+
+
+class Option(NamedTuple):
+    """A story with its hyperparameters, and the annotations that they need."""
+
+    story: str
+    options: dict[str, Any]
+    has: tuple[str, ...] = ()  # of ``features``, ``worker_features``, ``prior``, ``evidence``, ``count``
+
+    @property
+    def name(self) -> str:
+        return "-".join([self.story, *(f"{name}={value}" for name, value in self.options.items()), *self.has])
+
+    def annotations(self) -> Annotations:
+        rng = np.random.default_rng(7)
+        plain = random_annotations(rng, n_tasks=N_TASKS, n_workers=N_WORKERS, n_classes=2, n_rows=N_ROWS)
+        extra = {
+            "features": rng.normal(size=(N_TASKS, 2)),
+            "worker_features": rng.normal(size=(N_WORKERS, 2)),
+            "prior": rng.dirichlet([1, 1], N_TASKS),
+            "evidence": rng.normal(size=(N_TASKS, 2)),
+            "count": rng.integers(1, 4, N_ROWS),
+        }
+        return plain.replace(**{name: extra[name].astype(np.float32) for name in self.has})
+
+
+DEFAULTS = [Option(story, {}) for story in STORIES]
+FURTHER = [
+    Option("dawid_skene", {"truth_prior": Prevalence((1.0, 2.0))}),
+    Option("dawid_skene", {}, ("evidence", "count")),
+    Option("dawid_skene", {"truth_prior": Given()}, ("prior",)),
+    Option("dawid_skene", {"truth_prior": Classifier("logistic", prior=1.0)}, ("features",)),
+    Option("difficulty", {"votes_as_prior": False, "by_class": False}),
+    Option("difficulty", {"truth_prior": Given()}, ("prior",)),
+    Option("difficulty", {"truth_prior": Classifier("logistic", prior=1.0)}, ("features",)),
+    Option("annotator_groups", {"membership": "worker"}),
+    Option("annotator_groups", {"membership": "worker", "truth": "answer"}),
+    Option("annotator_groups", {"truth": "answer"}),
+    Option("annotator_groups", {"groups": 1}),
+    Option("annotator_groups", {"gated": True}, ("features",)),
+    Option("common_individual", {"embedding": 2}, ("features",)),
+    Option("common_individual", {"embedding": 2, "separation": 0.1}, ("features", "worker_features")),
+    Option("common_individual", {"by_task": False}, ("features",)),
+    Option("item_response", {"difficulty": False}),
+    Option("item_response", {"discrimination": True, "guessing": True}),
+    Option("worker_clusters", {"clusters": 1}),
+    Option("independent_confusion_subtypes", {"subtypes": 1}),
+]

@@ -13,7 +13,7 @@ from .data import AnnotationError, Annotations, UnknownNameError, list_datasets,
 from .inference.checks import Checks, check, prior_check
 from .inference.checks.simulation_based_calibration import Ranks, calibrate
 from .inference.comparison import Elpd, compare, kfold, loo
-from .inference.densities.public_marginal import Potential, marginal, potential
+from .inference.densities.marginals import Potential, marginal, potential
 from .inference.densities.simulation import simulate
 from .inference.engines.outcome import ConvergenceWarning
 from .inference.fit import fit

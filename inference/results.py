@@ -13,7 +13,8 @@ import xarray as xr
 
 from ..data import Annotations
 from .comparison.stacking import Averaged, averaged
-from .densities.model import Dims, Model
+from .densities.model import Model
+from .densities.sites import Dims
 from .engines.outcome import Outcome
 from .fitted.confusion_matrices import confusion_frame
 from .fitted.decisions import decide

@@ -11,7 +11,8 @@ from jax import Array
 from numpyro import handlers
 
 from ...data import Annotations
-from ..densities.model import Density, Model, site_values
+from ..densities.enumerated import Density, site_values
+from ..densities.model import Model
 from ..fitted.fitted import Fitted
 
 NewTruth = Literal["prior", "posterior"]

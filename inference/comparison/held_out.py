@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ..densities.model import Parameters
+from ..densities.enumerated import Parameters
 from ..fitted.fitted import Fitted
 from ..fitted.pointwise import counts, leave_one_annotation_out, rounds
 

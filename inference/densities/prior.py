@@ -8,7 +8,8 @@ from jax import Array
 from numpyro import handlers
 
 from ...data import Annotations
-from .model import Model, Parameters, is_latent, site_values
+from .enumerated import Parameters, is_latent, site_values
+from .model import Model
 
 
 @partial(jax.jit, static_argnames="model")

@@ -21,7 +21,10 @@ from numpyro.infer import NUTS, init_to_value
 from numpyro.infer.hmc import HMCState
 
 from ...data import Annotations
-from ..densities.model import Model, Parameters, constants, marginal
+from ..densities.enumerated import Parameters
+from ..densities.marginals import marginal_program
+from ..densities.model import Model
+from ..densities.sites import constants
 from . import em
 from .outcome import Outcome
 from .progress import progress_bar
@@ -91,7 +94,7 @@ def start_settings(settings: NUTSSettings) -> EMSettings:
 def make_kernel(model: Model, values: Parameters, fixed: Parameters, settings: NUTSSettings) -> NUTS:
     """NumPyro's sampler of the story, to start at ``values``, with the sites ``fixed`` held where they are."""
     return NUTS(
-        marginal(model, fixed),
+        marginal_program(model, fixed),
         init_strategy=init_to_value(values=values),
         target_accept_prob=settings.target_accept,
         max_tree_depth=settings.max_tree_depth,

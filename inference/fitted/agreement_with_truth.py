@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ..densities.model import Parameters
+from ..densities.enumerated import Parameters
 from .fitted import Fitted
 from .labelled import Labelled
 

@@ -20,7 +20,7 @@ import numpy as np
 from jax import Array
 from scipy.optimize import linear_sum_assignment
 
-from ..densities.model import Parameters
+from ..densities.enumerated import Parameters
 from .fitted import Fitted, label_posteriors
 
 Draws = Mapping[str, np.ndarray]  # by site, (chain, draw, ...)

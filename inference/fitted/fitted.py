@@ -16,7 +16,9 @@ import xarray as xr
 from jax import Array
 
 from ...data import AnnotationError, Annotations, unknown_name
-from ..densities.model import Density, Dims, Model, Parameters, density, derived, site_kinds
+from ..densities.enumerated import Density, Parameters, density
+from ..densities.model import Model
+from ..densities.sites import Dims, derived, site_kinds
 from ..engines.outcome import Outcome
 from .labelled import Labelled
 from .named_draws import parameter_dataset

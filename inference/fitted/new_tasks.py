@@ -11,7 +11,7 @@ from numpyro import handlers
 
 from ...models import Classifier
 from ...models.parts.classifier import PREFIX
-from ..densities.model import Parameters, site_values
+from ..densities.enumerated import Parameters, site_values
 from .fitted import Fitted
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations
-from ..densities.model import Parameters
+from ..densities.enumerated import Parameters
 from .fitted import Fitted
 
 

@@ -8,7 +8,7 @@ import xarray as xr
 from jax import Array
 
 from ...data import Annotations
-from ..densities.model import Parameters
+from ..densities.enumerated import Parameters
 from ..densities.prior import log_prior_by_site, prior_draws
 from .fitted import Fitted
 from .named_draws import parameter_dataset

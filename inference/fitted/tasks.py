@@ -10,7 +10,7 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data.numbers import whole_number
-from ..densities.model import Parameters
+from ..densities.enumerated import Parameters
 from .fitted import Fitted, HoldsFitted, fitted_of
 
 REPLICATES = 200

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import lru_cache, partial
 from numbers import Real
+from types import FrameType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
@@ -244,7 +245,7 @@ def _mean_probabilities(
 
 def _is_sampled() -> bool:
     """Whether one of NumPyro's sampling kernels runs the program: handlers do not tell it from an optimiser."""
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None:
         if isinstance(frame.f_locals.get("self"), MCMCKernel):
             return True

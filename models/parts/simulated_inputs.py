@@ -38,8 +38,12 @@ def prepared(
     story: Callable[..., None], design: Annotations, hyperparameters: Hyperparameters, rng: np.random.Generator
 ) -> tuple[Annotations, Hyperparameters]:
     """The design and the hyperparameters with what the story declares that its simulation needs."""
-    prepare: Prepare | None = getattr(story, "prepare_simulation", None)
-    return (design, hyperparameters) if prepare is None else prepare(design, hyperparameters, rng)
+    return simulation_of(story)(design, hyperparameters, rng)
+
+
+def simulation_of(story: Callable[..., None]) -> Prepare:
+    """What the story declares that its simulation needs; of a story without a declaration, nothing."""
+    return getattr(story, "prepare_simulation", lambda design, hyperparameters, rng: (design, hyperparameters))
 
 
 def features_decide(

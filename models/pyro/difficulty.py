@@ -12,7 +12,7 @@ from torch import Tensor
 from ...data import Annotations
 from ..difficulty import difficulty as in_numpyro
 from ..parts.concentration import positive
-from ..parts.simulated_inputs import simulated_with
+from ..parts.simulated_inputs import simulated_with, simulation_of
 from ..parts.story_error import StoryError
 from ..parts.truth import named_workers
 from .classifier import TorchClassifier
@@ -21,7 +21,7 @@ from .tensors import soft_votes, tensor
 from .truth import TruthPrior, class_log_probs, differs_by_task, observe, tasks
 
 
-@simulated_with(in_numpyro.prepare_simulation)
+@simulated_with(simulation_of(in_numpyro))
 def difficulty(
     annotations: Annotations,
     *,

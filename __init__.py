@@ -14,7 +14,7 @@ from .inference import ConvergenceWarning, Fit, StorageError, fit, load_fit, sim
 from .inference.checks import Checks, check, plot_check, plot_checks, prior_check
 from .inference.checks.simulation_based_calibration import Ranks, calibrate
 from .inference.comparison import Elpd, Stack, compare, kfold, loo, stack
-from .inference.densities.public_marginal import Potential, marginal, potential
+from .inference.densities.marginals import Potential, marginal, potential
 from .inference.engines.nuts import use_all_cores
 from .inference.fitted.groups import describe_groups, group_memberships, group_worker_confusions
 from .inference.fitted.next_annotations import next_annotations

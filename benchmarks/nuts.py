@@ -20,7 +20,8 @@ from support.report import Report
 from support.timing import CompileClock, interleaved
 
 import crowdppl as cp
-from crowdppl.inference.densities.model import Model, marginal
+from crowdppl.inference.densities.marginals import marginal_program
+from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em
 from crowdppl.models import find_story
 
@@ -114,7 +115,7 @@ def compare_programs(
     model = Model(find_story("dawid_skene"), {"diagonal": DIAGONAL, "off_diagonal": OFF_DIAGONAL})
     start = em.interior_solution(model, annotations, jax.random.key(0), em.EMSettings(tolerance=1e-5), progress=False)
     programs = {
-        "crowdppl": (marginal(model), annotations),
+        "crowdppl": (marginal_program(model), annotations),
         "padded": (config_enumerate(padded_dawid_skene), pad(answers, annotations)),
     }
     samplers = {name: sampler_of(program, start, chains, warmup, draws) for name, (program, _) in programs.items()}

@@ -29,7 +29,8 @@ from support.report import Report
 from support.timing import interleaved
 
 import crowdppl as cp
-from crowdppl.inference.densities.model import Model, marginal
+from crowdppl.inference.densities.marginals import marginal_program
+from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em
 from crowdppl.models import find_story
 
@@ -71,7 +72,7 @@ def main(steps: int = 1_000, repeats: int = 5, write: bool = False) -> None:
 def ways(model: Model) -> dict[str, Way]:
     """Ours and NumPyro's."""
     return {
-        "crowdppl, Trace_ELBO": Way(marginal(model), Trace_ELBO),
+        "crowdppl, Trace_ELBO": Way(marginal_program(model), Trace_ELBO),
         "NumPyro, TraceEnum_ELBO": Way(config_enumerate(model), TraceEnum_ELBO),
     }
 
@@ -134,10 +135,10 @@ class Run:
             model, annotations, jax.random.key(0), em.EMSettings(tolerance=1e-5), progress=False
         )
         # The guide has no site for the truth, so it is made from the program without it.
-        self.guide = guide(marginal(model), init_loc_fn=init_to_value(values=start))
+        self.guide = guide(marginal_program(model), init_loc_fn=init_to_value(values=start))
         self.engine = SVI(program, self.guide, optax.adam(LEARNING_RATE), objective())
         self.judge = SVI(
-            marginal(model), self.guide, optax.adam(LEARNING_RATE), Trace_ELBO(num_particles=ELBO_PARTICLES)
+            marginal_program(model), self.guide, optax.adam(LEARNING_RATE), Trace_ELBO(num_particles=ELBO_PARTICLES)
         )
         self.state = jax.jit(self.engine.init)(jax.random.key(1), annotations)
         self.chunk = jax.jit(self._chunk)

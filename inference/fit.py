@@ -13,7 +13,8 @@ from ..data import AnnotationError, Annotations, unknown_name
 from ..models import Classifier, Given, Story, StoryError, TruthPrior, find_story
 from ..models.parts.classifier import Network
 from .densities.evidence import Gold, probabilities_of, with_evidence
-from .densities.model import Model, parameter_dims
+from .densities.model import Model
+from .densities.sites import parameter_dims
 from .engines.alignment import aligned
 from .engines.diagnostics import permuted_chains, sampling_warnings
 from .engines.outcome import ConvergenceWarning

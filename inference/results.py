@@ -13,7 +13,8 @@ import xarray as xr
 
 from ..data import AnnotationError, Annotations, unknown_name
 from ..models.parts.classifier import PREFIX
-from .densities.model import Dims, Model, derived
+from .densities.model import Model
+from .densities.sites import Dims, derived
 from .engines.outcome import Outcome
 from .fitted import posterior
 from .fitted.intervals import INTERVAL

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from crowdppl import Annotations, Fit
-from crowdppl.inference.densities.model import Model, parameter_dims
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import parameter_dims
 from crowdppl.inference.engines.outcome import Outcome
 from crowdppl.inference.fitted.posterior import label_posteriors
 from crowdppl.models import find_story

@@ -11,7 +11,8 @@ from jax import Array
 from numpyro import handlers
 
 from ...data import Annotations
-from ..densities.model import Density, Model, Parameters, density, site_values
+from ..densities.enumerated import Density, Parameters, density, site_values
+from ..densities.model import Model
 from ..results import Fit
 
 NewTruth = Literal["prior", "posterior"]

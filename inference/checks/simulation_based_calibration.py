@@ -18,8 +18,10 @@ from scipy.stats import chi2
 
 from ...data import Annotations
 from ...models import Story, find_story
-from ..densities.model import Model, Parameters, parameter_dims
+from ..densities.enumerated import Parameters
+from ..densities.model import Model
 from ..densities.simulation import simulate
+from ..densities.sites import parameter_dims
 from ..engines import em, nuts
 
 EM_STEPS = 30  # before each chain, enough to be near the mode of small data

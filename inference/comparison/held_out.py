@@ -8,7 +8,8 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations
-from ..densities.model import Model, Parameters, density
+from ..densities.enumerated import Parameters, density
+from ..densities.model import Model
 
 
 def counts(annotations: Annotations) -> np.ndarray:

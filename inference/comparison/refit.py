@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...data import Annotations, unknown_name
-from ..densities.model import Parameters
+from ..densities.enumerated import Parameters
 from ..engines import ascent
 from ..engines.registry import ENGINES
 from ..results import Fit

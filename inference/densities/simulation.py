@@ -12,8 +12,8 @@ from ...data import Annotations, Ids, unknown_name
 from ...data.features import resolve_features
 from ...models import Story, find_story
 from ...models.parts.simulated_inputs import prepared
+from .enumerated import check_contract, is_latent
 from .evidence import with_truth_prior
-from .model import check_contract, is_latent
 
 CELLS = 10_000_000  # tasks × workers to draw an assignment for at a time
 

@@ -21,7 +21,8 @@ from jax import Array
 from scipy.optimize import linear_sum_assignment
 
 from ...data import Annotations
-from ..densities.model import Model, Parameters, density
+from ..densities.enumerated import Parameters, density
+from ..densities.model import Model
 from ..fitted.posterior import Draws, label_posteriors
 from .outcome import Outcome
 

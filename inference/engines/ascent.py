@@ -15,7 +15,9 @@ from numpyro import handlers
 from ...data import Annotations
 from ...models import Classifier
 from ...models.parts.emissions import SMALLEST
-from ..densities.model import Anatomy, Density, Model, Parameters, anatomy, density
+from ..densities.enumerated import Density, Parameters, density
+from ..densities.model import Model
+from ..densities.sites import Anatomy, anatomy
 
 CG_STEPS = 50  # at the most, for one Newton step
 INTERIOR = 0.01  # counts at the least, off the edges of the tables

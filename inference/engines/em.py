@@ -26,7 +26,9 @@ from ...data import Annotations
 from ...models import Classifier
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
-from ..densities.model import Anatomy, Model, Parameters, anatomy, constants, density, starting_point
+from ..densities.enumerated import Parameters, density
+from ..densities.model import Model
+from ..densities.sites import Anatomy, anatomy, constants, starting_point
 from . import epochs as training
 from .ascent import gradient, interior, learnt_from, newton, tables_mode
 from .outcome import Outcome, Solution

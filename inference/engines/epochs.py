@@ -19,7 +19,9 @@ from jax import Array
 from ...data import Annotations
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
-from ..densities.model import Anatomy, Model, Parameters, anatomy, density, parameter_dims
+from ..densities.enumerated import Parameters, density
+from ..densities.model import Model
+from ..densities.sites import Anatomy, anatomy, parameter_dims
 from . import minibatches as batches
 from .ascent import interior, tables_mode
 from .outcome import Solution

@@ -9,7 +9,10 @@ from jax import Array
 from numpyro.infer import MCMC, NUTS, init_to_value
 
 from ...data import Annotations
-from ..densities.model import Model, Parameters, constants, marginal
+from ..densities.enumerated import Parameters
+from ..densities.marginals import marginal_program
+from ..densities.model import Model
+from ..densities.sites import constants
 from . import em
 from .outcome import Outcome
 from .settings import EMSettings
@@ -79,7 +82,7 @@ def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettin
 def make_kernel(model: Model, values: Parameters, fixed: Parameters, settings: NUTSSettings) -> NUTS:
     """NumPyro's sampler of the story, to start at ``values``, with the sites ``fixed`` held where they are."""
     return NUTS(
-        marginal(model, fixed),
+        marginal_program(model, fixed),
         init_strategy=init_to_value(values=values),
         target_accept_prob=settings.target_accept,
         max_tree_depth=settings.max_tree_depth,

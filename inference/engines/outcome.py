@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..densities.model import Parameters
+from ..densities.enumerated import Parameters
 
 
 class Outcome(NamedTuple):

@@ -18,7 +18,10 @@ from numpyro.infer.autoguide import (
 )
 
 from ...data import Annotations, unknown_name
-from ..densities.model import Model, Parameters, constants, marginal, parameter_dims
+from ..densities.enumerated import Parameters
+from ..densities.marginals import marginal_program
+from ..densities.model import Model
+from ..densities.sites import constants, parameter_dims
 from . import em
 from . import minibatches as batches
 from .outcome import Outcome
@@ -119,7 +122,7 @@ def _engine(model: Model, problem: _Problem, settings: SVISettings, key: Array) 
 
     They keep what they see, which may not outlive a trace.
     """
-    program = marginal(model, train=True)
+    program = marginal_program(model, train=True)
     guide = _guide(settings.guide)(program, init_loc_fn=init_to_value(values=problem.values))
     svi = SVI(program, guide, _optimizer(settings, problem.weights), Trace_ELBO(num_particles=settings.particles))
     return svi, guide, svi.init(key, problem.batch(key), init_params=problem.weights)

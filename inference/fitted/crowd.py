@@ -9,7 +9,8 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations, Ids
-from ..densities.model import Model, Parameters, density
+from ..densities.enumerated import Parameters, density
+from ..densities.model import Model
 
 if TYPE_CHECKING:
     from ..results import Fit

@@ -12,7 +12,8 @@ import pandas as pd
 from jax import Array
 
 from ...data import AnnotationError, Annotations
-from ..densities.model import Model, Parameters, density
+from ..densities.enumerated import Parameters, density
+from ..densities.model import Model
 from .confusion_scores import entropy
 from .crowd import annotations_by_worker, mean_confusions, thinned
 

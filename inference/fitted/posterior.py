@@ -12,7 +12,9 @@ from numpyro import handlers
 
 from ...data import Annotations
 from ...models import Classifier
-from ..densities.model import Model, Parameters, density, derived, site_values
+from ..densities.enumerated import Parameters, density, site_values
+from ..densities.model import Model
+from ..densities.sites import derived
 
 Draws = dict[str, np.ndarray]  # site -> (chain, draw, ...)
 

@@ -11,7 +11,8 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import Annotations
-from ..densities.model import Model, Parameters, density
+from ..densities.enumerated import Parameters, density
+from ..densities.model import Model
 from .crowd import one_row_an_annotation, thinned
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import crowdppl as cp
 from crowdppl import AnnotationError, Annotations
-from crowdppl.inference.densities.model import Model, density
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.model import Model
 from crowdppl.models import find_story
 
 ROWS = pd.DataFrame(

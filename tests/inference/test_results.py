@@ -15,7 +15,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl import AnnotationError, Annotations, ConvergenceWarning, StorageError, StoryError, UnknownNameError
-from crowdppl.inference.densities.model import density
+from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.storage.arviz_data import group, groups
 from crowdppl.inference.storage.fit_folder import whole_folder
 

@@ -14,7 +14,9 @@ from scipy.stats import norm
 
 import crowdppl as cp
 from crowdppl import Classifier, StoryError, UnknownNameError
-from crowdppl.inference.densities.model import Model, constants, density, parameter_dims, starting_point
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import constants, parameter_dims, starting_point
 from crowdppl.models import STORIES
 
 NETWORKS = {

@@ -9,7 +9,8 @@ from story_options import DEFAULTS, FURTHER, N_TASKS
 
 import crowdppl as cp
 from crowdppl import Classifier, Prevalence, StoryError
-from crowdppl.inference.densities.model import Model, site_kinds
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import site_kinds
 from crowdppl.models import STORIES, Given
 from crowdppl.models.parts.truth_prior import truth_prior_from_json
 

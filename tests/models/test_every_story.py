@@ -10,7 +10,8 @@ from numpyro import handlers
 
 import crowdppl as cp
 from crowdppl import StoryError
-from crowdppl.inference.densities.model import Model, density, is_latent
+from crowdppl.inference.densities.enumerated import density, is_latent
+from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines.em import EMSettings, run
 from crowdppl.models import STORIES, Subtypes
 

@@ -10,7 +10,9 @@ from conftest import random_annotations
 
 import crowdppl as cp
 from crowdppl import Classifier, StoryError
-from crowdppl.inference.densities.model import Model, density, derived
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import derived
 from crowdppl.models import STORIES
 
 N, J, K = 6, 3, 3

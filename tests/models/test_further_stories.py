@@ -13,7 +13,9 @@ from scipy.stats import chisquare, dirichlet, norm
 
 import crowdppl as cp
 from crowdppl import Annotations, StoryError
-from crowdppl.inference.densities.model import Model, anatomy, density, starting_point
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import anatomy, starting_point
 from crowdppl.inference.engines.ascent import gradient
 from crowdppl.models import STORIES, Correct, Responses, Subtypes
 from crowdppl.models.parts.confusion_mixture import ConfusionMixture

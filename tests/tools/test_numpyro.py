@@ -18,7 +18,8 @@ from story_options import DEFAULTS, FURTHER, N_ROWS, N_TASKS
 
 import crowdppl as cp
 from crowdppl import Classifier, StoryError
-from crowdppl.inference.densities.model import Model, density
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.model import Model
 from crowdppl.models import STORIES
 
 DRAWS = 2

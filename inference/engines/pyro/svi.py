@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ....data import Annotations, unknown_name
 from ....models.pyro import running
-from ...densities.model import parameter_dims
+from ...densities.sites import parameter_dims
 from ..outcome import Outcome
 from ..progress import progress_bar
 from ..settings import EMSettings

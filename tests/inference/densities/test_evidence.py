@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from crowdppl import AnnotationError, Annotations, fit
+from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.evidence import with_evidence
-from crowdppl.inference.densities.model import Model, density
+from crowdppl.inference.densities.model import Model
 from crowdppl.models import find_story
 
 

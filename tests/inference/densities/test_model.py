@@ -13,7 +13,10 @@ from numpyro.contrib.funsor.infer_util import log_density as funsor_log_density
 from numpyro.infer.util import log_density
 
 from crowdppl import Annotations, Confusion, Prevalence, observe, tasks
-from crowdppl.inference.densities.model import Model, anatomy, density, marginal
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.marginals import marginal_program
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import anatomy
 from crowdppl.models import find_story
 
 DAWID_SKENE = find_story("dawid_skene")
@@ -64,7 +67,7 @@ def test_gradient_with_respect_to_the_evidence_is_the_label_posterior(tiny):
 
 def test_marginal_program_has_the_density_of_numpyros_own_enumeration(tiny):
     theta, model = parameters(tiny), Model(DAWID_SKENE, {"diagonal": 3.0})
-    ours, _ = log_density(marginal(model), (tiny,), {}, theta)
+    ours, _ = log_density(marginal_program(model), (tiny,), {}, theta)
     with funsor_enum(first_available_dim=-3):
         theirs, _ = funsor_log_density(config_enumerate(model), (tiny,), {}, theta)
     np.testing.assert_allclose(ours, theirs, rtol=1e-6)

@@ -8,7 +8,9 @@ import pytest
 from conftest import random_annotations
 
 import crowdppl as cp
-from crowdppl.inference.densities.model import Model, density, parameter_dims
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import parameter_dims
 from crowdppl.inference.engines.alignment import aligned
 from crowdppl.inference.engines.diagnostics import permuted_chains
 from crowdppl.inference.engines.outcome import Outcome

@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression
 
 import crowdppl as cp
 from crowdppl import AnnotationError, Classifier, ConvergenceWarning, StorageError
-from crowdppl.inference.densities.model import Model, density
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em
 from crowdppl.inference.engines.ascent import newton
 from crowdppl.models import STORIES, Given

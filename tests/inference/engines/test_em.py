@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdppl import Annotations, Confusion, ConvergenceWarning, Prevalence, fit, observe, tasks
-from crowdppl.inference.densities.model import Model, anatomy, density
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import anatomy
 from crowdppl.inference.engines import em
 from crowdppl.inference.engines.ascent import gradient
 from crowdppl.models import find_story

@@ -10,7 +10,9 @@ from numpyro.infer import Trace_ELBO, TraceEnum_ELBO
 from numpyro.infer.autoguide import AutoDelta
 
 from crowdppl import ConvergenceWarning, UnknownNameError, fit
-from crowdppl.inference.densities.model import Model, density, marginal
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.marginals import marginal_program
+from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import minibatches as batches
 from crowdppl.models import find_story
 
@@ -24,11 +26,11 @@ def ragged():
 
 def test_the_bound_is_that_of_numpyros_enumeration(ragged):
     """A guide without randomness leaves rounding as the only difference between the two programs."""
-    guide = AutoDelta(marginal(MODEL))
+    guide = AutoDelta(marginal_program(MODEL))
     sites = handlers.trace(handlers.seed(guide, 0)).get_trace(ragged)
     params = {name: site["value"] for name, site in sites.items() if site["type"] == "param"}
     key = jax.random.key(3)
-    ours = Trace_ELBO().loss(key, params, marginal(MODEL), guide, ragged)
+    ours = Trace_ELBO().loss(key, params, marginal_program(MODEL), guide, ragged)
     theirs = TraceEnum_ELBO().loss(key, params, config_enumerate(MODEL), guide, ragged)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 

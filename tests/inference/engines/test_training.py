@@ -10,7 +10,9 @@ from flax import nnx
 
 import crowdppl as cp
 from crowdppl import Classifier, ConvergenceWarning
-from crowdppl.inference.densities.model import Model, anatomy, density, starting_point
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import anatomy, starting_point
 from crowdppl.inference.engines import epochs as training
 from crowdppl.inference.engines import minibatches as batches
 from crowdppl.inference.engines.ascent import gradient

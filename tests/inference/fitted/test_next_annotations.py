@@ -10,7 +10,7 @@ from fit_at import fit_at, random_confusions
 from scipy.stats import entropy
 
 import crowdppl as cp
-from crowdppl.inference.densities.model import density
+from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.fitted.crowd import mean_confusions
 from crowdppl.inference.fitted.next_annotations import information, next_annotations
 

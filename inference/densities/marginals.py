@@ -2,23 +2,28 @@
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
 import pandas as pd
 from jax import Array
 from jax.flatten_util import ravel_pytree
+from numpyro import handlers
 from numpyro.distributions import biject_to
 from numpyro.distributions.transforms import Transform
 
 from ...data import Annotations
 from ...models import Story, TruthPrior, find_story
-from ...models.parts.classifier import UNTRAINED
+from ...models.parts.classifier import UNTRAINED, training
+from .enumerated import Parameters, density, log_sum_exp, scale_of, site_values, sum_log_joint, task_sites
 from .evidence import Gold, with_evidence, with_truth_prior
-from .model import Model, Parameters, constants, density, marginal_program, parameter_sites, starting_point
+from .model import Model
+from .sites import constants, parameter_sites, starting_point
 
 Point = dict[str, Array] | Array
 """A point in unconstrained space: arrays by site, or one vector ``(D,)``."""
@@ -169,6 +174,36 @@ def potential(
         return density(model, constrain(point) | held, data).posterior
 
     return Potential(log_density, constrain, unconstrain, label_probabilities, jax.jit(unconstrain)(start))
+
+
+def marginal_program(
+    model: Model, fixed: Parameters | None = None, *, train: bool = False, by_task: bool = False
+) -> Callable[[Annotations], None]:
+    """The story as a NumPyro program with ``truth`` summed out: the factor ``log_likelihood`` stands in its place.
+
+    It has only continuous sites, so any of NumPyro's samplers, optimisers and guides runs on it.
+
+    Args:
+        model: the story.
+        fixed: values of sites that are not to be sampled or optimised.
+        train: let classifiers run in training mode.
+        by_task: have the factor's values by task, in the plate ``task``, and keep the derived quantities; engines need
+            neither.
+    """
+
+    def program(annotations: Annotations) -> None:
+        held = handlers.substitute(substitute_fn=site_values(fixed or {}))
+        silent = handlers.block(hide_fn=lambda site: not by_task and site["type"] == "deterministic")
+        with training() if train else nullcontext(), silent, held:
+            scored = task_sites(model, annotations)
+        log_likelihood = log_sum_exp(sum_log_joint(scored, annotations))
+        if not by_task:
+            numpyro.factor("log_likelihood", scale_of(scored) * log_likelihood.sum())
+            return
+        with numpyro.plate("task", annotations.n_tasks, dim=-1), handlers.scale(scale=scale_of(scored)):
+            numpyro.factor("log_likelihood", log_likelihood)
+
+    return program
 
 
 def _bound(

@@ -1,0 +1,165 @@
+r"""A story run with its true labels enumerated, and its density at given parameters.
+
+The story is run with ``truth`` set to all classes at once, ``(K, 1)``; the sites in the plate ``task`` then score every
+task under every class, :math:`\log p(z_i = k, y_i \mid \theta)`. Engines and views compute nothing else of a story.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import reduce
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.special import logsumexp
+from numpyro import handlers
+
+from ...data import Annotations
+from ...models import Responses, Story, StoryError
+from ...models.parts.classifier import training
+from .model import Model
+
+UNROLLED = 32  # classes at the most for which sums over them are written out
+
+
+Parameters = dict[str, Array]
+
+
+Site = dict[str, Any]
+
+
+class Density(NamedTuple):
+    """A story's density at some parameters, with every task scored under every class."""
+
+    log_joint: Array  # (N, K) log p(z_i = k, y_i | θ)
+    log_prior: Array  # () log p(θ) with regularisers, in the parameters' own space
+    scale: Array  # () tasks in the population for each task here
+    truth_prior: Array  # (K,) or (N, K) log-probabilities of the classes before any annotation
+    responses: Responses
+    running: Parameters  # statistics that a classifier keeps while it is trained
+
+    @property
+    def log_likelihood(self) -> Array:
+        r"""Of each task, the truth summed out: :math:`\log \sum_k p(z_i = k, y_i \mid \theta)`, ``(N,)``."""
+        return log_sum_exp(self.log_joint)
+
+    @property
+    def posterior(self) -> Array:
+        r""":math:`P(z_i = k \mid y_i, \theta)`, ``(N, K)``."""
+        return jax.nn.softmax(self.log_joint, axis=-1)
+
+    @property
+    def log_posterior(self) -> Array:
+        """Log-posterior of the parameters up to a constant, ``()``."""
+        return self.scale * self.log_likelihood.sum() + self.log_prior
+
+
+def density(
+    model: Model, parameters: Parameters, annotations: Annotations, key: Array | None = None, *, train: bool = False
+) -> Density:
+    """Run the story at ``parameters`` (by site) with the true labels enumerated.
+
+    Args:
+        model: the story.
+        parameters: by site; sites that are not among them are drawn, or start as the story says.
+        annotations: the data.
+        key: for what is drawn, and for dropout.
+        train: let classifiers run in training mode.
+    """
+    with training() if train else nullcontext():
+        values = handlers.substitute(substitute_fn=site_values(parameters))
+        sites, by_task = run_enumerated(model, annotations, values, key)
+    log_prior = sum((_log_prob(s).sum() for s in sites.values() if s["type"] == "sample"), start=jnp.zeros(()))
+    return Density(
+        sum_log_joint(by_task, annotations),
+        log_prior,
+        jnp.asarray(scale_of(by_task)),
+        by_task["truth"]["fn"].log_probs,
+        by_task["annotation"]["fn"],
+        {name: site["value"]["value"] for name, site in sites.items() if site["type"] == "mutable"},
+    )
+
+
+def site_values(parameters: Parameters) -> Callable[[Site], Any]:
+    """The values of a run's sites, in the form that each kind of site has them."""
+
+    def value(site: Site) -> Any:
+        found = parameters.get(site["name"])
+        return {"value": found} if site["type"] == "mutable" and found is not None else found
+
+    return value
+
+
+def run_enumerated(
+    model: Model, annotations: Annotations, values: handlers.substitute, key: Array | None
+) -> tuple[dict[str, Site], dict[str, Site]]:
+    """Sites of the parameters, and sites that score the tasks, of the story run under the handler ``values``."""
+    with handlers.trace() as sites, values, handlers.seed(rng_seed=jax.random.key(0) if key is None else key):
+        by_task = task_sites(model, annotations)
+    return sites, by_task
+
+
+def task_sites(model: Model, annotations: Annotations) -> dict[str, Site]:
+    """Run the story with ``truth`` at all classes; hide what it says of single tasks from outer handlers, return it."""
+    truth = jnp.arange(annotations.n_classes)[:, None]
+    with handlers.block(hide_fn=_scores_tasks), handlers.trace() as sites, handlers.substitute(data={"truth": truth}):
+        model(annotations)
+    check_contract(model.story, sites)
+    return {name: site for name, site in sites.items() if _scores_tasks(site)}
+
+
+def check_contract(story: Story, sites: Mapping[str, Site]) -> None:
+    """Check that a story's sites have what the engines need.
+
+    Args:
+        story: for its name.
+        sites: of a run of it.
+
+    Raises:
+        StoryError: there is no site ``truth`` or ``annotation`` in the plate ``task``.
+    """
+    for name, helper in (("truth", "cp.tasks(annotations, truth_prior) as truth"), ("annotation", "cp.observe(…)")):
+        site = sites.get(name)
+        if site is None or all(frame.name != "task" for frame in site.get("cond_indep_stack", ())):
+            raise StoryError(
+                f"the story {getattr(story, '__name__', repr(story))!r} has no site {name!r} in the plate 'task', "
+                f"which the helper {helper} makes; a story reads: with cp.tasks(annotations, truth_prior) as truth: "
+                "cp.observe(truth, emission, annotations)"
+            )
+
+
+def _scores_tasks(site: Site) -> bool:
+    in_plate = any(frame.name == "task" for frame in site.get("cond_indep_stack", ()))
+    return site["type"] == "sample" and in_plate and (site["name"] == "truth" or site["is_observed"])
+
+
+def is_latent(site: Site) -> bool:
+    """Whether the story samples the site, or has it as a parameter to optimise."""
+    return site["type"] == "param" or (site["type"] == "sample" and not site["is_observed"])
+
+
+def scale_of(by_task: dict[str, Site]) -> Array | float:
+    """Tasks in the population for each task here: what a batch's log-likelihood is multiplied by."""
+    scale = by_task["truth"]["scale"]
+    return 1.0 if scale is None else scale
+
+
+def sum_log_joint(by_task: dict[str, Site], annotations: Annotations) -> Array:
+    """Log-joint of each task's annotations and each of its classes, ``(N, K)``, summed over the sites."""
+    total = sum(site["fn"].log_prob(site["value"]) for site in by_task.values())
+    return jnp.broadcast_to(total, (annotations.n_classes, annotations.n_tasks)).T
+
+
+def log_sum_exp(scores: Array) -> Array:
+    """Over the classes, ``(N, K)`` to ``(N,)``: class by class, which XLA on CPU does faster than a reduce."""
+    if scores.shape[-1] > UNROLLED:
+        return logsumexp(scores, axis=-1)
+    columns = [scores[:, k] for k in range(scores.shape[-1])]
+    peak = jax.lax.stop_gradient(reduce(jnp.maximum, columns))
+    return peak + jnp.log(reduce(jnp.add, [jnp.exp(column - peak) for column in columns]))
+
+
+def _log_prob(site: Site) -> Array:
+    log_prob = site["fn"].log_prob(site["value"])
+    return log_prob if site["scale"] is None else site["scale"] * log_prob

@@ -1,0 +1,153 @@
+"""A story's sites: its parameters, their supports, dimensions and kinds, derived quantities and starting points."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from numpyro import handlers
+from numpyro.distributions import Dirichlet, Distribution, biject_to, constraints
+from numpyro.distributions.constraints import Constraint
+from numpyro.distributions.transforms import Transform
+from numpyro.infer import init_to_median
+
+from ...data import Annotations
+from ...models.parts.classifier import PREFIX
+from .enumerated import Parameters, Site, is_latent, run_enumerated, site_values
+from .model import Model
+
+Dims = dict[str, tuple[str, ...]]  # names of the dimensions, by site
+
+
+class Anatomy(NamedTuple):
+    """What a story's parameters are, and how engines may move them.
+
+    Supports may depend on traced values, so an anatomy belongs to the trace that it was made in.
+    """
+
+    tables: tuple[str, ...]  # Dirichlet sites, whose M-step is closed
+    bijections: dict[str, Transform]  # from the reals, for every other parameter
+    weights: tuple[str, ...]  # of a classifier, among the latter
+    has_factors: bool  # something besides the priors touches the parameters
+    dims: dict[str, tuple[str, ...]]
+    without_posterior: tuple[str, ...]  # sites to optimise, and running statistics
+
+    def to_reals(self, parameters: Parameters) -> Parameters:
+        """The parameters that are no tables, unconstrained."""
+        return {name: bijection.inv(parameters[name]) for name, bijection in self.bijections.items()}
+
+    def from_reals(self, reals: Parameters) -> Parameters:
+        """The same in their own space."""
+        return {name: self.bijections[name](real) for name, real in reals.items()}
+
+
+def anatomy(model: Model, annotations: Annotations) -> Anatomy:
+    """Run the story once and look at its sites; inside a compiled function nothing of it is computed."""
+    sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=placeholder), None)
+    latents = {name: site for name, site in sites.items() if is_latent(site)}
+    tables = tuple(name for name, site in latents.items() if _is_table(site))
+    return Anatomy(
+        tables,
+        {name: biject_to(_support(site)) for name, site in latents.items() if name not in tables},
+        tuple(name for name, site in latents.items() if site["type"] == "param" or name.startswith(PREFIX)),
+        any(site["type"] == "sample" and site["is_observed"] for site in sites.values()),
+        {name: _dims(site) for name, site in latents.items()},
+        tuple(name for name, site in sites.items() if site["type"] in ("param", "mutable")),
+    )
+
+
+def parameter_sites(model: Model, annotations: Annotations) -> dict[str, Site]:
+    """The sites of the story's parameters, which hold placeholders for values: for their supports and names."""
+    sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=placeholder), None)
+    return {name: site for name, site in sites.items() if is_latent(site)}
+
+
+def parameter_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, ...]]:
+    """Names of the dimensions of each parameter, found without computing anything."""
+    dims: dict[str, tuple[str, ...]] = {}
+    jax.eval_shape(lambda: dims.update(anatomy(model, annotations).dims))
+    return dims
+
+
+def constants(model: Model, annotations: Annotations) -> set[str]:
+    """Names of what has no posterior: sites to optimise, and running statistics of a classifier."""
+    names: set[str] = set()
+    jax.eval_shape(lambda: names.update(anatomy(model, annotations).without_posterior))
+    return names
+
+
+def site_kinds(model: Model, annotations: Annotations) -> dict[str, str]:
+    """What the story says that its parameters and derived quantities are, found without computing anything.
+
+    Returns:
+        by site its :data:`~crowdppl.models.parts.derived.Kind`; sites that have none are left out.
+    """
+    found: dict[str, str] = {}
+
+    def look() -> None:
+        sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=placeholder), None)
+        said = {name: site.get("infer", {}).get("kind") for name, site in sites.items()}
+        found.update({name: kind for name, kind in said.items() if kind is not None})
+
+    jax.eval_shape(look)
+    return found
+
+
+def derived(model: Model, parameters: Parameters, annotations: Annotations) -> tuple[Parameters, Dims]:
+    """The story's derived quantities at ``parameters`` (:func:`crowdppl.derived`), and their dimensions' names."""
+    sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=site_values(parameters)), None)
+    found = {name: site for name, site in sites.items() if site["type"] == "deterministic"}
+    return {name: site["value"] for name, site in found.items()}, {name: _dims(site) for name, site in found.items()}
+
+
+def starting_point(model: Model, annotations: Annotations, key: Array) -> Parameters:
+    """Where engines start: as a site's ``infer={"start": fn}`` says, ``fn`` a function of a random key.
+
+    Without it tables are uniform, and other parameters near the median of their prior. Running statistics of a
+    classifier are among the values.
+    """
+    median = init_to_median(num_samples=15)
+
+    def value(site: Site) -> Any:
+        if site["type"] != "sample" or site["is_observed"]:
+            return None
+        if "start" in site["infer"]:
+            return site["infer"]["start"](site["kwargs"]["rng_key"])
+        return placeholder(site) if _is_table(site) else median(site)
+
+    sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=value), key)
+    running = {name: jnp.asarray(site["value"]["value"]) for name, site in sites.items() if site["type"] == "mutable"}
+    return {name: jnp.asarray(site["value"]) for name, site in sites.items() if is_latent(site)} | running
+
+
+def _base(fn: Any) -> Any:
+    """The distribution beneath expansions, masks and declarations of independence."""
+    while isinstance(fn, Distribution) and hasattr(fn, "base_dist"):
+        fn = fn.base_dist
+    return fn
+
+
+def _is_table(site: Site) -> bool:
+    return site["type"] == "sample" and isinstance(_base(site["fn"]), Dirichlet)
+
+
+def placeholder(site: Site) -> Array | None:
+    """For a latent site a value that costs nothing to make; a table's is uniform."""
+    if site["type"] != "sample" or site["is_observed"]:
+        return None
+    shape = site["fn"].shape()
+    return jnp.full(shape, 1 / shape[-1] if shape else 0.5)
+
+
+def _support(site: Site) -> Constraint:
+    return site["kwargs"].get("constraint", constraints.real) if site["type"] == "param" else site["fn"].support
+
+
+def _dims(site: Site) -> tuple[str, ...]:
+    """Names of the dimensions of a site's value: its plates, then its ``event_dims`` where the story names them."""
+    frames = sorted(site.get("cond_indep_stack", ()), key=lambda frame: frame.dim)
+    plates = tuple(frame.name for frame in frames)
+    n_event = jnp.ndim(site["value"]) - len(plates)
+    events = tuple(site.get("infer", {}).get("event_dims", ()))
+    named = events if len(events) == n_event else tuple(f"{site['name']}_dim_{i}" for i in range(n_event))
+    return plates + named

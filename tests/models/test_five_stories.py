@@ -108,14 +108,14 @@ def test_fixed_difficulty_has_the_votes_as_prior_and_a_classifier_that_does_not_
 
 def test_difficulty_needs_something_to_come_from(featured):
     with pytest.raises(StoryError, match="give a classifier, probabilities as truth_prior, or kind='fixed'"):
-        cp.fit("difficulty", featured, progress=False)
+        cp.fit("difficulty", featured, kind="adaptive", progress=False)
     with pytest.raises(StoryError, match="has no posterior"):
         cp.fit("difficulty", featured, kind="fixed", classifier=Classifier("logistic", prior=1.0), progress=False)
     with pytest.raises(StoryError, match=r"'adaptive' or 'fixed'"):
         cp.fit("difficulty", featured, kind="adaptiv", progress=False)
     with pytest.raises(StoryError, match=r"votes have shape \(2, 3\); \(tasks, classes\) = \(6, 3\)"):
         cp.fit("difficulty", featured, kind="fixed", votes=np.ones((2, 3)), progress=False)
-    with pytest.raises(StoryError, match="to simulate them, give votes="):
+    with pytest.raises(StoryError, match="to simulate annotations, give votes="):
         cp.simulate("difficulty", n_tasks=3, n_workers=2, kind="fixed")
 
 

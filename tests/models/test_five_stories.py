@@ -115,7 +115,7 @@ def test_difficulty_needs_something_to_come_from(featured):
         cp.fit("difficulty", featured, kind="adaptiv", progress=False)
     with pytest.raises(StoryError, match=r"votes have shape \(2, 3\); \(tasks, classes\) = \(6, 3\)"):
         cp.fit("difficulty", featured, kind="fixed", votes=np.ones((2, 3)), progress=False)
-    with pytest.raises(StoryError, match="to simulate them, give votes="):
+    with pytest.raises(StoryError, match="to simulate annotations, give votes="):
         cp.simulate("difficulty", n_tasks=3, n_workers=2, kind="fixed")
 
 

@@ -62,7 +62,7 @@ def test_cells_have_half_the_width_of_the_intervals_where_there_are_draws(with_d
 def test_clusters_of_workers_are_groups_and_their_logits_are_no_tables(data):
     fit = cp.fit("worker_clusters", data, clusters=2, progress=False, max_iterations=3, tolerance=1e9)
     shares = np.sort(fit.parameters["weights"].to_numpy())[::-1]
-    tables = fit.derived["cluster_confusion"].to_numpy()[np.argsort(-fit.parameters["weights"].to_numpy())]
+    tables = fit.derived["group_confusion"].to_numpy()[np.argsort(-fit.parameters["weights"].to_numpy())]
     for ax, share, table in zip(plot_groups(fit), shares, tables, strict=True):
         assert f"{share:.0%} of the workers" in ax.get_title()
         np.testing.assert_allclose(ax.images[0].get_array(), table, rtol=1e-5)

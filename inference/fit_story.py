@@ -11,9 +11,9 @@ import pandas as pd
 
 from ..data import AnnotationError, Annotations, unknown_name
 from ..data.errors import check_name, look_up
-from ..models import Classifier, Given, Story, StoryError, TruthPrior, find_story
+from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.classifier import Network
-from .densities.evidence import Gold, probabilities_of, with_evidence
+from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.sites import parameter_dims
 from .engines import ascent
@@ -59,7 +59,8 @@ def fit_story(
         engine = in_torch.ENGINES[method]
     of_torch = () if in_torch is None else in_torch.TorchOptions._fields
     hyperparameters, settings, for_torch = _split(options, story, engine, of_torch)
-    prior, annotations = _truth_prior(classifier, truth_prior, annotations, in_torch)
+    make = Classifier if in_torch is None else in_torch.GivenByTorch
+    prior, annotations = with_truth_prior(annotations, truth_prior, classifier, make=make)
     model = Model(story, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     annotations = _with_gold(with_evidence(annotations, gold, evidence), gold)
     data = jax.tree.map(jnp.asarray, annotations.replace(gold=None, seconds=None))
@@ -155,24 +156,6 @@ def _torch_backend() -> Any:
             "pip install 'crowdppl[pyro]', in a checkout pip install -e '.[pyro]'"
         ) from error
     return engines
-
-
-def _truth_prior(
-    classifier: Network | Classifier | Any | None,
-    truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None,
-    annotations: Annotations,
-    in_torch: Any = None,
-) -> tuple[TruthPrior | None, Annotations]:
-    """The truth's prior as the story takes it, and the annotations with the probabilities that it may read there."""
-    if classifier is not None:
-        if truth_prior is not None:
-            raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
-        if in_torch is not None:
-            return Given(by=classifier), annotations
-        return classifier if isinstance(classifier, Classifier) else Classifier(classifier), annotations
-    if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
-        return Given(), annotations.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
-    return truth_prior, annotations
 
 
 def _split(

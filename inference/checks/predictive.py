@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
 
-import jax
 import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations, unknown_name
-from ...models import Classifier, Given, Story, TruthPrior, find_story
+from ...models import Classifier, Story, TruthPrior, find_story
 from ...models.parts.classifier import Network
-from ..densities.evidence import probabilities_of
+from ..densities.evidence import with_truth_prior
 from ..densities.model import Model
 from ..fitted.fitted import HoldsFitted, fitted_of
 from .check_results import Checks
@@ -119,15 +118,8 @@ def prior_check(
             units or no number.
     """
     _check_number("draws", draws, 20)
-    if classifier is not None and truth_prior is not None:
-        raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
-    design = annotations.expanded()
-    if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
-        design = design.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
-        truth_prior = Given()
-    elif classifier is not None:
-        truth_prior = classifier if isinstance(classifier, Classifier) else Classifier(classifier)
-    model = Model(find_story(story), hyperparameters | ({} if truth_prior is None else {"truth_prior": truth_prior}))
+    prior, design = with_truth_prior(annotations.expanded(), truth_prior, classifier)
+    model = Model(find_story(story), hyperparameters | ({} if prior is None else {"truth_prior": prior}))
     title = f"Prior predictive checks of {model.story.__name__}: {draws} replicates"
     return _compare(design, discrepancies, [from_prior(model, design, draws, seed)], title, ())
 

@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from ...data import Annotations
-from ...models import Given, Story
+from ...models import Prevalence, Story
 from ...models.parts.classifier import Classifier
+from ...models.parts.truth_prior import ClassPrior
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +29,10 @@ class Model:
         return prior if isinstance(prior, Classifier) else None
 
     @property
-    def torch_classifier(self) -> Any:
-        """The torch classifier whose probabilities are the truth's prior, where there is one."""
+    def truth_prior(self) -> ClassPrior:
+        """The truth's prior; the stories' own where none was given."""
         prior = self.hyperparameters.get("truth_prior")
-        return prior.by if isinstance(prior, Given) else None
+        return prior if isinstance(prior, ClassPrior) else Prevalence()
 
     @cached_property
     def _key(self) -> tuple:

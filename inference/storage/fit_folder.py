@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,9 @@ from ...data import Annotations, Ids
 from ...data.atomic import whole_folder
 from ...data.errors import StorageError
 from ...data.id_json import decode_id, encode_id
-from ...models import STORIES, Classifier, Given, Prevalence, Story, StoryError
+from ...models import STORIES, Classifier, Story, StoryError
 from ...models.parts.classifier import PREFIX, Network
+from ...models.parts.truth_prior import ClassPrior, truth_prior_from_json
 from ..densities.model import Model
 from ..engines.outcome import Outcome
 from ..fitted.fitted import Fitted
@@ -83,7 +83,6 @@ def read(
         raise StorageError(
             f"{about['story']!r} is none of crowdppl's stories; give its function: load_fit(path, story=…)"
         )
-    hyperparameters = {name: _decode(value) for name, value in about["hyperparameters"].items()}
     posterior, found = group(idata, "posterior"), group(idata, FIT_GROUP)
     stats = group(idata, "sample_stats") if "sample_stats" in groups(idata) else xr.Dataset()
     annotations = _annotations(about["ids"], group(idata, "observed_data"), group(idata, "constant_data"))
@@ -95,12 +94,12 @@ def read(
         warnings=tuple(about["warnings"]),
         is_point=about["is_point"],
     )
-    if isinstance(saved := about["hyperparameters"].get("truth_prior"), dict) and saved.get("torch"):
-        hyperparameters["truth_prior"] = Given(by=_with_module(classifier, outcome, folder))
-    elif isinstance(saved := about["hyperparameters"].get("truth_prior"), dict) and not saved.get("own", True):
-        own = _with_network(hyperparameters["truth_prior"], classifier, folder)
-        _check_weights(own, outcome, annotations, folder)
-        hyperparameters["truth_prior"] = own
+    hyperparameters = {
+        name: _decode(value) for name, value in about["hyperparameters"].items() if name != "truth_prior"
+    }
+    if "truth_prior" in about["hyperparameters"]:
+        saved = about["hyperparameters"]["truth_prior"]
+        hyperparameters["truth_prior"] = _truth_prior(saved, classifier, outcome, annotations, folder)
     return Fitted(
         model=Model(story, hyperparameters),
         annotations=annotations,
@@ -112,42 +111,16 @@ def read(
     )
 
 
-def _with_network(saved: Classifier, given: Network | Classifier | None, folder: Path) -> Classifier:
-    if given is None:
-        raise StorageError(
-            f"{folder} was fitted with a network of your own, of which the folder has the weights; give the network: "
-            "load_fit(path, classifier=…)"
-        )
-    return replace(saved, network=given.network if isinstance(given, Classifier) else given)
-
-
-def _with_module(given: Any, outcome: Outcome, folder: Path) -> Any:
-    """The torch module, with the weights of the fitted."""
-    if given is None:
-        raise StorageError(
-            f"{folder} was fitted with a torch module, of which the folder has the weights; give the module: "
-            "load_fit(path, classifier=module)"
-        )
-    from ...models.pyro import TorchClassifier
-
-    classifier = TorchClassifier(given)
+def _truth_prior(saved: Any, classifier: Any, outcome: Outcome, annotations: Annotations, folder: Path) -> ClassPrior:
+    """The truth's prior that a file has, with its weights."""
     try:
-        classifier.load({name: v for name, v in outcome.fixed.items() if name.startswith(PREFIX)})
+        if saved["truth_prior"]["kind"] == "torch":
+            from ...models import pyro  # noqa: F401  # its kind is known once it is imported
+        prior = truth_prior_from_json(saved["truth_prior"], classifier)
+        values = {name: value[0, 0] for name, value in outcome.draws.items()} | outcome.fixed
+        return prior.restored({n: np.asarray(v) for n, v in values.items() if n.startswith(PREFIX)}, annotations)
     except StoryError as error:
-        raise StorageError(f"{folder}: {error}") from error
-    return classifier
-
-
-def _check_weights(classifier: Classifier, outcome: Outcome, annotations: Annotations, folder: Path) -> None:
-    shapes = {name: value.shape[2:] for name, value in outcome.draws.items()}
-    shapes |= {name: np.shape(value) for name, value in outcome.fixed.items()}
-    needed = classifier.shapes(np.asarray(annotations.features).shape[1:], annotations.n_classes)
-    for name in sorted({name for name in shapes if name.startswith(PREFIX)} | set(needed)):
-        if shapes.get(name) != needed.get(name):
-            there, here = (s.get(name, "none") for s in (shapes, needed))
-            raise StorageError(
-                f"{folder} was fitted with another network: {name!r} has shape {there} there, {here} here"
-            )
+        raise StorageError(f"{folder}: {error}; load_fit(path, classifier=…) takes the network") from error
 
 
 def _annotations(ids: dict[str, Any], observed: xr.Dataset, constant: xr.Dataset) -> Annotations:
@@ -175,14 +148,8 @@ def _encode(name: str, value: object) -> Any:
     """A hyperparameter as JSON: plain values as they are, others as an object with their kind."""
     if is_plain(value):
         return value
-    if isinstance(value, Prevalence):
-        return {"prevalence": _encode(name, value.concentration)}
-    if isinstance(value, Given):
-        return {"given": True, "torch": value.by is not None}
-    if isinstance(value, Classifier):
-        options = {f.name: getattr(value, f.name) for f in fields(value)}
-        own = isinstance(value.network, str)
-        return {"classifier": {n: _encode(n, v) for n, v in options.items() if own or n != "network"}, "own": own}
+    if isinstance(value, ClassPrior):
+        return {"truth_prior": value.to_json()}
     if isinstance(value, tuple | list):
         return {"tuple": [_encode(name, item) for item in value]}
     if isinstance(value, pd.DataFrame):
@@ -195,12 +162,6 @@ def _encode(name: str, value: object) -> Any:
 def _decode(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    if "prevalence" in value:
-        return Prevalence(_decode(value["prevalence"]))
-    if "given" in value:
-        return Given()
-    if "classifier" in value:
-        return Classifier(**{name: _decode(option) for name, option in value["classifier"].items()})
     if "tuple" in value:
         return tuple(_decode(item) for item in value["tuple"])
     if "frame" in value:

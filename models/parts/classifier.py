@@ -153,6 +153,20 @@ class Classifier(ClassPrior):
         held = {name: jnp.asarray(value) for name, value in (fixed or {}).items() if name.startswith(PREFIX)}
         return np.asarray(_mean_probabilities(self, n_classes, jnp.asarray(x), own, held))
 
+    def restored(self, weights: Mapping[str, np.ndarray], annotations: Annotations) -> Self:
+        """The classifier, if the weights that a file has are of its network's shapes.
+
+        Raises:
+            StoryError: they are another network's.
+        """
+        shapes = {name: np.shape(value) for name, value in weights.items()}
+        needed = self.shapes(np.asarray(annotations.features).shape[1:], annotations.n_classes)
+        for name in sorted(set(shapes) | set(needed)):
+            if shapes.get(name) != needed.get(name):
+                there, here = (s.get(name, "none") for s in (shapes, needed))
+                raise StoryError(f"fitted with another network: {name!r} has shape {there} there, {here} here")
+        return self
+
     def to_json(self) -> dict[str, Any]:
         """Its kind and its options; of a network that is no name of :data:`NETWORKS`, only that there was one."""
         options = {option.name: getattr(self, option.name) for option in fields(self)} | {"hidden": list(self.hidden)}

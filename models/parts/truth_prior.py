@@ -1,7 +1,7 @@
 """Priors of the true labels: what is known of a task's class before anyone annotates it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import jax
@@ -47,9 +47,21 @@ class ClassPrior:
             ``(n, K)``.
 
         Raises:
-            ValueError: the prior says nothing of new tasks.
+            NotImplementedError: the prior says nothing of new tasks.
         """
-        raise ValueError(f"{type(self).__name__} is no classifier, so it says nothing of tasks without annotations")
+        raise NotImplementedError(f"{type(self).__name__} is no classifier, so it says nothing of new tasks")
+
+    def restored(self, weights: Mapping[str, np.ndarray], annotations: Annotations) -> Self:
+        """The prior with the weights that a file has of it.
+
+        Args:
+            weights: by site, without chains and draws; of a prior without weights, none.
+            annotations: that it was fitted to.
+
+        Raises:
+            StoryError: the weights are another network's.
+        """
+        return self
 
     def to_json(self) -> dict[str, Any]:
         """What a file keeps of the prior: an object of plain values with its ``kind``."""
@@ -143,12 +155,7 @@ class Given(ClassPrior):
     """Probabilities of each task's classes that are given from outside: ``annotations.prior``.
 
     ``crowdppl.fit(truth_prior=frame)`` makes it of a frame tasks × classes.
-
-    Args:
-        by: the classifier that they are of, where it is one that NumPyro cannot run.
     """
-
-    by: Any = field(default=None, compare=False)  # so that compiled engines are shared
 
     kind: ClassVar[str] = "given"
     by_task: ClassVar[bool] = True

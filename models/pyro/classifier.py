@@ -186,6 +186,15 @@ class GivenByTorch(Given):
         """Probabilities of the classes ``(n, K)`` of a dataset's items or of features ``(n, ...)``."""
         return self.by.predict_proba(x, n_classes)
 
+    def restored(self, weights: Mapping[str, np.ndarray], annotations: Annotations) -> Self:
+        """The prior, with the weights loaded into its module.
+
+        Raises:
+            StoryError: they are another module's.
+        """
+        self.by.load(dict(weights))
+        return self
+
     @classmethod
     def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
         """The prior, with a classifier of the module ``network``; :meth:`TorchClassifier.load` gives it its weights.

@@ -8,6 +8,7 @@ import pyro
 import torch
 
 from ....data import Annotations
+from ....models.pyro.classifier import GivenByTorch
 from ..outcome import Outcome
 from ..registry import Engine
 from ..settings import EMSettings, NUTSSettings
@@ -48,4 +49,4 @@ def _type(device: torch.device) -> str:
     return "cuda" if device.type == "cpu" else device.type  # what fork_rng takes where there is no device to fork
 
 
-__all__ = ["ENGINES", "TorchOptions", "make", "run"]
+__all__ = ["ENGINES", "GivenByTorch", "TorchOptions", "make", "run"]

@@ -13,7 +13,7 @@ from torch import Tensor
 from ....data import Annotations
 from ....models import Given, StoryError, find_story
 from ....models.pyro import STORIES, TorchClassifier, tensors
-from ....models.pyro.classifier import CHUNK
+from ....models.pyro.classifier import CHUNK, GivenByTorch
 from ...densities.model import Model
 from .. import em
 from ..settings import EMSettings
@@ -94,7 +94,7 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
     """Put a problem together and try the classifier on a few tasks.
 
     Args:
-        twin: NumPyro's story; a torch classifier is there as ``truth_prior=Given(by=module)``.
+        twin: NumPyro's story; a torch classifier is there as ``truth_prior=GivenByTorch(by=module)``.
         data: the annotations, with JAX's arrays.
         options: the user's, by the names of :class:`TorchOptions`.
 
@@ -108,7 +108,7 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
     if name not in STORIES or find_story(name) is not twin.story:
         raise ValueError(f"backend='pyro' has the stories {list(STORIES)}; {name!r} needs backend='numpyro'")
     prior = twin.hyperparameters.get("truth_prior")
-    if not isinstance(prior, Given) or prior.by is None:
+    if not isinstance(prior, GivenByTorch):
         if chosen.dataset is not None:
             raise ValueError("dataset= has the inputs of a classifier, and there is none; give classifier=")
         if chosen.autocast is not None:
@@ -120,7 +120,7 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
     _try_out(classifier, source)
     return Problem(
         Model(STORIES[name], {**twin.hyperparameters, "truth_prior": classifier}),
-        Model(twin.story, {**twin.hyperparameters, "truth_prior": Given(by=classifier)}),
+        Model(twin.story, {**twin.hyperparameters, "truth_prior": GivenByTorch(by=classifier)}),
         data.replace(prior=jnp.full((data.n_tasks, data.n_classes), 1 / data.n_classes)),  # until it has run
         source,
         classifier,

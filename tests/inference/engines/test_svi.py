@@ -13,6 +13,7 @@ from numpyro.infer.autoguide import AutoDelta
 
 from crowdppl import ConvergenceWarning, UnknownNameError, fit
 from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.marginals import marginal_program
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import minibatches as batches
 from crowdppl.inference.engines.outcome import as_point

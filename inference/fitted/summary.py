@@ -116,9 +116,10 @@ def _name_of(network: object) -> str:
 
 
 def certainty(fitted: Labelled) -> str:
-    """How many tasks have no sure label."""
-    doubtful = int((fitted.posterior.max(-1) < 0.9).sum())
-    return f"{doubtful:,} of {len(fitted.posterior):,} tasks have no label of probability 0.9"
+    """How many of the labels have a probability of at least 0.9, in words."""
+    n, sure = len(fitted.posterior), int((fitted.posterior.max(-1) >= 0.9).sum())
+    which = f"all {n:,}" if sure == n else f"{sure:,} of {n:,}"
+    return f"{which} labels have probability ≥ 0.9"
 
 
 def gold_accuracy(fitted: Labelled) -> str:

@@ -51,7 +51,9 @@ def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10
         figure = drawn[0].figure
         figure.supxlabel(f"rank of the simulated value among {found.n_draws:,} draws", fontsize=9)
         figure.supylabel(f"simulations (of {len(found.ranks):,})", fontsize=9)
-        figure.suptitle(f"Simulation-based calibration, with the band of {BAND:.0%} of uniform ranks", fontsize=TITLE)
+        figure.suptitle(
+            f"Simulation-based calibration (band: {BAND:.0%} of the bars where ranks are uniform)", fontsize=TITLE
+        )
     for ax, name in zip(drawn, entries, strict=True):
         _histogram(ax, found, name, bins)
     return drawn
@@ -79,7 +81,7 @@ def _histogram(ax: Axes, found: Ranks, name: str, bins: int) -> None:
     low, high = binom.ppf([(1 - BAND) / 2, (1 + BAND) / 2], len(ranks), shares.mean())
     counts, _ = np.histogram(ranks, bins=edges - 0.5)
     ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=LIGHT, edgecolor="white", linewidth=0.6)
-    ax.axhspan(low, high, color=DARK, alpha=0.12, linewidth=0)
+    ax.axhspan(low, high, color=DARK, alpha=0.12, linewidth=0, zorder=0)
     ax.axhline(len(ranks) / bins, color=DARK, linewidth=0.9)
     ax.set_ylim(0, 1.2 * max(high, counts.max()))
     title(ax, name, 9)

@@ -77,10 +77,8 @@ def plot_roc(source: Any, gold: Any = None, *, positive: object = None, ax: Axes
     ax.set_ylabel(f"true positive rate: share of {target} labelled {target}", parse_math=False)
     clean(ax)
     legend(ax, loc="lower right", title="area under the curve")
-    title(
-        ax,
-        f"ROC curve{'' if len(curves) == 1 else 's'} of class {target}" + (f": {_gold_tasks(first)}" if same else ""),
-    )
+    heading = f"ROC curve{'' if len(curves) == 1 else 's'} of class {target}"
+    title(ax, f"{heading}: {_gold_tasks(first)}" if same else heading)
     return ax
 
 
@@ -127,8 +125,8 @@ def plot_reliability(
     clean(ax, grid="both")
     _draw_counts(ax, some)
     error = calibration_error(found, bins)
-    legend(ax, loc="upper left")
-    title(ax, f"Expected calibration error {error:.3f}\n{_gold_tasks(found)}", 10)
+    legend(ax, loc="lower center", bbox_to_anchor=(0.5, 0.99), ncols=3, fontsize=7.5)
+    title(ax, f"Expected calibration error {error:.3f}\n{_gold_tasks(found)}", 10, pad=22)
     return ax
 
 

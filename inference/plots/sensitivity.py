@@ -90,16 +90,9 @@ def plot_sensitivity_specificity(
     else:
         if regions:
             _draw_regions(ax, rates, interval)
-        ax.scatter(
-            x,
-            y,
-            s=30 if regions else 18,
-            color=DARK,
-            edgecolor="white",
-            linewidth=0.6,
-            zorder=3,
-            label="worker: posterior mean" if fit.has_draws else "worker",
-        )
+        estimate = "posterior mean of a worker" if fit.has_draws else "worker"
+        dots: dict[str, Any] = {"s": 30 if regions else 18, "color": DARK, "edgecolor": "white", "linewidth": 0.6}
+        ax.scatter(x, y, zorder=3, label=estimate, **dots)
     if known is not None:
         _draw_known(ax, x, y, known, joined=not density)
     if known is not None or not density:

@@ -88,9 +88,9 @@ def whole_numbers(axis: Axis) -> None:
     axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
 
 
-def title(ax: Axes, text: str, size: float = TITLE) -> None:
+def title(ax: Axes, text: str, size: float = TITLE, **options: Any) -> None:
     """A title that is written as it is, dollars and all."""
-    ax.set_title(text, fontsize=size, parse_math=False)
+    ax.set_title(text, fontsize=size, parse_math=False, **options)
 
 
 def legend(ax: Axes, **options: Any) -> None:

@@ -24,8 +24,8 @@ STEEP = 50  # how many times the median bar the highest is where bars are drawn 
 def plot_annotations(data: Annotations | Labelled, *, axes: Any = None) -> np.ndarray:
     """Draw histograms of the annotations per task and, where workers are named, of the annotations per worker.
 
-    Up to 40 different numbers have a bar each; more are put together in wider bars. Where the tail is heavy the scale is
-    logarithmic, and the number of tasks or workers without annotations is in the label of the axis.
+    Up to 40 different numbers have a bar each; more are put together in wider bars. Where the tail is heavy the scale
+    is logarithmic, and the number of tasks or workers without annotations is in the label of the axis.
 
     Args:
         data: annotations, or a fit of them, or a stack.
@@ -94,10 +94,8 @@ def plot_entropy(fit: Labelled, *, bins: int = 30, ax: Axes | None = None) -> Ax
     ax.set_ylabel("tasks")
     clean(ax, grid="y")
     legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
-    title(
-        ax,
-        f"{doubt.sum():,} of {counted(len(doubt), 'label')} {'has' if doubt.sum() == 1 else 'have'} probability < {SURE}",
-    )
+    have = "has" if doubt.sum() == 1 else "have"
+    title(ax, f"{doubt.sum():,} of {counted(len(doubt), 'label')} {have} probability < {SURE}")
     return ax
 
 
@@ -110,7 +108,8 @@ def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
     if heavy:
         edges = np.unique(np.floor(np.geomspace(some.min(), most + 1, MAX_BARS // 2 + 1)))
         shown = some
-        _log_scale(ax.xaxis)
+        ax.set_xscale("log")
+        _powers(ax.xaxis)
         if len(some) < len(numbers):
             label += f"; {counted(len(numbers) - len(some), noun)} without annotations not shown"
     else:
@@ -119,8 +118,8 @@ def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
         shown = numbers
     counts, _ = np.histogram(shown, edges)
     ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=LIGHT, edgecolor="white", linewidth=0.5)
-    ax.axvline(middle if middle > 0 or not heavy else edges[0], color=DARK, linewidth=1.2, label="median")
-    legend(ax, loc="upper left", bbox_to_anchor=(0.0, 1.02) if middle > (least + most) / 2 else (0.62, 1.02))
+    if least < most:
+        ax.axvline(middle if middle > 0 or not heavy else edges[0], color=DARK, linewidth=1.2)
     _scale_counts(ax, counts)
     if not heavy:
         ax.set_xlim(min(edges[0], max(middle - FEWEST / 2, -0.5)), max(edges[-1], middle + FEWEST / 2))
@@ -128,24 +127,25 @@ def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
     ax.set_xlabel(label)
     ax.set_ylabel(f"{noun}s")
     clean(ax, grid="y")
-    spread = f"median {middle:,g}, {least:,} to {most:,}" if least < most else counted(most, "annotation") + " each"
+    each = f"{counted(most, 'annotation')} each"
+    spread = f"median {middle:,g} (line), {least:,} to {most:,}" if least < most else each
     title(ax, f"{counted(len(numbers), noun)}: {spread}", 10)
 
 
 def _scale_counts(ax: Axes, counts: np.ndarray) -> None:
     """Choose a scale on which bars that are far lower than the highest can be seen."""
     if counts.max() > STEEP * np.median(counts[counts > 0]):
-        _log_scale(ax.yaxis)
+        ax.set_yscale("log")
+        _powers(ax.yaxis)
         ax.set_ylim(bottom=0.7)
     else:
         whole_numbers(ax.yaxis)
 
 
-def _log_scale(axis: Axis) -> None:
-    """A logarithmic scale with ticks at 1, 2, 5, 10, 20 and so on, written as whole numbers."""
+def _powers(axis: Axis) -> None:
+    """Set the ticks of a logarithmic scale to 1, 2, 5, 10, 20 and so on, written as whole numbers."""
     from matplotlib.ticker import LogLocator, NullLocator
 
-    axis._set_axes_scale("log")
     axis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else "")

@@ -29,9 +29,9 @@ def plot_workers(
 ) -> Axes:
     """Draw workers' accuracy, or another score, the greatest first, with credible intervals where the fit has draws.
 
-    Accuracy is the probability of a right annotation, of a task whose class is as frequent as among the labels. The area
-    of a dot grows with the worker's number of annotations. With ``max_workers=None`` all workers are drawn: more than 40
-    of them by rank, as one line over their intervals.
+    Accuracy is the probability of a right annotation, of a task whose class is as frequent as among the labels. The
+    area of a dot grows with the worker's number of annotations. With ``max_workers=None`` all workers are drawn: more
+    than 40 of them by rank, as one line over their intervals.
 
     Args:
         fit: a fit, or a stack of fits, of annotations that name their workers.
@@ -63,9 +63,8 @@ def plot_workers(
     if score not in known:
         raise unknown_name("score", score, known)
     if scores[score].isna().all():
-        raise ValueError(
-            f"score={score!r}: no worker has a value; one of {[name for name in known if scores[name].notna().any()]} is needed"
-        )
+        of_some = [name for name in known if scores[name].notna().any()]
+        raise ValueError(f"score={score!r}: no worker has a value; one of {of_some} is needed")
     shown = most_annotations(scores, len(scores) if max_workers is None else max_workers)
     kept = {"value": score, "low": f"{score}_low", "high": f"{score}_high", "annotations": "annotations"}
     table = pd.DataFrame({name: scores[column] for name, column in kept.items() if column in scores}).iloc[shown]

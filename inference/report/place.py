@@ -7,15 +7,21 @@ from pathlib import Path
 
 from ..storage.fit_folder import StorageError
 
+SUFFIXES = (".html", ".htm")
+
 
 def check_place(path: Path) -> None:
-    """Refuse a place that nothing can be written to, before anything is computed.
+    """Refuse a path that no page can be written to, before anything is computed.
 
     Raises:
-        StorageError: the folder does not exist or cannot be written to, or `path` is a folder itself.
+        StorageError: the path does not end in ``.html`` or ``.htm``, it is a folder, or its folder does not exist or
+            cannot be written to.
     """
     if path.is_dir():
         raise StorageError(f"{path} is a folder; name a file in it, such as {path / 'report.html'}")
+    if path.suffix.lower() not in SUFFIXES:
+        example = path.with_suffix(SUFFIXES[0]) if path.name else "report.html"
+        raise StorageError(f"{path} must end in {' or '.join(SUFFIXES)}, such as {example}")
     if not path.absolute().parent.is_dir():
         raise StorageError(f"there is no folder {path.absolute().parent} to write {path.name} to; make it first")
     if not os.access(path.absolute().parent, os.W_OK):
@@ -23,7 +29,7 @@ def check_place(path: Path) -> None:
 
 
 def write_whole(path: Path, content: str) -> None:
-    """Replace a file, or leave it as it was.
+    """Write a file, or leave the one that is there as it was.
 
     Raises:
         StorageError: the file cannot be written.

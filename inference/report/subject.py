@@ -79,6 +79,7 @@ def subject(source: Any, fits: Fits, gold: Any, seed: int) -> Subject:
         ValueError: `source` is neither a fit nor a stack, a stack comes with other fits, or fits cannot be compared.
         AnnotationError: `gold` does not fit the annotations.
     """
+    source = getattr(source, "averaged", source)  # what a user's stack holds
     if isinstance(source, Averaged):
         if fits is not None:
             raise ValueError(

@@ -8,6 +8,7 @@ import pandas as pd
 from ...data import AnnotationError
 from ..checks import check
 from ..checks.check_results import Checks
+from ..checks.discrepancy_result import LEVEL
 from ..comparison.stacking import why
 from ..fitted.intervals import INTERVAL
 from ..plots import plot_checks, plot_comparison, plot_reliability, plot_roc
@@ -77,7 +78,8 @@ def checks_section(subject: Subject) -> Section:
             "The fitted story replicates the annotations: the same workers annotate the same tasks again. Each "
             "discrepancy of the observed annotations is compared with those of the replicates. The p-value is the "
             f"share of replicates whose discrepancy is larger; a check fails where it is below {FAILED}. A unit (a "
-            "worker, a pair of workers, …) is flagged where its own p-value, adjusted for the number of units, is below 0.05. ",
+            "worker, a pair of workers, …) is flagged where its own p-value, adjusted for the number of units, is "
+            f"below {LEVEL}. ",
             *(f"{note} " for note in checks.notes),
             class_="note",
         ),

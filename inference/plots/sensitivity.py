@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_REGIONS = 40  # workers up to which each has a region
-OUTERMOST = 8  # workers furthest from the diagonal who are named where they are more
+OUTERMOST = 8  # workers that are named where there are more: those furthest from the diagonal
 MAX_DOTS = 300  # workers up to which each has a dot; beyond it their density is drawn
 CERTAIN = 1e-6  # probabilities are kept that far from 0 and 1, where logits are not finite
 

@@ -79,8 +79,8 @@ def plot_entropy(fit: Labelled, *, bins: int = 30, ax: Axes | None = None) -> Ax
     most = float(np.log(fit.annotations.n_classes))
     edges = np.linspace(0, most, bins + 1)
     entropy = np.clip(labels["entropy"].to_numpy(), 0, most)
-    doubt = (labels["probability"] < SURE).to_numpy()
-    counts = [np.histogram(entropy[chosen], edges)[0] for chosen in (~doubt, doubt)]
+    unsure = (labels["probability"] < SURE).to_numpy()
+    counts = [np.histogram(entropy[chosen], edges)[0] for chosen in (~unsure, unsure)]
     ax = new_axes(ax, 6, 3.4)
     width = np.diff(edges)
     style: dict[str, Any] = {"align": "edge", "edgecolor": "white", "linewidth": 0.5}
@@ -94,8 +94,8 @@ def plot_entropy(fit: Labelled, *, bins: int = 30, ax: Axes | None = None) -> Ax
     ax.set_ylabel("tasks")
     clean(ax, grid="y")
     legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
-    have = "has" if doubt.sum() == 1 else "have"
-    title(ax, f"{doubt.sum():,} of {counted(len(doubt), 'label')} {have} probability < {SURE}")
+    have = "has" if unsure.sum() == 1 else "have"
+    title(ax, f"{unsure.sum():,} of {counted(len(unsure), 'label')} {have} probability < {SURE}")
     return ax
 
 

@@ -49,6 +49,10 @@ def labels_section(subject: Subject) -> Section:
         f"{np.log(annotations.n_classes):.2f} where all {annotations.n_classes} classes are equally probable. "
         "The runner-up is the second most probable class, with its probability."
     ]
+    if annotations.gold is not None:
+        notes.append(
+            "The majority vote is the class with the most annotations; where several have as many it is left out."
+        )
     if "ambiguity" in shown:
         notes.append(
             "Ambiguity is the entropy beyond what the same workers leave on average: it is high where accurate workers "
@@ -146,9 +150,11 @@ def _shown_labels(subject: Subject) -> tuple[pd.DataFrame, str]:
         frame["surprise_p"] = scores["surprise_p"].to_numpy(dtype=float)[shown]
     if annotations.gold is not None:
         gold = np.asarray(annotations.gold)[shown]
-        frame["gold"] = [names[k] if k >= 0 else None for k in gold]
-        frame["majority_vote"] = _majorities(annotations, shown, names)
-        frame["right"] = [bool(k == g) if g >= 0 else None for k, g in zip(best, gold, strict=True)]
+        right = [bool(k == g) if g >= 0 else None for k, g in zip(best, gold, strict=True)]
+        after = frame.columns.get_loc("probability") + 1
+        frame.insert(after, "gold", [names[k] if k >= 0 else None for k in gold])
+        frame.insert(after + 1, "right", right)
+        frame.insert(after + 2, "majority_vote", _majorities(annotations, shown, names))
     return frame, said
 
 

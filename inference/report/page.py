@@ -73,7 +73,7 @@ def tiles(subject: Subject) -> list[tuple[str, str]]:
         ("workers", f"{annotations.n_workers:,}" if annotations.named else "not named"),
         ("annotations", f"{annotations.n_annotations:,}"),
         ("classes", f"{annotations.n_classes:,}"),
-        ("labels of probability ≥ 0.9", f"{sure:,}"),
+        ("labels of probability ≥\N{NO-BREAK SPACE}0.9", f"{sure:,}"),
     ]
     if annotations.gold is not None:
         known = np.asarray(annotations.gold) >= 0

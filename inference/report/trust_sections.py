@@ -12,6 +12,7 @@ from ..checks.discrepancy_result import LEVEL
 from ..comparison.stacking import why
 from ..fitted.intervals import INTERVAL
 from ..plots import plot_checks, plot_comparison, plot_reliability, plot_roc
+from ..plots.style import counted
 from ..scores.against_gold import Judged, judged
 from ..scores.label_scores import label_confusion, score
 from .html import Html, Section, paragraph, section, together, warning
@@ -112,7 +113,7 @@ def gold_section(subject: Subject) -> Section | None:
     try:
         found = judged(source)
     except AnnotationError as error:
-        return section("gold", "Gold labels", paragraph(f"{str(error).capitalize()}."))
+        return section("gold", "Gold labels", paragraph(f"{str(error)[:1].upper()}{str(error)[1:]}."))
     named = {"average": source, **subject.fits} if subject.stack is not None else subject.fits
     scores = score(dict(named))
     assert isinstance(scores, pd.DataFrame)
@@ -167,8 +168,8 @@ def _high_k(found: pd.DataFrame) -> list[Html]:
         if not pd.isna(units) and units > 0:
             said.append(
                 warning(
-                    f"{name}: the leave-one-out elpd is unreliable for {units:,} units with a high Pareto k (up to "
-                    f"{k:.2f}); compare by K folds (method='kfold'), or refit without these units (reloo=True)."
+                    f"{name}: the leave-one-out elpd is unreliable for {counted(int(units), 'unit')} with a high Pareto k "
+                    f"(up to {k:.2f}); compare by K folds (method='kfold'), or refit without them (reloo=True)."
                 )
             )
     return said

@@ -168,8 +168,8 @@ def _high_k(found: pd.DataFrame) -> list[Html]:
         if not pd.isna(units) and units > 0:
             said.append(
                 warning(
-                    f"{name}: the leave-one-out elpd is unreliable for {counted(int(units), 'unit')} with a high Pareto k "
-                    f"(up to {k:.2f}); compare by K folds (method='kfold'), or refit without them (reloo=True)."
+                    f"{name}: the leave-one-out elpd is unreliable for {counted(int(units), 'unit')} with a high Pareto "
+                    f"k (up to {k:.2f}); compare by K folds (method='kfold'), or refit without them (reloo=True)."
                 )
             )
     return said

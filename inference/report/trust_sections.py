@@ -46,7 +46,7 @@ def comparison_section(subject: Subject) -> Section | None:
         parts += _high_k(found)
         parts.append(picture(lambda: plot_comparison(found), "Stories by expected log predictive density"))
         shown = found.rename(columns={"se": "elpd_se"}).dropna(axis=1, how="all")
-        parts.append(table(shown, "Comparison, the best story first"))
+        parts.append(table(shown, "Stories, the best first"))
         parts.append(paragraph(_columns(by_folds), class_="note"))
     if stack is not None and stack.left_out:
         reasons = pd.DataFrame({"reason": stack.left_out}).rename_axis("story")
@@ -168,8 +168,8 @@ def _high_k(found: pd.DataFrame) -> list[Html]:
         if not pd.isna(units) and units > 0:
             said.append(
                 warning(
-                    f"{name}: the leave-one-out elpd is unreliable for {counted(int(units), 'unit')} with a high Pareto "
-                    f"k (up to {k:.2f}); compare by K folds (method='kfold'), or refit without them (reloo=True)."
+                    f"{name}: the leave-one-out elpd is unreliable for {counted(int(units), 'unit')} with a high "
+                    f"Pareto k (up to {k:.2f}); compare by K folds (method='kfold'), or refit without them (reloo=True)."
                 )
             )
     return said

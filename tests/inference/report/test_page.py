@@ -153,7 +153,7 @@ def test_the_same_input_gives_the_same_bytes(evil_fit, evil_path, tmp_path):
 
 def test_the_page_of_a_stack_says_which_stories_it_averages_and_which_elpd_is_unreliable(em_stack, tmp_path):
     page = Page(report(em_stack, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
-    heads, *rows = page.table("Comparison, the best story first")
+    heads, *rows = page.table("Stories, the best first")
     assert rows[0][:2] == ["one_coin", "-20.50 ± 3.00"]
     assert rows[1][heads.index("n high k")] == "3"
     assert page.table("Stories that do not fit these data")[1] == ["two_coin", "of two classes, and there are 3"]

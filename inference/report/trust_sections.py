@@ -169,7 +169,7 @@ def _high_k(found: pd.DataFrame) -> list[Html]:
             said.append(
                 warning(
                     f"{name}: the leave-one-out elpd is unreliable for {counted(int(units), 'unit')} with a high "
-                    f"Pareto k (up to {k:.2f}); compare by K folds (method='kfold'), or refit without them (reloo=True)."
+                    f"Pareto k (up to {k:.2f}); compare by K folds (method='kfold') or refit without them (reloo=True)."
                 )
             )
     return said

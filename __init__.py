@@ -10,6 +10,7 @@ fit.labels, fit.probabilities, fit.workers, fit.idata
 """
 
 from .data import AnnotationError, Annotations, UnknownNameError, list_datasets, load_dataset, load_split
+from .data.errors import StorageError
 from .inference.checks import Checks, check, prior_check
 from .inference.checks.simulation_based_calibration import Ranks, calibrate
 from .inference.comparison import Elpd, compare, kfold, loo
@@ -40,7 +41,6 @@ from .inference.plots import (
 )
 from .inference.results import Fit, Stack, load_fit, stack
 from .inference.scores import confusion_divergences, label_confusion, reliability, roc, score, worker_divergences
-from .inference.storage.fit_folder import StorageError
 from .models import (
     Classifier,
     Confusion,

@@ -1,4 +1,4 @@
-"""How tests read the pages of reports, and a crowd whose names would break a page that does not escape them."""
+"""A parser of the pages of reports, and annotations whose names would break a page that does not escape them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLASSES = ["<i>no</i>", "yes&no"]
 
 
 class Page(HTMLParser):
-    """The elements of a page in order, with their attributes and text; refuses what is not nested well."""
+    """The elements of a page in order, with their attributes and text; elements that are not closed are an error."""
 
     def __init__(self, source):
         super().__init__()
@@ -50,7 +50,7 @@ class Page(HTMLParser):
         return [element for element in self.elements if element["tag"] in tags]
 
     def table(self, caption):
-        """Rows of a table's texts, the heading first, by the start of its caption."""
+        """The texts of a table by row, the heading first; the table is found by the start of its caption."""
         figures = [e for e in self.all("figure") if (e.get("class") or "").startswith("table")]
         at = [f["text"].startswith(caption) for f in figures].index(True)
         start = self.elements.index(figures[at])
@@ -66,7 +66,7 @@ class Page(HTMLParser):
 
 
 def crowd(seed=0):
-    """Names of every kind; all workers annotate all tasks but the last, which has no annotation."""
+    """Annotations with names of every kind: all workers annotate all tasks but the last, which has no annotation."""
     rng = np.random.default_rng(seed)
     rows = [(t, w, CLASSES[(i + (rng.random() < 0.2)) % 2]) for i, t in enumerate(TASKS[:-1]) for w in WORKERS]
     frame = pd.DataFrame(rows, columns=["task", "worker", "label"])

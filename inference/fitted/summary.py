@@ -83,9 +83,11 @@ def _engine(fitted: Fitted) -> str:
     seed = fitted.settings["seed"]
     n_chains, n_draws = fitted.shape
     if fitted.method == "em":
-        return f"{len(fitted.outcome.history) - 1} iterations, log-posterior {fitted.outcome.history[-1]:,.3f}, seed {seed}"
+        history = fitted.outcome.history
+        return f"{len(history) - 1} iterations, log-posterior {history[-1]:,.3f}, seed {seed}"
     if fitted.method == "svi":
-        return f"{len(fitted.outcome.history):,} steps, last loss {fitted.outcome.history[-1]:,.2f}, {n_draws:,} draws, seed {seed}"
+        history = fitted.outcome.history
+        return f"{len(history):,} steps, last loss {history[-1]:,.2f}, {n_draws:,} draws, seed {seed}"
     rhat, ess = worst_rhat(fitted.named_draws), smallest_ess(fitted.named_draws)
     return (
         f"{n_chains} chains × {n_draws:,} draws, {int(fitted.outcome.stats['diverging'].sum())} divergences, "
@@ -116,9 +118,10 @@ def _name_of(network: object) -> str:
 
 
 def certainty(fitted: Labelled) -> str:
-    """How many tasks have no sure label."""
-    doubtful = int((fitted.posterior.max(-1) < 0.9).sum())
-    return f"{doubtful:,} of {len(fitted.posterior):,} tasks have no label of probability 0.9"
+    """How many of the labels have a probability of at least 0.9, in words."""
+    n, sure = len(fitted.posterior), int((fitted.posterior.max(-1) >= 0.9).sum())
+    which = f"all {n:,}" if sure == n else f"{sure:,} of {n:,}"
+    return f"{which} labels have probability ≥ 0.9"
 
 
 def gold_accuracy(fitted: Labelled) -> str:

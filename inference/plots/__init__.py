@@ -1,8 +1,10 @@
-"""Pictures of annotations, fits and comparisons. Each returns its axes, and draws in those that it is given."""
+"""Plots of annotations, fits, checks and comparisons.
 
-from .comparison import plot_comparison
-from .confusions import plot_confusions
-from .group_confusions import plot_groups
+Each function returns the Matplotlib axes that it has drawn in: those that it is given, or those of a new figure.
+"""
+
+from .compared_stories import plot_comparison
+from .confusion_matrices import plot_confusions, plot_groups
 from .history import plot_history
 from .pointwise_elpd import plot_differences, plot_pareto_k
 from .predictive_checks import plot_check, plot_checks

@@ -1,4 +1,4 @@
-"""Confusion matrices as heat maps: the true class downwards, the annotation across."""
+"""Confusion matrices as heat maps: a row for each true class, a column for each annotation."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .style import COLOURS, TITLE, colour_bar, short
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_CELLS = 10  # classes up to which the cells of a table hold numbers
+MAX_CELLS = 10  # classes up to which the cells hold numbers
 MAX_NAMES = 24  # classes up to which all are named on an axis
 
 
-def draw_tables(
-    tables: np.ndarray,
+def draw_confusions(
+    confusions: np.ndarray,
     titles: Sequence[str],
     classes: Sequence[object],
     *,
@@ -26,21 +26,21 @@ def draw_tables(
     heading: str,
     axes: np.ndarray | None,
 ) -> np.ndarray:
-    """Draw the mean of each table's draws, with half the width of the intervals in the cells.
+    """Draw the mean of each confusion matrix over its draws, with half the width of the intervals in the cells.
 
     Args:
-        tables: draws, ``(chain, draw, n, K, L)``.
-        titles: of the n tables.
+        confusions: draws of n confusion matrices, ``(chain, draw, n, K, L)``.
+        titles: above the n matrices.
         classes: names of the K classes.
-        interval: mass of the equal-tailed intervals; None to draw none.
-        heading: above a new figure.
+        interval: mass of the equal-tailed credible intervals; None to draw none.
+        heading: title of a new figure.
         axes: n axes to draw in, without heading and colour bar around them; None for a new figure.
 
     Returns:
         The n axes.
     """
-    means = tables.mean((0, 1))
-    spread = None if interval is None else _half_width(tables, interval)
+    means = confusions.mean((0, 1))
+    spread = None if interval is None else _half_width(confusions, interval)
     names = [short(name, 18) for name in classes]
     n_columns = _n_columns(len(means), len(names))
     drawn = _new_grid(len(means), n_columns, names) if axes is None else axes
@@ -53,53 +53,56 @@ def draw_tables(
         ax.set_title(titles[i], fontsize=8, linespacing=1.4, parse_math=False)
     if axes is None:
         figure = drawn[0].figure
-        note = f"\nsmall: ± half its {interval:.0%} interval" if spread is not None and len(names) <= MAX_CELLS else ""
+        written = spread is not None and len(names) <= MAX_CELLS
+        note = f"\nsmall: ± half the {interval:.0%} credible interval" if written else ""
         shrink = min(1.0, 3.0 / figure.get_figheight())
-        colour_bar(image, list(drawn), f"probability of the annotation{note}", shrink=shrink)
+        colour_bar(image, list(drawn), f"P(annotation | true class){note}", shrink=shrink)
         figure.supxlabel("annotation", fontsize=10)
         figure.supylabel("true class", fontsize=10)
-        figure.suptitle(heading, fontsize=TITLE)
+        figure.suptitle(heading, fontsize=TITLE, parse_math=False)
     return drawn
 
 
-def _half_width(tables: np.ndarray, interval: float) -> np.ndarray:
-    low, high = of_draws(tables, interval)
+def _half_width(confusions: np.ndarray, interval: float) -> np.ndarray:
+    """Half the width of each probability's credible interval, ``(n, K, L)``."""
+    low, high = of_draws(confusions, interval)
     return (high - low) / 2
 
 
-def _n_columns(n_tables: int, n_classes: int) -> int:
+def _n_columns(n_matrices: int, n_classes: int) -> int:
+    """In how many columns the heat maps stand."""
     widest = 5 if n_classes <= 5 else 4
-    return n_tables if n_tables <= widest else min(widest, int(np.ceil(np.sqrt(n_tables))) + 1)
+    return n_matrices if n_matrices <= widest else min(widest, int(np.ceil(np.sqrt(n_matrices))) + 1)
 
 
-def _new_grid(n_tables: int, n_columns: int, names: Sequence[str]) -> np.ndarray:
-    """A figure of as many panels as tables, each large enough for its title and the numbers in its cells."""
+def _new_grid(n_matrices: int, n_columns: int, names: Sequence[str]) -> np.ndarray:
+    """Axes of a new figure, a panel for each matrix, large enough for its title and the numbers in its cells."""
     import matplotlib.pyplot as plt
 
     panel = max(1.9, 0.42 * len(names)) if len(names) <= MAX_CELLS else 3.2
-    n_rows = -(-n_tables // n_columns)
+    n_rows = -(-n_matrices // n_columns)
     longest = 0.065 * max(map(len, names))
     below = 0.1 if _fit_side_by_side(names) else 0.7 * longest
     size = (1.5 + longest + (panel + 0.12) * n_columns, 0.7 + below + (panel + 0.48) * n_rows)
     _, grid = plt.subplots(n_rows, n_columns, figsize=size, layout="constrained", squeeze=False)
-    for ax in grid.flat[n_tables:]:
+    for ax in grid.flat[n_matrices:]:
         ax.remove()
-    return grid.ravel()[:n_tables]
+    return grid.ravel()[:n_matrices]
 
 
 def _write_cells(ax: Axes, means: np.ndarray, spread: np.ndarray | None) -> None:
     size = 9.0 if len(means) <= 5 else 7.5
-    for (k, answer), p in np.ndenumerate(means):
+    for (k, given), p in np.ndenumerate(means):
         lines = [(_decimals(p), size, 0.0)]
         if spread is not None:
             lines = [
                 (_decimals(p), size, 0.25 * size),
-                (f"±{_decimals(float(spread[k, answer]))}", 0.65 * size, -0.7 * size),
+                (f"±{_decimals(float(spread[k, given]))}", 0.65 * size, -0.7 * size),
             ]
         for text, fontsize, rise in lines:
             ax.annotate(
                 text,
-                (answer, k),
+                (given, k),
                 (0, rise),
                 textcoords="offset points",
                 ha="center",
@@ -116,6 +119,7 @@ def _decimals(value: float) -> str:
 
 
 def _fit_side_by_side(names: Sequence[str]) -> bool:
+    """Whether the names are short enough to be written without a turn below a heat map."""
     return max(map(len, names)) <= (5 if len(names) <= 5 else 2)
 
 

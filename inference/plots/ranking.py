@@ -1,4 +1,4 @@
-"""Numbers with intervals from the greatest down: each with its name where there are few, else by rank."""
+"""Numbers with intervals, the greatest first: each in a row with its name where they are few, else by rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of probabilities beside gold labels: how well they rank tasks, and whether they mean what they say."""
+"""Plots of label probabilities against gold labels: ROC curves and reliability diagrams."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ MAX_WRITTEN = 12  # bars up to which their numbers are written on them
 
 
 def plot_roc(source: Any, gold: Any = None, *, positive: object = None, ax: Axes | None = None) -> Axes:
-    """Draw ROC curves of one or several fits: the share of a class that is found over that of the others taken for it.
+    """Draw ROC curves of one or several fits: the true over the false positive rate of a class, by threshold.
 
-    Gold tasks whose labels were told to a fit are left out of its curve.
+    Gold tasks whose gold labels a fit was given are left out of its curve.
 
     Args:
-        source: a fit, a stack, a frame of probabilities (tasks × classes), or a mapping of names to these.
+        source: a fit, a stack, a frame of probabilities (N tasks × K classes), or a mapping of names to these.
         gold: label by task (mapping, series or frame); None for the gold labels of the annotations.
-        positive: the class that is looked for; of two the second by default, of more it must be named and is set
-            against all others.
+        positive: the positive class; of two classes the second by default, of more it must be named, and all others
+            are negative.
         ax: axes to draw in; by default a new figure.
 
     Returns:
         The axes.
 
     Raises:
-        AnnotationError: there is no gold label to judge by.
-        ValueError: nothing is given, or too many; `positive` is no class or is needed; or no gold task, or every one,
-            is of the positive class.
-        TypeError: one of the sources is something else.
+        AnnotationError: there is no gold label to score by.
+        ValueError: there are no sources, or more than 28; `positive` is no class, or is missing; or no gold task, or
+            every one, is of the positive class.
+        TypeError: a source is neither a fit nor a stack nor a frame.
     """
     sources = dict(source) if isinstance(source, Mapping) else {_name(source): source}
     if not 1 <= len(sources) <= MAX_CURVES:
@@ -64,7 +64,7 @@ def plot_roc(source: Any, gold: Any = None, *, positive: object = None, ax: Axes
     same = all(one.tasks.equals(first.tasks) for one in found.values())
 
     ax = new_axes(ax, 5.4, 5.2)
-    ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--")
+    ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--", label="chance: 0.500")
     for i, (name, curve) in enumerate(curves.items()):
         false, true = curve["false_positive_rate"], curve["true_positive_rate"]
         text = f"{short(name, 28)}: {np.trapezoid(true, false):.3f}"
@@ -73,60 +73,65 @@ def plot_roc(source: Any, gold: Any = None, *, positive: object = None, ax: Axes
         ax.plot(false, true, color=colour, linestyle=LINES[i % len(LINES)], linewidth=1.8, label=text)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     target = short(first.classes[first.position(positive)], 18)
-    ax.set_xlabel(f"false positive rate: others taken for {target}", parse_math=False)
-    ax.set_ylabel(f"true positive rate: {target} found", parse_math=False)
+    ax.set_xlabel(f"false positive rate: share of the other classes labelled {target}", parse_math=False)
+    ax.set_ylabel(f"true positive rate: share of {target} labelled {target}", parse_math=False)
     clean(ax)
     legend(ax, loc="lower right", title="area under the curve")
-    title(ax, f"How well {target} is told from the rest" + (f": {_gold_tasks(first)}" if same else ""))
+    heading = f"ROC curve{'' if len(curves) == 1 else 's'} of class {target}"
+    title(ax, f"{heading}: {_gold_tasks(first)}" if same else heading)
     return ax
 
 
 def plot_reliability(
     source: Any, gold: Any = None, *, bins: int = 10, interval: float = INTERVAL, ax: Axes | None = None
 ) -> Axes:
-    """Draw how often labels are right over the probability that they are held for, with the diagonal of honest ones.
+    """Draw a reliability diagram: the share of labels that are right over their probability, in bins.
 
     Dots stand at the mean probability of their bin, with Jeffreys' intervals of the share that is right; below are the
-    numbers of tasks. Above the diagonal labels are better than their probability, below it worse. Gold tasks whose
-    labels were told to a fit are left out.
+    numbers of tasks. On the diagonal labels are calibrated; above it they are right more often than their probability
+    says, below it less often. Gold tasks whose gold labels the fit was given are left out.
 
     Args:
-        source: a fit, a stack, or a frame of probabilities, tasks × classes.
+        source: a fit, a stack, or a frame of probabilities (N tasks × K classes).
         gold: label by task (mapping, series or frame); None for the gold labels of the annotations.
-        bins: how many bins of equal width there are between 0 and 1.
-        interval: mass of the intervals, between 0 and 1.
+        bins: number of bins of equal width between 0 and 1.
+        interval: mass of the equal-tailed intervals, between 0 and 1.
         ax: axes to draw in, with room for the numbers of tasks below; by default a new figure.
 
     Returns:
         The axes.
 
     Raises:
-        AnnotationError: there is no gold label to judge by.
-        ValueError: `bins` is no whole number from 1, or `interval` is no mass.
-        TypeError: the source is something else.
+        AnnotationError: there is no gold label to score by.
+        ValueError: `bins` is no whole number from 1, or `interval` is not between 0 and 1.
+        TypeError: `source` is neither a fit nor a stack nor a frame.
     """
     table = reliability(source, gold, bins, interval=interval)
     found = judged(source, gold)
     some = table[table["tasks"] > 0]
     ax = new_axes(ax, 5.4, 5.6)
     least = float(some["low"].min())
-    ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--")
-    ax.vlines(some["probability"], some["accuracy_low"], some["accuracy_high"], color=LIGHT, linewidth=3)
+    ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--", label="calibrated")
+    bounds = some["accuracy_low"], some["accuracy_high"]
+    ax.vlines(some["probability"], *bounds, color=LIGHT, linewidth=3, label=f"{interval:.0%} credible interval")
     ax.plot(some["probability"], some["accuracy"], color=DARK, linewidth=1, alpha=0.5)
-    ax.scatter(some["probability"], some["accuracy"], s=40, color=DARK, edgecolor="white", zorder=3)
+    ax.scatter(
+        some["probability"], some["accuracy"], s=40, color=DARK, edgecolor="white", zorder=3, label="labels of a bin"
+    )
     lowest = min(least, float(some["accuracy_low"].min()))
     ax.set_xlim(least - 0.02, 1.02)
     ax.set_ylim(lowest - 0.02, 1.02)
-    ax.set_ylabel(f"share of right labels, with {interval:.0%} intervals")
+    ax.set_ylabel("share of labels that are right")
     clean(ax, grid="both")
     _draw_counts(ax, some)
     error = calibration_error(found, bins)
-    title(ax, f"Labels are off their probability by {error:.3f} on average (ECE)\n{_gold_tasks(found)}", 10)
+    legend(ax, loc="lower center", bbox_to_anchor=(0.5, 0.99), ncols=3, fontsize=7.5)
+    title(ax, f"Expected calibration error {error:.3f}\n{_gold_tasks(found)}", 10, pad=22)
     return ax
 
 
 def _draw_counts(ax: Axes, table: pd.DataFrame) -> None:
-    """The numbers of tasks in the bins, below the axes."""
+    """Draw the numbers of tasks in the bins below the axes."""
     below = axes_beside(ax, side="below", gap=0.15, size=0.75, sharex=ax)
     tasks = table["tasks"].to_numpy()
     bars = below.bar(table["low"], tasks, table["high"] - table["low"], align="edge", color=LIGHT, edgecolor="white")
@@ -147,5 +152,6 @@ def _name(source: Any) -> str:
 
 
 def _gold_tasks(found: Judged) -> str:
-    told = f", {found.told:,} more were told" if found.told else ""
+    """How many gold tasks are scored, and how many are left out since the fit was given their labels."""
+    told = f"; the fit was given {found.told:,} more" if found.told else ""
     return f"{counted(len(np.asarray(found.gold)), 'gold task')}{told}"

@@ -1,4 +1,4 @@
-r"""The picture of workers' sensitivity and specificity, with what is believed of both together."""
+r"""The plot of workers' sensitivity and specificity, with credible regions of both together."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scipy.stats import chi2
 
 from ..fitted.intervals import INTERVAL, checked_tail
 from ..fitted.labelled import Labelled
-from .shown_workers import positions, refuse_unnamed, unknown_worker, whom
+from .shown_workers import positions, refuse_unnamed, unknown_worker, which_workers
 from .style import ACCENT, COLOURS, DARK, LIGHT, clean, colour_bar, legend, name_points, new_axes, short, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_REGIONS = 40  # workers up to which each has a region
-OUTERMOST = 8  # workers furthest from the diagonal who are named where they are more
+OUTERMOST = 8  # workers that are named where there are more: those furthest from the diagonal
 MAX_DOTS = 300  # workers up to which each has a dot; beyond it their density is drawn
 CERTAIN = 1e-6  # probabilities are kept that far from 0 and 1, where logits are not finite
 
@@ -34,36 +34,36 @@ def plot_sensitivity_specificity(
 ) -> Axes:
     r"""Draw workers' sensitivity over one minus their specificity: the further above the diagonal, the better.
 
-    On the diagonal, :math:`\text{sensitivity} + \text{specificity} = 1`, are spammers: their annotations do not depend on
-    the truth (Raykar & Yu 2011). Where the fit has draws, up to 40 workers have a region of the mass ``interval``: the
-    ellipse :math:`(x - \mu)^\top \Sigma^{-1} (x - \mu) = \chi^2_2(\text{interval})` of the mean :math:`\mu` and the
-    covariance :math:`\Sigma` of the logits of both, carried back to probabilities. Up to 300 workers are dots, of more
-    the density is drawn.
+    On the diagonal, :math:`\text{sensitivity} + \text{specificity} = 1`, are spammers: their annotations do not depend
+    on the truth (Raykar & Yu 2011). Where the fit has draws, up to 40 workers have a credible region of the mass
+    `interval`: the ellipse :math:`(x - \mu)^\top \Sigma^{-1} (x - \mu) = \chi^2_2(\text{interval})` of the mean
+    :math:`\mu` and the covariance :math:`\Sigma` of the logits of both, transformed back to probabilities. Up to 300
+    workers are dots; of more the density is drawn.
 
     Args:
         fit: a fit, or a stack of fits, of annotations of two classes that name their workers; the second class is
             the positive one.
-        workers: ids of the workers to show; by default everyone.
-        actual: what is known of workers: a frame with workers as index and the columns ``sensitivity`` and
-            ``specificity``. Each is drawn as a cross, joined to what the fit says.
-        interval: mass of the regions, between 0 and 1.
+        workers: ids of the workers to show; by default all.
+        actual: known values: a frame with workers as index and the columns ``sensitivity`` and ``specificity``. Each
+            is drawn as a cross, joined to the worker's estimate.
+        interval: mass of the credible regions, between 0 and 1.
         ax: axes to draw in; by default a new figure.
 
     Returns:
         The axes.
 
     Raises:
-        UnknownNameError: a worker, of ``actual`` too, is none of the fit's.
+        UnknownNameError: `workers` or `actual` names a worker that the annotations do not have.
         AnnotationError: the annotations name no workers.
-        ValueError: there are not two classes, nobody is selected, ``interval`` is no mass, or ``actual`` lacks a column
-            or has a value that is no probability.
+        ValueError: there are not two classes, no worker is selected, `interval` is not between 0 and 1, or `actual`
+            lacks a column or has a value that is no probability.
     """
     refuse_unnamed(fit)
     names = fit.annotations.classes
     if len(names) != 2:
         raise ValueError(
-            f"sensitivity and specificity are of two classes, and there are {len(names)}; draw the workers' tables "
-            "with plot_confusions(fit), or their accuracy with plot_workers(fit)"
+            f"sensitivity and specificity are of two classes, and there are {len(names)}; draw the workers' confusion "
+            "matrices with plot_confusions(fit), or their accuracy with plot_workers(fit)"
         )
     checked_tail(interval)
     ids = fit.annotations.workers
@@ -90,25 +90,32 @@ def plot_sensitivity_specificity(
     else:
         if regions:
             _draw_regions(ax, rates, interval)
-        ax.scatter(x, y, s=30 if regions else 18, color=DARK, edgecolor="white", linewidth=0.6, zorder=3, label="fit")
+        estimate = "posterior mean of a worker" if fit.has_draws else "worker"
+        dots: dict[str, Any] = {"s": 30 if regions else 18, "color": DARK, "edgecolor": "white", "linewidth": 0.6}
+        ax.scatter(x, y, zorder=3, label=estimate, **dots)
     if known is not None:
         _draw_known(ax, x, y, known, joined=not density)
+    if known is not None or not density:
         legend(ax, loc="lower right", markerscale=1 if not density else 2.5)
-    heading = f"Sensitivity and specificity of {whom(len(shown), len(ids), by_annotations=False)}"
-    title(ax, heading + (f"\nwith regions of {interval:.0%} of the posterior" if regions else ""))
+    title(ax, f"Sensitivity and specificity of {which_workers(len(shown), len(ids), by_annotations=False)}")
     if not density:
         outermost = np.argsort(-np.abs(y - x), kind="stable")[: None if len(shown) <= MAX_REGIONS else OUTERMOST]
         name_points(ax, x[outermost], y[outermost], [ids[shown[i]] for i in outermost], np.column_stack([x, y]))
     return ax
 
 
-def _rates(tables: np.ndarray) -> np.ndarray:
-    """Draws of one minus specificity and of sensitivity, ``(S, J, 2)``, of tables ``(chain, draw, J, 2, 2)``."""
-    return tables[..., 1].reshape(-1, *tables.shape[2:4]).astype(float)
+def _rates(confusions: np.ndarray) -> np.ndarray:
+    """Draws of one minus specificity and of sensitivity, ``(S, J, 2)``.
+
+    Args:
+        confusions: ``(chain, draw, J, 2, 2)``.
+    """
+    return confusions[..., 1].reshape(-1, *confusions.shape[2:4]).astype(float)
 
 
 def region(draws: np.ndarray, mass: float, points: int = 100) -> np.ndarray:
-    """The outline of a region that holds ``mass`` of two probabilities' draws, normal on the scale of their logits.
+    """The outline of a region that holds the share `mass` of draws of two probabilities, by a normal
+    approximation of their logits.
 
     Args:
         draws: ``(S, 2)``.
@@ -129,7 +136,9 @@ def _draw_regions(ax: Axes, rates: np.ndarray, interval: float) -> None:
     from matplotlib.collections import PolyCollection
 
     outlines = [region(rates[:, j], interval) for j in range(rates.shape[1])]
-    ax.add_collection(PolyCollection(outlines, facecolor=LIGHT, edgecolor=DARK, alpha=0.3, linewidth=0.8))
+    style: dict[str, Any] = {"facecolor": LIGHT, "edgecolor": DARK, "alpha": 0.3, "linewidth": 0.8}
+    ax.add_collection(PolyCollection(outlines, **style))
+    ax.fill([], [], label=f"{interval:.0%} credible region", **style)
 
 
 def _draw_known(ax: Axes, x: np.ndarray, y: np.ndarray, known: pd.DataFrame, *, joined: bool) -> None:
@@ -141,11 +150,11 @@ def _draw_known(ax: Axes, x: np.ndarray, y: np.ndarray, known: pd.DataFrame, *, 
     style: dict[str, Any] = (
         {"s": 36, "marker": "x", "linewidth": 1.2} if joined else {"s": 4, "marker": "o", "linewidth": 0}
     )
-    ax.scatter(right[there], up[there], color=ACCENT, alpha=1.0 if joined else 0.5, label="actual", **style)
+    ax.scatter(right[there], up[there], color=ACCENT, alpha=1.0 if joined else 0.5, label="known value", **style)
 
 
 def _known(actual: pd.DataFrame, fit: Labelled) -> pd.DataFrame:
-    """What is known of each of the fit's workers, NaN where nothing is: ``(J, 2)``."""
+    """Known sensitivity and specificity of each worker of the fit, NaN where unknown: ``(J, 2)``."""
     columns = ["sensitivity", "specificity"]
     missing = [name for name in columns if name not in actual]
     if missing:

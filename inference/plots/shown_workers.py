@@ -1,4 +1,4 @@
-"""Which workers a picture shows, and how it says so."""
+"""Which workers a plot shows, and what it calls them and their scores."""
 
 from __future__ import annotations
 
@@ -13,9 +13,23 @@ from ..fitted.labelled import Labelled
 from ..fitted.workers import fitted_scores
 from .style import counted
 
+MEANINGS = {
+    "accuracy": "probability of a right annotation, of a task whose class is as frequent as among the labels",
+    "spammer_score": "0 for a worker whose annotations do not depend on the truth, 1 for a worker without errors",
+    "sensitivity": "probability of a right annotation where the true class is the second one",
+    "specificity": "probability of a right annotation where the true class is the first one",
+    "trace": "probability of a right annotation where all classes are equally frequent",
+    "informativeness": "mutual information of annotation and truth, in nats",
+    "rank_one_distance": "distance of the confusion matrix from matrices of rank one; 0 for a spammer",
+    "agreement": "expected share of the worker’s annotations that equal the truth",
+    "gold_accuracy": "share of the worker’s annotations of gold tasks that are right",
+    "seconds": "median of the seconds that an annotation took",
+}  # of the scores that ``fit.workers`` has
+AXIS = MEANINGS | {"accuracy": "probability of a right annotation", "spammer_score": "0: spammer, 1: no errors"}
+
 
 def scores_of(fit: Labelled, interval: float) -> pd.DataFrame:
-    """The workers' scores that follow from their tables.
+    """The workers' scores that follow from their confusion matrices, a row for each worker.
 
     Raises:
         AnnotationError: the annotations name no workers.
@@ -25,42 +39,46 @@ def scores_of(fit: Labelled, interval: float) -> pd.DataFrame:
 
 
 def refuse_unnamed(fit: Labelled) -> None:
-    """Raise an AnnotationError where the annotations name no workers."""
+    """Refuse annotations that name no workers.
+
+    Raises:
+        AnnotationError: they name none.
+    """
     if not fit.annotations.named:
-        raise AnnotationError("the annotations name no workers, so there is nothing to draw of them")
+        raise AnnotationError("the annotations name no workers, so there are no workers to draw")
 
 
 def most_annotations(scores: pd.DataFrame, limit: int) -> list[int]:
-    """Positions of the workers with the most annotations, ties in the order of the workers."""
+    """Positions of the workers with the most annotations; of equal numbers those that come first among the workers."""
     if limit < 1:
-        raise ValueError(f"max_workers={limit}: at least one worker is needed")
+        raise ValueError(f"max_workers={limit}: a whole number from 1 is needed")
     return np.argsort(-scores["annotations"].to_numpy(), kind="stable")[:limit].tolist()
 
 
 def positions(ids: Ids, workers: Iterable[Hashable]) -> list[int]:
-    """Positions of the workers named.
+    """Positions of the workers that are named.
 
     Raises:
-        UnknownNameError: one is none of the fit's.
-        ValueError: nobody is named.
+        UnknownNameError: the annotations have no such worker.
+        ValueError: no worker is named.
     """
     chosen = workers if isinstance(workers, str) else list(workers)
     found = ids.index_of(chosen).tolist()
     if not found:
-        raise ValueError("workers=[] selects nobody; name at least one, or leave workers out")
+        raise ValueError("workers=[] selects no worker; name at least one, or leave workers out")
     if -1 in found:
         raise unknown_worker(list(chosen)[found.index(-1)], ids)
     return found
 
 
 def unknown_worker(worker: Hashable, ids: Ids) -> UnknownNameError:
-    """The error for a worker who is none of the fit's."""
+    """The error for a worker that the annotations do not have."""
     return UnknownNameError(f"{unknown_name('worker', worker, ids)}{type_hint(worker, ids)}")
 
 
-def whom(n_shown: int, n_workers: int, *, by_annotations: bool) -> str:
-    """Who is shown, for a title."""
+def which_workers(n_shown: int, n_workers: int, *, by_annotations: bool) -> str:
+    """Which workers are shown, for a title."""
     if n_shown >= n_workers:
         return f"all {n_workers:,} workers" if n_workers > 1 else "the only worker"
-    which = "those with the most annotations" if by_annotations else "as chosen"
+    which = "those with the most annotations" if by_annotations else "as selected"
     return f"{n_shown:,} of {counted(n_workers, 'worker')}, {which}"

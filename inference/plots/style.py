@@ -1,4 +1,4 @@
-"""The look that all pictures have in common: one hue, few lines, and names that fit."""
+"""The look that all plots have in common: one hue, few lines, and names that fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 COLOURS = "Blues"  # one hue: it is read by lightness alone
 DARK = "#08519c"
 LIGHT = "#9ecae1"
-ACCENT = "#d55e00"  # what stands against the hue, for every kind of eye
+ACCENT = "#d55e00"  # what a reader should see first; told from the blues by colour-blind readers too
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9")  # Okabe & Ito 2008
 LINES = ("-", "--", "-.", ":")
 TITLE = 11  # points
@@ -22,7 +22,7 @@ SMALL = 8
 
 
 def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """The axes that were given, or those of a new figure of so many inches."""
+    """The axes that were given, or those of a new figure of this width and height in inches."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -88,14 +88,14 @@ def whole_numbers(axis: Axis) -> None:
     axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
 
 
-def title(ax: Axes, text: str, size: float = TITLE) -> None:
+def title(ax: Axes, text: str, size: float = TITLE, **options: Any) -> None:
     """A title that is written as it is, dollars and all."""
-    ax.set_title(text, fontsize=size, parse_math=False)
+    ax.set_title(text, fontsize=size, parse_math=False, **options)
 
 
 def legend(ax: Axes, **options: Any) -> None:
     """A legend without a frame, whose names are written as they are."""
-    made = ax.legend(frameon=False, **({"fontsize": SMALL} | options))
+    made = ax.legend(frameon=False, **({"fontsize": SMALL, "title_fontsize": SMALL} | options))
     for text in made.get_texts():
         text.set_parse_math(False)
 

@@ -1,4 +1,4 @@
-"""The picture of how far annotations follow what all workers have in common."""
+"""The plot of how often annotations follow what all workers have in common."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ BY = ("worker", "task")
 
 
 def plot_switch(fit: HoldsFitted, *, by: str = "worker", interval: float = INTERVAL, ax: Axes | None = None) -> Axes:
-    """Draw the probability that annotations follow the table that all have in common, from the greatest down.
+    """Draw the probability that annotations follow the confusion matrix that all workers have in common, P(common).
 
-    Up to 40 have a line with their name, more are drawn by rank; with intervals where the fit has draws.
+    Up to 40 workers or tasks have a row each with their name, the greatest first; more are drawn by rank. Intervals are
+    drawn where the fit has draws.
 
     Args:
-        fit: of a story that derives a switch by worker or by task, as ``common_individual`` does.
+        fit: a fit of a story that derives a quantity of kind ``"switch"`` by worker or by task, such as
+            ``common_individual``.
         by: ``"worker"`` or ``"task"``.
-        interval: mass of the equal-tailed intervals, between 0 and 1.
+        interval: mass of the equal-tailed credible intervals, between 0 and 1.
         ax: axes to draw in; by default a new figure.
 
     Returns:
@@ -34,7 +36,8 @@ def plot_switch(fit: HoldsFitted, *, by: str = "worker", interval: float = INTER
 
     Raises:
         UnknownNameError: `by` is neither of the two.
-        ValueError: the story derives no such switch, nobody has an annotation, or `interval` is no mass.
+        ValueError: the story derives no such switch, no worker or task has an annotation, or `interval` is not between
+            0 and 1.
     """
     if by not in BY:
         raise unknown_name("by", by, BY)
@@ -56,7 +59,7 @@ def plot_switch(fit: HoldsFitted, *, by: str = "worker", interval: float = INTER
         raise ValueError(f"no {by} has an annotation, so there is no switch to draw")
     without = len(table) - len(annotated)
     every = f"all {len(table):,} {by}s" if not without else f"{len(annotated):,} {by}s; {without:,} have no annotation"
-    measured = "P(common)" + (f", with {interval:.0%} intervals" if fitted.has_draws else "")
+    measured = "P(common)" + (f", with {interval:.0%} credible intervals" if fitted.has_draws else "")
     if len(annotated) <= NAMED:
         ax = draw_named(ax, annotated)
         ax.set_xlim(-0.02, 1.02)
@@ -67,7 +70,7 @@ def plot_switch(fit: HoldsFitted, *, by: str = "worker", interval: float = INTER
         ax.set_ylim(-0.02, 1.02)
         ax.set_xlabel(f"rank of the {by}")
         ax.set_ylabel(measured)
-    title(ax, f"How far annotations follow the common table: {every}")
+    title(ax, f"Probability of following the common confusion matrix\n{every}")
     if len(annotated) > NAMED:
         name_ends(ax, annotated)
     return ax

@@ -1,4 +1,4 @@
-"""Pictures of how many annotations there are, and of how much doubt they leave."""
+"""Plots of how many annotations there are, and of how uncertain the labels are."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from .style import DARK, LIGHT, clean, counted, given_axes, legend, new_axes, ti
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 MAX_BARS = 40  # different numbers of annotations up to which each has a bar
 HEAVY = 20  # how many times the median the greatest number is where the tail is heavy
-DOUBT = 0.9  # a label of less probability is in doubt
+SURE = 0.9  # labels of less probability are drawn dark and counted
 FEWEST = 5  # numbers that the axis spans, however alike they are
 STEEP = 50  # how many times the median bar the highest is where bars are drawn on a logarithmic scale
 
@@ -23,23 +24,23 @@ STEEP = 50  # how many times the median bar the highest is where bars are drawn 
 def plot_annotations(data: Annotations | Labelled, *, axes: Any = None) -> np.ndarray:
     """Draw histograms of the annotations per task and, where workers are named, of the annotations per worker.
 
-    A number each up to 40, in wider bars beyond; where the tail is heavy, on a logarithmic scale of annotations, with those
-    who have none in the label of the axis.
+    Up to 40 different numbers have a bar each; more are put together in wider bars. Where the tail is heavy the scale
+    is logarithmic, and the number of tasks or workers without annotations is in the label of the axis.
 
     Args:
         data: annotations, or a fit of them, or a stack.
         axes: two axes to draw in, or one where no worker is named; by default a new figure.
 
     Returns:
-        The axes drawn in: of the tasks, and of the workers where they are named.
+        The axes drawn in, shape (2,): of the tasks, and of the workers; shape (1,) where no workers are named.
 
     Raises:
         AnnotationError: there are no annotations.
-        ValueError: there are too few axes.
+        ValueError: there are fewer axes than histograms.
     """
     annotations = data if isinstance(data, Annotations) else data.annotations
     if not annotations.n_annotations:
-        raise AnnotationError("the annotations have no annotations, so there is nothing to draw")
+        raise AnnotationError("there are no annotations to draw")
     numbers = {"task": annotations.votes().sum(-1)}
     if annotations.named:
         by_worker = np.bincount(np.asarray(annotations.worker), annotations.count, annotations.n_workers)
@@ -56,46 +57,50 @@ def plot_annotations(data: Annotations | Labelled, *, axes: Any = None) -> np.nd
 
 
 def plot_entropy(fit: Labelled, *, bins: int = 30, ax: Axes | None = None) -> Axes:
-    r"""Draw a histogram of the labels' entropy, from 0 where a label is certain to :math:`\ln K` where all are alike.
+    r"""Draw a histogram of the labels' entropy :math:`-\sum_k p_{ik} \ln p_{ik}`, in nats.
 
-    Tasks whose label has a probability of less than 0.9 are drawn dark and counted.
+    It is 0 where a label is certain and :math:`\ln K` where all K classes are equally probable. Tasks whose label has a
+    probability below 0.9 are drawn dark and counted.
 
     Args:
         fit: a fit, or a stack of fits.
-        bins: bars.
+        bins: number of bars.
         ax: axes to draw in; by default a new figure.
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: there is no bin.
+        ValueError: `bins` is less than one.
     """
     if bins < 1:
-        raise ValueError(f"bins={bins}: at least one is needed")
+        raise ValueError(f"bins={bins}: a whole number from 1 is needed")
     labels = fit.labels
     most = float(np.log(fit.annotations.n_classes))
     edges = np.linspace(0, most, bins + 1)
     entropy = np.clip(labels["entropy"].to_numpy(), 0, most)
-    doubt = (labels["probability"] < DOUBT).to_numpy()
-    counts = [np.histogram(entropy[chosen], edges)[0] for chosen in (~doubt, doubt)]
+    unsure = (labels["probability"] < SURE).to_numpy()
+    counts = [np.histogram(entropy[chosen], edges)[0] for chosen in (~unsure, unsure)]
     ax = new_axes(ax, 6, 3.4)
     width = np.diff(edges)
     style: dict[str, Any] = {"align": "edge", "edgecolor": "white", "linewidth": 0.5}
-    ax.bar(edges[:-1], counts[0], width, color=LIGHT, label=f"probability {DOUBT} and more", **style)
-    ax.bar(edges[:-1], counts[1], width, counts[0], color=DARK, label=f"less than {DOUBT}: in doubt", **style)
+    ax.bar(edges[:-1], counts[0], width, color=LIGHT, label=f"label of probability ≥ {SURE}", **style)
+    ax.bar(edges[:-1], counts[1], width, counts[0], color=DARK, label=f"label of probability < {SURE}", **style)
     _scale_counts(ax, counts[0] + counts[1])
     ax.set_xlim(-0.01 * most, 1.01 * most)
-    ax.set_xlabel(f"entropy of the label in nats; all {fit.annotations.n_classes} classes alike: {most:.2f}")
+    ax.set_xlabel(
+        f"entropy of the label in nats ({most:.2f} if all {fit.annotations.n_classes} classes are equally probable)"
+    )
     ax.set_ylabel("tasks")
     clean(ax, grid="y")
-    legend(ax, title="the label has")
-    title(ax, f"{doubt.sum():,} of {counted(len(doubt), 'task')} in doubt")
+    legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+    have = "has" if unsure.sum() == 1 else "have"
+    title(ax, f"{unsure.sum():,} of {counted(len(unsure), 'label')} {have} probability < {SURE}")
     return ax
 
 
 def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
-    """A histogram of whole numbers."""
+    """Draw a histogram of whole numbers, with their median."""
     some = numbers[numbers > 0]
     least, middle, most = int(numbers.min()), float(np.median(numbers)), int(numbers.max())
     heavy = most > MAX_BARS and most > HEAVY * max(float(np.median(some)), 1.0)
@@ -104,16 +109,17 @@ def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
         edges = np.unique(np.floor(np.geomspace(some.min(), most + 1, MAX_BARS // 2 + 1)))
         shown = some
         ax.set_xscale("log")
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else "")
+        _powers(ax.xaxis)
         if len(some) < len(numbers):
-            label += f"; {counted(len(numbers) - len(some), noun)} without are left of the scale"
+            label += f"; {counted(len(numbers) - len(some), noun)} without annotations not shown"
     else:
         step = -(-(most - least + 1) // MAX_BARS)
         edges = np.arange(least, most + step + 1, step) - 0.5
         shown = numbers
     counts, _ = np.histogram(shown, edges)
     ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=LIGHT, edgecolor="white", linewidth=0.5)
-    ax.axvline(middle if middle > 0 or not heavy else edges[0], color=DARK, linewidth=1.2)
+    if least < most:
+        ax.axvline(middle if middle > 0 or not heavy else edges[0], color=DARK, linewidth=1.2)
     _scale_counts(ax, counts)
     if not heavy:
         ax.set_xlim(min(edges[0], max(middle - FEWEST / 2, -0.5)), max(edges[-1], middle + FEWEST / 2))
@@ -121,15 +127,25 @@ def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
     ax.set_xlabel(label)
     ax.set_ylabel(f"{noun}s")
     clean(ax, grid="y")
-    spread = f"median {middle:,g}, {least:,} to {most:,}" if least < most else counted(most, "annotation") + " each"
+    each = f"{counted(most, 'annotation')} each"
+    spread = f"median {middle:,g} (line), {least:,} to {most:,}" if least < most else each
     title(ax, f"{counted(len(numbers), noun)}: {spread}", 10)
 
 
 def _scale_counts(ax: Axes, counts: np.ndarray) -> None:
-    """Let bars that are far lower than the highest be seen."""
+    """Choose a scale on which bars that are far lower than the highest can be seen."""
     if counts.max() > STEEP * np.median(counts[counts > 0]):
         ax.set_yscale("log")
+        _powers(ax.yaxis)
         ax.set_ylim(bottom=0.7)
-        ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else "")
     else:
         whole_numbers(ax.yaxis)
+
+
+def _powers(axis: Axis) -> None:
+    """Set the ticks of a logarithmic scale to 1, 2, 5, 10, 20 and so on, written as whole numbers."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else "")

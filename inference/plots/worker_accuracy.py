@@ -1,4 +1,4 @@
-"""The picture of how good workers are."""
+"""The plot of workers' accuracy, or of another score."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..fitted.intervals import INTERVAL
 from ..fitted.labelled import Labelled
 from ..fitted.workers import every_score
 from .ranking import NAMED, draw_named, draw_ranks, name_ends
-from .shown_workers import most_annotations, scores_of, whom
+from .shown_workers import AXIS, most_annotations, scores_of, which_workers
 from .style import DARK, legend, title
 
 if TYPE_CHECKING:
@@ -27,25 +27,33 @@ def plot_workers(
     score: str = "accuracy",
     interval: float = INTERVAL,
 ) -> Axes:
-    """Draw workers' accuracy, or another score, from the best down, with intervals where the fit has draws.
+    """Draw workers' accuracy, or another score, the greatest first, with credible intervals where the fit has draws.
 
-    The area of a dot grows with the worker's number of annotations. With ``max_workers=None`` all workers are drawn: where
-    they are more than 40 by rank, in one line over the band of their intervals.
+    Accuracy is the probability of a right annotation, of a task whose class is as frequent as among the labels. The
+    area of a dot grows with the worker's number of annotations. With ``max_workers=None`` all workers are drawn: more
+    than 40 of them by rank, as one line over their intervals.
 
     Args:
         fit: a fit, or a stack of fits, of annotations that name their workers.
         ax: axes to draw in; by default a new figure.
-        max_workers: how many to show at the most: those with the most annotations; None for everyone.
+        max_workers: how many to show at the most, those with the most annotations; None for all.
         score: a column of ``fit.workers`` that is a score, such as ``"accuracy"`` or ``"spammer_score"``.
-        interval: mass of the equal-tailed intervals, between 0 and 1.
+        interval: mass of the equal-tailed credible intervals, between 0 and 1.
 
     Returns:
         The axes.
 
     Raises:
         AnnotationError: the annotations name no workers.
-        UnknownNameError: `score` is none of the fit's.
-        ValueError: `max_workers` is less than one, `interval` is no mass, or the score is known of nobody.
+        UnknownNameError: `fit.workers` has no such score.
+        ValueError: `max_workers` is less than one, `interval` is not between 0 and 1, or no worker has the score.
+
+    Examples:
+        >>> import crowdppl as cp
+        >>> fit = cp.fit("dawid_skene", cp.load_dataset("anesthesia"), progress=False)
+        >>> ax = cp.plot_workers(fit)
+        >>> ax.get_title()
+        'Accuracy of all 5 workers'
     """
     scores = scores_of(fit, interval)
     if score not in scores:
@@ -55,16 +63,19 @@ def plot_workers(
     if score not in known:
         raise unknown_name("score", score, known)
     if scores[score].isna().all():
-        raise ValueError(f"score={score!r} is known of no worker; one of {known} is needed")
+        of_some = [name for name in known if scores[name].notna().any()]
+        raise ValueError(f"score={score!r}: no worker has a value; one of {of_some} is needed")
     shown = most_annotations(scores, len(scores) if max_workers is None else max_workers)
     kept = {"value": score, "low": f"{score}_low", "high": f"{score}_high", "annotations": "annotations"}
     table = pd.DataFrame({name: scores[column] for name, column in kept.items() if column in scores}).iloc[shown]
     without = int(table["value"].isna().sum())
     table = table.dropna(subset="value").sort_values("value", kind="stable")
     name = score.replace("_", " ")
-    measured = name + (f", with {interval:.0%} intervals" if "low" in table else "")
-    heading = f"{name[0].upper()}{name[1:]} of {whom(len(shown), len(scores), by_annotations=True)}"
-    heading += f"; {without:,} have none" if without else ""
+    measured = f"{name} ({AXIS[score]})" if score in AXIS else name
+    intervals = f"with {interval:.0%} credible intervals" if "low" in table else ""
+    heading = f"{name[0].upper()}{name[1:]} of {which_workers(len(shown), len(scores), by_annotations=True)}"
+    heading += f"; {without:,} without a value" if without else ""
+    heading += f"\n{intervals}" if intervals else ""
     if max_workers is None and len(table) > NAMED:
         ax = draw_ranks(ax, table)
         ax.set_xlabel("rank of the worker")
@@ -77,7 +88,14 @@ def plot_workers(
     ax.set_ylabel("worker")
     ax.set_xlabel(measured)
     title(ax, heading)
-    for n in sorted({int(n) for n in np.quantile(table["annotations"], [0, 0.5, 1], method="nearest")}):
+    for n in _legend_sizes(table["annotations"].to_numpy()):
         ax.scatter([], [], s=12 + 90 * n / most, color=DARK, edgecolor="white", label=f"{n:,}")
     legend(ax, title="annotations", fontsize=7, title_fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
     return ax
+
+
+def _legend_sizes(numbers: np.ndarray) -> list[int]:
+    """Numbers of annotations whose dots the legend shows: the least, about the middle and the most."""
+    least, most = int(numbers.min()), int(numbers.max())
+    middle = int(numbers[np.abs(numbers - (least + most) / 2).argmin()])
+    return sorted({least, middle, most})

@@ -1,4 +1,4 @@
-"""The report: one HTML page that says everything of a fit, and opens anywhere."""
+"""The report: one HTML page with labels, workers, checks and plots of a fit, which needs no network."""
 
 from .write import report
 

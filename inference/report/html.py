@@ -1,4 +1,4 @@
-"""Markup that cannot be forgotten to be escaped: what is no :class:`Html` is text."""
+"""Elements of HTML. All text is escaped; only what is an :class:`Html` is written as markup."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tag(name: str, /, *children: object, **attributes: object) -> Html:
 
 
 def together(parts: Iterable[object]) -> Html:
-    """Parts one after the other."""
+    """Parts one after the other; those that are no :class:`Html` are escaped, Nones are left out."""
     return Html("".join(part if isinstance(part, Html) else escape(str(part)) for part in parts if part is not None))
 
 
@@ -45,24 +45,24 @@ def paragraph(*children: object, **attributes: object) -> Html:
 
 
 def facts(pairs: Iterable[tuple[object, object]], *, wide: bool = False) -> Html:
-    """A list of names with what is to say of each.
+    """A list of names with a value for each.
 
     Args:
-        pairs: of the two.
-        wide: whether they have much to say, and a line of their own.
+        pairs: names and values.
+        wide: whether each value has a line of its own.
     """
     rows = (tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs)
     return tag("dl", *rows, class_="facts wide" if wide else "facts")
 
 
 def warning(*children: object) -> Html:
-    """What a reader must not overlook."""
+    """A paragraph that is marked as a warning."""
     return tag("p", tag("span", "⚠", aria_hidden="true"), " ", *children, class_="warning", role="note")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section, to which the table of contents leads by its anchor."""
+    """A section of the page, which the table of contents links by its anchor."""
 
     anchor: str
     title: str
@@ -70,7 +70,7 @@ class Section:
 
     @property
     def html(self) -> Html:
-        """With its heading."""
+        """The section with its heading."""
         named = f"{self.anchor}-title"
         return tag("section", tag("h2", self.title, id=named), self.content, id=self.anchor, aria_labelledby=named)
 

@@ -1,4 +1,4 @@
-"""The sections of the data, of the labels, and of what to ask next."""
+"""The sections on the data, on the labels, and on what to annotate next."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ from .subject import Subject
 from .tables import number, table
 
 ALL_TASKS = 2_000  # tasks up to which all labels are in the page
-IN_DOUBT = 500  # of more tasks, those most in doubt
-ASKED = 10  # annotations that are proposed
-SHOWN_ANSWERS = 6  # different annotations to a task that are written out
+MOST_UNCERTAIN = 500  # labels that are in the page where there are more tasks
+PROPOSED = 10  # annotations that are proposed
+SHOWN_CLASSES = 6  # classes among the annotations of a task that are written out
 
 
 def data_section(subject: Subject) -> Section:
-    """How many tasks, workers and annotations there are, and how they are spread."""
+    """Numbers of tasks, workers and annotations, and their histograms."""
     annotations = subject.annotations
     described = annotations.describe()
     described = described[~described.index.str.startswith("share of annotation ")]
-    alpha = "Krippendorff’s alpha is 1 where all who annotated a task agree, and 0 where they agree as if by chance."
+    alpha = (
+        "Krippendorff’s alpha is 1 where all workers agree on every task, and 0 where they agree as often as by chance."
+    )
     return section(
         "data",
         "Data",
@@ -39,55 +41,62 @@ def data_section(subject: Subject) -> Section:
 
 
 def labels_section(subject: Subject) -> Section:
-    """Classes, the doubt about labels, and the labels, those most in doubt first."""
+    """Classes, a histogram of the labels' entropy, and the labels, the most uncertain first."""
     annotations = subject.annotations
     shown, said = _shown_labels(subject)
     notes = [
-        "Entropy is the doubt about a label in nats: 0 where it is certain, "
-        f"{np.log(annotations.n_classes):.2f} where all {annotations.n_classes} classes are as likely. "
-        "The runner-up is the next most likely class, with its probability."
+        "Entropy is the uncertainty of a label in nats: 0 where the label is certain, "
+        f"{np.log(annotations.n_classes):.2f} where all {annotations.n_classes} classes are equally probable. "
+        "The runner-up is the second most probable class, with its probability."
     ]
+    if annotations.gold is not None:
+        notes.append(
+            "The majority vote is the class with the most annotations; where several have as many it is left out."
+        )
     if "ambiguity" in shown:
         notes.append(
-            "Ambiguity is the doubt beyond what these workers leave about a task on average: high where good workers "
-            "are split, so that the task is to blame; near 0 where doubt comes from who annotated. The surprise p is "
-            "small where the annotations are stranger than the story expects."
+            "Ambiguity is the entropy beyond what the same workers leave on average: it is high where accurate workers "
+            "disagree, which speaks for an ambiguous task, and near 0 where the uncertainty comes from the workers. "
+            "Surprise p is small where the annotations are less probable than those that the story replicates."
         )
     return section(
         "labels",
         "Labels",
-        paragraph(f"{certainty(subject.source)}. {said}"),
+        paragraph(f"{_capital(certainty(subject.source))}. {said}"),
         picture(lambda: plot_entropy(subject.source), "Histogram of the labels’ entropy"),  # type: ignore[arg-type]
-        table(classes(subject), "Classes: their share of the annotations and of the labels"),
-        table(shown, "Labels, those most in doubt first", bars={"probability"}),
+        table(classes(subject), "Classes: their shares of the annotations and of the labels"),
+        table(shown, "Labels, the most uncertain first", bars={"probability"}),
         *(paragraph(note, class_="note") for note in notes),
     )
 
 
 def next_section(subject: Subject) -> Section:
-    """Which tasks to ask again."""
-    found = next_annotations(subject.lead[1], ASKED)
+    """Tasks where one more annotation lowers the entropy of the label the most."""
+    found = next_annotations(subject.lead[1], PROPOSED)
     useful = found[found["expected_gain"] > 0]
     said = (
-        "One more annotation by a typical worker is expected to lower the doubt about a label most in these tasks. The "
-        "expected gain is by how many nats; the entropy is the doubt now."
+        "For these tasks one more annotation, by a typical worker, is expected to lower the entropy of the label the "
+        "most. Expected gain is by how many nats; entropy is the label’s now."
         if len(useful)
-        else "Nowhere is one more annotation expected to lower the doubt about a label."
+        else "For no task is one more annotation expected to lower the entropy of the label."
     )
     shown = useful.assign(task=useful["task"].map(str)).set_index("task")
     return section(
         "next",
-        "What to ask next",
+        "What to annotate next",
         paragraph(subject.of_lead, said),
-        table(shown, "Tasks to ask again, the most worthwhile first") if len(useful) else None,
+        table(shown, "Tasks to annotate again, the greatest expected gain first") if len(useful) else None,
         paragraph(
-            "More, or whom to ask: ", tag("code", "cp.next_annotations(fit, 100, workers=[…])"), ".", class_="note"
+            "For more tasks, or for given workers: ",
+            tag("code", "cp.next_annotations(fit, 100, workers=[…])"),
+            ".",
+            class_="note",
         ),
     )
 
 
 def classes(subject: Subject) -> pd.DataFrame:
-    """By class its share of the annotations and the labels, and what the story says of how common it is."""
+    """By class its share of the annotations, its share of the labels, and its prevalence where the story has one."""
     source, annotations = subject.source, subject.annotations
     votes = annotations.votes().sum(0)
     frame = pd.DataFrame(
@@ -104,17 +113,17 @@ def classes(subject: Subject) -> pd.DataFrame:
 
 
 def _shown_labels(subject: Subject) -> tuple[pd.DataFrame, str]:
-    """The labels that the page holds, the most doubtful first, and which these are in words."""
+    """The labels that the page has, the most uncertain first, and a sentence that says which these are."""
     source, annotations = subject.source, subject.annotations
     n = annotations.n_tasks
     labels = source.labels
     order = np.argsort(-labels["entropy"].to_numpy(), kind="stable")
-    shown = order if n <= ALL_TASKS else order[:IN_DOUBT]
+    shown = order if n <= ALL_TASKS else order[:MOST_UNCERTAIN]
     said = (
-        f"All {n:,} labels are below."
+        f"The table has all {n:,} labels."
         if n <= ALL_TASKS
-        else f"Below are the {IN_DOUBT:,} of {n:,} labels that are most in doubt; the others are in fit.labels, and in "
-        "the labels.csv that the command crowdppl fit writes."
+        else f"The table has the {MOST_UNCERTAIN:,} of {n:,} labels that are most uncertain; fit.labels, and the file "
+        "labels.csv that the command crowdppl fit writes, have all."
     )
     names = [str(name) for name in annotations.classes]
     p = source.posterior[shown].astype(float)
@@ -126,7 +135,7 @@ def _shown_labels(subject: Subject) -> tuple[pd.DataFrame, str]:
     runners_up = [_with_probability(names[k], q) for k, q in zip(second, others.max(-1), strict=True)]
     frame = pd.DataFrame(
         {
-            "annotations": _answers(annotations, shown, names),
+            "annotations": _given(annotations, shown, names),
             "label": [names[k] for k in best],
             "probability": p[np.arange(len(p)), best],
             # of objects, as pandas would make text of markup
@@ -141,22 +150,36 @@ def _shown_labels(subject: Subject) -> tuple[pd.DataFrame, str]:
         frame["surprise_p"] = scores["surprise_p"].to_numpy(dtype=float)[shown]
     if annotations.gold is not None:
         gold = np.asarray(annotations.gold)[shown]
-        frame["gold"] = [names[k] if k >= 0 else None for k in gold]
-        frame["as_gold"] = [bool(k == g) if g >= 0 else None for k, g in zip(best, gold, strict=True)]
+        right = [bool(k == g) if g >= 0 else None for k, g in zip(best, gold, strict=True)]
+        after = frame.columns.get_loc("probability") + 1
+        frame.insert(after, "gold", [names[k] if k >= 0 else None for k in gold])
+        frame.insert(after + 1, "right", right)
+        frame.insert(after + 2, "majority_vote", _majorities(annotations, shown, names))
     return frame, said
 
 
-def _answers(annotations: Annotations, shown: np.ndarray, names: list[str]) -> list[str]:
-    """The annotations to tasks, in words: cat ×3, dog."""
+def _given(annotations: Annotations, shown: np.ndarray, names: list[str]) -> list[str]:
+    """The annotations of each task in words, such as "cat ×3, dog"."""
     votes = annotations.votes()[shown]
     found = []
     for row in votes:
         given = np.flatnonzero(row)
         given = given[np.argsort(-row[given], kind="stable")]
-        words = [names[k] + (f" ×{row[k]:,}" if row[k] > 1 else "") for k in given[:SHOWN_ANSWERS]]
-        more = f" and {len(given) - SHOWN_ANSWERS} others" if len(given) > SHOWN_ANSWERS else ""
+        words = [names[k] + (f" ×{row[k]:,}" if row[k] > 1 else "") for k in given[:SHOWN_CLASSES]]
+        more = f" and {len(given) - SHOWN_CLASSES} others" if len(given) > SHOWN_CLASSES else ""
         found.append(", ".join(words) + more if words else "none")
     return found
+
+
+def _majorities(annotations: Annotations, shown: np.ndarray, names: list[str]) -> list[str | None]:
+    """The class with the most annotations of each task; None where several have as many, or there are none."""
+    votes = annotations.votes()[shown]
+    only = (votes == votes.max(-1, keepdims=True)).sum(-1) == 1
+    return [names[k] if one else None for k, one in zip(votes.argmax(-1), only, strict=True)]
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _with_probability(name: str, probability: float) -> Html:
@@ -164,7 +187,7 @@ def _with_probability(name: str, probability: float) -> Html:
 
 
 def _facts(described: pd.Series) -> list[tuple[str, str]]:
-    """Names and values of a description, with least, median and most of a number together."""
+    """Names and values of a description, with minimum, median and maximum of a number together."""
     found = []
     for name, value in described.items():
         head, comma, which = str(name).rpartition(", ")

@@ -17,10 +17,10 @@ def page(title: str, lead: str, tiles: list[tuple[str, str]], warnings: list[str
 
     Args:
         title: of the page.
-        lead: what was fitted to what, in a sentence or two.
-        tiles: figures that stand at the top, with their names.
-        warnings: what was found wrong.
-        sections: in their order.
+        lead: which story was fitted by which engine, in a sentence or two.
+        tiles: names and values of the numbers at the top.
+        warnings: of the engine, a sentence each.
+        sections: of the page, in their order.
     """
     styles, script = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     head = tag(
@@ -43,7 +43,7 @@ def page(title: str, lead: str, tiles: list[tuple[str, str]], warnings: list[str
         found = "1 warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
         said = tag("div", tag("h2", found), *(warning(text) for text in warnings), class_="warnings", id="warnings")
     else:
-        said = paragraph(tag("span", "✓", aria_hidden="true"), " The engine has nothing to warn of.", class_="fine")
+        said = paragraph(tag("span", "✓", aria_hidden="true"), " The engine gave no warnings.", class_="fine")
     heading = tag(
         "header",
         tag("h1", title),
@@ -58,29 +58,30 @@ def page(title: str, lead: str, tiles: list[tuple[str, str]], warnings: list[str
         tag("a", "To the content", href="#content", class_="skip"),
         contents,
         tag("main", heading, *(one.html for one in sections), id="content"),
-        tag("footer", "Made by crowdppl. The page is one file, and loads nothing."),
+        tag("footer", "Made by crowdppl. The page is one file and loads nothing from the network."),
         tag("script", Html(script)),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
 def tiles(subject: Subject) -> list[tuple[str, str]]:
-    """The figures at the top."""
+    """Names and values of the numbers at the top."""
     annotations, posterior = subject.annotations, subject.source.posterior
-    doubtful = int((posterior.max(-1) < 0.9).sum())
+    sure = int((posterior.max(-1) >= 0.9).sum())
     found = [
         ("tasks", f"{annotations.n_tasks:,}"),
         ("workers", f"{annotations.n_workers:,}" if annotations.named else "not named"),
         ("annotations", f"{annotations.n_annotations:,}"),
         ("classes", f"{annotations.n_classes:,}"),
-        ("labels below probability 0.9", f"{doubtful:,}"),
+        ("labels of probability ≥\N{NO-BREAK SPACE}0.9", f"{sure:,}"),
     ]
     if annotations.gold is not None:
         known = np.asarray(annotations.gold) >= 0
         right = (posterior.argmax(-1) == np.asarray(annotations.gold))[known]
-        found.append((f"of {known.sum():,} labels as their gold label", f"{right.mean():.1%}"))
+        found.append((f"accuracy on {known.sum():,} gold tasks", f"{right.mean():.1%}"))
     return found
 
 
 def _hash(script: str) -> str:
+    """SHA-256 of the script, as a content security policy takes it."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")

@@ -1,4 +1,4 @@
-"""Pictures inside the page: drawn, written as SVG that stands in the page itself, and closed again."""
+"""Plots inside the page: drawn, written into the page as SVG or PNG, and closed again."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 
 from .html import Html, tag
 
-MOST_SVG = 300_000  # bytes over which a picture of very many marks is written as pixels
-FITS_A_PHONE = 6.5  # inches up to which a picture can be read on a phone as a whole; a wider one scrolls in its box
-DPI = 150  # of those
+MOST_SVG = 300_000  # bytes of an SVG; a plot of very many marks takes more and is written as PNG
+FITS_A_PHONE = 6.5  # inches of width that can be read on a phone as a whole; a wider plot scrolls in its box
+DPI = 150  # of PNGs
 LOOK = {"svg.fonttype": "none", "svg.hashsalt": "crowdppl", "figure.dpi": 100}  # the browser's letters, fixed ids
 
 
 def picture(draw: Callable[[], Any], alt: str) -> Html:
-    """A picture, whatever the reader's own Matplotlib style is.
+    """A plot as an image of the page, in Matplotlib's default style whatever style the reader has set.
 
     Args:
-        draw: makes a figure, and returns its axes.
-        alt: what it shows; the axes' titles, which say what is seen, are added.
+        draw: makes a figure and returns its axes.
+        alt: what the plot shows; the titles of the axes are added to it.
     """
     from matplotlib import pyplot as plt
     from matplotlib import style
@@ -62,5 +62,6 @@ def _written(figure: Any) -> tuple[str, bytes]:
 
 
 def _titles(figure: Any, axes: np.ndarray) -> str:
+    """The titles of the figure and its axes, in one line."""
     found = [figure.get_suptitle()] + [ax.get_title(loc=side) for ax in axes for side in ("left", "center")]
     return "; ".join(" ".join(title.split()) for title in found if title)

@@ -1,4 +1,4 @@
-"""The sections of the story: what it says of itself, how it was fitted, and how to fit it again."""
+"""The sections on the story: derived quantities, parameters, convergence, and how to fit it again."""
 
 from __future__ import annotations
 
@@ -30,43 +30,47 @@ from .tables import number, table, text
 
 MOST_ROWS = 2_000  # of a table
 MOST_COLUMNS = 12
-MOST_PARAMETERS = 400  # numbers of a parameter up to which it is listed
+MOST_PARAMETERS = 400  # entries of a parameter up to which it is listed
 PACKAGES = ("crowdppl", "jax", "numpyro", "numpy", "pandas", "scipy", "xarray", "arviz", "matplotlib")
 OF_TORCH = ("torch", "pyro-ppl")
 
 
 def story_section(subject: Subject) -> Section:
-    """What the story reports beside labels and workers, its parameters, and how the engine went."""
+    """What the story derives beside labels and workers, its parameters, and the convergence of the engine."""
     name, fit = subject.lead
     parts: list[object] = [paragraph(subject.of_lead, tag("strong", name), ": ", says(fit))]
-    with suppress(ValueError):  # it has no groups
+    with suppress(ValueError):  # the story has no groups
         parts.append(picture(partial(plot_groups, fit), "Confusion matrices of groups of workers"))
     for by in ("worker", "task"):
         if any(values.dims[2:] == (by,) for values in fit.draws_of_kind("switch")):
-            shown = f"How far annotations follow the common table, by {by}"
+            shown = f"Probability of following the common confusion matrix, by {by}"
             parts.append(picture(partial(plot_switch, fit, by=by), shown))
     parts += quantities(fit, list(map(str, fit.derived)), derived=True)
     parts.append(_parameters(fit))
     if fit.method != "nuts" and len(fit.history) > 1:
-        parts.append(picture(lambda: plot_history(fit), "How the engine went"))
-    return section("story", "The story", *parts)
+        parts.append(picture(lambda: plot_history(fit), "Convergence of the engine"))
+    return section("story", "Story", *parts)
 
 
 def _parameters(fit: Fitted) -> Html:
-    """The parameters, those of few numbers in tables, to be opened by those who want them."""
+    """The parameters in a part that opens on a click, those with few entries as tables."""
     few = [str(p) for p, values in fit.parameters.items() if values.size <= MOST_PARAMETERS and not _is_weight(p)]
     others = [f"{p} ({_shape(values)})" for p, values in fit.parameters.items() if p not in few and values.size]
-    more = paragraph(f"Larger ones are in fit.parameters: {', '.join(others)}.", class_="note") if others else None
+    more = (
+        paragraph(f"Parameters with more entries are in fit.parameters: {', '.join(others)}.", class_="note")
+        if others
+        else None
+    )
     return tag("details", tag("summary", "Parameters"), *quantities(fit, few, derived=False), more)
 
 
 def quantities(fit: Fitted, names: list[str], *, derived: bool) -> list[Html]:
-    """Tables of quantities, those with the same dimensions together: means, and intervals where there are draws.
+    """Tables of quantities, one for all with the same dimensions: means, and credible intervals where there are draws.
 
     Args:
-        fit: of any story.
-        names: of the quantities.
-        derived: whether they are in ``fit.derived``; else they are parameters.
+        fit: a fit of any story.
+        names: names of the quantities.
+        derived: whether they are derived quantities; else they are parameters.
     """
     means = fit.derived if derived else fit.parameters
     where = "fit.derived" if derived else "fit.parameters"
@@ -75,7 +79,7 @@ def quantities(fit: Fitted, names: list[str], *, derived: bool) -> list[Html]:
         of_dims.setdefault(tuple(map(str, means[name].dims)), []).append(name)
     made = []
     for dims, same in of_dims.items():
-        what = f"{'Derived' if derived else 'Parameters'}: {', '.join(same)}"
+        what = f"{'Derived quantities' if derived else 'Parameters'}: {', '.join(same)}"
         rows = int(np.prod([means[same[0]].sizes[dim] for dim in (dims if len(dims) < 2 else dims[:-1])]))
         if rows > MOST_ROWS:
             spread = "; ".join(
@@ -83,7 +87,7 @@ def quantities(fit: Fitted, names: list[str], *, derived: bool) -> list[Html]:
                 f"{number(float(means[name].min()))} to {number(float(means[name].max()))}"
                 for name in same
             )
-            made.append(paragraph(f"In {where}: {spread}.", class_="note"))
+            made.append(paragraph(f"Only in {where}, as there are many: {spread}.", class_="note"))
             continue
         draws = None
         if fit.has_draws and len(dims) < 2:
@@ -100,44 +104,48 @@ def quantities(fit: Fitted, names: list[str], *, derived: bool) -> list[Html]:
 
 
 def reproduce_section(subject: Subject) -> Section:
-    """What it takes to get the same fit again."""
+    """Code, settings and versions that give the same fit again."""
     fits = subject.fits
     code = "\n".join(["import crowdppl as cp", "", *_code(subject)])
     parts: list[object] = [tag("pre", tag("code", code), class_="scroll", tabindex="0")]
-    told = {name: _options(_all_hyperparameters(fit)) or "none" for name, fit in fits.items()}
+    given = {name: _options(_all_hyperparameters(fit)) or "none" for name, fit in fits.items()}
     pairs = [("data", f"SHA-256 {fingerprint(subject.annotations)}")]
     engines = {f"{fit.method.upper()}: {_options(fit.settings)}" for fit in fits.values()}
     if len(fits) == 1 or len(engines) == 1:
         pairs.append(("engine", engines.pop()))
     if len(fits) == 1:
-        pairs.append(("hyperparameters", next(iter(told.values()))))
+        pairs.append(("hyperparameters", next(iter(given.values()))))
     else:
-        about = pd.DataFrame({"hyperparameters": told}).rename_axis("name")
+        about = pd.DataFrame({"hyperparameters": given}).rename_axis("name")
         if engines:
             about["engine"] = [f"{fit.method.upper()}: {_options(fit.settings)}" for fit in fits.values()]
-        parts.append(table(about, "The stories, with their defaults"))
+        parts.append(table(about, "Hyperparameters of the stories, defaults included"))
     by_torch = any(fit.settings.get("backend") == "pyro" for fit in fits.values())
     packages = PACKAGES + (OF_TORCH if by_torch else ())
     versions = {"Python": platform.python_version(), **{name: _version(name) for name in packages}}
     pairs.append(("versions", _listed(versions)))
     parts.append(facts(pairs, wide=True))
-    parts.append(paragraph("The same seed gives the same result, to the last bit on one machine.", class_="note"))
+    parts.append(
+        paragraph(
+            "The same seed and versions give the same result, to the last bit on the same machine.", class_="note"
+        )
+    )
     evidence = subject.annotations.evidence
     if evidence is not None:
         tasks = int((np.asarray(evidence) != 0).any(-1).sum())
-        given = f"The fit was given gold labels or other evidence on {tasks:,} tasks, which the code above leaves out."
-        parts.append(paragraph(given, class_="note"))
-    return section("reproduce", "How to reproduce", *parts)
+        used = f"The fit was given gold labels or other evidence on {tasks:,} tasks, which the code above leaves out."
+        parts.append(paragraph(used, class_="note"))
+    return section("reproduce", "Reproduce", *parts)
 
 
 def says(fit: Fitted) -> str:
-    """The first line of the story's docstring, without its markup."""
-    line = (inspect.getdoc(fit.model.story) or "a story without a docstring.").split("\n", 1)[0]
+    """The first line of the story's docstring, without markup."""
+    line = (inspect.getdoc(fit.model.story) or "A story without a docstring.").split("\n", 1)[0]
     return re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line)
 
 
 def fingerprint(annotations: Annotations) -> str:
-    """A hash of who annotated what, in ids: the same for the same annotations in the same order."""
+    """A hash of tasks, workers, classes and annotations; equal for the same annotations in the same order."""
     digest = hashlib.sha256(repr([list(ids) for ids in (annotations.tasks, annotations.classes)]).encode())
     if annotations.named:
         digest.update(repr(list(annotations.workers)).encode())
@@ -147,7 +155,7 @@ def fingerprint(annotations: Annotations) -> str:
 
 
 def plain(value: object) -> str:
-    """A setting in a line, without what differs from run to run."""
+    """A setting as text on one line, without memory addresses, which differ from run to run."""
     if isinstance(value, np.ndarray | pd.DataFrame) or hasattr(value, "shape"):
         return f"an array {tuple(np.shape(value))}"  # type: ignore[arg-type]
     shown = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
@@ -155,7 +163,7 @@ def plain(value: object) -> str:
 
 
 def _all_hyperparameters(fit: Fitted) -> dict[str, Any]:
-    """Those that were given, and the story's defaults."""
+    """The hyperparameters that were given, and the defaults of the others."""
     parameters = list(inspect.signature(fit.model.story).parameters.values())[1:]
     kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     defaults = {p.name: p.default for p in parameters if p.kind not in kinds and p.default is not p.empty}
@@ -164,7 +172,7 @@ def _all_hyperparameters(fit: Fitted) -> dict[str, Any]:
 
 
 def _code(subject: Subject) -> list[str]:
-    """The calls that make the fits again; what all of them were given stands once."""
+    """Lines of code that make the fits again; options that all have in common stand once."""
     fits = subject.fits if subject.stack is not None else dict([subject.lead])
     given = {name: _given(fit) for name, fit in fits.items()}
     first = next(iter(given.values()))
@@ -185,7 +193,7 @@ def _code(subject: Subject) -> list[str]:
 
 
 def _given(fit: Fitted) -> dict[str, str]:
-    """What a fit was given beside story and annotations, as code."""
+    """The options of a fit, as code by name."""
     options = {"method": fit.method, **fit.model.hyperparameters, **fit.settings}
     return {name: plain(value) for name, value in options.items() if (name, value) != ("backend", "numpyro")}
 
@@ -232,7 +240,7 @@ def _by_one(means: xr.Dataset, draws: xr.Dataset | None, names: list[str], dim: 
 
 
 def _by_many(values: xr.DataArray, dims: tuple[str, ...]) -> pd.DataFrame:
-    """Rows by all dimensions but the last, whose values are the columns; a row a number where these are too many."""
+    """A frame with the last dimension as columns and the others as rows; a row for each number if that is too wide."""
     series = values.to_series()
     index = series.index.set_names([str(dim) for dim in dims])
     series = pd.Series(series.to_numpy(dtype=float), index=index)

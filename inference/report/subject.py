@@ -1,4 +1,4 @@
-"""What a report is of: a fit, or a stack of fits, with all that its sections share."""
+"""The subject of a report: a fit or a stack of fits, and what the sections of the page share."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Fits = Mapping[str, HoldsFitted] | Iterable[HoldsFitted] | None
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What a report is of.
+    """A fit or a stack of fits, and what the sections of its page share.
 
     Args:
-        source: whose labels and workers these are.
-        fits: by name, `source` itself or a stack's fits first; those that are compared.
-        comparison: of `fits`; None where there is one, or their weights were given.
-        seed: of all that is drawn at random.
+        source: the fit or the stack that has the labels and workers of the page.
+        fits: the fits that are compared, by name, `source` or the fits of a stack first.
+        comparison: of `fits`; None for a single fit, and where the weights of a stack were given.
+        seed: of everything that is drawn at random.
     """
 
     source: Fitted | Averaged
@@ -39,12 +39,12 @@ class Subject:
 
     @property
     def stack(self) -> Averaged | None:
-        """The stack, where it is one."""
+        """The stack; None where the report is of a fit."""
         return self.source if isinstance(self.source, Averaged) else None
 
     @property
     def lead(self) -> tuple[str, Fitted]:
-        """The fit that single stories' sections are of, with its name: of a stack the one of most weight."""
+        """Name and fit that the sections on one story describe: of a stack, the fit with the highest weight."""
         if isinstance(self.source, Averaged):
             name = str(self.source.weights.idxmax())
             return name, self.source.fits[name]
@@ -52,40 +52,45 @@ class Subject:
 
     @property
     def of_lead(self) -> str:
-        """Words before what holds for the leading fit of a stack alone; empty for a fit."""
-        return f"This is of {self.lead[0]}, the story of most weight. " if self.stack is not None else ""
+        """A sentence before what is said of one fit of a stack; empty where the report is of a fit."""
+        return (
+            f"This section is about {self.lead[0]}, the story with the highest weight. "
+            if self.stack is not None
+            else ""
+        )
 
     @property
     def warnings(self) -> list[str]:
-        """Of all fits, the leading one's first."""
+        """The warnings of all fits."""
         found = [f"{name}: {text}" for name, fit in self.fits.items() for text in fit.warnings]
         return found if len(self.fits) > 1 else list(self.source.warnings)
 
 
 def subject(source: Any, fits: Fits, gold: Any, seed: int) -> Subject:
-    """Put together what a report is of.
+    """Make the subject of a report.
 
     Args:
         source: a fit or a stack.
-        fits: others of the same annotations, to compare a fit with.
-        gold: label by task, in place of the annotations' own; None for these.
-        seed: of all that is drawn at random.
+        fits: other fits of the same annotations, to compare a fit with.
+        gold: true label by task, in place of the gold labels of the annotations; None for these.
+        seed: of everything that is drawn at random.
 
     Raises:
-        ValueError: `source` is neither, a stack comes with other fits, or fits cannot be compared.
-        AnnotationError: gold labels that do not fit the annotations.
+        ValueError: `source` is neither a fit nor a stack, a stack comes with other fits, or fits cannot be compared.
+        AnnotationError: `gold` does not fit the annotations.
     """
+    source = getattr(source, "averaged", source)  # what a user's stack holds
     if isinstance(source, Averaged):
         if fits is not None:
-            raise ValueError("a stack brings the fits that it averages; leave out fits=")
+            raise ValueError(
+                "fits= is for a single fit; a stack already has the fits that it averages, so leave fits= out"
+            )
         named = _with_gold(source.fits, source.annotations, gold)
         return Subject(replace(source, fits=named), named, source.comparison, seed)
     try:
         source = fitted_of(source)
     except TypeError as error:
-        raise ValueError(
-            f"a {type(source).__name__} cannot be reported; a fit by cp.fit, or a stack of fits, can"
-        ) from error
+        raise ValueError(f"a report needs a fit by cp.fit or a stack of fits, got a {type(source).__name__}") from error
     named = {source.story: source} if fits is None else _with_source(source, fits)
     comparison = None if fits is None else compare(named, seed=seed, progress=False)
     named = _with_gold(named, source.annotations, gold)
@@ -93,19 +98,19 @@ def subject(source: Any, fits: Fits, gold: Any, seed: int) -> Subject:
 
 
 def _with_gold(fits: dict[str, Fitted], annotations: Annotations, gold: Any) -> dict[str, Fitted]:
-    """The fits with the gold labels that were given, or else those of the annotations, to be judged by the same."""
+    """The fits with the gold labels that were given, or else those of the annotations."""
     judge = (annotations if gold is None else annotations.with_gold(gold)).gold
     return {name: fitted.replace(annotations=fitted.annotations.replace(gold=judge)) for name, fitted in fits.items()}
 
 
 def _with_source(source: Fitted, fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted]) -> dict[str, Fitted]:
-    """All fits by name, the one that is reported first."""
+    """All fits by name, first the one that is reported."""
     if isinstance(fits, Mapping):
         others = {name: fit for name, fit in fits.items() if fitted_of(fit) is not source}
         own = [name for name, fit in fits.items() if fitted_of(fit) is source] or [source.story]
         if own[0] in others:
             raise ValueError(
-                f"fits= has another fit by the name {own[0]!r}, that of the fit that is reported; rename it"
+                f"fits= has another fit named {own[0]!r}, the name of the fit that is reported; rename one of them"
             )
         return by_name({own[0]: source, **others})
     return by_name([source, *(fit for fit in fits if fitted_of(fit) is not source)])

@@ -1,4 +1,4 @@
-"""Frames as tables that a browser sorts and filters; without scripts they are plain tables."""
+"""Data frames as HTML tables, which the script of the page makes sortable and long ones filterable."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import pandas as pd
 from .html import Html, tag, together
 
 LONG = 12  # rows from which a table has a filter and a box of its own height
-PRINTED = 50  # rows of a table that go to paper
-BESIDE = ("low", "high", "se")  # what is said of how sure a number is
-NOTHING = "–"  # where a number is not known
+PRINTED = 50  # rows of a table that are printed
+BESIDE = ("low", "high", "se")  # columns with the uncertainty of another one, written into its cells
+NOTHING = "–"  # for a missing value
 
 
-def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = (), code: bool = False) -> Html:
-    """A frame with its index as first columns; ``x_low``, ``x_high`` and ``x_se`` are written into the cells of ``x``.
+def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = ()) -> Html:
+    """A frame as a table, its index as first columns.
+
+    Columns named ``x_low``, ``x_high`` and ``x_se`` are written into the cells of the column ``x``.
 
     Args:
         frame: columns of numbers are set right and sorted as numbers; all others are text.
         caption: what the table shows.
-        bars: columns of probabilities that are drawn as bars too.
-        code: whether the last column is to be copied as it stands.
+        bars: columns of probabilities that are also drawn as bars.
     """
     headed = frame.reset_index() if frame.index.name is not None or frame.index.nlevels > 1 else frame
     headed = headed.set_axis(list(map(str, headed.columns)), axis=1)
@@ -34,19 +35,19 @@ def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = (), code
     rows = (tag("tr", *row) for row in zip(*cells, strict=True))
     long = len(headed) > LONG
     made = tag("table", tag("thead", tag("tr", *heads)), Html("<tbody>\n"), Html("\n".join(rows)), Html("\n</tbody>"))
-    printed = f"On paper: the first {PRINTED} of {len(headed):,} rows; the page on the screen has all."
+    printed = f"Printed: the first {PRINTED} of {len(headed):,} rows; the page on the screen has all."
     return tag(
         "figure",
         tag("figcaption", caption),
         tag("div", made, class_="scroll", role="region", tabindex="0", aria_label=caption),
         tag("p", printed, class_="on-paper") if len(headed) > PRINTED else None,
-        class_=f"table{' long' if long else ''}{' code' if code else ''}",
+        class_=f"table{' long' if long else ''}",
         data_rows=len(headed),
     )
 
 
 def number(value: object, decimals: int = 3) -> str:
-    """A number to be read: whole ones with commas, others with so many decimals."""
+    """A number as text: whole ones with commas, others with this many decimals, – where it is missing."""
     if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):
         return NOTHING
     if isinstance(value, int | np.integer):
@@ -56,7 +57,7 @@ def number(value: object, decimals: int = 3) -> str:
 
 
 def decimals(values: pd.Series) -> int:
-    """How many decimals a column's numbers have: four digits of the largest, and no more than eight places."""
+    """Number of decimals of a column: four significant digits of its largest number, and at most eight."""
     finite = np.abs(values.to_numpy(dtype=float, na_value=np.nan))
     finite = finite[np.isfinite(finite)]
     largest = float(finite.max()) if len(finite) else 0.0
@@ -66,7 +67,7 @@ def decimals(values: pd.Series) -> int:
 
 
 def text(value: object) -> str:
-    """A name, or what else is no number; markup stays markup."""
+    """Anything but a number as text; markup stays markup."""
     if isinstance(value, Html):
         return value
     if isinstance(value, bool | np.bool_):
@@ -77,7 +78,7 @@ def text(value: object) -> str:
 
 
 def _cells(frame: pd.DataFrame, name: str, is_number: bool, bar: bool, *, first: bool) -> list[Html]:
-    """A column's cells; ``data-v`` has a number to more places than are shown, to sort by."""
+    """The cells of a column; ``data-v`` has the number to sort by, to more places than are shown."""
     element = {"name": "th", "scope": "row"} if first else {"name": "td"}
     if not is_number:
         names = [text(value) for value in frame[name].tolist()]
@@ -106,16 +107,17 @@ def _cells(frame: pd.DataFrame, name: str, is_number: bool, bar: bool, *, first:
 
 
 def _breaking(name: str) -> Html:
-    """A name that may be broken after an underscore."""
+    """A name that the browser may break after an underscore."""
     first, *others = name.split("_")
     return together([first, *(part for other in others for part in ("_", tag("wbr"), other))])
 
 
 def _cell(shown: object, element: dict[str, str], **attributes: object) -> Html:
+    """One cell of a table."""
     return tag(element["name"], shown, scope=element.get("scope"), **attributes)
 
 
 def _is_beside(name: str, frame: pd.DataFrame) -> bool:
-    """Whether a column is written beside the numbers of another."""
+    """Whether a column is written into the cells of another."""
     value, _, side = name.rpartition("_")
     return side in BESIDE and value in frame and pd.api.types.is_numeric_dtype(frame[value].dtype)

@@ -1,4 +1,4 @@
-"""The sections that say how far to trust the labels: comparison, predictive checks, gold labels."""
+"""The sections on how far to trust the labels: model comparison, posterior predictive checks, gold labels."""
 
 from __future__ import annotations
 
@@ -7,26 +7,30 @@ import pandas as pd
 
 from ...data import AnnotationError
 from ..checks import check
+from ..checks.check_results import Checks
+from ..checks.discrepancy_result import LEVEL
 from ..comparison.stacking import why
+from ..fitted.intervals import INTERVAL
 from ..plots import plot_checks, plot_comparison, plot_reliability, plot_roc
-from ..scores.against_gold import judged
+from ..plots.style import counted
+from ..scores.against_gold import Judged, judged
 from ..scores.label_scores import label_confusion, score
 from .html import Html, Section, paragraph, section, together, warning
 from .pictures import picture
 from .subject import Subject
 from .tables import table
 
-MOST_CLASSES = 20  # up to which the confusion of labels is a square
-MOST_CONFUSED = 100  # of more classes, the pairs that are listed
-MOST_ODD = 50  # units that stand out in a check and are listed
+MOST_CLASSES = 20  # up to which gold labels and labels are cross-tabulated
+MOST_CONFUSED = 100  # pairs of classes that are listed where there are more classes
+MOST_FLAGGED = 50  # flagged units that are listed
 DRAWS, DRAWS_OF_MANY = 50, 15  # of the parameters, from which checks replicate the annotations
-MANY_ANSWERS = 100_000  # from which they are fewer, as each takes a second
-BOUNDS = {"low": "replicated_low", "high": "replicated_high"}
-SURE = 0.05  # a p-value below it says that the story would hardly have written such annotations
+MANY_ANNOTATIONS = 100_000  # above which they are fewer, as each takes a second
+SHOWN = {"low": "replicated_low", "high": "replicated_high", "stand_out": "n_flagged"}  # columns of checks
+FAILED = 0.05  # p-value below which a check fails
 
 
 def comparison_section(subject: Subject) -> Section | None:
-    """Which story the data support; None where there is but one."""
+    """The comparison of stories by how well they predict; None where there is only one."""
     stack = subject.stack
     if stack is None and subject.comparison is None:
         return None
@@ -34,133 +38,168 @@ def comparison_section(subject: Subject) -> Section | None:
     found = subject.comparison
     if found is None:
         assert stack is not None
-        parts.append(paragraph("The labels are averages over these stories, with weights that were given."))
+        parts.append(paragraph("The labels are averages over these stories, by weights that were given."))
         parts.append(table(stack.weights.to_frame(), "Weights"))
     else:
         by_folds = bool(found["pareto_k"].isna().all())
         parts.append(paragraph(f"{why(found)}. {_whose(subject)}"))
-        parts += _n_high_k(found)
-        parts.append(picture(lambda: plot_comparison(found), "Stories by how well they predict"))
+        parts += _high_k(found)
+        parts.append(picture(lambda: plot_comparison(found), "Stories by expected log predictive density"))
         shown = found.rename(columns={"se": "elpd_se"}).dropna(axis=1, how="all")
         parts.append(table(shown, "Stories, the best first"))
         parts.append(paragraph(_columns(by_folds), class_="note"))
     if stack is not None and stack.left_out:
         reasons = pd.DataFrame({"reason": stack.left_out}).rename_axis("story")
-        parts.append(table(reasons, "Stories that could not be told of these data"))
-    return section("comparison", "Comparison of stories", *parts)
+        parts.append(table(reasons, "Stories that do not fit these data"))
+    return section("comparison", "Model comparison", *parts)
 
 
 def checks_section(subject: Subject) -> Section:
-    """Whether the story would have written annotations like these."""
+    """Whether annotations replicated by the fitted story are like the observed ones."""
     name, fit = subject.lead
-    title = "Does the story fit?"
+    title = "Posterior predictive checks"
     try:
-        draws = DRAWS if subject.annotations.n_annotations <= MANY_ANSWERS else DRAWS_OF_MANY
+        draws = DRAWS if subject.annotations.n_annotations <= MANY_ANNOTATIONS else DRAWS_OF_MANY
         checks = check(fit, draws=draws, seed=subject.seed)
     except AnnotationError as error:
-        return section("checks", title, paragraph(f"No checks can be made: {error}."))
+        return section("checks", title, paragraph(f"There are no posterior predictive checks of this fit: {error}."))
     found = checks.table
-    odd = [str(which) for which in found.index[found["p_value"] < SURE]]
-    said = (
-        f"{name} would hardly have written annotations like these in what is counted by: {', '.join(odd)}."
-        if odd
-        else f"{name} could have written annotations like these, by all that is counted here."
-    )
-    shown = found.rename(columns=BOUNDS)
+    failed = found.index[found["p_value"] < FAILED]
+    shown = found.rename(columns=SHOWN)
     shown.insert(0, "what", [checks.found[which].title for which in found.index])
-    worst = checks.worst
-    listed = worst.head(MOST_ODD).rename(columns=BOUNDS)
-    caption = f"Units that stand out: {'all ' if len(worst) <= MOST_ODD else f'{MOST_ODD} of '}{len(worst):,}"
+    flagged = checks.worst
+    listed = flagged.head(MOST_FLAGGED).rename(columns=SHOWN)
+    caption = f"Flagged units: {'all ' if len(flagged) <= MOST_FLAGGED else f'{MOST_FLAGGED} of '}{len(flagged):,}"
+    said = checks_in_words(checks, name)
     return section(
         "checks",
         title,
-        paragraph(subject.of_lead, said) if not odd else warning(subject.of_lead, said),
+        warning(subject.of_lead, said) if len(failed) else paragraph(subject.of_lead, said),
         paragraph(
-            "The same workers annotate the same tasks again, by the fitted story, and what they write is compared with "
-            "what they wrote. A p-value near 0 says that the annotations are odder than the story’s. ",
+            "The fitted story replicates the annotations: the same workers annotate the same tasks again. Each "
+            "discrepancy of the observed annotations is compared with those of the replicates. The p-value is the "
+            f"share of replicates whose discrepancy is larger; a check fails where it is below {FAILED}. A unit (a "
+            "worker, a pair of workers, …) is flagged where its own p-value, adjusted for the number of units, is "
+            f"below {LEVEL}. ",
             *(f"{note} " for note in checks.notes),
             class_="note",
         ),
-        picture(lambda: plot_checks(checks), "Observed annotations over replicated ones"),
-        table(shown, "Checks"),
+        picture(lambda: plot_checks(checks), "Posterior predictive checks: observed over replicated annotations"),
+        table(shown, f"Discrepancies, with {INTERVAL:.0%} intervals of the replicates"),
         table(listed.set_index("discrepancy"), caption) if len(listed) else None,
     )
 
 
+def checks_in_words(checks: Checks, name: str) -> str:
+    """Which posterior predictive checks of the fit with this name failed, with their p-values, in a sentence."""
+    p_values = checks.table["p_value"]
+    failed = [f"{which} (p = {_p(p)})" for which, p in p_values.items() if p < FAILED]
+    if failed:
+        check_s = "check" if len(failed) == 1 else "checks"
+        return f"{name}: posterior predictive {check_s} failed: {', '.join(failed)}."
+    return f"{name}: all {len(p_values)} posterior predictive checks passed (p ≥ {FAILED})."
+
+
+def _p(value: float) -> str:
+    """A p-value with the decimals that it needs."""
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.1g}"
+
+
 def gold_section(subject: Subject) -> Section | None:
-    """How good the labels are where the truth is known; None where it is nowhere."""
+    """Scores of the labels by the gold labels, beside the majority vote; None where there are no gold labels."""
     if subject.annotations.gold is None:
         return None
     source = subject.source
     try:
         found = judged(source)
     except AnnotationError as error:
-        return section("gold", "Gold labels", paragraph(f"{str(error).capitalize()}."))
-    named = {"the average": source, **subject.fits} if subject.stack is not None else subject.fits
+        return section("gold", "Gold labels", paragraph(f"{str(error)[:1].upper()}{str(error)[1:]}."))
+    named = {"average": source, **subject.fits} if subject.stack is not None else subject.fits
     scores = score(dict(named))
     assert isinstance(scores, pd.DataFrame)
-    if not scores["told"].any():
-        scores = scores.drop(columns="told")
+    scores.loc["majority vote"] = _majority_vote(subject, found)
+    scores = scores.rename(columns={"told": "given"}).astype({"tasks": int, "given": int})
+    if not scores["given"].any():
+        scores = scores.drop(columns="given")
     parts: list[object] = [
         table(scores, "Scores on gold tasks"),
         paragraph(
-            "Beside a score is its standard error. Accuracy: the share of labels that are right. Log score: the mean "
-            "log-probability of the gold label, higher is better. Brier: squared error of the probabilities, 0 to 2, "
-            "lower is better. ECE: how far probabilities are from the share that is right."
-            + (" AUC: the area under the ROC curve." if "auc" in scores else "")
-            + (" Told: gold tasks whose label the fit was told, which are not scored." if "told" in scores else ""),
+            "Beside a score is its standard error. Accuracy: share of the labels that equal the gold label. Log score: "
+            "mean log-probability of the gold label in nats, higher is better. Brier: squared error of the "
+            "probabilities, 0 to 2, lower is better. ECE: expected calibration error, the mean difference between a "
+            "label’s probability and the share of such labels that are right."
+            + (" AUC: area under the ROC curve." if "auc" in scores else "")
+            + (
+                " Given: gold tasks whose gold label the fit was given, which are not scored."
+                if "given" in scores
+                else ""
+            )
+            + " Majority vote: the class with the most annotations, ties shared; it has no probabilities to score.",
             class_="note",
         ),
-        picture(lambda: plot_reliability(source), "Share of right labels over their probability"),
+        picture(lambda: plot_reliability(source), "Reliability diagram"),
     ]
     if len(found.classes) == 2 and len(set(found.gold.tolist())) == 2:
         parts.append(picture(lambda: plot_roc(source), "ROC curve"))
     return section("gold", "Gold labels", *parts, _confusion(subject))
 
 
+def _majority_vote(subject: Subject, found: Judged) -> pd.Series:
+    """Accuracy of the majority vote on the gold tasks that are scored, with the other scores missing."""
+    annotations = subject.annotations
+    votes = annotations.votes()[annotations.tasks.index_of(list(found.tasks))]
+    best = votes == votes.max(-1, keepdims=True)
+    shares = pd.DataFrame(best / best.sum(-1, keepdims=True), index=found.tasks, columns=found.classes)
+    scores = score(shares, pd.Series(found.classes[found.gold], index=found.tasks))
+    return scores[["tasks", "told", "accuracy", "accuracy_se"]]
+
+
 def _whose(subject: Subject) -> str:
+    """A sentence that says whether the labels of the page are of one fit or of the average."""
     if subject.stack is not None:
-        return "The labels of this page are that average’s."
+        return "The labels of this page are those of the average."
     return f"The labels of this page are those of {subject.lead[0]} alone."
 
 
-def _n_high_k(found: pd.DataFrame) -> list[Html]:
-    """Words on units whose leave-one-out value cannot be trusted."""
+def _high_k(found: pd.DataFrame) -> list[Html]:
+    """Warnings of stories with units whose Pareto k is high."""
     said = []
     for name, units, k in zip(found.index, found["n_high_k"], found["pareto_k"], strict=True):
         if not pd.isna(units) and units > 0:
             said.append(
                 warning(
-                    f"{name}: leave-one-out cannot be trusted for {units:,} of its units, whose Pareto k̂ is up to "
-                    f"{k:.2f}; compare by K folds (method='kfold'), or refit without them (reloo=True)."
+                    f"{name}: the leave-one-out elpd is unreliable for {counted(int(units), 'unit')} with a high "
+                    f"Pareto k (up to {k:.2f}); compare by K folds (method='kfold') or refit without them (reloo=True)."
                 )
             )
     return said
 
 
 def _columns(by_folds: bool) -> str:
-    how = "K folds, with refits" if by_folds else "leave-one-out, by importance sampling"
+    """What the columns of the comparison mean."""
+    how = "K-fold cross-validation" if by_folds else "leave-one-out cross-validation, by importance sampling"
     said = (
-        f"elpd: the log-probability of what a story was not shown (by {how}), higher is better; difference: to the "
-        "best, both with standard errors; weight: in the average that predicts best (stacking); pseudo bma: weights by "
-        "elpd with Bayesian bootstrap."
+        f"elpd: expected log predictive density of held-out data in nats (by {how}), higher is better; difference: in "
+        "elpd from the best story; beside both are standard errors; weight: stacking weight; pseudo bma: pseudo-BMA+ "
+        "weight, by elpd with Bayesian bootstrap."
     )
     if by_folds:
         return said
     return said + (
-        " p: the effective number of parameters; pareto k: the heaviest tail of importance weights; n_high_k: units "
-        "whose tail is too heavy to be trusted."
+        " p: effective number of parameters; pareto k: the highest Pareto k of the importance weights; n high k: "
+        "number of units whose Pareto k is above the threshold, and whose elpd is unreliable."
     )
 
 
 def _confusion(subject: Subject) -> Html:
+    """Numbers of gold tasks by gold label and label; of many classes the pairs that differ."""
     counts = label_confusion(subject.source)
     wrong = int(counts.to_numpy().sum() - np.trace(counts.to_numpy()))
-    head = paragraph(f"{wrong:,} of {int(counts.to_numpy().sum()):,} labels are not the gold label.")
+    head = paragraph(f"{wrong:,} of {int(counts.to_numpy().sum()):,} labels differ from the gold label.")
     counts = counts.set_axis([str(name) for name in counts.index], axis=0).rename_axis("gold")
     counts = counts.set_axis([str(name) for name in counts.columns], axis=1)
     if len(counts) <= MOST_CLASSES:
-        return together([head, table(counts, "Tasks by gold label (rows) and label (columns)")])
+        return together([head, table(counts, "Gold tasks by gold label (rows) and label (columns)")])
     cells = counts.to_numpy() * ~np.eye(len(counts), dtype=bool)
     rows, columns = np.nonzero(cells)
     order = np.argsort(-cells[rows, columns], kind="stable")[:MOST_CONFUSED]
@@ -174,4 +213,6 @@ def _confusion(subject: Subject) -> Html:
         }
     ).set_index("gold")
     many = "" if len(rows) <= MOST_CONFUSED else f", {MOST_CONFUSED} of {len(rows):,} pairs"
-    return together([head, table(pairs, f"What gold labels were taken for{many}; all are in cp.label_confusion(fit)")])
+    return together(
+        [head, table(pairs, f"Labels that differ from the gold label{many}; cp.label_confusion(fit) has all")]
+    )

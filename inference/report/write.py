@@ -1,4 +1,4 @@
-"""From a fit to its page."""
+"""Write the page of a fit or of a stack of fits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ...data.atomic import check_new_file, write_whole
 from ..comparison.stacking import Averaged
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL
@@ -13,7 +14,6 @@ from ..fitted.summary import summarise
 from .html import Section
 from .label_sections import data_section, labels_section, next_section
 from .page import page, tiles
-from .place import check_place, write_whole
 from .story_sections import reproduce_section, says, story_section
 from .subject import Fits, Subject, subject
 from .trust_sections import checks_section, comparison_section, gold_section
@@ -30,32 +30,40 @@ def report(
     checks: bool = True,
     seed: int = 0,
 ) -> Path:
-    """Write a page (HTML) of all that is known of a fit: data, comparison, checks, labels, workers, the story itself.
+    """Write a page (HTML) on a fit: data, model comparison, checks, labels, gold labels, workers, and the story.
 
     The page is one file that needs no network. The same fit, options and versions give the same bytes.
 
     Args:
-        source: a fit of any story, or a stack of fits.
-        path: the file to write; one that is there is replaced, once the new one is complete.
-        title: heading of the page; by default how many tasks were labelled by how many workers.
-        fits: other fits of the same annotations, by name or several that are named after their stories, to compare
-            `source` with: :func:`.compare`.
-        gold: label by task, to score the labels by, as :meth:`.Annotations.with_gold` takes it; None for the gold
+        source: a fit of any story, or a stack of fits, of N tasks and J workers. Labels are in the page for up to
+            2,000 tasks (of more for the 500 most uncertain), workers for up to 2,000.
+        path: the file to write, ending in ``.html`` or ``.htm``; an old file is replaced once the new one is complete.
+        title: heading of the page; by default the numbers of tasks and workers.
+        fits: other fits of the same annotations to compare `source` with (:func:`.compare`): by name, or a list, whose
+            fits are named after their stories.
+        gold: true label by task to score the labels by, as :meth:`.Annotations.with_gold` takes it; None for the gold
             labels of the annotations.
-        checks: whether to make predictive checks, :func:`.check`; they take some seconds.
+        checks: whether to make posterior predictive checks (:func:`.check`), which take some seconds.
         seed: of everything that is drawn at random: replicates, folds, bootstrap.
 
     Returns:
         The path of the page.
 
     Raises:
-        StorageError: the folder of `path` does not exist or cannot be written to, or `path` is a folder. Said before
-            anything is computed.
-        ValueError: `source` is neither fit nor stack, or `fits` cannot be compared with it.
+        StorageError: `path` does not end in ``.html`` or ``.htm``, it is a folder, or its folder does not exist or
+            cannot be written to; this is checked before anything is computed.
+        ValueError: `source` is neither a fit nor a stack, or `fits` cannot be compared with it.
         AnnotationError: `gold` does not fit the annotations.
+
+    Examples:
+        >>> import tempfile
+        >>> import crowdppl as cp
+        >>> fit = cp.fit("dawid_skene", cp.load_dataset("anesthesia"), progress=False)
+        >>> fit.report(f"{tempfile.mkdtemp()}/report.html", checks=False).name
+        'report.html'
     """
     path = Path(path)
-    check_place(path)
+    check_new_file(path, (".html", ".htm"))
     about = subject(source, fits, gold, seed)
     heading = _title(about) if title is None else title
     write_whole(path, page(heading, _lead(about), tiles(about), about.warnings, _sections(about, checks)))
@@ -63,6 +71,7 @@ def report(
 
 
 def _sections(about: Subject, checks: bool) -> list[Section]:
+    """The sections of the page, in their order."""
     made = [
         data_section(about),
         comparison_section(about),
@@ -78,13 +87,14 @@ def _sections(about: Subject, checks: bool) -> list[Section]:
 
 
 def _title(about: Subject) -> str:
+    """The heading of the page, where none is given."""
     annotations = about.annotations
     by = f"{annotations.n_workers:,} workers" if annotations.named else "a crowd"
     return f"{annotations.n_tasks:,} tasks labelled by {by}"
 
 
 def _lead(about: Subject) -> str:
-    """What was fitted, in words."""
+    """What was fitted by which engine, in a sentence or two."""
     if about.stack is not None:
         methods = " and ".join(sorted({fit.method.upper() for fit in about.fits.values()}))
         return f"The average of {len(about.fits)} stories, fitted by {methods}: {about.stack.story}."

@@ -1,15 +1,14 @@
-"""Groups are drawn with the tables, shares, entropies and similarities that the fit reports."""
-
-import dataclasses
+"""Groups are drawn with the confusion matrices, shares, entropies and similarities that describe_groups has."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from conftest import random_annotations
+from made_fits import changed
 
 import crowdppl as cp
+from crowdppl.inference.fitted.groups import group_confusion_draws, group_share_draws, similarity_to_identity
 from crowdppl.inference.plots import plot_groups
-from crowdppl.inference.plots.group_confusions import similarity_to_identity
 
 
 @pytest.fixture(scope="module")
@@ -32,18 +31,18 @@ def with_draws(groups):
         "weights": rng.dirichlet(np.ones(3), (1, 20, 6)),
     }
     draws = {name: values.astype(np.float32) for name, values in draws.items()}
-    return dataclasses.replace(groups, method="svi", outcome=groups.outcome._replace(draws=draws))
+    return changed(groups, method="svi", outcome=groups.outcome._replace(draws=draws))
 
 
 def test_the_groups_are_drawn_by_their_share_with_what_describe_groups_says(with_draws):
     axes = plot_groups(with_draws)
     described = cp.describe_groups(with_draws).sort_values("share", ascending=False)
-    tables = with_draws.parameters["group_confusion"].to_numpy()
+    confusions = with_draws.parameters["group_confusion"].to_numpy()
     for ax, (m, group) in zip(axes, described.iterrows(), strict=True):
-        expected = f"group {m}: {group['share']:.0%} of the annotations\nentropy {group['entropy']:.2f}, "
+        expected = f"group {m}: share {group['share']:.0%}\nentropy {group['entropy']:.2f}, "
         assert ax.get_title() == expected + f"similarity {group['similarity']:.2f}"
-        np.testing.assert_allclose(ax.images[0].get_array(), tables[m], rtol=1e-6)
-    assert axes[0].figure.get_suptitle() == "3 groups of annotators, by annotator_groups"
+        np.testing.assert_allclose(ax.images[0].get_array(), confusions[m], rtol=1e-6)
+    assert axes[0].figure.get_suptitle() == "Confusion matrices of 3 groups (annotator_groups)"
 
 
 def test_cells_have_half_the_width_of_the_intervals_where_there_are_draws(with_draws, groups):
@@ -53,28 +52,28 @@ def test_cells_have_half_the_width_of_the_intervals_where_there_are_draws(with_d
     spreads = [text for text in ax.texts if text.get_text().startswith("±")]
     assert len(spreads) == 9
     for text in spreads:
-        answer, truth = text.xy
-        half = (high - low)[truth, answer] / 2
+        given, truth = text.xy
+        half = (high - low)[truth, given] / 2
         assert float(text.get_text()[1:]) == pytest.approx(half, abs=0.0051)
     assert not any(text.get_text().startswith("±") for text in plot_groups(groups)[0].texts)
 
 
-def test_clusters_of_workers_are_groups_and_their_logits_are_no_tables(data):
+def test_clusters_of_workers_are_groups(data):
     fit = cp.fit("worker_clusters", data, clusters=2, progress=False, max_iterations=3, tolerance=1e9)
-    shares = np.sort(fit.parameters["weights"].to_numpy())[::-1]
-    tables = fit.derived["group_confusion"].to_numpy()[np.argsort(-fit.parameters["weights"].to_numpy())]
-    for ax, share, table in zip(plot_groups(fit), shares, tables, strict=True):
-        assert f"{share:.0%} of the workers" in ax.get_title()
-        np.testing.assert_allclose(ax.images[0].get_array(), table, rtol=1e-5)
+    confusions, shares = group_confusion_draws(fit.fitted)[0, 0], group_share_draws(fit.fitted)[0, 0]
+    order = np.argsort(-shares, kind="stable")
+    for ax, m in zip(plot_groups(fit), order, strict=True):
+        assert ax.get_title().startswith(f"group {m}: share {shares[m]:.0%}\n")
+        np.testing.assert_allclose(ax.images[0].get_array(), confusions[m], rtol=1e-5)
 
 
-def test_similarity_is_1_of_the_identity_and_0_where_no_annotation_is_right():
+def test_similarity_is_1_for_the_identity_and_0_where_no_annotation_is_right():
     swapped = np.array([[0.0, 1.0], [1.0, 0.0]])
     np.testing.assert_allclose(similarity_to_identity(np.stack([np.eye(2), swapped])), [1, 0], atol=1e-12)
 
 
 def test_a_story_without_groups_too_few_axes_and_no_mass_are_refused(em, groups):
-    with pytest.raises(ValueError, match="dawid_skene has no tables of groups; fit a story that has"):
+    with pytest.raises(ValueError, match="dawid_skene has no confusion matrices of groups; fit a story that has"):
         plot_groups(em)
     with pytest.raises(ValueError, match="the 3 groups need one each"):
         plot_groups(groups, axes=plt.figure().add_subplot())

@@ -1,4 +1,4 @@
-"""Pictures of checks show the checks' own numbers, and refuse what they cannot draw."""
+"""Plots of checks show the checks' own numbers, and refuse what they cannot draw."""
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -55,10 +55,10 @@ def test_few_units_have_a_row_each_with_their_interval_and_observed_share():
     (lines,) = [c for c in ax.collections if isinstance(c, LineCollection)]
     ends = [segment[:, 0] for segment in lines.get_segments()]
     np.testing.assert_allclose(ends, table[["low", "high"]] / 40)
-    assert "1 of 6 units stands out" in ax.get_title()
+    assert "1 of 6 units flagged" in ax.get_title()
 
 
-def test_more_units_are_drawn_against_their_replicates_and_the_odd_ones_are_named():
+def test_more_units_are_drawn_against_their_replicates_and_flagged_ones_are_named():
     ax = plot_check(CHECKS, "some")
     table = CHECKS.units("some")
     shown = np.concatenate([dots(ax, DARK), dots(ax, ACCENT)])
@@ -73,7 +73,7 @@ def test_very_many_units_are_drawn_by_density_weighted_with_their_annotations():
     (hexagons,) = [c for c in ax.collections if isinstance(c, PolyCollection) and c.get_array() is not None]
     assert hexagons.get_array().sum() == 900 * 40
     assert len(dots(ax, DARK)) == 0
-    assert len(dots(ax, ACCENT)) == CHECKS.of("many").n_flagged.sum() == 1
+    assert len(dots(ax, ACCENT)) == (CHECKS.units("many")["p_adjusted"] < 0.05).sum() == 1
 
 
 def test_a_number_is_a_line_over_the_histogram_of_its_replicates():

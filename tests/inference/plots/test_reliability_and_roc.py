@@ -1,11 +1,10 @@
-"""ROC curves and reliability are those of the gold tasks that the fit was not told."""
-
-import dataclasses
+"""ROC curves and reliability are those of the gold tasks whose labels the fit was not given."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from made_fits import changed
 from sklearn import metrics
 
 import crowdppl as cp
@@ -37,8 +36,8 @@ def test_the_curve_and_its_area_are_those_of_the_second_class(binary):
     expected = metrics.roc_curve(gold, p)
     np.testing.assert_allclose(false, expected[0])
     np.testing.assert_allclose(true, expected[1])
-    assert ax.get_legend().get_texts()[0].get_text() == f"dawid_skene: {metrics.roc_auc_score(gold, p):.3f}"
-    assert ax.get_title() == "How well 1 is told from the rest: 120 gold tasks"
+    assert ax.get_legend().get_texts()[1].get_text() == f"dawid_skene: {metrics.roc_auc_score(gold, p):.3f}"
+    assert ax.get_title() == "ROC curve of class 1: 120 gold tasks"
 
 
 def test_several_sources_have_a_curve_each_that_lines_and_colours_tell_apart(binary):
@@ -47,7 +46,7 @@ def test_several_sources_have_a_curve_each_that_lines_and_colours_tell_apart(bin
     ax = plot_roc({"fit": binary, "its mirror": flipped}, gold)
     curves = ax.lines[1:]
     assert len({(line.get_color(), line.get_linestyle()) for line in curves}) == 2
-    areas = [float(text.get_text().partition(": ")[2]) for text in ax.get_legend().get_texts()]
+    areas = [float(text.get_text().partition(": ")[2]) for text in ax.get_legend().get_texts()[1:]]
     assert sum(areas) == pytest.approx(1, abs=0.0011)
 
 
@@ -62,16 +61,20 @@ def test_sources_with_other_gold_tasks_say_how_many_they_have(three):
     two = pd.DataFrame([[0.9, 0.1], [0.2, 0.8]], index=["a", "b"], columns=[0, 1])
     gold = {"a": 0, "b": 1}
     ax = plot_roc({"both": two, "one more": pd.concat([two, two.rename(index={"a": "x", "b": "y"})])}, gold)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["both: 1.000", "one more: 1.000"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "chance: 0.500",
+        "both: 1.000",
+        "one more: 1.000",
+    ]
     other = plot_roc({"three": three, "four": three.drop(index=["e", "f"])}, {k: GOLD[k] for k in "abcd"}, positive=1)
     assert "4 gold tasks" in other.get_title()
 
 
-def test_tasks_that_the_fit_was_told_are_counted_apart(binary):
-    told = with_evidence(binary.annotations, {task: int(binary.annotations.gold[task]) for task in range(50)})
-    fit = dataclasses.replace(binary, annotations=told)
-    assert plot_roc(fit).get_title().endswith("70 gold tasks, 50 more were told")
-    assert plot_reliability(fit).get_title().endswith("70 gold tasks, 50 more were told")
+def test_gold_tasks_whose_labels_the_fit_was_given_are_counted_apart(binary):
+    given = with_evidence(binary.annotations, {task: int(binary.annotations.gold[task]) for task in range(50)})
+    fit = changed(binary, annotations=given)
+    assert plot_roc(fit).get_title().endswith("70 gold tasks; the fit was given 50 more")
+    assert plot_reliability(fit).get_title().endswith("70 gold tasks; the fit was given 50 more")
 
 
 def test_a_picture_without_gold_or_sources_is_refused(em, three):
@@ -102,7 +105,7 @@ def test_dots_are_the_bins_shares_of_right_labels_at_their_mean_probability(bina
 def test_the_calibration_error_is_in_the_title(three):
     """Four of six labels are right: of those of 0.55, 0.65, 0.75 and 0.85 none of 2, 2 of 2, 1 and 1."""
     expected = (2 * 0.55 + 2 * 0.35 + 0.25 + 0.15) / 6
-    assert f"by {expected:.3f} on average" in plot_reliability(three, GOLD).get_title()
+    assert f"calibration error {expected:.3f}" in plot_reliability(three, GOLD).get_title()
 
 
 def test_the_numbers_of_tasks_do_not_lie_on_the_axes_above(binary):

@@ -13,7 +13,7 @@ from crowdppl.inference.plots.sensitivity import region
 
 
 def dots(ax):
-    return next(c for c in ax.collections if c.get_label() == "fit").get_offsets()
+    return next(c for c in ax.collections if "worker" in c.get_label()).get_offsets()
 
 
 def actual_rates(parameters):
@@ -64,16 +64,16 @@ def test_each_worker_has_a_region_of_the_draws_and_fits_without_draws_have_none(
     assert len(outlines) == 12
     tables = binary.confusion_draws[..., 1].reshape(-1, 12, 2)
     np.testing.assert_allclose(outlines[4][:100], region(tables[:, 4], 0.5), rtol=1e-5)
-    assert "regions of 50%" in ax.get_title()
+    assert "50% credible region" in [text.get_text() for text in ax.get_legend().get_texts()]
     without = plot_sensitivity_specificity(crowded, workers=range(5))
-    assert [c.get_label() for c in without.collections] == ["fit"]
-    assert "regions" not in without.get_title()
+    assert [c.get_label() for c in without.collections] == ["worker"]
+    assert [text.get_text() for text in without.get_legend().get_texts()] == ["worker"]
 
 
 def test_actual_values_are_crosses_joined_to_the_fit_and_may_be_of_some_workers(binary, binary_data):
     actual = actual_rates(binary_data[1]).loc[[3, 0]]
     ax = plot_sensitivity_specificity(binary, actual=actual)
-    crosses = next(c for c in ax.collections if c.get_label() == "actual").get_offsets()
+    crosses = next(c for c in ax.collections if c.get_label() == "known value").get_offsets()
     by_worker = actual.loc[[0, 3]]
     np.testing.assert_allclose(crosses, np.column_stack([1 - by_worker["specificity"], by_worker["sensitivity"]]))
     joins = [line.get_xydata() for line in ax.lines[1:]]
@@ -81,10 +81,10 @@ def test_actual_values_are_crosses_joined_to_the_fit_and_may_be_of_some_workers(
     np.testing.assert_allclose([ends[0] for ends in joins], dots(ax)[[0, 3]])
 
 
-def test_of_many_workers_the_density_is_drawn_which_counts_everyone(crowded):
+def test_of_many_workers_the_density_is_drawn_which_counts_all(crowded):
     ax = plot_sensitivity_specificity(crowded)
     assert ax.collections[0].get_array().sum() == 450
-    assert not [c for c in ax.collections if c.get_label() == "fit"]
+    assert not [c for c in ax.collections if "worker" in c.get_label()]
     assert "all 450 workers" in ax.get_title()
 
 
@@ -104,7 +104,7 @@ def test_actual_values_that_cannot_be_are_refused(binary, actual, error, said):
 def test_other_than_two_classes_no_workers_and_no_mass_are_refused(em, binary, unnamed):
     with pytest.raises(ValueError, match=r"of two classes, and there are 4; .*plot_confusions\(fit\)"):
         plot_sensitivity_specificity(em)
-    with pytest.raises(ValueError, match="selects nobody"):
+    with pytest.raises(ValueError, match="selects no worker"):
         plot_sensitivity_specificity(binary, workers=[])
     with pytest.raises(ValueError, match="interval=0"):
         plot_sensitivity_specificity(binary, interval=0)

@@ -1,4 +1,4 @@
-"""The switch is drawn as the fit reports it, by worker and by task."""
+"""The switch is drawn as the fit derives it, by worker and by task."""
 
 import numpy as np
 import pytest
@@ -32,15 +32,15 @@ def test_workers_are_drawn_from_the_greatest_down_with_their_intervals(fit):
 
 def test_many_tasks_are_drawn_by_rank_and_those_without_annotations_are_counted(fit):
     ax = plot_switch(fit, by="task")
-    reported = fit.derived["switch_by_task"].to_numpy()
-    answered = reported[~np.isnan(reported)]
-    assert 40 < len(answered) < 60
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), np.sort(answered)[::-1], rtol=1e-5)
-    assert f"{len(answered)} tasks; {60 - len(answered)} have no annotation" in ax.get_title()
+    derived = fit.derived["switch_by_task"].to_numpy()
+    annotated = derived[~np.isnan(derived)]
+    assert 40 < len(annotated) < 60
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), np.sort(annotated)[::-1], rtol=1e-5)
+    assert f"{len(annotated)} tasks; {60 - len(annotated)} have no annotation" in ax.get_title()
 
 
 def test_a_story_without_a_switch_and_other_units_are_refused(em, fit):
-    with pytest.raises(ValueError, match="dawid_skene reports no switch_by_task; fit common_individual"):
+    with pytest.raises(ValueError, match="dawid_skene derives no switch by task; fit common_individual"):
         plot_switch(em, by="task")
     with pytest.raises(cp.UnknownNameError, match="unknown by 'tasks'; did you mean 'task'"):
         plot_switch(fit, by="tasks")

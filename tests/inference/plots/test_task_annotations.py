@@ -18,9 +18,9 @@ def test_bars_count_the_tasks_and_the_workers_by_their_annotations():
     frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
     tasks, workers = plot_annotations(cp.Annotations.from_frame(frame, tasks=range(4)))
     assert {bar.get_x() + 0.5: bar.get_height() for bar in tasks.patches} == {0: 1, 1: 1, 2: 1, 3: 1}
-    assert tasks.get_title() == "4 tasks: median 1.5, 0 to 3"
+    assert tasks.get_title() == "4 tasks: median 1.5 (line), 0 to 3"
     assert heights(workers).tolist() == [1, 1, 1]
-    assert workers.get_title() == "3 workers: median 2, 1 to 3"
+    assert workers.get_title() == "3 workers: median 2 (line), 1 to 3"
 
 
 def test_a_fit_shows_its_annotations_and_repeated_annotations_count(em):
@@ -29,7 +29,7 @@ def test_a_fit_shows_its_annotations_and_repeated_annotations_count(em):
     assert heights(tasks).sum() == data.n_tasks
     assert tasks.get_title() == "45 tasks: 7 annotations each"
     assert heights(workers).sum() == 5
-    assert workers.get_title() == "5 workers: median 45, 45 to 135"
+    assert workers.get_title() == "5 workers: median 45 (line), 45 to 135"
 
 
 def test_unnamed_workers_have_no_picture_and_counts_count():
@@ -38,7 +38,7 @@ def test_unnamed_workers_have_no_picture_and_counts_count():
     assert found == {1: 1, 5: 2}
 
 
-def test_a_heavy_tail_is_drawn_on_a_logarithmic_scale_that_says_who_has_none():
+def test_a_heavy_tail_is_drawn_on_a_logarithmic_scale_that_says_how_many_have_none():
     (ax,) = plot_annotations(cp.Annotations.from_counts([[1, 1]] * 50 + [[900, 100]]))
     assert ax.get_xscale() == "log"
     assert heights(ax).sum() == 51
@@ -48,19 +48,22 @@ def test_a_heavy_tail_is_drawn_on_a_logarithmic_scale_that_says_who_has_none():
     (tasks, _) = plot_annotations(cp.Annotations.from_frame(sparse, tasks=range(12)))
     assert tasks.get_xscale() == "log"
     assert heights(tasks).sum() == 4
-    assert "8 tasks without are left of the scale" in tasks.get_xlabel()
+    assert "8 tasks without annotations not shown" in tasks.get_xlabel()
 
 
-def test_entropy_counts_all_tasks_and_those_in_doubt(em, binary):
+def test_entropy_counts_all_tasks_and_those_below_probability_0_9(em, binary):
     for fit in (em, binary):
         ax = plot_entropy(fit, bins=7)
-        sure, doubt = heights(ax)[:7], heights(ax)[7:]
-        in_doubt = (fit.labels["probability"] < 0.9).sum()
-        assert doubt.sum() == in_doubt
-        assert sure.sum() == len(fit.labels) - in_doubt
+        sure, others = heights(ax)[:7], heights(ax)[7:]
+        unsure = (fit.labels["probability"] < 0.9).sum()
+        assert others.sum() == unsure
+        assert sure.sum() == len(fit.labels) - unsure
         edges = np.linspace(0, np.log(fit.annotations.n_classes), 8)
-        np.testing.assert_array_equal(sure + doubt, np.histogram(fit.labels["entropy"], edges)[0])
-        assert ax.get_title() == f"{in_doubt} of {len(fit.labels)} tasks in doubt"
+        np.testing.assert_array_equal(sure + others, np.histogram(fit.labels["entropy"], edges)[0])
+        assert (
+            ax.get_title()
+            == f"{unsure} of {len(fit.labels)} labels {'has' if unsure == 1 else 'have'} probability < 0.9"
+        )
 
 
 def test_given_axes_are_used_and_too_few_or_nothing_to_draw_is_refused(em):
@@ -72,13 +75,13 @@ def test_given_axes_are_used_and_too_few_or_nothing_to_draw_is_refused(em):
         plot_annotations(em, axes=grid[0])
     with pytest.raises(ValueError, match="bins=0"):
         plot_entropy(em, bins=0)
-    with pytest.raises(cp.AnnotationError, match="no annotations"):
+    with pytest.raises(cp.AnnotationError, match="there are no annotations to draw"):
         plot_annotations(em.annotations.replace(task=np.zeros(0, int), label=np.zeros(0, int), worker=np.zeros(0, int)))
 
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["anesthesia", "cifar10h", "music", "rte", "trec"])
-def test_bars_count_everyone_of_real_crowds(real, name):
+def test_bars_count_all_tasks_and_workers_of_real_crowds(real, name):
     data = real(name)
     drawn = plot_annotations(data)
     expected = [data.n_tasks] + [data.n_workers] * data.named

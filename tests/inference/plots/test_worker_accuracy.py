@@ -1,4 +1,4 @@
-"""Workers are drawn from the best down: with their names where they are few, by rank where all are asked for."""
+"""Workers are drawn the most accurate first: with their names where they are few, by rank where all are asked for."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,8 +32,8 @@ def test_any_score_of_the_workers_can_be_drawn(svi):
     ax = plot_workers(svi, score="spammer_score")
     dots = next(c for c in ax.collections if len(c.get_offsets()) == 5)
     np.testing.assert_allclose(dots.get_offsets()[:, 0], np.sort(svi.workers["spammer_score"]))
-    assert ax.get_title() == "Spammer score of all 5 workers"
-    assert ax.get_xlabel() == "spammer score, with 90% intervals"
+    assert ax.get_title() == "Spammer score of all 5 workers\nwith 90% credible intervals"
+    assert ax.get_xlabel() == "spammer score (0: spammer, 1: no errors)"
     with pytest.raises(cp.UnknownNameError, match=r"unknown score 'acuracy'; did you mean 'accuracy'\?"):
         plot_workers(svi, score="acuracy")
 
@@ -83,7 +83,7 @@ def test_a_stack_is_drawn_as_a_fit_is(svi):
 
 
 def test_a_score_that_only_the_full_table_has_can_be_drawn(svi):
-    """Trace, information and others come after the first columns, and are computed when they are asked for."""
+    """Trace, informativeness and others come after the first columns, and are computed when they are asked for."""
     ax = plot_workers(svi, score="trace")
     dots = next(c for c in ax.collections if len(c.get_offsets()) == 5)
     np.testing.assert_allclose(dots.get_offsets()[:, 0], np.sort(svi.workers["trace"]))

@@ -14,7 +14,7 @@ from crowdppl.inference.report import report
 
 @pytest.fixture(scope="session")
 def evil_fit():
-    """Two groups and their names, which would break a page that does not escape them; with draws around the mode."""
+    """A fit of two groups, with draws around the mode, whose names would break a page that does not escape them."""
     options = {"groups": 2, "membership": "worker"}
     fit = cp.fit("annotator_groups", crowd(), progress=False, **options)
     rng = np.random.default_rng(0)
@@ -39,8 +39,8 @@ def em_fits():
     """Two fits by EM of three classes, without gold labels."""
     rng = np.random.default_rng(1)
     truth = np.arange(12) % 3
-    answers = np.where(rng.random((12, 4)) < 0.75, truth[:, None], rng.integers(0, 3, (12, 4)))
-    annotations = cp.Annotations.from_matrix(answers)
+    given = np.where(rng.random((12, 4)) < 0.75, truth[:, None], rng.integers(0, 3, (12, 4)))
+    annotations = cp.Annotations.from_matrix(given)
     return {name: cp.fit(name, annotations, progress=False) for name in ("dawid_skene", "one_coin")}
 
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -16,6 +17,7 @@ from crowdppl.inference.densities.evidence import with_evidence
 from crowdppl.inference.report import label_sections as labels
 from crowdppl.inference.report import report
 from crowdppl.inference.report import worker_section as workers
+from crowdppl.inference.report.trust_sections import checks_in_words
 from crowdppl.inference.scores.label_scores import score
 
 
@@ -41,7 +43,7 @@ def test_pictures_say_what_they_show(evil_page):
         assert len(image["alt"]) > 20
     alts = " ".join(image["alt"] for image in images)
     assert "Accuracy of all 5 workers" in alts
-    assert "groups of annotators" in alts
+    assert "Confusion matrices of 2 groups" in alts
 
 
 def test_nothing_refers_to_anything_outside(evil_page):
@@ -72,7 +74,7 @@ def test_names_are_text_wherever_they_stand(evil_page):
     labels = evil_page.table("Labels")
     assert sorted(row[0] for row in labels[1:]) == sorted(TASKS)
     assert {row[labels[0].index("label")] for row in labels[1:]} <= set(CLASSES)
-    assert sorted(row[0] for row in evil_page.table("Everyone’s scores")[1:]) == sorted(WORKERS)
+    assert sorted(row[0] for row in evil_page.table("Workers’ scores")[1:]) == sorted(WORKERS)
     assert [row[0] for row in evil_page.table("Classes")[1:]] == CLASSES
 
 
@@ -83,7 +85,7 @@ def test_only_the_page_s_own_script_may_run(evil_page):
     assert policy.startswith("default-src 'none'")
 
 
-def test_labels_are_the_fit_s_the_most_doubtful_first_with_annotations_and_gold(evil_fit, evil_page):
+def test_labels_are_those_of_the_fit_the_most_uncertain_first_with_annotations_and_gold(evil_fit, evil_page):
     heads, *rows = evil_page.table("Labels")
     expected = evil_fit.labels.sort_values("entropy", ascending=False, kind="stable")
     assert [row[0] for row in rows] == list(map(str, expected.index))
@@ -106,25 +108,31 @@ def test_labels_are_the_fit_s_the_most_doubtful_first_with_annotations_and_gold(
         assert {name: int(times or 1) for name, _, times in words} == {name: v for name, v in n.items() if v}
     for i, task in enumerate(TASKS[:6]):
         assert by_task[task]["gold"] == CLASSES[i % 2]
-        assert by_task[task]["as gold"] == ("yes" if by_task[task]["label"] == CLASSES[i % 2] else "no")
+        assert by_task[task]["right"] == ("yes" if by_task[task]["label"] == CLASSES[i % 2] else "no")
 
 
-def test_workers_gold_and_reported_quantities_are_the_fit_s(evil_fit, evil_page):
-    heads, *rows = evil_page.table("Everyone’s scores")
+def test_workers_gold_scores_and_derived_quantities_are_those_of_the_fit(evil_fit, evil_page):
+    heads, *rows = evil_page.table("Workers’ scores")
     scores = evil_fit.workers.sort_values("accuracy", ascending=False)
     assert [row[0] for row in rows] == list(scores.index)
     value = scores.iloc[0]
     assert rows[0][heads.index("accuracy")] == (
         f"{value['accuracy']:.3f} {value['accuracy_low']:.3f}–{value['accuracy_high']:.3f}"
     )
-    heads, row = evil_page.table("Scores on gold tasks")
+    heads, row, majority = evil_page.table("Scores on gold tasks")
     scored = score(evil_fit)
     assert row[heads.index("tasks")] == "6"
     assert row[heads.index("accuracy")] == f"{scored['accuracy']:.3f} ± {scored['accuracy_se']:.3f}"
-    heads, *rows = evil_page.table("Derived: group_entropy, group_share, group_similarity")
+    assert majority[0] == "majority vote"
+    votes = evil_fit.annotations.votes()[:6]
+    best = votes == votes.max(-1, keepdims=True)
+    expected = (best / best.sum(-1, keepdims=True))[range(6), evil_fit.annotations.gold[:6]].mean()
+    assert float(majority[heads.index("accuracy")].split()[0]) == pytest.approx(expected, abs=0.0005)
+    assert majority[heads.index("log score")] == "–"
+    heads, *rows = evil_page.table("Derived quantities: group_entropy, group_share, group_similarity")
     shares = [float(row[heads.index("group share")].split()[0]) for row in rows]
     np.testing.assert_allclose(shares, evil_fit.derived["group_share"], atol=0.00051)
-    confusion = evil_page.table("Tasks by gold label")
+    confusion = evil_page.table("Gold tasks by gold label")
     assert sum(int(cell) for row in confusion[1:] for cell in row[1:]) == 6
 
 
@@ -143,14 +151,14 @@ def test_the_same_input_gives_the_same_bytes(evil_fit, evil_path, tmp_path):
     assert again.read_bytes() == evil_path.read_bytes()
 
 
-def test_a_stack_s_page_says_which_stories_it_averages_and_whom_not_to_trust(em_stack, tmp_path):
+def test_the_page_of_a_stack_says_which_stories_it_averages_and_which_elpd_is_unreliable(em_stack, tmp_path):
     page = Page(report(em_stack, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
     heads, *rows = page.table("Stories, the best first")
     assert rows[0][:2] == ["one_coin", "-20.50 ± 3.00"]
-    assert rows[1][heads.index("n_high_k")] == "3"
-    assert page.table("Stories that could not be told")[1] == ["two_coin", "of two classes, and there are 3"]
+    assert rows[1][heads.index("n high k")] == "3"
+    assert page.table("Stories that do not fit these data")[1] == ["two_coin", "of two classes, and there are 3"]
     said = " ".join(e["text"] for e in page.all("p"))
-    assert "dawid_skene: leave-one-out cannot be trusted for 3 of its units" in said
+    assert "dawid_skene: the leave-one-out elpd is unreliable for 3 units with a high Pareto k (up to 1.25)" in said
     assert "80% one_coin, 20% dawid_skene" in said
     heads, *rows = page.table("Labels")
     shown = {row[0]: float(row[heads.index("probability")]) for row in rows}
@@ -162,16 +170,16 @@ def test_a_stack_s_page_says_which_stories_it_averages_and_whom_not_to_trust(em_
 
 def test_a_long_page_says_what_it_leaves_out_and_where_that_is(em_fits, tmp_path, monkeypatch):
     monkeypatch.setattr(labels, "ALL_TASKS", 11)
-    monkeypatch.setattr(labels, "IN_DOUBT", 3)
+    monkeypatch.setattr(labels, "MOST_UNCERTAIN", 3)
     monkeypatch.setattr(workers, "MOST_WORKERS", 2)
     fit = em_fits["dawid_skene"]
     page = Page(report(fit, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
-    doubtful = fit.labels.sort_values("entropy", ascending=False, kind="stable").index[:3]
-    assert [row[0] for row in page.table("Labels")[1:]] == list(map(str, doubtful))
-    assert len(page.table("Scores")) == 3
+    uncertain = fit.labels.sort_values("entropy", ascending=False, kind="stable").index[:3]
+    assert [row[0] for row in page.table("Labels")[1:]] == list(map(str, uncertain))
+    assert len(page.table("Workers’ scores: 2 of 4")) == 3
     said = " ".join(e["text"] for e in page.all("p"))
-    assert "the 3 of 12 labels that are most in doubt; the others are in fit.labels" in said
-    assert "the 2 of 4 workers with the most annotations; the others are in fit.workers" in said
+    assert "the 3 of 12 labels that are most uncertain; fit.labels" in said
+    assert "the 2 of 4 workers with the most annotations; fit.workers" in said
 
 
 def test_unnamed_workers_with_counts_have_a_page_without_scores(tmp_path):
@@ -180,29 +188,51 @@ def test_unnamed_workers_with_counts_have_a_page_without_scores(tmp_path):
     fit = cp.fit("annotator_groups", annotations, groups=1, max_iterations=20, progress=False)
     page = Page(report(fit, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
     workers = next(e for e in page.all("section") if e["id"] == "workers")
-    assert "do not say who gave them" in workers["text"]
+    assert "name no workers" in workers["text"]
     assert {row[0]: row[1] for row in page.table("Labels")[1:]}["1"] == "1 ×7, 2 ×2"
     assert "gold" not in [e["id"] for e in page.all("section")]
 
 
-def test_gold_given_to_the_report_is_what_it_judges_by(em_fits, tmp_path):
+def test_gold_labels_given_to_the_report_are_those_that_it_scores_by(em_fits, tmp_path):
     fit = em_fits["dawid_skene"]
     gold = {i: i % 3 for i in range(5)}
     page = Page(report(fit, tmp_path / "page.html", gold=gold, checks=False).read_text(encoding="utf-8"))
-    heads, row = page.table("Scores on gold tasks")
+    heads, row, _ = page.table("Scores on gold tasks")
     right = np.mean([fit.labels["label"][i] == g for i, g in gold.items()])
     assert float(row[heads.index("accuracy")].split()[0]) == pytest.approx(right, abs=0.0005)
     assert fit.annotations.gold is None  # the fit is as it was
 
 
-def test_gold_that_the_fit_was_told_is_not_scored(em_fits, tmp_path):
+def test_gold_labels_that_the_fit_was_given_are_not_scored(em_fits, tmp_path):
     fit = em_fits["dawid_skene"]
-    told = changed(fit, annotations=with_evidence(fit.annotations.with_gold({0: 0, 1: 1}), gold=True))
-    page = Page(report(told, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
+    given = changed(fit, annotations=with_evidence(fit.annotations.with_gold({0: 0, 1: 1}), gold=True))
+    page = Page(report(given, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
     section = next(e for e in page.all("section") if e["id"] == "gold")
     assert "the fit was told all of them" in section["text"]
     reproduce = next(e for e in page.all("section") if e["id"] == "reproduce")
     assert "evidence on 2 tasks" in reproduce["text"]
+
+
+@pytest.mark.parametrize(
+    ("p_values", "said"),
+    [
+        ([0.005, 0.4], "name: posterior predictive check failed: agreement (p = 0.005)."),
+        ([0.0001, 0.04], "name: posterior predictive checks failed: agreement (p = 0.0001), shares (p = 0.040)."),
+        ([0.05, 0.4], "name: all 2 posterior predictive checks passed (p ≥ 0.05)."),
+    ],
+)
+def test_failed_checks_are_named_with_their_p_values(p_values, said):
+    table = pd.DataFrame({"p_value": p_values}, index=["agreement", "shares"])
+    assert checks_in_words(SimpleNamespace(table=table), "name") == said
+
+
+def test_the_page_says_how_many_labels_are_certain(em_fits, tmp_path):
+    fit = em_fits["dawid_skene"]
+    n = int((fit.posterior.max(-1) >= 0.9).sum())
+    page = Page(report(fit, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
+    labels = next(e for e in page.all("section") if e["id"] == "labels")
+    which = "All 12" if n == 12 else f"{n} of 12"
+    assert f"{which} labels have probability ≥ 0.9." in labels["text"]
 
 
 @pytest.mark.slow
@@ -216,4 +246,4 @@ def test_two_thousand_tasks_and_three_hundred_workers_are_less_than_five_megabyt
     assert path.stat().st_size < 5_000_000
     page = Page(path.read_text(encoding="utf-8"))
     assert len(page.table("Labels")) == 2001
-    assert len(page.table("Everyone’s scores")) == 301
+    assert len(page.table("Workers’ scores")) == 301

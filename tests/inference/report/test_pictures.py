@@ -1,4 +1,4 @@
-"""Pictures in the page: the same bytes each time, nothing left open, and the reader's style left alone."""
+"""Plots in the page: the same bytes each time, no figure left open, and the reader's style unchanged."""
 
 import base64
 import warnings

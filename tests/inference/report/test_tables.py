@@ -92,11 +92,11 @@ def test_every_index_level_is_a_column_and_the_first_heads_its_row():
     assert [e["scope"] for e in page.all("th")] == ["col", "col", "col", "row", "row"]
 
 
-def test_long_tables_are_marked_to_be_filtered_and_paper_says_what_it_lacks():
+def test_long_tables_are_marked_to_be_filtered_and_say_how_many_rows_are_printed():
     def made(n):
         return table(pd.DataFrame({"x": range(n)}), "Caption")
 
     assert 'class="table long"' not in made(LONG)
     assert 'class="table long"' in made(LONG + 1)
-    assert "On paper" not in made(PRINTED)
+    assert "Printed" not in made(PRINTED)
     assert f"the first {PRINTED} of {PRINTED + 1} rows" in made(PRINTED + 1)

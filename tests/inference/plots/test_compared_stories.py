@@ -41,16 +41,16 @@ def test_each_story_has_its_difference_with_one_and_two_standard_errors(compared
     assert ax.get_title(loc="left") == expected
 
 
-def test_weights_are_bars_and_the_spoilt_are_counted_where_there_are_any(compared):
+def test_weights_are_bars_and_units_with_a_high_k_are_counted_where_there_are_any(compared):
     ax = plot_comparison(compared)
     beside = ax.child_axes[0]
     np.testing.assert_allclose([bar.get_width() / 0.3 for bar in beside.patches], compared["weight"])
     texts = [text.get_text() for text in beside.texts]
     assert {minus(f"{value:,.1f}") for value in compared["elpd"]} <= set(texts)
     assert {str(n) for n in compared["n_high_k"]} <= set(texts)
-    assert "k too large" in texts
+    assert "high k" in texts
     by_folds = compared.assign(n_high_k=pd.array([pd.NA] * 3, "Int64"), pareto_k=np.nan)
-    assert "k too large" not in [text.get_text() for text in plot_comparison(by_folds).child_axes[0].texts]
+    assert "high k" not in [text.get_text() for text in plot_comparison(by_folds).child_axes[0].texts]
 
 
 def test_what_is_beside_the_rows_is_inside_the_figure(compared):
@@ -77,9 +77,10 @@ def test_differences_are_ranked_and_summed_with_the_error_of_the_comparison():
     np.testing.assert_allclose(drawn, values)
     frame = table({"first": first, "second": second})
     error = frame["difference_se"].iloc[1]
-    assert ax.get_title() == f"first against second: {minus(f'{values.sum():+,.1f}')} ± {error:,.1f} over 30 tasks"
+    expected = f"elpd of first less that of second: {minus(f'{values.sum():+,.1f}')} ± {error:,.1f}\n30 tasks"
+    assert ax.get_title() == expected
     share = (values > 0).mean()
-    assert ax.get_legend().get_texts()[0].get_text() == f"first is better: {share:.0%} of the tasks"
+    assert ax.get_legend().get_texts()[0].get_text() == f"first predicts better: {share:.0%} of the tasks"
     far = (first.values - second.values).argsort()
     named = {text.get_text() for text in ax.texts}
     assert f"t{far[-1]}" in named
@@ -91,7 +92,7 @@ def test_units_are_matched_by_name_and_annotations_are_named_by_task_and_worker(
     order = np.random.default_rng(5).permutation(30)
     shuffled = Elpd("shuffled", "kfold", "task", first.units[order], first.values[order])
     ax = plot_differences(first, shuffled)
-    np.testing.assert_array_equal(ax.get_title(), "first against shuffled: +0.0 ± 0.0 over 30 tasks")
+    assert ax.get_title() == "elpd of first less that of shuffled: +0.0 ± 0.0\n30 tasks"
     rows = pd.MultiIndex.from_arrays([range(30), list("uv") * 15, [0, 1] * 15], names=["task", "worker", "label"])
     one, other = (elpd(seed=i, units=rows, by="annotation") for i in (0, 1))
     named = {text.get_text() for text in plot_differences(one, other, names=("x", "y")).texts}
@@ -108,14 +109,14 @@ def test_scores_of_other_units_are_refused():
         plot_differences(first, elpd(by="annotation"))
 
 
-def test_pareto_k_is_ranked_and_those_over_the_threshold_stand_out():
+def test_pareto_k_is_ranked_and_high_ones_are_diamonds():
     k = np.random.default_rng(0).uniform(0, 1, 30)
     ax = plot_pareto_k(elpd(k=k))
     below, above = (c.get_offsets() for c in ax.collections[:2])
     np.testing.assert_allclose(np.sort(above[:, 1])[::-1], np.sort(k[k > 0.7])[::-1])
     np.testing.assert_allclose(np.concatenate([above, below])[:, 1], np.sort(k)[::-1])
     np.testing.assert_array_equal(np.concatenate([above, below])[:, 0], np.arange(1, 31))
-    assert ax.get_title() == f"first: k is over 0.70 for {(k > 0.7).sum()} of 30 tasks"
+    assert ax.get_title() == f"first: {(k > 0.7).sum()} of 30 tasks have a high Pareto k"
     assert f"t{k.argmax()}" in {text.get_text() for text in ax.texts}
 
 
@@ -124,7 +125,7 @@ def test_units_without_weights_are_counted_and_a_score_without_any_is_refused():
     figure, ax = plt.subplots()
     assert plot_pareto_k(elpd(k=k), ax) is ax
     assert sum(len(c.get_offsets()) for c in ax.collections[:2]) == 20
-    assert "10 need no weights" in ax.get_xlabel()
+    assert "10 have equal weights and no k" in ax.get_xlabel()
     assert plt.get_fignums() == [figure.number]
     with pytest.raises(ValueError, match="kind='kfold' uses no importance weights"):
         plot_pareto_k(elpd())

@@ -28,26 +28,26 @@ def cells(ax):
     """Texts of the cells by (truth, annotation)."""
     found = {}
     for text in ax.texts:
-        answer, truth = text.xy
-        found.setdefault((truth, answer), []).append(text.get_text())
+        given, truth = text.xy
+        found.setdefault((truth, given), []).append(text.get_text())
     return found
 
 
-def test_cells_hold_the_table_and_half_the_width_of_its_interval(svi):
+def test_cells_hold_the_probabilities_and_half_the_width_of_its_interval(svi):
     axes = plot_confusions(svi, interval=0.8)
     table = svi.confusions(interval=0.8).set_index(["worker", "truth", "annotation"])
     assert len(axes) == 5
     for ax, worker in zip(axes, [1, 2, 3, 4, 5], strict=True):
         assert ax.get_title().startswith(f"worker {worker}: ")
-        for (truth, answer), (value, spread) in cells(ax).items():
-            row = table.loc[(worker, truth + 1, answer + 1)]
+        for (truth, given), (value, spread) in cells(ax).items():
+            row = table.loc[(worker, truth + 1, given + 1)]
             assert float(value) == pytest.approx(row["probability"], abs=0.0051)
             half_width = (row["high"] - row["low"]) / 2
             assert float(spread.removeprefix("±")) == pytest.approx(half_width, abs=0.0051)
         assert len(cells(ax)) == 16
 
 
-def test_titles_tell_annotations_and_accuracy_with_its_interval(svi):
+def test_titles_say_annotations_and_accuracy_with_its_interval(svi):
     ax = plot_confusions(svi, workers=[3], interval=0.5)[0]
     score = svi.worker_scores(0.5).loc[3]
     bounds = f"({score['accuracy_low']:.2f}–{score['accuracy_high']:.2f})"
@@ -124,7 +124,7 @@ def test_ids_with_dollars_and_of_any_length_are_written_as_they_are(crowd_fit):
     assert rest.startswith(" 1 annotation\n")
 
 
-def test_unknown_workers_are_refused_with_the_nearest(em, crowd_fit):
+def test_unknown_workers_are_refused_with_the_nearest_name(em, crowd_fit):
     with pytest.raises(cp.UnknownNameError, match=r"unknown worker '1'.*there is 1, of type int"):
         plot_confusions(em, workers=["1"])
     with pytest.raises(cp.UnknownNameError, match=r"unknown worker 'worker 77'; did you mean 'worker 7'\?.* 50 in all"):
@@ -134,7 +134,7 @@ def test_unknown_workers_are_refused_with_the_nearest(em, crowd_fit):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"workers": []}, "selects nobody"),
+        ({"workers": []}, "selects no worker"),
         ({"max_workers": 0}, "max_workers=0"),
         ({"interval": 1.5}, "interval=1.5"),
     ],

@@ -1,4 +1,4 @@
-"""The picture of a comparison of stories."""
+"""The plot of a comparison of stories."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ COLUMNS = ("elpd", "difference", "difference_se", "weight")
 
 
 def plot_comparison(comparison: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw by how much stories predict worse than the best, with one and two standard errors of the difference.
+    """Draw by how much each story predicts worse than the best one, with one and two standard errors.
 
-    On the right: each story's expected log predictive density, its weight in the stack as a bar, and the number of
-    units whose Pareto k is over the threshold, where there are any. Where one story is so far off that the others
-    cannot be told apart, leave it out: ``plot_comparison(comparison.head(3))``.
+    On the right are each story's expected log predictive density (elpd), its stacking weight as a bar and, where there
+    are any, the number of units with a high Pareto k, whose elpd cannot be trusted. Where one story is so far off that
+    the others lie on each other, leave it out: ``plot_comparison(comparison.head(3))``.
 
     Args:
-        comparison: of ``compare``: a story a row, the best first.
+        comparison: what :func:`crowdppl.compare` returns: a row for each story, the best first.
         ax: axes to draw in; by default a new figure.
 
     Returns:
@@ -51,7 +51,7 @@ def plot_comparison(comparison: pd.DataFrame, ax: Axes | None = None) -> Axes:
     if not (difference.any() or error.any()):
         ax.set_xlim(-1, 1)
     clean(ax, grid="x", hidden=("top", "right", "left"))
-    ax.set_xlabel("difference in expected log predictive density, with 1 and 2 standard errors")
+    ax.set_xlabel("difference in elpd (nats) from the best story, with 1 and 2 standard errors")
     _write_columns(ax, comparison)
     best = short(comparison.index[0], 28)
     ahead = f", ahead of {short(comparison.index[1], 28)} by {-difference[1]:,.1f} ± {error[1]:,.1f}" if n > 1 else ""
@@ -62,7 +62,7 @@ def plot_comparison(comparison: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def _write_columns(ax: Axes, comparison: pd.DataFrame) -> None:
-    """Numbers beside the rows, in axes of their own."""
+    """Write elpd, weight and number of high k beside the rows, in axes of their own."""
     n_high_k = "n_high_k" in comparison and bool((comparison["n_high_k"] > 0).fillna(False).any())
     beside = axes_beside(ax, side="right", gap=0.1, size=2.5 if n_high_k else 1.9, sharey=ax)
     beside.set_xlim(0, 1.3 if n_high_k else 1)
@@ -78,7 +78,7 @@ def _write_columns(ax: Axes, comparison: pd.DataFrame) -> None:
         if n_high_k:
             count = 0 if pd.isna(story["n_high_k"]) else int(story["n_high_k"])
             beside.text(1.28, row, f"{count:,}", ha="right", color=ACCENT if count else "0.6", **write)
-    heads = [(0.42, "elpd", "right"), (0.56, "weight", "left")] + ([(1.28, "k too large", "right")] if n_high_k else [])
+    heads = [(0.42, "elpd", "right"), (0.56, "weight", "left")] + ([(1.28, "high k", "right")] if n_high_k else [])
     for x, text, ha in heads:
         beside.annotate(
             text, (x, 1.0), (0, 2), xycoords=("data", "axes fraction"), textcoords="offset points", ha=ha, fontsize=8,

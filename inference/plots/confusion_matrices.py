@@ -1,0 +1,121 @@
+"""Plots of confusion matrices: of workers, and of groups of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..fitted.confusion_scores import entropy
+from ..fitted.fitted import HoldsFitted, fitted_of
+from ..fitted.groups import group_confusion_draws, group_share_draws, similarity_to_identity
+from ..fitted.intervals import INTERVAL, checked_tail
+from ..fitted.labelled import Labelled
+from .heatmaps import draw_confusions
+from .shown_workers import most_annotations, positions, scores_of, which_workers
+from .style import counted, given_axes, share, short
+
+
+def plot_confusions(
+    fit: Labelled,
+    *,
+    workers: Iterable[Hashable] | None = None,
+    max_workers: int = 20,
+    interval: float = INTERVAL,
+    axes: Any = None,
+) -> np.ndarray:
+    """Draw workers' confusion matrices, P(annotation | true class), as heat maps: a row for each true class.
+
+    With up to ten classes the cells hold the probabilities and, where the fit has draws, half the width of their
+    credible intervals. Above each matrix are the worker's number of annotations and accuracy: the probability that an
+    annotation is right, of a task whose class is as frequent as among the labels.
+
+    Args:
+        fit: a fit, or a stack of fits, of annotations that name their workers (J workers, K classes).
+        workers: ids of the workers to show, in this order; by default those with the most annotations.
+        max_workers: how many to show at the most where `workers` does not say which.
+        interval: mass of the equal-tailed credible intervals, between 0 and 1.
+        axes: axes to draw in, one for each worker, without a title and a colour bar around them; by default a new
+            figure.
+
+    Returns:
+        The axes drawn in, shape (number of workers shown,).
+
+    Raises:
+        UnknownNameError: `workers` names a worker that the annotations do not have.
+        AnnotationError: the annotations name no workers.
+        ValueError: no worker is selected, there are fewer axes than workers, or `interval` is not between 0 and 1.
+
+    Examples:
+        >>> import crowdppl as cp
+        >>> fit = cp.fit("dawid_skene", cp.load_dataset("anesthesia"), progress=False)
+        >>> axes = cp.plot_confusions(fit, workers=[1, 3])
+        >>> axes.shape
+        (2,)
+    """
+    scores = scores_of(fit, interval)
+    given = given_axes(axes, None, "workers")
+    limit = max_workers if given is None else min(max_workers, len(given))
+    shown = most_annotations(scores, limit) if workers is None else positions(fit.annotations.workers, workers)
+    return draw_confusions(
+        fit.confusion_draws[:, :, shown],
+        [_title(scores.iloc[j]) for j in shown],
+        fit.annotations.classes,
+        interval=interval if fit.has_draws else None,
+        heading=f"Confusion matrices of {which_workers(len(shown), len(scores), by_annotations=workers is None)}",
+        axes=given_axes(given, len(shown), f"{len(shown)} workers"),
+    )
+
+
+def plot_groups(fit: HoldsFitted, *, interval: float = INTERVAL, axes: Any = None) -> np.ndarray:
+    r"""Draw the confusion matrices of groups of workers (or of annotations), the one with the greatest share first.
+
+    Above each are the group's share, the entropy of its confusion matrix (the mean over rows, in nats: 0 where every
+    annotation is certain given the truth), and its similarity to the identity: one minus the mean Jensen–Shannon
+    divergence, in bits, of the matrix's rows from the identity's (1 where every annotation is right). These are the
+    columns of :func:`crowdppl.describe_groups`.
+
+    Args:
+        fit: a fit of a story with M groups, such as ``annotator_groups`` or ``worker_clusters``: one that derives a
+            quantity of kind ``"group_confusion"``, or has a parameter with the dimensions group, truth and
+            annotation.
+        interval: mass of the equal-tailed credible intervals, between 0 and 1; half their width is in the cells where
+            the fit has draws.
+        axes: axes to draw in, one for each group; by default a new figure.
+
+    Returns:
+        The axes drawn in, shape (M,).
+
+    Raises:
+        ValueError: the story has no groups, there are fewer axes than groups, or `interval` is not between 0 and 1.
+    """
+    checked_tail(interval)
+    fitted = fitted_of(fit)
+    confusions, shares = group_confusion_draws(fitted), group_share_draws(fitted)
+    n_groups = confusions.shape[2]
+    mean_shares = None if shares is None else shares.mean((0, 1))
+    order = range(n_groups) if mean_shares is None else np.argsort(-mean_shares, kind="stable").tolist()
+    uncertainty = entropy(confusions).mean(-1).mean((0, 1))
+    similarity = similarity_to_identity(confusions).mean((0, 1))
+    titles = []
+    for m in order:
+        having = "" if mean_shares is None else f": share {share(float(mean_shares[m]))}"
+        titles.append(f"group {m}{having}\nentropy {uncertainty[m]:.2f}, similarity {similarity[m]:.2f}")
+    return draw_confusions(
+        confusions[:, :, order],
+        titles,
+        fitted.annotations.classes,
+        interval=interval if fitted.has_draws else None,
+        heading=f"Confusion matrices of {counted(n_groups, 'group')} ({fitted.story})",
+        axes=given_axes(axes, n_groups, f"{n_groups} groups"),
+    )
+
+
+def _title(score: pd.Series) -> str:
+    """A worker's name, number of annotations and accuracy, on two lines."""
+    low_high = f" ({score['accuracy_low']:.2f}–{score['accuracy_high']:.2f})" if "accuracy_low" in score else ""
+    given = counted(int(score["annotations"]), "annotation")
+    worker = short(score.name, 20)
+    return f"{'worker ' if len(worker) <= 8 else ''}{worker}: {given}\naccuracy {score['accuracy']:.2f}{low_high}"

@@ -184,8 +184,8 @@ def _split(
             hyperparameters[name] = value
         elif others := [other.name for other in ENGINES.values() if name in other.settings._fields]:
             raise ValueError(
-                f"{name}={value!r}: {name} belongs to {' and '.join(others)}, and method={engine.name!r}; leave it out, "
-                f"or give method={others[0]!r}"
+                f"{name}={value!r}: {name} belongs to {' and '.join(others)}, and method={engine.name!r}; leave it "
+                f"out, or give method={others[0]!r}"
             )
         else:
             raise unknown_name("option", name, sorted(known | set(engine.settings._fields) | set(of_torch)))

@@ -16,7 +16,7 @@ from .comparison.stacking import Averaged, averaged
 from .densities.model import Model
 from .densities.sites import Dims
 from .engines.outcome import Outcome
-from .fitted.confusion_matrices import confusion_frame
+from .fitted.confusions import confusion_frame
 from .fitted.decisions import decide
 from .fitted.fitted import Fitted
 from .fitted.intervals import INTERVAL

@@ -14,7 +14,7 @@ from jax import Array
 from ...data import AnnotationError, Annotations
 from ...data.numbers import whole_number
 from ..densities.enumerated import Parameters
-from .confusion_matrices import mean_confusions
+from .confusions import mean_confusions
 from .confusion_scores import entropy
 from .fitted import Fitted, HoldsFitted, fitted_of
 

@@ -151,7 +151,7 @@ def _shown_labels(subject: Subject) -> tuple[pd.DataFrame, str]:
     if annotations.gold is not None:
         gold = np.asarray(annotations.gold)[shown]
         right = [bool(k == g) if g >= 0 else None for k, g in zip(best, gold, strict=True)]
-        after = frame.columns.get_loc("probability") + 1
+        after = list(frame.columns).index("probability") + 1
         frame.insert(after, "gold", [names[k] if k >= 0 else None for k in gold])
         frame.insert(after + 1, "right", right)
         frame.insert(after + 2, "majority_vote", _majorities(annotations, shown, names))

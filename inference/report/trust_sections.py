@@ -151,6 +151,7 @@ def _majority_vote(subject: Subject, found: Judged) -> pd.Series:
     best = votes == votes.max(-1, keepdims=True)
     shares = pd.DataFrame(best / best.sum(-1, keepdims=True), index=found.tasks, columns=found.classes)
     scores = score(shares, pd.Series(found.classes[found.gold], index=found.tasks))
+    assert isinstance(scores, pd.Series)
     return scores[["tasks", "told", "accuracy", "accuracy_se"]]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from ..fitted.confusion_matrices import mean_confusions
+from ..fitted.confusions import mean_confusions
 from ..fitted.fitted import fitted_of
 
 

@@ -11,7 +11,7 @@ from scipy.stats import entropy
 
 import crowdppl as cp
 from crowdppl.inference.densities.enumerated import density
-from crowdppl.inference.fitted.confusion_matrices import mean_confusions
+from crowdppl.inference.fitted.confusions import mean_confusions
 from crowdppl.inference.fitted.next_annotations import information, next_annotations
 
 

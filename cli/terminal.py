@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-import numpy as np
 import pandas as pd
 import typer
 from rich import box
@@ -19,7 +18,6 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import Fit, Stack
-from ..data.majority import majority_accuracy
 from ..inference.fitted.intervals import INTERVAL
 from .advice import for_the_shell
 
@@ -86,7 +84,7 @@ def show_result(result: Fit | Stack, files: Mapping[str, str], began: float) -> 
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold")
     facts.add_column(overflow="fold")
-    for name, text in (summary.facts | _majority_vote(result)).items():
+    for name, text in summary.facts.items():
         facts.add_row(name, Text(text))
     console.print(facts)
     for name, frame in summary.tables.items():
@@ -94,15 +92,6 @@ def show_result(result: Fit | Stack, files: Mapping[str, str], began: float) -> 
         console.print(frame_table(frame, name))
     console.print(Text(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold"))
     show_files(files, console)
-
-
-def _majority_vote(result: Fit | Stack) -> dict[str, str]:
-    """Return the accuracy of the majority vote where there are gold labels, to compare that of the fit with."""
-    gold = result.annotations.gold
-    if gold is None:
-        return {}
-    accuracy = majority_accuracy(result.annotations.votes(), np.asarray(gold))
-    return {"majority vote": f"accuracy {accuracy:.4f} on the same tasks, with ties broken at random"}
 
 
 def frame_table(frame: pd.DataFrame, title: str | None = None) -> Table:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations
+from ...data.majority import majority_accuracy
 from ...models.parts.classifier import PREFIX, Classifier
 from ..engines.diagnostics import smallest_ess, worst_rhat
 from .fitted import Fitted
@@ -125,12 +126,15 @@ def certainty(fitted: Labelled) -> str:
 
 
 def gold_accuracy(fitted: Labelled) -> str:
-    """How many gold labels are found, and whether the fit was told them."""
-    gold = np.asarray(fitted.annotations.gold)
+    """Accuracy on the gold tasks beside that of the majority vote, and whether the fit used their labels."""
+    annotations = fitted.annotations
+    gold = np.asarray(annotations.gold)
     known = gold >= 0
-    used = fitted.annotations.evidence is not None and np.isinf(fitted.annotations.evidence[known]).any()
+    used = annotations.evidence is not None and np.isinf(annotations.evidence[known]).any()
     right = float((fitted.posterior.argmax(-1) == gold)[known].mean())
-    return f"accuracy {right:.4f} on {known.sum():,} gold tasks, " + ("which the fit was told" if used else "unseen")
+    votes = majority_accuracy(annotations.votes(), gold)
+    which = "whose labels the fit used" if used else "whose labels the fit did not use"
+    return f"accuracy {right:.4f} on {known.sum():,} gold tasks {which}; majority vote {votes:.4f}"
 
 
 def _classes(fitted: Fitted, interval: float) -> pd.DataFrame:

@@ -67,10 +67,10 @@ def test_gold_holds_in_every_engine_and_is_not_used_unasked(annotations, method)
     }[method]
     told = fit("dawid_skene", annotations, method=method, gold=True, progress=False, **short)
     assert told.probabilities.loc["t2", "x"] == 1.0
-    assert "which the fit was told" in str(told.summary())
+    assert "whose labels the fit used" in str(told.summary())
     untold = fit("dawid_skene", annotations, method=method, progress=False, **short)
     assert untold.probabilities.loc["t2", "x"] < 0.5
-    assert "unseen" in str(untold.summary())
+    assert "did not use" in str(untold.summary())
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,13 @@
-r"""The log-likelihood unit by unit: of each task, or of each annotation given the other annotations of its task."""
-
-from functools import partial
+r"""The log-likelihood by unit: of each task, or of each annotation given the other annotations to its task."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.scipy.special import logsumexp
 
 from ...data import Annotations
+from ...models import Emission
 from ..densities.enumerated import Parameters
 from .fitted import Fitted
 
@@ -20,7 +20,7 @@ def log_likelihood_by_annotation(fitted: Fitted) -> np.ndarray:
     annotations = fitted.data.replace(count=counts(fitted.annotations))
     task = np.asarray(annotations.task)
     number = rounds(task, np.ones(len(task), bool))
-    return np.asarray(leave_one_annotation_out(fitted.with_data(annotations), number, int(number.max()) + 1))
+    return np.asarray(leave_one_annotation_out(fitted.with_data(annotations), number))
 
 
 def counts(annotations: Annotations) -> np.ndarray:
@@ -31,7 +31,7 @@ def counts(annotations: Annotations) -> np.ndarray:
 
 
 def rounds(task: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Number the chosen rows within each task, from 0; −1 for the others: rows of one number share no task.
+    """The chosen rows numbered within each task, from 0; −1 for the others: rows of one number share no task.
 
     Args:
         task: of each row, ascending ``(A,)``.
@@ -42,29 +42,42 @@ def rounds(task: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return np.where(chosen, before - before[first], -1)
 
 
-@partial(jax.jit, static_argnames="n_rounds")
-def leave_one_annotation_out(fitted: Fitted, number: Array, n_rounds: int) -> Array:
+@jax.jit
+def leave_one_annotation_out(fitted: Fitted, number: Array) -> Array:
     r"""For each draw :math:`\log p(y_a \mid y_{i \setminus a}, \theta)` of each row: ``(chain, draw, A)``.
 
-    It is :math:`\log p(y_i \mid \theta) - \log p(y_{i \setminus a} \mid \theta)`, the truth summed out of both; one row
-    of each task is left out at a time.
+    .. math::
+        \log \sum_k p(z_i = k, y_i \mid \theta) - \log \sum_k p(z_i = k, y_{i \setminus a} \mid \theta), \qquad
+        p(z_i = k, y_{i \setminus a} \mid \theta) = p(z_i = k, y_i \mid \theta) / P(y_a \mid z_i = k, \theta)
+
+    where a task's annotations are independent given its class, so that all rows take one density. Where they are not,
+    the second term is taken for one row of each task at a time.
 
     Args:
-        fitted: the story at its draws, of annotations with counts.
-        number: of each row within its task, ``(A,)``.
-        n_rounds: the largest number plus one.
+        fitted: the story at its draws, of annotations with counts; of a row that stands for several annotations one is
+            left out.
+        number: of each row within its task, from :func:`rounds`, ``(A,)``.
     """
     annotations = fitted.annotations
-    task, count = annotations.task, jnp.asarray(annotations.count)
+    task, count = jnp.asarray(annotations.task), jnp.asarray(annotations.count)
 
     def of_draw(draw: Parameters) -> Array:
-        whole = fitted.at(draw).log_likelihood
+        at = fitted.at(draw)
+        emission, whole = at.responses.emission, at.log_likelihood[task]
+        if emission.independent:
+            return whole - logsumexp(at.log_joint[task] - row_scores(emission, annotations), axis=-1)
+        before = at.log_joint - emission.by_task(annotations, annotations.label)
 
         def leave_out(r: Array, values: Array) -> Array:
             part = annotations.replace(count=count - (number == r))
-            found = whole - fitted.with_data(part).at(draw).log_likelihood
-            return jnp.where(number == r, found[task], values)
+            log_part = logsumexp(before + emission.by_task(part, annotations.label), axis=-1)
+            return jnp.where(number == r, whole - log_part[task], values)
 
-        return jax.lax.fori_loop(0, n_rounds, leave_out, jnp.zeros(len(task)))
+        return jax.lax.fori_loop(0, number.max() + 1, leave_out, jnp.zeros(len(task)))
 
     return fitted.over_draws(of_draw)
+
+
+def row_scores(emission: Emission, annotations: Annotations) -> Array:
+    """Log-probability of one annotation of each row under each class, ``(A, K)``."""
+    return emission.log_prob(annotations.worker, annotations.task, annotations.label)

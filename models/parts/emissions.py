@@ -1,6 +1,7 @@
 """Emissions: how a worker's annotation follows from the true class, one small object each."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +25,13 @@ class Emission:
     """The distribution of an annotation given worker, task and true class. Subclasses are pytrees of arrays.
 
     A subclass defines :meth:`probs`; most define a cheaper :meth:`log_prob` and :meth:`probs_given` too.
+
+    Attributes:
+        independent: whether the annotations to a task are independent given its class, so that :meth:`by_task` is the
+            sum of :meth:`log_prob`. An emission whose annotations share more than the class says False.
     """
+
+    independent: ClassVar[bool] = True
 
     def probs(self, worker: Array | None, task: Array) -> Array:
         r"""All of :math:`P(y = l \mid z = k)` for each (worker, task) pair: ``(A, K, L)``."""

@@ -1,6 +1,7 @@
 """The emission of annotations that share more than their task's class: a subtype of it."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +29,7 @@ class Subtypes(Emission):
 
     table: Array
     weights: Array
+    independent: ClassVar[bool] = False
 
     def probs(self, worker: Array | None, task: Array) -> Array:
         """The workers' tables, averaged over the subtypes: ``(A, K, L)``."""

@@ -1,4 +1,4 @@
-"""Which story the data support: leave-one-out and K-fold scores, comparison, stacking."""
+"""Comparison of stories: leave-one-out and K-fold cross-validation, stacking, the default set of stories."""
 
 from .comparing import compare
 from .cross_validation import kfold

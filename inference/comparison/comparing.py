@@ -1,4 +1,4 @@
-"""Which of several stories the data support."""
+"""Comparison of several stories by how well they predict held-out data."""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations
+from ...data.errors import check_name
 from ..engines.outcome import ConvergenceWarning
 from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
 from .cross_validation import kfold
 from .elpd import Elpd
-from .leave_one_out import high_k_message, loo
-from .weights import pseudo_bma, stacking
+from .leave_one_out import high_k_message, loo, why_not
+from .weights import pseudo_bma_weights, stacking_weights
 
 METHODS = ("loo", "kfold")
 
@@ -22,97 +23,119 @@ def compare(
     *,
     by: str | None = None,
     method: str | None = None,
-    folds: int = 5,
+    folds: int | None = None,
     refit_by: str | None = None,
     seed: int = 0,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Compare stories of the same annotations by how well each predicts what it has not seen.
+    """Compare stories of the same annotations by how well each predicts held-out data.
 
-    Fits with draws (NUTS, SVI) are compared by leave-one-out, without refitting. Where one of the fits has none (EM),
-    all are compared by K folds of the annotations, which refits each K times. The draws must be good: SVI's mean field is
-    narrower than the posterior, and holds stories with many parameters back by some nats; for close calls take NUTS or
-    ``guide="multivariate_normal"``.
+    Fits with draws (NUTS, SVI) are compared by leave-one-out, without refits: :func:`loo`. Where one of the fits cannot
+    be, such as a fit by EM, all are compared by K folds of the annotations, which refits each K times: :func:`kfold`.
+    Leave-one-out needs good draws: SVI's mean-field guide is narrower than the posterior, which costs stories with many
+    parameters some nats; where stories are close, use NUTS or ``guide="multivariate_normal"``.
+
+    Example:
+        >>> import crowdppl as cp
+        >>> annotations = cp.load_dataset("anesthesia")
+        >>> fits = {name: cp.fit(name, annotations, progress=False) for name in ("dawid_skene", "one_coin")}
+        >>> comparison = cp.compare(fits, folds=3, progress=False)
+        >>> comparison.index[0], float(comparison["difference"].iloc[0])
+        ('dawid_skene', 0.0)
 
     Args:
-        fits: by name, or several that are named after their stories.
-        by: ``"task"``, all annotations to one predicted together (the default of leave-one-out), or ``"annotation"``, given the
-            other annotations to its task (the default of K folds).
-        method: ``"loo"`` or ``"kfold"``; by default as the fits allow.
-        folds: K.
-        refit_by: the engine of K folds' refits; the fits' own by default. ``"em"`` takes a fraction of their time.
-        seed: of the folds.
-        progress: show progress bars of K folds.
+        fits: by name; or several, which are named after their stories.
+        by: ``"task"``, all annotations to one predicted together (the default of leave-one-out), or ``"annotation"``,
+            each predicted given the other annotations to its task (the default of K folds).
+        method: ``"loo"`` or ``"kfold"``; by default leave-one-out where all fits allow it.
+        folds: of K folds: K, from 2 to the number of units; 5 by default.
+        refit_by: of K folds: the engine of the refits; the fits' own by default. ``"em"`` takes a fraction of their
+            time.
+        seed: of the division into folds, and of the Bayesian bootstrap.
+        progress: whether to show progress bars of K folds.
 
     Returns:
-        By story, the best first: ``elpd`` (nats, higher is better) and its standard error ``se``; ``p``, the effective
-        number of parameters; ``difference`` to the best (0, or negative) and ``difference_se``; the weights ``weight``
-        (stacking) and ``pseudo_bma`` (with Bayesian bootstrap); ``pareto_k``, the largest, and ``n_high_k``, how many
-        units are over its threshold. `p`, `pareto_k` and `n_high_k` are missing by K folds.
+        By story, the best first: ``elpd``, the expected log predictive density (nats, higher is better), and its
+        standard error ``se``; ``p``, the effective number of parameters; ``difference`` to the best story (nats, 0 or
+        negative) and its standard error ``difference_se``; the weights ``weight`` (stacking) and ``pseudo_bma``
+        (pseudo-BMA with Bayesian bootstrap), each with sum 1 (Yao, Vehtari, Simpson & Gelman 2018); ``pareto_k``, the
+        highest Pareto k, and ``n_high_k``, how many units have a high one. `p`, `pareto_k` and `n_high_k` are missing
+        by K folds.
 
     Raises:
-        ValueError: for fewer than two fits, fits of different data, or a method that the fits do not allow.
+        UnknownNameError: `by`, `method` or `refit_by` is another than those above.
+        ValueError: fewer than two fits, fits of different data, a method that a fit does not allow, or `folds` or
+            `refit_by` where the fits are compared by leave-one-out.
+
+    Warns:
+        ConvergenceWarning: units have a high Pareto k, so that their values cannot be trusted.
     """
     named = by_name(fits)
     check_same_data(named)
     if method is None:
-        method = "loo" if all(fit.has_draws for fit in named.values()) else "kfold"
-    if method not in METHODS:
-        raise ValueError(f"method={method!r}: 'loo' or 'kfold' is needed")
+        method = "loo" if all(why_not(fitted) is None for fitted in named.values()) else "kfold"
+    method = check_name("method", method, METHODS)
     if method == "loo":
-        found = {name: loo(fit, by=by or "task") for name, fit in named.items()}
+        for option, value in (("folds", folds), ("refit_by", refit_by)):
+            if value is not None:
+                raise ValueError(
+                    f"{option}={value!r}: these fits are compared by leave-one-out, which has no such option; leave it "
+                    "out, or give method='kfold'"
+                )
+        scores = {name: loo(fitted, by=by or "task") for name, fitted in named.items()}
     else:
-        found = {
-            name: kfold(fit, by=by or "annotation", folds=folds, refit_by=refit_by, seed=seed, progress=progress)
-            for name, fit in named.items()
-        }
-    for score in found.values():
+        options = {"folds": 5 if folds is None else folds, "refit_by": refit_by, "seed": seed, "progress": progress}
+        scores = {name: kfold(fitted, by=by or "annotation", **options) for name, fitted in named.items()}
+    for score in scores.values():
         if (message := high_k_message(score)) is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
-    return table(found)
+    return table(scores, seed)
 
 
-def table(found: Mapping[str, Elpd]) -> pd.DataFrame:
-    """The comparison of scores of the same units: see :func:`compare`.
+def table(scores: Mapping[str, Elpd], seed: int = 0) -> pd.DataFrame:
+    """Scores of the same units side by side, in the columns of :func:`compare`, the best story first.
 
     Args:
-        found: by name.
+        scores: by name of the story.
+        seed: of the Bayesian bootstrap.
 
     Raises:
-        ValueError: for fewer than two scores, or scores of different units.
+        ValueError: fewer than two scores, or scores of different units.
     """
-    check_same_units(found)
-    names = list(found)
-    values = np.stack([found[name].values for name in names], axis=1)
+    check_same_units(scores)
+    values = np.stack([score.values for score in scores.values()], axis=1)
     best = int(values.sum(0).argmax())
     difference = values - values[:, [best]]
-    ks = [found[name].pareto_k for name in names]
-    n_high_k = [pd.NA if k is None else len(found[name].high_k) for name, k in zip(names, ks, strict=True)]
+    ks = [score.pareto_k for score in scores.values()]
+    n_high_k = [pd.NA if score.pareto_k is None else score.n_high_k for score in scores.values()]
     frame = pd.DataFrame(
         {
             "elpd": values.sum(0),
-            "se": [found[name].se for name in names],
-            "p": [np.nan if found[name].p is None else found[name].p for name in names],
+            "se": [score.se for score in scores.values()],
+            "p": [np.nan if score.p is None else score.p for score in scores.values()],
             "difference": difference.sum(0),
             "difference_se": np.sqrt(len(values) * difference.var(0)),
-            "weight": stacking(values),
-            "pseudo_bma": pseudo_bma(values),
+            "weight": stacking_weights(values),
+            "pseudo_bma": pseudo_bma_weights(values, seed),
             "pareto_k": [np.nan if k is None else float(np.max(k)) for k in ks],
             "n_high_k": pd.array(n_high_k, "Int64"),
         },
-        index=pd.Index(names, name="story"),
+        index=pd.Index(list(scores), name="story"),
     )
     return frame.sort_values("elpd", ascending=False, kind="stable")
 
 
 def by_name(fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted]) -> dict[str, Fitted]:
-    """Fits by name: their own where they come without; two of one story are told apart by a number.
+    """Fits by the names that were given, or else by those of their stories; several of one story are numbered.
 
     Raises:
-        ValueError: for fewer than two, or what is no fit.
+        ValueError: there are fewer than two, or one is no fit.
     """
     if hasattr(fits, "fitted"):
-        raise ValueError("one fit is nothing to compare; give several: cp.compare({'name': fit, 'other': other_fit})")
+        raise ValueError(
+            "one fit is given, and two at least are needed to compare; give several, by name: "
+            "cp.compare({'name': fit, 'other name': other_fit})"
+        )
     if isinstance(fits, Mapping):
         named = dict(fits)
     else:
@@ -121,14 +144,14 @@ def by_name(fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted]) -> dict[str
             story = getattr(fit, "story", type(fit).__name__)
             same = sum(name == story or name.startswith(f"{story} (") for name in named)
             named[f"{story} ({same + 1})" if same else story] = fit
-    found = {}
+    found: dict[str, Fitted] = {}
     for name, fit in named.items():
         try:
             found[name] = fitted_of(fit)
         except TypeError as error:
-            raise ValueError(f"{name!r} is {type(fit).__name__}; fits by cp.fit are needed") from error
+            raise ValueError(f"{name!r} is of type {type(fit).__name__}; fits by cp.fit are needed") from error
     if len(found) < 2:
-        raise ValueError(f"{len(found)} fits: two at least are needed to compare")
+        raise ValueError(f"{len(found)} fits are given, and two at least are needed to compare")
     return found
 
 
@@ -136,23 +159,23 @@ def check_same_data(fits: Mapping[str, Fitted]) -> None:
     """Refuse fits of different annotations.
 
     Raises:
-        ValueError: with the difference.
+        ValueError: with the first difference.
     """
-    first, *others = fits.items()
-    for name, fit in others:
-        if (difference := _difference(first[1].annotations, fit.annotations)) is not None:
+    (first, fitted), *others = fits.items()
+    for name, other in others:
+        if (difference := _difference(fitted.annotations, other.annotations)) is not None:
             raise ValueError(
-                f"{first[0]!r} and {name!r} were fitted to different data, so their scores cannot be compared: "
+                f"{first!r} and {name!r} were fitted to different data, so their scores cannot be compared: "
                 f"{difference}"
             )
 
 
 def _difference(a: Annotations, b: Annotations) -> str | None:
-    """In what two annotations differ, or None."""
+    """The first difference between two crowds' annotations in words, or None where they are the same."""
     for kind in ("tasks", "classes", "workers"):
         ours, theirs = getattr(a, kind), getattr(b, kind)
         if kind == "workers" and not (a.named and b.named):
-            continue  # a story of unnamed annotations says as much of them as one of named ones
+            continue  # the likelihood is of the same labels, whether workers are named or not
         if len(ours) != len(theirs):
             return f"{len(ours):,} {kind} and {len(theirs):,}"
         for i, (x, y) in enumerate(zip(ours, theirs, strict=True)):
@@ -171,27 +194,28 @@ def _difference(a: Annotations, b: Annotations) -> str | None:
     ours, theirs = (
         np.zeros((x.n_tasks, x.n_classes)) if x.evidence is None else np.asarray(x.evidence) for x in (a, b)
     )
-    if (told := np.flatnonzero((ours != theirs).any(-1))).size:
-        task = list(a.tasks)[int(told[0])]
-        return f"other gold labels or evidence, first of task {task!r}"
+    if (differ := np.flatnonzero((ours != theirs).any(-1))).size:
+        task = list(a.tasks)[int(differ[0])]
+        return f"they used other gold labels or evidence, first of task {task!r}"
     return None
 
 
 def _row(annotations: Annotations, row: int) -> str:
+    """One row of the annotations in words: each column's name and value."""
     return ", ".join(f"{name} {value!r}" for name, value in annotations.to_frame().iloc[row].items())
 
 
-def check_same_units(found: Mapping[str, Elpd]) -> None:
-    """Refuse scores of different kinds or units.
+def check_same_units(scores: Mapping[str, Elpd]) -> None:
+    """Refuse scores by different methods or of different units.
 
     Raises:
-        ValueError: with the difference.
+        ValueError: there are fewer than two, or two differ; with the difference.
     """
-    if len(found) < 2:
-        raise ValueError(f"{len(found)} scores: two at least are needed to compare")
-    (name, first), *others = found.items()
+    if len(scores) < 2:
+        raise ValueError(f"{len(scores)} scores are given, and two at least are needed to compare")
+    (name, first), *others = scores.items()
     for other, score in others:
-        for what in ("kind", "by"):
+        for what in ("method", "by"):
             if getattr(first, what) != getattr(score, what):
                 raise ValueError(
                     f"{name!r} is scored with {what}={getattr(first, what)!r} and {other!r} with "

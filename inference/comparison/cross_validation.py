@@ -1,14 +1,15 @@
-"""K-fold cross-validation of a story: what it predicts of annotations, or of tasks, that it was not shown."""
+"""K-fold cross-validation of a story: how well it predicts held-out annotations, or held-out tasks."""
 
 import numpy as np
-import pandas as pd
 
 from ...data import Annotations
+from ...data.errors import check_name
+from ...data.numbers import whole_number
 from ..engines.progress import progress_bar
 from ..fitted.fitted import HoldsFitted, fitted_of
-from .elpd import UNITS, Elpd
-from .held_out import counts, predict_annotations, predict_tasks, rounds
-from .refit import refit_without
+from ..fitted.pointwise import counts, rounds
+from .elpd import UNITS, Elpd, annotation_index
+from .held_out import predict_annotations, predict_tasks, refit_without
 
 
 def kfold(
@@ -20,60 +21,67 @@ def kfold(
     seed: int = 0,
     progress: bool = True,
 ) -> Elpd:
-    r"""Score a story by refitting it without a fold of the data, and predicting that fold: K times.
+    r"""Score a story by K-fold cross-validation: refit it without one fold of the data, and predict that fold, K times.
 
-    Annotations to one task are spread over the folds; each is predicted from the task's annotations in the other folds and from
-    what the other folds say of the workers. By task, whole tasks are held out, and all annotations to one are predicted
-    together, :math:`\log p(y_i \mid y_{-F(i)})`, the truth summed out; as many folds as tasks are exact
-    leave-one-task-out. Any engine will do; EM's tables are taken at their conditional mean.
+    By annotation, the annotations to each task are spread over the folds. A held-out annotation is predicted given the
+    annotations in the other folds, :math:`\log p(y_a \mid y_{-F(a)})`: those to the same task, and all others by the
+    workers. By task, whole tasks are held out, and all annotations to one are predicted together,
+    :math:`\log p(y_i \mid y_{-F(i)})`, the truth summed out; with as many folds as tasks this is exact
+    leave-one-task-out. Any engine will do. Probability tables of EM's refits are taken at the mean of their
+    conditional posterior, since at the mode an annotation that a worker has not given yet is impossible.
+
+    Example:
+        >>> import crowdppl as cp
+        >>> fit = cp.fit("dawid_skene", cp.load_dataset("anesthesia"), progress=False)
+        >>> cp.kfold(fit, folds=3, progress=False).table.shape
+        (315, 1)
 
     Args:
-        fit: of the story; its engine, options and truth prior are used again.
+        fit: of the story; its options and truth prior are used again.
         by: ``"annotation"`` or ``"task"``.
-        folds: K, from 2 to the number of annotations (tasks).
-        refit_by: the engine of the refits; the fit's own by default. ``"em"`` takes a fraction of the others' time.
-        seed: of the folds.
-        progress: show a progress bar.
+        folds: K, from 2 to the number of annotations, or of tasks that have annotations.
+        refit_by: the engine of the refits, ``"em"``, ``"svi"`` or ``"nuts"``; the fit's own by default. ``"em"`` takes
+            a fraction of the others' time.
+        seed: of the division into folds.
+        progress: whether to show a progress bar.
+
+    Returns:
+        the elpd in nats, and its parts by unit.
 
     Raises:
-        UnknownNameError: `refit_by` is no engine.
-        ValueError: for another `by`, folds that cannot be, or a fit by Pyro.
+        UnknownNameError: `by` is another unit, or `refit_by` is no engine.
+        ValueError: `folds` is no whole number in its range, or the fit is one of Pyro's.
     """
-    if by not in UNITS:
-        raise ValueError(f"by={by!r}: 'annotation' or 'task' is needed")
+    by = check_name("value of by", by, UNITS)
     fitted = fitted_of(fit)
     annotations = fitted.annotations
-    rng = np.random.default_rng(seed)
     make = task_folds if by == "task" else annotation_folds
-    plan = make(annotations, folds, rng)
-    task, count = np.asarray(annotations.task), counts(annotations)
+    plan = make(annotations, folds, np.random.default_rng(seed))
+    task = np.asarray(annotations.task)
     total = np.zeros(annotations.n_tasks if by == "task" else annotations.n_rows)
-    with progress_bar("K folds", folds, show=progress) as bar:
+    with progress_bar("K folds", len(plan), show=progress) as bar:
         for number, held in enumerate(plan):
-            found = refit_without(fitted, held, refit_by)
+            without = refit_without(fitted, held, refit_by)
             if by == "task":
-                values = predict_tasks(found.with_data(found.annotations.replace(count=count)))
-                out = np.bincount(task, held, annotations.n_tasks) > 0
-                total += np.where(out, np.asarray(values), 0.0)
+                in_fold = np.bincount(task, held, annotations.n_tasks) > 0
+                total += np.where(in_fold, np.asarray(predict_tasks(without, held)), 0.0)
             else:
-                order = rounds(task, held > 0)
-                values = predict_annotations(found, order, _padded(int(order.max()) + 1))
-                total += held * np.asarray(values)
+                total += held * np.asarray(predict_annotations(without, rounds(task, held > 0)))
             bar(number + 1, fitted.story)
     if by == "task":
-        answered = np.unique(task)
-        return Elpd(fitted.story, "kfold", by, annotations.tasks.to_index("task")[answered], total[answered])
+        annotated = np.unique(task)
+        return Elpd(fitted.story, "kfold", by, annotations.tasks.to_index("task")[annotated], total[annotated])
     return Elpd(fitted.story, "kfold", by, annotation_index(annotations), total)
 
 
 def annotation_folds(annotations: Annotations, folds: int, rng: np.random.Generator) -> np.ndarray:
-    """How many of each row's annotations are in each fold, ``(folds, A)``: a task's annotations are spread over the folds.
+    """How many of each row's annotations are in each fold, ``(folds, A)``, those to one task spread over the folds.
 
     Raises:
-        ValueError: for fewer than two folds, or more than annotations.
+        ValueError: `folds` is no whole number from 2 to the number of annotations.
     """
     count = counts(annotations).astype(int)
-    _check_folds(folds, int(count.sum()), "annotations")
+    folds = whole_number("folds", folds, 2, int(count.sum()))
     row = np.repeat(np.arange(len(count)), count)
     task = np.asarray(annotations.task)[row]
     shuffled = np.lexsort((rng.random(len(row)), task))
@@ -85,29 +93,15 @@ def annotation_folds(annotations: Annotations, folds: int, rng: np.random.Genera
 
 
 def task_folds(annotations: Annotations, folds: int, rng: np.random.Generator) -> np.ndarray:
-    """The same with whole tasks in the folds, all of one size but for one.
+    """How many of each row's annotations are in each fold, ``(folds, A)``, with whole tasks in the folds.
+
+    The folds have equally many tasks, up to a difference of one.
 
     Raises:
-        ValueError: for fewer than two folds, or more than tasks that have annotations.
+        ValueError: `folds` is no whole number from 2 to the number of tasks that have annotations.
     """
     task = np.asarray(annotations.task)
-    answered, position = np.unique(task, return_inverse=True)
-    _check_folds(folds, len(answered), "tasks with annotations")
-    fold = rng.permutation(len(answered)) % folds
+    annotated, position = np.unique(task, return_inverse=True)
+    folds = whole_number("folds", folds, 2, len(annotated))
+    fold = rng.permutation(len(annotated)) % folds
     return np.where(fold[position] == np.arange(folds)[:, None], counts(annotations), 0).astype(np.float32)
-
-
-def annotation_index(annotations: Annotations) -> pd.MultiIndex:
-    """Task, worker (where workers are named) and label of each row."""
-    frame = annotations.to_frame()
-    return pd.MultiIndex.from_frame(frame[[name for name in ("task", "worker", "label") if name in frame]])
-
-
-def _check_folds(folds: int, most: int, what: str) -> None:
-    if not (isinstance(folds, int | np.integer) and 2 <= folds <= most):
-        raise ValueError(f"folds={folds!r}: a whole number from 2 to the {most:,} {what} is needed")
-
-
-def _padded(n_rounds: int) -> int:
-    """The next power of two, so that folds of nearly the same depth share one compiled program."""
-    return 1 << max(n_rounds - 1, 0).bit_length()

@@ -1,4 +1,4 @@
-"""A shelf of stories, compared and averaged: what ``cp.fit("auto", …)`` does."""
+"""``cp.fit("auto", …)``: a default set of stories, fitted, compared and averaged."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,17 +19,17 @@ DEFAULT_SET: dict[str, dict[str, Any]] = {
     "mace": {},
     "common_individual": {},
 }
-"""By name what is given to :func:`crowdppl.fit`: ``story``, the name by default, and the story's hyperparameters.
+"""The default set of stories: by name the options of :func:`crowdppl.fit`, with ``story``, by default the name.
 
-Of the seven stories for named workers of any number of classes those whose average labelled best on public datasets
-(``benchmarks/auto.py``); hierarchical_dawid_skene, annotator_groups and independent_confusion_subtypes often predict
-annotations better than they label.
+These four of the seven stories for named workers and any number of classes gave the best labels, averaged, on public
+datasets (``benchmarks/auto.py``). hierarchical_dawid_skene, annotator_groups and independent_confusion_subtypes often
+predict annotations better, but their labels are right less often.
 """
 
-UNNAMED: dict[str, dict[str, Any]] = {
+DEFAULT_SET_UNNAMED: dict[str, dict[str, Any]] = {
     f"annotator_groups ({groups})": {"story": "annotator_groups", "groups": groups} for groups in (1, 2, 3)
 }
-"""The same where no worker is named."""
+"""The default set of stories where no worker is named, in the form of :data:`DEFAULT_SET`."""
 
 
 def auto(
@@ -42,53 +42,58 @@ def auto(
     progress: bool = True,
     **options: Any,
 ) -> Averaged:
-    """Fit a shelf of stories, compare them by what they predict of held-out annotations, and average their labels.
+    """Fit a set of stories, compare them by how well they predict held-out annotations, and average their labels.
 
-    The weights are those of stacking over K folds of the annotations, with refits by EM whatever the engine of the fits.
+    The weights are those of stacking over K folds of the annotations, refitted by EM whatever the fits' engine.
 
     Args:
         annotations: who labelled what.
-        stories: what is on the shelf: names, functions, or by name ``{"story": …, hyperparameter: …}``;
-            :data:`SHELF` by default.
-        method: the engine of the fits whose labels are averaged; ``"svi"`` and ``"nuts"`` give the workers intervals.
-        folds: of the comparison.
+        stories: the stories to fit: names, functions, or by name ``{"story": …, hyperparameter: …}``;
+            :data:`DEFAULT_SET` by default, or :data:`DEFAULT_SET_UNNAMED` where no worker is named.
+        method: the engine of the fits whose labels are averaged; ``"svi"`` and ``"nuts"`` give the workers' scores
+            intervals.
+        folds: K, of the comparison.
         seed: of the engines and the folds.
-        progress: show a progress bar.
+        progress: whether to show a progress bar.
         options: of :func:`crowdppl.fit`, for every story, such as ``gold``, ``evidence`` and ``classifier``.
 
+    Returns:
+        the average, with its fits, weights and comparison, and the stories that do not fit these data.
+
     Raises:
-        ValueError: no two stories can be told of these data, with the reason of each.
+        ValueError: fewer than two of the stories fit these data; with the reason of each.
     """
-    shelf = story_set(stories, annotations)
+    chosen = story_set(stories, annotations)
     fits: dict[str, Fitted] = {}
     left_out: dict[str, str] = {}
-    with progress_bar("stories", len(shelf) + 1, show=progress) as bar:
-        for number, (name, about) in enumerate(shelf.items()):
+    with progress_bar("stories", len(chosen) + 1, show=progress) as bar:
+        for number, (name, about) in enumerate(chosen.items()):
             bar(number, name)
             own = {"story": name} | dict(about) | options
-            told: str | Story = own.pop("story")
+            story: str | Story = own.pop("story")
             try:
-                fits[name] = fit_story(told, annotations, method=method, seed=seed, progress=False, **own)
+                fits[name] = fit_story(story, annotations, method=method, seed=seed, progress=False, **own)
             except StoryError as error:
                 left_out[name] = str(error)
         if len(fits) < 2:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-            count = f"{len(fits)} of {len(shelf)} stories can be told of these data"
-            raise ValueError(f"{count}; two are needed to compare. {reasons}")
-        bar(len(shelf), "comparing")
+            raise ValueError(
+                f"{len(fits)} of {len(chosen)} stories fit these data, and two at least are needed. {reasons}"
+            )
+        bar(len(chosen), "comparing")
         comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=False)
     return Averaged(fits, comparison["weight"].reindex(list(fits)), comparison, left_out)
 
 
 def story_set(stories: StorySet | Iterable[str | Story] | None, annotations: Annotations) -> dict[str, dict[str, Any]]:
-    """The stories to fit, by name.
+    """The stories to fit, by name, each with its options of :func:`crowdppl.fit`.
 
     Args:
         stories: as for :func:`auto`.
-        annotations: the data; where no worker is named the default is :data:`UNNAMED`.
+        annotations: the data; the default depends on whether workers are named.
     """
     if stories is None:
-        return DEFAULT_SET if annotations.named else UNNAMED
+        return DEFAULT_SET if annotations.named else DEFAULT_SET_UNNAMED
     if isinstance(stories, Mapping):
         return {str(name): dict(about) for name, about in stories.items()}
     return {story if isinstance(story, str) else story.__name__: {"story": story} for story in stories}

@@ -1,35 +1,38 @@
-r"""The expected log predictive density of a story: how well it predicts what it has not seen."""
+r"""The expected log predictive density of a story: how well it predicts held-out tasks or annotations."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from ...data import Annotations
+
 UNITS = ("task", "annotation")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Elpd:
-    r"""Log-probability of each task, or of each annotation, predicted by a story that was fitted without it.
+    r"""The log-probability of each task, or of each annotation, given all the others. Made by `cp.loo` and `cp.kfold`.
 
     .. math:: \text{elpd} = \sum_u \log p(y_u \mid y_{-u})
 
-    (Vehtari, Gelman & Gabry 2017, eq. 4). A task stands for all its annotations together, its true label summed out; an
-    annotation is predicted from the other annotations to its task too.
+    (Vehtari, Gelman & Gabry 2017, eq. 4.) The units :math:`u` are tasks or annotations. A task is all its annotations
+    together, its true label summed out; an annotation is predicted given the other annotations to its task too.
 
     Args:
         story: its name.
-        kind: ``"loo"`` (importance sampling from one fit) or ``"kfold"`` (refits).
+        method: ``"loo"`` (importance sampling from one fit) or ``"kfold"`` (refits).
         by: ``"task"`` or ``"annotation"``.
-        units: the tasks, or task, worker and label of the rows; only those with annotations.
-        values: in nats, one a unit; a row that stands for several annotations has their sum.
-        pareto_k: how heavy the tail of each unit's importance weights is; None without them.
-        good_k: up to where ``pareto_k`` lets a unit's value be trusted.
-        p: effective number of parameters, how much better the units are told once they were seen; None by K folds.
+        units: U tasks that have annotations; or task, worker and label of each row of annotations.
+        values: in nats, ``(U,)``; of a row that stands for several annotations their sum.
+        pareto_k: the shape k̂ of the tail of each unit's importance weights, ``(U,)``; None without such weights.
+        good_k: the largest ``pareto_k`` with which a unit's value can be trusted.
+        p: the effective number of parameters: the sum over units of the log-probability in the fit to all data minus
+            the held-out one; None by K folds.
     """
 
     story: str
-    kind: str
+    method: str
     by: str
     units: pd.Index
     values: np.ndarray
@@ -44,25 +47,36 @@ class Elpd:
 
     @property
     def se(self) -> float:
-        r"""Standard error of :attr:`elpd`, :math:`\sqrt{n \operatorname{Var}_u}`."""
+        r"""Standard error of :attr:`elpd`, :math:`\sqrt{U \operatorname{Var}_u}`, in nats."""
         return float(np.sqrt(len(self.values) * self.values.var()))
 
     @property
     def table(self) -> pd.DataFrame:
-        """By unit: elpd, and pareto_k where there is one."""
+        """By unit: ``elpd`` in nats, and ``pareto_k`` where there is one."""
         columns = {"elpd": self.values} | ({} if self.pareto_k is None else {"pareto_k": self.pareto_k})
         return pd.DataFrame(columns, index=self.units)
 
     @property
     def high_k(self) -> pd.DataFrame:
-        """The units whose importance weights cannot be trusted, the worst first."""
+        """The units of high Pareto k, above :attr:`good_k`, in the columns of :attr:`table`; the highest first."""
         if self.pareto_k is None:
             return self.table.iloc[:0]
-        bad = self.table[~(self.pareto_k <= self.good_k)]
-        return bad.sort_values("pareto_k", ascending=False, kind="stable")
+        high = self.table[~(self.pareto_k <= self.good_k)]
+        return high.sort_values("pareto_k", ascending=False, kind="stable")
+
+    @property
+    def n_high_k(self) -> int:
+        """How many units have a high Pareto k."""
+        return len(self.high_k)
 
     def __repr__(self) -> str:
-        how = {"loo": "leave-one-out", "kfold": "K folds"}[self.kind]
-        n_high_k = f", {len(self.high_k)} with Pareto k̂ over {self.good_k:.2f}" if self.pareto_k is not None else ""
+        how = {"loo": "leave-one-out", "kfold": "K-fold cross-validation"}[self.method]
+        high = f", {self.n_high_k:,} with high Pareto k (above {self.good_k:.2f})" if self.pareto_k is not None else ""
         units = f"{len(self.values):,} {self.by}{'' if len(self.values) == 1 else 's'}"
-        return f"Elpd({self.story!r}: {self.elpd:,.2f} ± {self.se:,.2f} nats by {how}, {units}{n_high_k})"
+        return f"Elpd({self.story!r}: {self.elpd:,.2f} ± {self.se:,.2f} nats by {how}, {units}{high})"
+
+
+def annotation_index(annotations: Annotations) -> pd.MultiIndex:
+    """Task, worker (where workers are named) and label of each row."""
+    frame = annotations.to_frame()
+    return pd.MultiIndex.from_frame(frame[[name for name in ("task", "worker", "label") if name in frame]])

@@ -1,60 +1,120 @@
-r"""Log-probabilities of annotations that a story is not shown, for any story: rows that are left out count nothing."""
+r"""Log-probabilities of annotations that a fit has not seen, for any story.
 
-from functools import partial
+The story runs on the annotations that it has seen: rows that are held out have the count 0, and weigh nothing. Its
+emission then scores the held-out annotations.
+"""
+
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.scipy.special import logsumexp
 
 from ..densities.enumerated import Parameters
+from ..fit_story import refit
 from ..fitted.fitted import Fitted
-from ..fitted.pointwise import counts, leave_one_annotation_out, rounds
+from ..fitted.pointwise import counts, row_scores
 
 
-@partial(jax.jit, static_argnames="n_rounds")
-def predict_annotations(fitted: Fitted, number: Array, n_rounds: int) -> Array:
-    r"""For rows that are not seen, :math:`\log p(y_a \mid y_\text{seen})`, averaged over draws: ``(A,)``, 0 for others.
+def refit_without(fitted: Fitted, held: np.ndarray, method: str | None = None) -> Fitted:
+    """The story fitted to all but some annotations, with the same seed and, by the same engine, the same options.
+
+    Args:
+        fitted: the story.
+        held: how many of each row's annotations are held out, ``(A,)``.
+        method: another engine's name, with its default options; None for the fit's own.
+
+    Returns:
+        the new fit; its annotations have all rows, with the counts that are left.
+
+    Raises:
+        UnknownNameError: there is no such engine.
+        ValueError: the fit is one of Pyro's.
+    """
+    return refit(fitted, fitted.annotations.replace(count=counts(fitted.annotations) - held), method)
+
+
+@jax.jit
+def reads_counts(fitted: Fitted) -> Array:
+    """Whether the story reads the annotations elsewhere than in the emission's score, ``()`` bool.
+
+    Such a story, for example one that takes a task's difficulty from its vote counts, has another truth prior or
+    another emission where annotations are left out. It is found by the derivative of both with respect to the counts,
+    in a random direction.
+    """
+    annotations = fitted.annotations
+    count = jnp.asarray(counts(annotations) if annotations.count is None else annotations.count)
+    first = {name: value[0] for name, value in fitted.flat_draws.items()}
+
+    def without_score(count: Array) -> list[Array]:
+        at = fitted.with_data(annotations.replace(count=count)).at(first)
+        leaves = jax.tree.leaves((at.truth_prior, at.responses.emission))
+        return [leaf for leaf in map(jnp.asarray, leaves) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+
+    direction = jax.random.uniform(jax.random.key(0), count.shape, minval=0.5, maxval=1.5)
+    _, moved = jax.jvp(without_score, (count.astype(float),), (direction,))
+    return jnp.stack([(jnp.abs(part) > 0).any() for part in moved]).any()
+
+
+@jax.jit
+def predict_annotations(fitted: Fitted, number: Array) -> Array:
+    r"""For held-out rows :math:`\log p(y_a \mid y_\text{seen})`, averaged over draws: ``(A,)``, 0 for the other rows.
 
     .. math:: p(y_a \mid y_\text{seen}) = E_{\theta \mid y_\text{seen}}
         \frac{p(y_{i, \text{seen}}, y_a \mid \theta)}{p(y_{i, \text{seen}} \mid \theta)}
 
     Args:
-        fitted: the story at draws given the annotations that it has seen, which have counts; of each row to predict
+        fitted: the story at draws given the annotations that it has seen, which are counted; of each row to predict
             one annotation at least is not among them.
-        number: of each row to predict within its task, −1 for the others, ``(A,)``.
-        n_rounds: the largest number plus one.
+        number: of each row to predict within its task, −1 for the others, from :func:`rounds`, ``(A,)``.
     """
     seen = fitted.annotations
-    task, count = seen.task, jnp.asarray(seen.count)
+    task, count = jnp.asarray(seen.task), jnp.asarray(seen.count)
 
-    def add(total: Array, draw: Parameters) -> tuple[Array, None]:
-        part = fitted.at(draw).log_likelihood
+    def of_draw(draw: Parameters) -> Array:
+        at = fitted.at(draw)
+        emission, part = at.responses.emission, at.log_likelihood[task]
+        if emission.independent:
+            return logsumexp(at.log_joint[task] + row_scores(emission, seen), axis=-1) - part
+        before = at.log_joint - emission.by_task(seen, seen.label)
 
         def put_in(r: Array, values: Array) -> Array:
-            whole = fitted.with_data(seen.replace(count=count + (number == r))).at(draw).log_likelihood
-            return jnp.where(number == r, (whole - part)[task], values)
+            more = seen.replace(count=count + (number == r))
+            log_whole = logsumexp(before + emission.by_task(more, seen.label), axis=-1)
+            return jnp.where(number == r, log_whole[task] - part, values)
 
-        values = jax.lax.fori_loop(0, n_rounds, put_in, jnp.full(len(task), -jnp.inf))
-        return jnp.logaddexp(total, values), None
+        return jax.lax.fori_loop(0, number.max() + 1, put_in, jnp.zeros(len(task)))
 
-    total, _ = jax.lax.scan(add, jnp.full(len(task), -jnp.inf), fitted.flat_draws)
-    return jnp.where(number >= 0, total - jnp.log(int(np.prod(fitted.shape))), 0.0)
+    return jnp.where(number >= 0, _log_mean_exp(fitted, of_draw, len(task)), 0.0)
 
 
 @jax.jit
-def predict_tasks(fitted: Fitted) -> Array:
-    r"""Of each task :math:`\log E_\theta \, p(y_i \mid \theta)` over the draws, the truth summed out: ``(N,)``.
+def predict_tasks(fitted: Fitted, held: Array) -> Array:
+    r"""Of each task with held-out rows :math:`\log E_\theta \, p(y_i \mid \theta)` over the draws: ``(N,)``.
+
+    The truth is summed out, and all held-out annotations to a task are predicted together.
 
     Args:
-        fitted: the story at draws given the other tasks' annotations, beside all annotations.
+        fitted: the story at draws given the annotations that it has seen, which are counted; a task with held-out
+            rows has no others.
+        held: how many annotations of each row are held out, ``(A,)``.
     """
+    unseen = fitted.annotations.replace(count=held)
+
+    def of_draw(draw: Parameters) -> Array:
+        at = fitted.at(draw)
+        return logsumexp(at.log_joint + at.responses.emission.by_task(unseen, unseen.label), axis=-1)
+
+    return _log_mean_exp(fitted, of_draw, fitted.annotations.n_tasks)
+
+
+def _log_mean_exp(fitted: Fitted, of_draw: Callable[[Parameters], Array], size: int) -> Array:
+    """The logarithm of the mean over draws of the exponential of a function of one draw, ``(size,)``."""
 
     def add(total: Array, draw: Parameters) -> tuple[Array, None]:
-        return jnp.logaddexp(total, fitted.at(draw).log_likelihood), None
+        return jnp.logaddexp(total, of_draw(draw)), None
 
-    total, _ = jax.lax.scan(add, jnp.full(fitted.annotations.n_tasks, -jnp.inf), fitted.flat_draws)
+    total, _ = jax.lax.scan(add, jnp.full(size, -jnp.inf), fitted.flat_draws)
     return total - jnp.log(int(np.prod(fitted.shape)))
-
-
-__all__ = ["counts", "leave_one_annotation_out", "predict_annotations", "predict_tasks", "rounds"]

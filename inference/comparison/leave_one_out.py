@@ -4,117 +4,139 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
+from ...data.errors import check_name
 from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
-from ..fitted.pointwise import log_likelihood_by_annotation
+from ..fitted.pointwise import counts, log_likelihood_by_annotation, rounds
 from ..storage.arviz_data import is_tree, make_idata
-from .cross_validation import annotation_index
-from .elpd import UNITS, Elpd
-from .held_out import counts, predict_annotations, predict_tasks, rounds
-from .refit import refit_without
+from .elpd import UNITS, Elpd, annotation_index
+from .held_out import predict_annotations, predict_tasks, reads_counts, refit_without
 
 MAX_DRAWS = 2000  # more of them are thinned, since every unit takes a number a draw
 ESS_UNITS = 200  # units at the most whose effective sample sizes are looked at
-NAMED = 10  # n_high_k units that a message names
+NAMED = 10  # units of high Pareto k that a message names
 
 
 def loo(fit: HoldsFitted, *, by: str = "task", reloo: bool = False) -> Elpd:
-    r"""Score a story by what it would predict of each task, or annotation, without having seen it; nothing is refitted.
+    r"""Score a story by leave-one-out cross-validation, from the draws of one fit and without refits (PSIS-LOO).
 
-    By task, :math:`\log p(y_i \mid y_{-i})` with the truth summed out. By annotation,
-    :math:`\log p(y_a \mid y_{-a})`: given the other annotations to its task too. Each from the draws of one fit, weighted
-    by how they would look without the unit (ArviZ's PSIS-LOO).
+    By task, :math:`\log p(y_i \mid y_{-i})`, all annotations to a task predicted together with the truth summed out. By
+    annotation, :math:`\log p(y_a \mid y_{-a})`, given the other annotations to the same task. Each is an average over
+    the draws with importance weights :math:`1 / p(y_u \mid y_{-u}, \theta)`, whose tail is smoothed (Vehtari, Gelman &
+    Gabry 2017, eq. 10; by ArviZ). Where the tail's shape k̂, Pareto k, is high, the value cannot be trusted: look at
+    ``.high_k``.
+
+    Example:
+        >>> import crowdppl as cp
+        >>> annotations = cp.load_dataset("anesthesia")
+        >>> fit = cp.fit("dawid_skene", annotations, method="svi", max_iterations=200, draws=100, progress=False)
+        >>> elpd = cp.loo(fit)
+        >>> len(elpd.table), elpd.table.columns.tolist()
+        (45, ['elpd', 'pareto_k'])
 
     Args:
-        fit: with draws, by NUTS or SVI.
+        fit: with draws: by NUTS, or by SVI with a guide that is not a point.
         by: ``"task"`` or ``"annotation"``.
-        reloo: fit again without each unit whose Pareto k̂ is too high, for the exact value; a refit each.
+        reloo: whether to refit without each unit of high Pareto k, for its exact value: one refit a unit.
+
+    Returns:
+        the elpd in nats, and its parts by unit with their Pareto k.
 
     Raises:
-        ValueError: for a fit without draws, or another `by`.
+        UnknownNameError: `by` is another unit.
+        ValueError: the fit is a point (EM, or SVI with ``guide="delta"``), or its story reads the annotations elsewhere
+            than in their likelihood, as the vote counts in difficulty with ``kind="fixed"``.
     """
-    if by not in UNITS:
-        raise ValueError(f"by={by!r}: 'task' or 'annotation' is needed")
+    by = check_name("value of by", by, UNITS)
     fitted = fitted_of(fit)
-    if not fitted.has_draws:
-        raise ValueError(
-            f"{fitted.story} was fitted to a point by method={fitted.method!r}, so there are no draws to weight; fit with "
-            "method='nuts' or 'svi' (and a guide that is no delta), or score it by cp.kfold(fit)"
-        )
+    if (reason := why_not(fitted)) is not None:
+        raise ValueError(reason)
     values, index, weight = _pointwise(fitted, by)
     found = _psis(values, _relative_efficiency(values) if fitted.method == "nuts" else 1.0)
     elpd, k = np.array(found["elpd_i"]), np.array(found["k"])
-    spread = _spread(values)
-    elpd, k = np.where(spread, elpd, values[0, 0]), np.where(spread, k, -np.inf)  # the same in every draw
+    varies = _varies(values)
+    elpd, k = np.where(varies, elpd, values[0, 0]), np.where(varies, k, -np.inf)  # no weights where nothing varies
     if reloo:
         for unit in np.flatnonzero(~(k <= found["good_k"])):
-            elpd[unit], k[unit] = _exact(fitted, by, int(unit)), -np.inf  # no weights to distrust
+            elpd[unit], k[unit] = _exact(fitted, by, int(unit)), -np.inf  # no weights in a refit
     p = float((weight * (_log_mean_exp(values) - elpd)).sum())
     return Elpd(fitted.story, "loo", by, index, weight * elpd, k, float(found["good_k"]), p)
 
 
+def why_not(fitted: Fitted) -> str | None:
+    """Why a fit cannot be scored by leave-one-out, and what to do; None where it can."""
+    if not fitted.has_draws:
+        return (
+            f"{fitted.story} was fitted to a point by method={fitted.method!r}, so there are no draws to weight; fit "
+            "with method='nuts', or 'svi' and another guide than 'delta', or score it by cp.kfold(fit)"
+        )
+    if bool(reads_counts(fitted)):
+        return (
+            f"{fitted.story} takes a part of its truth prior or of its emission from the vote counts, so that draws of "
+            "one fit do not say what it predicts without an annotation; score it by cp.kfold(fit)"
+        )
+    return None
+
+
 def high_k_message(found: Elpd) -> str | None:
-    """What is wrong with a leave-one-out score and what to do, or None where nothing is."""
-    n_high_k = found.high_k
-    if n_high_k.empty:
+    """Which units of a leave-one-out score have a high Pareto k, and what to do; None where none has."""
+    high = found.high_k
+    if high.empty:
         return None
-    names = ", ".join(f"{_name(unit)} ({k:.2f})" for unit, k in n_high_k["pareto_k"].head(NAMED).items())
-    more = f" and {len(n_high_k) - NAMED:,} more" if len(n_high_k) > NAMED else ""
+    names = ", ".join(f"{_name(unit)} ({k:.2f})" for unit, k in high["pareto_k"].head(NAMED).items())
+    more = f" and {len(high) - NAMED:,} more" if len(high) > NAMED else ""
     return (
-        f"{found.story}: leave-one-out cannot be trusted for {len(n_high_k):,} of {len(found.values):,} {found.by}s, "
-        f"whose Pareto k̂ is over {found.good_k:.2f}: {names}{more}; refit without them by cp.loo(fit, by={found.by!r}, "
-        "reloo=True), or score all fits by method='kfold'"
+        f"{found.story}: {len(high):,} of {len(found.values):,} {found.by}s have a high Pareto k (above "
+        f"{found.good_k:.2f}), so their leave-one-out values cannot be trusted: {names}{more}; refit without them by "
+        f"cp.loo(fit, by={found.by!r}, reloo=True), or compare all fits by method='kfold'"
     )
 
 
 def _name(unit: Any) -> str:
+    """A task; or for an annotation its task and, where workers are named, its worker."""
     if not isinstance(unit, tuple):
         return repr(unit)
-    return " of ".join(repr(part) for part in reversed(unit[:2])) if len(unit) == 3 else repr(unit[0])
+    return f"task {unit[0]!r}, worker {unit[1]!r}" if len(unit) == 3 else f"task {unit[0]!r}"
 
 
-def _pointwise(fitted: Fitted, by: str) -> tuple[np.ndarray, Any, np.ndarray]:
-    """Log-likelihood of each unit in each draw ``(chain, draw, units)``, the units, and how often each counts."""
+def _pointwise(fitted: Fitted, by: str) -> tuple[np.ndarray, pd.Index, np.ndarray]:
+    """Log-likelihood of each unit in each draw ``(chain, draw, U)``, the units, and how often each counts ``(U,)``."""
     annotations = fitted.annotations
     step = -(-int(np.prod(fitted.shape)) // MAX_DRAWS)
     some = fitted.with_draws({name: value[:, ::step] for name, value in fitted.draws.items()})
-    task = np.asarray(annotations.task)
     if by == "task":
-        annotated = np.unique(task)
-        return (
-            some.log_likelihood()[..., annotated],
-            annotations.tasks.to_index("task")[annotated],
-            np.ones(len(annotated)),
-        )
+        annotated = np.unique(annotations.task)
+        units = annotations.tasks.to_index("task")[annotated]
+        return some.log_likelihood()[..., annotated], units, np.ones(len(annotated))
     return log_likelihood_by_annotation(some), annotation_index(annotations), counts(annotations)
 
 
 def _psis(values: np.ndarray, reff: float) -> dict[str, Any]:
-    """ArviZ's leave-one-out of each unit, in the names of neither of its lines."""
+    """ArviZ's leave-one-out, of either of its lines: ``elpd_i`` and ``k`` of each unit, ``(U,)``, and ``good_k``."""
+    elpd, k = np.zeros(values.shape[-1]), np.zeros(values.shape[-1])
+    varies = _varies(values)
+    if not varies.any():
+        return {"elpd_i": elpd, "k": k, "good_k": 0.7}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of high k̂, which is told with names elsewhere
+        warnings.simplefilter("ignore")  # of high Pareto k: our own warnings name the units
         import arviz as az
 
-        moving = values[..., _spread(values)]
-        if not moving.shape[-1]:
-            nothing = np.zeros(values.shape[-1])
-            return {"elpd_i": nothing, "k": nothing, "good_k": 0.7}
-        data = xr.Dataset({"annotation": (("chain", "draw", "unit"), moving.astype(float))})
+        data = xr.Dataset({"annotation": (("chain", "draw", "unit"), values[..., varies].astype(float))})
         found = az.loo(make_idata({"posterior": data, "log_likelihood": data}), pointwise=True, reff=reff)
-    elpd, k = np.zeros(values.shape[-1]), np.zeros(values.shape[-1])
-    elpd[_spread(values)] = np.asarray(found.elpd_i if is_tree() else found.loo_i)
-    k[_spread(values)] = np.asarray(found.pareto_k)
+    elpd[varies] = np.asarray(found.elpd_i if is_tree() else found.loo_i)
+    k[varies] = np.asarray(found.pareto_k)
     return {"elpd_i": elpd, "k": k, "good_k": float(found.good_k)}
 
 
-def _spread(values: np.ndarray) -> np.ndarray:
-    """Which units have another log-likelihood in another draw."""
+def _varies(values: np.ndarray) -> np.ndarray:
+    """Whether a unit's log-likelihood differs between draws, ``(U,)`` bool."""
     return np.ptp(values, axis=(0, 1)) > 0
 
 
 def _relative_efficiency(values: np.ndarray) -> float:
-    """Effective sample size of the likelihoods as a share of the draws, over a sample of the units."""
+    """Effective sample size of the likelihoods as a share of the draws, averaged over a sample of the units."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         import arviz as az
@@ -126,16 +148,17 @@ def _relative_efficiency(values: np.ndarray) -> float:
 
 
 def _log_mean_exp(values: np.ndarray) -> np.ndarray:
+    """The logarithm of the mean over draws of the exponential, ``(U,)``."""
     return np.logaddexp.reduce(values.reshape(-1, values.shape[-1]), axis=0) - np.log(values[..., 0].size)
 
 
 def _exact(fitted: Fitted, by: str, unit: int) -> float:
-    """Of one unit, by a fit without it."""
+    """The log-probability of one unit, predicted by a fit without it."""
     task, count = np.asarray(fitted.annotations.task), counts(fitted.annotations)
     if by == "task":
         position = np.unique(task)[unit]
-        found = refit_without(fitted, np.where(task == position, count, 0))
-        return float(predict_tasks(found.with_data(found.annotations.replace(count=count)))[position])
+        held = np.where(task == position, count, 0).astype(np.float32)
+        return float(predict_tasks(refit_without(fitted, held), held)[position])
     held = np.zeros_like(count)
     held[unit] = 1
-    return float(predict_annotations(refit_without(fitted, held), rounds(task, held > 0), 1)[unit])
+    return float(predict_annotations(refit_without(fitted, held), rounds(task, held > 0))[unit])

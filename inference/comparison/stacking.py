@@ -1,4 +1,4 @@
-"""Labels that average over stories, each as far as it predicts what it has not seen."""
+"""Labels averaged over several stories, with weights by how well each predicts held-out data."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,27 +7,29 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ...data import Annotations, unknown_name
+from ...data import Annotations
+from ...data.errors import check_name
 from ..fitted.fitted import Fitted, HoldsFitted
 from ..fitted.labelled import Labelled
 from ..fitted.summary import Summary, certainty, gold_accuracy, sizes
 from .comparing import by_name, check_same_data, compare
 
-KEPT = 1000  # draws of the mixture of worker tables
-NO_WEIGHT = 0.005  # below it a weight is not spoken of
+MIXTURE_DRAWS = 1000  # about how many draws the mixture of the stories' confusion matrices has
+SHOWN_WEIGHT = 0.005  # smaller weights are left out of texts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Averaged(Labelled):
     r"""Several fits of the same annotations, averaged: :math:`P(z_i = k) = \sum_m w_m P_m(z_i = k \mid y)`.
 
-    Labels, probabilities, decisions and workers as a fit has them. What `Stack` holds.
+    It has labels, probabilities, decisions and workers as a fit has them. `Stack` holds it.
 
     Args:
         fits: by name.
-        weights: of each fitted, by name; they sum to 1.
-        comparison: what the weights come from, as :func:`.compare` returns it; None where they were given.
-        left_out: stories that were asked for and could not be told of these data, with the reason.
+        weights: of each fit, by name; they sum to 1.
+        comparison: the comparison that the weights come from, as :func:`.compare` returns it; None where they were
+            given.
+        left_out: stories that were asked for and do not fit these data, by name, with the reason.
     """
 
     fits: dict[str, Fitted]
@@ -42,8 +44,8 @@ class Averaged(Labelled):
 
     @property
     def story(self) -> str:
-        """The stories that carry weight, the heaviest first."""
-        return " + ".join(self.weights[self.weights > NO_WEIGHT].sort_values(ascending=False).index)
+        """The names of the stories that have weight, the largest weight first."""
+        return " + ".join(self.weights[self.weights > SHOWN_WEIGHT].sort_values(ascending=False).index)
 
     @property
     def has_draws(self) -> bool:
@@ -52,7 +54,7 @@ class Averaged(Labelled):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Those of the fits that carry weight."""
+        """The warnings of the fits that have weight, each after the fit's name."""
         return tuple(
             f"{name}: {text}" for name, fitted in self.fits.items() if self.weights[name] for text in fitted.warnings
         )
@@ -68,7 +70,8 @@ class Averaged(Labelled):
     def confusion_draws(self) -> np.ndarray:
         """Each worker's confusion matrix in draws of the mixture of stories: ``(1, draw, J, K, L)``.
 
-        Of every fit as many draws as its weight is of about :data:`KEPT`; without draws the tables' weighted mean.
+        There are about :data:`MIXTURE_DRAWS`, from each fit in proportion to its weight. Where a fit has no draws, the
+        weighted mean of the confusion matrices is the only draw.
 
         Raises:
             AnnotationError: the annotations name no workers.
@@ -79,12 +82,12 @@ class Averaged(Labelled):
         picked = []
         for name, fitted in weighty.items():
             flat = fitted.confusion_draws.reshape(-1, *fitted.confusion_draws.shape[2:])
-            n = round(KEPT * self.weights[name])
+            n = round(MIXTURE_DRAWS * self.weights[name])
             picked.append(flat[np.linspace(0, len(flat), n, endpoint=False).astype(int)])
         return np.concatenate(picked)[None]
 
     def summary(self) -> Summary:
-        """What was averaged, with which weights, and why; prints as text, shows as a table in notebooks."""
+        """What was averaged, with which weights, and why; it prints as text and shows as a table in notebooks."""
         facts = {"data": sizes(self.annotations), "labels": certainty(self)}
         tables = {"weights": self.weights.to_frame()}
         if self.comparison is not None:
@@ -99,8 +102,8 @@ class Averaged(Labelled):
 
     @property
     def weights_text(self) -> str:
-        """The stories that carry weight, and how much."""
-        return ", ".join(f"{name} {weight:.2f}" for name, weight in self.weights.items() if weight > NO_WEIGHT)
+        """The stories that have weight, each with its weight."""
+        return ", ".join(f"{name} {weight:.2f}" for name, weight in self.weights.items() if weight > SHOWN_WEIGHT)
 
 
 def averaged(
@@ -114,33 +117,35 @@ def averaged(
         comparison = compare(named, **options)  # type: ignore[arg-type]
         return Averaged(named, comparison["weight"].reindex(list(named)), comparison)
     if options:
-        raise ValueError(f"weights are given, so nothing is compared: leave out {', '.join(map(repr, options))}")
+        raise ValueError(
+            f"weights are given, so nothing is compared; leave out {', '.join(map(repr, options))}, or weights"
+        )
     check_same_data(named)
     return Averaged(named, _given(dict(weights), named))
 
 
-def _given(weights: dict, fits: Mapping[str, Fitted]) -> pd.Series:
+def _given(weights: Mapping[str, float], fits: Mapping[str, Fitted]) -> pd.Series:
+    """The weights of all fits, by name, scaled to sum 1; 0 where none was given."""
     for name, weight in weights.items():
-        if name not in fits:
-            raise unknown_name("fit", name, fits)
+        check_name("fit", name, fits)
         if not (np.isfinite(weight) and weight >= 0):
-            raise ValueError(f"the weight of {name!r} is {weight!r}; a finite number from 0 is needed")
+            raise ValueError(f"the weight of {name!r} is {weight!r}: a finite number from 0 is needed")
     found = pd.Series({name: float(weights.get(name, 0.0)) for name in fits}, name="weight").rename_axis("story")
     if not found.sum() > 0:
-        raise ValueError("all weights are 0; one at least has to be positive")
+        raise ValueError("all weights are 0; at least one has to be positive")
     return found / found.sum()
 
 
 def why(comparison: pd.DataFrame) -> str:
-    """What a comparison says of the weights, in words.
+    """Which story a comparison puts first, which are near it, and the stacking weights, in a sentence.
 
     Args:
         comparison: as :func:`.compare` returns it.
     """
     best, *others = comparison.index
-    said = f"{best} predicts best what it has not seen"
+    text = f"{best} predicts held-out annotations best"
     near = [str(o) for o in others if -comparison.loc[o, "difference"] <= comparison.loc[o, "difference_se"]]
     if near:
-        said += f", within one standard error of it {', '.join(near)}"
-    heavy = comparison["weight"][comparison["weight"] > NO_WEIGHT].sort_values(ascending=False)
-    return f"{said}; the average that predicts best is {', '.join(f'{w:.0%} {name}' for name, w in heavy.items())}"
+        text += f"; within one standard error of it: {', '.join(near)}"
+    weights = comparison["weight"][comparison["weight"] > SHOWN_WEIGHT].sort_values(ascending=False)
+    return f"{text}; stacking weights: {', '.join(f'{weight:.0%} {name}' for name, weight in weights.items())}"

@@ -1,61 +1,71 @@
-"""Weights of several stories, by ArviZ."""
+"""Weights of several stories for their average."""
 
 import warnings
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ..storage.arviz_data import is_tree
 
-BLOCKS = 20_000  # units at the most for the Bayesian bootstrap; of more, neighbours are summed
+RESAMPLES = 1000  # of the Bayesian bootstrap
+BLOCKS = 20_000  # units at the most for the Bayesian bootstrap; of more, adjacent ones are summed
+AT_A_TIME = 100  # resamples that are held in memory
 
 
-def stacking(values: np.ndarray) -> np.ndarray:
-    r"""Weights whose mixture of the stories predicts best.
+def stacking_weights(values: np.ndarray) -> np.ndarray:
+    r"""Stacking weights: those of the mixture of stories that predicts held-out units best. Computed by ArviZ.
 
     .. math:: \arg\max_w \sum_u \log \sum_m w_m \exp(\text{elpd}_{um})
 
     (Yao, Vehtari, Simpson & Gelman 2018, eq. 5.)
 
     Args:
-        values: of each unit by each story, in nats ``(U, M)``.
+        values: log-probability of each held-out unit by each story, in nats, ``(U, M)``.
 
     Returns:
         ``(M,)``, with sum 1.
     """
-    return _by_arviz(values - values.max(1, keepdims=True), "stacking")  # a task of 600 annotations is e⁻⁶⁰⁰ otherwise
-
-
-def pseudo_bma(values: np.ndarray) -> np.ndarray:
-    """Akaike-like weights with the Bayesian bootstrap over units (Yao et al. 2018, section 3.4).
-
-    Args:
-        values: of each unit by each story, in nats ``(U, M)``.
-
-    Returns:
-        ``(M,)``, with sum 1.
-    """
-    if len(values) > BLOCKS:
-        values = np.add.reduceat(values, np.linspace(0, len(values), BLOCKS, endpoint=False).astype(int))
-    return _by_arviz(values - values.mean(1, keepdims=True), "BB-pseudo-BMA")
-
-
-def _by_arviz(values: np.ndarray, method: Literal["stacking", "BB-pseudo-BMA"]) -> np.ndarray:
+    values = values - values.max(1, keepdims=True)  # else exp() of a large task is 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its own scale of what is a small difference
+        warnings.simplefilter("ignore")  # of small differences of elpd, which `difference_se` shows
         import arviz as az
 
-        fits = {str(m): _elpd_data(values[:, m]) for m in range(values.shape[1])}
-        options: dict[str, Any] = {"round_to": "none"} if is_tree() else {"seed": 0}
-        weights = az.compare(fits, method=method, **options)["weight"]
+        stories = {str(m): _elpd_data(values[:, m]) for m in range(values.shape[1])}
+        options: dict[str, Any] = {"round_to": "none"} if is_tree() else {}
+        weights = az.compare(stories, method="stacking", **options)["weight"]
     found = np.array([float(weights[str(m)]) for m in range(values.shape[1])])
     found = np.clip(found, 0.0, None)  # the optimiser ends within rounding of 0
     return found / found.sum()
 
 
+def pseudo_bma_weights(values: np.ndarray, seed: int = 0) -> np.ndarray:
+    r"""Pseudo-BMA weights with the Bayesian bootstrap over units (Yao et al. 2018, section 3.4).
+
+    .. math:: w_m = E_b \frac{\exp(U \sum_u b_u \text{elpd}_{um})}{\sum_{m'} \exp(U \sum_u b_u \text{elpd}_{um'})},
+        \qquad b \sim \text{Dirichlet}(1, \dots, 1)
+
+    Args:
+        values: log-probability of each held-out unit by each story, in nats, ``(U, M)``.
+        seed: of the bootstrap.
+
+    Returns:
+        ``(M,)``, with sum 1.
+    """
+    values = values - values.mean(1, keepdims=True)
+    if len(values) > BLOCKS:
+        values = np.add.reduceat(values, np.linspace(0, len(values), BLOCKS, endpoint=False).astype(int))
+    rng, total = np.random.default_rng(seed), np.zeros(values.shape[1])
+    for _ in range(RESAMPLES // AT_A_TIME):
+        b = rng.dirichlet(np.ones(len(values)), AT_A_TIME)
+        elpd = len(values) * b @ values
+        weights = np.exp(elpd - elpd.max(1, keepdims=True))
+        total += (weights / weights.sum(1, keepdims=True)).sum(0)
+    return total / total.sum()
+
+
 def _elpd_data(values: np.ndarray) -> Any:
-    """What either line of ArviZ compares."""
+    """One story's elpd, of units ``(U,)``, in the class that the installed ArviZ compares."""
     pointwise = xr.DataArray(values, dims="unit")
     se = float(np.sqrt(len(values) * values.var()))
     if is_tree():

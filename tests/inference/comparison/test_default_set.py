@@ -1,10 +1,10 @@
-"""cp.fit("auto"): a shelf, compared and averaged."""
+"""cp.fit("auto"): a set of stories, compared and averaged."""
 
 import numpy as np
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.comparison.default_set import DEFAULT_SET, UNNAMED, story_set
+from crowdppl.inference.comparison.default_set import DEFAULT_SET, DEFAULT_SET_UNNAMED, story_set
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 TWO = {"plain": {"story": "dawid_skene"}, "eager": {"story": "one_coin", "right": 4.0}}
@@ -12,8 +12,8 @@ TWO = {"plain": {"story": "dawid_skene"}, "eager": {"story": "one_coin", "right"
 
 @pytest.fixture(scope="module")
 def auto():
-    shelf = TWO | {"binary": {"story": "two_coin"}}
-    return cp.fit("auto", cp.load_dataset("anesthesia"), stories=shelf, max_iterations=50, seed=3, progress=False)
+    stories = TWO | {"binary": {"story": "two_coin"}}
+    return cp.fit("auto", cp.load_dataset("anesthesia"), stories=stories, max_iterations=50, seed=3, progress=False)
 
 
 def test_the_stories_are_fitted_as_they_would_be_alone(auto):
@@ -30,7 +30,7 @@ def test_the_weights_are_those_of_stacking_over_held_out_annotations(auto):
     np.testing.assert_allclose(auto.posterior, mixed)
 
 
-def test_a_story_that_cannot_be_told_is_left_out_with_its_reason(auto):
+def test_a_story_that_does_not_fit_the_data_is_left_out_with_its_reason(auto):
     assert list(auto.left_out) == ["binary"]
     assert "4" in auto.left_out["binary"]
     assert f"binary: {auto.left_out['binary']}" in str(auto.summary())
@@ -40,13 +40,13 @@ def test_the_summary_says_which_story_predicts_best_and_what_is_averaged(auto):
     best = auto.comparison.index[0]
     heaviest = auto.weights.idxmax()
     text = str(auto.summary())
-    assert f"{best} predicts best" in text
+    assert f"{best} predicts held-out annotations best" in text
     assert f"{auto.weights[heaviest]:.0%} {heaviest}" in text
 
 
-def test_unnamed_annotations_have_a_shelf_of_stories_that_need_no_names():
+def test_unnamed_annotations_have_a_default_set_of_stories_that_need_no_names():
     unnamed = cp.load_dataset("anesthesia").replace(worker=None)
-    assert story_set(None, unnamed) is UNNAMED
+    assert story_set(None, unnamed) is DEFAULT_SET_UNNAMED
     assert story_set(None, cp.load_dataset("anesthesia")) is DEFAULT_SET
 
 
@@ -59,17 +59,20 @@ def test_stories_are_taken_by_name_and_as_functions():
     }
 
 
-def test_fewer_than_two_stories_that_can_be_told_are_refused_with_the_reasons():
-    with pytest.raises(ValueError, match=r"1 of 2 stories can be told .* two_coin"):
+def test_fewer_than_two_stories_that_fit_the_data_are_refused_with_the_reasons():
+    with pytest.raises(ValueError, match=r"1 of 2 stories fit these data.* two_coin"):
         cp.fit("auto", cp.load_dataset("anesthesia"), stories=["one_coin", "two_coin"], progress=False)
 
 
 @pytest.mark.slow
-def test_the_whole_shelf_is_fitted_to_named_and_to_unnamed_annotations(real):
+def test_the_default_sets_are_fitted_to_named_and_to_unnamed_annotations(real):
     annotations = real("bluebird")
-    for data, shelf in ((annotations, DEFAULT_SET), (cp.Annotations.from_counts(annotations.votes()), UNNAMED)):
+    for data, stories in (
+        (annotations, DEFAULT_SET),
+        (cp.Annotations.from_counts(annotations.votes()), DEFAULT_SET_UNNAMED),
+    ):
         stack = cp.fit("auto", data, progress=False)
-        assert set(stack.fits) == set(shelf)
+        assert set(stack.fits) == set(stories)
         assert stack.weights.sum() == pytest.approx(1)
         truth = np.asarray(annotations.gold)
         assert (stack.posterior.argmax(-1) == truth).mean() > 0.7

@@ -16,16 +16,18 @@ def fit():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_leave_one_task_out_is_arviz_own_of_the_fit(fit):
+@pytest.mark.parametrize("by", ["task", "annotation"])
+def test_leave_one_out_is_arvizs_own_of_the_fits_log_likelihood(fit, by):
     import arviz as az
 
-    theirs = az.loo(fit.idata, pointwise=True, reff=1.0)
-    ours = cp.loo(fit)
+    theirs = az.loo(fit.to_idata(log_likelihood=by), pointwise=True, reff=1.0)
+    ours = cp.loo(fit, by=by)
     elpd_i, p = (theirs.elpd_i, theirs.p) if is_tree() else (theirs.loo_i, theirs.p_loo)
     np.testing.assert_allclose(ours.values, np.asarray(elpd_i), rtol=1e-5)
     np.testing.assert_allclose(ours.pareto_k, np.asarray(theirs.pareto_k), atol=1e-4)
     assert ours.p == pytest.approx(float(p), rel=1e-3)
-    assert ours.units.tolist() == list(fit.annotations.tasks)
+    tasks = [unit[0] for unit in ours.units] if by == "annotation" else ours.units.tolist()
+    assert tasks == (fit.annotations.to_frame()["task"].tolist() if by == "annotation" else list(fit.annotations.tasks))
 
 
 def test_the_total_and_its_standard_error_are_of_the_units(fit):
@@ -34,18 +36,20 @@ def test_the_total_and_its_standard_error_are_of_the_units(fit):
     assert found.se == pytest.approx(np.sqrt(45) * found.table["elpd"].std(ddof=0))
 
 
-def test_units_over_the_threshold_are_named_worst_first_and_refits_mend_them(fit):
+def test_units_of_high_pareto_k_are_named_the_highest_first_and_reloo_refits_without_them(fit):
     found = cp.loo(fit)
-    n_high_k = found.high_k
-    assert len(n_high_k) == (found.pareto_k > found.good_k).sum() > 0
-    assert n_high_k["pareto_k"].is_monotonic_decreasing
-    with pytest.warns(cp.ConvergenceWarning, match=rf": {n_high_k.index[0]} \(.*reloo=True.*method='kfold'"):
+    high = found.high_k
+    assert len(high) == found.n_high_k == (found.pareto_k > found.good_k).sum() > 0
+    assert high["pareto_k"].is_monotonic_decreasing
+    with pytest.warns(
+        cp.ConvergenceWarning, match=rf"high Pareto k .*: {high.index[0]} \(.*reloo=True.*method='kfold'"
+    ):
         cp.compare([fit, fit])
-    mended = cp.loo(fit, reloo=True)
-    assert mended.high_k.empty
+    exact = cp.loo(fit, reloo=True)
+    assert exact.high_k.empty
     kept = found.pareto_k <= found.good_k
-    np.testing.assert_array_equal(mended.values[kept], found.values[kept])
-    assert (mended.values[~kept] != found.values[~kept]).all()
+    np.testing.assert_array_equal(exact.values[kept], found.values[kept])
+    assert (exact.values[~kept] != found.values[~kept]).all()
 
 
 def test_leave_one_annotation_out_counts_a_row_as_often_as_it_stands_for_annotations():
@@ -60,22 +64,35 @@ def test_leave_one_annotation_out_counts_a_row_as_often_as_it_stands_for_annotat
     assert few.elpd == pytest.approx(many.elpd, abs=1e-3)
 
 
-def test_a_fit_without_draws_is_told_what_to_do():
-    fit = cp.fit("dawid_skene", cp.load_dataset("anesthesia"), progress=False)
-    with pytest.raises(ValueError, match=r"method='nuts' or 'svi'.*kfold"):
-        cp.loo(fit)
+@pytest.mark.parametrize(("method", "options"), [("em", {}), ("svi", {"guide": "delta"})])
+def test_a_fit_to_a_point_is_refused(fit, method, options):
+    """All draws of EM, or of a delta guide, are one point, whose likelihood is not of held-out data."""
+    at_a_point = cp.fit("one_coin", fit.annotations, method=method, max_iterations=5, progress=False, **options)
+    with pytest.raises(
+        ValueError, match=rf"to a point by method='{method}'.*method='nuts', or 'svi'.*cp\.kfold\(fit\)"
+    ):
+        cp.loo(at_a_point)
+
+
+def test_a_story_that_takes_difficulties_from_the_vote_counts_is_refused_and_compared_by_folds():
+    annotations, _ = cp.simulate("two_coin", n_tasks=20, n_workers=4, seed=1)
+    by_votes = cp.fit("difficulty", annotations, kind="fixed", progress=False)
+    drawn = by_votes.fitted.replace(method="svi", outcome=by_votes.outcome._replace(is_point=False))
+    with pytest.raises(ValueError, match=r"from the vote counts.*cp\.kfold"):
+        cp.loo(drawn)
+    assert cp.compare([drawn, drawn], refit_by="em", progress=False)["pareto_k"].isna().all()
 
 
 def test_another_unit_than_tasks_and_annotations_is_refused(fit):
-    with pytest.raises(ValueError, match="by='worker': 'task' or 'annotation'"):
+    with pytest.raises(ValueError, match=r"unknown value of by 'worker'\. There are: task, annotation"):
         cp.loo(fit, by="worker")
-    with pytest.raises(ValueError, match="by='worker': 'annotation' or 'task'"):
+    with pytest.raises(ValueError, match=r"unknown value of by 'worker'\. There are: task, annotation"):
         cp.kfold(fit, by="worker")
 
 
 @pytest.mark.parametrize("folds", [1, 316, 2.5])
 def test_folds_that_cannot_be_are_refused(fit, folds):
-    with pytest.raises(ValueError, match=f"folds={folds}.*2 to the 315 annotations"):
+    with pytest.raises(ValueError, match=f"folds={folds}: a whole number from 2 to 315"):
         cp.kfold(fit, folds=folds, progress=False)
 
 

@@ -1,4 +1,4 @@
-"""What predictive checks found: each discrepancy beside those of replicated annotations, and the units that stand out."""
+"""The results of predictive checks: each discrepancy compared with that of replicated annotations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from html import escape
 
 import pandas as pd
 
-from ...data import unknown_name
+from ...data.errors import check_name
 from ..fitted.intervals import INTERVAL
-from .discrepancy_result import Found, central
+from .discrepancy_result import DiscrepancyResult, central
 
 COLUMNS = {"observed": float, "replicated": float, "low": float, "high": float, "p_value": float}
 
@@ -18,80 +18,79 @@ class Checks:
     """A story's predictive checks, made by :func:`crowdppl.check` and :func:`crowdppl.prior_check`.
 
     Args:
-        title: which story is checked, and by which replicates.
-        found: by discrepancy.
+        title: which story is checked, and with how many replicates.
+        results: by name of the discrepancy.
         notes: what a reader should know, a sentence each.
     """
 
     title: str
-    found: Mapping[str, Found]
+    results: Mapping[str, DiscrepancyResult]
     notes: tuple[str, ...] = ()
 
     @property
     def table(self) -> pd.DataFrame:
-        """By discrepancy: observed, replicated (mean), low, high (90 % of the replicates), p_value; units, stand_out.
+        """By discrepancy: observed, replicated (mean), low, high (90 % of the replicates), p_value, units, n_flagged.
 
-        Where a discrepancy has units, the value is the mean square of their deviations, which is about 1 in replicates,
-        or less where units hold few annotations; else the value itself. ``p_value`` is the share of replicates with a
-        larger value: near 0 is misfit. ``stand_out`` is how many of the ``units`` do (:meth:`units`).
+        Where a discrepancy has units (such as workers, or pairs of workers), the values are the mean square of the
+        units' standardised deviations: about 1 in replicates, or less where units hold few annotations. Else they are
+        the discrepancy itself. ``p_value`` is the share of the replicates with a larger value: near 0 is misfit.
+        ``n_flagged`` is how many of the ``units`` are flagged, after correction for their number (:meth:`units`).
         """
         rows = {}
-        for name, found in self.found.items():
-            observed, replicated = found.totals
+        for name, result in self.results.items():
+            observed, replicated = result.totals
             low, high = central(replicated, INTERVAL)
             rows[name] = {
                 "observed": observed.mean(),
                 "replicated": replicated.mean(),
                 "low": low,
                 "high": high,
-                "p_value": found.p_value,
-                "units": 0 if found.units is None else len(found.units),
-                "stand_out": 0 if found.units is None else int(found.n_flagged.sum()),
+                "p_value": result.p_value,
+                "units": 0 if result.units is None else len(result.units),
+                "n_flagged": result.n_flagged,
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("discrepancy").astype(COLUMNS)
 
     def units(self, name: str, interval: float = INTERVAL) -> pd.DataFrame:
-        """A discrepancy's units, those that stand out the most first.
+        """The units of one discrepancy, such as the workers or the pairs of workers; those that deviate most first.
 
         Args:
             name: of the discrepancy.
             interval: the share of the replicates that lie from ``low`` to ``high``, between 0 and 1.
 
         Returns:
-            by unit: ``size`` (the most that it can count, where there is such a number), ``observed``, ``replicated``
-            (mean), ``low``, ``high``, ``p_value`` (two-sided, of the unit alone), ``p_adjusted`` (for all units that
-            are looked at), ``stands_out`` (where that is below 0.05).
+            By unit: ``size`` (the largest possible count, where there is one), ``observed``, ``replicated`` (mean),
+            ``low``, ``high``, ``p_value`` (two-sided, of the unit by itself), ``p_adjusted`` (corrected for the number
+            of units), ``flagged`` (whether ``p_adjusted`` is below 0.05).
 
         Raises:
-            UnknownNameError: nothing of that name was checked.
-            ValueError: the discrepancy is one number, or `interval` is no share.
+            UnknownNameError: no discrepancy of that name was checked.
+            ValueError: the discrepancy is one number, or `interval` is not between 0 and 1.
         """
-        return self.of(name).table(interval)
+        return self.result(name).table(interval)
 
     @property
-    def worst(self) -> pd.DataFrame:
-        """All units that stand out, by discrepancy: ``discrepancy``, ``unit`` and the columns of :meth:`units`."""
+    def flagged(self) -> pd.DataFrame:
+        """All flagged units of all discrepancies: ``discrepancy``, ``unit`` and the columns of :meth:`units`."""
         frames = []
-        for name, found in self.found.items():
-            if found.units is not None:
-                table = found.table()
-                table = table[table["stands_out"]].drop(columns="stands_out")
-                named = pd.Series(list(table.index), dtype=object)
-                frames.append(table.reset_index(drop=True).assign(discrepancy=name, unit=named))
+        for name, result in self.results.items():
+            if result.units is not None:
+                table = result.table()
+                table = table[table["flagged"]].drop(columns="flagged")
+                units = pd.Series(list(table.index), dtype=object)
+                frames.append(table.reset_index(drop=True).assign(discrepancy=name, unit=units))
         if not frames:
             return pd.DataFrame(columns=["discrepancy", "unit", *COLUMNS, "p_adjusted"])
         frame = pd.concat(frames, ignore_index=True)
         return frame[["discrepancy", "unit", *(c for c in frame if c not in ("discrepancy", "unit"))]]
 
-    def of(self, name: str) -> Found:
-        """What was found by one discrepancy.
+    def result(self, name: str) -> DiscrepancyResult:
+        """One discrepancy of the observed annotations and of all replicates.
 
         Raises:
-            UnknownNameError: nothing of that name was checked.
+            UnknownNameError: no discrepancy of that name was checked.
         """
-        if name not in self.found:
-            raise unknown_name("discrepancy", name, self.found)
-        return self.found[name]
+        return self.results[check_name("discrepancy", name, self.results)]
 
     def __str__(self) -> str:
         table = self.table.to_string(float_format="{:.3f}".format)

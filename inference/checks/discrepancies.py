@@ -1,7 +1,7 @@
-r"""What annotations are compared by with annotations that the story would have written: four discrepancies that the field uses.
+r"""Discrepancies: the counts by which observed annotations are compared with replicated ones.
 
-Each counts something in every one of its units, :math:`n_u(y)`, whose number and size the design fixes (who annotated
-what), so that replicates have the same units.
+A discrepancy counts something in each of its units, :math:`n_u(y)`, such as the agreements of each pair of workers. The
+design (who annotated what) fixes the units and their sizes, so that replicates have the same.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,18 +14,18 @@ import pandas as pd
 from ...data import AnnotationError, Annotations
 from .pair_counts import majority_counter, pair_counter
 
-MAX_UNITS = 20_000  # of a discrepancy, the largest ones: their replicates are held in memory
+MAX_UNITS = 20_000  # of a discrepancy, whose replicates are held in memory: the largest units are taken
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A discrepancy on one design, ready to be taken of any annotations to it.
+    """A discrepancy on one design, which can be taken of any annotations to it.
 
     Args:
         take: from annotations ``(A,)`` to the units' values ``(U,)``.
         units: names of the units; None where there is one value and no units.
-        size: the most that each unit can count, ``(U,)``; None where there is no such number.
-        left_out: how many smaller units there are, which are not looked at.
+        size: the largest possible count of each unit, ``(U,)``; None where there is no such number.
+        left_out: how many smaller units are left out.
     """
 
     take: Callable[[np.ndarray], np.ndarray]
@@ -39,23 +39,23 @@ class Discrepancy:
     """A way to compare annotations.
 
     Args:
-        title: what it counts, as pictures say it.
+        title: what it counts, as plots say it.
         axis: what the units' values are, as shares of their size where there is one.
         prepare: from annotations to its measure on their design.
-        grain: added to a unit's variance where deviations are put on one scale: 1 for counts, so that a unit of a
-            handful of annotations cannot outweigh those that say something.
+        added_variance: added to each unit's variance where deviations are standardised: 1 for counts, so that units of
+            a few annotations do not outweigh larger ones.
         of_workers: whether workers must be named.
     """
 
     title: str
     axis: str
     prepare: Callable[[Annotations], Measure]
-    grain: float = 0.0
+    added_variance: float = 0.0
     of_workers: bool = False
 
 
-def _answers(annotations: Annotations) -> Measure:
-    """How often each worker gave each class; of nameless workers, how often all of them did."""
+def _class_counts(annotations: Annotations) -> Measure:
+    """How often each worker gave each class; where workers are not named, how often all of them did."""
     n_classes = annotations.n_classes
     classes = annotations.classes.to_index("class")
     if not annotations.named:
@@ -76,29 +76,30 @@ def _answers(annotations: Annotations) -> Measure:
     return Measure(take, units, np.repeat(by_worker[shown], n_classes), left_out)
 
 
-def _votes(annotations: Annotations) -> Measure:
-    """How many tasks have a winner with so large a share of their annotations, in steps of ten percent."""
+def _vote_counts(annotations: Annotations) -> Measure:
+    """How many tasks have which largest share of annotations of one class, in steps of ten percent."""
     task, n_classes = np.asarray(annotations.task, np.int64), annotations.n_classes
     n_annotations = np.bincount(task, minlength=annotations.n_tasks)
     voted = n_annotations >= 2
     if not voted.any():
-        raise AnnotationError("votes: no task has two annotations, so there is no majority to look at")
+        raise AnnotationError("votes: no task has two annotations, so there is no majority to count")
     steps: dict[int, list[tuple[int, int]]] = {}
     for n in np.unique(n_annotations[voted]).tolist():
-        for winner in range(-(-n // n_classes), n + 1):
-            steps.setdefault(10 * winner // n, []).append((winner, n))
+        for largest in range(-(-n // n_classes), n + 1):
+            steps.setdefault(10 * largest // n, []).append((largest, n))
     shown = sorted(steps)
 
     def take(label: np.ndarray) -> np.ndarray:
         votes = np.bincount(task * n_classes + label, minlength=len(n_annotations) * n_classes)
-        winner = votes.reshape(-1, n_classes).max(-1)
-        return np.bincount(10 * winner[voted] // n_annotations[voted], minlength=11)[shown]
+        largest = votes.reshape(-1, n_classes).max(-1)
+        return np.bincount(10 * largest[voted] // n_annotations[voted], minlength=11)[shown]
 
-    names = pd.Index([_step_name(step, steps[step]) for step in shown], name="winner's share")
+    names = pd.Index([_step_name(step, steps[step]) for step in shown], name="largest share")
     return Measure(take, names, np.full(len(shown), int(voted.sum())))
 
 
 def _step_name(step: int, cases: list[tuple[int, int]]) -> str:
+    """The name of a step of ten percent, by its cases (largest count, number of annotations)."""
     if step == 10:
         return "all agree"
     if len(cases) == 1:
@@ -107,7 +108,7 @@ def _step_name(step: int, cases: list[tuple[int, int]]) -> str:
 
 
 def _agreement(annotations: Annotations) -> Measure:
-    """How often the two workers of each pair gave the same annotation to a task that both annotated."""
+    """How often the two workers of each pair gave the same annotation to the tasks that both annotated."""
     first, second, size, take = pair_counter(annotations)
     if not len(size):
         raise AnnotationError("agreement: no two workers annotated the same task, so there is nothing to compare")
@@ -119,10 +120,10 @@ def _agreement(annotations: Annotations) -> Measure:
 
 
 def _majority(annotations: Annotations) -> Measure:
-    """How often each worker annotated as most of the task's other workers did; where k classes tie, 1/k of a time."""
+    """How often each worker agreed with the majority of a task's other workers; where k classes tie, 1/k of a time."""
     size, take = majority_counter(annotations)
     if not size.any():
-        raise AnnotationError("majority: no task has annotations of two workers, so nobody has others to agree with")
+        raise AnnotationError("majority: no task has annotations of two workers, so there is no majority of others")
     shown = _largest(size, MAX_UNITS)
     names = annotations.workers.to_index("worker")[shown]
     left_out = int((size > 0).sum()) - len(shown)
@@ -130,16 +131,20 @@ def _majority(annotations: Annotations) -> Measure:
 
 
 DISCREPANCIES: Mapping[str, Discrepancy] = {
-    "annotations": Discrepancy("Annotations of each class", "share of the annotations", _answers, grain=1.0),
-    "votes": Discrepancy("Tasks by their winner's share of the annotations", "share of the tasks", _votes, grain=1.0),
+    "annotations": Discrepancy(
+        "Annotations of each class", "share of the annotations", _class_counts, added_variance=1.0
+    ),
+    "votes": Discrepancy(
+        "Tasks by the largest share of their votes", "share of the tasks", _vote_counts, added_variance=1.0
+    ),
     "agreement": Discrepancy(
-        "Agreement of pairs of workers", "share of the shared tasks", _agreement, grain=1.0, of_workers=True
+        "Agreement of pairs of workers", "share of the shared tasks", _agreement, added_variance=1.0, of_workers=True
     ),
     "majority": Discrepancy(
         "Agreement with the majority of the others",
         "share of the annotations",
         _majority,
-        grain=1.0,
+        added_variance=1.0,
         of_workers=True,
     ),
 }
@@ -151,8 +156,8 @@ def of_function(name: str, function: Callable[[Annotations], Any]) -> Discrepanc
 
     Args:
         name: what it is called.
-        function: returns a number, large where the annotations are odd, or a series of numbers by unit, whose units are the
-            same for all annotations to the same design.
+        function: returns a number, large where the annotations are unusual, or a series of numbers by unit, whose units
+            are the same for all annotations to the same design.
     """
 
     def prepare(annotations: Annotations) -> Measure:
@@ -189,6 +194,6 @@ def product_index(rows: pd.Index, columns: pd.Index) -> pd.MultiIndex:
 
 
 def _largest(size: np.ndarray, limit: int) -> np.ndarray:
-    """Positions of the largest units that hold anything, in their own order."""
+    """Positions of the largest units that are not empty, at most ``limit``, in ascending order."""
     order = np.argsort(-size, kind="stable")[:limit]
     return np.sort(order[size[order] > 0])

@@ -1,4 +1,4 @@
-"""Who agrees with whom, counted with sparse products so that thousands of workers take no dense table."""
+"""Agreements between workers, counted by sparse products, so that thousands of workers need no dense matrix."""
 
 from collections.abc import Callable
 
@@ -7,27 +7,27 @@ from scipy.sparse import csr_array, triu
 
 from ...data import Annotations
 
-CELLS = 5_000_000  # rows × classes to look at at a time
+CELLS = 5_000_000  # rows × classes that are held in memory at a time
 
 
 def pair_counter(
     annotations: Annotations,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]]:
-    r"""All pairs of different workers who share tasks, and what counts their agreements.
+    r"""All pairs of different workers who share tasks, and a function that counts their agreements.
 
     With :math:`b_{jil} = 1` where worker j gave annotation l to task i, a pair agrees
-    :math:`\sum_{il} b_{jil} b_{j'il}` times of :math:`\sum_{i} (\sum_l b_{jil}) (\sum_l b_{j'il})`. Of repeated annotations
-    every one meets every one of the other worker's.
+    :math:`\sum_{il} b_{jil} b_{j'il}` times of :math:`\sum_{i} (\sum_l b_{jil}) (\sum_l b_{j'il})`. A repeated
+    annotation is compared with each of the other worker's annotations to the task.
 
     Returns:
-        both workers of each pair and the number of pairs of annotations that they share, ``(P,)`` each; and a function of
-        annotations ``(A,)`` and of workers, as those, that counts the pairs of annotations that agree.
+        Both workers of each pair and the number of pairs of annotations that they share, ``(P,)`` each; and a function
+        of annotations ``(A,)`` and of both workers of some pairs, which counts the pairs of annotations that agree.
     """
     worker, task = np.asarray(annotations.worker), np.asarray(annotations.task, np.int64)
     n_workers, n_tasks, n_classes = annotations.n_workers, annotations.n_tasks, annotations.n_classes
     one = np.ones(len(task), dtype=np.float32)
-    answered = csr_array((one, (worker, task)), shape=(n_workers, n_tasks))
-    shared = triu(answered @ answered.T, k=1, format="coo")
+    annotated = csr_array((one, (worker, task)), shape=(n_workers, n_tasks))
+    shared = triu(annotated @ annotated.T, k=1, format="coo")
 
     def take(label: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         gave = csr_array((one, (worker, task * n_classes + label)), shape=(n_workers, n_tasks * n_classes))
@@ -41,13 +41,14 @@ def pair_counter(
 
 
 def majority_counter(annotations: Annotations) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """How many annotations each worker gave to tasks that others annotated too, and what counts those with their majority.
+    """The sizes and the count of each worker's agreement with the majority of a task's other workers.
 
-    A worker's repeated annotations to a task are not among the others'. An annotation with the majority counts 1, or 1/k where
-    k classes have as many annotations.
+    A worker's repeated annotations to a task are not among the others'. An annotation that agrees with the majority
+    counts 1, or 1/k where k classes tie.
 
     Returns:
-        sizes ``(J,)``, and a function from annotations ``(A,)`` to counts ``(J,)``.
+        How many annotations each worker gave to tasks that others annotated too, ``(J,)``; and a function from
+        annotations ``(A,)`` to the workers' agreements, ``(J,)``.
     """
     worker, task = np.asarray(annotations.worker, np.int64), np.asarray(annotations.task, np.int64)
     n_workers, n_tasks, n_classes = annotations.n_workers, annotations.n_tasks, annotations.n_classes

@@ -1,4 +1,4 @@
-"""New annotations on the same design: who annotated what stays, what they annotated is drawn again."""
+"""Replicated annotations: the same workers annotate the same tasks, and what they give is drawn anew."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -22,9 +22,9 @@ FAST = "rbg"  # a generator of random numbers that XLA compiles several times fa
 def from_posterior(
     fitted: Fitted, design: Annotations, draws: int, replicates: int, truth: NewTruth, seed: int
 ) -> Iterator[np.ndarray]:
-    r"""Annotations :math:`\tilde y \sim p(y \mid \theta)` to the rows of ``design``: ``(replicates, A)`` of each draw.
+    r"""Annotations :math:`\tilde y \sim p(y \mid \theta)` of the rows of ``design``: ``(replicates, A)`` for each draw.
 
-    The draws are the fit's, evenly thinned or, where it has fewer, each taken several times; EM has its mode.
+    The draws are the fit's, evenly thinned or, where it has fewer, each taken several times; a point is one draw.
     """
     flat, available = fitted.flat_draws, int(np.prod(fitted.shape))
     at_one = fitted.replace(annotations=jax.tree.map(jnp.asarray, fitted.data))
@@ -36,7 +36,7 @@ def from_posterior(
 
 
 def from_prior(model: Model, design: Annotations, draws: int, seed: int) -> np.ndarray:
-    """Annotations to the rows of ``design`` with parameters and true labels of the story's prior: ``(draws, A)``."""
+    """Annotations of the rows of ``design`` with parameters and true labels from their priors: ``(draws, A)``."""
     unannotated = jax.tree.map(jnp.asarray, design.replace(label=None, gold=None))
     keys = (jax.random.fold_in(jax.random.key(seed, impl=FAST), i) for i in range(draws))
     return np.stack([_simulate(model, unannotated, key) for key in keys])
@@ -46,7 +46,7 @@ def from_prior(model: Model, design: Annotations, draws: int, seed: int) -> np.n
 def _replicate(
     fitted: Fitted, worker: Array | None, task: Array, key: Array, replicates: int, truth: NewTruth
 ) -> Array:
-    """New annotations ``(replicates, A)`` at the only draw."""
+    """Annotations of the rows ``(replicates, A)`` at the only draw of ``fitted``."""
     at = fitted.at({name: value[0, 0] for name, value in fitted.draws.items()})
     emission = at.responses.emission
     shared_key, own_key = jax.random.split(key)
@@ -63,13 +63,14 @@ def _replicate(
 
 
 def _before_annotations(at: Density, annotations: Annotations) -> Array:
-    """Log-weights of the classes that are known without the annotations: the truth's prior, and evidence, ``(N, K)``."""
+    """Log-weights of the classes before any annotation, of the truth prior and of evidence: ``(N, K)``."""
     weights = jnp.broadcast_to(at.truth_prior, (annotations.n_tasks, annotations.n_classes))
     return weights if annotations.evidence is None else weights + annotations.evidence
 
 
 @partial(jax.jit, static_argnames="model")
 def _simulate(model: Model, design: Annotations, key: Array) -> Array:
+    """Annotations of the rows of ``design``, ``(A,)``, with everything drawn from its prior."""
     with handlers.trace() as sites, handlers.substitute(substitute_fn=site_values({})), handlers.seed(rng_seed=key):
         model(design)
     return sites["annotation"]["value"]

@@ -29,14 +29,18 @@ Quantities = Callable[[Parameters], Mapping[str, Array]]
 
 
 class Ranks(NamedTuple):
-    """Ranks of actual parameters among their posterior draws."""
+    """Ranks of the true parameters among their posterior draws. Made by `calibrate`."""
 
-    ranks: pd.DataFrame  # simulations × parameters' entries, 0 to n_draws
+    ranks: pd.DataFrame  # simulations × entries of parameters, each from 0 to n_draws
     n_draws: int  # of each posterior, thinned so that they are nearly independent
     divergences: int  # in all simulations
 
     def p_values(self, bins: int = 10) -> pd.Series:
-        """Of a χ² test that each entry's ranks are uniform, with so many bins."""
+        """The p-value of a χ² test that the ranks are uniform, for each entry of the parameters.
+
+        Args:
+            bins: into how many bins the ranks are counted.
+        """
         edges = np.linspace(0, self.n_draws + 1, bins + 1)
         expected = len(self.ranks) * np.diff(np.ceil(edges)) / (self.n_draws + 1)
         found = {}
@@ -61,37 +65,46 @@ def calibrate(
     seed: int = 0,
     **hyperparameters: Any,
 ) -> Ranks:
-    """Ranks of a story's parameters in simulations from itself; all are sampled at once, one chain each.
+    r"""Simulation-based calibration of NUTS on a story: ranks of its parameters in simulations from itself.
+
+    Parameters are drawn from the prior, data from the parameters, and draws from the posterior given the data. Where
+    story and sampler are right, the rank of each parameter among its draws is uniform (Talts, Betancourt, Simpson,
+    Vehtari & Gelman 2018, theorem 1). All simulations are sampled at once, with one chain each.
 
     Args:
         story: a story's name, or any function that keeps the contract of a story.
         n_tasks: number of tasks N, each annotated by every worker.
         n_workers: number of workers J.
         n_classes: number of classes K.
-        n_simulations: number of data sets.
-        warmup: adaptation steps of each chain.
-        draws: draws kept of each chain.
-        thinning: draws for each one that is kept.
-        quantities: a function of the parameters, by site, to rank instead of the parameters, by name: for a story with
-            symmetries, what does not depend on the order of groups.
+        n_simulations: number of simulated data sets.
+        warmup: number of adaptation steps of each chain.
+        draws: number of draws of each chain that are kept.
+        thinning: of how many draws one is kept.
+        quantities: a function from the parameters, by site, to the quantities to rank instead of them, by name: for a
+            story with symmetries, quantities that do not depend on the order of groups.
         features: of the tasks, ``(N, ...)``.
         seed: the same seed gives the same ranks.
-        **hyperparameters: of the story; its prior should keep the classes apart, as one chain sees one naming of them.
+        **hyperparameters: of the story. The prior should identify the classes, since one chain sees only one
+            permutation of them.
 
     Returns:
-        the ranks; :meth:`Ranks.p_values` tests them.
+        The ranks, simulations × entries of parameters; :meth:`Ranks.p_values` tests whether they are uniform.
+
+    Raises:
+        UnknownNameError: there is no story of that name.
+        StoryError: the story does not fit these sizes or hyperparameters.
     """
     story = find_story(story)
     sizes: dict[str, Any] = {"n_tasks": n_tasks, "n_workers": n_workers, "n_classes": n_classes, "features": features}
     model = Model(story, hyperparameters)
     simulated = [simulate(story, seed=seed + i, **sizes, **hyperparameters) for i in range(n_simulations)]
     design = simulated[0][0].replace(gold=None)
-    answers = np.stack([annotations.label for annotations, _ in simulated])
+    labels = np.stack([annotations.label for annotations, _ in simulated])
     names = list(parameter_dims(model, design))
     actual: Parameters = {name: jnp.stack([parameters[name] for _, parameters in simulated]) for name in names}
     settings = nuts.NUTSSettings(chains=1, warmup=warmup, draws=draws * thinning)
     keys = jax.random.split(jax.random.key(seed), n_simulations)
-    sampled, diverging = _sample_all(model, design, settings, thinning, keys, answers)
+    sampled, diverging = _sample_all(model, design, settings, thinning, keys, labels)
     of = quantities or (lambda parameters: parameters)
     wanted, found = jax.vmap(of)(actual), jax.vmap(jax.vmap(of))(sampled)
     ranks = {name: np.asarray((found[name] < value[:, None]).sum(1)) for name, value in wanted.items()}
@@ -105,7 +118,7 @@ def calibrate(
 
 @partial(jax.jit, static_argnames=("model", "settings", "thinning"))
 def _sample_all(
-    model: Model, design: Annotations, settings: nuts.NUTSSettings, thinning: int, keys: Array, answers: Array
+    model: Model, design: Annotations, settings: nuts.NUTSSettings, thinning: int, keys: Array, labels: Array
 ) -> tuple[Parameters, Array]:
     """Thinned draws of each data set's posterior ``(simulation, draw, ...)``, and which draws diverged."""
     em_settings = em.EMSettings(tolerance=-1.0)
@@ -125,4 +138,4 @@ def _sample_all(
         sampler.run(key, annotations, extra_fields=("diverging",))
         return sampler.get_samples(), sampler.get_extra_fields()["diverging"]
 
-    return jax.vmap(sample)(keys, jnp.asarray(answers))
+    return jax.vmap(sample)(keys, jnp.asarray(labels))

@@ -96,7 +96,9 @@ def plot_pareto_k(elpd: Elpd, ax: Axes | None = None) -> Axes:
         ValueError: the elpd was not estimated with importance weights, as with ``kfold``.
     """
     if elpd.pareto_k is None:
-        raise ValueError(f"kind={elpd.kind!r} uses no importance weights, so there is no Pareto k; look at elpd.table")
+        raise ValueError(
+            f"method={elpd.method!r} uses no importance weights, so there is no Pareto k; look at elpd.table"
+        )
     every = pd.Series(np.asarray(elpd.pareto_k, dtype=float), index=elpd.units)
     found = every[np.isfinite(every)].sort_values(ascending=False, kind="stable")
     values, ranks = found.to_numpy(), np.arange(1, len(found) + 1)

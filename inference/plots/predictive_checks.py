@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..checks.check_results import Checks
-from ..checks.discrepancy_result import LEVEL, Found
+from ..checks.discrepancy_result import LEVEL, DiscrepancyResult
 from ..fitted.intervals import INTERVAL
 from .style import (
     ACCENT,
@@ -49,7 +49,7 @@ def plot_checks(checks: Checks, *, interval: float = INTERVAL, axes: Any = None)
     Raises:
         ValueError: there are fewer axes than discrepancies, or `interval` is not between 0 and 1.
     """
-    names = list(checks.found)
+    names = list(checks.results)
     drawn = given_axes(axes, len(names), f"{len(names)} discrepancies")
     if drawn is None:
         import matplotlib.pyplot as plt
@@ -89,7 +89,7 @@ def plot_check(checks: Checks, name: str, *, interval: float = INTERVAL, ax: Axe
         UnknownNameError: no discrepancy has that name.
         ValueError: `interval` is not between 0 and 1.
     """
-    found = checks.of(name)
+    found = checks.result(name)
     if found.units is None:
         return _histogram(new_axes(ax, 5.6, 3.6), found)
     table = found.table(interval)
@@ -106,14 +106,14 @@ def plot_check(checks: Checks, name: str, *, interval: float = INTERVAL, ax: Axe
     return ax
 
 
-def _head(ax: Axes, found: Found, more: str) -> None:
+def _head(ax: Axes, found: DiscrepancyResult, more: str) -> None:
     """Write what is checked, its p-value, and `more`."""
     p = found.p_value
     shown = "p < 0.01" if p < 0.005 else "p > 0.99" if p > 0.995 else f"p = {p:.2f}"
     title(ax, f"{short(found.title, 60)}\n{shown}, {more}", 10)
 
 
-def _histogram(ax: Axes, found: Found) -> Axes:
+def _histogram(ax: Axes, found: DiscrepancyResult) -> Axes:
     """Draw the replicates of one number, and the observed one."""
     replicated = found.replicated.ravel()
     ax.hist(replicated, bins="auto" if np.ptp(replicated) > 0 else 1, color=LIGHT, label="replicated")
@@ -127,7 +127,7 @@ def _histogram(ax: Axes, found: Found) -> Axes:
     return ax
 
 
-def _rows(ax: Axes, found: Found, table: pd.DataFrame, interval: float) -> None:
+def _rows(ax: Axes, found: DiscrepancyResult, table: pd.DataFrame, interval: float) -> None:
     """Draw a row for each unit, in the order of the units from below."""
     assert found.units is not None
     ordered = table.iloc[np.argsort(found.units.get_indexer_for(table.index), kind="stable")]
@@ -148,7 +148,7 @@ def _rows(ax: Axes, found: Found, table: pd.DataFrame, interval: float) -> None:
     _key(ax)
 
 
-def _against(ax: Axes, found: Found, table: pd.DataFrame, interval: float) -> None:
+def _against(ax: Axes, found: DiscrepancyResult, table: pd.DataFrame, interval: float) -> None:
     """Draw observed values over replicated ones, larger where a unit holds more, with the line where both are equal."""
     x, y, flagged = table["replicated"].to_numpy(), table["observed"].to_numpy(), table["flagged"].to_numpy()
     weight = np.ones(len(table)) if found.size is None else table["size"].to_numpy(dtype=float)
@@ -195,7 +195,7 @@ def _key(ax: Axes) -> None:
     legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=3, fontsize=7.5, handlelength=1.3)
 
 
-def _as_shares(found: Found, *axes: Any) -> None:
+def _as_shares(found: DiscrepancyResult, *axes: Any) -> None:
     """Write shares as percentages."""
     if found.size is not None:
         from matplotlib.ticker import PercentFormatter

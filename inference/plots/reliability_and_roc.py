@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..fitted.intervals import INTERVAL
-from ..scores.against_gold import Judged, judged
+from ..scores.against_gold import GoldTasks, against_gold
 from ..scores.calibration import calibration_error, reliability
 from ..scores.label_scores import roc
 from .style import (
@@ -58,7 +58,7 @@ def plot_roc(source: Any, gold: Any = None, *, positive: object = None, ax: Axes
     sources = dict(source) if isinstance(source, Mapping) else {_name(source): source}
     if not 1 <= len(sources) <= MAX_CURVES:
         raise ValueError(f"{len(sources)} sources: 1 to {MAX_CURVES} curves can be told apart; give {{name: fit, …}}")
-    found = {name: judged(one, gold) for name, one in sources.items()}
+    found = {name: against_gold(one, gold) for name, one in sources.items()}
     curves = {name: roc(one, gold, positive=positive) for name, one in sources.items()}
     first = next(iter(found.values()))
     same = all(one.tasks.equals(first.tasks) for one in found.values())
@@ -107,7 +107,7 @@ def plot_reliability(
         TypeError: `source` is neither a fit nor a stack nor a frame.
     """
     table = reliability(source, gold, bins, interval=interval)
-    found = judged(source, gold)
+    found = against_gold(source, gold)
     some = table[table["tasks"] > 0]
     ax = new_axes(ax, 5.4, 5.6)
     least = float(some["low"].min())
@@ -151,7 +151,7 @@ def _name(source: Any) -> str:
     return str(getattr(source, "story", "probabilities"))
 
 
-def _gold_tasks(found: Judged) -> str:
+def _gold_tasks(found: GoldTasks) -> str:
     """How many gold tasks are scored, and how many are left out since the fit was given their labels."""
-    told = f"; the fit was given {found.told:,} more" if found.told else ""
+    told = f"; the fit was given {found.gold_used:,} more" if found.gold_used else ""
     return f"{counted(len(np.asarray(found.gold)), 'gold task')}{told}"

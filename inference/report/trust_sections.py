@@ -13,7 +13,7 @@ from ..comparison.stacking import why
 from ..fitted.intervals import INTERVAL
 from ..plots import plot_checks, plot_comparison, plot_reliability, plot_roc
 from ..plots.style import counted
-from ..scores.against_gold import Judged, judged
+from ..scores.against_gold import GoldTasks, against_gold
 from ..scores.label_scores import label_confusion, score
 from .html import Html, Section, paragraph, section, together, warning
 from .pictures import picture
@@ -25,7 +25,7 @@ MOST_CONFUSED = 100  # pairs of classes that are listed where there are more cla
 MOST_FLAGGED = 50  # flagged units that are listed
 DRAWS, DRAWS_OF_MANY = 50, 15  # of the parameters, from which checks replicate the annotations
 MANY_ANNOTATIONS = 100_000  # above which they are fewer, as each takes a second
-SHOWN = {"low": "replicated_low", "high": "replicated_high", "stand_out": "n_flagged"}  # columns of checks
+SHOWN = {"low": "replicated_low", "high": "replicated_high"}  # columns of checks
 FAILED = 0.05  # p-value below which a check fails
 
 
@@ -66,8 +66,8 @@ def checks_section(subject: Subject) -> Section:
     found = checks.table
     failed = found.index[found["p_value"] < FAILED]
     shown = found.rename(columns=SHOWN)
-    shown.insert(0, "what", [checks.found[which].title for which in found.index])
-    flagged = checks.worst
+    shown.insert(0, "what", [checks.results[which].title for which in found.index])
+    flagged = checks.flagged
     listed = flagged.head(MOST_FLAGGED).rename(columns=SHOWN)
     caption = f"Flagged units: {'all ' if len(flagged) <= MOST_FLAGGED else f'{MOST_FLAGGED} of '}{len(flagged):,}"
     said = checks_in_words(checks, name)
@@ -111,14 +111,14 @@ def gold_section(subject: Subject) -> Section | None:
         return None
     source = subject.source
     try:
-        found = judged(source)
+        found = against_gold(source)
     except AnnotationError as error:
         return section("gold", "Gold labels", paragraph(f"{str(error)[:1].upper()}{str(error)[1:]}."))
     named = {"average": source, **subject.fits} if subject.stack is not None else subject.fits
     scores = score(dict(named))
     assert isinstance(scores, pd.DataFrame)
     scores.loc["majority vote"] = _majority_vote(subject, found)
-    scores = scores.rename(columns={"told": "given"}).astype({"tasks": int, "given": int})
+    scores = scores.rename(columns={"gold_used": "given"}).astype({"tasks": int, "given": int})
     if not scores["given"].any():
         scores = scores.drop(columns="given")
     parts: list[object] = [
@@ -144,7 +144,7 @@ def gold_section(subject: Subject) -> Section | None:
     return section("gold", "Gold labels", *parts, _confusion(subject))
 
 
-def _majority_vote(subject: Subject, found: Judged) -> pd.Series:
+def _majority_vote(subject: Subject, found: GoldTasks) -> pd.Series:
     """Accuracy of the majority vote on the gold tasks that are scored, with the other scores missing."""
     annotations = subject.annotations
     votes = annotations.votes()[annotations.tasks.index_of(list(found.tasks))]
@@ -152,7 +152,7 @@ def _majority_vote(subject: Subject, found: Judged) -> pd.Series:
     shares = pd.DataFrame(best / best.sum(-1, keepdims=True), index=found.tasks, columns=found.classes)
     scores = score(shares, pd.Series(found.classes[found.gold], index=found.tasks))
     assert isinstance(scores, pd.Series)
-    return scores[["tasks", "told", "accuracy", "accuracy_se"]]
+    return scores[["tasks", "gold_used", "accuracy", "accuracy_se"]]
 
 
 def _whose(subject: Subject) -> str:

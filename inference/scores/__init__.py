@@ -1,4 +1,4 @@
-"""How good labels and tables are where the truth is known."""
+"""Scores of labels and of confusion matrices where the truth is known."""
 
 from .calibration import expected_calibration_error, reliability
 from .divergences import confusion_divergences, empirical_confusions, worker_divergences

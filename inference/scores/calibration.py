@@ -1,70 +1,79 @@
-"""Calibration: of the labels that are held for 80 % probable, are 80 % right?"""
+"""Calibration: whether labels of probability 0.8 are right for 80 % of the tasks."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ...data.numbers import whole_number
 from ..fitted.intervals import INTERVAL, jeffreys
-from .against_gold import Judged, judged
+from .against_gold import GoldTasks, against_gold
 
 
 def reliability(
     source: Any, gold: Any = None, bins: int = 10, *, positive: object = None, interval: float = INTERVAL
 ) -> pd.DataFrame:
-    """Compare the chosen labels' probabilities with how often these labels are right, by bins of equal width.
+    """Compare the probabilities of labels with how often the labels are right, in bins of equal width.
 
-    Gold tasks whose labels were told to the fit are left out.
+    Gold tasks whose gold labels the fit used are left out.
+
+    Example:
+        >>> import pandas as pd
+        >>> import crowdppl as cp
+        >>> probabilities = pd.DataFrame({"cat": [0.9, 0.8, 0.3], "dog": [0.1, 0.2, 0.7]})
+        >>> table = cp.reliability(probabilities, {0: "cat", 1: "dog", 2: "dog"}, bins=2)
+        >>> table[["low", "high", "tasks"]].values.tolist()
+        [[0.0, 0.5, 0.0], [0.5, 1.0, 3.0]]
 
     Args:
         source: a fit, a stack, or a frame of probabilities, tasks × classes.
         gold: label by task; None for the gold labels of the annotations.
-        bins: how many bins there are between 0 and 1; a probability on an edge belongs to the bin above it.
-        positive: a class, to look at its probability, and at how often it is the truth, rather than at the chosen
-            label.
-        interval: mass of the accuracies' intervals, Jeffreys' (equal-tailed, of a proportion under the prior
-            Beta(½, ½)).
+        bins: how many bins there are between 0 and 1, from 1; a probability on an edge belongs to the bin above it.
+        positive: a class, whose probability is compared with how often it is the gold label; by default it is the
+            probability of the most probable class.
+        interval: mass of the accuracies' intervals, between 0 and 1: Jeffreys' (equal-tailed, of a proportion under
+            the prior Beta(½, ½)).
 
     Returns:
-        A row a bin, also where no task is in it: low, high, tasks, probability (the mean), accuracy (the share that
-        is right, ties shared), accuracy_low, accuracy_high; NaN without tasks.
+        A row for each bin: low, high (its edges), tasks (how many), probability (their mean), accuracy (the share of
+        right labels, of a tie its share), accuracy_low, accuracy_high; NaN in bins without tasks.
 
     Raises:
-        AnnotationError: there is no gold label to judge by.
-        ValueError: `bins` is no whole number from 1, `positive` no class, `interval` not between 0 and 1.
+        AnnotationError: there is no gold label to score by.
+        UnknownNameError: `positive` is no class.
+        ValueError: `bins` is no whole number from 1, or `interval` is not between 0 and 1.
     """
-    found = judged(source, gold)
-    return _binned(*_outcomes(found, positive), bins, interval)
+    return _binned(*_outcomes(against_gold(source, gold), positive), bins, interval)
 
 
 def expected_calibration_error(source: Any, gold: Any = None, bins: int = 10, *, positive: object = None) -> float:
-    r"""How far, on average over tasks, the labels' probability is from how often they are right, bin by bin.
+    r"""The mean over tasks of the gap between the labels' probability and how often they are right, bin by bin.
 
     .. math:: \text{ECE} = \sum_b \frac{n_b}{n} |\text{accuracy}_b - \text{probability}_b|
 
-    (Guo et al. 2017, eq. 3.) The arguments are those of :func:`reliability`.
+    (Guo et al. 2017, eq. 3.) The arguments, and what is raised, are as for :func:`reliability`.
     """
-    return calibration_error(judged(source, gold), bins, positive)
+    return calibration_error(against_gold(source, gold), bins, positive)
 
 
-def calibration_error(found: Judged, bins: int = 10, positive: object = None) -> float:
-    """:func:`expected_calibration_error` of what is judged already."""
+def calibration_error(found: GoldTasks, bins: int = 10, positive: object = None) -> float:
+    """The expected calibration error of gold tasks: :func:`expected_calibration_error`."""
     table = _binned(*_outcomes(found, positive), bins, INTERVAL)
     gap = (table["accuracy"] - table["probability"]).abs().fillna(0)
     return float((gap * table["tasks"]).sum() / table["tasks"].sum())
 
 
-def _outcomes(found: Judged, positive: object) -> tuple[np.ndarray, np.ndarray]:
-    """What was predicted and what came, ``(n,)`` each."""
+def _outcomes(found: GoldTasks, positive: object) -> tuple[np.ndarray, np.ndarray]:
+    """Each task's probability, and 1 where what it is the probability of is true, ``(n,)`` each."""
     if positive is None:
-        return found.chosen, found.right
+        return found.label_probability, found.right
     at = found.position(positive)
     return found.probabilities[:, at], (found.gold == at).astype(float)
 
 
 def _binned(probability: np.ndarray, right: np.ndarray, bins: int, interval: float) -> pd.DataFrame:
-    if not (isinstance(bins, int | np.integer) and bins >= 1):
-        raise ValueError(f"bins={bins!r}: a whole number from 1 is needed")
+    """The table of :func:`reliability` of probabilities ``(n,)`` and of how right they are, ``(n,)``."""
+    bins = whole_number("bins", bins, 1)
     edges = np.arange(bins + 1) / bins  # exactly the quotients, unlike linspace
     at = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, bins - 1)
     tasks = np.bincount(at, minlength=bins)

@@ -14,35 +14,36 @@ from ..fitted.fitted import fitted_of
 def confusion_divergences(
     source: Any, actual: Any = None, *, gold: Any = None, smoothing: float = 0.0, weights: Any = None
 ) -> pd.Series | pd.DataFrame:
-    r"""Compare estimated confusion matrices with the actual ones, worker by worker and of the crowd as a whole.
+    r"""Compare estimated confusion matrices with the actual ones, by worker and for the crowd as a whole.
 
     .. math::
         \text{I-JS} = \frac{1}{|R|} \sum_{(j, k) \in R} \text{JS}(\hat\beta_j[k], \beta_j[k]), \qquad
         \text{G-JS} = \frac{1}{K} \sum_k \text{JS}(\hat\beta[k], \beta[k]), \qquad
         \beta[k, l] = \frac{\sum_j n_j \beta_j[k, l]}{\sum_j n_j}
 
-    (after Mena & Ñanculef's Crowd Mixture Model), with the rows :math:`R` of all workers that the actual tables have,
+    (after Mena & Ñanculef's Crowd Mixture Model), with the rows :math:`R` of all workers that the actual matrices have,
     :math:`n_j` annotations of worker :math:`j`, and the Jensen–Shannon divergence to base 2, between 0 and 1:
     :math:`\text{JS}(p, q) = \frac12 \text{KL}(p \| m) + \frac12 \text{KL}(q \| m)`, :math:`m = \frac12 (p + q)`.
     The authors' own program takes :math:`\text{KL}(m \| p)` and :math:`\text{KL}(m \| q)` instead, so its figures are
     of another measure.
 
     Args:
-        source: a fit, or estimated tables ``(J, K, L)``, in the order of the workers; or a mapping of names to these.
-            Of a fit whose workers are not named only G-JS can be told.
-        actual: the actual tables: an array ``(J, K, L)``, or a frame in the form of ``fit.confusions()``; None for
-            the shares of each annotation among a worker's annotations to gold tasks, and for G-JS of the shares among all.
-        gold: label by task, to take these shares; None for the gold labels of the annotations.
-        smoothing: annotations that are added to each row of those tables, spread evenly over the classes. At 0 a row
-            without an annotation is left out.
-        weights: :math:`n_j`, ``(J,)``; a fit's number of annotations, else all alike.
+        source: a fit, or estimated confusion matrices ``(J, K, L)``, in the order of the workers; or a mapping of names
+            to these. For a fit whose workers are not named there is only G-JS.
+        actual: the actual confusion matrices: an array ``(J, K, L)``, or a frame in the form of ``fit.confusions()``;
+            None for :func:`empirical_confusions`, by worker for I-JS and of all annotations for G-JS.
+        gold: label by task, for the empirical confusion matrices; None for the gold labels of the annotations.
+        smoothing: pseudo-annotations added to each row of the empirical confusion matrices, spread evenly over the
+            classes. At 0 a row without an annotation is left out.
+        weights: :math:`n_j`, ``(J,)``; by default a fit's numbers of annotations, else all equal.
 
     Returns:
-        i_js, g_js, workers and rows (how many of them were compared); for a mapping a frame, a row for each name.
+        ``i_js`` and ``g_js``, between 0 (equal) and 1; ``workers`` and ``rows``, how many were compared. For a mapping
+        a frame with a row for each name.
 
     Raises:
-        AnnotationError: there are no gold labels where they are needed, or a frame has not the fit's workers.
-        ValueError: tables of another shape, or rows that are no probabilities.
+        AnnotationError: there are no gold labels where they are needed, or a frame has other workers than the fit.
+        ValueError: confusion matrices of another shape, or with rows that are no probabilities; another `smoothing`.
     """
     if isinstance(source, Mapping):
         found = {name: _compare(one, actual, gold, smoothing, weights) for name, one in source.items()}
@@ -51,16 +52,26 @@ def confusion_divergences(
 
 
 def worker_divergences(source: Any, actual: Any = None, *, gold: Any = None, smoothing: float = 0.0) -> pd.Series:
-    """Each worker's part of I-JS: the mean over the rows of the own table. NaN for a worker without any actual row.
+    """Each worker's divergence: the mean over the rows of the worker's confusion matrix, as in I-JS.
 
-    The arguments are those of :func:`confusion_divergences`.
+    Args:
+        source: as for :func:`confusion_divergences`, but no mapping.
+        actual: as for :func:`confusion_divergences`.
+        gold: as for :func:`confusion_divergences`.
+        smoothing: as for :func:`confusion_divergences`.
+
+    Returns:
+        By worker, between 0 and 1; NaN for a worker without any actual row.
 
     Raises:
-        AnnotationError: the workers are not named, or as :func:`confusion_divergences`.
+        AnnotationError: the workers are not named, or as for :func:`confusion_divergences`.
+        ValueError: as for :func:`confusion_divergences`.
     """
-    estimated, true, _, index = _tables(source, actual, gold, smoothing, None)
+    estimated, true, _, index = _estimated_and_actual(source, actual, gold, smoothing, None)
     if estimated is None or true is None:
-        raise AnnotationError("the annotations name no workers, so there are no tables of theirs to compare")
+        raise AnnotationError(
+            "the annotations name no workers, so there are no confusion matrices of workers to compare"
+        )
     known = ~np.isnan(true).any(-1)
     rows = np.where(known, jensen_shannon(estimated, true), 0.0)
     with np.errstate(invalid="ignore"):
@@ -70,12 +81,12 @@ def worker_divergences(source: Any, actual: Any = None, *, gold: Any = None, smo
 def empirical_confusions(
     annotations: Annotations, gold: Any = None, smoothing: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Shares of the annotations by gold label: each worker's table ``(J, K, L)``, and that of all annotations ``(K, L)``.
+    r"""Empirical confusion matrices on the gold tasks: each worker's ``(J, K, L)``, and the whole crowd's ``(K, L)``.
 
     .. math:: \frac{n_{jkl} + s / K}{n_{jk} + s}
 
     Args:
-        annotations: the annotations.
+        annotations: who labelled what.
         gold: label by task; None for the gold labels of the annotations.
         smoothing: :math:`s`; at 0 a row without an annotation is NaN.
 
@@ -87,7 +98,7 @@ def empirical_confusions(
         raise ValueError(f"smoothing={smoothing!r}: a finite number from 0 is needed")
     annotations = annotations if gold is None else annotations.with_gold(gold)
     if annotations.gold is None:
-        raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}, or actual= tables")
+        raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}, or actual=")
     k, truth = annotations.n_classes, np.asarray(annotations.gold)[annotations.task]
     known = truth >= 0
     cell = truth[known].astype(np.int64) * k + np.asarray(annotations.label)[known]
@@ -104,11 +115,14 @@ def jensen_shannon(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """The Jensen–Shannon divergence to base 2 of distributions along the last axis; between 0 and 1."""
     from scipy.spatial.distance import jensenshannon
 
-    return np.nan_to_num(jensenshannon(p, q, base=2, axis=-1), nan=0.0) ** 2  # rounding may take it below the root of 0
+    return (
+        np.nan_to_num(jensenshannon(p, q, base=2, axis=-1), nan=0.0) ** 2
+    )  # NaN: rounding took the argument of a root below 0
 
 
 def _compare(source: Any, actual: Any, gold: Any, smoothing: float, weights: Any) -> dict[str, float | int]:
-    estimated, true, (crowd, true_crowd), _ = _tables(source, actual, gold, smoothing, weights)
+    """The divergences of one source, by name: see :func:`confusion_divergences`."""
+    estimated, true, (crowd, true_crowd), _ = _estimated_and_actual(source, actual, gold, smoothing, weights)
     of_crowd = ~np.isnan(true_crowd).any(-1)
     found: dict[str, float | int] = {
         "i_js": np.nan,
@@ -124,16 +138,18 @@ def _compare(source: Any, actual: Any, gold: Any, smoothing: float, weights: Any
     return found
 
 
-def _tables(
+def _estimated_and_actual(
     source: Any, actual: Any, gold: Any, smoothing: float, weights: Any
 ) -> tuple[np.ndarray | None, np.ndarray | None, tuple[np.ndarray, np.ndarray], pd.Index]:
-    """Tables by worker, estimated and actual (None where nobody is named), the same of the crowd, and the workers."""
+    """Confusion matrices by worker, estimated and actual (None without named workers); the crowd's two; the workers."""
     annotations: Annotations | None = getattr(source, "annotations", None)
     if annotations is None:
-        estimated = _checked(source, None, "the tables")
+        estimated = _checked(source, None, "confusion matrices")
         index: pd.Index = pd.RangeIndex(len(estimated), name="worker")
         if actual is None:
-            raise ValueError("tables come without annotations to take the actual ones from; give actual=, (J, K, L)")
+            raise ValueError(
+                "confusion matrices without annotations need the actual ones beside them; give actual=, (J, K, L)"
+            )
     else:
         estimated = mean_confusions(fitted_of(source))
         index = annotations.workers.to_index("worker")
@@ -147,19 +163,21 @@ def _tables(
     if weights is None:
         weights = annotations.n_by_worker() if annotations is not None else np.ones(len(estimated))
     share = _weights(weights, len(estimated))
-    crowd, true_crowd = (np.einsum("j,jkl->kl", share, tables) for tables in (estimated, true))
+    crowd, true_crowd = (np.einsum("j,jkl->kl", share, matrices) for matrices in (estimated, true))
     return estimated, true, (crowd, true_crowd), index
 
 
 def _in_order(actual: Any, annotations: Annotations | None) -> Any:
-    """Tables in the long form of ``fit.confusions()`` as an array in the order of the annotations."""
+    """Confusion matrices ``(J, K, L)`` of a frame like ``fit.confusions()``; anything but a frame as it is."""
     if not isinstance(actual, pd.DataFrame):
         return actual
     if annotations is None:
-        raise ValueError("actual= is a frame, but tables without a fit have no names; give an array (J, K, L)")
+        raise ValueError(
+            "actual= is a frame, but source= is an array, whose workers have no names; give an array (J, K, L)"
+        )
     if missing := [name for name in ("worker", "truth", "annotation", "probability") if name not in actual]:
         raise AnnotationError(f"actual has no column {missing[0]!r}; it takes the form of fit.confusions()")
-    tables = np.full((annotations.n_workers, annotations.n_classes, annotations.n_classes), np.nan)
+    matrices = np.full((annotations.n_workers, annotations.n_classes, annotations.n_classes), np.nan)
     at = []
     ids = (annotations.workers, annotations.classes, annotations.classes)
     for name, known in zip(("worker", "truth", "annotation"), ids, strict=True):
@@ -168,28 +186,32 @@ def _in_order(actual: Any, annotations: Annotations | None) -> Any:
             value = actual[name].tolist()[int(np.argmax(position < 0))]
             raise AnnotationError(f"actual, column {name!r}: {value!r} is not in the annotations")
         at.append(position)
-    tables[tuple(at)] = actual["probability"]
-    return tables
+    matrices[tuple(at)] = actual["probability"]
+    return matrices
 
 
-def _checked(tables: Any, shape: tuple[int, ...] | None, what: str) -> np.ndarray:
-    """Rows are probabilities, or NaN where they are not known."""
-    values = np.asarray(tables, dtype=float)
+def _checked(matrices: Any, shape: tuple[int, ...] | None, what: str) -> np.ndarray:
+    """Confusion matrices as an array ``(J, K, L)``, whose rows are probabilities, or NaN where they are not known."""
+    values = np.asarray(matrices, dtype=float)
     if values.ndim != 3 or (shape is not None and values.shape != shape):
         raise ValueError(f"{what} of shape {values.shape}: (workers, K, K) = {shape or '(J, K, K)'} is needed")
     known = values[~np.isnan(values).any(-1)]
     if not ((known >= 0).all() and np.allclose(known.sum(-1), 1, atol=1e-3)):
-        raise ValueError(f"{what}: a row is no probabilities; numbers from 0 that sum to 1 are needed")
+        raise ValueError(f"{what}: a row holds no probabilities; numbers from 0 that sum to 1 are needed")
     return values
 
 
 def _weights(weights: Any, n_workers: int) -> np.ndarray:
+    """The workers' weights, ``(J,)``, scaled to sum 1."""
     values = np.asarray(weights, dtype=float)
     if values.shape != (n_workers,) or not (values >= 0).all() or not values.sum() > 0:
-        raise ValueError(f"weights of shape {values.shape}: {n_workers} numbers from 0, one a worker, are needed")
+        raise ValueError(
+            f"weights of shape {values.shape}: {n_workers} numbers from 0, one for each worker, are needed"
+        )
     return values / values.sum()
 
 
 def _shares(counts: np.ndarray, smoothing: float) -> np.ndarray:
+    """Counts ``(..., L)`` with pseudo-annotations added, as shares; NaN where there are none."""
     with np.errstate(invalid="ignore"):
         return (counts + smoothing / counts.shape[-1]) / (counts.sum(-1, keepdims=True) + smoothing)

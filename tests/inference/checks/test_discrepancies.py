@@ -1,4 +1,4 @@
-"""The four discrepancies count what they say, by the plainest loops."""
+"""The four discrepancies equal counts in plain loops."""
 
 from collections import Counter
 
@@ -61,7 +61,7 @@ def test_agreements_are_counted_by_pair_of_different_workers(annotations):
 
 
 @given(crowds)
-def test_a_worker_agrees_with_what_most_others_said_and_shares_ties(annotations):
+def test_agreement_with_the_majority_of_the_others_is_counted_and_ties_are_shared(annotations):
     rows = annotations_of(annotations)
     credit, size = Counter(), Counter()
     for task, j, label in rows:
@@ -76,7 +76,7 @@ def test_a_worker_agrees_with_what_most_others_said_and_shares_ties(annotations)
 
 
 @given(crowds)
-def test_every_task_with_two_annotations_is_counted_once_by_its_winners_share(annotations):
+def test_every_task_with_two_annotations_is_counted_once_by_its_largest_share(annotations):
     votes = annotations.votes()
     votes = votes[votes.sum(1) >= 2]
     counts, sizes = measured("votes", annotations)
@@ -85,7 +85,7 @@ def test_every_task_with_two_annotations_is_counted_once_by_its_winners_share(an
     assert counts["all agree"] == (votes.max(1) == votes.sum(1)).sum()
 
 
-def test_steps_of_the_winners_share_are_named_by_votes_where_they_can_be():
+def test_steps_of_the_largest_share_are_named_by_vote_counts_where_only_one_fits():
     frame = pd.DataFrame(
         {"task": [0] * 5 + [1] * 5, "worker": [*range(5)] * 2, "label": [0, 0, 0, 1, 1, 1, 0, 1, 1, 1]}
     )
@@ -103,7 +103,7 @@ def test_majorities_are_the_same_in_any_number_of_pieces(monkeypatch):
     assert measured("majority", annotations) == whole
 
 
-def test_of_very_many_units_the_largest_are_looked_at_and_the_rest_is_counted(monkeypatch):
+def test_of_very_many_units_the_largest_are_taken_and_the_number_of_the_others_is_kept(monkeypatch):
     annotations = random_annotations(np.random.default_rng(1), n_tasks=30, n_workers=8, n_classes=2, n_rows=120)
     _, sizes = measured("agreement", annotations)
     monkeypatch.setattr(discrepancies, "MAX_UNITS", 5)
@@ -122,7 +122,7 @@ def test_rows_with_counts_are_as_many_annotations():
     assert counted.count is None
 
 
-def test_nothing_to_compare_is_said():
+def test_annotations_that_a_discrepancy_cannot_compare_are_refused():
     alone = cp.Annotations.from_frame(pd.DataFrame({"task": [0, 1], "worker": [0, 1], "label": [0, 1]}))
     for name, text in {"votes": "two annotations", "agreement": "same task", "majority": "others"}.items():
         with pytest.raises(cp.AnnotationError, match=text):

@@ -127,5 +127,5 @@ def test_units_without_weights_are_counted_and_a_score_without_any_is_refused():
     assert sum(len(c.get_offsets()) for c in ax.collections[:2]) == 20
     assert "10 have equal weights and no k" in ax.get_xlabel()
     assert plt.get_fignums() == [figure.number]
-    with pytest.raises(ValueError, match="kind='kfold' uses no importance weights"):
+    with pytest.raises(ValueError, match="method='kfold' uses no importance weights"):
         plot_pareto_k(elpd())

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 
 import crowdppl as cp
-from crowdppl.inference.checks import Checks, Found
+from crowdppl.inference.checks import Checks, DiscrepancyResult
 from crowdppl.inference.plots import plot_check, plot_checks
 from crowdppl.inference.plots.style import ACCENT, DARK
 
@@ -29,10 +29,12 @@ def found(n_units, size=40, odd=(), names=None):
     observed[list(odd)] = np.where(share[list(odd)] > 0.5, 0, size)
     units = pd.Index([f"worker {j}" for j in range(n_units)] if names is None else names, name="worker")
     replicated = rng.binomial(size, share, (20, 5, n_units)).astype(float)
-    return Found("What they say", "share of the annotations", observed, replicated, units, np.full(n_units, size), 1.0)
+    return DiscrepancyResult(
+        "What they say", "share of the annotations", observed, replicated, units, np.full(n_units, size), 1.0
+    )
 
 
-NUMBER = Found("alpha", "value", np.array([0.9]), np.random.default_rng(0).normal(size=(20, 5, 1)))
+NUMBER = DiscrepancyResult("alpha", "value", np.array([0.9]), np.random.default_rng(0).normal(size=(20, 5, 1)))
 CHECKS = Checks(
     "Checks", {"few": found(6, odd=[2]), "some": found(60, odd=[7]), "many": found(900, odd=[5]), "alpha": NUMBER}
 )

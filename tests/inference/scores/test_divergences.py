@@ -1,4 +1,4 @@
-"""Divergences of tables against scipy's entropies in loops."""
+"""Divergences of confusion matrices against SciPy's entropies in loops."""
 
 import numpy as np
 import pandas as pd
@@ -41,7 +41,7 @@ def test_the_divergence_is_zero_for_equals_one_for_opposites_and_entropies_else(
     assert jensen_shannon(np.array([1.0, 0]), np.array([0.0, 1])) == pytest.approx(1)
 
 
-def test_divergences_are_means_over_rows_of_workers_and_of_the_crowds_table():
+def test_divergences_are_means_over_rows_of_workers_and_of_the_crowds_confusion_matrix():
     rng = np.random.default_rng(1)
     one, two = rng.dirichlet(np.ones(3), (2, 4, 3))
     weights = np.array([1.0, 2, 3, 0])
@@ -52,7 +52,7 @@ def test_divergences_are_means_over_rows_of_workers_and_of_the_crowds_table():
     assert (found["workers"], found["rows"]) == (4, 12)
 
 
-def test_actual_tables_are_counted_on_gold_tasks(crowd):
+def test_empirical_confusion_matrices_are_counted_on_gold_tasks(crowd):
     annotations = crowd[0].with_gold({i: int(crowd[0].gold[i]) for i in range(10)})
     tables, whole = empirical_confusions(annotations)
     smoothed, _ = empirical_confusions(annotations, smoothing=3)
@@ -79,7 +79,7 @@ def test_counted_rows_count_as_often():
         np.testing.assert_allclose(a, b)
 
 
-def test_a_fit_is_compared_with_the_gold_tables_and_with_given_ones(em, crowd):
+def test_a_fit_is_compared_with_empirical_and_with_given_confusion_matrices(em, crowd):
     tables, whole = empirical_confusions(crowd[0])
     estimated = em.confusion_draws[0, 0].astype(float)
     found, known = confusion_divergences(em), ~np.isnan(tables).any(-1)
@@ -97,7 +97,7 @@ def test_a_fit_is_compared_with_the_gold_tables_and_with_given_ones(em, crowd):
     assert list(by_worker.index) == list(crowd[0].workers)
 
 
-def test_an_unnamed_crowd_has_a_global_divergence_only(crowd):
+def test_without_named_workers_there_is_only_the_crowds_divergence(crowd):
     unnamed = Annotations.from_counts(crowd[0].votes(), gold=dict(enumerate(crowd[0].gold.tolist())))
     table = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
     parameters = {"group_confusion": table[None, None], "prevalence": [[0.2, 0.3, 0.5]], "weights": [[1.0]]}
@@ -110,7 +110,7 @@ def test_an_unnamed_crowd_has_a_global_divergence_only(crowd):
         worker_divergences(fit)
 
 
-def test_what_cannot_be_compared_is_said(em, crowd):
+def test_confusion_matrices_that_cannot_be_compared_are_refused(em, crowd):
     with pytest.raises(ValueError, match="shape"):
         confusion_divergences(em, np.ones((2, 3, 3)) / 3)
     with pytest.raises(ValueError, match="no probabilities"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from crowdppl import AnnotationError, Annotations
+from crowdppl import AnnotationError, Annotations, UnknownNameError
 from crowdppl.inference.densities.evidence import with_evidence
 from crowdppl.inference.scores.label_scores import label_confusion, roc, score
 
@@ -34,10 +34,10 @@ def em(crowd):
     return fit_at("dawid_skene", crowd, random_confusions(crowd))
 
 
-def fit_told(annotations, gold):
-    """A fit that was told these labels."""
-    told = with_evidence(annotations, gold)
-    return fit_at("dawid_skene", told, random_confusions(told))
+def fit_with_gold(annotations, gold):
+    """A fit that used these gold labels."""
+    with_gold = with_evidence(annotations, gold)
+    return fit_at("dawid_skene", with_gold, random_confusions(with_gold))
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -52,7 +52,7 @@ def test_the_scores_are_scikit_learns(k):
         assert found["brier"] == pytest.approx(2 * metrics.brier_score_loss(codes, values[:, 1]))
         assert found["auc"] == pytest.approx(metrics.roc_auc_score(codes, values[:, 1]))
     assert ("auc" in found) == (k == 2)
-    assert (found["tasks"], found["told"]) == (200, 0)
+    assert (found["tasks"], found["gold_used"]) == (200, 0)
 
 
 def test_standard_errors_are_those_of_means():
@@ -79,7 +79,7 @@ def test_a_tie_counts_for_its_share():
     assert score(frame, {0: 0, 1: 1, 2: 2, 3: 2})["accuracy"] == pytest.approx((1 / 2 + 0 + 1 / 3 + 1) / 4)
 
 
-def test_what_was_held_for_impossible_costs_a_finite_number_of_nats():
+def test_a_gold_label_of_probability_zero_costs_a_finite_number_of_nats():
     found = score(pd.DataFrame([[1.0, 0.0], [0.0, 1.0]]), {0: 1, 1: 1})
     assert found["log_score"] == pytest.approx(np.log(np.finfo(np.float32).tiny) / 2)
     assert found["log_score"] == pytest.approx(-87.34 / 2, abs=0.01)
@@ -95,35 +95,35 @@ def test_only_gold_tasks_are_scored(em, crowd):
     pd.testing.assert_series_equal(score(em, few), score(em.probabilities, few))
 
 
-def test_what_the_fit_was_told_is_not_scored(crowd):
+def test_tasks_whose_gold_label_the_fit_used_are_not_scored(crowd):
     some = {i: int(crowd.gold[i]) for i in np.flatnonzero(np.asarray(crowd.gold) >= 0)[:30].tolist()}
-    told = fit_told(crowd, some)
-    found = score(told)
-    assert (found["tasks"], found["told"]) == (12, 30)
+    fit = fit_with_gold(crowd, some)
+    found = score(fit)
+    assert (found["tasks"], found["gold_used"]) == (12, 30)
     rest = np.setdiff1d(np.flatnonzero(np.asarray(crowd.gold) >= 0), list(some))
-    right = told.posterior.argmax(1)[rest] == np.asarray(crowd.gold)[rest]
+    right = fit.posterior.argmax(1)[rest] == np.asarray(crowd.gold)[rest]
     assert found["accuracy"] == pytest.approx(right.mean())
-    assert label_confusion(told).to_numpy().sum() == 12
-    with pytest.raises(AnnotationError, match="told all of them"):
-        score(told, some)
+    assert label_confusion(fit).to_numpy().sum() == 12
+    with pytest.raises(AnnotationError, match="the fit used all of them"):
+        score(fit, some)
 
 
 def test_several_fits_make_a_row_each(em, crowd):
     other = fit_at("dawid_skene", crowd, random_confusions(crowd, seed=1))
     found = score({"one": em, "other": other})
     assert list(found.index) == ["one", "other"]
-    assert list(found.columns[:4]) == ["tasks", "told", "accuracy", "accuracy_se"]
+    assert list(found.columns[:4]) == ["tasks", "gold_used", "accuracy", "accuracy_se"]
     assert found.loc["other", "brier"] == score(other)["brier"] != found.loc["one", "brier"]
 
 
-def test_a_stack_is_scored_like_its_probabilities_and_without_what_any_of_its_fits_was_told(em, crowd):
+def test_a_stack_is_scored_without_the_gold_labels_that_any_of_its_fits_used(em, crowd):
     class Stack:
         probabilities, annotations = em.probabilities, crowd
-        fits = {"one": em, "two": fit_told(crowd, {0: 1})}  # noqa: RUF012
+        fits = {"one": em, "two": fit_with_gold(crowd, {0: 1})}  # noqa: RUF012
 
     one = crowd.with_gold({0: 1, 1: 0, 2: 1})
     Stack.annotations = one
-    assert score(Stack())["told"] == 1
+    assert score(Stack())["gold_used"] == 1
     assert score(Stack())["tasks"] == 2
 
 
@@ -139,7 +139,7 @@ def test_a_stack_is_scored_like_its_probabilities_and_without_what_any_of_its_fi
         ({}, None, ValueError, "empty"),
     ],
 )
-def test_what_cannot_be_scored_is_said(source, gold, error, message):
+def test_sources_and_gold_labels_that_cannot_be_scored_are_refused(source, gold, error, message):
     with pytest.raises(error, match=message):
         score(source, gold)
 
@@ -173,7 +173,7 @@ def test_a_roc_curve_needs_a_positive_class_and_both_kinds_of_tasks():
     probabilities, gold, _ = table(30, 3)
     with pytest.raises(ValueError, match="there are 3 classes"):
         roc(probabilities, gold)
-    with pytest.raises(ValueError, match="positive='x' is no class"):
+    with pytest.raises(UnknownNameError, match=r"unknown class 'x'\. There are: c0, c1, c2"):
         roc(probabilities, gold, positive="x")
     with pytest.raises(ValueError, match="every gold task is of class 'c0'"):
         roc(probabilities, {0: "c0", 1: "c0"}, positive="c0")

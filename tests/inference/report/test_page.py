@@ -208,7 +208,7 @@ def test_gold_labels_that_the_fit_was_given_are_not_scored(em_fits, tmp_path):
     given = changed(fit, annotations=with_evidence(fit.annotations.with_gold({0: 0, 1: 1}), gold=True))
     page = Page(report(given, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
     section = next(e for e in page.all("section") if e["id"] == "gold")
-    assert "the fit was told all of them" in section["text"]
+    assert "the fit used all of them" in section["text"]
     reproduce = next(e for e in page.all("section") if e["id"] == "reproduce")
     assert "evidence on 2 tasks" in reproduce["text"]
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -84,7 +85,12 @@ def compare(
                 )
         scores = {name: loo(fitted, by=by or "task") for name, fitted in named.items()}
     else:
-        options = {"folds": 5 if folds is None else folds, "refit_by": refit_by, "seed": seed, "progress": progress}
+        options: dict[str, Any] = {
+            "folds": 5 if folds is None else folds,
+            "refit_by": refit_by,
+            "seed": seed,
+            "progress": progress,
+        }
         scores = {name: kfold(fitted, by=by or "annotation", **options) for name, fitted in named.items()}
     for score in scores.values():
         if (message := high_k_message(score)) is not None:

@@ -37,8 +37,8 @@ def test_each_worker_is_of_the_group_that_he_was_drawn_from(fit):
     assert ((memberships[experts] > 0.5) == is_expert).all()
 
 
-def test_groups_have_the_share_and_the_tables_of_those_drawn(fit):
-    """Within four standard errors of the guessers' rows, which have 400 annotations each, and of ten workers' mixtures."""
+def test_groups_have_the_share_and_the_confusions_of_those_drawn(fit):
+    """Within four standard errors of the guessers' rows, which have 400 annotations each, and of ten workers."""
     described = cp.describe_groups(fit).sort_values("similarity")
     np.testing.assert_allclose(described["share"], [0.25, 0.75], atol=0.1)
     tables = fit.parameters["group_confusion"].values[described.index]

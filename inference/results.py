@@ -243,7 +243,7 @@ class Fit(Result):
         prior: int = 0,
         seed: int = 0,
     ) -> Any:
-        """:attr:`idata`, with more groups or fewer.
+        """ArviZ data as in ``idata``, with more groups or fewer.
 
         Args:
             log_likelihood: ``"annotation"``, each row given the other annotations of its task (what ``loo_pit`` and

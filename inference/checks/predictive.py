@@ -43,10 +43,10 @@ def check(
 
     A p-value near 0 is misfit: the observed annotations deviate more than nearly all replicates. Each draw's replicates
     are compared with the annotations separately, and the p-value averages over the draws (realised discrepancies of
-    Gelman, Meng & Stern 1996; :class:`~crowdppl.inference.checks.DiscrepancyResult`). It is conservative, since the
-    posterior has seen the annotations: of right stories less than 5 % have a p-value under 0.05. A fit to a point is an
-    exception: where workers have many parameters and few annotations, the mode fits the annotations too well, and right
-    stories are rejected (Dawid-Skene by EM by ``"votes"`` in 3 of 8 data sets of 15 workers with 80 annotations each:
+    Gelman, Meng & Stern 1996; :class:`.DiscrepancyResult`). It is conservative, since the posterior has seen the
+    annotations: of right stories less than 5 % have a p-value under 0.05. A fit to a point is an exception: where
+    workers have many parameters and few annotations, the mode fits the annotations too well, and right stories are
+    rejected (Dawid-Skene by EM by ``"votes"`` in 3 of 8 data sets of 15 workers with 80 annotations each:
     ``benchmarks/checks.py``). Copied annotations show in ``"agreement"``, and :attr:`Checks.flagged` names the pairs;
     tasks that differ in difficulty show in ``"votes"``.
 

@@ -58,7 +58,7 @@ class Elpd:
 
     @property
     def high_k(self) -> pd.DataFrame:
-        """The units of high Pareto k, above :attr:`good_k`, in the columns of :attr:`table`; the highest first."""
+        """The units of high Pareto k, above ``good_k``, in the columns of :attr:`table`; the highest first."""
         if self.pareto_k is None:
             return self.table.iloc[:0]
         high = self.table[~(self.pareto_k <= self.good_k)]

@@ -68,7 +68,7 @@ def predict_annotations(fitted: Fitted, number: Array) -> Array:
     Args:
         fitted: the story at draws given the annotations that it has seen, which are counted; of each row to predict
             one annotation at least is not among them.
-        number: of each row to predict within its task, −1 for the others, from :func:`rounds`, ``(A,)``.
+        number: of each row to predict within its task, −1 for the others, from :func:`.rounds`, ``(A,)``.
     """
     seen = fitted.annotations
     task, count = jnp.asarray(seen.task), jnp.asarray(seen.count)

@@ -31,7 +31,7 @@ def confusion_divergences(
         source: a fit, or estimated confusion matrices ``(J, K, L)``, in the order of the workers; or a mapping of names
             to these. For a fit whose workers are not named there is only G-JS.
         actual: the actual confusion matrices: an array ``(J, K, L)``, or a frame in the form of ``fit.confusions()``;
-            None for :func:`empirical_confusions`, by worker for I-JS and of all annotations for G-JS.
+            None for :func:`.empirical_confusions`, by worker for I-JS and of all annotations for G-JS.
         gold: label by task, for the empirical confusion matrices; None for the gold labels of the annotations.
         smoothing: pseudo-annotations added to each row of the empirical confusion matrices, spread evenly over the
             classes. At 0 a row without an annotation is left out.

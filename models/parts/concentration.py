@@ -60,7 +60,7 @@ def sample_shares(
         concentration: :math:`\eta`.
         dim: name of their dimension, such as ``"group"``.
         plate: name and size of a plate with shares of its own for each member.
-        kind: what the shares are, as in :func:`.derived`.
+        kind: what the shares are, as in :func:`crowdppl.derived`.
 
     Returns:
         ``(n,)``, or ``(size, n)`` in a plate.

@@ -15,7 +15,7 @@ Kind = Literal["group_share", "group_confusion", "membership", "switch", "clarit
 def derived(name: str, value: Array, *dims: str, kind: Kind | None = None) -> None:
     """Record ``value`` under ``name``, a deterministic site that ``fit.derived`` shows with named dimensions.
 
-    It is NumPyro's ``deterministic`` with the names of the dimensions beside it, and stands outside of all plates, so
+    It is NumPyro's ``deterministic`` with the names of the dimensions beside it, and lies outside of all plates, so
     that it means the same to samplers that enumerate or vectorise. Engines never compute it.
 
     Args:

@@ -1,9 +1,8 @@
 """The five stories as Pyro programs, for classifiers that are torch modules. It needs the extra ``pyro``.
 
 A story keeps the contract of the NumPyro ones: the same sites, shapes and hyperparameters, ``truth`` in the plate
-``task`` to be enumerated, ``annotation`` observed through :class:`Responses`. It takes annotations of tensors
-(:func:`tensors`). Derived quantities and
-starting points are those of its NumPyro twin.
+``task`` to be enumerated, ``annotation`` observed through :class:`.pyro.responses.Responses`. It takes annotations of
+tensors (:func:`.tensors`). Derived quantities and starting points are those of its NumPyro twin.
 """
 
 from collections.abc import Callable

@@ -197,7 +197,7 @@ class GivenByTorch(Given):
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
-        """The prior, with a classifier of the module ``network``; :meth:`TorchClassifier.load` gives it its weights.
+        """The prior, with a classifier of the module ``network``; :meth:`restored` gives it its weights.
 
         Raises:
             StoryError: no module is given, or what is given is none.

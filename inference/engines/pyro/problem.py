@@ -96,7 +96,7 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
     Args:
         twin: NumPyro's story; a torch classifier is there as ``truth_prior=GivenByTorch(by=module)``.
         data: the annotations, with JAX's arrays.
-        options: the user's, by the names of :class:`TorchOptions`.
+        options: the user's, by the names of :class:`.options.TorchOptions`.
 
     Raises:
         ValueError: the story has no Pyro program, there is a dataset without a classifier, or its length is not the

@@ -91,7 +91,7 @@ def test_a_task_without_annotations_is_as_uncertain_as_expected(em):
 
 
 def test_a_row_that_stands_for_several_annotations_is_replicated_as_several():
-    """Four annotations by one confusion matrix: 16 outcomes, weighed by their probabilities; 4,000 replicates, five errors."""
+    """Four annotations by one confusion matrix: 16 outcomes by their probabilities; 4,000 replicates, five errors."""
     annotations = cp.Annotations.from_counts([[3, 1], [0, 4], [4, 0], [1, 3], [4, 1]])
     table, prevalence = np.array([[0.8, 0.2], [0.35, 0.65]]), np.array([0.4, 0.6])
     parameters = {"group_confusion": table[None, None], "prevalence": prevalence[None], "weights": np.ones((1, 1))}

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from jax import Array
 from numpyro.infer import MCMC
-from scipy.stats import chi2
 
 from ...data import Annotations
 from ...models import Story, find_story
@@ -37,6 +36,8 @@ class Ranks(NamedTuple):
 
     def p_values(self, bins: int = 10) -> pd.Series:
         """Of a χ² test that each entry's ranks are uniform, with so many bins."""
+        from scipy.stats import chi2
+
         edges = np.linspace(0, self.n_draws + 1, bins + 1)
         expected = len(self.ranks) * np.diff(np.ceil(edges)) / (self.n_draws + 1)
         found = {}

@@ -1,10 +1,11 @@
 """Leave-one-out by Pareto-smoothed importance sampling (Vehtari, Gelman & Gabry 2017), for any story."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
 from ..fitted.pointwise import log_likelihood_by_annotation
@@ -92,6 +93,8 @@ def _pointwise(fitted: Fitted, by: str) -> tuple[np.ndarray, Any, np.ndarray]:
 
 def _psis(values: np.ndarray, reff: float) -> dict[str, Any]:
     """ArviZ's leave-one-out of each unit, in the names of neither of its lines."""
+    import xarray as xr
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of high k̂, which is told with names elsewhere
         import arviz as az

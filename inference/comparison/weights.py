@@ -1,10 +1,11 @@
 """Weights of several stories, by ArviZ."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any, Literal
 
 import numpy as np
-import xarray as xr
 
 from ..storage.arviz_data import is_tree
 
@@ -56,6 +57,8 @@ def _by_arviz(values: np.ndarray, method: Literal["stacking", "BB-pseudo-BMA"]) 
 
 def _elpd_data(values: np.ndarray) -> Any:
     """What either line of ArviZ compares."""
+    import xarray as xr
+
     pointwise = xr.DataArray(values, dims="unit")
     se = float(np.sqrt(len(values) * values.var()))
     if is_tree():

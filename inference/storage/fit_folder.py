@@ -1,14 +1,15 @@
 """Fits on disk: a folder with ``posterior.nc``, which ArviZ opens too, and ``fit.json``. Nothing is pickled."""
 
+from __future__ import annotations
+
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from ...data import Annotations, Ids
 from ...data.atomic import whole_folder
@@ -22,6 +23,9 @@ from ..engines.outcome import Outcome
 from ..fitted.fitted import Fitted
 from .arviz_data import group, groups, load_netcdf, make_idata, save_netcdf
 from .arviz_groups import FIT_GROUP, is_plain, to_groups
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FORMAT = 1
 
@@ -70,6 +74,8 @@ def read(
         StorageError: where there is no fit, it was written by a newer crowdppl, its story or its classifier's network
             is not known, or the network given has other weights.
     """
+    import xarray as xr
+
     folder = Path(path)
     try:
         about = json.loads((folder / "fit.json").read_text(encoding="utf-8"))

@@ -19,6 +19,7 @@ from ...models import STORIES, Classifier, Story, StoryError
 from ...models.parts.classifier import PREFIX, Network
 from ...models.parts.truth_prior import ClassPrior, truth_prior_from_json
 from ..densities.model import Model
+from ..densities.program_cache import use_program_cache
 from ..engines.outcome import Outcome
 from ..fitted.fitted import Fitted
 from .arviz_data import group, groups, load_netcdf, make_idata, save_netcdf
@@ -84,6 +85,7 @@ def read(
         raise StorageError(f"{folder} holds no fit: {error}") from error
     if about["format"] > FORMAT:
         raise StorageError(f"{folder} was written by a newer crowdppl (format {about['format']}, known is {FORMAT})")
+    use_program_cache()
     story = STORIES.get(about["story"]) if story is None else story
     if story is None:
         raise StorageError(

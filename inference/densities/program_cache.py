@@ -46,7 +46,8 @@ def use_program_cache() -> None:
     used costs one `CacheWarning`.
     """
     place = os.environ.get(VARIABLE, "")
-    set_by_user = jax.config.jax_compilation_cache_dir is not None or not jax.config.jax_enable_compilation_cache
+    config = jax.config.values
+    set_by_user = config["jax_compilation_cache_dir"] is not None or not config["jax_enable_compilation_cache"]
     if set_by_user or place.lower() in OFF:
         return
     folder = Path(place).expanduser().absolute() if place else user_cache_path("crowdppl", appauthor=False) / "programs"
@@ -62,9 +63,9 @@ def use_program_cache() -> None:
     # Where the disk fills up later on, there is a warning for every program, and none helps.
     warnings.filterwarnings("ignore", "Error writing persistent compilation cache entry", UserWarning)
     jax.config.update("jax_compilation_cache_dir", str(folder))
-    if jax.config.jax_compilation_cache_max_size == -1:
+    if config["jax_compilation_cache_max_size"] == -1:
         jax.config.update("jax_compilation_cache_max_size", MAX_BYTES)
-    if jax.config.jax_persistent_cache_min_compile_time_secs == 1.0:
+    if config["jax_persistent_cache_min_compile_time_secs"] == 1.0:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", MIN_SECONDS)
 
 
@@ -87,8 +88,8 @@ def _prepare(folder: Path) -> None:
         return  # another process is at it
     if damaged:
         warn(
-            f"{folder}: of the compiled programs {len(damaged)} had not been written to the end; deleted, to be compiled "
-            "again",
+            f"{folder}: {len(damaged)} compiled programs had not been written to the end; they are deleted and will be "
+            "compiled again",
             CacheWarning,
         )
 

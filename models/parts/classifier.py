@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache, partial
 from numbers import Real
 from types import FrameType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeGuard, Union
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeGuard, Union, cast
 
 import jax
 import jax.numpy as jnp
@@ -207,7 +207,8 @@ class Classifier(ClassPrior):
 
     def _logits(self, x: Array, n_classes: int) -> Array:
         if not self._has_weights:
-            return _checked(_of_function(self.network, x), x, n_classes)
+            function = cast(Callable[[Array], Array], self.network)
+            return _checked(_of_function(function, x), x, n_classes)
         parts = _parts(self, x.shape[1:], n_classes)
         running = {name: mutable(name, {"value": _wide(value)}) for name, value in parts.running.items()}
         values = {name: jnp.asarray(holder["value"]) for name, holder in running.items()}  # Flax writes into NumPy's

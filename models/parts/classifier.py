@@ -206,7 +206,7 @@ class Classifier(ClassPrior):
         return cls(**options)
 
     def _logits(self, x: Array, n_classes: int) -> Array:
-        if not self._has_weights:
+        if not isinstance(self.network, str) and not _is_module(self.network):
             return _checked(_of_function(self.network, x), x, n_classes)
         parts = _parts(self, x.shape[1:], n_classes)
         running = {name: mutable(name, {"value": _wide(value)}) for name, value in parts.running.items()}

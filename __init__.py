@@ -9,52 +9,59 @@ fit.labels, fit.probabilities, fit.workers, fit.idata
 ```
 """
 
-from .data import AnnotationError, Annotations, UnknownNameError, list_datasets, load_dataset, load_split
-from .data.errors import StorageError
-from .inference.checks import Checks, check, prior_check
-from .inference.checks.simulation_based_calibration import Ranks, calibrate
-from .inference.comparison import Elpd, compare, kfold, loo
-from .inference.densities.marginals import Potential, marginal, potential
-from .inference.densities.simulation import simulate
-from .inference.engines.outcome import ConvergenceWarning
-from .inference.fit import fit
-from .inference.fitted.groups import describe_groups, group_memberships, group_worker_confusions
-from .inference.fitted.next_annotations import next_annotations
-from .inference.fitted.tasks import expected_confusion
-from .inference.plots import (
-    plot_annotations,
-    plot_check,
-    plot_checks,
-    plot_comparison,
-    plot_confusions,
-    plot_differences,
-    plot_entropy,
-    plot_groups,
-    plot_history,
-    plot_pareto_k,
-    plot_ranks,
-    plot_reliability,
-    plot_roc,
-    plot_sensitivity_specificity,
-    plot_switch,
-    plot_workers,
-)
-from .inference.results import Fit, Stack, load_fit, stack
-from .inference.scores import confusion_divergences, label_confusion, reliability, roc, score, worker_divergences
-from .models import (
-    Classifier,
-    Confusion,
-    Correct,
-    Emission,
-    Prevalence,
-    Responses,
-    StoryError,
-    class_log_probs,
-    derived,
-    list_stories,
-    observe,
-    tasks,
-)
+from typing import TYPE_CHECKING
+
+from .data.lazy import lazy_names
+
+if TYPE_CHECKING:  # imported when first used
+    from .data import AnnotationError, Annotations, UnknownNameError, list_datasets, load_dataset, load_split
+    from .data.errors import StorageError
+    from .inference.checks import Checks, check, prior_check
+    from .inference.checks.simulation_based_calibration import Ranks, calibrate
+    from .inference.comparison import Elpd, compare, kfold, loo
+    from .inference.densities.marginals import Potential, marginal, potential
+    from .inference.densities.simulation import simulate
+    from .inference.engines.outcome import ConvergenceWarning
+    from .inference.fit import fit
+    from .inference.fitted.groups import describe_groups, group_memberships, group_worker_confusions
+    from .inference.fitted.next_annotations import next_annotations
+    from .inference.fitted.tasks import expected_confusion
+    from .inference.plots import (
+        plot_annotations,
+        plot_check,
+        plot_checks,
+        plot_comparison,
+        plot_confusions,
+        plot_differences,
+        plot_entropy,
+        plot_groups,
+        plot_history,
+        plot_pareto_k,
+        plot_ranks,
+        plot_reliability,
+        plot_roc,
+        plot_sensitivity_specificity,
+        plot_switch,
+        plot_workers,
+    )
+    from .inference.results import Fit, Stack, load_fit, stack
+    from .inference.scores import confusion_divergences, label_confusion, reliability, roc, score, worker_divergences
+    from .models import (
+        Classifier,
+        Confusion,
+        Correct,
+        Emission,
+        Prevalence,
+        Responses,
+        StoryError,
+        class_log_probs,
+        derived,
+        list_stories,
+        observe,
+        tasks,
+    )
+
+__getattr__, __dir__ = lazy_names(__name__, __file__)
 
 __version__ = "0.1.0"
 

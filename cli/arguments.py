@@ -6,16 +6,16 @@ import inspect
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from ..data import AnnotationError, Annotations, UnknownNameError, load_dataset
-from ..data.errors import nearest
-from ..data.text import as_numbers
-from ..inference.engines.registry import ENGINES
-from ..models import STORIES
+from ..data.csv_header import check_columns, read_header
+from ..data.errors import AnnotationError, UnknownNameError, nearest
 from .request import Request
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..data import Annotations
 
 ELSEWHERE = {name: f"{name} has an option of its own, --{name}" for name in ("story", "method", "seed", "classifier")}
 ELSEWHERE["gold"] = "gold labels have options of their own, --gold FILE --use-gold"
@@ -25,9 +25,48 @@ ELSEWHERE |= {
 }
 """Arguments of `crowdppl.fit` that --set does not take, and why."""
 
+TEXT = (".csv", ".tsv")  # suffixes of files that have a header
+
+
+def check_input(request: Request) -> None:
+    """Refuse what can be refused before JAX and pandas are imported, which takes seconds.
+
+    Raises:
+        AnnotationError: a file is not there, the file of annotations has no such column, or options cannot be given
+            together.
+        ValueError: a setting is no pair, or is given elsewhere.
+    """
+    for pair in request.settings or []:
+        _name_and_text(pair)
+    if request.no_worker and request.worker is not None:
+        raise AnnotationError("--no-worker and --worker cannot be given together")
+    for option, file in (("--gold", request.gold), ("--features", request.features)):
+        if file is not None and not file.is_file():
+            raise AnnotationError(f"{option}: there is no file {file}{_similar(file)}")
+    path = Path(request.file)
+    named, suffix = request.column_options, path.suffix.lower()
+    if not path.is_file():
+        if path.suffix or len(path.parts) > 1:
+            raise AnnotationError(f"there is no file {path}{_similar(path)}")
+        if named:
+            raise AnnotationError(f"{named[0]}: there is no file {path}, and a dataset has no columns to name")
+        return
+    if named and suffix == ".json":
+        raise AnnotationError(f"{named[0]}: a JSON file {{task: {{worker: label}}}} has no columns")
+    if request.separator is not None and suffix not in TEXT:
+        raise AnnotationError(f"--separator: {path} is no .csv or .tsv file, so that it has no separator")
+    if suffix in TEXT:
+        try:
+            check_columns(_column_names(request), read_header(path, _separator(request)), str(path))
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
 
 def read_annotations(request: Request) -> Annotations:
     """Return the annotations in a file, or of the dataset of that name where there is no such file.
+
+    Args:
+        request: as `check_input` has let it pass.
 
     Raises:
         AnnotationError: the file, the gold labels or the features cannot be used.
@@ -35,22 +74,17 @@ def read_annotations(request: Request) -> Annotations:
     """
     path = Path(request.file)
     options: dict[str, Any] = {**request.columns, "repeats": request.repeats}
-    if request.no_worker and request.worker is not None:
-        raise AnnotationError("--no-worker and --worker cannot be given together")
     if request.no_worker:
         options["worker"] = None
-    if options.get("separator") == "\\t":
-        options["separator"] = "\t"
+    if request.separator is not None:
+        options["separator"] = _separator(request)
     if request.classes is not None:
         options["classes"] = _class_names(request.classes)
     if request.gold is not None:
-        if not request.gold.is_file():
-            raise AnnotationError(f"--gold: there is no file {request.gold}{_similar(request.gold)}")
         options["gold"] = request.gold
     if request.features is not None:
         options["features"] = _read_features(request.features)
-    named = [f"--{name}" for name in request.columns] + ["--no-worker"] * request.no_worker
-    annotations = _read(path, options, named)
+    annotations = _read(path, options)
     if request.use_gold and annotations.gold is None:
         raise AnnotationError(f"--use-gold: {path} comes without gold labels; give them with --gold FILE")
     return annotations
@@ -70,16 +104,17 @@ def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, A
         ValueError: it is no pair, the option is given elsewhere or belongs to another engine, or the value is of
             another kind than its default.
     """
+    if not (pairs := list(pairs)):
+        return {}
+    from ..inference.engines.registry import ENGINES
+    from ..models import STORIES
+
     parameters = inspect.signature(STORIES[story]).parameters.values() if story in STORIES else ()
     hyperparameters = {parameter.name: parameter.default for parameter in parameters}
     settings = ENGINES[method].settings._field_defaults if method in ENGINES else {}
     found: dict[str, Any] = {}
     for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not (equals and name):
-            raise ValueError(f"--set {pair}: NAME=VALUE is needed, such as max_iterations=500")
-        if name in ELSEWHERE:
-            raise ValueError(f"--set {pair}: {ELSEWHERE[name]}")
+        name, text = _name_and_text(pair)
         if name not in hyperparameters:
             _check_engine(pair, name, method)
         try:
@@ -90,7 +125,23 @@ def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, A
     return found
 
 
+def _name_and_text(pair: str) -> tuple[str, str]:
+    """Take NAME=VALUE apart.
+
+    Raises:
+        ValueError: it is no pair, or the option is given elsewhere.
+    """
+    name, equals, text = pair.partition("=")
+    if not (equals and name):
+        raise ValueError(f"--set {pair}: NAME=VALUE is needed, such as max_iterations=500")
+    if name in ELSEWHERE:
+        raise ValueError(f"--set {pair}: {ELSEWHERE[name]}")
+    return name, text
+
+
 def _check_engine(pair: str, name: str, method: str) -> None:
+    from ..inference.engines.registry import ENGINES
+
     having = [engine for engine, about in ENGINES.items() if name in about.settings._fields]
     if method in ENGINES and having and method not in having:
         raise ValueError(f"--set {pair}: {name} belongs to {' and '.join(having)}, not to {method}")
@@ -104,37 +155,48 @@ def _check_kind(pair: str, value: object, default: object) -> None:
         raise ValueError(f"--set {pair}: a number is needed, such as {default}")
 
 
-def _read(path: Path, options: dict[str, Any], column_options: list[str]) -> Annotations:
-    """Return the annotations of a file or dataset; `column_options` are those typed options that name columns."""
-    suffix = path.suffix.lower()
+def _read(path: Path, options: dict[str, Any]) -> Annotations:
+    from ..data import Annotations, load_dataset
+
     if path.is_file():
-        if column_options and suffix == ".json":
-            raise AnnotationError(f"{column_options[0]}: a JSON file {{task: {{worker: label}}}} has no columns")
-        if "separator" in options and suffix not in (".csv", ".tsv"):
-            raise AnnotationError(f"--separator: {path} is no .csv or .tsv file, so that it has no separator")
         try:
             return Annotations.read(path, **options)
         except OSError as error:
-            raise AnnotationError(f"{path} cannot be read: {error.strerror}") from error
-    if path.suffix or len(path.parts) > 1:
-        raise AnnotationError(f"there is no file {path}{_similar(path)}")
-    if column_options:
-        raise AnnotationError(f"{column_options[0]}: there is no file {path}, and a dataset has no columns to name")
+            raise _unreadable(path, error) from error
     try:
         return load_dataset(str(path), **options)
     except UnknownNameError as error:
         raise UnknownNameError(f"there is no file {str(path)!r} here, and: {error}") from None
 
 
+def _unreadable(path: Path, error: OSError) -> AnnotationError:
+    return AnnotationError(f"{path} cannot be read: {error.strerror}")
+
+
+def _separator(request: Request) -> str | None:
+    """The character that was meant: the shell hands on a tab that is written as in Python as two."""
+    return "\t" if request.separator == "\\t" else request.separator
+
+
+def _column_names(request: Request) -> dict[str, str | None]:
+    """By role the name of its column, as given or the role's own; None where there is none."""
+    names: dict[str, str | None] = {role: getattr(request, role) or role for role in ("task", "worker", "label")}
+    if request.no_worker:
+        names["worker"] = None
+    return names | {"count": request.count, "seconds": request.seconds}
+
+
 def _class_names(text: str) -> list[Any]:
     """Return the names separated by commas; whole numbers where all are."""
+    from ..data.text import as_numbers
+
     names = [name.strip() for name in text.split(",")]
     return list(as_numbers(names).values()) if len(set(names)) == len(names) else names
 
 
 def _read_features(file: Path) -> pd.DataFrame:
-    if not file.is_file():
-        raise AnnotationError(f"--features: there is no file {file}{_similar(file)}")
+    import pandas as pd
+
     try:
         if file.suffix.lower() == ".parquet":
             return pd.read_parquet(file)

@@ -1,4 +1,7 @@
-"""The command ``crowdppl`` and its subcommands."""
+"""The command ``crowdppl`` and its subcommands.
+
+What needs JAX or pandas is imported by the commands that need it, after all that can be refused without.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,15 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import matplotlib
 import typer
-from rich.text import Text
 
-from .. import __version__, list_datasets, list_stories
-from .. import fit as fit_story
+from .. import __version__
 from . import options
-from .arguments import parse_settings, read_annotations
-from .demo import run_demo
+from .arguments import check_input, parse_settings, read_annotations
 from .output import output_folder, write_output
 from .report_command import report
 from .request import Request, takes_request
-from .terminal import frame_table, plain_messages, show_result, stdout
+from .terminal import doing, frame_table, plain_messages, show_result, stdout
 
 app = typer.Typer(
     add_completion=False,
@@ -36,7 +35,7 @@ def main(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     """Infer true labels from the annotations of a crowd, and how reliable each worker is, with their uncertainty."""
-    matplotlib.use("Agg")
+    os.environ["MPLBACKEND"] = "Agg"  # pictures are written to files, also where there is no screen
     if version:
         typer.echo(f"crowdppl {__version__}")
     elif context.invoked_subcommand is None:
@@ -70,11 +69,18 @@ def fit(
     """Fit a story to annotations; write labels, workers, the posterior and a picture to a folder."""
     began = time.perf_counter()
     with plain_messages():
-        settings = parse_settings(request.settings or [], story, method)
         with output_folder(out, overwrite=overwrite) as folder:
-            annotations = read_annotations(request)
-            result = fit_story(story, annotations, method=method, **request.shared_options, **settings)
-            files = write_output(result, folder)
+            check_input(request)
+            with doing("starting", request):
+                from .. import fit as fit_story
+
+                settings = parse_settings(request.settings or [], story, method)
+            with doing(f"reading {request.file}", request):
+                annotations = read_annotations(request)
+            with doing(f"fitting {story} by {method.upper()}", request):
+                result = fit_story(story, annotations, method=method, **request.shared_options, **settings)
+            with doing("writing the results", request):
+                files = write_output(result, folder)
         if not request.quiet:
             show_result(result, {os.path.join(out, name): content for name, content in files.items()}, began)
 
@@ -90,13 +96,19 @@ def demo(
 ) -> None:
     """Fit the annotations of Dawid and Skene's five anaesthetists by EM, SVI and NUTS and compare them, in a minute."""
     with plain_messages():
+        from .demo import run_demo
+
         run_demo(out, stdout())
 
 
 @app.command("datasets")
 def datasets() -> None:
     """List the datasets that crowdppl fit and crowdppl report take by name."""
+    from rich.text import Text
+
     with plain_messages():
+        from .. import list_datasets
+
         frame = list_datasets().set_index("name").rename_axis("dataset").drop(columns="where")
         frame["workers"] = [f"{n:,}" if n else "not named" for n in frame["workers"]]
         console = stdout()
@@ -109,6 +121,8 @@ def datasets() -> None:
 @app.command("stories")
 def stories() -> None:
     """List the stories, which are models of how workers annotate, for --story."""
+    from .. import list_stories
+
     frame = list_stories()
     frame["says"] = [re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line) for line in frame["says"]]
     stdout().print(frame_table(frame.rename(columns={"says": "what it assumes"})))

@@ -7,13 +7,15 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from .. import AnnotationError, Fit, Stack, StorageError, plot_confusions
 from ..data.atomic import whole_folder
-from ..data.errors import warn
-from ..inference.storage.arviz_data import save_netcdf
+from ..data.errors import AnnotationError, StorageError, warn
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .. import Fit, Stack
 
 WORKER_FILES = {
     "workers.csv": "accuracy and spammer score of each worker",
@@ -72,6 +74,8 @@ def write_output(result: Fit | Stack, folder: Path) -> dict[str, str]:
     Returns:
         What is in each of the files that were written, by name.
     """
+    from .. import Stack
+
     if isinstance(result, Stack):
         table = result.weights.to_frame() if result.comparison is None else result.comparison
         table.to_csv(folder / "comparison.csv", encoding="utf-8")
@@ -93,6 +97,8 @@ def label_table(result: Fit | Stack) -> pd.DataFrame:
 
 def _save(fit: Fit, folder: Path) -> None:
     """Write the files that `crowdppl.load_fit` reads; posterior.nc with the log-likelihood as well."""
+    from ..inference.storage.arviz_data import save_netcdf
+
     try:
         fit.save(folder / "saved")
     except AnnotationError as error:
@@ -106,6 +112,8 @@ def _save(fit: Fit, folder: Path) -> None:
 
 def _draw_confusions(result: Fit | Stack, path: Path) -> None:
     import matplotlib.pyplot as plt
+
+    from .. import plot_confusions
 
     figure = plot_confusions(result)[0].figure
     try:

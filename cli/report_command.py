@@ -8,12 +8,11 @@ from typing import Annotated
 
 import typer
 
-from .. import fit as fit_story
 from ..data.atomic import check_new_file
 from . import options
-from .arguments import parse_settings, read_annotations
+from .arguments import check_input, parse_settings, read_annotations
 from .request import Request, takes_request
-from .terminal import plain_messages, show_result
+from .terminal import doing, plain_messages, show_result
 
 
 @takes_request
@@ -52,13 +51,20 @@ def report(
         if len(stories) > 1 and "auto" in stories:
             raise ValueError("--story auto takes a default set of stories; give it alone, or give stories by name")
         check_new_file(out, (".html", ".htm"))
-        settings = parse_settings(request.settings or [], stories[0], method)
-        annotations = read_annotations(request)
+        check_input(request)
+        with doing("starting", request):
+            from .. import fit as fit_story
+
+            settings = parse_settings(request.settings or [], stories[0], method)
+        with doing(f"reading {request.file}", request):
+            annotations = read_annotations(request)
         shared = {"method": method, **request.shared_options, **settings}
-        if len(stories) > 1:
-            result = fit_story("auto", annotations, stories=stories, **shared)
-        else:
-            result = fit_story(stories[0], annotations, **shared)
-        result.report(out, title=title, checks=checks, seed=request.seed)
+        with doing(f"fitting {', '.join(stories)} by {method.upper()}", request):
+            if len(stories) > 1:
+                result = fit_story("auto", annotations, stories=stories, **shared)
+            else:
+                result = fit_story(stories[0], annotations, **shared)
+        with doing("writing the page", request):
+            result.report(out, title=title, checks=checks, seed=request.seed)
         if not request.quiet:
             show_result(result, {str(out): "labels, workers, checks and pictures"}, began)

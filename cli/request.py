@@ -43,10 +43,24 @@ class Request:
         return {role: value for role, value in given.items() if value is not None}
 
     @property
+    def column_options(self) -> list[str]:
+        """The options that were given and name columns, or the separator."""
+        return [f"--{name}" for name in self.columns] + ["--no-worker"] * self.no_worker
+
+    @property
     def shared_options(self) -> dict[str, Any]:
         """The options of `crowdppl.fit` that are not particular to a story or an engine."""
-        progress = not self.quiet and sys.stderr.isatty()
-        return {"classifier": self.classifier, "gold": self.use_gold, "seed": self.seed, "progress": progress}
+        return {
+            "classifier": self.classifier,
+            "gold": self.use_gold,
+            "seed": self.seed,
+            "progress": self.shows_progress,
+        }
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether somebody looks on and did not ask for quiet."""
+        return not self.quiet and sys.stderr.isatty()
 
 
 def takes_request(command: Callable[..., None]) -> Callable[..., None]:

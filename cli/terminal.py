@@ -5,21 +5,22 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-import pandas as pd
 import typer
-from rich import box
-from rich.console import Console
-from rich.panel import Panel
-from rich.table import Table
-from rich.text import Text
 
-from .. import Fit, Stack
-from ..inference.fitted.intervals import INTERVAL
+from ..inference.engines import progress
 from .advice import for_the_shell
+from .request import Request
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+    from rich.table import Table
+
+    from .. import Fit, Stack
 
 BAD_INPUT, FAILURE = 2, 1  # exit statuses
 PACKAGE = __name__.partition(".")[0]
@@ -28,12 +29,21 @@ FOLDER = Path(__file__).resolve().parents[1]  # of the package
 
 def stdout() -> Console:
     """Return the console for results."""
+    from rich.console import Console
+
     return Console(highlight=False)
 
 
 def stderr() -> Console:
     """Return the console for warnings and errors."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False)
+
+
+def doing(what: str, request: Request) -> AbstractContextManager[None]:
+    """Say what is being done while a block runs, where standard error is a terminal and quiet was not asked for."""
+    return progress.doing(what, show=request.shows_progress)
 
 
 @contextmanager
@@ -51,6 +61,9 @@ def plain_messages() -> Iterator[None]:
         try:
             yield
         except (ValueError, FloatingPointError, OSError) as error:
+            from rich.panel import Panel
+            from rich.text import Text
+
             stderr().print(
                 Panel(Text(for_the_shell(str(error))), title="Error", title_align="left", border_style="red")
             )
@@ -67,6 +80,8 @@ def _show_warning(
 ) -> None:
     ours = category.__module__.startswith(f"{PACKAGE}.") or Path(filename).resolve().is_relative_to(FOLDER)
     if ours and not str(message).startswith("Glyph "):  # Matplotlib's font lacks a letter
+        from rich.text import Text
+
         stderr().print(Text(f"Warning: {for_the_shell(str(message))}", style="yellow"))
 
 
@@ -78,6 +93,9 @@ def show_result(result: Fit | Stack, files: Mapping[str, str], began: float) -> 
         files: what is in each file, by path.
         began: when the command began, by `time.perf_counter`.
     """
+    from rich.table import Table
+    from rich.text import Text
+
     console = stdout()
     summary = result.summary()
     console.print(Text(f"\n{summary.title}\n", style="bold"))
@@ -96,6 +114,11 @@ def show_result(result: Fit | Stack, files: Mapping[str, str], began: float) -> 
 
 def frame_table(frame: pd.DataFrame, title: str | None = None) -> Table:
     """Return a frame as a table; the columns `x_low` and `x_high`, or `low` and `high`, become one of intervals."""
+    from pandas.api.types import is_numeric_dtype
+    from rich.text import Text
+
+    from ..inference.fitted.intervals import INTERVAL
+
     table = make_table(title)
     table.add_column(str(frame.index.name), overflow="fold")
     columns = []
@@ -108,7 +131,7 @@ def frame_table(frame: pd.DataFrame, title: str | None = None) -> Table:
             table.add_column(f"{INTERVAL:.0%} interval", justify="right")
         else:
             columns.append([_cell(value) for value in frame[name].tolist()])
-            number = pd.api.types.is_numeric_dtype(frame[name])
+            number = is_numeric_dtype(frame[name])
             table.add_column(name.replace("_", " "), justify="right" if number else "left", overflow="fold")
     for row in zip(map(str, frame.index), *columns, strict=True):
         table.add_row(*map(Text, row))
@@ -117,6 +140,9 @@ def frame_table(frame: pd.DataFrame, title: str | None = None) -> Table:
 
 def make_table(title: str | None = None) -> Table:
     """Return an empty table in the style that all tables share."""
+    from rich import box
+    from rich.table import Table
+
     return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
 
 
@@ -131,6 +157,9 @@ def _cell(value: object) -> str:
 
 def show_files(files: Mapping[str, str], console: Console) -> None:
     """Print the paths of files, and what is in each."""
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table.grid(padding=(0, 2))
     for path, content in files.items():
         table.add_row(Text(path, style="cyan"), content)

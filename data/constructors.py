@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from .build import build
+from .csv_header import check_roles
 from .dense import count_rows, matrix_rows
 from .errors import AnnotationError
 from .files import read_parquet
-from .long import check_roles, csv_fields, long_fields
+from .long import csv_fields, long_fields
 from .nested import nested_rows, read_nested
 from .repeats import Repeats
 

@@ -86,10 +86,10 @@ def unknown_name(kind: str, name: object, options: Iterable[object]) -> UnknownN
     return UnknownNameError(f"unknown {kind} {name!r}{suggestion} {listing}")
 
 
-def warn(message: str) -> None:
-    """Issue an `AnnotationWarning` that points at the caller outside this package."""
+def warn(message: str, category: type[Warning] = AnnotationWarning) -> None:
+    """Issue a warning that points at the caller outside this package."""
     package = __name__.rsplit(".", 2)[0]
     level = 1
     while sys._getframe(level).f_globals.get("__name__", "").startswith(f"{package}."):
         level += 1
-    warnings.warn(message, AnnotationWarning, stacklevel=level + 1)
+    warnings.warn(message, category, stacklevel=level + 1)

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .columns import Where
+from .csv_header import missing_column, not_utf8, read_header, separator_of
 from .errors import AnnotationError
-from .frames import missing_column
 from .text import convert_text
 
 
@@ -31,19 +31,8 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
         FileNotFoundError: there is no such file.
     """
     path = Path(path)
-    _check_separator(separator)
-    with path.open("rb") as file:
-        start = file.read(4096)
-    if not start.strip():
-        raise AnnotationError(
-            f"{path}: the file is empty; expected a header such as task,worker,label and rows below it"
-        )
-    if start.startswith(b"PAR1"):
-        raise AnnotationError(f"{path} is a Parquet file, not CSV; read it with from_parquet")
-    if b"\0" in start:
-        raise AnnotationError(f"{path} is no CSV file in UTF-8: it holds zero bytes")
+    read_header(path, separator)
     try:
-        _refuse_repeated_names(path, separator)
         table = pd.read_csv(
             path,
             sep=separator or separator_of(path),
@@ -53,8 +42,8 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
             encoding="utf-8-sig",
         )
     except UnicodeDecodeError as error:
-        raise AnnotationError(f"{path} is no CSV file in UTF-8: {error}; convert it, or check what it is") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
+        raise not_utf8(path, error) from None
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise AnnotationError(f"{path} is no CSV file that can be read: {reason}") from None
     # Where every row has more fields than the header, pandas takes the first ones for an index.
@@ -66,28 +55,6 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
             "separator"
         )
     return table
-
-
-def _check_separator(separator: str | None) -> None:
-    is_character = isinstance(separator, str) and len(separator) == 1
-    if separator is not None and not (is_character and separator not in '\r\n"'):
-        raise AnnotationError(
-            f"separator={separator!r}: a single character is needed, such as ',', ';', '|' or '\\t' for a tab"
-        )
-
-
-def _refuse_repeated_names(path: Path, separator: str | None) -> None:
-    # pandas would call the second one "label.1", and an annotation would be lost without a word.
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=separator or separator_of(path))
-        header = next((fields for fields in reader if fields), [])
-    if twice := sorted({name for name in header if name and header.count(name) > 1}):
-        raise AnnotationError(f"{path}: the header names {', '.join(map(repr, twice))} more than once; rename one")
-
-
-def separator_of(path: Path) -> str:
-    """Return what separates the columns of a file with this name."""
-    return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
 def line_of(path: Path, row: int, separator: str | None = None) -> int:

@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import narwhals as nw
 import pandas as pd
 from narwhals.exceptions import DuplicateError
 
-from .errors import AnnotationError, nearest
-
-# What other tools call our columns; a misspelling is looked for first.
-_SYNONYMS = {
-    "task": ("item", "question", "image", "example", "sample", "object", "document", "instance", "unit"),
-    "worker": (
-        "annotator",
-        "rater",
-        "user",
-        "performer",
-        "labeler",
-        "labeller",
-        "coder",
-        "judge",
-        "participant",
-    ),
-    "seconds": ("time", "duration", "elapsed", "worktimeinseconds", "work_time"),
-    "label": ("annotation", "response", "answer", "vote", "rating", "class", "judgment", "judgement"),
-}
+from .csv_header import missing_column
+from .errors import AnnotationError
 
 
 def as_frame(table: Any, what: str = "frame") -> nw.DataFrame[Any]:
@@ -79,17 +61,3 @@ def take_column(frame: nw.DataFrame[Any], name: str, role: str, what: str = "the
         return column.cast(nw.String).to_pandas()
     # Dates, UUIDs and the like stay the Python objects that the library makes of them.
     return pd.Series(column.to_list(), dtype=object)
-
-
-def missing_column(name: str, role: str, columns: Iterable[Any], what: str) -> AnnotationError:
-    """Make the error for a column that is not there."""
-    columns = [str(column) for column in columns]
-    near = nearest(name, columns) or next((c for c in columns if c.casefold() in _SYNONYMS.get(role, ())), None)
-    text = f"{what} has no column {name!r}; its columns are {', '.join(map(repr, columns)) or 'none'}."
-    if near:
-        text += f" Did you mean {role}={near!r}?"
-    if role == "worker":
-        text += " Where no worker is named, pass worker=None."
-    if len(columns) == 1 and (separator := next((c for c in ";\t|" if c in columns[0]), None)):
-        text += f" The columns seem to be separated by {separator!r}: pass separator={separator!r}."
-    return AnnotationError(text)

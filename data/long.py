@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from .build import Rows, build, check_counts, check_seconds
 from .classes import MOST_CLASSES
 from .columns import Where, encode, missing_values, row_number
+from .csv_header import check_roles
 from .errors import AnnotationError
 from .files import read_csv_tables, row_and_line
 from .frames import as_frame, take_column
@@ -64,21 +64,6 @@ def frame_rows(
             raise AnnotationError(f"{title} is 0 in every row: there is no annotation")
     taken = None if times is None else check_seconds(times, f"column {seconds!r}", where)
     return Rows(coded["task"], coded.get("worker"), coded["label"], numbers, taken)
-
-
-def check_roles(columns: Mapping[str, str | None]) -> None:
-    """Refuse a column that is given for two roles.
-
-    Args:
-        columns: by role (task, worker, ...) the name of a column, or None where there is none.
-
-    Raises:
-        AnnotationError: two roles have one column; the message names the roles and the column.
-    """
-    role_of: dict[str, str] = {}
-    for role, name in columns.items():
-        if name is not None and (first := role_of.setdefault(name, role)) != role:
-            raise AnnotationError(f"column {name!r} is given for both {first}= and {role}=; name a column for each")
 
 
 def long_fields(

@@ -15,6 +15,7 @@ from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.classifier import Network
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
+from .densities.program_cache import use_program_cache
 from .densities.sites import parameter_dims
 from .engines import ascent
 from .engines.diagnostics import permuted_chains, sampling_warnings
@@ -63,6 +64,7 @@ def fit_story(
     prior, annotations = with_truth_prior(annotations, truth_prior, classifier, make=make)
     model = Model(story, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     annotations = _with_gold(with_evidence(annotations, gold, evidence), gold)
+    use_program_cache()
     data = jax.tree.map(jnp.asarray, annotations.replace(gold=None, seconds=None))
     if in_torch is not None:
         problem = in_torch.make(model, data, for_torch)

@@ -1,15 +1,16 @@
 """What a user holds: a fit, or a stack of fits, with labels, workers and views in the names that came in."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from ..data import Annotations
 from .comparison.stacking import Averaged, averaged
@@ -31,6 +32,9 @@ from .report.write import report
 from .storage.arviz_data import make_idata
 from .storage.arviz_groups import to_groups
 from .storage.fit_folder import read, save
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 class Result(Labelled):

@@ -13,6 +13,7 @@ from ...models import Classifier, Story, TruthPrior, find_story
 from ...models.parts.classifier import Network
 from ..densities.evidence import with_truth_prior
 from ..densities.model import Model
+from ..densities.program_cache import use_program_cache
 from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
 from .check_results import Checks
 from .discrepancies import DISCREPANCIES, Discrepancy, Measure, of_function
@@ -138,6 +139,7 @@ def prior_check(
     """
     draws = whole_number("draws", draws, 20)
     prior, design = with_truth_prior(annotations.expanded(), truth_prior, classifier)
+    use_program_cache()
     model = Model(find_story(story), hyperparameters | ({} if prior is None else {"truth_prior": prior}))
     title = f"Prior predictive checks of {model.story.__name__}: {draws} replicates"
     return _compare(design, discrepancies, [from_prior(model, design, draws, seed)], title, ())

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from jax import Array
 from numpyro.infer import MCMC
-from scipy.stats import chi2
 
 from ...data import Annotations
 from ...models import Story, find_story
@@ -41,6 +40,8 @@ class Ranks(NamedTuple):
         Args:
             bins: into how many bins the ranks are counted.
         """
+        from scipy.stats import chi2
+
         edges = np.linspace(0, self.n_draws + 1, bins + 1)
         expected = len(self.ranks) * np.diff(np.ceil(edges)) / (self.n_draws + 1)
         found = {}

@@ -1,11 +1,12 @@
 """Leave-one-out by Pareto-smoothed importance sampling (Vehtari, Gelman & Gabry 2017), for any story."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from ...data.errors import check_name
 from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
@@ -115,6 +116,8 @@ def _pointwise(fitted: Fitted, by: str) -> tuple[np.ndarray, pd.Index, np.ndarra
 
 def _psis(values: np.ndarray, reff: float) -> dict[str, Any]:
     """ArviZ's leave-one-out, of either of its lines: ``elpd_i`` and ``k`` of each unit, ``(U,)``, and ``good_k``."""
+    import xarray as xr
+
     elpd, k = np.zeros(values.shape[-1]), np.zeros(values.shape[-1])
     varies = _varies(values)
     if not varies.any():

@@ -1,10 +1,11 @@
 """Weights of several stories for their average."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from ..storage.arviz_data import is_tree
 
@@ -66,6 +67,8 @@ def pseudo_bma_weights(values: np.ndarray, seed: int = 0) -> np.ndarray:
 
 def _elpd_data(values: np.ndarray) -> Any:
     """One story's elpd, of units ``(U,)``, in the class that the installed ArviZ compares."""
+    import xarray as xr
+
     pointwise = xr.DataArray(values, dims="unit")
     se = float(np.sqrt(len(values) * values.var()))
     if is_tree():

@@ -23,6 +23,7 @@ from ...models.parts.classifier import UNTRAINED, training
 from .enumerated import Parameters, density, log_sum_exp, scale_of, site_values, sum_log_joint, task_sites
 from .evidence import Gold, with_evidence, with_truth_prior
 from .model import Model
+from .program_cache import use_program_cache
 from .sites import constants, parameter_sites, starting_point
 
 Point = Any  # a dict of arrays, or one array
@@ -216,6 +217,7 @@ def _bound(
     hyperparameters: dict[str, Any],
 ) -> tuple[Model, Annotations]:
     """The story with its hyperparameters, checked, and its data as JAX's arrays."""
+    use_program_cache()
     prior, annotations = with_truth_prior(annotations, truth_prior, classifier)
     model = Model(find_story(story), hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     data = jax.tree.map(jnp.asarray, with_evidence(annotations, gold, evidence).replace(gold=None))

@@ -14,6 +14,7 @@ from ...models import Story, find_story
 from ...models.parts.simulated_inputs import prepared
 from .enumerated import check_contract, is_latent
 from .evidence import with_truth_prior
+from .program_cache import use_program_cache
 
 CELLS = 10_000_000  # tasks × workers to draw an assignment for at a time
 
@@ -64,6 +65,7 @@ def simulate(
         AnnotationError: features are not one row of finite numbers a task, or a worker.
         ValueError: a size, a share or the shape of a parameter cannot be.
     """
+    use_program_cache()
     _check_sizes(n_tasks, n_workers, n_classes, annotations_per_task)
     for name, value, most in (("tail", tail, np.inf), ("gold", gold, 1.0)):
         if not 0 <= value <= most:

@@ -19,3 +19,7 @@ It is registered as an :class:`.Engine` in :data:`.registry.ENGINES`. :func:`cro
 ``method``, the command line lists its options, and the tests in ``tests/inference/engines/test_every_option.py`` ask
 for a case for each option.
 """
+
+from ...data.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names(__name__, __file__)

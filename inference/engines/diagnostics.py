@@ -1,13 +1,16 @@
 """Whether draws can be trusted: R̂, effective sample sizes, divergences, chains that name the classes differently."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import xarray as xr
-from scipy.optimize import linear_sum_assignment
 
 from .convergence import Convergence, convergence
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 RHAT_LIMIT = 1.01  # Vehtari et al. (2021), section 4
 ESS_LIMIT = 100  # for each chain: 50 for each of its halves, which is what R̂ needs (the same section)
@@ -77,6 +80,8 @@ def permuted_chains(posteriors: np.ndarray, classes: Sequence[object]) -> tuple[
         posteriors: each chain's mean label probabilities, ``(chain, N, K)``.
         classes: the names of the classes.
     """
+    from scipy.optimize import linear_sum_assignment
+
     found = []
     for chain in range(1, len(posteriors)):
         overlap = posteriors[0].T @ posteriors[chain]

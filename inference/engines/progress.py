@@ -1,23 +1,118 @@
-"""A progress bar for work that comes in chunks."""
+"""What is going on, on standard error: a line with a spinner, and a bar for work that comes in steps.
 
+Nothing is shown, and Rich is not imported, where nobody asks for it. Where standard error is neither a terminal nor a
+notebook, nothing is written.
+"""
+
+from __future__ import annotations
+
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+STARTING, COMPILING = "starting", "compiling (the first time for data of this size)"
+LOWERED, COMPILED = "jaxpr_to_mlir_module_duration", "backend_compile_duration"  # ends of JAX's events before and after
+
+_shown: list[_Line] = []  # the innermost last: the only one that is seen
+
+
+@contextmanager
+def doing(what: str, *, show: bool = True) -> Iterator[None]:
+    """Say on standard error what is being done while the block runs, and when it compiles a program."""
+    with _line(what, None, show=show):
+        yield
 
 
 @contextmanager
 def progress_bar(name: str, total: int, *, show: bool) -> Iterator[Callable[[int, str], None]]:
-    """Show a bar on standard error while the block runs; call what it yields with (steps done, what to say)."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not show) as bar:
-        task = bar.add_task(name, total=total, note="")
-        yield lambda done, note: bar.update(task, completed=done, note=note)
+    """Show a bar on standard error while the block runs; call what it yields with (steps done, what to say).
+
+    Until the first step is done there is no share to show, and the bar says whether a program is being compiled.
+    Within a block of :func:`doing` the bar bears the name of that.
+    """
+    with _line(_shown[-1].what if _shown else name, total, show=show) as line:
+        yield line.tell if line else lambda done, note: None
+
+
+class _Line:
+    """What is said of one piece of work."""
+
+    def __init__(self, what: str, total: int | None, live: Progress) -> None:
+        self.what, self.live, self.begun = what, live, False
+        self.total = total
+        self.task = live.add_task(what, total=None, steps="", note=STARTING if total else "")
+
+    def tell(self, done: int, note: str) -> None:
+        """Say how many steps are done."""
+        self.begun = self.begun or done > 0
+        if self.begun:
+            steps = f"{done:,}/{self.total:,}"
+            self.live.update(self.task, total=self.total, completed=done, steps=steps, note=note)
+
+    def compiles(self, now: bool) -> None:
+        """Say whether a program is being compiled."""
+        if not self.begun:
+            self.live.update(self.task, note=COMPILING if now else STARTING if self.total else "")
+
+
+@contextmanager
+def _line(what: str, total: int | None, *, show: bool) -> Iterator[_Line | None]:
+    """Show a line instead of the one around it, until the block ends."""
+    live = _live(bar=total is not None) if show else None
+    if live is None:
+        yield None
+        return
+    _listen_to_jax()
+    if _shown:
+        _shown[-1].live.stop()
+    line = _Line(what, total, live)
+    _shown.append(line)
+    live.start()
+    try:
+        yield line
+    finally:
+        live.stop()
+        _shown.remove(line)
+        if _shown:
+            _shown[-1].live.start()
+
+
+def _live(*, bar: bool) -> Progress | None:
+    """What Rich draws, None where nobody would see it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if not (console.is_interactive or console.is_jupyter):
+        return None
+    text, steps, note = (TextColumn(f"{{task.{name}}}") for name in ("description", "fields[steps]", "fields[note]"))
+    if bar:
+        columns: tuple[Any, ...] = (text, BarColumn(), steps, TimeElapsedColumn(), TimeRemainingColumn(), note)
+    else:
+        columns = (SpinnerColumn(), text, note, TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True)
+
+
+def _listen_to_jax() -> None:
+    """Hear, once JAX is imported, of programs that it is about to compile or has compiled."""
+    if "jax" in sys.modules:
+        _register()
+
+
+@cache
+def _register() -> None:
+    from jax.monitoring import register_event_duration_secs_listener
+
+    def hear(event: str, duration_secs: float, **_: str | int) -> None:
+        with suppress(IndexError):
+            if event.endswith(LOWERED):
+                _shown[-1].compiles(True)
+            elif event.endswith(COMPILED):
+                _shown[-1].compiles(False)
+
+    register_event_duration_secs_listener(hear)

@@ -18,7 +18,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from scipy.optimize import linear_sum_assignment
 
 from ..densities.enumerated import Parameters
 from .fitted import Fitted, label_posteriors
@@ -78,6 +77,8 @@ def _one_name_of_classes(fitted: Fitted) -> Fitted:
     n_chains, n_draws = fitted.shape
     if n_chains == 1 or not sites:
         return fitted
+    from scipy.optimize import linear_sum_assignment
+
     step = max(n_draws // LOOKED_AT, 1)
     few = fitted.with_draws({name: value[:, ::step] for name, value in draws.items()})
     posteriors = np.asarray(label_posteriors(few))
@@ -157,6 +158,8 @@ def _common_order(blocks: Draws) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _best(scores: np.ndarray) -> np.ndarray:
+    from scipy.optimize import linear_sum_assignment
+
     flat = scores.reshape(-1, *scores.shape[-2:])
     return np.array([linear_sum_assignment(s, maximize=True)[1] for s in flat]).reshape(scores.shape[:-1])
 

@@ -3,16 +3,17 @@ r"""A story at draws of its parameters: what an engine leaves, and what follows 
 Sums over draws are taken one draw at a time, so that memory does not grow with their number.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-import xarray as xr
 from jax import Array
 
 from ...data import AnnotationError, Annotations, unknown_name
@@ -22,6 +23,9 @@ from ..densities.sites import Dims, derived, site_kinds
 from ..engines.outcome import Outcome
 from .labelled import Labelled
 from .named_draws import parameter_dataset
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @jax.tree_util.register_pytree_node_class
@@ -56,13 +60,13 @@ class Fitted(Labelled):
         return (self.data, self.draws, self.fixed), self.model
 
     @classmethod
-    def tree_unflatten(cls, model: Model, children: tuple) -> "Fitted":
+    def tree_unflatten(cls, model: Model, children: tuple) -> Fitted:
         """What a compiled function sees."""
         data, draws, fixed = children
         return cls(model, data, Outcome(draws, fixed, np.zeros(0), {}, ()))
 
     @property
-    def fitted(self) -> "Fitted":
+    def fitted(self) -> Fitted:
         """Itself: what holds a `Fitted` and what is one are asked for it alike (:func:`fitted_of`)."""
         return self
 
@@ -111,19 +115,19 @@ class Fitted(Labelled):
         """The story's density at one draw, ``(...)`` by site."""
         return density(self.model, draw | self.fixed, self.annotations)
 
-    def replace(self, **changes: Any) -> "Fitted":
+    def replace(self, **changes: Any) -> Fitted:
         """The same with other fields."""
         return replace(self, **changes)
 
-    def with_draws(self, draws: Mapping[str, Any]) -> "Fitted":
+    def with_draws(self, draws: Mapping[str, Any]) -> Fitted:
         """The same at other draws, ``(chain, draw, ...)`` by site; its posterior is that of these."""
         return replace(self, outcome=self.outcome._replace(draws=dict(draws)), stored_posterior=None)
 
-    def with_data(self, annotations: Annotations) -> "Fitted":
+    def with_data(self, annotations: Annotations) -> Fitted:
         """The same draws beside other annotations, whose posterior is then given these."""
         return replace(self, annotations=annotations, stored_posterior=None)
 
-    def thinned(self, n: int) -> "Fitted":
+    def thinned(self, n: int) -> Fitted:
         """The same with ``n`` draws, as one chain, evenly spaced over all; again and again where there are fewer.
 
         What is drawn at them, such as replicated annotations, is then new each time.
@@ -187,6 +191,8 @@ class Fitted(Labelled):
     @cached_property
     def derived(self) -> xr.Dataset:
         """What the story derives from its parameters, such as a group's share: means over the draws."""
+        import xarray as xr
+
         values = {name: np.asarray(value)[None, None] for name, value in _derived_mean(self).items()}
         return self._derived_dataset(values).isel(chain=0, draw=0, drop=True) if values else xr.Dataset()
 

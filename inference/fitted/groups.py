@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from scipy.spatial.distance import jensenshannon
 
 from ...data import AnnotationError, Annotations
 from ...models.parts.emissions import SMALLEST
@@ -127,6 +126,8 @@ def similarity_to_identity(confusions: np.ndarray) -> np.ndarray:
     Returns:
         ``(...)``, 0 to 1.
     """
+    from scipy.spatial.distance import jensenshannon
+
     identity = np.broadcast_to(np.eye(confusions.shape[-1]), confusions.shape)
     return 1 - (jensenshannon(confusions, identity, base=2, axis=-1) ** 2).mean(-1)
 

@@ -1,11 +1,16 @@
 """Arrays by site as xarray datasets, with named tasks, workers and classes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from ...data import Annotations
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 RENAMED = {"class": "truth"}  # a story's plate may not bear the name of the site ``truth``; a dimension may
 
@@ -14,6 +19,8 @@ def parameter_dataset(
     draws: Mapping[str, np.ndarray], dims: Mapping[str, tuple[str, ...]], annotations: Annotations
 ) -> xr.Dataset:
     """Draws ``(chain, draw, ...)`` as a dataset with dimensions named by plates and events."""
+    import xarray as xr
+
     names = {site: ("chain", "draw", *(RENAMED.get(dim, dim) for dim in dims[site])) for site in draws}
     variables = {site: (names[site], value) for site, value in draws.items()}
     coords = coords_of(annotations, {dim for site_dims in names.values() for dim in site_dims})

@@ -1,10 +1,11 @@
 """New annotations on the fitted design, from the posterior or from the prior, and the prior's log-density."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-import xarray as xr
 from jax import Array
 
 from ...data import Annotations
@@ -12,6 +13,9 @@ from ..densities.enumerated import Parameters
 from ..densities.prior import log_prior_by_site, prior_draws
 from .fitted import Fitted
 from .named_draws import parameter_dataset
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def posterior_predictive(fitted: Fitted, *, seed: int = 0) -> xr.Dataset:
@@ -49,10 +53,14 @@ def prior(fitted: Fitted, n: int, *, seed: int = 0) -> tuple[xr.Dataset, xr.Data
 
 def log_prior(fitted: Fitted) -> xr.Dataset:
     """The log-density of each parameter's prior in each draw: by site, with the dimensions chain and draw."""
+    import xarray as xr
+
     return xr.Dataset({name: (("chain", "draw"), np.asarray(value)) for name, value in _log_prior(fitted).items()})
 
 
 def _dataset(truth: Any, annotation: Any, annotations: Annotations) -> xr.Dataset:
+    import xarray as xr
+
     variables = {
         "truth": (("chain", "draw", "task"), np.asarray(truth)),
         "annotation": (("chain", "draw", "row"), np.asarray(annotation)),

@@ -3,17 +3,24 @@
 Each function returns the Matplotlib axes that it has drawn in: those that it is given, or those of a new figure.
 """
 
-from .compared_stories import plot_comparison
-from .confusion_matrices import plot_confusions, plot_groups
-from .history import plot_history
-from .pointwise_elpd import plot_differences, plot_pareto_k
-from .predictive_checks import plot_check, plot_checks
-from .ranks import plot_ranks
-from .reliability_and_roc import plot_reliability, plot_roc
-from .sensitivity import plot_sensitivity_specificity
-from .switch import plot_switch
-from .task_annotations import plot_annotations, plot_entropy
-from .worker_accuracy import plot_workers
+from typing import TYPE_CHECKING
+
+from ...data.lazy import lazy_names
+
+if TYPE_CHECKING:  # imported when first used
+    from .compared_stories import plot_comparison
+    from .confusion_matrices import plot_confusions, plot_groups
+    from .history import plot_history
+    from .pointwise_elpd import plot_differences, plot_pareto_k
+    from .predictive_checks import plot_check, plot_checks
+    from .ranks import plot_ranks
+    from .reliability_and_roc import plot_reliability, plot_roc
+    from .sensitivity import plot_sensitivity_specificity
+    from .switch import plot_switch
+    from .task_annotations import plot_annotations, plot_entropy
+    from .worker_accuracy import plot_workers
+
+__getattr__, __dir__ = lazy_names(__name__, __file__)
 
 __all__ = [
     "plot_annotations",

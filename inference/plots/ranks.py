@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import binom
 
 from ...data import unknown_name
 from ..checks.simulation_based_calibration import Ranks
@@ -75,6 +74,8 @@ def _new_grid(n_entries: int) -> np.ndarray:
 
 def _histogram(ax: Axes, found: Ranks, name: str, bins: int) -> None:
     """Draw one entry's ranks, with the band of uniform ones."""
+    from scipy.stats import binom
+
     ranks = found.ranks[name].to_numpy()
     edges = np.ceil(np.linspace(0, found.n_draws + 1, bins + 1))
     shares = np.diff(edges) / (found.n_draws + 1)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
-from scipy.stats import chi2
 
 from ..fitted.intervals import INTERVAL, checked_tail
 from ..fitted.labelled import Labelled
@@ -125,6 +124,8 @@ def region(draws: np.ndarray, mass: float, points: int = 100) -> np.ndarray:
     Returns:
         ``(points, 2)``, probabilities.
     """
+    from scipy.stats import chi2
+
     logits = logit(np.clip(draws, CERTAIN, 1 - CERTAIN))
     values, vectors = np.linalg.eigh(np.cov(logits.T))
     angle = np.linspace(0, 2 * np.pi, points)

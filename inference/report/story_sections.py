@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from ...data import Annotations
 from ...models import STORIES
@@ -27,6 +26,9 @@ from .html import Html, Section, facts, paragraph, section, tag
 from .pictures import picture
 from .subject import Subject
 from .tables import number, table, text
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 MOST_ROWS = 2_000  # of a table
 MOST_COLUMNS = 12

@@ -13,10 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-import xarray as xr
-
 if TYPE_CHECKING:
     import arviz as az
+    import xarray as xr
 
     IData: TypeAlias = az.InferenceData | xr.DataTree
 
@@ -29,6 +28,8 @@ def make_idata(groups: Mapping[str, xr.Dataset]) -> IData:
     Args:
         groups: dataset by group name, such as ``posterior`` with dimensions chain, draw, ...
     """
+    import xarray as xr
+
     if is_tree():
         return xr.DataTree.from_dict(dict(groups))
     return _inference_data(groups)
@@ -40,6 +41,8 @@ def group(idata: IData, name: str) -> xr.Dataset:
     Raises:
         KeyError: there is no such group; the message names those there are.
     """
+    import xarray as xr
+
     if name not in groups(idata):
         raise KeyError(f"no group {name!r}; there are {', '.join(groups(idata)) or 'none'}")
     node: Any = idata[name]
@@ -48,6 +51,8 @@ def group(idata: IData, name: str) -> xr.Dataset:
 
 def groups(idata: IData) -> list[str]:
     """The names of the groups, such as ``["posterior", "log_likelihood"]``."""
+    import xarray as xr
+
     return list(idata.children) if isinstance(idata, xr.DataTree) else list(idata.groups())
 
 
@@ -77,6 +82,8 @@ def load_netcdf(path: str | os.PathLike[str]) -> IData:
     Raises:
         FileNotFoundError: there is no such file.
     """
+    import xarray as xr
+
     with xr.open_datatree(Path(path).resolve(strict=True), engine=ENGINE) as tree:
         return make_idata({name: node.to_dataset().load() for name, node in tree.children.items()})
 

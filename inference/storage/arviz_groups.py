@@ -1,10 +1,12 @@
 """A fitted story's numbers as xarray datasets, by ArviZ's groups and with named tasks, workers and classes."""
 
+from __future__ import annotations
+
 import json
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from ...data import Annotations
 from ...data.errors import check_name
@@ -12,6 +14,9 @@ from ..fitted.fitted import Fitted
 from ..fitted.named_draws import coords_of
 from ..fitted.pointwise import log_likelihood_by_annotation
 from ..fitted.replicated_annotations import log_prior
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FIT_GROUP = "fit"  # what is not ArviZ's: the posterior of the labels, the engine's history, parameters without draws
 
@@ -30,6 +35,8 @@ def to_groups(fitted: Fitted, *, log_likelihood: str | None = "annotation") -> d
     Raises:
         UnknownNameError: `log_likelihood` is none of these.
     """
+    import xarray as xr
+
     annotations, outcome = fitted.annotations, fitted.outcome
     groups = {"posterior": fitted.named_draws.assign_attrs(provenance(fitted))}
     if outcome.stats:
@@ -70,6 +77,8 @@ def is_plain(value: object) -> bool:
 
 
 def _log_likelihood(fitted: Fitted, by: str) -> xr.Dataset:
+    import xarray as xr
+
     if by == "annotation":
         return xr.Dataset({"annotation": (("chain", "draw", "row"), log_likelihood_by_annotation(fitted))})
     annotated = np.unique(fitted.annotations.task)  # the others have nothing that could be left out
@@ -79,6 +88,8 @@ def _log_likelihood(fitted: Fitted, by: str) -> xr.Dataset:
 
 def _constants(annotations: Annotations) -> xr.Dataset:
     """Which task and worker each row is of, and what else is known; the names of all of them."""
+    import xarray as xr
+
     n_feature_dims = 0 if annotations.features is None else np.ndim(annotations.features) - 1
     by_dims = {
         "row_task": (("row",), annotations.task),

@@ -1,14 +1,15 @@
 """Fits on disk: a folder with ``posterior.nc``, which ArviZ opens too, and ``fit.json``. Nothing is pickled."""
 
+from __future__ import annotations
+
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from ...data import Annotations, Ids
 from ...data.atomic import whole_folder
@@ -18,10 +19,14 @@ from ...models import STORIES, Classifier, Story, StoryError
 from ...models.parts.classifier import PREFIX, Network
 from ...models.parts.truth_prior import ClassPrior, truth_prior_from_json
 from ..densities.model import Model
+from ..densities.program_cache import use_program_cache
 from ..engines.outcome import Outcome
 from ..fitted.fitted import Fitted
 from .arviz_data import group, groups, load_netcdf, make_idata, save_netcdf
 from .arviz_groups import FIT_GROUP, is_plain, to_groups
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FORMAT = 1
 
@@ -70,6 +75,8 @@ def read(
         StorageError: where there is no fit, it was written by a newer crowdppl, its story or its classifier's network
             is not known, or the network given has other weights.
     """
+    import xarray as xr
+
     folder = Path(path)
     try:
         about = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
@@ -78,6 +85,7 @@ def read(
         raise StorageError(f"{folder} holds no fit: {error}") from error
     if about["format"] > FORMAT:
         raise StorageError(f"{folder} was written by a newer crowdppl (format {about['format']}, known is {FORMAT})")
+    use_program_cache()
     story = STORIES.get(about["story"]) if story is None else story
     if story is None:
         raise StorageError(

@@ -4,6 +4,8 @@ With Dawid & Skene's workers it is the story of Raykar et al. (2010), whose :mat
 (Albarqouni et al. 2016), whose :math:`f` is a network. The same classifier serves every story.
 """
 
+from __future__ import annotations
+
 import math
 import sys
 import warnings
@@ -14,25 +16,27 @@ from dataclasses import dataclass, fields
 from functools import lru_cache, partial
 from numbers import Real
 from types import FrameType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeGuard, Union, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from flax import nnx
 from jax import Array
 from numpyro import handlers
 from numpyro.infer.mcmc import MCMCKernel
 from numpyro.primitives import mutable
 
 from ...data import Annotations, unknown_name
-from .networks import CNN, HIDDEN, MLP, Logistic
 from .story_error import StoryError
 from .truth_prior import ClassPrior
 
+if TYPE_CHECKING:  # half a second to import, which only classifiers are worth
+    from flax import nnx
+
 NETWORKS = ("logistic", "mlp", "cnn")
+HIDDEN = (128,)  # units of the hidden layers, unless given
 PREFIX = "classifier."  # of the sites of weights and running statistics
 
 UNTRAINED = (
@@ -40,7 +44,7 @@ UNTRAINED = (
     "give Classifier(…, prior=1.0) for weights with a posterior, or crowdppl.fit(method='nuts'), which trains it first"
 )
 
-Network = str | nnx.Module | Callable[[Array], Array]
+Network = Union[str, "nnx.Module", Callable[[Array], Array]]  # a name in quotes has no |
 
 _TRAINING: ContextVar[bool] = ContextVar("training", default=False)
 
@@ -90,7 +94,9 @@ class Classifier(ClassPrior):
         if isinstance(self.network, str):
             if self.network not in NETWORKS:
                 raise unknown_name("network", self.network, NETWORKS)
-        elif isinstance(self.network, nnx.Module):
+        elif _is_module(self.network):
+            from flax import nnx
+
             object.__setattr__(self, "network", nnx.clone(self.network))  # what it is later is another classifier
         elif isinstance(self.network, type) or not callable(self.network):
             raise StoryError(
@@ -119,11 +125,15 @@ class Classifier(ClassPrior):
     @property
     def is_network(self) -> bool:
         """Whether it has weights that want training in minibatches."""
-        return isinstance(self.network, str | nnx.Module) and not self.is_linear
+        return self._has_weights and not self.is_linear
+
+    @property
+    def _has_weights(self) -> bool:
+        return isinstance(self.network, str) or _is_module(self.network)
 
     def shapes(self, shape: tuple[int, ...], n_classes: int) -> dict[str, tuple[int, ...]]:
         """Shapes of the weights and running statistics by site, for features of ``shape`` each; none of a function."""
-        if not isinstance(self.network, str | nnx.Module):
+        if not self._has_weights:
             return {}
         parts = _parts(self, shape, n_classes)
         return {name: value.shape for name, value in (parts.weights | parts.running).items()}
@@ -196,8 +206,9 @@ class Classifier(ClassPrior):
         return cls(**options)
 
     def _logits(self, x: Array, n_classes: int) -> Array:
-        if not isinstance(self.network, str | nnx.Module):
-            return _checked(_of_function(self.network, x), x, n_classes)
+        if not self._has_weights:
+            function = cast(Callable[[Array], Array], self.network)
+            return _checked(_of_function(function, x), x, n_classes)
         parts = _parts(self, x.shape[1:], n_classes)
         running = {name: mutable(name, {"value": _wide(value)}) for name, value in parts.running.items()}
         values = {name: jnp.asarray(holder["value"]) for name, holder in running.items()}  # Flax writes into NumPy's
@@ -209,7 +220,7 @@ class Classifier(ClassPrior):
         network = parts.merge(values, _typed(numpyro.prng_key()))
         network.train()
         logits = _checked(network(x), x, n_classes)
-        after = _by_name(nnx.state(network))
+        after = _variables(network)
         for name, holder in running.items():
             holder["value"] = jax.lax.stop_gradient(after[name][...]).astype(holder["value"].dtype)
         return logits
@@ -224,8 +235,7 @@ class Classifier(ClassPrior):
                 )
             if self.prior is None and _is_sampled():
                 warnings.warn(UNTRAINED, stacklevel=2)
-            variables = _by_name(nnx.state(_build(self, shape, n_classes, nnx.Rngs(_typed(key)))))
-            return variables[name][...].astype(float)
+            return _variables(_build(self, shape, n_classes, _typed(key)))[name][...].astype(float)
 
         if self.prior is None:
             return numpyro.param(name, start)
@@ -277,6 +287,7 @@ class _Parts(NamedTuple):
 
     def merge(self, values: dict[str, Array], key: Array) -> nnx.Module:
         """The network with these weights and statistics, and with streams of randomness that come from ``key``."""
+        from flax import nnx
 
         def filled(i: int, path: tuple, variable: nnx.Variable | Array) -> nnx.Variable | Array:
             if not isinstance(variable, nnx.Variable):
@@ -290,8 +301,10 @@ class _Parts(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _parts(classifier: Classifier, shape: tuple[int, ...], n_classes: int) -> _Parts:
+    from flax import nnx
+
     with jax.ensure_compile_time_eval():
-        graph, state = nnx.split(_build(classifier, shape, n_classes, nnx.Rngs(0)))
+        graph, state = nnx.split(_build(classifier, shape, n_classes, 0))
     variables = {name: v for name, v in _by_name(state).items() if isinstance(v, nnx.Variable)}
     weights = {name: v for name, v in variables.items() if isinstance(v, nnx.Param)}
     running = {name: v for name, v in variables.items() if not isinstance(v, nnx.Param | nnx.RngState)}
@@ -303,9 +316,14 @@ def _parts(classifier: Classifier, shape: tuple[int, ...], n_classes: int) -> _P
     )
 
 
-def _build(classifier: Classifier, shape: tuple[int, ...], n_classes: int, rngs: nnx.Rngs) -> nnx.Module:
-    if isinstance(classifier.network, nnx.Module):
+def _build(classifier: Classifier, shape: tuple[int, ...], n_classes: int, seed: Array | int) -> nnx.Module:
+    if _is_module(classifier.network):
         return classifier.network
+    from flax import nnx
+
+    from .networks import CNN, MLP, Logistic
+
+    rngs = nnx.Rngs(seed)
     if classifier.network == "logistic":
         return Logistic(shape, n_classes, rngs=rngs)
     if classifier.network == "cnn" and len(shape) not in (2, 3):
@@ -321,7 +339,21 @@ def _build(classifier: Classifier, shape: tuple[int, ...], n_classes: int, rngs:
     )
 
 
+def _is_module(network: object) -> TypeGuard[nnx.Module]:
+    """Whether it is a module of Flax, of which there is none before Flax is imported."""
+    flax = sys.modules.get("flax.nnx")
+    return flax is not None and isinstance(network, flax.Module)
+
+
+def _variables(network: nnx.Module) -> dict[str, nnx.Variable]:
+    from flax import nnx
+
+    return _by_name(nnx.state(network))
+
+
 def _by_name(state: nnx.State) -> dict[str, nnx.Variable]:
+    from flax import nnx
+
     return {_name(path): variable for path, variable in nnx.to_flat_state(state)}
 
 

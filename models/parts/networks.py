@@ -6,7 +6,6 @@ import jax
 from flax import nnx
 from jax import Array
 
-HIDDEN = (128,)  # units of a perceptron's hidden layers
 CHANNELS = (32, 64)  # of a convolutional network's layers
 
 

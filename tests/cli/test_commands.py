@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 import crowdppl as cp
 from crowdppl.cli import commands as cli
-from crowdppl.cli import demo, output
+from crowdppl.cli import demo
+from crowdppl.inference.storage import arviz_data
 from crowdppl.inference.storage.arviz_data import group, load_netcdf
 
 FILES = {"labels.csv", "workers.csv", "posterior.nc", "workers.png", "fit.json"}
@@ -165,7 +166,7 @@ def test_a_failure_while_writing_leaves_no_file(crowd, out, tmp_path, monkeypatc
         assert any(name.startswith(".results.") for name in os.listdir(tmp_path))
         raise error
 
-    monkeypatch.setattr(output, "plot_confusions", fail)
+    monkeypatch.setattr(cp, "plot_confusions", fail)
     assert crowdppl("fit", crowd, "--out", out).exit_code == 1
     only(tmp_path, "crowd.csv")
 
@@ -173,7 +174,7 @@ def test_a_failure_while_writing_leaves_no_file(crowd, out, tmp_path, monkeypatc
 def test_a_failure_leaves_the_earlier_results(crowd, out, tmp_path, monkeypatch):
     crowdppl("fit", crowd, "--out", out)
     before = (out / "labels.csv").read_bytes()
-    monkeypatch.setattr(output, "save_netcdf", lambda *_: 1 / 0)
+    monkeypatch.setattr(arviz_data, "save_netcdf", lambda *_: 1 / 0)
     assert crowdppl("fit", crowd, "--out", out, "--overwrite", "--set", "diagonal=9").exit_code == 1
     assert (out / "labels.csv").read_bytes() == before
     only(tmp_path, "crowd.csv", "results")
@@ -181,14 +182,14 @@ def test_a_failure_leaves_the_earlier_results(crowd, out, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("place", ["crowd.csv", "crowd.csv/results"])
 def test_an_output_folder_that_cannot_be_made_is_refused_before_the_fit(crowd, tmp_path, monkeypatch, place):
-    monkeypatch.setattr(cli, "fit_story", lambda *_, **__: pytest.fail("the fit has started"))
+    monkeypatch.setattr(cp, "fit", lambda *_, **__: pytest.fail("the fit has started"))
     assert str(tmp_path / place) in refused("fit", crowd, "--out", tmp_path / place)
     only(tmp_path, "crowd.csv")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
 def test_an_output_folder_without_permission_is_refused_before_the_fit(crowd, tmp_path, monkeypatch):
-    monkeypatch.setattr(cli, "fit_story", lambda *_, **__: pytest.fail("the fit has started"))
+    monkeypatch.setattr(cp, "fit", lambda *_, **__: pytest.fail("the fit has started"))
     tmp_path.chmod(0o500)
     assert "cannot be written: Permission denied" in refused("fit", crowd, "--out", tmp_path / "results")
 

@@ -9,7 +9,7 @@ from command_line import crowdppl, refused
 from report_pages import Page
 
 import crowdppl as cp
-from crowdppl.cli import commands as cli
+from crowdppl import fit
 from crowdppl.inference.comparison import default_set
 
 
@@ -76,12 +76,12 @@ def test_report_refuses_before_it_fits(crowd, tmp_path):
 def few_stories(story, annotations, **options):
     """Return an average of two stories, which is quicker than the default set."""
     assert (story, options.pop("method")) == ("auto", "em")
-    fits = [cp.fit(name, annotations, **options) for name in ("dawid_skene", "one_coin")]
+    fits = [fit(name, annotations, **options) for name in ("dawid_skene", "one_coin")]
     return cp.stack(fits, weights={"dawid_skene": 0.25, "one_coin": 0.75})
 
 
 def test_fit_auto_writes_the_average_and_its_weights(crowd, tmp_path, monkeypatch):
-    monkeypatch.setattr(cli, "fit_story", few_stories)
+    monkeypatch.setattr(cp, "fit", few_stories)
     out = tmp_path / "results"
     done = crowdppl("fit", crowd, *COLUMNS, "--story", "auto", "--out", out)
     assert done.exit_code == 0, done.output

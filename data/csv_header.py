@@ -1,0 +1,129 @@
+"""The header of a CSV or TSV file, and whether it has the columns that were asked for: quick, without pandas."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .errors import AnnotationError, nearest
+
+# What other tools call our columns; a misspelling is looked for first.
+_SYNONYMS = {
+    "task": ("item", "question", "image", "example", "sample", "object", "document", "instance", "unit"),
+    "worker": (
+        "annotator",
+        "rater",
+        "user",
+        "performer",
+        "labeler",
+        "labeller",
+        "coder",
+        "judge",
+        "participant",
+    ),
+    "seconds": ("time", "duration", "elapsed", "worktimeinseconds", "work_time"),
+    "label": ("annotation", "response", "answer", "vote", "rating", "class", "judgment", "judgement"),
+}
+
+
+def read_header(path: Path, separator: str | None = None) -> list[str]:
+    """Return the names of a file's columns.
+
+    Args:
+        path: the file, in UTF-8, with a header.
+        separator: what separates the columns; None for a tab in files named .tsv, else a comma.
+
+    Raises:
+        AnnotationError: the separator is no single character; the file is empty or no text, or names a column twice.
+        FileNotFoundError: there is no such file.
+    """
+    _check_separator(separator)
+    with path.open("rb") as file:
+        start = file.read(4096)
+    if not start.strip():
+        raise AnnotationError(
+            f"{path}: the file is empty; expected a header such as task,worker,label and rows below it"
+        )
+    if start.startswith(b"PAR1"):
+        raise AnnotationError(f"{path} is a Parquet file, not CSV; read it with from_parquet")
+    if b"\0" in start:
+        raise AnnotationError(f"{path} is no CSV file in UTF-8: it holds zero bytes")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=separator or separator_of(path))
+            header = next((fields for fields in reader if fields), [])
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, error) from None
+    except csv.Error as error:
+        raise AnnotationError(f"{path} is no CSV file that can be read: {error}") from None
+    # pandas would call the second one "label.1", and an annotation would be lost without a word.
+    if twice := sorted({name for name in header if name and header.count(name) > 1}):
+        raise AnnotationError(f"{path}: the header names {', '.join(map(repr, twice))} more than once; rename one")
+    return header
+
+
+def separator_of(path: Path) -> str:
+    """Return what separates the columns of a file with this name."""
+    return "\t" if path.suffix.lower() == ".tsv" else ","
+
+
+def not_utf8(path: Path, error: UnicodeDecodeError) -> AnnotationError:
+    """Make the error for a file that is no text in UTF-8."""
+    return AnnotationError(f"{path} is no CSV file in UTF-8: {error}; convert it, or check what it is")
+
+
+def check_columns(names: Mapping[str, str | None], columns: Iterable[Any], what: str) -> None:
+    """Refuse a table that lacks a column.
+
+    Args:
+        names: by role (task, worker, label, count, seconds) the name of its column, or None where there is none.
+        columns: the table's.
+        what: what messages call the table.
+
+    Raises:
+        AnnotationError: a column is given for two roles, or is not there.
+    """
+    check_roles(names)
+    known = list(columns)
+    for role, name in names.items():
+        if name is not None and name not in known:
+            raise missing_column(name, role, known, what)
+
+
+def check_roles(columns: Mapping[str, str | None]) -> None:
+    """Refuse a column that is given for two roles.
+
+    Args:
+        columns: by role (task, worker, ...) the name of a column, or None where there is none.
+
+    Raises:
+        AnnotationError: two roles have one column; the message names the roles and the column.
+    """
+    role_of: dict[str, str] = {}
+    for role, name in columns.items():
+        if name is not None and (first := role_of.setdefault(name, role)) != role:
+            raise AnnotationError(f"column {name!r} is given for both {first}= and {role}=; name a column for each")
+
+
+def missing_column(name: str, role: str, columns: Iterable[Any], what: str) -> AnnotationError:
+    """Make the error for a column that is not there."""
+    columns = [str(column) for column in columns]
+    near = nearest(name, columns) or next((c for c in columns if c.casefold() in _SYNONYMS.get(role, ())), None)
+    text = f"{what} has no column {name!r}; its columns are {', '.join(map(repr, columns)) or 'none'}."
+    if near:
+        text += f" Did you mean {role}={near!r}?"
+    if role == "worker":
+        text += " Where no worker is named, pass worker=None."
+    if len(columns) == 1 and (separator := next((c for c in ";\t|" if c in columns[0]), None)):
+        text += f" The columns seem to be separated by {separator!r}: pass separator={separator!r}."
+    return AnnotationError(text)
+
+
+def _check_separator(separator: str | None) -> None:
+    is_character = isinstance(separator, str) and len(separator) == 1
+    if separator is not None and not (is_character and separator not in '\r\n"'):
+        raise AnnotationError(
+            f"separator={separator!r}: a single character is needed, such as ',', ';', '|' or '\\t' for a tab"
+        )

@@ -141,7 +141,7 @@ def test_a_classifier_predicts_new_tasks_from_its_fit_and_a_prevalence_refuses()
     prior = fit.model.hyperparameters["truth_prior"]
     found = prior.predict_proba(x, 2, fit.outcome.draws, fit.outcome.fixed)
     np.testing.assert_allclose(found, fit.predict_proba(x), atol=1e-6)
-    with pytest.raises(ValueError, match="no classifier"):
+    with pytest.raises(NotImplementedError, match="no classifier"):
         Prevalence().predict_proba(x, 2)
 
 

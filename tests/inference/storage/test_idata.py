@@ -33,7 +33,7 @@ def crowd(workers=("Ana", "Özgür", "李"), classes=("no", "yes"), tasks=(30, 1
             ),
             "prevalence": (("chain", "draw", "truth"), rng.dirichlet(np.ones(len(classes)), sizes[:2])),
         },
-        coords=sample_coordinates(worker=ids_array(workers), truth=ids_array(classes), response=ids_array(classes)),
+        coords=sample_coordinates(worker=ids_array(workers), truth=ids_array(classes), annotation=ids_array(classes)),
     )
     return make_idata(
         {
@@ -45,8 +45,8 @@ def crowd(workers=("Ana", "Özgür", "李"), classes=("no", "yes"), tasks=(30, 1
                 {"annotation": (("chain", "draw", "task"), rng.normal(-1, 0.1, (*sizes[:2], len(tasks))))},
                 coords=sample_coordinates(task=ids_array(tasks)),
             ),
-            "observed_data": xr.Dataset({"annotation": ("annotation", [0, 1, 1])}, coords={"annotation": range(3)}),
-            "constant_data": xr.Dataset({"worker_index": ("annotation", [0, 1, 2])}, coords={"annotation": range(3)}),
+            "observed_data": xr.Dataset({"annotation": ("row", [0, 1, 1])}, coords={"row": range(3)}),
+            "constant_data": xr.Dataset({"row_worker": ("row", [0, 1, 2])}, coords={"row": range(3)}),
         }
     )
 
@@ -164,7 +164,7 @@ def test_summary_names_every_entry_and_gives_its_mean_and_sd():
     table = az.summary(idata, var_names=["confusion"], round_to="none")
     draws = group(idata, "posterior")["confusion"]
     assert list(table.index[:2]) == ["confusion[Ana, no, no]", "confusion[Ana, no, yes]"]
-    entry = draws.sel(worker="李", truth="yes", response="no").values.astype(float)
+    entry = draws.sel(worker="李", truth="yes", annotation="no").values.astype(float)
     row = table.loc["confusion[李, yes, no]"]
     np.testing.assert_allclose([row["mean"], row["sd"]], [entry.mean(), entry.std(ddof=1)], rtol=1e-4)
     assert row["r_hat"] < 1.01  # independent draws

@@ -96,18 +96,18 @@ def label_table(result: Fit | Stack) -> pd.DataFrame:
 
 
 def _save(fit: Fit, folder: Path) -> None:
-    """Write the files that `crowdppl.load_fit` reads; posterior.nc with the log-likelihood as well."""
-    from ..inference.storage.arviz_data import save_netcdf
-
+    """Write the files that `crowdppl.load_fit` reads; posterior.nc alone where ids cannot be saved."""
     try:
         fit.save(folder / "saved")
     except AnnotationError as error:
+        from ..inference.storage.arviz_data import save_netcdf
+
         warn(f"fit.json is not written, so that crowdppl.load_fit cannot read the folder: {error}")
+        save_netcdf(fit.idata, folder / "posterior.nc")
     else:
         for file in (folder / "saved").iterdir():
             file.replace(folder / file.name)
     shutil.rmtree(folder / "saved", ignore_errors=True)
-    save_netcdf(fit.idata, folder / "posterior.nc")
 
 
 def _draw_confusions(result: Fit | Stack, path: Path) -> None:

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jax
 from filelock import FileLock, Timeout
@@ -46,8 +47,7 @@ def use_program_cache() -> None:
     used costs one `CacheWarning`.
     """
     place = os.environ.get(VARIABLE, "")
-    config = jax.config.values
-    set_by_user = config["jax_compilation_cache_dir"] is not None or not config["jax_enable_compilation_cache"]
+    set_by_user = _setting("jax_compilation_cache_dir") is not None or not _setting("jax_enable_compilation_cache")
     if set_by_user or place.lower() in OFF:
         return
     folder = Path(place).expanduser().absolute() if place else user_cache_path("crowdppl", appauthor=False) / "programs"
@@ -63,10 +63,14 @@ def use_program_cache() -> None:
     # Where the disk fills up later on, there is a warning for every program, and none helps.
     warnings.filterwarnings("ignore", "Error writing persistent compilation cache entry", UserWarning)
     jax.config.update("jax_compilation_cache_dir", str(folder))
-    if config["jax_compilation_cache_max_size"] == -1:
+    if _setting("jax_compilation_cache_max_size") == -1:
         jax.config.update("jax_compilation_cache_max_size", MAX_BYTES)
-    if config["jax_persistent_cache_min_compile_time_secs"] == 1.0:
+    if _setting("jax_persistent_cache_min_compile_time_secs") == 1.0:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", MIN_SECONDS)
+
+
+def _setting(name: str) -> Any:
+    return getattr(jax.config, name)
 
 
 def _prepare(folder: Path) -> None:
@@ -88,7 +92,7 @@ def _prepare(folder: Path) -> None:
         return  # another process is at it
     if damaged:
         warn(
-            f"{folder}: {len(damaged)} compiled programs had not been written to the end; they are deleted and will be "
+            f"{folder}: {len(damaged)} of the compiled programs had not been written to the end; they are deleted and "
             "compiled again",
             CacheWarning,
         )

@@ -80,6 +80,8 @@ def permuted_chains(posteriors: np.ndarray, classes: Sequence[object]) -> tuple[
         posteriors: each chain's mean label probabilities, ``(chain, N, K)``.
         classes: the names of the classes.
     """
+    if len(posteriors) < 2:
+        return ()
     from scipy.optimize import linear_sum_assignment
 
     found = []

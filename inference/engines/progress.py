@@ -108,7 +108,7 @@ def _listen_to_jax() -> None:
 def _register() -> None:
     from jax.monitoring import register_event_duration_secs_listener
 
-    def hear(event: str, duration_secs: float, **_: str | int) -> None:
+    def hear(event: str, duration_secs: float, **kwargs: str | int) -> None:
         with suppress(IndexError):
             if event.endswith(LOWERED):
                 _shown[-1].compiles(True)

@@ -57,7 +57,12 @@ def groups(idata: IData) -> list[str]:
 
 
 def save_netcdf(idata: IData, path: str | os.PathLike[str]) -> Path:
-    """Write every group to one netCDF file, which either line of ArviZ opens with ``az.from_netcdf``.
+    """Write every group to one netCDF file: see :func:`write_groups`."""
+    return write_groups({name: group(idata, name) for name in groups(idata)}, path)
+
+
+def write_groups(groups: Mapping[str, xr.Dataset], path: str | os.PathLike[str]) -> Path:
+    """Write groups to one netCDF file, which either line of ArviZ opens with ``az.from_netcdf``.
 
     An existing file is replaced once the new one is complete. Coordinates keep their types: text, numbers and
     truth values as netCDF has them, others (UUIDs, dates, tuples, a mixture) as text with JSON beside it.
@@ -68,8 +73,8 @@ def save_netcdf(idata: IData, path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        for i, name in enumerate(groups(idata)):
-            group(idata, name).to_netcdf(part, mode="a" if i else "w", group=name, engine=ENGINE)
+        for i, (name, dataset) in enumerate(groups.items()):
+            dataset.to_netcdf(part, mode="a" if i else "w", group=name, engine=ENGINE)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -82,10 +87,19 @@ def load_netcdf(path: str | os.PathLike[str]) -> IData:
     Raises:
         FileNotFoundError: there is no such file.
     """
+    return make_idata(read_groups(path))
+
+
+def read_groups(path: str | os.PathLike[str]) -> dict[str, xr.Dataset]:
+    """Read the groups of a netCDF file into memory, without ArviZ, which takes a second to import.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
     import xarray as xr
 
     with xr.open_datatree(Path(path).resolve(strict=True), engine=ENGINE) as tree:
-        return make_idata({name: node.to_dataset().load() for name, node in tree.children.items()})
+        return {name: node.to_dataset().load() for name, node in tree.children.items()}
 
 
 def is_tree() -> bool:

@@ -22,7 +22,7 @@ from ..densities.model import Model
 from ..densities.program_cache import use_program_cache
 from ..engines.outcome import Outcome
 from ..fitted.fitted import Fitted
-from .arviz_data import group, groups, load_netcdf, make_idata, save_netcdf
+from .arviz_data import read_groups, write_groups
 from .arviz_groups import FIT_GROUP, is_plain, to_groups
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
         "ids": {kind: getattr(fitted.annotations, kind).to_json() for kind in ("tasks", "workers", "classes")},
     }
     with whole_folder(path, overwrite=overwrite) as folder:
-        save_netcdf(make_idata(to_groups(fitted)), folder / "posterior.nc")
+        write_groups(to_groups(fitted), folder / "posterior.nc")
         (folder / "fit.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
@@ -80,7 +80,7 @@ def read(
     folder = Path(path)
     try:
         about = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
-        idata = load_netcdf(folder / "posterior.nc")
+        groups = read_groups(folder / "posterior.nc")
     except (OSError, json.JSONDecodeError) as error:
         raise StorageError(f"{folder} holds no fit: {error}") from error
     if about["format"] > FORMAT:
@@ -91,9 +91,9 @@ def read(
         raise StorageError(
             f"{about['story']!r} is none of crowdppl's stories; give its function: load_fit(path, story=…)"
         )
-    posterior, found = group(idata, "posterior"), group(idata, FIT_GROUP)
-    stats = group(idata, "sample_stats") if "sample_stats" in groups(idata) else xr.Dataset()
-    annotations = _annotations(about["ids"], group(idata, "observed_data"), group(idata, "constant_data"))
+    posterior, found = groups["posterior"], groups[FIT_GROUP]
+    stats = groups["sample_stats"] if "sample_stats" in groups else xr.Dataset()
+    annotations = _annotations(about["ids"], groups["observed_data"], groups["constant_data"])
     outcome = Outcome(
         draws={str(name): values.to_numpy() for name, values in posterior.items()},
         fixed={name: found[name].to_numpy() for name in about["fixed"]},

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache, partial
 from numbers import Real
 from types import FrameType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeGuard, Union, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeGuard, Union
 
 import jax
 import jax.numpy as jnp
@@ -206,9 +206,8 @@ class Classifier(ClassPrior):
         return cls(**options)
 
     def _logits(self, x: Array, n_classes: int) -> Array:
-        if not self._has_weights:
-            function = cast(Callable[[Array], Array], self.network)
-            return _checked(_of_function(function, x), x, n_classes)
+        if not isinstance(self.network, str) and not _is_module(self.network):
+            return _checked(_of_function(self.network, x), x, n_classes)
         parts = _parts(self, x.shape[1:], n_classes)
         running = {name: mutable(name, {"value": _wide(value)}) for name, value in parts.running.items()}
         values = {name: jnp.asarray(holder["value"]) for name, holder in running.items()}  # Flax writes into NumPy's

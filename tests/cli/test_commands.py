@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import crowdppl as cp
 from crowdppl.cli import commands as cli
 from crowdppl.cli import demo
-from crowdppl.inference.storage import arviz_data
+from crowdppl.inference.storage import fit_folder
 from crowdppl.inference.storage.arviz_data import group, load_netcdf
 
 FILES = {"labels.csv", "workers.csv", "posterior.nc", "workers.png", "fit.json"}
@@ -174,7 +174,7 @@ def test_a_failure_while_writing_leaves_no_file(crowd, out, tmp_path, monkeypatc
 def test_a_failure_leaves_the_earlier_results(crowd, out, tmp_path, monkeypatch):
     crowdppl("fit", crowd, "--out", out)
     before = (out / "labels.csv").read_bytes()
-    monkeypatch.setattr(arviz_data, "save_netcdf", lambda *_: 1 / 0)
+    monkeypatch.setattr(fit_folder, "write_groups", lambda *_: 1 / 0)
     assert crowdppl("fit", crowd, "--out", out, "--overwrite", "--set", "diagonal=9").exit_code == 1
     assert (out / "labels.csv").read_bytes() == before
     only(tmp_path, "crowd.csv", "results")

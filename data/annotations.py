@@ -107,14 +107,22 @@ class Annotations(Constructors):
         """Return the same annotations with other gold labels.
 
         Args:
-            gold: as for `from_frame`: labels by task, a table, or the path of a file with one; None for none.
+            gold: as for `from_frame`: labels by task, a table, or the path of a file with one; or positions of the
+                classes in the order of the tasks, −1 where unknown, as the attribute `gold` has them; None for none.
 
         Raises:
             AnnotationError: gold for an unknown task, or of an unknown class.
         """
         if gold is None:
             return self.without_gold()
+        if self._are_positions(gold):
+            return self.replace(gold=read_only(gold.astype(np.int32)))
         return self.replace(gold=read_only(resolve_gold(gold, self.tasks, self.classes)))
+
+    def _are_positions(self, gold: Any) -> bool:
+        """Whether these are positions of classes in the order of the tasks, −1 where unknown."""
+        whole = isinstance(gold, np.ndarray) and gold.dtype.kind == "i" and gold.shape == (self.n_tasks,)
+        return whole and gold.min(initial=0) >= -1 and gold.max(initial=-1) < self.n_classes
 
     def without_gold(self) -> Annotations:
         """Return the same annotations without gold labels."""

@@ -116,7 +116,7 @@ def _refuse_to_replace(path: Path, overwrite: bool) -> None:
     if path.exists() and not path.is_dir():
         raise StorageError(f"{path} is a file; a folder is needed")
     if path.is_dir() and any(path.iterdir()) and not overwrite:
-        raise StorageError(f"{path} has something in it; name a new folder, or ask to overwrite it")
+        raise StorageError(f"{path} has something in it; name a new folder, or give overwrite=True")
 
 
 def _new_folder(path: Path) -> Path:

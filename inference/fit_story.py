@@ -49,8 +49,8 @@ def fit_story(
     """
     if not isinstance(annotations, Annotations):
         raise AnnotationError(
-            f"annotations are {type(annotations).__name__}; make them with cp.Annotations.from_frame(frame), "
-            ".from_csv(path), .from_matrix(matrix), …"
+            f"annotations are needed second, got a {type(annotations).__name__}; make them with "
+            "cp.Annotations.from_frame(frame), .from_csv(path), .from_matrix(matrix), …"
         )
     engine = look_up("method", method, ENGINES)
     seed = checked_seed(seed)

@@ -299,9 +299,9 @@ class Fit(Result):
         """What was fitted, whether to trust it, and what was found; prints as text, shows as a table in notebooks."""
         return summarise(self.fitted, interval)
 
-    def save(self, path: str | PathLike) -> None:
+    def save(self, path: str | PathLike, *, overwrite: bool = False) -> None:
         """Write the fit to the folder ``path`` (netCDF and JSON), whole or not at all: :func:`.fit_folder.save`."""
-        save(self.fitted, path)
+        save(self.fitted, path, overwrite=overwrite)
 
     def __repr__(self) -> str:
         return f"Fit({self.story!r}, method={self.method!r}, {self.annotations!r})"

@@ -82,6 +82,7 @@ def auto(
             )
         bar(len(chosen), "comparing")
         comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=False)
+        comparison.attrs["how"] = f"{folds} folds of the annotations, for each of which every story was refitted by EM"
     return Averaged(fits, comparison["weight"].reindex(list(fits)), comparison, left_out)
 
 

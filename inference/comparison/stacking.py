@@ -92,6 +92,8 @@ class Averaged(Labelled):
         tables = {"weights": self.weights.to_frame()}
         if self.comparison is not None:
             facts["why"] = why(self.comparison)
+            if how := self.comparison.attrs.get("how"):
+                facts["compared by"] = str(how)
             tables = {"comparison": self.comparison}
         if self.left_out:
             facts["left out"] = "; ".join(f"{name}: {reason}" for name, reason in self.left_out.items())

@@ -1,17 +1,20 @@
 """What is known of single tasks beside the annotations: gold labels, and probabilities from another model."""
 
 from collections.abc import Callable, Mapping
+from os import PathLike
 from typing import Any
 
 import jax
 import numpy as np
 import pandas as pd
+from numpyro import handlers
 
 from ...data import AnnotationError, Annotations, Ids
-from ...models import Classifier, Given, TruthPrior
+from ...models import Classifier, Given, StoryError, TruthPrior
 from ...models.parts.emissions import SMALLEST
+from ...models.parts.truth_prior import ClassPrior
 
-Gold = bool | Mapping | pd.Series | pd.DataFrame | None
+Gold = bool | Mapping | pd.Series | pd.DataFrame | str | PathLike | None
 
 
 def with_evidence(
@@ -68,7 +71,35 @@ def with_truth_prior(
         return classifier if isinstance(classifier, Classifier) else make(classifier), annotations
     if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
         return Given(), annotations.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
+    _check_prior(truth_prior, annotations)
     return truth_prior, annotations
+
+
+def _check_prior(truth_prior: object, annotations: Annotations) -> None:
+    """Refuse what is no prior, and a function whose values are no log-probabilities of the classes.
+
+    Raises:
+        StoryError: with what it is, or returns, and what is needed.
+    """
+    if truth_prior is None or isinstance(truth_prior, ClassPrior):
+        return
+    n_tasks, n_classes = annotations.n_tasks, annotations.n_classes
+    if not callable(truth_prior):
+        raise StoryError(
+            f"truth_prior={truth_prior!r}: a Prevalence such as cp.Prevalence(3.0), probabilities of the classes as a "
+            "frame or an array (tasks, classes), or a function of the annotations is needed"
+        )
+    with handlers.block(), handlers.seed(rng_seed=0):
+        values = np.asarray(truth_prior(annotations), dtype=float)
+    needed = f"log-probabilities of shape {(n_classes,)} or {(n_tasks, n_classes)}"
+    if values.shape not in {(n_classes,), (n_tasks, n_classes)}:
+        raise StoryError(f"truth_prior returns an array of shape {values.shape}; {needed} are needed")
+    total = np.exp(values).sum(-1)
+    if not (np.abs(total - 1) < 1e-3).all():
+        raise StoryError(
+            f"truth_prior returns {values.reshape(-1, n_classes)[0].tolist()}, whose exponentials do not sum to 1; "
+            f"{needed} are needed, such as jnp.log of probabilities"
+        )
 
 
 def _gold_labels(gold: Gold, annotations: Annotations) -> np.ndarray | None:

@@ -12,6 +12,7 @@ from numpyro.distributions.transforms import Transform
 from numpyro.infer import init_to_median
 
 from ...data import Annotations
+from ...models import StoryError
 from ...models.parts.classifier import PREFIX
 from .enumerated import Parameters, Site, is_latent, run_enumerated, site_values
 from .model import Model
@@ -46,6 +47,12 @@ def anatomy(model: Model, annotations: Annotations) -> Anatomy:
     sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=placeholder), None)
     latents = {name: site for name, site in sites.items() if is_latent(site)}
     tables = tuple(name for name, site in latents.items() if _is_table(site))
+    for name, site in latents.items():
+        if _support(site).is_discrete:
+            raise StoryError(
+                f"the site {name!r} is discrete; all parameters of a story are continuous, and 'truth' is its only "
+                "discrete site, since engines sum it out: sum others out in an emission, as mace does"
+            )
     return Anatomy(
         tables,
         {name: biject_to(_support(site)) for name, site in latents.items() if name not in tables},

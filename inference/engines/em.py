@@ -269,6 +269,10 @@ def not_converged(change: float, settings: EMSettings) -> tuple[str, ...]:
     """Return a warning where the last iteration changed the log-posterior by a larger share than the tolerance."""
     if change <= settings.tolerance:
         return ()
+    if not np.isfinite(change):
+        return (
+            f"EM took {settings.max_iterations} iterations, too few to see whether it converged; raise max_iterations",
+        )
     return (
         f"EM did not converge in {settings.max_iterations} iterations: the log-posterior still changes by "
         f"{change:.1e} of itself a step (tolerance {settings.tolerance:.0e}); raise max_iterations",

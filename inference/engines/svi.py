@@ -35,6 +35,7 @@ from .settings import EMSettings, SVISettings
 from .unused_options import has_network, refuse_unused, unused_by_svi
 
 CHUNK = 100  # steps between two looks at the progress
+FEWEST_STEPS = 100  # from which on the losses say whether they still fall
 DEFAULTS = SVISettings()  # of the options that compiled programs do not depend on
 
 GUIDES: dict[str, Callable[..., AutoGuide]] = {
@@ -197,16 +198,21 @@ def _chunks(keys: Array) -> list[Array]:
 
 
 def still_falling(losses: np.ndarray, tolerance: float) -> tuple[str, ...]:
-    """Return a warning where the loss still falls: by three standard errors and the tolerance in its last tenth."""
-    tenth = max(len(losses) // 10, 2)
-    before, last = losses[-2 * tenth : -tenth], losses[-tenth:]
-    if len(before) < 2:
+    """Return a warning where the loss still falls: by three standard errors and the tolerance in its last part.
+
+    The part is a tenth of the steps; of fewer than a thousand a quarter, whose mean is less noisy. Fewer than a hundred
+    steps say nothing.
+    """
+    if len(losses) < FEWEST_STEPS:
         return (f"SVI took {len(losses)} steps, too few to see whether it converged; raise max_iterations",)
+    share, name = (10, "tenth") if len(losses) >= 1000 else (4, "quarter")
+    part = len(losses) // share
+    before, last = losses[-2 * part : -part], losses[-part:]
     fall = before.mean() - last.mean()
     error = np.sqrt(before.var() / len(before) + last.var() / len(last))
     if fall < 3 * error or fall < tolerance * abs(last.mean()):
         return ()
     return (
-        f"SVI did not converge in {len(losses)} steps: the loss fell by {fall:,.2f} in the last tenth; "
+        f"SVI did not converge in {len(losses)} steps: the loss fell by {fall:,.2f} in the last {name}; "
         "raise max_iterations or learning_rate",
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations
+from .confusion_scores import entropy
 from .decisions import decide
 
 
@@ -49,5 +50,4 @@ class Labelled:
     def labels(self) -> pd.DataFrame:
         """By task: the most probable label (ties: the first class), its probability, and the entropy in nats."""
         frame = decide(self.probabilities)[["label", "probability"]]
-        p = np.asarray(self.posterior, dtype=float)
-        return frame.assign(entropy=-(p * np.log(np.where(p > 0, p, 1.0))).sum(-1))
+        return frame.assign(entropy=entropy(np.asarray(self.posterior, dtype=float)))

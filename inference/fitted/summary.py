@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations
+from ...data.description import count_text
 from ...data.majority import majority_accuracy
 from ...models.parts.classifier import PREFIX, Classifier
 from ..engines.diagnostics import smallest_ess, worst_rhat
@@ -74,10 +75,9 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
 
 def sizes(annotations: Annotations) -> str:
     """How many tasks, workers, classes and annotations there are."""
-    return (
-        f"{annotations.n_tasks:,} tasks, {annotations.n_workers:,} workers, {annotations.n_classes} classes, "
-        f"{annotations.n_annotations:,} annotations"
-    )
+    tasks, workers = count_text(annotations.n_tasks, "task"), count_text(annotations.n_workers, "worker")
+    classes, given = f"{annotations.n_classes:,} classes", count_text(annotations.n_annotations, "annotation")
+    return f"{tasks}, {workers}, {classes}, {given}"
 
 
 def _engine(fitted: Fitted) -> str:
@@ -91,8 +91,8 @@ def _engine(fitted: Fitted) -> str:
         return f"{len(history):,} steps, last loss {history[-1]:,.2f}, {n_draws:,} draws, seed {seed}"
     rhat, ess = worst_rhat(fitted.named_draws), smallest_ess(fitted.named_draws)
     return (
-        f"{n_chains} chains × {n_draws:,} draws, {int(fitted.outcome.stats['diverging'].sum())} divergences, "
-        f"R̂ up to {rhat[0]:.3f} ({rhat[1]}), effective sample size from {ess[0]:,.0f} ({ess[1]}), seed {seed}"
+        f"{n_chains} chains × {n_draws:,} draws, {count_text(int(fitted.outcome.stats['diverging'].sum()), 'divergence')}, "
+        f"R̂ up to {rhat[0]:.3f} ({rhat[1]}), effective sample size at least {ess[0]:,.0f} ({ess[1]}), seed {seed}"
     )
 
 
@@ -126,15 +126,24 @@ def certainty(fitted: Labelled) -> str:
 
 
 def gold_accuracy(fitted: Labelled) -> str:
-    """Accuracy on the gold tasks beside that of the majority vote, and whether the fit used their labels."""
+    """Accuracy on the gold tasks whose labels the fit did not use, beside that of the majority vote.
+
+    Where it used all of them, accuracy is that on all.
+    """
     annotations = fitted.annotations
     gold = np.asarray(annotations.gold)
     known = gold >= 0
-    used = annotations.evidence is not None and np.isinf(annotations.evidence[known]).any()
-    right = float((fitted.posterior.argmax(-1) == gold)[known].mean())
-    votes = majority_accuracy(annotations.votes(), gold)
-    which = "whose labels the fit used" if used else "whose labels the fit did not use"
-    return f"accuracy {right:.4f} on {known.sum():,} gold tasks {which}; majority vote {votes:.4f}"
+    if not known.any():
+        return "no gold label is known"
+    used = known.copy()
+    used &= False if annotations.evidence is None else np.isneginf(annotations.evidence).any(-1)
+    scored = known & ~used if (known & ~used).any() else known
+    right = float((fitted.posterior.argmax(-1) == gold)[scored].mean())
+    votes = majority_accuracy(annotations.votes(), np.where(scored, gold, -1))
+    which = "whose labels the fit used" if used[scored].any() else "whose labels the fit did not use"
+    if used.any() and not used[scored].any():
+        which += f" ({int(used.sum()):,} others it used)"
+    return f"accuracy {right:.4f} on {scored.sum():,} gold tasks {which}; majority vote {votes:.4f}"
 
 
 def _classes(fitted: Fitted, interval: float) -> pd.DataFrame:

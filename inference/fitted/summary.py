@@ -90,8 +90,9 @@ def _engine(fitted: Fitted) -> str:
         history = fitted.outcome.history
         return f"{len(history):,} steps, last loss {history[-1]:,.2f}, {n_draws:,} draws, seed {seed}"
     rhat, ess = worst_rhat(fitted.named_draws), smallest_ess(fitted.named_draws)
+    divergences = count_text(int(fitted.outcome.stats["diverging"].sum()), "divergence")
     return (
-        f"{n_chains} chains × {n_draws:,} draws, {count_text(int(fitted.outcome.stats['diverging'].sum()), 'divergence')}, "
+        f"{n_chains} chains × {n_draws:,} draws, {divergences}, "
         f"R̂ up to {rhat[0]:.3f} ({rhat[1]}), effective sample size at least {ess[0]:,.0f} ({ess[1]}), seed {seed}"
     )
 

@@ -178,7 +178,7 @@ def _split(
     for name, value in options.items():
         if name in known:
             hyperparameters[name] = value
-        elif name in engine.settings._fields:
+        elif name in engine.settings._fields or name in engine.refused:
             settings[name] = value
         elif name in of_torch:
             for_torch[name] = value

@@ -91,7 +91,7 @@ def annotator_groups(
         if gated:
             raise StoryError("annotator_groups(gated=True) gives each annotation a group; it needs membership='answer'")
         by_worker = ("worker", named_workers(annotations))
-        weights = sample_shares("weights", n_groups, share, "group", plate=by_worker, kind="membership")
+        weights = sample_shares("weights", n_groups, share, "group", plate=by_worker)
         mixed = jnp.einsum("jm,mkl->jkl", weights, tables)
         emission = Confusion(mixed)
         derived("worker_confusion", mixed, "worker", "class", "annotation", kind="confusion")

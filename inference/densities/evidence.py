@@ -68,7 +68,8 @@ def with_truth_prior(
     if classifier is not None:
         if truth_prior is not None:
             raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
-        return classifier if isinstance(classifier, Classifier) else make(classifier), annotations
+        is_made = isinstance(classifier, Classifier) and make is Classifier
+        return classifier if is_made else make(classifier), annotations
     if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
         return Given(), annotations.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
     _check_prior(truth_prior, annotations)

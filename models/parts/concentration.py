@@ -47,9 +47,7 @@ def diagonal_concentration(n_classes: int, diagonal: float, off_diagonal: float)
     return np.where(np.eye(n_classes, dtype=bool), right, wrong).astype(np.float32)
 
 
-def sample_shares(
-    name: str, n: int, concentration: float, dim: str, *, plate: tuple[str, int] | None = None, kind: str | None = None
-) -> Array:
+def sample_shares(name: str, n: int, concentration: float, dim: str, *, plate: tuple[str, int] | None = None) -> Array:
     r"""Sample the site ``name``, shares :math:`\sim \text{Dirichlet}(\eta, \dots, \eta)` of ``n`` groups.
 
     The share of a single group is 1: then there is no site, since a parameter without freedom has no density.
@@ -60,7 +58,6 @@ def sample_shares(
         concentration: :math:`\eta`.
         dim: name of their dimension, such as ``"group"``.
         plate: name and size of a plate with shares of its own for each member.
-        kind: what the shares are, as in :func:`crowdppl.derived`.
 
     Returns:
         ``(n,)``, or ``(size, n)`` in a plate.
@@ -71,7 +68,7 @@ def sample_shares(
     prior = dist.Dirichlet(jnp.full(n, positive("share", concentration)))
     if n == 1:
         return jnp.ones((1,) if plate is None else (plate[1], 1))
-    infer = {"event_dims": [dim], "kind": kind}
+    infer = {"event_dims": [dim]}
     if plate is None:
         return numpyro.sample(name, prior, infer=infer)
     with numpyro.plate(*plate, dim=-1):

@@ -13,7 +13,8 @@ from pyro.infer import TraceEnum_ELBO
 from pyro.infer.autoguide import AutoDelta, init_to_value
 
 from crowdppl import Classifier, Prevalence
-from crowdppl.inference.densities import model as numpyro_model
+from crowdppl.inference.densities import enumerated
+from crowdppl.inference.densities import sites as numpyro_sites
 from crowdppl.inference.engines.pyro.ascent import slopes_of
 from crowdppl.inference.engines.pyro.batches import Source, take
 from crowdppl.inference.engines.pyro.density import density
@@ -68,8 +69,8 @@ def random_parameters(model, annotations, seed):
     rng, tables = np.random.default_rng(seed), []
 
     def shapes(key):
-        tables.extend(numpyro_model.anatomy(model, annotations).tables)
-        return numpyro_model.starting_point(model, annotations, key)
+        tables.extend(numpyro_sites.anatomy(model, annotations).tables)
+        return numpyro_sites.starting_point(model, annotations, key)
 
     values = {}
     for name, like in jax.eval_shape(shapes, jax.random.key(0)).items():
@@ -82,7 +83,7 @@ def random_parameters(model, annotations, seed):
 
 def of_numpyro(model, parameters, annotations, weight):
     def values(parameters):
-        at = numpyro_model.density(model, parameters, annotations)
+        at = enumerated.density(model, parameters, annotations)
         return (at.log_posterior, (weight * at.posterior).sum()), at
 
     def everything(parameters):
@@ -110,14 +111,14 @@ def agree(ours, theirs):
 @pytest.mark.parametrize(("story", "n_classes", "options"), STORY_OPTIONS)
 def test_both_programs_have_the_same_marginal_likelihood_label_posterior_and_gradients(story, n_classes, options, seed):
     annotations = annotations_of(n_classes, seed, evidence=seed > 0, worker_features=seed == 2)
-    model = numpyro_model.Model(find_story(story), options)
+    model = numpyro_sites.Model(find_story(story), options)
     data = jax.tree.map(jnp.asarray, annotations)
     parameters = random_parameters(model, data, seed)
     weight = np.random.default_rng(seed).normal(size=(9, n_classes))
     (log_likelihood, posterior, log_prior), slope, label_slope = of_numpyro(model, parameters, data, weight)
     ours = {name: torch.tensor(value, requires_grad=True) for name, value in parameters.items()}
     found, our_slope, our_label_slope = of_pyro(
-        numpyro_model.Model(STORIES[story], options), ours, tensors(annotations), weight
+        numpyro_sites.Model(STORIES[story], options), ours, tensors(annotations), weight
     )
     agree(found.log_likelihood.detach(), log_likelihood)
     agree(found.posterior.detach(), posterior)
@@ -135,7 +136,7 @@ def test_both_programs_agree_with_the_same_network_as_prior_also_in_its_weights_
 ):
     annotations = annotations_of(n_classes, seed)
     prior = Classifier("mlp", hidden=(5,), dropout=0.0)
-    model = numpyro_model.Model(find_story(story), {**options, "truth_prior": prior})
+    model = numpyro_sites.Model(find_story(story), {**options, "truth_prior": prior})
     data = jax.tree.map(jnp.asarray, annotations)
     parameters = random_parameters(model, data, seed)
     weight = np.random.default_rng(seed).normal(size=(9, n_classes))
@@ -157,7 +158,7 @@ def test_both_programs_agree_with_the_same_network_as_prior_also_in_its_weights_
         for name, value in parameters.items()
         if not name.startswith("classifier.")
     }
-    told = numpyro_model.Model(STORIES[story], {**options, "truth_prior": ours})
+    told = numpyro_sites.Model(STORIES[story], {**options, "truth_prior": ours})
     found = density(told, of_story, tensors(annotations))
     agree(found.log_likelihood.detach(), log_likelihood)
     agree(found.posterior.detach(), posterior)
@@ -177,9 +178,9 @@ def test_both_programs_agree_with_the_same_network_as_prior_also_in_its_weights_
 @pytest.mark.parametrize(("story", "n_classes", "options"), STORY_OPTIONS)
 def test_pyros_own_enumeration_gives_the_same_log_posterior(story, n_classes, options, population):
     annotations = annotations_of(n_classes, 1)
-    model = numpyro_model.Model(find_story(story), options)
+    model = numpyro_sites.Model(find_story(story), options)
     parameters = random_parameters(model, jax.tree.map(jnp.asarray, annotations), 1)
-    told = numpyro_model.Model(STORIES[story], options)
+    told = numpyro_sites.Model(STORIES[story], options)
     data = tensors(annotations).replace(population=population)
     values = {name: torch.tensor(value) for name, value in parameters.items()}
     with pyro.get_param_store().scope():
@@ -193,11 +194,11 @@ def test_pyros_own_enumeration_gives_the_same_log_posterior(story, n_classes, op
 @pytest.mark.parametrize(("story", "n_classes", "options"), STORY_OPTIONS)
 def test_a_story_run_by_itself_draws_annotations_as_often_as_its_tables_say(story, n_classes, options):
     annotations = annotations_of(n_classes, 2, evidence=False).replace(count=None)
-    told = numpyro_model.Model(STORIES[story], options)
+    told = numpyro_sites.Model(STORIES[story], options)
     data = tensors(annotations)
     if options.get("kind") == "fixed":
-        told = numpyro_model.Model(STORIES[story], {**options, "votes": np.full((9, n_classes), 1 / n_classes)})
-    model = numpyro_model.Model(find_story(story), options)
+        told = numpyro_sites.Model(STORIES[story], {**options, "votes": np.full((9, n_classes), 1 / n_classes)})
+    model = numpyro_sites.Model(find_story(story), options)
     parameters = random_parameters(model, jax.tree.map(jnp.asarray, annotations), 2)
     values = {name: torch.tensor(value) for name, value in parameters.items()}
     truth = torch.arange(9) % n_classes
@@ -227,9 +228,9 @@ def test_truth_is_drawn_from_its_prior_and_enumerated_with_its_log_probabilities
 
 def test_batches_of_one_epoch_have_the_likelihood_of_all_tasks():
     annotations = annotations_of(3, 1)
-    model = numpyro_model.Model(STORIES["dawid_skene"], {})
+    model = numpyro_sites.Model(STORIES["dawid_skene"], {})
     parameters = random_parameters(
-        numpyro_model.Model(find_story("dawid_skene"), {}), jax.tree.map(jnp.asarray, annotations), 1
+        numpyro_sites.Model(find_story("dawid_skene"), {}), jax.tree.map(jnp.asarray, annotations), 1
     )
     values = {name: torch.tensor(value) for name, value in parameters.items()}
     source = Source(tensors(annotations), None, None, torch.device("cpu"))

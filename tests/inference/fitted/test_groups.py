@@ -71,7 +71,7 @@ def test_memberships_are_bayes_rule_by_loops(fit):
 
 
 def test_who_has_no_groups_or_no_names_is_told(fit, crowd):
-    with pytest.raises(ValueError, match="dawid_skene has no groups"):
+    with pytest.raises(ValueError, match="dawid_skene has no confusion matrices of groups"):
         cp.describe_groups(cp.fit("dawid_skene", fit.annotations, progress=False))
     with pytest.raises(AnnotationError, match="nobody to give a group"):
         cp.group_memberships(fit, cp.Annotations.from_counts(np.eye(3, dtype=int)))

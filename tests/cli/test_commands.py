@@ -135,7 +135,7 @@ def test_quiet_prints_nothing_and_warnings_are_single_lines(out):
     done = crowdppl("fit", "anesthesia", "--out", out, "--quiet", "--set", "max_iterations=1")
     assert done.exit_code == 0
     assert done.stdout == ""
-    assert done.stderr.startswith("Warning: EM did not converge in 1 iterations")
+    assert done.stderr.startswith("Warning: EM took 1 iterations, too few to see whether it converged")
     assert done.stderr.count("\n") == 1
 
 

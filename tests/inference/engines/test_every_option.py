@@ -46,7 +46,7 @@ CASES: dict[str, dict[str, tuple[dict, object]]] = {
         "batch_size": ({}, 7),
         "particles": ({}, 2),
         "draws": ({}, 6),
-        "tolerance": ({"guide": "delta", "draws": 1000, "learning_rate": 0.005, "max_iterations": 120}, 0.5),
+        "tolerance": ({"guide": "delta", "draws": 1000, "learning_rate": 0.0005, "max_iterations": 120}, 0.5),
     },
     "nuts": {
         "chains": ({}, 1),

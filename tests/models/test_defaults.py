@@ -80,7 +80,6 @@ KINDS = {
     "difficulty": {"difficulty": "clarity"},
     "annotator_groups-membership=worker": {
         "group_confusion": "group_confusion",
-        "weights": "membership",
         "worker_confusion": "confusion",
         "group_share": "group_share",
     },

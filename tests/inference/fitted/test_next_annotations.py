@@ -151,7 +151,7 @@ def test_unnamed_crowds_can_be_asked_but_not_by_name():
         ({"n": 1, "repeats": 0}, ValueError, "repeats=0"),
         ({"n": 1, "repeats": 11}, ValueError, r"can be 3\^11 different"),
         ({"n": 1, "workers": [7]}, cp.AnnotationError, "workers: 7 is not in the annotations"),
-        ({"n": 1, "workers": []}, ValueError, "nobody can be asked"),
+        ({"n": 1, "workers": []}, ValueError, "no worker can be asked"),
         ({"n": 1, "most_per_worker": 1}, ValueError, "give workers="),
     ],
 )

@@ -4,6 +4,7 @@ The story is run with ``truth`` set to all classes at once, ``(K, 1)``; the site
 task under every class, :math:`\log p(z_i = k, y_i \mid \theta)`. Engines and views compute nothing else of a story.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import reduce
@@ -14,8 +15,10 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import logsumexp
 from numpyro import handlers
+from numpyro.primitives import Messenger
 
 from ...data import Annotations
+from ...data.padding import PaddedAnnotations, real_tasks
 from ...models import Responses, Story, StoryError
 from ...models.parts.classifier import training
 from .model import Model
@@ -103,10 +106,34 @@ def run_enumerated(
 def task_sites(model: Model, annotations: Annotations) -> dict[str, Site]:
     """Run the story with ``truth`` at all classes; hide what it says of single tasks from outer handlers, return it."""
     truth = jnp.arange(annotations.n_classes)[:, None]
-    with handlers.block(hide_fn=_scores_tasks), handlers.trace() as sites, handlers.substitute(data={"truth": truth}):
+    hidden, enumerated = handlers.block(hide_fn=_scores_tasks), handlers.substitute(data={"truth": truth})
+    with PaddingWeighsNothing(annotations), hidden, handlers.trace() as sites, enumerated:
         model(annotations)
     check_contract(model.story, sites)
     return {name: site for name, site in sites.items() if _scores_tasks(site)}
+
+
+class PaddingWeighsNothing(Messenger):
+    """Gives what stands in the plates ``task`` and ``worker`` for padded tasks and workers a log-density of 0.
+
+    This is all that keeps padding out of priors and factors; stories know nothing of it. It scales the sites' own
+    log-densities by 0 instead of masking their distributions, so that these stay what they are.
+    """
+
+    def __init__(self, annotations: Annotations, fn: Callable | None = None) -> None:
+        super().__init__(fn)
+        padded = isinstance(annotations, PaddedAnnotations)
+        self._n_real = dict(zip(("task", "worker"), annotations.n_real, strict=True)) if padded else {}
+
+    def process_message(self, msg: Site) -> None:
+        """Scale a site that stands in one of the plates."""
+        if msg["type"] != "sample":
+            return
+        for frame in msg["cond_indep_stack"]:
+            if frame.name in self._n_real:
+                is_real = jnp.arange(frame.size) < self._n_real[frame.name]
+                weight = is_real.astype(float).reshape(-1, *[1] * (-frame.dim - 1))
+                msg["scale"] = weight if msg["scale"] is None else weight * msg["scale"]
 
 
 def check_contract(story: Story, sites: Mapping[str, Site]) -> None:
@@ -146,8 +173,14 @@ def scale_of(by_task: dict[str, Site]) -> Array | float:
 
 
 def sum_log_joint(by_task: dict[str, Site], annotations: Annotations) -> Array:
-    """Log-joint of each task's annotations and each of its classes, ``(N, K)``, summed over the sites."""
+    """Log-joint of each task's annotations and each of its classes, ``(N, K)``, summed over the sites.
+
+    A padded task's classes are equally likely, and its likelihood is one.
+    """
     total = sum(site["fn"].log_prob(site["value"]) for site in by_task.values())
+    is_real = real_tasks(annotations)
+    if is_real is not None:
+        total = jnp.where(is_real, total, -math.log(annotations.n_classes))
     return jnp.broadcast_to(total, (annotations.n_classes, annotations.n_tasks)).T
 
 

@@ -14,8 +14,8 @@ from jax import Array
 from ...data import AnnotationError, Annotations
 from ...data.numbers import whole_number
 from ..densities.enumerated import Parameters
-from .confusions import mean_confusions
 from .confusion_scores import entropy
+from .confusions import mean_confusions
 from .fitted import Fitted, HoldsFitted, fitted_of
 
 MOST_DRAWS = 50  # over which the joint probabilities of truth and annotation are averaged

@@ -1,8 +1,8 @@
 """Annotations padded to one of a few sizes, so that data of nearby sizes share compiled programs.
 
 A program is compiled for shapes. The rows, tasks and workers of annotations are rounded up to a ladder of sizes: padded
-rows have a count of 0, padded tasks have no rows, and padded workers gave none. How many are real travels with the data as
-numbers, which programs are not compiled for. Whoever sums over tasks or workers as such leaves the padded ones out by
+rows have a count of 0, padded tasks have no rows, and padded workers gave none. How many are real travels with the data
+as numbers, which programs are not compiled for. Whoever sums over tasks or workers as such leaves the padded ones out by
 :func:`real_tasks` and :func:`n_real_workers`.
 """
 

@@ -15,8 +15,8 @@ from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.classifier import Network
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
-from .densities.numbers import with_numbers
 from .densities.sites import parameter_dims
+from .densities.traced_numbers import with_numbers
 from .engines import by_size, em
 from .engines.diagnostics import permuted_chains, sampling_warnings
 from .engines.outcome import Outcome

@@ -15,13 +15,13 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import logsumexp
 from numpyro import handlers
-from numpyro.primitives import Messenger
 
 from ...data import Annotations
-from ...data.padding import PaddedAnnotations, real_tasks
+from ...data.padding import real_tasks
 from ...models import Responses, Story, StoryError
 from ...models.parts.classifier import training
 from .model import Model
+from .padded_sites import PaddingWeighsNothing
 
 UNROLLED = 32  # classes at the most for which sums over them are written out
 
@@ -103,37 +103,20 @@ def run_enumerated(
     return sites, by_task
 
 
-def task_sites(model: Model, annotations: Annotations) -> dict[str, Site]:
-    """Run the story with ``truth`` at all classes; hide what it says of single tasks from outer handlers, return it."""
+def task_sites(model: Model, annotations: Annotations, *, proper: bool = False) -> dict[str, Site]:
+    """Run the story with ``truth`` at all classes; hide what it says of single tasks from outer handlers, return it.
+
+    Args:
+        model: the story.
+        annotations: the data.
+        proper: give parameters of padded tasks and workers a proper density, for samplers, instead of none.
+    """
     truth = jnp.arange(annotations.n_classes)[:, None]
     hidden, enumerated = handlers.block(hide_fn=_scores_tasks), handlers.substitute(data={"truth": truth})
-    with PaddingWeighsNothing(annotations), hidden, handlers.trace() as sites, enumerated:
+    with PaddingWeighsNothing(annotations, proper=proper), hidden, handlers.trace() as sites, enumerated:
         model(annotations)
     check_contract(model.story, sites)
     return {name: site for name, site in sites.items() if _scores_tasks(site)}
-
-
-class PaddingWeighsNothing(Messenger):
-    """Gives what stands in the plates ``task`` and ``worker`` for padded tasks and workers a log-density of 0.
-
-    This is all that keeps padding out of priors and factors; stories know nothing of it. It scales the sites' own
-    log-densities by 0 instead of masking their distributions, so that these stay what they are.
-    """
-
-    def __init__(self, annotations: Annotations, fn: Callable | None = None) -> None:
-        super().__init__(fn)
-        padded = isinstance(annotations, PaddedAnnotations)
-        self._n_real = dict(zip(("task", "worker"), annotations.n_real, strict=True)) if padded else {}
-
-    def process_message(self, msg: Site) -> None:
-        """Scale a site that stands in one of the plates."""
-        if msg["type"] != "sample":
-            return
-        for frame in msg["cond_indep_stack"]:
-            if frame.name in self._n_real:
-                is_real = jnp.arange(frame.size) < self._n_real[frame.name]
-                weight = is_real.astype(float).reshape(-1, *[1] * (-frame.dim - 1))
-                msg["scale"] = weight if msg["scale"] is None else weight * msg["scale"]
 
 
 def check_contract(story: Story, sites: Mapping[str, Site]) -> None:

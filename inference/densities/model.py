@@ -24,7 +24,8 @@ class Model:
     Args:
         story: the story.
         hyperparameters: by name.
-        numbers: names of the hyperparameters with which the story only calculates (:func:`.numbers.with_numbers`).
+        numbers: names of the hyperparameters with which the story only calculates, as
+            :func:`.traced_numbers.with_numbers` finds them.
     """
 
     story: Story

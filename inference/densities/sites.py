@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 from numpyro import handlers
-from numpyro.distributions import Dirichlet, Distribution, biject_to, constraints
+from numpyro.distributions import biject_to, constraints
 from numpyro.distributions.constraints import Constraint
 from numpyro.distributions.transforms import Transform
 from numpyro.infer import init_to_uniform
@@ -15,6 +15,7 @@ from ...data import Annotations
 from ...models.parts.classifier import PREFIX
 from .enumerated import Parameters, Site, is_latent, run_enumerated, site_values
 from .model import Model
+from .padded_sites import is_table
 
 MEDIAN_OF = 15  # draws, for a start near the prior's median
 
@@ -47,7 +48,7 @@ def anatomy(model: Model, annotations: Annotations) -> Anatomy:
     """Run the story once and look at its sites; inside a compiled function nothing of it is computed."""
     sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=placeholder), None)
     latents = {name: site for name, site in sites.items() if is_latent(site)}
-    tables = tuple(name for name, site in latents.items() if _is_table(site))
+    tables = tuple(name for name, site in latents.items() if is_table(site))
     return Anatomy(
         tables,
         {name: biject_to(_support(site)) for name, site in latents.items() if name not in tables},
@@ -114,7 +115,7 @@ def starting_point(model: Model, annotations: Annotations, key: Array) -> Parame
             return None
         if "start" in site["infer"]:
             return site["infer"]["start"](site["kwargs"]["rng_key"])
-        return placeholder(site) if _is_table(site) else _median(site)
+        return placeholder(site) if is_table(site) else _median(site)
 
     sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=value), key)
     running = {name: jnp.asarray(site["value"]["value"]) for name, site in sites.items() if site["type"] == "mutable"}
@@ -133,17 +134,6 @@ def _median(site: Site) -> Array:
         return init_to_uniform(site)
     transform = biject_to(fn.support)
     return transform(jnp.median(transform.inv(draws), axis=0))
-
-
-def _base(fn: Any) -> Any:
-    """The distribution beneath expansions, masks and declarations of independence."""
-    while isinstance(fn, Distribution) and hasattr(fn, "base_dist"):
-        fn = fn.base_dist
-    return fn
-
-
-def _is_table(site: Site) -> bool:
-    return site["type"] == "sample" and isinstance(_base(site["fn"]), Dirichlet)
 
 
 def placeholder(site: Site) -> Array | None:

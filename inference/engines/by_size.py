@@ -111,7 +111,9 @@ def cut(values: Parameters, dims: Dims, annotations: Annotations, leading: int =
         annotations: whose sizes to cut to.
         leading: number of dimensions before those named.
     """
-    return {name: shortened(value, _axes(dims.get(name, ()), annotations, leading)) for name, value in values.items()}
+    return {
+        name: shortened(value, real_axes(dims.get(name, ()), annotations, leading)) for name, value in values.items()
+    }
 
 
 def grown(values: Parameters, dims: Dims, annotations: PaddedAnnotations, leading: int = 0) -> Parameters:
@@ -119,12 +121,12 @@ def grown(values: Parameters, dims: Dims, annotations: PaddedAnnotations, leadin
     found: dict[str, Any] = {}
     for name, value in values.items():
         found[name] = value
-        for axis, size in _axes(dims.get(name, ()), annotations, leading):
+        for axis, size in real_axes(dims.get(name, ()), annotations, leading):
             found[name] = lengthened(found[name], axis, size)
     return found
 
 
-def _axes(dims: tuple[str, ...], annotations: Annotations, leading: int) -> list[tuple[int, int]]:
+def real_axes(dims: tuple[str, ...], annotations: Annotations, leading: int = 0) -> list[tuple[int, int]]:
     """The axes of tasks, of workers and of rows, and their sizes."""
     sizes = {"task": annotations.n_tasks, "worker": annotations.n_workers, "row": annotations.n_rows}
     return [(leading + axis, sizes[dim]) for axis, dim in enumerate(dims) if dim in sizes]

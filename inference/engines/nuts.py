@@ -19,8 +19,10 @@ import numpy as np
 from jax import Array
 from numpyro.infer import NUTS, init_to_value
 from numpyro.infer.hmc import HMCState
+from numpyro.infer.util import potential_energy
 
 from ...data import Annotations
+from ...data.padding import PaddedAnnotations
 from ..densities.enumerated import Parameters
 from ..densities.marginals import marginal_program
 from ..densities.model import Model
@@ -96,7 +98,7 @@ def start_settings(settings: NUTSSettings) -> EMSettings:
 def make_kernel(model: Model, values: Parameters, fixed: Parameters, settings: NUTSSettings) -> NUTS:
     """NumPyro's sampler of the story, to start at ``values``, with the sites ``fixed`` held where they are."""
     return NUTS(
-        marginal_program(model, fixed),
+        marginal_program(model, fixed, proper=True),
         init_strategy=init_to_value(values=values),
         target_accept_prob=settings.target_accept,
         max_tree_depth=settings.max_tree_depth,
@@ -120,7 +122,11 @@ def advance(
     constrain = kernel.postprocess_fn((start.annotations,), {})
 
     def row(state: HMCState) -> Rows:
-        return Rows(constrain(state.z), {ours: attrgetter(name)(state) for name, ours in FIELDS.items()})
+        stats = {ours: attrgetter(name)(state) for name, ours in FIELDS.items()}
+        if isinstance(start.annotations, PaddedAnnotations):  # whose parameters have a potential of their own
+            program = marginal_program(model, start.fixed)
+            stats["lp"] = potential_energy(program, (start.annotations,), {}, state.z)
+        return Rows(constrain(state.z), stats)
 
     def body(i: Array, carry: tuple[HMCState, Rows]) -> tuple[HMCState, Rows]:
         state, rows = carry
@@ -173,7 +179,7 @@ def _in_threads(model: Model, start: Start, keys: Array, settings: NUTSSettings,
         for n, is_kept in stages:
             if stop.is_set():
                 break
-            state, rows = compiled(start, state, steps[n])
+            state, rows = compiled(model, start, state, steps[n])
             if is_kept:
                 kept.append(jax.tree.map(lambda values, n=n: np.asarray(values)[:n], rows))
             done[chain] += n

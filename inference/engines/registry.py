@@ -28,7 +28,7 @@ ENGINES = {
     for engine in (
         Engine("em", em.run, EMSettings, pads=lambda settings: settings.batch_size is None),
         Engine("svi", svi.run, SVISettings, pads=svi.pads),
-        Engine("nuts", nuts.run, NUTSSettings),
+        Engine("nuts", nuts.run, NUTSSettings, pads=lambda settings: True),
     )
 }
 

@@ -24,9 +24,10 @@ from numpyro.infer.autoguide import (
 from numpyro.infer.svi import SVIState
 
 from ...data import Annotations, unknown_name
-from ..densities.enumerated import PaddingWeighsNothing, Parameters
+from ..densities.enumerated import Parameters
 from ..densities.marginals import marginal_program
 from ..densities.model import Model
+from ..densities.padded_sites import PaddingWeighsNothing
 from ..densities.sites import constants, parameter_dims
 from . import em
 from . import minibatches as batches

@@ -28,14 +28,14 @@ def with_numbers(model: Model, annotations: Annotations) -> Model:
     """
     kinds = (float, int) if model.story in STORIES.values() else (float,)
     candidates = {
-        name: float(value)
+        name: value
         for name, value in model.hyperparameters.items()
         if isinstance(value, kinds) and not isinstance(value, bool)
     }
     if not candidates:
         return model
     found = _numbers(replace(model, numbers=tuple(sorted(candidates))).frame, _Example(annotations, candidates))
-    given = {name: candidates[name] for name in found}
+    given = {name: float(candidates[name]) for name in found}
     return Model(model.story, dict(model.hyperparameters) | given, found)
 
 

@@ -2,7 +2,7 @@
 
 A program is compiled for shapes. The rows, tasks and workers of annotations are rounded up to a ladder of sizes: padded
 rows have a count of 0, padded tasks have no rows, and padded workers gave none. How many are real travels with the data
-as numbers, which programs are not compiled for. Whoever sums over tasks or workers as such leaves the padded ones out by
+as numbers, which programs are not compiled for. Sums over tasks or workers as such leave the padded ones out by
 :func:`real_tasks` and :func:`n_real_workers`.
 """
 
@@ -67,15 +67,17 @@ class PaddedAnnotations(Annotations):
 
     Attributes:
         n_real: (2,) int32, how many of the tasks and of the workers are real; those are the first.
+        once: whether every row of a real task counts once.
     """
 
     n_real: Array = (0, 0)
+    once: bool = False
 
 
 jax.tree_util.register_dataclass(
     PaddedAnnotations,
-    data_fields=[field.name for field in dataclasses.fields(PaddedAnnotations) if field.name not in STATIC],
-    meta_fields=list(STATIC),
+    data_fields=[field.name for field in dataclasses.fields(PaddedAnnotations) if field.name not in (*STATIC, "once")],
+    meta_fields=[*STATIC, "once"],
 )
 
 
@@ -92,7 +94,7 @@ def padded(annotations: Annotations) -> PaddedAnnotations:
         ladder.rung(size)
         for ladder, size in (
             (ROWS, annotations.n_rows),
-            (TASKS, annotations.n_tasks),
+            (TASKS, annotations.n_tasks + 1),  # padded rows are of a padded task
             (WORKERS, annotations.n_workers),
         )
     )
@@ -110,6 +112,7 @@ def padded(annotations: Annotations) -> PaddedAnnotations:
         evidence=_longer(annotations.evidence, n_tasks, 0),
         prior=_longer(annotations.prior, n_tasks, 1 / annotations.n_classes),
         n_real=np.array([annotations.n_tasks, annotations.n_workers], np.int32),
+        once=annotations.count is None,
     )
 
 
@@ -129,6 +132,16 @@ def real_tasks(annotations: Annotations) -> Array | None:
 def n_real_workers(annotations: Annotations) -> Array | int:
     """How many of the workers are real: the first ones."""
     return annotations.n_real[1] if isinstance(annotations, PaddedAnnotations) else annotations.n_workers
+
+
+def counts_by_task(annotations: Annotations) -> Array | None:
+    """What weighs rows in sums by task, ``(A,)``; None where it is one for every row of a real task.
+
+    Padded rows belong to a padded task, whose sums nobody looks at, so that they need no weight there.
+    """
+    if isinstance(annotations, PaddedAnnotations) and annotations.once:
+        return None
+    return annotations.count
 
 
 def lengthened(values: Array, axis: int, size: int) -> np.ndarray:

@@ -65,7 +65,7 @@ class Model:
 
     @cached_property
     def _key(self) -> tuple:
-        return (self.story, *((name, _by_value_or_identity(value)) for name, value in self.hyperparameters.items()))
+        return (self.frame, *(self.hyperparameters[name] for name in self.numbers))
 
     def __hash__(self) -> int:
         return hash(self._key)

@@ -28,8 +28,9 @@ class PaddingWeighsNothing(Messenger):
 
     def __init__(self, annotations: Annotations, *, proper: bool = False) -> None:
         super().__init__(None)
-        padded = isinstance(annotations, PaddedAnnotations)
-        self._n_real = {"task": annotations.n_real[0], "worker": annotations.n_real[1]} if padded else {}
+        self._n_real: dict[str, Array] = {}
+        if isinstance(annotations, PaddedAnnotations):
+            self._n_real = {"task": annotations.n_real[0], "worker": annotations.n_real[1]}
         self._proper = proper
         self._kept: set[str] = set()  # names of factors that count for padded tasks and workers too
 

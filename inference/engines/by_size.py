@@ -1,6 +1,6 @@
 """Engines run on annotations of the ladder's sizes, so that data of nearby sizes share compiled programs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -102,7 +102,7 @@ def at_size(
     return cut(function(model, seen, grown(parameters, dims, seen)), dims, annotations)
 
 
-def cut(values: Parameters, dims: Dims, annotations: Annotations, leading: int = 0) -> Parameters:
+def cut(values: Mapping[str, Any], dims: Dims, annotations: Annotations, leading: int = 0) -> dict[str, Any]:
     """Values by site without the entries of padded tasks, workers and rows.
 
     Args:
@@ -116,7 +116,7 @@ def cut(values: Parameters, dims: Dims, annotations: Annotations, leading: int =
     }
 
 
-def grown(values: Parameters, dims: Dims, annotations: PaddedAnnotations, leading: int = 0) -> Parameters:
+def grown(values: Mapping[str, Any], dims: Dims, annotations: PaddedAnnotations, leading: int = 0) -> dict[str, Any]:
     """Values by site with copies of the last task's and worker's entries for the padded ones: the way back."""
     found: dict[str, Any] = {}
     for name, value in values.items():

@@ -28,6 +28,7 @@ from ..densities.enumerated import Parameters
 from ..densities.marginals import marginal_program
 from ..densities.model import Model
 from ..densities.padded_sites import PaddingWeighsNothing
+from ..densities.programs import compiled
 from ..densities.sites import constants, parameter_dims
 from . import em
 from . import minibatches as batches
@@ -144,7 +145,7 @@ def _engine(problem: Problem, program: Program, key: Array) -> tuple[SVI, AutoGu
     return svi, guide, svi.init(key, problem.batch(key), init_params=problem.weights)
 
 
-@partial(jax.jit, static_argnames="program")
+@compiled(static=("program",))
 def init(problem: Problem, key: Array, program: Program) -> SVIState:
     """Return the state before the first step."""
     return _engine(problem, program, key)[2]
@@ -156,7 +157,7 @@ def step(problem: Problem, state: SVIState, key: Array, program: Program) -> tup
     return svi.update(state, problem.batch(key))
 
 
-@partial(jax.jit, static_argnames="program")
+@compiled(static=("program",))
 def advance(
     problem: Problem, state: SVIState, key: Array, n_steps: Array | int, program: Program
 ) -> tuple[SVIState, Array]:
@@ -173,7 +174,7 @@ def advance(
     return jax.lax.fori_loop(0, n_steps, body, (state, jnp.full(CHUNK, jnp.nan)))
 
 
-@partial(jax.jit, static_argnames=("program", "n_draws"))
+@compiled(static=("program", "n_draws"))
 def _draw(
     problem: Problem, state: SVIState, key: Array, program: Program, n_draws: int
 ) -> tuple[Parameters, Parameters]:

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import overload
 
 import jax
 import jax.numpy as jnp
@@ -73,6 +74,11 @@ class PaddedAnnotations(Annotations):
     n_real: Array = (0, 0)
     once: bool = False
 
+    @property
+    def is_real(self) -> Array:
+        """Whether each task is real, ``(N,)`` of bool."""
+        return jnp.arange(self.n_tasks) < self.n_real[0]
+
 
 jax.tree_util.register_dataclass(
     PaddedAnnotations,
@@ -99,18 +105,18 @@ def padded(annotations: Annotations) -> PaddedAnnotations:
         )
     )
     return PaddedAnnotations(
-        task=_longer(annotations.task, n_rows, n_tasks - 1),
-        worker=_longer(annotations.worker, n_rows, 0),
-        label=_longer(annotations.label, n_rows, 0),
-        count=_longer(_counts(annotations), n_rows, 0),
+        task=longer(annotations.task, n_rows, n_tasks - 1),
+        worker=longer(annotations.worker, n_rows, 0),
+        label=longer(annotations.label, n_rows, 0),
+        count=longer(counts(annotations), n_rows, 0),
         gold=None,
-        features=_longer(annotations.features, n_tasks, 0),
-        worker_features=_longer(annotations.worker_features, n_workers, 0),
+        features=longer(annotations.features, n_tasks, 0),
+        worker_features=longer(annotations.worker_features, n_workers, 0),
         tasks=Ids.range(n_tasks),
         workers=Ids.range(n_workers),
         classes=Ids.range(annotations.n_classes),
-        evidence=_longer(annotations.evidence, n_tasks, 0),
-        prior=_longer(annotations.prior, n_tasks, 1 / annotations.n_classes),
+        evidence=longer(annotations.evidence, n_tasks, 0),
+        prior=longer(annotations.prior, n_tasks, 1 / annotations.n_classes),
         n_real=np.array([annotations.n_tasks, annotations.n_workers], np.int32),
         once=annotations.count is None,
     )
@@ -124,14 +130,12 @@ def anonymous(annotations: Annotations) -> Annotations:
 
 def real_tasks(annotations: Annotations) -> Array | None:
     """Whether each task is real, ``(N,)`` of bool; None where all are."""
-    if not isinstance(annotations, PaddedAnnotations):
-        return None
-    return jnp.arange(annotations.n_tasks) < annotations.n_real[0]
+    return annotations.is_real if isinstance(annotations, PaddedAnnotations) else None
 
 
 def n_real_workers(annotations: Annotations) -> Array | int:
     """How many of the workers are real: the first ones."""
-    return annotations.n_real[1] if isinstance(annotations, PaddedAnnotations) else annotations.n_workers
+    return annotations.n_real[..., 1].max() if isinstance(annotations, PaddedAnnotations) else annotations.n_workers
 
 
 def counts_by_task(annotations: Annotations) -> Array | None:
@@ -164,7 +168,16 @@ def shortened(values: Array, axes: Sequence[tuple[int, int]]) -> Array:
     return values[tuple(index)]
 
 
-def _longer(values: Array | None, size: int, filling: float) -> np.ndarray | None:
+@overload
+def longer(values: None, size: int, filling: float) -> None: ...
+
+
+@overload
+def longer(values: Array, size: int, filling: float) -> np.ndarray: ...
+
+
+def longer(values: Array | None, size: int, filling: float) -> np.ndarray | None:
+    """Values with a filling along the first axis, as far as ``size``."""
     if values is None:
         return None
     values = np.asarray(values)
@@ -173,7 +186,8 @@ def _longer(values: Array | None, size: int, filling: float) -> np.ndarray | Non
     return found
 
 
-def _counts(annotations: Annotations) -> np.ndarray:
+def counts(annotations: Annotations) -> np.ndarray:
+    """How many annotations each row stands for, ``(A,)``."""
     if annotations.count is None:
         return np.ones(annotations.n_rows, np.float32)
     return np.asarray(annotations.count)

@@ -1,6 +1,7 @@
 """The front door: fit a story to annotations with an engine."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -32,6 +33,7 @@ def fit(
     evidence: pd.DataFrame | np.ndarray | None = None,
     seed: int = 0,
     backend: str = "numpyro",
+    devices: int | str | Sequence[Any] | None = None,
     progress: bool = True,
     **options: Any,
 ) -> Fit: ...
@@ -48,6 +50,7 @@ def fit(
     evidence: pd.DataFrame | np.ndarray | None = None,
     seed: int = 0,
     backend: str = "numpyro",
+    devices: int | str | Sequence[Any] | None = None,
     progress: bool = True,
     **options: Any,
 ) -> Fit | Stack:
@@ -69,6 +72,9 @@ def fit(
         evidence: probabilities of the classes from another model, tasks × classes.
         seed: the same seed gives the same result, to the last bit on one machine.
         backend: ``"numpyro"``; or ``"pyro"``, for a classifier that is a ``torch.nn.Module`` (the extra ``pyro``).
+        devices: spread the tasks over several devices: how many, ``"all"``, or the devices themselves; the result is
+            one device's up to float rounding. With several processes (``jax.distributed``) each gives its own tasks,
+            with ``devices="all"``, and gets the labels of those.
         progress: show progress bars on standard error.
         options: hyperparameters of the story (see its docstring) and options of the engine
             (:class:`~crowdppl.inference.engines.settings.EMSettings`,
@@ -81,8 +87,8 @@ def fit(
         ImportError: ``backend="pyro"`` without the extra ``pyro``.
         UnknownNameError: for an unknown story, engine, backend or option, with the nearest name.
         AnnotationError: for gold labels, evidence or given probabilities that do not fit the annotations.
-        ValueError: for an option of the engine that is not a number where one is needed, or both a classifier and a
-            truth_prior.
+        ValueError: for an option of the engine that is not a number where one is needed, both a classifier and a
+            truth_prior, more devices than there are, or several devices for what runs on one only.
         StoryError: for annotations, hyperparameters or a classifier that the story cannot be told with.
         FloatingPointError: where the log-posterior, or a classifier's logits, stop being finite, with the step.
     """
@@ -95,7 +101,7 @@ def fit(
         "seed": seed,
         "backend": backend,
         "progress": progress,
-    }
+    } | ({} if devices is None else {"devices": devices})
     found: Fit | Stack
     if isinstance(story, str) and story == "auto":
         found = Stack(auto(annotations, **shared, **options))

@@ -24,6 +24,7 @@ from numpyro.infer.autoguide import (
 from numpyro.infer.svi import SVIState
 
 from ...data import Annotations, unknown_name
+from ...data.sharding import on_this_host
 from ..densities.enumerated import Parameters
 from ..densities.marginals import marginal_program
 from ..densities.model import Model
@@ -121,7 +122,7 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
             tell(len(losses), f"loss {losses[-1]:,.2f}")
     fitted, sampled = _draw(problem, state, draw_key, program, 1 if is_delta else settings.draws)
     draws, is_point = as_point(
-        {name: np.asarray(value)[None] for name, value in sampled.items() if name in names}, is_point=is_delta
+        {name: on_this_host(value)[None] for name, value in sampled.items() if name in names}, is_point=is_delta
     )
     fitted |= {name: holder["value"] for name, holder in (state.mutable_state or {}).items()}
     fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ...data import Annotations
+from ...data.sharding import as_on_one_device
 from .emissions import SMALLEST
 
 LLOYD_STEPS = 25
@@ -36,7 +37,7 @@ def subtype_confusions(annotations: Annotations, n_subtypes: int, key: Array) ->
     (As Li, Rubinstein & Cohn 2019 start.)
     """
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
-    shares = jax.random.exponential(key, (annotations.n_tasks, n_classes, n_subtypes))
+    shares = as_on_one_device(jax.random.exponential(key, (annotations.n_tasks, n_classes, n_subtypes)), annotations)
     shares = shares / shares.sum(-1, keepdims=True)  # Dirichlet(1, …, 1)
     shares = (shares * soft_votes(annotations)[..., None]).reshape(annotations.n_tasks, -1)
     rows = shares[annotations.task] * jnp.asarray(_weight(annotations))[..., None]

@@ -17,9 +17,10 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from .annotations import STATIC, Annotations, Array
+from .arrays import counts, longer
 from .errors import AnnotationError
 from .ids import Ids
-from .padding import MOST_ROWS, ROWS, TASKS, WORKERS, PaddedAnnotations, counts, longer
+from .padding import MOST_ROWS, ROWS, TASKS, WORKERS, PaddedAnnotations
 
 SHARD = "shard"
 """Name of the mesh's only axis."""

@@ -10,7 +10,8 @@ from jax import Array
 from jax.sharding import Mesh
 
 from ...data import Annotations
-from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, lengthened, padded, shortened
+from ...data.arrays import lengthened, shortened
+from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, padded
 from ...data.sharding import places, sharded
 from ...models import STORIES
 from ..densities.enumerated import Parameters

@@ -65,8 +65,14 @@ def fit(
         bool,
         typer.Option("--overwrite", help="Replace the results of an earlier fit.", rich_help_panel=options.OUTPUT),
     ] = False,
+    plot: Annotated[
+        bool,
+        typer.Option(
+            "--plot", help="Draw the workers' confusion matrices, to workers.png.", rich_help_panel=options.OUTPUT
+        ),
+    ] = False,
 ) -> None:
-    """Fit a story to annotations; write labels, workers, the posterior and a picture to a folder."""
+    """Fit a story to annotations; write labels, workers and the posterior to a folder."""
     began = time.perf_counter()
     with plain_messages():
         with output_folder(out, overwrite=overwrite) as folder:
@@ -80,7 +86,7 @@ def fit(
             with doing(f"fitting {story} by {method.upper()}", request):
                 result = fit_story(story, annotations, method=method, **request.shared_options, **settings)
             with doing("writing the results", request):
-                files = write_output(result, folder)
+                files = write_output(result, folder, plot=plot)
         if not request.quiet:
             show_result(result, {os.path.join(out, name): content for name, content in files.items()}, began)
 

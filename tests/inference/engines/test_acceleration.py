@@ -25,6 +25,12 @@ def noisy():
     return random_annotations(np.random.default_rng(2), n_tasks=60, n_workers=6, n_classes=3, n_rows=200)
 
 
+def states_of(annotations, *, accelerated=False):
+    """EM's start, and where it stands after the first and the second step."""
+    start = em.init(MODEL, annotations, jax.random.key(0), em.EMSettings(), accelerated=accelerated)
+    return start, *(em.advance(MODEL, annotations, start, n, em.EMSettings())[0] for n in (1, 2))
+
+
 def proposal_after(steps, parts, reach):
     """The memory after two plain steps through the three points."""
     trail = acceleration.set_out(steps[0])._replace(reach=jnp.asarray(reach))
@@ -44,44 +50,36 @@ def test_one_proposal_ends_an_iteration_that_converges_at_one_rate(rate):
 
 
 def test_the_first_proposal_is_where_two_plain_steps_lead(noisy):
-    start = em.init(MODEL, noisy, jax.random.key(0), em.EMSettings())
-    states = [start]
-    for _ in range(2):
-        states.append(em.step(MODEL, noisy, states[-1], em.EMSettings()))
-    trail = proposal_after([state.parameters for state in states], anatomy(MODEL, noisy), 1.0)
-    for name, value in states[-1].parameters.items():
+    points = [state.parameters for state in states_of(noisy)]
+    trail = proposal_after(points, anatomy(MODEL, noisy), 1.0)
+    for name, value in points[-1].items():
         np.testing.assert_allclose(trail.aside[name], value, atol=1e-6)
 
 
 def test_a_long_proposal_has_rows_of_probabilities_and_none_falls_to_zero(noisy):
-    start = em.init(MODEL, noisy, jax.random.key(0), em.EMSettings())
-    states = [start]
-    for _ in range(2):
-        states.append(em.step(MODEL, noisy, states[-1], em.EMSettings()))
-    trail = proposal_after([state.parameters for state in states], anatomy(MODEL, noisy), 1e3)
+    points = [state.parameters for state in states_of(noisy)]
+    trail = proposal_after(points, anatomy(MODEL, noisy), 1e3)
     for name, value in trail.aside.items():
         np.testing.assert_allclose(value.sum(-1), 1.0, atol=1e-5)
-        before = np.asarray(states[-1].parameters[name])
+        before = np.asarray(points[-1][name])
         assert (np.asarray(value)[before > 1e-20] > 0).all()
-    assert np.abs(trail.aside["confusion"] - states[-1].parameters["confusion"]).max() > 0.01
+    assert np.abs(trail.aside["confusion"] - points[-1]["confusion"]).max() > 0.01
 
 
 def test_a_proposal_of_a_lower_log_posterior_is_not_taken(noisy):
-    settings = em.EMSettings()
-    state = em.init(MODEL, noisy, jax.random.key(0), settings, accelerated=True)
-    for _ in range(2):
-        state = em.step(MODEL, noisy, state, settings)
+    *_, state = states_of(noisy, accelerated=True)
     assert int(state.trail.stage) == acceleration.PROPOSED
     uniform = jax.tree.map(lambda x: jnp.full_like(x, 1 / x.shape[-1]), state.parameters)
     bad = state._replace(trail=state.trail._replace(aside=uniform, reach=jnp.asarray(16.0)))
-    after = em.step(MODEL, noisy, bad, settings)
+    after, _ = em.advance(MODEL, noisy, bad, 1, em.EMSettings())
     assert float(after.log_posterior) == float(state.log_posterior)
     assert float(after.trail.reach) == 4.0
     for name, value in state.parameters.items():
         np.testing.assert_array_equal(after.parameters[name], value)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.filterwarnings("ignore:EM did not converge")
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("story", ["dawid_skene", "annotator_groups", "worker_clusters"])
 def test_the_log_posterior_never_falls(story, seed):
     """In float64, so that what is left for a tolerance is rounding in the twelfth digit."""
@@ -94,12 +92,12 @@ def test_the_log_posterior_never_falls(story, seed):
 
 def test_wherever_it_stops_the_last_log_posterior_is_that_of_the_solution(noisy):
     """Also where the next step would be from a proposal, which has not been looked at."""
+    log_posterior = jax.jit(lambda parameters: density(MODEL, parameters, noisy).log_posterior)
     with jax.enable_x64(True):
         for n in range(1, 13):
             outcome = em.run(MODEL, noisy, jax.random.key(0), em.EMSettings(n, 0.0), progress=False)
             solution = {name: value[0, 0] for name, value in outcome.draws.items()}
-            at = density(MODEL, solution, noisy).log_posterior
-            np.testing.assert_allclose(outcome.history[-1], at, rtol=1e-12)
+            np.testing.assert_allclose(outcome.history[-1], log_posterior(solution), rtol=1e-12)
             assert len(outcome.history) == n + 1
             assert np.diff(outcome.history).min() >= -1e-12 * np.abs(outcome.history).max()
 

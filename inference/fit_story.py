@@ -24,10 +24,12 @@ from .engines.diagnostics import permuted_chains, sampling_warnings
 from .engines.outcome import Outcome
 from .engines.registry import ENGINES, Engine
 from .engines.settings import checked_seed
+from .engines.unused_options import has_network
 from .fitted.alignment import aligned
 from .fitted.fitted import Fitted, label_posteriors
 
 BACKENDS = ("numpyro", "pyro")
+OFF_THE_MODE = 0.01  # share of the way to the posterior mean of the tables, where an updated fit starts
 
 
 def fit_story(
@@ -124,6 +126,66 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
         moved = by_size.at_size(em.to_interior, fitted.model, data, fitted.dims, mode)
         outcome = outcome._replace(draws={name: np.asarray(moved[name])[None, None] for name in outcome.draws})
     return Fitted(fitted.model, annotations, outcome, method, settings._asdict() | same_run, fitted.dims)
+
+
+def update(
+    fitted: Fitted,
+    more: Annotations | pd.DataFrame,
+    *,
+    gold: Gold = None,
+    evidence: pd.DataFrame | np.ndarray | None = None,
+    progress: bool = True,
+) -> Fitted:
+    """Fit the same story to the annotations and to more of them, starting where the fit ended.
+
+    What is known of old tasks and workers is taken over, so that EM needs few iterations; SVI and NUTS start from its
+    solution and draw anew.
+
+    Args:
+        fitted: whose story, options, seed and evidence are used again.
+        more: further annotations, of old and new tasks by old and new workers: :meth:`.Annotations.joined`.
+        gold: known labels to use from now on, as for :func:`crowdppl.fit`, beside those that the fit has used.
+        evidence: another model's probabilities, likewise.
+        progress: show a progress bar.
+
+    Raises:
+        AnnotationError: a class is new, or a new task or worker lacks features that the others have.
+        ValueError: the fit is one of Pyro's, or its story is trained in minibatches.
+    """
+    if fitted.settings.get("backend") == "pyro":
+        raise ValueError(
+            f"{fitted.story} was fitted by Pyro, whose fits are not updated; fit everything anew by cp.fit"
+        )
+    engine, model = look_up("engine", fitted.method, ENGINES), fitted.model
+    settings = engine.settings(**{name: fitted.settings[name] for name in engine.settings._fields})
+    if not engine.pads(settings) or has_network(model):
+        raise ValueError(
+            "a fit in minibatches, or with a network or a guide that is not mean field, is not updated; fit everything "
+            "anew by cp.fit"
+        )
+    annotations = fitted.annotations.joined(more)
+    added = with_evidence(annotations.replace(evidence=None), gold, evidence).evidence
+    if added is not None:
+        known = annotations.evidence
+        annotations = annotations.replace(evidence=added if known is None else np.asarray(known) + added)
+    annotations = _with_gold(annotations, gold)
+    data = annotations.replace(gold=None, seconds=None)
+    key = jax.random.key(fitted.settings["seed"])
+    here = {name: value.mean((0, 1)) for name, value in fitted.draws.items()} | dict(fitted.fixed)
+    if not fitted.has_draws:  # a little away from probabilities of zero, which EM leaves at zero
+        inside = by_size.at_size(em.to_interior, model, fitted.data, fitted.dims, here)
+        here = {name: (1 - OFF_THE_MODE) * value + OFF_THE_MODE * inside[name] for name, value in here.items()}
+    fresh = by_size.start_of(model, data, fitted.dims, key)
+    start = {name: _taken_over(np.asarray(here[name]), np.asarray(value)) for name, value in fresh.items()}
+    outcome = by_size.run(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
+    return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims))
+
+
+def _taken_over(old: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+    """Fresh values with the old ones in the place of the first entries along each axis."""
+    found = np.array(fresh)
+    found[tuple(map(slice, old.shape))] = old
+    return found
 
 
 def _looked_at(fitted: Fitted) -> Fitted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,8 @@ from ..data import Annotations
 from .comparison.stacking import Averaged, averaged
 from .densities.model import Model
 from .densities.sites import Dims
-from .engines.outcome import Outcome
+from .engines.outcome import ConvergenceWarning, Outcome
+from .fit_story import update
 from .fitted.confusions import confusion_frame
 from .fitted.decisions import decide
 from .fitted.fitted import Fitted
@@ -298,6 +300,41 @@ class Fit(Result):
     def summary(self, interval: float = INTERVAL) -> Summary:
         """What was fitted, whether to trust it, and what was found; prints as text, shows as a table in notebooks."""
         return summarise(self.fitted, interval)
+
+    def update(
+        self,
+        more: Annotations | pd.DataFrame,
+        *,
+        gold: Any = None,
+        evidence: pd.DataFrame | np.ndarray | None = None,
+        progress: bool = True,
+    ) -> Fit:
+        """Fit the same story to these annotations and more of them, starting from this fit: :func:`.fit_story.update`.
+
+        EM starts where this fit ended and needs few iterations to end where a fit of everything would; SVI and NUTS
+        start from its solution and draw anew. This fit stays as it is.
+
+        >>> import crowdppl as cp
+        >>> first = cp.Annotations.from_dict({"t1": {"ann": "cat", "bob": "cat"}, "t2": {"ann": "dog", "bob": "cat"}})
+        >>> fit = cp.fit("dawid_skene", first, progress=False)
+        >>> more = pd.DataFrame({"task": ["t2", "t3"], "worker": ["cy", "cy"], "label": ["dog", "cat"]})
+        >>> fit.update(more, progress=False).labels.index.tolist()
+        ['t1', 't2', 't3']
+
+        Args:
+            more: annotations of old and new tasks by old and new workers, of the same classes.
+            gold: known labels to use from now on, beside those that this fit has used, as for :func:`crowdppl.fit`.
+            evidence: another model's probabilities of the classes, likewise.
+            progress: show a progress bar.
+
+        Raises:
+            AnnotationError: a class is new, or a new task or worker lacks features that the others have.
+            ValueError: the fit is one of Pyro's, or its story is trained in minibatches.
+        """
+        fitted = update(self.fitted, more, gold=gold, evidence=evidence, progress=progress)
+        for message in fitted.warnings:
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        return Fit(fitted)
 
     def save(self, path: str | PathLike, *, overwrite: bool = False) -> None:
         """Write the fit to the folder ``path`` (netCDF and JSON), whole or not at all: :func:`.fit_folder.save`."""

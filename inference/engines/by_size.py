@@ -16,7 +16,8 @@ from ...data.sharding import places, sharded
 from ...models import STORIES
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
-from ..densities.sites import Dims
+from ..densities.programs import compiled
+from ..densities.sites import Dims, starting_point
 from .outcome import Outcome
 from .registry import Engine
 from .unused_options import has_network
@@ -68,6 +69,7 @@ def run(
     *,
     progress: bool,
     mesh: Mesh | None = None,
+    start: Parameters | None = None,
 ) -> Outcome:
     """Run an engine on :func:`sized` annotations, and cut what it returns to their own sizes.
 
@@ -80,6 +82,7 @@ def run(
         settings: of the engine.
         progress: whether to show a bar.
         mesh: devices over which the tasks are spread; None for one device.
+        start: parameters to start from, of one device; the story's own start by default.
 
     Raises:
         ValueError: several devices for what runs on one only: minibatches, networks and guides that do not factorise.
@@ -90,7 +93,9 @@ def run(
         seen = sized(model, annotations)
     else:
         seen = anonymous(annotations) if knows_no_names(model) else annotations
-    outcome = engine.run(model, jax.tree.map(jnp.asarray, seen), key, settings, progress=progress)
+    if start is not None:
+        start = jax.tree.map(jnp.asarray, grown(start, dims, seen) if isinstance(seen, PaddedAnnotations) else start)
+    outcome = engine.run(model, jax.tree.map(jnp.asarray, seen), key, settings, progress=progress, start=start)
     if not isinstance(seen, PaddedAnnotations):
         return outcome
     return outcome._replace(
@@ -149,6 +154,15 @@ def at_size(
     if not isinstance(seen, PaddedAnnotations):
         return function(model, seen, parameters)
     return cut(function(model, seen, grown(parameters, dims, seen)), dims, annotations)
+
+
+def start_of(model: Model, annotations: Annotations, dims: Dims, key: Array) -> Parameters:
+    """Where a story starts by itself, computed on :func:`sized` annotations: :func:`.starting_point`."""
+    seen = jax.tree.map(jnp.asarray, sized(model, annotations))
+    return cut(_starting_point(model, seen, key), dims, annotations)
+
+
+_starting_point = compiled(starting_point)
 
 
 def cut(values: Mapping[str, Any], dims: Dims, annotations: Annotations, leading: int = 0) -> dict[str, Any]:

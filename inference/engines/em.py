@@ -94,6 +94,15 @@ def init(
         parameters |= learnt_from(jax.nn.softmax(evidence), classifier, annotations, weights)
     counts = gradient(model, annotations.replace(evidence=evidence), parts, parameters).counts
     parameters |= tables_mode(counts, parameters)
+    return state_at(model, annotations, parameters, settings, accelerated=accelerated)
+
+
+@partial(jax.jit, static_argnames="accelerated")
+def state_at(
+    model: Model, annotations: Annotations, parameters: Parameters, settings: EMSettings, *, accelerated: bool = False
+) -> EMState:
+    """Return the state at ``parameters``, from which no step has been taken; arguments are those of :func:`init`."""
+    parts = anatomy(model, annotations)
     unknown = jnp.full((), jnp.inf, float)
     by_adam = _by_adam(model, parts, parts.to_reals(parameters))
     trail = set_out(parameters) if accelerated and not by_adam else None
@@ -218,8 +227,24 @@ def _step_back(
     return between(share), share
 
 
-def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, progress: bool) -> Outcome:
+def run(
+    model: Model,
+    annotations: Annotations,
+    key: Array,
+    settings: EMSettings,
+    *,
+    progress: bool,
+    start: Parameters | None = None,
+) -> Outcome:
     """Run EM from each of ``settings.restarts`` starts, and keep the solution of the highest log-posterior.
+
+    Args:
+        model: the story.
+        annotations: the data.
+        key: random key.
+        settings: of EM.
+        progress: whether to show a bar.
+        start: parameters to start from the first time, such as an earlier fit's; the story's own start by default.
 
     Raises:
         FloatingPointError: where the log-posterior is not finite, with the iteration or the step.
@@ -231,14 +256,22 @@ def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings
             in_batches=_in_batches(model, settings), has_weights=has_weights(model), holds_out=settings.held_out > 0
         ),
     )
-    best = solve(model, annotations, key, settings, progress=progress)
+    best = solve(model, annotations, key, settings, progress=progress, start=start)
     fixed = constants(model, annotations)
     draws = {name: on_this_host(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
     kept = {name: on_this_host(value) for name, value in best.parameters.items() if name in fixed}
     return Outcome(draws, kept, np.array(best.history), {}, best.warnings, is_point=True)
 
 
-def solve(model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, progress: bool) -> Solution:
+def solve(
+    model: Model,
+    annotations: Annotations,
+    key: Array,
+    settings: EMSettings,
+    *,
+    progress: bool,
+    start: Parameters | None = None,
+) -> Solution:
     """Return the solution of the highest log-posterior; options that the story does not use are not looked at."""
     in_batches = _in_batches(model, settings)
     per_start = settings.epochs if in_batches else settings.max_iterations
@@ -250,9 +283,11 @@ def solve(model: Model, annotations: Annotations, key: Array, settings: EMSettin
                 bar(before + done, f"log-posterior {log_posterior:,.2f}")
 
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
-            state = init(
-                model, annotations, start_key, settings, perturbed=restart > 0, accelerated=settings.accelerate
-            )
+            accelerated = settings.accelerate
+            if start is not None and restart == 0:
+                state = state_at(model, annotations, start, settings, accelerated=accelerated)
+            else:
+                state = init(model, annotations, start_key, settings, perturbed=restart > 0, accelerated=accelerated)
             if in_batches:
                 solution = training.run(model, annotations, state.parameters, start_key, settings, tell)
             else:
@@ -287,14 +322,20 @@ def _iterate(
 
 
 def interior_solution(
-    model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, progress: bool
+    model: Model,
+    annotations: Annotations,
+    key: Array,
+    settings: EMSettings,
+    *,
+    progress: bool,
+    start: Parameters | None = None,
 ) -> Parameters:
     r"""Return EM's solution with probabilities above zero, for samplers to start from.
 
     Each probability table goes to the mean of its conditional posterior, :math:`\propto \alpha + n`, instead of the
     mode.
     """
-    solution = solve(model, annotations, key, settings, progress=progress)
+    solution = solve(model, annotations, key, settings, progress=progress, start=start)
     return to_interior(model, annotations, solution.parameters)
 
 

@@ -63,7 +63,15 @@ class Rows(NamedTuple):
     stats: dict[str, Array]  # by ArviZ's names
 
 
-def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettings, *, progress: bool) -> Outcome:
+def run(
+    model: Model,
+    annotations: Annotations,
+    key: Array,
+    settings: NUTSSettings,
+    *,
+    progress: bool,
+    start: Parameters | None = None,
+) -> Outcome:
     """Sample the posterior, each chain from the EM solution moved off the edges of the probability tables.
 
     Raises:
@@ -72,19 +80,19 @@ def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettin
     """
     refuse_unused(settings, unused_at_the_start(has_network=has_network(model)))
     em_key, key = jax.random.split(key)
-    values = em.interior_solution(model, annotations, em_key, start_settings(settings), progress=progress)
+    values = em.interior_solution(model, annotations, em_key, start_settings(settings), progress=progress, start=start)
     fixed = {name: values[name] for name in constants(model, annotations)}
-    start = Start(annotations, values, fixed, settings.target_accept)
+    begin = Start(annotations, values, fixed, settings.target_accept)
     keys = jax.random.split(key, settings.chains)
     several = isinstance(annotations, ShardedAnnotations)  # whose devices may run only one program at a time
     sample = _in_threads if jax.default_backend() == "cpu" and not several else _vectorised
     with progress_bar("NUTS", settings.chains * (settings.warmup + settings.draws), show=progress) as tell:
-        rows = sample(model, start, keys, settings, lambda done: tell(done, "draws of all chains, with warmup"))
+        rows = sample(model, begin, keys, settings, lambda done: tell(done, "draws of all chains, with warmup"))
     stats = {name: np.asarray(value) for name, value in rows.stats.items()}
     stats["lp"] = -stats["lp"]
     stats["tree_depth"] = np.log2(stats["n_steps"]).astype(int) + 1
-    draws = {name: on_this_host(value) for name, value in rows.draws.items() if name not in start.fixed}
-    return Outcome(draws, {name: on_this_host(value) for name, value in start.fixed.items()}, np.zeros(0), stats, ())
+    draws = {name: on_this_host(value) for name, value in rows.draws.items() if name not in fixed}
+    return Outcome(draws, {name: on_this_host(value) for name, value in fixed.items()}, np.zeros(0), stats, ())
 
 
 def start_settings(settings: NUTSSettings) -> EMSettings:

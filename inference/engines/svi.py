@@ -80,7 +80,15 @@ class Problem(NamedTuple):
         return self.annotations if self.plan is None else batches.draw(self.annotations, self.plan, key)
 
 
-def run(model: Model, annotations: Annotations, key: Array, settings: SVISettings, *, progress: bool) -> Outcome:
+def run(
+    model: Model,
+    annotations: Annotations,
+    key: Array,
+    settings: SVISettings,
+    *,
+    progress: bool,
+    start: Parameters | None = None,
+) -> Outcome:
     """Fit the guide, from the EM solution, and draw from it.
 
     Raises:
@@ -104,7 +112,7 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
     em_key, init_key, batch_key, draw_key = jax.random.split(key, 4)
     plan = _plan(model, annotations, settings.batch_size)
     settings_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
-    values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress)
+    values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress, start=start)
     rates = Rates(settings.learning_rate, settings.network_rate, max(settings.max_iterations // 2, 1))
     weights_start = {name: values[name] for name in names if name in weights}
     problem = Problem(model, annotations, values, weights_start, plan, rates)

@@ -1,0 +1,81 @@
+"""A fit that goes on with new annotations ends where a fit of everything does."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.models import STORIES
+
+CLOSE = {"tolerance": 1e-9, "max_iterations": 3000}
+
+
+def grown(story, seed=0):
+    """A crowd as it was, with its last tasks, its last worker and some annotations of old tasks still to come."""
+    n_classes = 2 if story in ("two_coin", "item_response") else 3
+    whole, _ = cp.simulate("one_coin", n_tasks=150, n_workers=8, n_classes=n_classes, annotations_per_task=6, seed=seed)
+    frame = whole.without_gold().to_frame()
+    rng = np.random.default_rng(seed)
+    late = (frame["task"] >= 140) | (frame["worker"] == 7) | (rng.random(len(frame)) < 0.05)
+    early = cp.Annotations.from_frame(frame[~late], classes=list(range(n_classes)))
+    return early, frame[late], early.joined(frame[late])
+
+
+@pytest.mark.parametrize("story", ["dawid_skene", "one_coin", "mace", "hierarchical_dawid_skene", "item_response"])
+def test_em_ends_where_a_fit_of_everything_ends(story):
+    early, late, whole = grown(story)
+    updated = cp.fit(story, early, progress=False, **CLOSE).update(late, progress=False)
+    at_once = cp.fit(story, whole, progress=False, **CLOSE)
+    assert updated.history.iloc[-1] == pytest.approx(at_once.history.iloc[-1], rel=1e-4)
+    np.testing.assert_allclose(updated.probabilities, at_once.probabilities, atol=0.05)
+    assert (updated.labels["label"] == at_once.labels["label"]).mean() > 0.98
+    assert updated.labels.index.tolist() == list(whole.tasks)
+    assert updated.workers.index.tolist() == list(whole.workers)
+
+
+@pytest.mark.parametrize("story", list(STORIES))
+def test_every_story_takes_new_tasks_and_workers(story):
+    early, late, whole = grown(story, seed=1)
+    fit = cp.fit(story, early, progress=False, max_iterations=10)
+    updated = fit.update(late, progress=False)
+    assert len(updated.labels) == whole.n_tasks
+    assert len(fit.labels) == early.n_tasks
+    assert updated.history.iloc[-1] > updated.history.iloc[0]
+
+
+def test_it_takes_fewer_iterations_than_a_fit_of_everything():
+    early, _, _ = grown("dawid_skene")
+    one = pd.DataFrame({"task": [0, 999], "worker": [0, 1], "label": [1, 2]})
+    fit = cp.fit("dawid_skene", early, progress=False)
+    at_once = cp.fit("dawid_skene", early.joined(one), progress=False)
+    assert len(fit.update(one, progress=False).history) < 0.7 * len(at_once.history)
+
+
+def test_draws_of_svi_and_nuts_are_made_anew():
+    early, late, whole = grown("dawid_skene")
+    for method, options in (("svi", {"max_iterations": 500}), ("nuts", {"chains": 2, "warmup": 150, "draws": 150})):
+        fit = cp.fit("dawid_skene", early, method=method, progress=False, **options)
+        updated = fit.update(late, progress=False)
+        at_once = cp.fit("dawid_skene", whole, method=method, progress=False, **options)
+        np.testing.assert_allclose(updated.probabilities, at_once.probabilities, atol=0.12)
+        assert updated.outcome.draws["confusion"].shape == at_once.outcome.draws["confusion"].shape
+
+
+def test_evidence_stays_and_gold_may_be_added():
+    early, late, _ = grown("dawid_skene")
+    first, later = early.tasks[0], 149
+    wrong = (int(cp.fit("dawid_skene", early, progress=False).labels["label"].iloc[0]) + 1) % 3
+    fit = cp.fit("dawid_skene", early, gold={first: wrong}, progress=False)
+    updated = fit.update(late, gold={later: 2}, progress=False)
+    assert updated.labels.loc[first, "label"] == wrong
+    assert updated.labels.loc[later, "label"] == 2
+
+
+def test_what_cannot_be_updated_says_so():
+    early, late, _ = grown("dawid_skene")
+    fit = cp.fit("dawid_skene", early, progress=False)
+    with pytest.raises(cp.AnnotationError, match="9"):
+        fit.update(late.assign(label=9), progress=False)
+    in_batches = cp.fit("dawid_skene", early, batch_size=30, epochs=2, progress=False)
+    with pytest.raises(ValueError, match="fit everything anew"):
+        in_batches.update(late, progress=False)

@@ -7,11 +7,11 @@ goes on in their direction,
     r = \theta_1 - \theta_0, \quad v = (\theta_2 - \theta_1) - r, \quad \alpha = \|r\| / \|v\|,
 
 their steplength S3; :math:`\alpha = 1` is :math:`\theta_2` itself. It counts where the log-posterior there is no less
-than at :math:`\theta_1`, and then a plain step is taken from it; else EM goes on from :math:`\theta_2`. Each step of this
-cycle of three costs one gradient, as a plain one does, and the log-posterior never falls.
+than at :math:`\theta_1`, and then a plain step is taken from it; else EM goes on from :math:`\theta_2`. Each step of
+this cycle of three costs one gradient, as a plain one does, and the log-posterior never falls.
 
-The longest steplength is 1 at first, grows where it was taken and the proposal counted, and shrinks where it did not: what
-converges in a few iterations is left as it is.
+The longest steplength is 1 at first, grows where it was taken and the proposal counted, and shrinks where it did not:
+what converges in a few iterations is left as it is.
 
 Probability tables are extrapolated as square roots, whose squares are probabilities again once they sum to one.
 """

@@ -1,5 +1,7 @@
 """EM accelerated by SQUAREM: exact on a linear iteration, monotone, and at the end where plain EM is."""
 
+from itertools import pairwise
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +36,7 @@ def states_of(annotations, *, accelerated=False):
 def proposal_after(steps, parts, reach):
     """The memory after two plain steps through the three points."""
     trail = acceleration.set_out(steps[0])._replace(reach=jnp.asarray(reach))
-    for old, new in zip(steps[:-1], steps[1:], strict=True):
+    for old, new in pairwise(steps):
         trail = acceleration.walked(trail, parts, old, new, jnp.zeros(()), accepted=jnp.array(True))
     return trail
 
@@ -105,9 +107,7 @@ def test_wherever_it_stops_the_last_log_posterior_is_that_of_the_solution(noisy)
 def test_where_em_crawls_it_ends_at_the_same_mode_in_half_the_iterations(noisy):
     with jax.enable_x64(True):
         plain, fast = (
-            cp.fit(
-                "dawid_skene", noisy, accelerate=accelerate, tolerance=1e-13, max_iterations=20_000, progress=False
-            )
+            cp.fit("dawid_skene", noisy, accelerate=accelerate, tolerance=1e-13, max_iterations=20_000, progress=False)
             for accelerate in (False, True)
         )
     assert len(fast.history) < len(plain.history) / 2

@@ -145,8 +145,8 @@ def compare_sizes(report: Report, repeats: int, *, largest: bool) -> None:
     slope = float(np.polyfit(*np.log(np.array(found)).T, 1)[0])
     report.note(
         f"Of five classes, time grows with the annotations to the power of {slope:.2f}. The share: three columns of "
-        "whole numbers, a row of K numbers for each annotation and one for each task, once each, over the time; a copy reads "
-        "and writes a gigabyte. The peak is that of the process so far, the copy's two gigabytes included."
+        "whole numbers, a row of K numbers for each annotation and one for each task, once each, over the time; a copy "
+        "reads and writes a gigabyte. The peak is that of the process so far, the copy's two gigabytes included."
     )
 
 

@@ -111,7 +111,7 @@ def _back(parts: Anatomy, flat: Parameters) -> Parameters:
 
 
 def _square(values: Parameters) -> Array:
-    return sum((value**2).sum() for value in values.values())
+    return sum(((value**2).sum() for value in values.values()), start=jnp.zeros(()))
 
 
 def _either(condition: Array, this: Parameters, other: Parameters) -> Parameters:

@@ -82,7 +82,7 @@ def test_a_proposal_of_a_lower_log_posterior_is_not_taken(noisy):
 
 @pytest.mark.filterwarnings("ignore:EM did not converge")
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("story", ["dawid_skene", "annotator_groups", "worker_clusters"])
+@pytest.mark.parametrize("story", ["dawid_skene", "annotator_groups", "common_individual"])
 def test_the_log_posterior_never_falls(story, seed):
     """In float64, so that what is left for a tolerance is rounding in the twelfth digit."""
     annotations = random_annotations(np.random.default_rng(seed), n_tasks=30, n_workers=5, n_classes=3, n_rows=90)

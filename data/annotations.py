@@ -20,7 +20,7 @@ from .ids import Ids
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
 
-_STATIC = ("tasks", "workers", "classes", "population")
+STATIC = ("tasks", "workers", "classes", "population")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -228,6 +228,6 @@ class Annotations(Constructors):
 
 jax.tree_util.register_dataclass(
     Annotations,
-    data_fields=[field.name for field in dataclasses.fields(Annotations) if field.name not in _STATIC],
-    meta_fields=list(_STATIC),
+    data_fields=[field.name for field in dataclasses.fields(Annotations) if field.name not in STATIC],
+    meta_fields=list(STATIC),
 )

@@ -17,7 +17,8 @@ from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.program_cache import use_program_cache
 from .densities.sites import parameter_dims
-from .engines import ascent
+from .densities.traced_numbers import with_numbers
+from .engines import by_size, em
 from .engines.diagnostics import permuted_chains, sampling_warnings
 from .engines.outcome import Outcome
 from .engines.registry import ENGINES, Engine
@@ -65,9 +66,9 @@ def fit_story(
     model = Model(story, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     annotations = _with_gold(with_evidence(annotations, gold, evidence), gold)
     use_program_cache()
-    data = jax.tree.map(jnp.asarray, annotations.replace(gold=None, seconds=None))
+    data = annotations.replace(gold=None, seconds=None)
     if in_torch is not None:
-        problem = in_torch.make(model, data, for_torch)
+        problem = in_torch.make(model, jax.tree.map(jnp.asarray, data), for_torch)
         model, data = problem.twin, problem.data
     try:
         dims = parameter_dims(model, data)  # a story that does not fit these data says so before anything runs
@@ -76,7 +77,8 @@ def fit_story(
         raise
 
     if in_torch is None:
-        outcome = engine.run(model, data, jax.random.key(seed), settings, progress=progress)
+        model = with_numbers(model, data)
+        outcome = by_size.run(engine, model, data, dims, jax.random.key(seed), settings, progress=progress)
     else:
         outcome, data = in_torch.run(problem, method, settings, seed, progress=progress)
     annotations = annotations.replace(prior=None if data.prior is None else np.asarray(data.prior))
@@ -109,22 +111,20 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
     same = {name: fitted.settings[name] for name in engine.settings._fields} if method == fitted.method else {}
     settings = engine.settings(**same)
     same_run = {name: fitted.settings[name] for name in ("seed", "backend")}
-    data = jax.tree.map(jnp.asarray, annotations.replace(gold=None, seconds=None))
-    outcome = engine.run(fitted.model, data, jax.random.key(fitted.settings["seed"]), settings, progress=False)
+    data = annotations.replace(gold=None, seconds=None)
+    key = jax.random.key(fitted.settings["seed"])
+    outcome = by_size.run(engine, fitted.model, data, fitted.dims, key, settings, progress=False)
     if method == "em":
-        mode = {name: jnp.asarray(value[0, 0]) for name, value in outcome.draws.items()}
-        moved = _interior(fitted.model, data, mode | outcome.fixed)
-        outcome = outcome._replace(draws={name: moved[name][None, None] for name in outcome.draws})
+        mode = {name: value[0, 0] for name, value in outcome.draws.items()} | outcome.fixed
+        moved = by_size.at_size(em.to_interior, fitted.model, data, fitted.dims, mode)
+        outcome = outcome._replace(draws={name: np.asarray(moved[name])[None, None] for name in outcome.draws})
     return Fitted(fitted.model, annotations, outcome, method, settings._asdict() | same_run, fitted.dims)
-
-
-_interior = jax.jit(ascent.interior, static_argnums=0)
 
 
 def _looked_at(fitted: Fitted) -> Fitted:
     """The same with its draws in one order, its posterior, and all that is wrong with it among its warnings."""
     fitted, not_aligned = aligned(fitted)
-    by_chain = np.asarray(label_posteriors(fitted))
+    by_chain = label_posteriors(fitted)
     outcome: Outcome = fitted.outcome
     found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, fitted.annotations.classes)]
     if outcome.stats:

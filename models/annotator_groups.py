@@ -25,6 +25,7 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ..data import Annotations
+from ..data.padding import n_real_workers, real_tasks
 from .parts.concentration import diagonal_concentration, sample_shares, whole
 from .parts.derived import derived, share_of_annotations
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion
@@ -77,8 +78,11 @@ def annotator_groups(
     def start(key: Array) -> Array:
         if annotations.worker is None or annotations.n_workers < n_groups:
             return graded_confusions(annotations, n_groups, key)
-        points = vote_confusions(annotations).reshape(annotations.n_workers, -1)
-        return k_means(points, n_groups, key)[1].reshape(n_groups, n_classes, n_classes)
+        points, n_workers = vote_confusions(annotations).reshape(annotations.n_workers, -1), n_real_workers(annotations)
+        centres = k_means(points, n_groups, key, n_workers)[1].reshape(n_groups, n_classes, n_classes)
+        if isinstance(n_workers, int):
+            return centres
+        return jnp.where(n_workers < n_groups, graded_confusions(annotations, n_groups, key), centres)
 
     with numpyro.plate("group", n_groups, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         tables = numpyro.sample(
@@ -126,11 +130,17 @@ def _describe(tables: Array, weights: Array, annotations: Annotations, membershi
     if membership == "worker":
         share = share_of_annotations(weights, annotations)
     else:
-        share = weights if weights.ndim == 1 else weights.mean(0)
+        share = weights if weights.ndim == 1 else jnp.mean(weights, 0, where=_counted(annotations))
     log_tables = jnp.log(jnp.where(tables > 0, tables, 1.0))
     derived("group_share", share, "group", kind="group_share")
     derived("group_entropy", -(tables * log_tables).sum(-1).mean(-1), "group")
     derived("group_similarity", _similarity_to_identity(tables), "group")
+
+
+def _counted(annotations: Annotations) -> Array | None:
+    """Whether each task counts in a mean over tasks, ``(N, 1)``; None where all do."""
+    is_real = real_tasks(annotations)
+    return None if is_real is None else is_real[:, None]
 
 
 def _similarity_to_identity(tables: Array) -> Array:

@@ -75,7 +75,8 @@ def common_individual(
         )
     if separation:
         distance = jnp.sqrt(((common - individual) ** 2).sum((-1, -2)) + SMALLEST)
-        numpyro.factor("separation", separation * distance.sum())
+        with numpyro.plate("worker", n_workers, dim=-1):
+            numpyro.factor("separation", separation * distance)
     if annotations.features is not None if by_task is None else by_task:
         workers, task = _embeddings(annotations, whole("embedding", embedding))
         switched = Switch(common, individual, workers, task)
@@ -105,21 +106,29 @@ def _embeddings(annotations: Annotations, size: int) -> tuple[Array, Array]:
     x = jnp.asarray(annotations.features).reshape(annotations.n_tasks, -1)
     to_task = _weights("task_embedding", (x.shape[-1], size))
     if annotations.worker_features is None:
-        workers = _weights("worker_embedding", (annotations.n_workers, size), "worker")
+        with numpyro.plate("worker", annotations.n_workers, dim=-1):
+            workers = _weights("worker_embedding", (annotations.n_workers, size), event_dim=1)
     else:
         features = jnp.asarray(annotations.worker_features)
         workers = features @ _weights("worker_embedding", (features.shape[-1], size))
     return _unit(workers), _unit(x @ to_task)
 
 
-def _weights(name: str, shape: tuple[int, int], rows: str = "feature") -> Array:
-    """Standard normal weights, which start small and at random: at zero no direction is better than another."""
+def _weights(name: str, shape: tuple[int, int], event_dim: int = 2) -> Array:
+    """Standard normal weights, which start small and at random: at zero no direction is better than another.
+
+    Args:
+        name: of the site.
+        shape: of the weights, ``(rows, E)``.
+        event_dim: 2 for one matrix, 1 for rows in a plate.
+    """
 
     def start(key: Array) -> Array:
         return jax.random.normal(key, shape) / np.sqrt(shape[-1])
 
-    normal = dist.Normal(0.0, 1.0).expand(shape).to_event(2)
-    return numpyro.sample(name, normal, infer={"event_dims": [rows, "embedding"], "start": start})
+    normal = dist.Normal(0.0, 1.0).expand(shape[-event_dim:]).to_event(event_dim)
+    dims = ["feature", "embedding"][-event_dim:]
+    return numpyro.sample(name, normal, infer={"event_dims": dims, "start": start})
 
 
 def _unit(vectors: Array) -> Array:

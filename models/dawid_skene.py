@@ -45,7 +45,7 @@ def dawid_skene(
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
-    concentration = prior + pseudo_counts(history, annotations)
+    concentration = prior if history is None else prior + pseudo_counts(history, annotations)
     with numpyro.plate("worker", n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         confusion = numpyro.sample(
             "confusion", dist.Dirichlet(concentration), infer={"event_dims": ["annotation"], "kind": "confusion"}

@@ -21,6 +21,7 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
+from ..data.padding import n_real_workers
 from .parts.concentration import positive, sample_shares, whole
 from .parts.confusion_mixture import ConfusionMixture
 from .parts.derived import derived, share_of_annotations
@@ -65,7 +66,8 @@ def worker_clusters(
     worth = positive("strength", strength)
 
     def start(key: jax.Array) -> jax.Array:
-        _, centres = k_means(vote_confusions(annotations).reshape(n_workers, -1), n_clusters, key)
+        points = vote_confusions(annotations).reshape(n_workers, -1)
+        _, centres = k_means(points, n_clusters, key, n_real_workers(annotations))
         return jnp.log(centres).reshape(n_clusters, n_classes, n_classes)
 
     weights = sample_shares("weights", n_clusters, share, "group")

@@ -4,6 +4,7 @@ The story is run with ``truth`` set to all classes at once, ``(K, 1)``; the site
 task under every class, :math:`\log p(z_i = k, y_i \mid \theta)`. Engines and views compute nothing else of a story.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import reduce
@@ -16,9 +17,11 @@ from jax.scipy.special import logsumexp
 from numpyro import handlers
 
 from ...data import Annotations
+from ...data.padding import real_tasks
 from ...models import Responses, Story, StoryError
 from ...models.parts.classifier import training
 from .model import Model
+from .padded_sites import PaddingWeighsNothing
 
 UNROLLED = 32  # classes at the most for which sums over them are written out
 
@@ -100,10 +103,17 @@ def run_enumerated(
     return sites, by_task
 
 
-def task_sites(model: Model, annotations: Annotations) -> dict[str, Site]:
-    """Run the story with ``truth`` at all classes; hide what it says of single tasks from outer handlers, return it."""
+def task_sites(model: Model, annotations: Annotations, *, proper: bool = False) -> dict[str, Site]:
+    """Run the story with ``truth`` at all classes; hide what it says of single tasks from outer handlers, return it.
+
+    Args:
+        model: the story.
+        annotations: the data.
+        proper: give parameters of padded tasks and workers a proper density, for samplers, instead of none.
+    """
     truth = jnp.arange(annotations.n_classes)[:, None]
-    with handlers.block(hide_fn=_scores_tasks), handlers.trace() as sites, handlers.substitute(data={"truth": truth}):
+    hidden, enumerated = handlers.block(hide_fn=_scores_tasks), handlers.substitute(data={"truth": truth})
+    with PaddingWeighsNothing(annotations, proper=proper), hidden, handlers.trace() as sites, enumerated:
         model(annotations)
     check_contract(model.story, sites)
     return {name: site for name, site in sites.items() if _scores_tasks(site)}
@@ -146,8 +156,14 @@ def scale_of(by_task: dict[str, Site]) -> Array | float:
 
 
 def sum_log_joint(by_task: dict[str, Site], annotations: Annotations) -> Array:
-    """Log-joint of each task's annotations and each of its classes, ``(N, K)``, summed over the sites."""
+    """Log-joint of each task's annotations and each of its classes, ``(N, K)``, summed over the sites.
+
+    A padded task's classes are equally likely, and its likelihood is one.
+    """
     total = sum(site["fn"].log_prob(site["value"]) for site in by_task.values())
+    is_real = real_tasks(annotations)
+    if is_real is not None:
+        total = jnp.where(is_real, total, -math.log(annotations.n_classes))
     return jnp.broadcast_to(total, (annotations.n_classes, annotations.n_tasks)).T
 
 

@@ -178,7 +178,12 @@ def potential(
 
 
 def marginal_program(
-    model: Model, fixed: Parameters | None = None, *, train: bool = False, by_task: bool = False
+    model: Model,
+    fixed: Parameters | None = None,
+    *,
+    train: bool = False,
+    by_task: bool = False,
+    proper: bool = False,
 ) -> Callable[[Annotations], None]:
     """The story as a NumPyro program with ``truth`` summed out: the factor ``log_likelihood`` stands in its place.
 
@@ -190,13 +195,14 @@ def marginal_program(
         train: let classifiers run in training mode.
         by_task: have the factor's values by task, in the plate ``task``, and keep the derived quantities; engines need
             neither.
+        proper: give parameters of padded tasks and workers a proper density, for samplers, instead of none.
     """
 
     def program(annotations: Annotations) -> None:
         held = handlers.substitute(substitute_fn=site_values(fixed or {}))
         silent = handlers.block(hide_fn=lambda site: not by_task and site["type"] == "deterministic")
         with training() if train else nullcontext(), silent, held:
-            scored = task_sites(model, annotations)
+            scored = task_sites(model, annotations, proper=proper)
         log_likelihood = log_sum_exp(sum_log_joint(scored, annotations))
         if not by_task:
             numpyro.factor("log_likelihood", scale_of(scored) * log_likelihood.sum())

@@ -5,18 +5,41 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import jax
+
 from ...data import Annotations
 from ...models import Prevalence, Story
 from ...models.parts.classifier import Classifier
 from ...models.parts.truth_prior import ClassPrior
 
 
+@jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A story and its hyperparameters; equal where both are, so that compiled engines are shared between fits."""
+    """A story and its hyperparameters; equal where both are, so that compiled engines are shared between fits.
+
+    It is a JAX pytree: the hyperparameters that are ``numbers`` are its leaves, so that programs are compiled for any
+    value of theirs; the story and the other hyperparameters are static. It can be a static argument as well.
+
+    Args:
+        story: the story.
+        hyperparameters: by name.
+        numbers: names of the hyperparameters with which the story only calculates, as
+            :func:`.traced_numbers.with_numbers` finds them.
+    """
 
     story: Story
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+
+    def tree_flatten(self) -> tuple[tuple, "Frame"]:
+        """The numbers as leaves, and the rest."""
+        return tuple(self.hyperparameters[name] for name in self.numbers), self.frame
+
+    @classmethod
+    def tree_unflatten(cls, frame: "Frame", leaves: tuple) -> "Model":
+        """What a compiled function sees."""
+        return cls(frame.story, frame.others | dict(zip(frame.numbers, leaves, strict=True)), frame.numbers)
 
     def __call__(self, annotations: Annotations) -> None:
         """Run the story, as a NumPyro program."""
@@ -35,14 +58,40 @@ class Model:
         return prior if isinstance(prior, ClassPrior) else Prevalence()
 
     @cached_property
+    def frame(self) -> "Frame":
+        """What compiled programs depend on: the story and the hyperparameters that are no numbers."""
+        others = {name: value for name, value in self.hyperparameters.items() if name not in self.numbers}
+        return Frame(self.story, others, self.numbers)
+
+    @cached_property
     def _key(self) -> tuple:
-        return (self.story, *((name, _by_value_or_identity(value)) for name, value in self.hyperparameters.items()))
+        return (self.frame, *(self.hyperparameters[name] for name in self.numbers))
 
     def __hash__(self) -> int:
         return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Model) and self._key == other._key
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A story with the hyperparameters that are no numbers, and the names of those that are; it compares by value."""
+
+    story: Story
+    others: dict[str, Any]
+    numbers: tuple[str, ...]
+
+    @cached_property
+    def _key(self) -> tuple:
+        others = {name: _by_value_or_identity(self.others[name]) for name in sorted(self.others)}
+        return (self.story, self.numbers, *others.items())
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Frame) and self._key == other._key
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,16 +6,19 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 from numpyro import handlers
-from numpyro.distributions import Dirichlet, Distribution, biject_to, constraints
+from numpyro.distributions import biject_to, constraints
 from numpyro.distributions.constraints import Constraint
 from numpyro.distributions.transforms import Transform
-from numpyro.infer import init_to_median
+from numpyro.infer import init_to_uniform
 
 from ...data import Annotations
 from ...models import StoryError
 from ...models.parts.classifier import PREFIX
 from .enumerated import Parameters, Site, is_latent, run_enumerated, site_values
 from .model import Model
+from .padded_sites import is_table
+
+MEDIAN_OF = 15  # draws, for a start near the prior's median
 
 Dims = dict[str, tuple[str, ...]]  # names of the dimensions, by site
 
@@ -46,7 +49,7 @@ def anatomy(model: Model, annotations: Annotations) -> Anatomy:
     """Run the story once and look at its sites; inside a compiled function nothing of it is computed."""
     sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=placeholder), None)
     latents = {name: site for name, site in sites.items() if is_latent(site)}
-    tables = tuple(name for name, site in latents.items() if _is_table(site))
+    tables = tuple(name for name, site in latents.items() if is_table(site))
     for name, site in latents.items():
         if _support(site).is_discrete:
             raise StoryError(
@@ -113,29 +116,31 @@ def starting_point(model: Model, annotations: Annotations, key: Array) -> Parame
     Without it tables are uniform, and other parameters near the median of their prior. Running statistics of a
     classifier are among the values.
     """
-    median = init_to_median(num_samples=15)
 
     def value(site: Site) -> Any:
         if site["type"] != "sample" or site["is_observed"]:
             return None
         if "start" in site["infer"]:
             return site["infer"]["start"](site["kwargs"]["rng_key"])
-        return placeholder(site) if _is_table(site) else median(site)
+        return placeholder(site) if is_table(site) else _median(site)
 
     sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=value), key)
     running = {name: jnp.asarray(site["value"]["value"]) for name, site in sites.items() if site["type"] == "mutable"}
     return {name: jnp.asarray(site["value"]) for name, site in sites.items() if is_latent(site)} | running
 
 
-def _base(fn: Any) -> Any:
-    """The distribution beneath expansions, masks and declarations of independence."""
-    while isinstance(fn, Distribution) and hasattr(fn, "base_dist"):
-        fn = fn.base_dist
-    return fn
+def _median(site: Site) -> Array:
+    """The median of draws from a site's prior, taken in unconstrained space; without a sampler a random value.
 
-
-def _is_table(site: Site) -> bool:
-    return site["type"] == "sample" and isinstance(_base(site["fn"]), Dirichlet)
+    The draws of the first entries along a plate do not depend on its size, so that padding does not change them.
+    """
+    key, fn = site["kwargs"]["rng_key"], site["fn"]
+    try:
+        draws = jax.vmap(fn.sample)(jax.random.split(key, MEDIAN_OF))
+    except NotImplementedError:
+        return init_to_uniform(site)
+    transform = biject_to(fn.support)
+    return transform(jnp.median(transform.inv(draws), axis=0))
 
 
 def placeholder(site: Site) -> Array | None:

@@ -14,6 +14,7 @@ from jax import Array
 from numpyro import handlers
 
 from ...data import Annotations
+from ...data.padding import real_tasks
 from ...models import Classifier
 from ...models.parts.emissions import SMALLEST
 from ..densities.enumerated import Density, Parameters, density
@@ -90,8 +91,10 @@ def newton(classifier: Classifier, annotations: Annotations, weights: Parameters
     scale = (annotations.population or annotations.n_tasks) / annotations.n_tasks
     precision = DAMPING if classifier.prior is None else classifier.prior**-2
 
+    expected = scale * _of_real_tasks(jnp.exp(at), annotations)
+
     def information(v: Parameters) -> Parameters:
-        (back,) = pull(scale * jnp.exp(at) * push(v))
+        (back,) = pull(expected * push(v))
         return jax.tree.map(lambda b, w: b + precision * w, back, v)
 
     step, _ = jax.scipy.sparse.linalg.cg(information, slope, tol=1e-4, maxiter=CG_STEPS)
@@ -105,13 +108,19 @@ def learnt_from(
 
     def fit(weights: Parameters) -> Array:
         with handlers.substitute(data=weights), handlers.seed(rng_seed=0):
-            log_likelihood = (target * classifier(annotations)).sum()
+            log_likelihood = (_of_real_tasks(target, annotations) * classifier(annotations)).sum()
         return log_likelihood - sum(_penalty(classifier, w) for w in weights.values())
 
     for _ in range(steps):
         moves = newton(classifier, annotations, weights, jax.grad(fit)(weights))
         weights = jax.tree.map(jnp.add, weights, moves)
     return weights
+
+
+def _of_real_tasks(by_task: Array, annotations: Annotations) -> Array:
+    """Weights ``(N, K)`` that are zero for padded tasks."""
+    is_real = real_tasks(annotations)
+    return by_task if is_real is None else jnp.where(is_real[:, None], by_task, 0.0)
 
 
 def _penalty(classifier: Classifier, weight: Array) -> Array:

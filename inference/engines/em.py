@@ -54,7 +54,7 @@ class EMState(NamedTuple):
     iteration: Array
 
 
-@partial(jax.jit, static_argnames=("model", "settings", "perturbed"))
+@partial(jax.jit, static_argnames="perturbed")
 def init(
     model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, perturbed: bool = False
 ) -> EMState:
@@ -114,7 +114,7 @@ def step(model: Model, annotations: Annotations, state: EMState, settings: EMSet
     return EMState(new, at.log_posterior, change, optimizer, stride, state.iteration + 1)
 
 
-@partial(jax.jit, static_argnames=("model", "settings"))
+@jax.jit
 def advance(
     model: Model, annotations: Annotations, state: EMState, n_steps: Array | int, settings: EMSettings
 ) -> tuple[EMState, Array]:
@@ -160,7 +160,7 @@ def _step_back(
     old: Parameters,
     new: Parameters,
     old_log_posterior: Array,
-    halvings: int,
+    halvings: Array | int,
 ) -> tuple[Parameters, Array]:
     """Halve the way from ``old`` to ``new`` until the log-posterior does not fall, at most so many times.
 
@@ -216,7 +216,7 @@ def solve(model: Model, annotations: Annotations, key: Array, settings: EMSettin
                 bar(before + done, f"log-posterior {log_posterior:,.2f}")
 
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
-            state = init(model, annotations, start_key, EMSettings(), perturbed=restart > 0)
+            state = init(model, annotations, start_key, settings, perturbed=restart > 0)
             if in_batches:
                 solution = training.run(model, annotations, state.parameters, start_key, settings, tell)
             else:
@@ -234,18 +234,15 @@ def _iterate(
     model: Model, annotations: Annotations, state: EMState, settings: EMSettings, tell: Callable[[int, float], None]
 ) -> Solution:
     """Iterate over all data until EM converges."""
-    program = EMSettings(
-        tolerance=settings.tolerance, learning_rate=settings.learning_rate, halvings=settings.halvings
-    )  # what the compiled program depends on
     history: list[float] = []
     while len(history) < settings.max_iterations and state.change > settings.tolerance:
         n_steps = min(CHUNK, settings.max_iterations - len(history))
-        state, values = advance(model, annotations, state, n_steps, program)
+        state, values = advance(model, annotations, state, n_steps, settings)
         history += np.asarray(values)[: int(state.iteration) - len(history)].tolist()
         if not np.isfinite(history[-1]):
             raise FloatingPointError(f"the log-posterior is {history[-1]} at iteration {len(history)}")
         tell(len(history), history[-1])
-    beyond, _ = advance(model, annotations, state._replace(change=jnp.full((), jnp.inf, float)), 1, program)
+    beyond, _ = advance(model, annotations, state._replace(change=jnp.full((), jnp.inf, float)), 1, settings)
     history.append(float(beyond.log_posterior))  # of the last parameters, which no step has started from
     return Solution(state.parameters, history, not_converged(float(state.change), settings))
 
@@ -262,7 +259,7 @@ def interior_solution(
     return to_interior(model, annotations, solution.parameters)
 
 
-to_interior = jax.jit(interior, static_argnames="model")
+to_interior = jax.jit(interior)
 
 
 def not_converged(change: float, settings: EMSettings) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ and at the epoch's end the tables take their exact M-step.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -21,6 +20,7 @@ from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
+from ..densities.programs import compiled
 from ..densities.sites import Anatomy, anatomy, parameter_dims
 from . import minibatches as batches
 from .ascent import interior, tables_mode
@@ -67,13 +67,12 @@ def run(
     split_key, key = jax.random.split(key)
     seen = annotations if settings.held_out == 0 else _without(annotations, settings.held_out, split_key)
     plan = batches.plan(seen, size)
-    program = EMSettings(learning_rate=settings.learning_rate, network_rate=settings.network_rate)
-    state = start(model, annotations, parameters, program)
+    state = start(model, annotations, parameters, settings)
     history: list[float] = []
     best, best_score, best_epoch = state, -np.inf, 0
     for number in range(1, settings.epochs + 1):
         on_votes = number <= settings.warmup
-        state, watch = epoch(model, seen, plan, state, jax.random.fold_in(key, number), program, on_votes=on_votes)
+        state, watch = epoch(model, seen, plan, state, jax.random.fold_in(key, number), settings, on_votes=on_votes)
         _check_finite(watch, number)
         history.append(float(watch.log_likelihood.sum() + watch.log_prior[-1]))
         tell(number, history[-1])
@@ -92,7 +91,7 @@ def run(
     return Solution(found, history, ())
 
 
-@partial(jax.jit, static_argnames=("model", "settings"))
+@compiled
 def start(model: Model, annotations: Annotations, parameters: Parameters, settings: EMSettings) -> TrainingState:
     """Return the state at ``parameters``, before the first epoch."""
     parts = anatomy(model, annotations)
@@ -102,7 +101,7 @@ def start(model: Model, annotations: Annotations, parameters: Parameters, settin
     return TrainingState(tables, reals, running, _optimizer(parts, settings).init(reals))
 
 
-@partial(jax.jit, static_argnames=("model", "settings", "on_votes"))
+@compiled(static=("on_votes",))
 def epoch(
     model: Model,
     annotations: Annotations,
@@ -198,7 +197,7 @@ def _without(annotations: Annotations, share: float, key: Array) -> Annotations:
     return annotations.replace(count=jnp.asarray(count - out, dtype=float))
 
 
-@partial(jax.jit, static_argnames="model")
+@compiled
 def _predicted(model: Model, annotations: Annotations, seen: Annotations, state: TrainingState) -> Array:
     r"""Return the log-probability of the held-out annotations given the seen ones.
 
@@ -210,12 +209,12 @@ def _predicted(model: Model, annotations: Annotations, seen: Annotations, state:
     return whole - part
 
 
-@partial(jax.jit, static_argnames="model")
+@compiled
 def _parameters(model: Model, annotations: Annotations, state: TrainingState) -> Parameters:
     return state.tables | anatomy(model, annotations).from_reals(state.reals) | state.running
 
 
-@partial(jax.jit, static_argnames="model")
+@compiled
 def _log_posterior(model: Model, annotations: Annotations, parameters: Parameters) -> Array:
     return density(model, parameters, annotations).log_posterior
 

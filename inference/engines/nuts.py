@@ -19,8 +19,10 @@ import numpy as np
 from jax import Array
 from numpyro.infer import NUTS, init_to_value
 from numpyro.infer.hmc import HMCState
+from numpyro.infer.util import potential_energy
 
 from ...data import Annotations
+from ...data.padding import PaddedAnnotations
 from ..densities.enumerated import Parameters
 from ..densities.marginals import marginal_program
 from ..densities.model import Model
@@ -50,6 +52,7 @@ class Start(NamedTuple):
     annotations: Annotations
     values: Parameters  # where the chains start
     fixed: Parameters  # sites that are held where they are
+    target_accept: Array | float = NUTSSettings().target_accept
 
 
 class Rows(NamedTuple):
@@ -69,7 +72,8 @@ def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettin
     refuse_unused(settings, unused_at_the_start(has_network=has_network(model)))
     em_key, key = jax.random.split(key)
     values = em.interior_solution(model, annotations, em_key, start_settings(settings), progress=progress)
-    start = Start(annotations, values, {name: values[name] for name in constants(model, annotations)})
+    fixed = {name: values[name] for name in constants(model, annotations)}
+    start = Start(annotations, values, fixed, settings.target_accept)
     keys = jax.random.split(key, settings.chains)
     sample = _in_threads if jax.default_backend() == "cpu" else _vectorised
     with progress_bar("NUTS", settings.chains * (settings.warmup + settings.draws), show=progress) as tell:
@@ -94,7 +98,7 @@ def start_settings(settings: NUTSSettings) -> EMSettings:
 def make_kernel(model: Model, values: Parameters, fixed: Parameters, settings: NUTSSettings) -> NUTS:
     """NumPyro's sampler of the story, to start at ``values``, with the sites ``fixed`` held where they are."""
     return NUTS(
-        marginal_program(model, fixed),
+        marginal_program(model, fixed, proper=True),
         init_strategy=init_to_value(values=values),
         target_accept_prob=settings.target_accept,
         max_tree_depth=settings.max_tree_depth,
@@ -118,7 +122,11 @@ def advance(
     constrain = kernel.postprocess_fn((start.annotations,), {})
 
     def row(state: HMCState) -> Rows:
-        return Rows(constrain(state.z), {ours: attrgetter(name)(state) for name, ours in FIELDS.items()})
+        stats = {ours: attrgetter(name)(state) for name, ours in FIELDS.items()}
+        if isinstance(start.annotations, PaddedAnnotations):  # whose parameters have a potential of their own
+            program = marginal_program(model, start.fixed)
+            stats["lp"] = potential_energy(program, (start.annotations,), {}, state.z)
+        return Rows(constrain(state.z), stats)
 
     def body(i: Array, carry: tuple[HMCState, Rows]) -> tuple[HMCState, Rows]:
         state, rows = carry
@@ -134,20 +142,21 @@ def _kernel(model: Model, start: Start, key: Array, settings: NUTSSettings) -> t
 
     A sampler keeps what it sees, which may not outlive a trace.
     """
-    kernel = make_kernel(model, start.values, start.fixed, settings)
+    accepting = settings._replace(target_accept=start.target_accept)
+    kernel = make_kernel(model, start.values, start.fixed, accepting)
     return kernel, kernel.init(key, settings.warmup, None, (start.annotations,), {})
 
 
-_init_chain = partial(jax.jit, static_argnames=("model", "settings"))(init)
-_advance_chain = partial(jax.jit, static_argnames=("model", "settings"))(advance)
+_init_chain = partial(jax.jit, static_argnames="settings")(init)
+_advance_chain = partial(jax.jit, static_argnames="settings")(advance)
 
 
-@partial(jax.jit, static_argnames=("model", "settings"))
+@partial(jax.jit, static_argnames="settings")
 def _init_chains(model: Model, start: Start, keys: Array, settings: NUTSSettings) -> HMCState:
     return jax.vmap(lambda key: init(model, start, key, settings))(keys)
 
 
-@partial(jax.jit, static_argnames=("model", "settings"))
+@partial(jax.jit, static_argnames="settings")
 def _advance_chains(
     model: Model, start: Start, states: HMCState, n_steps: Array, settings: NUTSSettings
 ) -> tuple[HMCState, Rows]:
@@ -170,7 +179,7 @@ def _in_threads(model: Model, start: Start, keys: Array, settings: NUTSSettings,
         for n, is_kept in stages:
             if stop.is_set():
                 break
-            state, rows = compiled(start, state, steps[n])
+            state, rows = compiled(model, start, state, steps[n])
             if is_kept:
                 kept.append(jax.tree.map(lambda values, n=n: np.asarray(values)[:n], rows))
             done[chain] += n
@@ -202,9 +211,7 @@ def _vectorised(model: Model, start: Start, keys: Array, settings: NUTSSettings,
 
 def _of_program(settings: NUTSSettings) -> NUTSSettings:
     """Settings that differ only where the compiled programs do."""
-    return NUTSSettings(
-        warmup=settings.warmup, target_accept=settings.target_accept, max_tree_depth=settings.max_tree_depth
-    )
+    return NUTSSettings(warmup=settings.warmup, max_tree_depth=settings.max_tree_depth)
 
 
 def _stages(settings: NUTSSettings) -> Iterator[tuple[int, bool]]:

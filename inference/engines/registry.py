@@ -16,6 +16,7 @@ class Engine(NamedTuple):
     run: Callable[..., Outcome]
     settings: Any  # a NamedTuple class, whose defaults are the options' defaults
     refused: Mapping[str, str] = MappingProxyType({})  # options that other backends of the engine have, with the reason
+    pads: Callable[[Any], bool] = lambda settings: False  # whether with these settings it gives the same on padded data
 
     def checked(self, options: Mapping[str, Any]) -> Any:
         """Return the engine's settings with these options: :func:`.checked_settings`."""
@@ -25,9 +26,9 @@ class Engine(NamedTuple):
 ENGINES = {
     engine.name: engine
     for engine in (
-        Engine("em", em.run, EMSettings),
-        Engine("svi", svi.run, SVISettings),
-        Engine("nuts", nuts.run, NUTSSettings),
+        Engine("em", em.run, EMSettings, pads=lambda settings: settings.batch_size is None),
+        Engine("svi", svi.run, SVISettings, pads=svi.pads),
+        Engine("nuts", nuts.run, NUTSSettings, pads=lambda settings: True),
     )
 }
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 from jax import Array
@@ -26,6 +27,8 @@ from ...data import Annotations, unknown_name
 from ..densities.enumerated import Parameters
 from ..densities.marginals import marginal_program
 from ..densities.model import Model
+from ..densities.padded_sites import PaddingWeighsNothing
+from ..densities.programs import compiled
 from ..densities.sites import constants, parameter_dims
 from . import em
 from . import minibatches as batches
@@ -36,7 +39,7 @@ from .unused_options import has_network, refuse_unused, unused_by_svi
 
 CHUNK = 100  # steps between two looks at the progress
 FEWEST_STEPS = 100  # from which on the losses say whether they still fall
-DEFAULTS = SVISettings()  # of the options that compiled programs do not depend on
+FACTORISED = ("normal", "delta")  # guides in which padded tasks and workers can be left out of the loss
 
 GUIDES: dict[str, Callable[..., AutoGuide]] = {
     "normal": AutoNormal,
@@ -46,13 +49,30 @@ GUIDES: dict[str, Callable[..., AutoGuide]] = {
 }
 
 
+class Program(NamedTuple):
+    """The options that compiled programs depend on; of the others they take any value."""
+
+    guide: str | Callable[..., AutoGuide]
+    particles: int
+
+
+class Rates(NamedTuple):
+    """Of Adam, at the start; after the first ``half`` of the steps they fall, to a tenth in as many steps again."""
+
+    learning: Array | float
+    network: Array | float
+    half: Array | int
+
+
 class Problem(NamedTuple):
     """What is fitted, and from where: one argument of all compiled functions."""
 
+    model: Model
     annotations: Annotations
     values: Parameters  # where the guide starts
     weights: Parameters  # of those the ones that are optimised
     plan: batches.Batches | None
+    rates: Rates
 
     def batch(self, key: Array) -> Annotations:
         """Return the tasks of one step."""
@@ -84,19 +104,22 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
     plan = _plan(model, annotations, settings.batch_size)
     settings_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
     values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress)
-    problem = Problem(annotations, values, {name: values[name] for name in names if name in weights}, plan)
-    program = settings._replace(epochs=DEFAULTS.epochs, draws=DEFAULTS.draws, tolerance=DEFAULTS.tolerance)
-    state = init(model, problem, init_key, program)
+    rates = Rates(settings.learning_rate, settings.network_rate, max(settings.max_iterations // 2, 1))
+    weights_start = {name: values[name] for name in names if name in weights}
+    problem = Problem(model, annotations, values, weights_start, plan, rates)
+    program = Program(settings.guide, settings.particles)
+    state = init(problem, init_key, program)
     losses: list[float] = []
     with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
-        for keys in _chunks(jax.random.split(batch_key, settings.max_iterations)):
-            state, values_of_loss = advance(model, problem, state, keys, program)
-            losses += np.asarray(values_of_loss).tolist()
+        while len(losses) < settings.max_iterations:
+            n_steps = min(CHUNK, settings.max_iterations - len(losses))
+            state, found = advance(problem, state, jax.random.fold_in(batch_key, len(losses)), n_steps, program)
+            losses += np.asarray(found)[:n_steps].tolist()
             if not np.isfinite(losses[-1]):
                 first = int(np.argmin(np.isfinite(losses)))
                 raise FloatingPointError(f"the loss is {losses[first]} at step {first + 1}; lower learning_rate")
             tell(len(losses), f"loss {losses[-1]:,.2f}")
-    fitted, sampled = _draw(model, problem, state, draw_key, settings)
+    fitted, sampled = _draw(problem, state, draw_key, program, 1 if is_delta else settings.draws)
     draws, is_point = as_point(
         {name: np.asarray(value)[None] for name, value in sampled.items() if name in names}, is_point=is_delta
     )
@@ -105,62 +128,80 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
     return Outcome(draws, fixed, np.array(losses), {}, still_falling(np.array(losses), settings.tolerance), is_point)
 
 
-def _engine(model: Model, problem: Problem, settings: SVISettings, key: Array) -> tuple[SVI, AutoGuide, SVIState]:
+def _engine(problem: Problem, program: Program, key: Array) -> tuple[SVI, AutoGuide, SVIState]:
     """NumPyro's engine and guide with their first state, made anew in each compiled function.
 
     They keep what they see, which may not outlive a trace.
     """
-    program = marginal_program(model, train=True)
-    guide = _guide(settings.guide)(program, init_loc_fn=init_to_value(values=problem.values))
-    svi = SVI(program, guide, _optimizer(settings, problem.weights), Trace_ELBO(num_particles=settings.particles))
+    marginal = marginal_program(problem.model, train=True)
+    guide = _guide(program.guide)(marginal, init_loc_fn=init_to_value(values=problem.values))
+
+    def without_padding(annotations: Annotations) -> Parameters:
+        with PaddingWeighsNothing(annotations):
+            return guide(annotations)
+
+    optimizer = _optimizer(problem.rates, problem.weights)
+    svi = SVI(marginal, without_padding, optimizer, Trace_ELBO(num_particles=program.particles))
     return svi, guide, svi.init(key, problem.batch(key), init_params=problem.weights)
 
 
-@partial(jax.jit, static_argnames=("model", "settings"))
-def init(model: Model, problem: Problem, key: Array, settings: SVISettings) -> SVIState:
+@compiled(static=("program",))
+def init(problem: Problem, key: Array, program: Program) -> SVIState:
     """Return the state before the first step."""
-    return _engine(model, problem, settings, key)[2]
+    return _engine(problem, program, key)[2]
 
 
-def step(model: Model, problem: Problem, state: SVIState, key: Array, settings: SVISettings) -> tuple[SVIState, Array]:
+def step(problem: Problem, state: SVIState, key: Array, program: Program) -> tuple[SVIState, Array]:
     """Take one step of Adam down the negative evidence lower bound; return the state and the loss before it."""
-    svi, _, _ = _engine(model, problem, settings, key)
+    svi, _, _ = _engine(problem, program, key)
     return svi.update(state, problem.batch(key))
 
 
-@partial(jax.jit, static_argnames=("model", "settings"))
+@compiled(static=("program",))
 def advance(
-    model: Model, problem: Problem, state: SVIState, keys: Array, settings: SVISettings
+    problem: Problem, state: SVIState, key: Array, n_steps: Array | int, program: Program
 ) -> tuple[SVIState, Array]:
-    """Take a step for each key; return the state after them, and the loss before each."""
-    return jax.lax.scan(lambda state, key: step(model, problem, state, key, settings), state, keys)
+    """Take ``n_steps`` steps, at most :data:`CHUNK`.
+
+    Returns:
+        the state after them, and the loss before each ``(CHUNK,)``, NaN for steps not taken.
+    """
+
+    def body(i: Array, carry: tuple[SVIState, Array]) -> tuple[SVIState, Array]:
+        state, loss = step(problem, carry[0], jax.random.fold_in(key, i), program)
+        return state, carry[1].at[i].set(loss)
+
+    return jax.lax.fori_loop(0, n_steps, body, (state, jnp.full(CHUNK, jnp.nan)))
 
 
-@partial(jax.jit, static_argnames=("model", "settings"))
+@compiled(static=("program", "n_draws"))
 def _draw(
-    model: Model, problem: Problem, state: SVIState, key: Array, settings: SVISettings
+    problem: Problem, state: SVIState, key: Array, program: Program, n_draws: int
 ) -> tuple[Parameters, Parameters]:
     """Return what was optimised, and draws of the fitted guide."""
-    svi, guide, _ = _engine(model, problem, settings, key)
+    svi, guide, _ = _engine(problem, program, key)
     fitted = svi.get_params(state)
-    n_draws = 1 if makes(AutoDelta, _guide(settings.guide)) else settings.draws
     return fitted, guide.sample_posterior(key, fitted, sample_shape=(n_draws,))
 
 
-def _optimizer(settings: SVISettings, weights: Parameters) -> optax.GradientTransformation:
+def _optimizer(rates: Rates, weights: Parameters) -> optax.GradientTransformation:
     """Adam with falling rates, one for ``weights`` and one for what the guide has."""
-    half = settings.max_iterations // 2
 
-    def falling(rate: float) -> optax.GradientTransformation:
-        return optax.adam(optax.exponential_decay(rate, max(half, 1), 0.1, transition_begin=half))
+    def falling(rate: Array | float) -> optax.GradientTransformation:
+        return optax.adam(lambda count: rate * 0.1 ** (jnp.maximum(count - rates.half, 0) / rates.half))
 
     def kinds(parameters: Parameters) -> dict[str, str]:
         return {name: "weights" if name in weights else "guide" for name in parameters}
 
     if not weights:
-        return falling(settings.learning_rate)
-    by_kind = {"weights": falling(settings.network_rate), "guide": falling(settings.learning_rate)}
+        return falling(rates.learning)
+    by_kind = {"weights": falling(rates.network), "guide": falling(rates.learning)}
     return optax.multi_transform(by_kind, kinds)
+
+
+def pads(settings: SVISettings) -> bool:
+    """Whether padded data give what the data themselves give: padding must not be in the guide's density either."""
+    return settings.batch_size is None and settings.guide in FACTORISED
 
 
 def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
@@ -190,11 +231,6 @@ def _plan(model: Model, annotations: Annotations, batch_size: int | None) -> bat
             f"batch_size={batch_size}: {local[0]!r} has one value a task, so all tasks are needed; give None"
         )
     return batches.plan(annotations, batch_size)
-
-
-def _chunks(keys: Array) -> list[Array]:
-    """Return the keys in groups of at most :data:`CHUNK`."""
-    return [keys[i : i + CHUNK] for i in range(0, len(keys), CHUNK)]
 
 
 def still_falling(losses: np.ndarray, tolerance: float) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
@@ -17,9 +17,12 @@ import pandas as pd
 from jax import Array
 
 from ...data import AnnotationError, Annotations, unknown_name
+from ...data.padding import PaddedAnnotations
 from ..densities.enumerated import Density, Parameters, density
 from ..densities.model import Model
+from ..densities.programs import compiled
 from ..densities.sites import Dims, derived, site_kinds
+from ..engines import by_size
 from ..engines.outcome import Outcome
 from .labelled import Labelled
 from .named_draws import parameter_dataset
@@ -34,7 +37,8 @@ class Fitted(Labelled):
     """A story fitted to annotations: what every view takes.
 
     It is a JAX pytree, so that it is one argument of compiled functions: of these it has the model, the data without
-    gold labels, the draws and the fixed parameters; how they came about is left outside.
+    gold labels, the draws and the fixed parameters; how they came about is left outside. What is compiled for
+    :attr:`at_size` serves other data of nearby sizes too.
 
     Args:
         model: the story with its hyperparameters.
@@ -55,14 +59,14 @@ class Fitted(Labelled):
     dims: Dims = field(default_factory=dict)
     stored_posterior: np.ndarray | None = None
 
-    def tree_flatten(self) -> tuple[tuple, Model]:
-        """The data, draws and fixed parameters as children; the model is static."""
-        return (self.data, self.draws, self.fixed), self.model
+    def tree_flatten(self) -> tuple[tuple, None]:
+        """The model, data, draws and fixed parameters as children."""
+        return (self.model, self.data, self.draws, self.fixed), None
 
     @classmethod
-    def tree_unflatten(cls, model: Model, children: tuple) -> Fitted:
+    def tree_unflatten(cls, _: None, children: tuple) -> Fitted:
         """What a compiled function sees."""
-        data, draws, fixed = children
+        model, data, draws, fixed = children
         return cls(model, data, Outcome(draws, fixed, np.zeros(0), {}, ()))
 
     @property
@@ -105,6 +109,22 @@ class Fitted(Labelled):
     def data(self) -> Annotations:
         """The annotations as engines see them: gold labels only as evidence where they were asked for, no times."""
         return self.annotations.replace(gold=None, seconds=None)
+
+    @property
+    def at_size(self) -> Fitted:
+        """The same beside annotations of the ladder's sizes and without names, where the story allows it.
+
+        Draws of padded tasks and workers are copies of the last one's. What a compiled function makes of it by task, by
+        worker or by row is to be cut.
+        """
+        if not self.dims.keys() >= self.draws.keys():
+            return self
+        seen = by_size.sized(self.model, self.data)
+        if not isinstance(seen, PaddedAnnotations):
+            return replace(self, annotations=seen)
+        draws = by_size.grown(self.draws, self.dims, seen, leading=2)
+        fixed = by_size.grown(self.fixed, self.dims, seen)
+        return replace(self, annotations=seen, outcome=self.outcome._replace(draws=draws, fixed=fixed))
 
     @property
     def flat_draws(self) -> dict[str, Any]:
@@ -172,7 +192,7 @@ class Fitted(Labelled):
         r""":math:`P(z_i = k \mid y)`, the mean over draws of :math:`P(z_i = k \mid \theta, y)`: ``(N, K)``."""
         if self.stored_posterior is not None:
             return self.stored_posterior
-        mean = np.asarray(label_posteriors(self)).mean(0)
+        mean = label_posteriors(self).mean(0)
         return mean / mean.sum(-1, keepdims=True)
 
     @cached_property
@@ -186,14 +206,15 @@ class Fitted(Labelled):
             raise AnnotationError(
                 "the annotations name no workers, so there is nobody to score; fit.labels has the tasks"
             )
-        return np.asarray(_confusions(self))
+        return np.asarray(_confusions(self.at_size))[:, :, : self.annotations.n_workers]
 
     @cached_property
     def derived(self) -> xr.Dataset:
         """What the story derives from its parameters, such as a group's share: means over the draws."""
         import xarray as xr
 
-        values = {name: np.asarray(value)[None, None] for name, value in _derived_mean(self).items()}
+        means = self._cut(_derived_mean(self.at_size), leading=0)
+        values = {name: value[None, None] for name, value in means.items()}
         return self._derived_dataset(values).isel(chain=0, draw=0, drop=True) if values else xr.Dataset()
 
     def derived_draws(self, *names: str) -> xr.Dataset:
@@ -206,8 +227,12 @@ class Fitted(Labelled):
         for name in names:
             if name not in known:
                 raise unknown_name("derived quantity", name, known)
-        values = _derived_draws(self, names or tuple(known))
-        return self._derived_dataset({name: np.asarray(value) for name, value in values.items()})
+        return self._derived_dataset(self._cut(_derived_draws(self.at_size, names or tuple(known)), leading=2))
+
+    def _cut(self, values: Mapping[str, Array], leading: int) -> dict[str, np.ndarray]:
+        """Derived quantities of the annotations' own sizes."""
+        arrays = {name: np.asarray(value) for name, value in values.items()}
+        return by_size.cut(arrays, self._derived_dims, self.annotations, leading)
 
     def _derived_dataset(self, values: dict[str, np.ndarray]) -> xr.Dataset:
         return parameter_dataset(values, self._derived_dims, self.annotations)
@@ -232,7 +257,7 @@ class Fitted(Labelled):
 
     def log_likelihood(self) -> np.ndarray:
         r"""Of each task in each draw, the truth summed out: :math:`\log p(y_i \mid \theta)`, ``(chain, draw, N)``."""
-        return np.asarray(_log_likelihood(self))
+        return np.asarray(_log_likelihood(self.at_size))[:, :, : self.annotations.n_tasks]
 
 
 class HoldsFitted(Protocol):
@@ -255,9 +280,14 @@ def fitted_of(source: HoldsFitted | Any) -> Fitted:
     return found
 
 
-@jax.jit
-def label_posteriors(fitted: Fitted) -> Array:
+def label_posteriors(fitted: Fitted) -> np.ndarray:
     r"""Each chain's mean over its draws of :math:`P(z_i = k \mid \theta, y)`, ``(chain, N, K)``."""
+    return np.asarray(_label_posteriors(fitted.at_size))[:, : fitted.annotations.n_tasks]
+
+
+@compiled
+def _label_posteriors(fitted: Fitted) -> Array:
+    """The same at the data's compiled sizes."""
 
     def add(total: Array, draw: Parameters) -> tuple[Array, None]:
         return total + fitted.at(draw).posterior, None
@@ -270,17 +300,17 @@ def label_posteriors(fitted: Fitted) -> Array:
     return jax.lax.map(of_chain, fitted.draws)
 
 
-@jax.jit
+@compiled
 def _log_likelihood(fitted: Fitted) -> Array:
     return fitted.over_draws(lambda draw: fitted.at(draw).log_likelihood)
 
 
-@jax.jit
+@compiled
 def _confusions(fitted: Fitted) -> Array:
     return fitted.over_draws(lambda draw: fitted.at(draw).responses.emission.confusions(fitted.annotations))
 
 
-@partial(jax.jit, static_argnames="names")
+@compiled(static=("names",))
 def _derived_draws(fitted: Fitted, names: tuple[str, ...]) -> Parameters:
     def of_draw(draw: Parameters) -> Parameters:
         values = derived(fitted.model, draw | fitted.fixed, fitted.annotations)[0]
@@ -289,6 +319,6 @@ def _derived_draws(fitted: Fitted, names: tuple[str, ...]) -> Parameters:
     return fitted.over_draws(of_draw)
 
 
-@jax.jit
+@compiled
 def _derived_mean(fitted: Fitted) -> Parameters:
     return fitted.mean_over_draws(lambda draw: derived(fitted.model, draw | fitted.fixed, fitted.annotations)[0])

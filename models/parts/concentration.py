@@ -2,6 +2,7 @@
 
 from numbers import Integral, Real
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
@@ -16,11 +17,13 @@ COLUMNS = ["worker", "truth", "label", "count"]
 
 
 def positive(name: str, value: float) -> float:
-    """The concentration ``value`` itself.
+    """The concentration ``value`` itself; in compiled functions a number without a value yet, which is not checked.
 
     Raises:
         StoryError: it is not a positive, finite number.
     """
+    if isinstance(value, jax.core.Tracer):
+        return value
     if not (isinstance(value, Real) and 0 < value < np.inf):
         raise StoryError(f"{name}={value!r} is no concentration of a Dirichlet; a positive number is needed")
     return float(value)
@@ -37,14 +40,15 @@ def whole(name: str, value: int) -> int:
     return int(value)
 
 
-def diagonal_concentration(n_classes: int, diagonal: float, off_diagonal: float) -> np.ndarray:
+def diagonal_concentration(n_classes: int, diagonal: float, off_diagonal: float) -> np.ndarray | Array:
     """Concentration ``(K, K)`` with one value for right annotations and one for each wrong annotation.
 
     Raises:
         StoryError: either is not positive and finite.
     """
     right, wrong = positive("diagonal", diagonal), positive("off_diagonal", off_diagonal)
-    return np.where(np.eye(n_classes, dtype=bool), right, wrong).astype(np.float32)
+    where = jnp.where if isinstance(right, Array) or isinstance(wrong, Array) else np.where
+    return where(np.eye(n_classes, dtype=bool), right, wrong).astype(np.float32)
 
 
 def sample_shares(name: str, n: int, concentration: float, dim: str, *, plate: tuple[str, int] | None = None) -> Array:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ...data import Annotations
+from ...data.padding import counts_by_task
 from .emissions import SMALLEST, Emission, sum_by_task
 
 
@@ -57,7 +58,8 @@ class Correct(Emission):
             rows = [jnp.where(annotation == k, right, wrong) for k, (right, wrong) in enumerate(columns)]
             return jnp.stack([sum_by_task(row, annotations) for row in rows], axis=-1)
         ((log_right, log_wrong),) = columns
-        weight = 1.0 if annotations.count is None else annotations.count
+        count = counts_by_task(annotations)
+        weight = 1.0 if count is None else count
         cell = jnp.asarray(task) * n_classes + annotation
         changed = jax.ops.segment_sum(weight * (log_right - log_wrong), cell, annotations.n_tasks * n_classes)
         return sum_by_task(log_wrong, annotations)[:, None] + changed.reshape(annotations.n_tasks, n_classes)

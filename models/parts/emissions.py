@@ -9,14 +9,16 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import Annotations
+from ...data.padding import counts_by_task
 
 SMALLEST = 1e-30  # probabilities are kept above it, so that logarithms and their gradients stay finite in float32
 
 
 def sum_by_task(values: Array, annotations: Annotations) -> Array:
     """Sum rows ``(A, ...)`` over each task's annotations: ``(N, ...)``. Rows with a count weigh that much."""
-    if annotations.count is not None:
-        count = annotations.count.reshape((-1,) + (1,) * (values.ndim - 1))
+    count = counts_by_task(annotations)
+    if count is not None:
+        count = count.reshape((-1,) + (1,) * (values.ndim - 1))
         values = jnp.where(count > 0, values * count, 0.0)  # a padded row may be log 0
     return jax.ops.segment_sum(values, annotations.task, annotations.n_tasks, indices_are_sorted=True)
 

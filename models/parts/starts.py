@@ -58,24 +58,31 @@ def graded_confusions(annotations: Annotations, n_groups: int, key: Array) -> Ar
     return 0.9 * tables + 0.1 * jitter
 
 
-def k_means(points: Array, n_clusters: int, key: Array) -> tuple[Array, Array]:
+def k_means(points: Array, n_clusters: int, key: Array, n_points: Array | int | None = None) -> tuple[Array, Array]:
     """Cluster points ``(n, d)`` by Lloyd's algorithm (Lloyd 1982) from a few random seedings, the tightest kept.
 
     A seeding takes points one after the other, each with a probability that grows with its squared distance from
     those taken before (Arthur & Vassilvitskii 2007). A cluster that loses its points stays where it is.
 
+    Args:
+        points: the points.
+        n_clusters: how many clusters.
+        key: random key.
+        n_points: how many of the points count, the first ones; all by default.
+
     Returns:
         the cluster of each point ``(n,)``, and the centres ``(n_clusters, d)``.
     """
     points = jnp.asarray(points)
+    counts = jnp.arange(len(points)) < (len(points) if n_points is None else n_points)
 
     def run(key: Array) -> tuple[Array, Array, Array]:
-        centres, _ = jax.lax.scan(_move, _seed(points, n_clusters, key), None, length=LLOYD_STEPS)
+        centres, _ = jax.lax.scan(_move, _seed(points, counts, n_clusters, key), None, length=LLOYD_STEPS)
         distances = _distances(points, centres)
-        return distances.min(-1).sum(), distances.argmin(-1), centres
+        return jnp.where(counts, distances.min(-1), 0.0).sum(), distances.argmin(-1), centres
 
     def _move(centres: Array, _: None) -> tuple[Array, None]:
-        nearest = jax.nn.one_hot(_distances(points, centres).argmin(-1), n_clusters)
+        nearest = jax.nn.one_hot(_distances(points, centres).argmin(-1), n_clusters) * counts[:, None]
         size = nearest.sum(0)[:, None]
         return jnp.where(size > 0, nearest.T @ points / jnp.maximum(size, 1.0), centres), None
 
@@ -84,15 +91,15 @@ def k_means(points: Array, n_clusters: int, key: Array) -> tuple[Array, Array]:
     return labels[best], centres[best]
 
 
-def _seed(points: Array, n_clusters: int, key: Array) -> Array:
-    """Points to start from, as in k-means++: ``(n_clusters, d)``."""
+def _seed(points: Array, counts: Array, n_clusters: int, key: Array) -> Array:
+    """Points that count to start from, as in k-means++: ``(n_clusters, d)``."""
     keys = jax.random.split(key, n_clusters)
-    first = points[jax.random.randint(keys[0], (), 0, len(points))]
+    first = points[jax.random.randint(keys[0], (), 0, counts.sum())]
     centres = jnp.broadcast_to(first, (n_clusters, points.shape[-1]))
     for i in range(1, n_clusters):
         nearest = _distances(points, centres).min(-1)  # centres not yet chosen stand on the first
-        chosen = jax.random.categorical(keys[i], jnp.log(jnp.maximum(nearest, SMALLEST)))
-        centres = centres.at[i].set(points[chosen])
+        far = jnp.where(counts, jnp.log(jnp.maximum(nearest, SMALLEST)), -jnp.inf)
+        centres = centres.at[i].set(points[jax.random.categorical(keys[i], far)])
     return centres
 
 

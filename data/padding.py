@@ -1,0 +1,184 @@
+"""Annotations padded to one of a few sizes, so that data of nearby sizes share compiled programs.
+
+A program is compiled for shapes. The rows, tasks and workers of annotations are rounded up to a ladder of sizes: padded
+rows have a count of 0, padded tasks have no rows, and padded workers gave none. How many are real travels with the data
+as numbers, which programs are not compiled for. Sums over tasks or workers as such leave the padded ones out by
+:func:`real_tasks` and :func:`n_real_workers`.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .annotations import STATIC, Annotations, Array
+from .ids import Ids
+
+FINE = (1.0, 1.25, 1.6)
+"""Rungs from one power of two to the next: a third more at the most, an eighth more on average."""
+
+MOST_ROWS = 2**19
+"""Rows beyond which nothing is padded: an iteration takes so long that padding would cost more than a compilation."""
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Sizes to round up to: ``first · ratio^i`` as far as ``coarse``, and from there :data:`FINE` steps.
+
+    Small sizes have few rungs, since padding costs little there beside what a program costs at all.
+    """
+
+    first: int
+    ratio: int
+    coarse: int
+
+    def rung(self, size: int) -> int:
+        """The smallest size of the ladder that holds ``size``; 0 stays 0.
+
+        >>> [Ladder(8, 2, 32).rung(size) for size in (0, 3, 9, 33, 41, 60)]
+        [0, 8, 16, 40, 52, 64]
+        """
+        if size == 0:
+            return 0
+        rung = self.first
+        while rung < self.coarse:
+            if size <= rung:
+                return rung
+            rung = min(rung * self.ratio, self.coarse)
+        while True:
+            for step in FINE:
+                if size <= (found := -(-int(rung * step) // 4) * 4):
+                    return found
+            rung *= 2
+
+
+ROWS = Ladder(64, 4, 4096)
+TASKS = Ladder(16, 4, 1024)
+WORKERS = Ladder(8, 2, 128)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PaddedAnnotations(Annotations):
+    """Annotations of the sizes of the ladder, whose identifiers are numbers.
+
+    Attributes:
+        n_real: (2,) int32, how many of the tasks and of the workers are real; those are the first.
+        once: whether every row of a real task counts once.
+    """
+
+    n_real: Array = (0, 0)
+    once: bool = False
+
+
+jax.tree_util.register_dataclass(
+    PaddedAnnotations,
+    data_fields=[field.name for field in dataclasses.fields(PaddedAnnotations) if field.name not in (*STATIC, "once")],
+    meta_fields=[*STATIC, "once"],
+)
+
+
+def padded(annotations: Annotations) -> PaddedAnnotations:
+    """The annotations at the next sizes of the ladder, without gold labels and times.
+
+    Args:
+        annotations: with labels; no minibatch.
+
+    Returns:
+        their rows, tasks and workers in the same order, and then padded ones. Every row has a count.
+    """
+    n_rows, n_tasks, n_workers = (
+        ladder.rung(size)
+        for ladder, size in (
+            (ROWS, annotations.n_rows),
+            (TASKS, annotations.n_tasks + 1),  # padded rows are of a padded task
+            (WORKERS, annotations.n_workers),
+        )
+    )
+    return PaddedAnnotations(
+        task=_longer(annotations.task, n_rows, n_tasks - 1),
+        worker=_longer(annotations.worker, n_rows, 0),
+        label=_longer(annotations.label, n_rows, 0),
+        count=_longer(_counts(annotations), n_rows, 0),
+        gold=None,
+        features=_longer(annotations.features, n_tasks, 0),
+        worker_features=_longer(annotations.worker_features, n_workers, 0),
+        tasks=Ids.range(n_tasks),
+        workers=Ids.range(n_workers),
+        classes=Ids.range(annotations.n_classes),
+        evidence=_longer(annotations.evidence, n_tasks, 0),
+        prior=_longer(annotations.prior, n_tasks, 1 / annotations.n_classes),
+        n_real=np.array([annotations.n_tasks, annotations.n_workers], np.int32),
+        once=annotations.count is None,
+    )
+
+
+def anonymous(annotations: Annotations) -> Annotations:
+    """The same with numbers as identifiers, which all data of these sizes share."""
+    names = {"tasks": annotations.n_tasks, "workers": annotations.n_workers, "classes": annotations.n_classes}
+    return annotations.replace(**{name: _range(size) for name, size in names.items()})
+
+
+def real_tasks(annotations: Annotations) -> Array | None:
+    """Whether each task is real, ``(N,)`` of bool; None where all are."""
+    if not isinstance(annotations, PaddedAnnotations):
+        return None
+    return jnp.arange(annotations.n_tasks) < annotations.n_real[0]
+
+
+def n_real_workers(annotations: Annotations) -> Array | int:
+    """How many of the workers are real: the first ones."""
+    return annotations.n_real[1] if isinstance(annotations, PaddedAnnotations) else annotations.n_workers
+
+
+def counts_by_task(annotations: Annotations) -> Array | None:
+    """What weighs rows in sums by task, ``(A,)``; None where it is one for every row of a real task.
+
+    Padded rows belong to a padded task, whose sums nobody looks at, so that they need no weight there.
+    """
+    if isinstance(annotations, PaddedAnnotations) and annotations.once:
+        return None
+    return annotations.count
+
+
+def lengthened(values: Array, axis: int, size: int) -> np.ndarray:
+    """Values with copies of the last entry along an axis, as far as ``size``."""
+    widths = [(0, 0)] * np.ndim(values)
+    widths[axis] = (0, size - np.shape(values)[axis])
+    return np.pad(np.asarray(values), widths, mode="edge")
+
+
+def shortened(values: Array, axes: Sequence[tuple[int, int]]) -> Array:
+    """The first entries of values along some axes.
+
+    Args:
+        values: an array.
+        axes: each axis with how many of its entries to keep.
+    """
+    index = [slice(None)] * np.ndim(values)
+    for axis, size in axes:
+        index[axis] = slice(size)
+    return values[tuple(index)]
+
+
+def _longer(values: Array | None, size: int, filling: float) -> np.ndarray | None:
+    if values is None:
+        return None
+    values = np.asarray(values)
+    found = np.full((size, *values.shape[1:]), filling, values.dtype)
+    found[: len(values)] = values
+    return found
+
+
+def _counts(annotations: Annotations) -> np.ndarray:
+    if annotations.count is None:
+        return np.ones(annotations.n_rows, np.float32)
+    return np.asarray(annotations.count)
+
+
+@cache
+def _range(size: int) -> Ids:
+    return Ids.range(size)

@@ -1,0 +1,76 @@
+"""What keeps padded tasks and workers out of a story's priors and factors."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpyro
+from jax import Array
+from numpyro.distributions import Dirichlet, Distribution, biject_to
+from numpyro.primitives import Messenger
+
+from ...data import Annotations
+from ...data.padding import PaddedAnnotations
+
+Site = dict[str, Any]
+
+
+class PaddingWeighsNothing(Messenger):
+    """Gives what stands in the plates ``task`` and ``worker`` for padded tasks and workers a log-density of 0.
+
+    Stories know nothing of padding, and nothing else does this. The handler scales the sites' log-densities by 0
+    instead of masking their distributions, so that these stay what they are.
+
+    Args:
+        annotations: padded or not.
+        proper: give padded parameters a density that is proper and does not depend on anything else instead, for
+            samplers: uniform on the simplex, and for others standard normal in unconstrained space.
+    """
+
+    def __init__(self, annotations: Annotations, *, proper: bool = False) -> None:
+        super().__init__(None)
+        self._n_real: dict[str, Array] = {}
+        if isinstance(annotations, PaddedAnnotations):
+            self._n_real = {"task": annotations.n_real[0], "worker": annotations.n_real[1]}
+        self._proper = proper
+        self._kept: set[str] = set()  # names of factors that count for padded tasks and workers too
+
+    def process_message(self, msg: Site) -> None:
+        """Scale a site that stands in one of the plates."""
+        weight = self._weight(msg)
+        if weight is None:
+            return
+        if self._proper and is_table(msg):  # the density of NumPyro's transform to the simplex is the uniform one
+            self._kept.add(f"_{msg['name']}_log_det")
+        msg["scale"] = weight if msg["scale"] is None else weight * msg["scale"]
+
+    def postprocess_message(self, msg: Site) -> None:
+        """Give padded parameters their own density, where it is to be proper."""
+        weight = self._weight(msg) if self._proper and not msg.get("is_observed") else None
+        if weight is None or is_table(msg):
+            return
+        is_padded = jnp.broadcast_to(weight == 0, msg["fn"].batch_shape)
+        reals = biject_to(msg["fn"].support).inv(msg["value"]).reshape(*is_padded.shape, -1)
+        reals = jnp.where(is_padded[..., None], reals, 0.0)
+        name = f"_{msg['name']}_padded"
+        self._kept.add(name)
+        numpyro.factor(name, -0.5 * (reals**2).sum(-1))
+
+    def _weight(self, msg: Site) -> Array | None:
+        """1 for what is real and 0 for what is padded, along the plates; None where nothing is padded."""
+        if msg["type"] != "sample" or msg["name"] in self._kept:
+            return None
+        weight = None
+        for frame in msg["cond_indep_stack"]:
+            if frame.name in self._n_real:
+                is_real = jnp.arange(frame.size) < self._n_real[frame.name]
+                of_plate = is_real.astype(float).reshape(-1, *[1] * (-frame.dim - 1))
+                weight = of_plate if weight is None else weight * of_plate
+        return weight
+
+
+def is_table(site: Site) -> bool:
+    """Whether a site's value has rows of probabilities: beneath what wraps it its distribution is a Dirichlet."""
+    fn = site["fn"]
+    while isinstance(fn, Distribution) and hasattr(fn, "base_dist"):
+        fn = fn.base_dist
+    return site["type"] == "sample" and isinstance(fn, Dirichlet)

@@ -1,0 +1,132 @@
+"""Engines run on annotations of the ladder's sizes, so that data of nearby sizes share compiled programs."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from ...data import Annotations
+from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, lengthened, padded, shortened
+from ...models import STORIES
+from ..densities.enumerated import Parameters
+from ..densities.model import Model
+from ..densities.sites import Dims
+from .outcome import Outcome
+from .registry import Engine
+from .unused_options import has_network
+
+PLAIN = (bool, int, float, str, type(None))  # types of hyperparameters that do not depend on data
+
+
+def knows_no_names(model: Model) -> bool:
+    """Whether a story's programs depend on neither names nor sizes but those of the annotations' arrays.
+
+    That is so of this collection's stories and truth priors, where no hyperparameter is an array or a frame, such as
+    workers' histories or votes by task. Of a story or truth prior of a user's own it cannot be known.
+    """
+    if model.story not in STORIES.values():
+        return False
+    prior = model.hyperparameters.get("truth_prior")
+    others = (value for name, value in model.hyperparameters.items() if name != "truth_prior")
+    is_ours = prior is None or type(prior).__module__.startswith(f"{__name__.split('.')[0]}.models.parts.")
+    has_own_network = model.classifier is not None and not isinstance(model.classifier.network, str)
+    return is_ours and not has_own_network and all(isinstance(value, PLAIN) for value in others)
+
+
+def can_be_padded(model: Model, annotations: Annotations) -> bool:
+    """Whether a story gives on padded annotations what it gives on the annotations themselves.
+
+    Besides :func:`knows_no_names` it may have no network, which is trained in minibatches of tasks, and the annotations
+    may not be so many that padding them costs more than a compilation (:data:`.MOST_ROWS`).
+    """
+    small = max(annotations.n_rows, annotations.n_tasks, annotations.n_workers) <= MOST_ROWS
+    return small and annotations.population is None and not has_network(model) and knows_no_names(model)
+
+
+def sized(model: Model, annotations: Annotations) -> Annotations:
+    """The annotations as compiled programs see them: padded and without names, as far as the story allows it."""
+    if isinstance(annotations, PaddedAnnotations):
+        return annotations
+    if can_be_padded(model, annotations):
+        return padded(annotations)
+    return anonymous(annotations) if knows_no_names(model) else annotations
+
+
+def run(
+    engine: Engine, model: Model, annotations: Annotations, dims: Dims, key: Array, settings: Any, *, progress: bool
+) -> Outcome:
+    """Run an engine on :func:`sized` annotations, and cut what it returns to their own sizes.
+
+    Args:
+        engine: the engine.
+        model: the story.
+        annotations: the data.
+        dims: names of the dimensions of each parameter.
+        key: random key.
+        settings: of the engine.
+        progress: whether to show a bar.
+    """
+    if engine.pads(settings):
+        seen = sized(model, annotations)
+    else:
+        seen = anonymous(annotations) if knows_no_names(model) else annotations
+    outcome = engine.run(model, jax.tree.map(jnp.asarray, seen), key, settings, progress=progress)
+    if not isinstance(seen, PaddedAnnotations):
+        return outcome
+    return outcome._replace(
+        draws=cut(outcome.draws, dims, annotations, leading=2), fixed=cut(outcome.fixed, dims, annotations)
+    )
+
+
+def at_size(
+    function: Callable[[Model, Annotations, Parameters], Parameters],
+    model: Model,
+    annotations: Annotations,
+    dims: Dims,
+    parameters: Parameters,
+) -> Parameters:
+    """A compiled function of a story at parameters, computed on :func:`sized` annotations.
+
+    Args:
+        function: from the model, annotations and parameters by site to others by site.
+        model: the story.
+        annotations: the data.
+        dims: names of the dimensions of each site.
+        parameters: by site.
+    """
+    seen = jax.tree.map(jnp.asarray, sized(model, annotations))
+    if not isinstance(seen, PaddedAnnotations):
+        return function(model, seen, parameters)
+    return cut(function(model, seen, grown(parameters, dims, seen)), dims, annotations)
+
+
+def cut(values: Mapping[str, Any], dims: Dims, annotations: Annotations, leading: int = 0) -> dict[str, Any]:
+    """Values by site without the entries of padded tasks, workers and rows.
+
+    Args:
+        values: by site, of the padded sizes.
+        dims: names of the dimensions of each site.
+        annotations: whose sizes to cut to.
+        leading: number of dimensions before those named.
+    """
+    return {
+        name: shortened(value, real_axes(dims.get(name, ()), annotations, leading)) for name, value in values.items()
+    }
+
+
+def grown(values: Mapping[str, Any], dims: Dims, annotations: PaddedAnnotations, leading: int = 0) -> dict[str, Any]:
+    """Values by site with copies of the last task's and worker's entries for the padded ones: the way back."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found[name] = value
+        for axis, size in real_axes(dims.get(name, ()), annotations, leading):
+            found[name] = lengthened(found[name], axis, size)
+    return found
+
+
+def real_axes(dims: tuple[str, ...], annotations: Annotations, leading: int = 0) -> list[tuple[int, int]]:
+    """The axes of tasks, of workers and of rows, and their sizes."""
+    sizes = {"task": annotations.n_tasks, "worker": annotations.n_workers, "row": annotations.n_rows}
+    return [(leading + axis, sizes[dim]) for axis, dim in enumerate(dims) if dim in sizes]

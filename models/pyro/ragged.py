@@ -82,9 +82,7 @@ def _pair(position: Tensor, size: int, annotations: Annotations) -> tuple[Bags, 
     if known is None or known[0] is not task or known[1] is not count or len(known[3].first) != size:
         into = (bags(task, annotations.n_tasks), position), (bags(position, size), task)
         weight = None if count is None else count.to(torch.get_default_dtype())
-        there, back = (
-            Bags(of[rows], first, None if weight is None else weight[rows]) for (rows, first, _), of in into
-        )
+        there, back = (Bags(of[rows], first, None if weight is None else weight[rows]) for (rows, first, _), of in into)
         known = _pairs[position] = (task, count, there, back)
     return known[2], known[3]
 

@@ -1,4 +1,4 @@
-"""SVI with Pyro's own enumeration, in minibatches from datasets that are loaded lazily, and NUTS."""
+"""SVI with the truth summed out, in minibatches from datasets that are loaded lazily, and NUTS."""
 
 import numpy as np
 import pandas as pd

@@ -33,8 +33,15 @@ class Normals(nn.Module):
         self.bijections = parts.all_bijections
         reals = {name: bijection.inv(values[name]).detach() for name, bijection in self.bijections.items()}
         whole = float(torch.tensor(SCALE).expm1().log())  # softplus of it is the scale
-        self.locs = nn.ParameterList([nn.Parameter(real.clone()) for real in reals.values()])
-        self.scales = nn.ParameterList([nn.Parameter(torch.full_like(real, whole)) for real in reals.values()])
+        self.locs = nn.ParameterList(
+            [nn.Parameter(real.clone(memory_format=torch.contiguous_format)) for real in reals.values()]
+        )
+        self.scales = nn.ParameterList(
+            [
+                nn.Parameter(torch.full_like(real, whole, memory_format=torch.contiguous_format))
+                for real in reals.values()
+            ]
+        )
 
     def draw(self) -> tuple[Parameters, Tensor]:
         """Return one draw, and its log-density."""
@@ -59,4 +66,5 @@ def draw(guide: AutoGuide | Normals, arguments: tuple) -> tuple[Parameters, Tens
         return guide.draw()
     trace = poutine.trace(guide).get_trace(*arguments)
     sites = {n: s for n, s in trace.nodes.items() if s["type"] == "sample" and not site_is_subsample(s)}
-    return {name: site["value"] for name, site in sites.items()}, trace.log_prob_sum()
+    values: Any = {name: site["value"] for name, site in sites.items()}
+    return values, trace.log_prob_sum()

@@ -1,6 +1,7 @@
 """Stochastic variational inference on a Pyro story, its true labels summed out."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -29,7 +30,7 @@ from . import em
 from .batches import Batch
 from .density import LocalParameters, Parameters, anatomy, density
 from .normals import Normals, draw
-from .options import unused_with_optimizer
+from .options import TorchOptions, unused_with_optimizer
 from .problem import Problem
 from .steps import Groups, Stepper, read, restore, snapshot, trainable, write
 
@@ -120,7 +121,9 @@ def _descend(
     if options.optimizer is None:
         weights["lr"] = settings.network_rate
     groups: Groups = [{"params": list(guide.parameters()), "lr": settings.learning_rate}, weights]
-    stepper = Stepper(groups, options, torch.optim.Adam, _schedule(settings.max_iterations))
+    stepper = Stepper(
+        groups, options, partial(torch.optim.Adam, fused=_can_fuse(options)), _schedule(settings.max_iterations)
+    )
     losses: list[float] = []
     seed = int(torch.randint(2**62, ()))
     if options.resume is not None:
@@ -144,6 +147,11 @@ def _descend(
                 at = {"guide": guide.state_dict(), "module": snapshot(module), "stepper": stepper.state()}
                 write(options.checkpoint, "svi", at | {"losses": losses, "seed": seed})
     return losses
+
+
+def _can_fuse(options: TorchOptions) -> bool:
+    """Whether Adam's step may be one operation instead of a dozen: not where gradients are scaled on the way."""
+    return options.autocast is not torch.float16
 
 
 def _made(

@@ -103,7 +103,7 @@ def steps_of(variant: Variant, annotations: cp.Annotations, steps: int) -> tuple
     compiled = em.advance.lower(model, data, start, n_steps, WITHOUT_STOP).compile()
 
     def run() -> object:
-        return jax.block_until_ready(compiled(data, start, n_steps))
+        return jax.block_until_ready(compiled(model, data, start, n_steps, WITHOUT_STOP))
 
     run()  # memory that is touched for the first time is slow
     return run, held_bytes(compiled) / 2**30

@@ -24,7 +24,7 @@ from crowdppl.inference.engines.pyro.steps import Stepper
 from crowdppl.models import Classifier, find_story
 
 STEPS = 100
-MOST_MS = 40.0  # a step on trec
+SLOWER = 4.0  # times NumPyro's step on trec, at the most
 MORE_MEMORY = 1.1  # times the peak, for ten times the tasks
 SIZES = (5_000, 50_000)
 STORIES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -52,7 +52,7 @@ def main(seeds: int = 5, repeats: int = 5, write: bool = False) -> None:
     )
     report.note(
         f"AutoNormal, one particle, PyTorch on one thread, the median of {repeats} rounds of {STEPS} steps; "
-        "NumPyro's with its truth summed out by crowdppl, compiled. The target is of Pyro's step, in milliseconds."
+        "NumPyro's with its truth summed out by crowdppl, compiled."
     )
     report.table("Minibatches of 64 images from a dataset that is loaded lazily", memory())
     report.note(
@@ -89,14 +89,14 @@ def step_time(repeats: int) -> dict[str, object]:
         started = perf_counter()
         theirs.advance(STEPS)
         ms["NumPyro"].append(1e3 * (perf_counter() - started) / STEPS)
-    ours = float(np.median(ms["Pyro"]))
+    ratio = float(np.median(np.divide(ms["Pyro"], ms["NumPyro"])))
     return {
         "annotations": annotations.n_annotations,
-        "Pyro, ms": ours,
+        "Pyro, ms": float(np.median(ms["Pyro"])),
         "NumPyro, ms": float(np.median(ms["NumPyro"])),
-        "Pyro's step, of NumPyro's": float(np.median(np.divide(ms["Pyro"], ms["NumPyro"]))),
-        "target": f"≤ {MOST_MS:.0f} ms",
-        "reached": ours <= MOST_MS,
+        "Pyro's step, of NumPyro's": ratio,
+        "target": f"≤ {SLOWER:g}",
+        "reached": ratio <= SLOWER,
     }
 
 

@@ -29,7 +29,6 @@ from .fitted.alignment import aligned
 from .fitted.fitted import Fitted, label_posteriors
 
 BACKENDS = ("numpyro", "pyro")
-OFF_THE_MODE = 0.01  # share of the way to the posterior mean of the tables, where an updated fit starts
 
 
 def fit_story(
@@ -172,9 +171,8 @@ def update(
     data = annotations.replace(gold=None, seconds=None)
     key = jax.random.key(fitted.settings["seed"])
     here = {name: value.mean((0, 1)) for name, value in fitted.draws.items()} | dict(fitted.fixed)
-    if not fitted.has_draws:  # a little away from probabilities of zero, which EM leaves at zero
-        inside = by_size.at_size(em.to_interior, model, fitted.data, fitted.dims, here)
-        here = {name: (1 - OFF_THE_MODE) * value + OFF_THE_MODE * inside[name] for name, value in here.items()}
+    if not fitted.has_draws:
+        here = by_size.at_size(em.raised_off_zero, model, fitted.data, fitted.dims, here)
     fresh = by_size.start_of(model, data, fitted.dims, key)
     start = {name: _taken_over(np.asarray(here[name]), np.asarray(value)) for name, value in fresh.items()}
     outcome = by_size.run(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)

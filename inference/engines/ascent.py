@@ -23,6 +23,7 @@ from ..densities.sites import Anatomy, anatomy
 
 CG_STEPS = 50  # at the most, for one Newton step
 INTERIOR = 0.01  # counts at the least, which keeps probabilities above zero
+OFF_ZERO = 0.01  # share of an interior probability that an updated fit starts from at the least
 DAMPING = 1e-3  # of Newton's matrix, where weights have no prior
 
 
@@ -66,6 +67,16 @@ def interior(model: Model, annotations: Annotations, parameters: Parameters) -> 
     counts = gradient(model, annotations, anatomy(model, annotations), parameters).counts
     counts = {name: jnp.maximum(count + 1, INTERIOR) for name, count in counts.items()}
     return parameters | {name: count / count.sum(-1, keepdims=True) for name, count in counts.items()}
+
+
+def off_zero(model: Model, annotations: Annotations, parameters: Parameters) -> Parameters:
+    """Return the parameters with probabilities of at least a share of those of :func:`interior`.
+
+    From a probability of zero EM never comes back, whatever new data say.
+    """
+    inside, tables = interior(model, annotations, parameters), anatomy(model, annotations).tables
+    raised = {name: jnp.maximum(parameters[name], OFF_ZERO * inside[name]) for name in tables}
+    return parameters | {name: table / table.sum(-1, keepdims=True) for name, table in raised.items()}
 
 
 def newton(classifier: Classifier, annotations: Annotations, weights: Parameters, slope: Parameters) -> Parameters:

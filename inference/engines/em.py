@@ -32,10 +32,11 @@ from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
+from ..densities.programs import compiled
 from ..densities.sites import Anatomy, anatomy, constants, starting_point
 from . import epochs as training
 from .acceleration import FIRST, PROPOSED, Trail, accepts, place, set_out, walked
-from .ascent import gradient, interior, learnt_from, newton, tables_mode
+from .ascent import gradient, interior, learnt_from, newton, off_zero, tables_mode
 from .outcome import Outcome, Solution
 from .progress import progress_bar
 from .settings import EMSettings
@@ -59,7 +60,7 @@ class EMState(NamedTuple):
     trail: Trail | None = None  # of the acceleration; None for plain steps
 
 
-@partial(jax.jit, static_argnames=("perturbed", "accelerated"))
+@compiled(static=("perturbed", "accelerated"))
 def init(
     model: Model,
     annotations: Annotations,
@@ -97,7 +98,7 @@ def init(
     return state_at(model, annotations, parameters, settings, accelerated=accelerated)
 
 
-@partial(jax.jit, static_argnames="accelerated")
+@compiled(static=("accelerated",))
 def state_at(
     model: Model, annotations: Annotations, parameters: Parameters, settings: EMSettings, *, accelerated: bool = False
 ) -> EMState:
@@ -157,7 +158,7 @@ def plain_step(model: Model, annotations: Annotations, state: EMState, settings:
     return EMState(new, at.log_posterior, change, optimizer, stride, state.iteration + 1, state.trail)
 
 
-@jax.jit
+@compiled
 def advance(
     model: Model, annotations: Annotations, state: EMState, n_steps: Array | int, settings: EMSettings
 ) -> tuple[EMState, Array]:
@@ -339,7 +340,8 @@ def interior_solution(
     return to_interior(model, annotations, solution.parameters)
 
 
-to_interior = jax.jit(interior)
+to_interior = compiled(interior)
+raised_off_zero = compiled(off_zero)
 
 
 def not_converged(change: float, settings: EMSettings) -> tuple[str, ...]:

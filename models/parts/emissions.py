@@ -1,6 +1,7 @@
 """Emissions: how a worker's annotation follows from the true class, one small object each."""
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import ClassVar
 
 import jax
@@ -14,6 +15,7 @@ from ...data.padding import counts_by_task
 
 VECTORS = (8, 4, 2, 1)  # numbers that XLA on CPU gathers and scatters at once
 UNCUT = 15  # columns beyond which they are not cut into such blocks
+UNROLLED = 32  # numbers of an embedding at the most for which sums over them are written out
 SMALLEST = 1e-30  # probabilities are kept above it, so that logarithms and their gradients stay finite in float32
 
 
@@ -252,7 +254,10 @@ class Switch(Emission):
 
     def switch(self, worker: Array | None, task: Array) -> Array:
         """Probability that an annotation follows the common table: ``(A,)``."""
-        return jax.nn.sigmoid((jnp.asarray(self.workers)[worker] * jnp.asarray(self.tasks)[task]).sum(-1))
+        workers, tasks = jnp.asarray(self.workers), jnp.asarray(self.tasks)
+        if workers.shape[-1] > UNROLLED:
+            return jax.nn.sigmoid((workers[worker] * tasks[task]).sum(-1))
+        return jax.nn.sigmoid(_inner(workers, tasks, worker, task))
 
     def probs(self, worker: Array | None, task: Array) -> Array:
         """The mixed tables: ``(A, K, L)``."""
@@ -271,6 +276,25 @@ class Switch(Emission):
         """Rows of the mixed tables: ``(A, L)``."""
         share = self.switch(worker, task)[:, None]
         return share * jnp.asarray(self.common)[truth] + (1 - share) * jnp.asarray(self.individual)[worker, truth]
+
+
+@jax.custom_jvp
+def _inner(workers: Array, tasks: Array, worker: Array | None, task: Array) -> Array:
+    """Inner products of rows, ``workers[worker] · tasks[task]``: ``(A,)``.
+
+    Number by number, which XLA on CPU turns into one vectorised loop. The slope is gathered row by row, since sums by
+    position are faster so; the barrier keeps XLA from computing what a row shares once for each of its numbers.
+    """
+    products = [workers[:, e][worker] * tasks[:, e][task] for e in range(workers.shape[-1])]
+    return reduce(jnp.add, products)
+
+
+@_inner.defjvp
+def _inner_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    workers, tasks, worker, task = primals
+    by_worker, by_task, *_ = tangents
+    slope = (by_worker[worker] * tasks[task] + workers[worker] * by_task[task]).sum(-1)
+    return _inner(workers, tasks, worker, task), jax.lax.optimization_barrier(slope)
 
 
 def _materialised(x: Array) -> Array:

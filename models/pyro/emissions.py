@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from ...data import Annotations
 from ..parts.emissions import SMALLEST
+from .ragged import cells, gather, gathered_by_task, sum_by_task
 
 
 def safe_log(probs: Tensor) -> Tensor:
@@ -26,6 +28,10 @@ class Emission:
         """Log-probability of each observed annotation under each true class: ``(A, K)``."""
         probs = self.probs(worker, task)
         return safe_log(probs.gather(-1, annotation[:, None, None].expand(-1, probs.shape[1], 1))[..., 0])
+
+    def by_task(self, annotations: Annotations, annotation: Tensor) -> Tensor:
+        """Log-probability of each task's annotations together under each true class: ``(N, K)``."""
+        return sum_by_task(self.log_prob(annotations.worker, annotations.task, annotation), annotations)
 
     def sample(self, worker: Tensor | None, task: Tensor, truth: Tensor) -> Tensor:
         """One annotation a row, ``(A,)``, of ``worker`` to ``task`` whose true class is ``truth (A,)``."""
@@ -49,7 +55,11 @@ class Confusion(Emission):
 
     def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
         """Columns of the tables, with the K numbers of one (worker, annotation) pair side by side: ``(A, K)``."""
-        return _columns(safe_log(self.table), worker, annotation)
+        return gather(*_columns(safe_log(self.table), worker, annotation))
+
+    def by_task(self, annotations: Annotations, annotation: Tensor) -> Tensor:
+        """The sums of :meth:`log_prob`, in one pass: ``(N, K)``."""
+        return gathered_by_task(*_columns(safe_log(self.table), annotations.worker, annotation), annotations)
 
 
 @dataclass(frozen=True)
@@ -92,7 +102,7 @@ class Correct(Emission):
         logit = scale * _rows(self.ability, worker) + offset
         log_right, log_wrong = logsigmoid(logit), logsigmoid(-logit)
         if self.guess is not None:
-            guess = self.guess[task][:, None]
+            guess = gather(self.guess, task)[:, None]
             log_right = safe_log(guess + (1 - guess) * torch.sigmoid(logit))
             log_wrong = log_wrong + safe_log(1 - guess)
         return log_right, log_wrong - math.log(self.n_classes - 1)
@@ -115,6 +125,10 @@ class SharedConfusion(Emission):
     def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
         """Columns of the table: ``(A, K)``."""
         return _rows(safe_log(self.table).T, annotation)
+
+    def by_task(self, annotations: Annotations, annotation: Tensor) -> Tensor:
+        """The sums of :meth:`log_prob`, in one pass: ``(N, K)``."""
+        return gathered_by_task(safe_log(self.table).T, annotation, annotations)
 
 
 @dataclass(frozen=True)
@@ -208,23 +222,23 @@ class Switch(Emission):
     def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
         """Columns of the mixed tables: ``(A, K)``."""
         share = self.switch(worker, task)[:, None]
-        own = _columns(self.individual, worker, annotation)
+        own = gather(*_columns(self.individual, worker, annotation))
         return safe_log(share * _rows(self.common.T, annotation) + (1 - share) * own)
 
 
 def _rows(values: Tensor, index: Tensor | None) -> Tensor:
-    """Rows of ``values`` by position: on CPU the gradient of ``index_select`` is faster than that of brackets."""
+    """Rows of ``values`` by position."""
     assert index is not None, "this emission follows each worker, and the annotations name none"
-    return values.index_select(0, index)
+    return gather(values, index)
 
 
-def _columns(table: Tensor, worker: Tensor | None, annotation: Tensor) -> Tensor:
-    """What a worker's table has for an annotation under each class: ``(A, K)`` of ``(J, K, L)``."""
+def _columns(table: Tensor, worker: Tensor | None, annotation: Tensor) -> tuple[Tensor, Tensor]:
+    """Columns of the workers' tables ``(J, K, L)``, one below the other ``(J * L, K)``, and where each row's is."""
     assert worker is not None, "this emission follows each worker, and the annotations name none"
     n_workers, n_classes, n_annotations = table.shape
     columns = table.transpose(-1, -2).reshape(n_workers * n_annotations, n_classes)
-    return columns.index_select(0, worker * n_annotations + annotation)
+    return columns, cells(worker, annotation, n_annotations)
 
 
 def _by_task(values: Tensor | float, task: Tensor) -> Tensor | float:
-    return values[task][:, None] if isinstance(values, Tensor) and values.ndim else values
+    return gather(values, task)[:, None] if isinstance(values, Tensor) and values.ndim else values

@@ -16,19 +16,15 @@ Size = torch.Size | list[int] | tuple[int, ...]
 def select(scores: Tensor, truth: Tensor) -> Tensor:
     r"""Pick :math:`s_{i, z_i}` for every task: scores ``(N, K)`` and truth ``(..., N)`` give ``(..., N)``.
 
-    A truth that is the same for all tasks, ``(..., 1)``, as enumeration has it, takes whole columns.
+    A truth that is the same for all tasks, ``(..., 1)``, as enumeration has it, takes whole columns; all of them in
+    their order are a transposition.
     """
     if truth.shape[-1:] == (1,) and scores.shape[0] != 1:
-        return scores.T.index_select(0, truth.reshape(-1)).reshape(truth.shape[:-1] + scores.shape[:1])
+        columns = truth.reshape(-1)
+        in_order = truth.device.type == "cpu" and columns.tolist() == [*range(scores.shape[-1])]  # a GPU would wait
+        picked = scores.T if in_order else scores.T.index_select(0, columns)
+        return picked.reshape(truth.shape[:-1] + scores.shape[:1])
     return scores.expand(*truth.shape, scores.shape[-1]).gather(-1, truth[..., None])[..., 0]
-
-
-def sum_by_task(values: Tensor, annotations: Annotations) -> Tensor:
-    """Sum rows ``(A, K)`` over each task's annotations: ``(N, K)``. Rows with a count weigh that much."""
-    if annotations.count is not None:
-        count = annotations.count[:, None]
-        values = torch.where(count > 0, values * count, torch.zeros_like(values))
-    return values.new_zeros(annotations.n_tasks, values.shape[-1]).index_add(0, annotations.task, values)
 
 
 class Responses(TorchDistribution):
@@ -57,13 +53,15 @@ class Responses(TorchDistribution):
 
     def expand(self, batch_shape: Size, _instance: object = None) -> "Responses":
         """The same annotations under a truth that is repeated."""
+        if torch.Size(batch_shape) == self.batch_shape:
+            return self  # and its truth stays as small as enumeration made it
         truth = self.truth.expand(batch_shape)
         return Responses(truth, self.emission, self.annotations, validate_args=False)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Log-probability of the annotations ``value (A,)`` of each task: the batch shape."""
-        rows = self.emission.log_prob(self.annotations.worker, self.annotations.task, value)
-        return select(sum_by_task(rows, self.annotations), self.truth).expand(self.batch_shape)
+        scores = self.emission.by_task(self.annotations, value)
+        return select(scores, self.truth).expand(self.batch_shape)
 
     def sample(self, sample_shape: Size = ()) -> Tensor:
         """Annotations ``sample_shape + truth.shape[:-1] + (A,)`` of the given workers to the given tasks."""

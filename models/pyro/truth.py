@@ -41,6 +41,8 @@ class Truth(TorchDistribution):
 
     def expand(self, batch_shape: Size, _instance: object = None) -> "Truth":
         """The same tasks, as many times as asked for."""
+        if torch.Size(batch_shape) == self.batch_shape:
+            return self
         return Truth(self.log_probs, batch_shape[-1], tuple(batch_shape[:-1]), validate_args=False)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
@@ -55,6 +57,8 @@ class Truth(TorchDistribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Log-probability of the classes ``value (..., N)``, or ``(..., 1)`` where enumerated."""
+        if len(self.log_probs) == 1 and value.shape[-1:] == (1,):  # one prior, and a class that is the same for all
+            return self.log_probs[0][value].expand(*value.shape[:-1], self.batch_shape[-1])
         return select(self.log_probs.expand(self.batch_shape[-1], -1), value)
 
     def sample(self, sample_shape: Size = ()) -> Tensor:

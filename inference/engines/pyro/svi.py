@@ -1,6 +1,7 @@
-"""Stochastic variational inference on a Pyro story, its true labels enumerated by Pyro itself."""
+"""Stochastic variational inference on a Pyro story, its true labels summed out."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -8,13 +9,11 @@ import numpy as np
 import pyro
 import torch
 from pyro import poutine
-from pyro.infer import TraceEnum_ELBO
 from pyro.infer.autoguide import (
     AutoDelta,
     AutoGuide,
     AutoLowRankMultivariateNormal,
     AutoMultivariateNormal,
-    AutoNormal,
     init_to_value,
 )
 from torch import Tensor
@@ -29,16 +28,16 @@ from ..svi import makes, still_falling
 from ..unused_options import refuse_unused, unused_by_svi
 from . import em
 from .batches import Batch
-from .density import LocalParameters, Parameters
-from .options import unused_with_optimizer
+from .density import LocalParameters, Parameters, anatomy, density
+from .normals import Normals, draw
+from .options import TorchOptions, unused_with_optimizer
 from .problem import Problem
 from .steps import Groups, Stepper, read, restore, snapshot, trainable, write
 
 CHUNK = 100  # steps between two looks at the progress, and two checkpoints
-NESTING = 2  # plates in one another at the most, in a story
 
-GUIDES: dict[str, Callable[..., AutoGuide]] = {
-    "normal": AutoNormal,
+GUIDES: dict[str, Callable[..., Any]] = {
+    "normal": Normals,
     "multivariate_normal": AutoMultivariateNormal,
     "low_rank": AutoLowRankMultivariateNormal,
     "delta": AutoDelta,
@@ -96,16 +95,12 @@ def run(problem: Problem, key: jax.Array, settings: TorchSVISettings, *, progres
     )
     size = _batch_size(problem, settings)
     values = _start(problem, key, progress=progress)
-    program = _program(problem)
     with pyro.settings.context(module_local_params=True), pyro.get_param_store().scope():
-        hidden = poutine.block(program, hide=["truth"])
-        guide = _guide(settings.guide)(hidden, init_loc_fn=init_to_value(values=values))
-        some = _arguments(next(_batches(problem, size, 0)))
-        with torch.no_grad():
-            guide(*some)  # finds its sites
-        losses = _descend(problem, program, guide, size, settings, progress=progress)
+        some = next(_batches(problem, size, 0))
+        guide = _made(problem, settings.guide, values, some)
+        losses = _descend(problem, guide, size, settings, progress=progress)
         n_draws = 1 if is_delta else settings.draws
-        draws = _draws(guide, some, list(parameter_dims(problem.twin, problem.data)), n_draws)
+        draws = _draws(guide, _arguments(some), list(parameter_dims(problem.twin, problem.data)), n_draws)
     draws, is_point = as_point(draws, is_point=is_delta)
     history = np.array(losses)
     return Outcome(draws, problem.fixed(), history, {}, still_falling(history, settings.tolerance), is_point)
@@ -113,8 +108,7 @@ def run(problem: Problem, key: jax.Array, settings: TorchSVISettings, *, progres
 
 def _descend(
     problem: Problem,
-    program: Callable[..., None],
-    guide: AutoGuide,
+    guide: AutoGuide | Normals,
     size: int | None,
     settings: TorchSVISettings,
     *,
@@ -127,8 +121,9 @@ def _descend(
     if options.optimizer is None:
         weights["lr"] = settings.network_rate
     groups: Groups = [{"params": list(guide.parameters()), "lr": settings.learning_rate}, weights]
-    stepper = Stepper(groups, options, torch.optim.Adam, _schedule(settings.max_iterations))
-    elbo = TraceEnum_ELBO(num_particles=settings.particles, max_plate_nesting=NESTING)
+    stepper = Stepper(
+        groups, options, partial(torch.optim.Adam, fused=_can_fuse(options)), _schedule(settings.max_iterations)
+    )
     losses: list[float] = []
     seed = int(torch.randint(2**62, ()))
     if options.resume is not None:
@@ -140,7 +135,7 @@ def _descend(
     batches = _batches(problem, size, seed, done=len(losses))
     with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
         while len(losses) < settings.max_iterations:
-            loss = elbo.differentiable_loss(program, guide, *_arguments(next(batches)))
+            loss = _loss(problem, guide, next(batches), settings.particles)
             losses.append(float(loss.detach()))
             if not np.isfinite(losses[-1]):
                 raise FloatingPointError(f"the loss is {losses[-1]} at step {len(losses)}; lower learning_rate")
@@ -152,6 +147,37 @@ def _descend(
                 at = {"guide": guide.state_dict(), "module": snapshot(module), "stepper": stepper.state()}
                 write(options.checkpoint, "svi", at | {"losses": losses, "seed": seed})
     return losses
+
+
+def _can_fuse(options: TorchOptions) -> bool:
+    """Whether Adam's step may be one operation instead of a dozen: not where gradients are scaled on the way."""
+    return options.autocast is not torch.float16
+
+
+def _made(
+    problem: Problem, name: str | Callable[..., AutoGuide], values: Parameters, some: Batch
+) -> AutoGuide | Normals:
+    """Return the guide, which starts at ``values``."""
+    if (make := _guide(name)) is Normals:
+        return Normals(anatomy(problem.model, values, some.annotations, some.inputs), values)
+    hidden = poutine.block(_program(problem), hide=["truth"])
+    guide: AutoGuide = make(hidden, init_loc_fn=init_to_value(values=values))
+    with torch.no_grad():
+        guide(*_arguments(some))  # finds its sites
+    return guide
+
+
+def _loss(problem: Problem, guide: AutoGuide | Normals, batch: Batch, particles: int) -> Tensor:
+    r"""Return the negative ELBO, :math:`\log q(\theta) - \log p(\theta, y)`, averaged over draws of the guide.
+
+    It is Pyro's ``TraceEnum_ELBO`` of a guide of continuous sites, without its packing of every term's plates.
+    """
+    losses = []
+    for _ in range(particles):
+        values, log_density = draw(guide, _arguments(batch))
+        at = density(problem.model, values, batch.annotations, batch.inputs, train=True)
+        losses.append(log_density - at.log_posterior)
+    return torch.stack(losses).mean()
 
 
 def _program(problem: Problem) -> Callable[[Annotations, Any], None]:
@@ -205,7 +231,7 @@ def _batch_size(problem: Problem, settings: TorchSVISettings) -> int | None:
     return size
 
 
-def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
+def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., Any]:
     if callable(guide):
         return guide
     if guide not in GUIDES:
@@ -221,7 +247,7 @@ def _schedule(n_steps: int) -> Callable[[torch.optim.Optimizer], torch.optim.lr_
     )
 
 
-def _draws(guide: AutoGuide, arguments: tuple, names: list[str], n_draws: int) -> dict[str, np.ndarray]:
+def _draws(guide: AutoGuide | Normals, arguments: tuple, names: list[str], n_draws: int) -> dict[str, np.ndarray]:
     """Return draws of the fitted guide, ``(1, draw, ...)``."""
     draws: dict[str, list[np.ndarray]] = {name: [] for name in names}
     with torch.no_grad():

@@ -3,7 +3,6 @@
 import time
 import warnings
 
-import jax
 import pandas as pd
 import typer
 from accuracy import DATASETS
@@ -32,7 +31,6 @@ def main(write: bool = False) -> None:
         rows.append(row)
         weights.append({"dataset": name, **weight})
         seconds += took
-        jax.clear_caches()
     frame = pd.DataFrame(rows).set_index("dataset")
     mean = {"dataset": "mean of the ten", **frame.mean().to_dict()}
     report.table("Accuracy in percent, mean log-score of the gold label, expected calibration error", [*rows, mean])

@@ -92,7 +92,6 @@ def checked(
             )
         for truth in truths:
             rows[truth][seed] = check(fit, truth=truth, seed=seed).table["p_value"]
-    jax.clear_caches()  # each compiled program maps memory, and a process may hold so many maps
     return {truth: pd.DataFrame(of_truth).T for truth, of_truth in rows.items()}
 
 

@@ -2,7 +2,6 @@
 
 import warnings
 
-import jax
 import numpy as np
 import typer
 from jax import Array
@@ -65,8 +64,6 @@ def ranked(story: str, engine: str, seeds: int) -> dict[str, object]:
         near += -row["difference"] <= row["difference_se"]
         behind.append(row["difference"])
         n_high_k += int(found["n_high_k"].sum())
-        if engine == "NUTS":
-            jax.clear_caches()  # it compiles anew in every fit
     return {
         "drawn from": story,
         "fitted by": engine,

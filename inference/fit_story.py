@@ -179,11 +179,11 @@ def update(
     return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims))
 
 
-def _taken_over(old: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+def _taken_over(old: np.ndarray, fresh: np.ndarray) -> jax.Array:
     """Fresh values with the old ones in the place of the first entries along each axis."""
     found = np.array(fresh)
     found[tuple(map(slice, old.shape))] = old
-    return found
+    return jnp.asarray(found)
 
 
 def _looked_at(fitted: Fitted) -> Fitted:

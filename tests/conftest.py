@@ -1,13 +1,12 @@
 """What tests share: small annotations, and the datasets under $CROWDPPL_DATA."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 # Most of the suite's time is XLA's compiler, for programs that run once: least optimised they compile in 60 % of it.
 # Before JAX starts, and unless the caller has a say in it: make test XLA_FLAGS=… runs the programs that users run.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
-import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,13 +16,6 @@ from crowdppl import Annotations, load_dataset
 
 settings.register_profile("crowdppl", deadline=None)  # time says more of the machine than of the code
 settings.load_profile("crowdppl")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _forget_compiled_programs() -> Iterator[None]:
-    """Each compiled program maps memory; a process of a whole suite would reach the system's limit, and crash."""
-    yield
-    jax.clear_caches()
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ class Cut(NamedTuple):
     pieces: tuple[Piece, ...]
     n_rows: int  # of a chunk, padded ones among them
     n_tasks: int
+    asked: int  # rows of a chunk that were asked for, which decide the rest
 
 
 class Prepared:
@@ -119,7 +120,7 @@ class Prepared:
             before = int(ends[-1])
         pieces.append(Piece(slice(task, self.n_tasks), slice(row, self.n_rows)))
         longest = max(piece.tasks.stop - piece.tasks.start for piece in pieces)
-        return Cut(tuple(pieces), capacity, longest + 1)  # padded rows are of a padded task
+        return Cut(tuple(pieces), capacity, longest + 1, n_rows)  # padded rows are of a padded task
 
     def chunk(self, cut: Cut, number: int, *, with_names: bool = False) -> Chunk:
         """Read a chunk.
@@ -196,4 +197,3 @@ def _temporary(scan: Scan) -> tempfile.TemporaryDirectory[str]:
     if "_temporary" not in kept:
         kept["_temporary"] = tempfile.TemporaryDirectory(prefix="crowdppl-scan-")
     return kept["_temporary"]
-

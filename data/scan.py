@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,7 +81,7 @@ class Scan:
         if any(file.tasks is None for file in self.files):
             return None
         bounds = [bound for file in self.files for bound in file.tasks or ()]
-        return all(one[1] <= other[0] for one, other in zip(bounds, bounds[1:], strict=False))
+        return all(one[1] <= other[0] for one, other in pairwise(bounds))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -240,7 +241,9 @@ def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
         found = [Path(name) for name in glob.glob(text, recursive=True) if os.path.isfile(name)]
         missing = f"no file is named like {text}"
     if not found:
-        raise AnnotationError(f"{missing}; give a Parquet file, a folder of them, or a pattern such as 'folder/*.parquet'")
+        raise AnnotationError(
+            f"{missing}; give a Parquet file, a folder of them, or a pattern such as 'folder/*.parquet'"
+        )
     return sorted(file.absolute() for file in found)
 
 

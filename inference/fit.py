@@ -1,23 +1,34 @@
 """The front door: fit a story to annotations with an engine."""
 
+import os
 import warnings
+from os import PathLike
 from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
 
 from ..data import Annotations
+from ..data.scan import Scan
 from ..models import Classifier, Story, TruthPrior
 from ..models.parts.classifier import Network
 from .comparison.default_set import auto
 from .densities.evidence import Gold
 from .engines.outcome import ConvergenceWarning
 from .fit_story import fit_story
+from .fitted.streamed import StreamedFit
 from .results import Fit, Stack
+from .stream_story import stream_story
 
 
 @overload
 def fit(story: Literal["auto"], annotations: Annotations, **options: Any) -> Stack: ...  # type: ignore[overload-overlap]
+
+
+@overload
+def fit(
+    story: str | Story, annotations: Scan, *, folder: str | PathLike[str] | None = None, **options: Any
+) -> StreamedFit: ...
 
 
 @overload
@@ -39,7 +50,7 @@ def fit(
 
 def fit(
     story: str | Story,
-    annotations: Annotations,
+    annotations: Annotations | Scan,
     *,
     method: str = "em",
     classifier: Network | Classifier | Any | None = None,
@@ -49,14 +60,16 @@ def fit(
     seed: int = 0,
     backend: str = "numpyro",
     progress: bool = True,
+    folder: str | PathLike[str] | None = None,
     **options: Any,
-) -> Fit | Stack:
+) -> Fit | Stack | StreamedFit:
     """Fit a story to annotations: true labels, confusion matrices of the workers, and what else the story has.
 
     Args:
         story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story. ``"auto"`` fits
             a default set of stories, compares them and averages their labels: :func:`.auto`.
-        annotations: who labelled what.
+        annotations: who labelled what; or a :func:`.scan` of files that are larger than memory, which EM reads chunk
+            by chunk.
         method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or ``"nuts"``
             (draws from the posterior).
         classifier: a classifier of the tasks' features as prior of the true labels: ``"logistic"``, ``"mlp"``,
@@ -70,6 +83,8 @@ def fit(
         seed: the same seed gives the same result, to the last bit on one machine.
         backend: ``"numpyro"``; or ``"pyro"``, for a classifier that is a ``torch.nn.Module`` (the extra ``pyro``).
         progress: show progress bars on standard error.
+        folder: where the fit of a scan keeps its state after each pass over the data, so that the same call goes on
+            from there after an interruption; and what is prepared of the files, unless the scan names a folder.
         options: hyperparameters of the story (see its docstring) and options of the engine
             (:class:`~crowdppl.inference.engines.settings.EMSettings`,
             :class:`~crowdppl.inference.engines.settings.SVISettings`,
@@ -83,6 +98,7 @@ def fit(
         AnnotationError: for gold labels, evidence or given probabilities that do not fit the annotations.
         ValueError: for an option of the engine that is not a number where one is needed, or both a classifier and a
             truth_prior.
+        StorageError: the folder holds another fit, or its disk is full.
         StoryError: for annotations, hyperparameters or a classifier that the story cannot be told with.
         FloatingPointError: where the log-posterior, or a classifier's logits, stop being finite, with the step.
     """
@@ -96,8 +112,16 @@ def fit(
         "backend": backend,
         "progress": progress,
     }
-    found: Fit | Stack
-    if isinstance(story, str) and story == "auto":
+    found: Fit | Stack | StreamedFit
+    if isinstance(annotations, Scan):
+        found = stream_story(story, annotations, **shared, folder=folder, **options)
+        messages = list(found.warnings)
+    elif folder is not None:
+        raise ValueError(
+            f"folder={os.fspath(folder)!r} keeps the state of a fit of cp.scan(…); annotations in memory are fitted "
+            "without one: leave it out, and save the fit by fit.save(folder)"
+        )
+    elif isinstance(story, str) and story == "auto":
         found = Stack(auto(annotations, **shared, **options))
         messages = [text for fitted in found.averaged.fits.values() for text in fitted.warnings]
     else:

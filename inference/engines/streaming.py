@@ -1,10 +1,11 @@
 r"""EM over annotations that stay on the disk, for every story whose parameters do not grow with the tasks.
 
 The expected counts of the probability tables, and the slope of the log-posterior along the other parameters, are sums
-over tasks (Fisher's identity, see :mod:`.em`): they are added up over chunks of whole tasks, all of one size, so that one
-compiled program serves all of them. One pass over the data at given parameters yields both their log-posterior and the
-next step from there. A step that might lower the log-posterior is judged by the pass that the next step needs anyway;
-where it did, half of the way is tried, as in memory. The result is that of :mod:`.em` up to the rounding of sums.
+over tasks (Fisher's identity, see :mod:`.em`): they are added up over chunks of whole tasks, all of one size, so that
+one compiled program serves all of them. One pass over the data at given parameters yields both their log-posterior and
+the next step from there. A step that might lower the log-posterior is judged by the pass that the next step needs
+anyway; where it did, half of the way is tried, as in memory. The result is that of :mod:`.em` up to the rounding of
+sums.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 import optax
 from jax import Array
 
+from ...data import Annotations
 from ...data.chunks import Chunk
 from ...data.prepared import Cut, Prepared
 from ...models.parts.emissions import SMALLEST
@@ -81,6 +83,7 @@ class Source:
     def __init__(self, prepared: Prepared, cut: Cut, model: Model) -> None:
         self.prepared, self.cut = prepared, cut
         self.with_names = not by_size.knows_no_names(model)
+        self.add: Callable[..., Running] = partial(add_chunk, on_votes=False)  # or the same compiled already
 
     @property
     def first(self) -> Chunk:
@@ -109,13 +112,14 @@ def add_chunk(model: Model, chunk: Chunk, parameters: Parameters, running: Runni
         running: the sums so far; their memory is used again.
         on_votes: take the soft majority vote as evidence of the true labels, as EM does at its start.
     """
+    seen: Annotations = chunk
     if on_votes:
-        chunk = chunk.replace(evidence=jnp.log(jnp.maximum(soft_votes(chunk), SMALLEST)))
-    parts = anatomy(model, chunk)
+        seen = chunk.replace(evidence=jnp.log(jnp.maximum(soft_votes(chunk), SMALLEST)))
+    parts = anatomy(model, seen)
     tables = {name: parameters[name] for name in parts.tables}
 
     def log_likelihood(tables: Parameters, reals: Parameters) -> Array:
-        at = density(model, parameters | tables | parts.from_reals(reals), chunk)
+        at = density(model, parameters | tables | parts.from_reals(reals), seen)
         return log_sum_exp(at.log_joint).sum()
 
     value, (of_tables, slope) = jax.value_and_grad(log_likelihood, (0, 1))(tables, parts.to_reals(parameters))
@@ -156,7 +160,13 @@ def with_prior(model: Model, chunk: Chunk, parameters: Parameters, running: Runn
 
 @jax.jit
 def propose(
-    model: Model, chunk: Chunk, parameters: Parameters, sums: Sums, optimizer: optax.OptState, stride: Array, rate: Array
+    model: Model,
+    chunk: Chunk,
+    parameters: Parameters,
+    sums: Sums,
+    optimizer: optax.OptState,
+    stride: Array,
+    rate: Array,
 ) -> tuple[Parameters, optax.OptState]:
     """Where a step leads: the tables' exact M-step, and a step of Adam of the other parameters."""
     parts = anatomy(model, chunk)
@@ -178,14 +188,16 @@ def between(model: Model, chunk: Chunk, old: Parameters, new: Parameters, share:
 
 
 @jax.jit
-def _start_sums(model: Model, chunk: Chunk, key: Array) -> list[Array]:
+def start_sums(model: Model, chunk: Chunk, key: Array) -> list[Array]:
+    """The chunk's part of the sums over all tasks that the story's starting values need."""
     with collected() as noted:
         starting_point(model, chunk, key)
     return noted
 
 
 @jax.jit
-def _start(model: Model, chunk: Chunk, key: Array, totals: list[Array]) -> Parameters:
+def start_from(model: Model, chunk: Chunk, key: Array, totals: list[Array]) -> Parameters:
+    """The story's starting values, from the totals of these sums; of the chunk only the shapes matter."""
     with given(totals):
         return starting_point(model, chunk, key)
 
@@ -193,11 +205,11 @@ def _start(model: Model, chunk: Chunk, key: Array, totals: list[Array]) -> Param
 def start(model: Model, source: Source, key: Array) -> Parameters:
     """The story's starting values, as from all the data at once."""
     first = source.first
-    totals = [jnp.zeros(total.shape, total.dtype) for total in jax.eval_shape(_start_sums, model, first, key)]
+    totals = [jnp.zeros(total.shape, total.dtype) for total in jax.eval_shape(start_sums, model, first, key)]
     if totals:
         for chunk in source:
-            totals = jax.tree.map(jnp.add, totals, _start_sums(model, chunk, key))
-    return _start(model, first, key, totals)
+            totals = jax.tree.map(jnp.add, totals, start_sums(model, chunk, key))
+    return start_from(model, first, key, totals)
 
 
 def has_exact_step(model: Model, chunk: Chunk) -> bool:
@@ -244,25 +256,22 @@ def run(
     with progress_bar("EM over chunks", settings.max_iterations, show=progress) as bar:
         tell = partial(_tell, bar, len(source))
         if state is None:
-            tell(0, 0, None)
+            tell(0, None, 0)
             parameters = start(model, source, key)
-            sums, _ = one_pass(model, source, parameters, on_votes=True, tell=lambda done: tell(0, done, None))
+            sums, _ = one_pass(model, source, parameters, on_votes=True, tell=partial(tell, 0, None))
             new = parameters | tables_mode(sums.counts, parameters)
-            # As in memory the step leads to the tables' M-step towards the votes, and is not judged.
+            # The step to the tables' M-step towards the votes is not judged, as in memory.
             state = StreamState(new, new, _no_moves(model, first, new), 0.0, 1.0, -1, (np.inf, np.inf), ())
             after_pass(state)
         while not state.is_finished(settings):
-            at = state
-            trial = at.proposal if at.iteration < 0 or (exact and at.share == 1) else between(
-                model, first, at.parameters, at.proposal, at.share
-            )
-            steps = max(at.iteration, 0)
-            sums, log_posterior = one_pass(
-                model, source, trial, on_votes=False, tell=lambda done: tell(steps, done, at.history)
-            )
-            state = judged(model, first, at, trial, sums, log_posterior, settings, exact=exact)
+            trial = state.proposal
+            if not exact and state.iteration >= 0:
+                trial = between(model, first, state.parameters, state.proposal, state.share)
+            tell_pass = partial(tell, max(state.iteration, 0), state.history)
+            sums, log_posterior = one_pass(model, source, trial, on_votes=False, tell=tell_pass)
+            state = judged(model, first, state, trial, sums, log_posterior, settings, exact=exact)
             after_pass(state)
-            tell(state.iteration, 0, state.history)
+            tell(state.iteration, state.history, 0)
     draws = {name: np.asarray(value)[None, None] for name, value in state.parameters.items()}
     history = np.array(state.history)
     warnings = not_converged(state.changes[0], settings)
@@ -279,8 +288,9 @@ def one_pass(
     """
     first = source.first
     running = nothing_yet(model, first, parameters)
+    add = partial(add_chunk, on_votes=True) if on_votes else source.add
     for done, chunk in enumerate(source, start=1):
-        running = add_chunk(model, chunk, parameters, running, on_votes=on_votes)
+        running = add(model, chunk, parameters, running)
         jax.block_until_ready(running.total.log_likelihood)  # no more than two chunks are in memory
         tell(done)
     sums, log_prior = with_prior(model, first, parameters, running)
@@ -336,7 +346,7 @@ def _no_moves(model: Model, chunk: Chunk, parameters: Parameters) -> optax.OptSt
 
 
 def _tell(
-    bar: Callable[[int, str], None], n_chunks: int, steps: int, done: int, history: tuple[float, ...] | None
+    bar: Callable[[int, str], None], n_chunks: int, steps: int, history: tuple[float, ...] | None, done: int
 ) -> None:
     said = f"log-posterior {history[-1]:,.2f}, " if history else "start, " if history is None else ""
     bar(steps, f"{said}chunk {done:,} of {n_chunks:,}")
@@ -346,8 +356,8 @@ def template(model: Model, chunk: Chunk) -> Any:
     """Shapes of the arrays of a state: parameters, proposal and optimizer."""
 
     def shapes(key: Array) -> Any:
-        totals = [jnp.zeros(total.shape, total.dtype) for total in jax.eval_shape(_start_sums, model, chunk, key)]
-        parameters = _start(model, chunk, key, totals)
+        totals = [jnp.zeros(total.shape, total.dtype) for total in jax.eval_shape(start_sums, model, chunk, key)]
+        parameters = start_from(model, chunk, key, totals)
         return parameters, parameters, optax.adam(0.0).init(anatomy(model, chunk).to_reals(parameters))
 
     return jax.eval_shape(shapes, jax.random.key(0))

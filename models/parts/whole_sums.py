@@ -1,9 +1,9 @@
 """Sums over all tasks that a story makes beside its density, where the data come in chunks of tasks.
 
-A story's start or a derived quantity may need a sum over all annotations, such as how often each worker gave each label.
-It says so by :func:`over_all`. On data in memory that changes nothing. On data in chunks, the story is run on each chunk
-within :func:`collected`, which notes the chunk's sums, and then once more within :func:`given`, which puts their totals
-in the place of the sums of whatever chunk it is run on.
+A story's start or a derived quantity may need a sum over all annotations, such as how often each worker gave each
+label. It says so by :func:`over_all`. On data in memory that changes nothing. On data in chunks, the story is run on
+each chunk within :func:`collected`, which notes the chunk's sums, and then once more within :func:`given`, which puts
+their totals in the place of the sums of whatever chunk it is run on.
 """
 
 from collections.abc import Iterator, Sequence

@@ -77,7 +77,7 @@ class Prepared:
     @cached_property
     def workers(self) -> Ids:
         """The J identifiers, in the order in which they came; none where no worker is named."""
-        return Ids(pq.read_table(self.folder / "workers.parquet")["worker"].to_pylist(), what="workers")
+        return Ids(pq.read_table(self.folder / "worker.ids")["worker"].to_pylist(), what="workers")
 
     @cached_property
     def n_by_worker(self) -> np.ndarray:
@@ -90,7 +90,7 @@ class Prepared:
 
     def task_values(self, piece: Piece) -> pa.ChunkedArray:
         """The same as Arrow has them."""
-        whole = pa.ipc.open_file(pa.memory_map(str(self.folder / "tasks.arrow"))).read_all()
+        whole = pa.ipc.open_file(pa.memory_map(str(self.folder / "task.ids"))).read_all()
         return whole["task"].slice(piece.tasks.start, piece.tasks.stop - piece.tasks.start)
 
     def names(self) -> Annotations:

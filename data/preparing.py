@@ -275,7 +275,7 @@ def _write_run(held: list[pa.RecordBatch], scan: Scan, progress: Progress, folde
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, run.schema) as writer:
         writer.write_batch(run)
     new = pa.table({"worker": pa.array(progress.workers.values[progress.saved_workers :])})
-    pq.write_table(new, folder / f"{name}.workers.parquet")
+    pq.write_table(new, folder / f"{name}.ids")
     about = {
         "file": progress.file,
         "row": progress.row,
@@ -303,7 +303,7 @@ def _earlier(scan: Scan, folder: Path) -> Progress:
             break
         progress.file, progress.row = found["file"], found["row"]
         progress.labels = Coder(list(Ids.from_json(found["labels"])))
-        workers += pq.read_table(about.with_suffix(".workers.parquet"))["worker"].to_pylist()
+        workers += pq.read_table(about.with_suffix(".ids"))["worker"].to_pylist()
         progress.runs.append(about.with_suffix(".arrow"))
     for later in sorted(folder.glob("run-*.json"))[len(progress.runs) :]:
         later.unlink()
@@ -327,21 +327,22 @@ def _ranks(values: pa.Array) -> np.ndarray:
 
 def _merge(scan: Scan, progress: Progress, final: Path) -> None:
     """Append the rows of all runs, range of tasks by range, to the arrays in the folder ``final``."""
-    order = _class_order(scan, progress.labels.values)
-    label_type = np.int8 if len(order) <= 127 else np.int16
+    classes = _classes(scan, progress.labels.values)
+    order = classes.index_of(progress.labels.values)
+    label_type = np.int8 if len(classes) <= 127 else np.int16
     names = [name for name in ARRAYS if name in scan.columns or name == "rows"]
     runs = [pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0) for path in progress.runs]
     by_worker = np.zeros(len(progress.workers.codes))
-    by_label = np.zeros(len(order))
+    by_label = np.zeros(len(classes))
     n_tasks = n_rows = most = 0
     files = {name: (final / name).open("wb") for name in names}
-    tasks = pa.ipc.new_file(str(final / "tasks.arrow"), pa.schema([runs[0].schema.field("task")]))
+    tasks = pa.ipc.new_file(str(final / "task.ids"), pa.schema([runs[0].schema.field("task")]))
     try:
         for part in _ranges(runs, run_rows(scan.memory)):
             arrays, ids = _sorted_range(part)
             arrays["label"] = order[arrays["label"]].astype(label_type)
             weights = arrays.get("count")
-            by_label += np.bincount(arrays["label"], weights, len(order))
+            by_label += np.bincount(arrays["label"], weights, len(classes))
             if scan.named:
                 by_worker += np.bincount(arrays["worker"], weights, len(by_worker))
             for name, file in files.items():
@@ -355,9 +356,8 @@ def _merge(scan: Scan, progress: Progress, final: Path) -> None:
             file.close()
     if not by_label.any():
         raise AnnotationError(f"column {scan.columns['count']!r} is 0 in every row: there is no annotation")
-    pq.write_table(pa.table({"worker": pa.array(progress.workers.values)}), final / "workers.parquet")
+    pq.write_table(pa.table({"worker": pa.array(progress.workers.values)}), final / "worker.ids")
     np.save(final / "n_by_worker.npy", by_worker.astype(np.int64))
-    classes = scan.classes if scan.classes is not None else _classes(progress.labels.values)
     about = {
         "fingerprint": scan.fingerprint,
         "tasks": n_tasks,
@@ -370,23 +370,19 @@ def _merge(scan: Scan, progress: Progress, final: Path) -> None:
     (final / "about.json").write_text(json.dumps(about), encoding="utf-8")
 
 
-def _class_order(scan: Scan, labels: list[Any]) -> np.ndarray:
-    """The class of each label as it was coded first, (labels,).
+def _classes(scan: Scan, labels: list[Any]) -> Ids:
+    """The classes in their order: those given, or the labels used, sorted.
 
     Raises:
         AnnotationError: there is one class only.
     """
     if scan.classes is not None:
-        return scan.classes.index_of(labels).astype(np.int16)
+        return scan.classes
     if len(labels) == 1:
         raise AnnotationError(
             f"column {scan.columns['label']!r} holds a single class, {labels[0]!r}, in all {scan.n_rows:,} rows, so "
             "that there is nothing to infer; if there are classes that nobody used, list all in classes=[...]"
         )
-    return _classes(labels).index_of(labels).astype(np.int16)
-
-
-def _classes(labels: list[Any]) -> Ids:
     return Ids(sorted(labels))
 
 

@@ -232,8 +232,8 @@ def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
         return [found for one in path for found in _paths(one)]
     text = os.fspath(path)
     if os.path.isdir(text):
-        hidden = (".", "_")
-        found = [file for file in Path(text).rglob("*.parquet") if not file.name.startswith(hidden) and file.is_file()]
+        files = (file for file in Path(text).rglob("*.parquet") if file.is_file())
+        found = [file for file in files if not _is_hidden(file.relative_to(text))]
         missing = f"the folder {text} has no file *.parquet"
     elif os.path.exists(text) or not glob.has_magic(text):
         found, missing = [Path(text)] if os.path.isfile(text) else [], f"there is no file {text}"
@@ -245,6 +245,11 @@ def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
             f"{missing}; give a Parquet file, a folder of them, or a pattern such as 'folder/*.parquet'"
         )
     return sorted(file.absolute() for file in found)
+
+
+def _is_hidden(path: Path) -> bool:
+    """Whether a file, or a folder above it, is named as what is not data: by a dot or an underscore."""
+    return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def _file(path: Path, columns: dict[str, str]) -> File:

@@ -16,8 +16,7 @@ from .streaming import Source
 
 MOST_ROWS = 2**20  # of a chunk: larger ones are no faster
 LEAST_ROWS = 2**12
-BYTES_A_ROW = 64  # beside what grows with the classes: the chunk that is read ahead, and the one that is worked on
-COPIES = 16  # of the (rows, classes) numbers of a chunk, for a first guess
+COPIES = 16  # of a chunk's rows × classes, and of the parameters, that a program holds at once, at the most
 
 
 def suited_source(model: Model, prepared: Prepared, memory: int, n_rows: int | None = None) -> Source:
@@ -32,16 +31,29 @@ def suited_source(model: Model, prepared: Prepared, memory: int, n_rows: int | N
     Raises:
         StoryError: the parameters, or the smallest chunk, do not fit.
     """
-    guess = memory // (4 * COPIES * len(prepared.classes) + BYTES_A_ROW)
-    rows = n_rows or max(min(prepared.n_rows, MOST_ROWS, guess), LEAST_ROWS)
+    rows = n_rows or max(
+        min(prepared.n_rows, MOST_ROWS, memory // (2 * _bytes_a_row(len(prepared.classes)))), LEAST_ROWS
+    )
     while True:
         source = Source(prepared, prepared.cut(rows), model)
+        if n_rows is not None or upper_bound(model, source) <= memory // 2:
+            return source
         needed = bytes_needed(model, source)
-        if needed <= memory or n_rows is not None:
+        if needed <= memory:
             return source
         if rows <= LEAST_ROWS or source.cut.n_rows > 4 * rows:
             raise _too_large(model, prepared, source.cut, memory, needed)
         rows = max(rows // 2, LEAST_ROWS)
+
+
+def upper_bound(model: Model, source: Source) -> int:
+    """What a fit takes, by the sizes of parameters and chunks alone: more than it will be, of most stories."""
+    like = streaming.template(model, source.first)
+    return COPIES * _size(like[0]) + source.cut.n_rows * _bytes_a_row(len(source.prepared.classes))
+
+
+def _bytes_a_row(n_classes: int) -> int:
+    return 64 + 4 * n_classes * (COPIES + n_classes)
 
 
 def bytes_needed(model: Model, source: Source) -> int:
@@ -50,7 +62,7 @@ def bytes_needed(model: Model, source: Source) -> int:
     like = streaming.template(model, chunk)
     running = jax.eval_shape(streaming.nothing_yet, model, chunk, like[0])
     held = 2 * _size(like) + _size(running)
-    if held > 2**40:  # XLA's own numbers are of 32 bits here and there
+    if held > 2**40:  # nothing of that size is worth compiling
         return held
     compiled: Any = streaming.add_chunk.lower(model, chunk, like[0], running, on_votes=False).compile()
     source.add = compiled

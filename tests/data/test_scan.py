@@ -240,7 +240,7 @@ def test_values_that_cannot_be_used_are_named(tmp_path, columns, options, said):
 
 def test_labels_that_look_like_identifiers_are_refused(tmp_path):
     table(2000).assign(label=range(2000)).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(cp.AnnotationError, match="more than 1,000 distinct values.*looks like an identifier"):
+    with pytest.raises(cp.AnnotationError, match=r"more than 1,000 distinct values.*looks like an identifier"):
         open_prepared(cp.scan(tmp_path / "a.parquet"))
 
 
@@ -286,7 +286,7 @@ def test_a_disk_that_becomes_full_is_named_and_what_was_done_is_kept(tmp_path, f
         write(*arguments)
 
     monkeypatch.setattr(preparing, "_write_run", full)
-    with pytest.raises(cp.StorageError, match="the disk is full; make room.*what was prepared before is kept"):
+    with pytest.raises(cp.StorageError, match=r"the disk is full; make room.*what was prepared before is kept"):
         open_prepared(scan)
     (runs,) = (tmp_path / "work").glob(".runs-*")
     assert len(list(runs.glob("*.json"))) == 2

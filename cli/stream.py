@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ..data.scan import Scan
     from ..inference.fitted.streamed import StreamedFit
 
-BYTES_IN_MEMORY = 400  # that a row takes at the most while it is read into memory
 STREAM_FILES = {
     "labels": "Parquet data set: label of each task, and the probabilities of all classes",
     "workers.csv": "accuracy and spammer score of each worker",
@@ -55,7 +54,7 @@ def scan_of(request: Request, *, stream: bool | None, memory: str | None, story:
     options = _not_streamed(request, story, method)
     if not wanted and (options or not Path(request.file).is_file()):
         return None
-    from .. import scan
+    from ..data.scan import BYTES_IN_MEMORY, scan
 
     roles = {role: name for role, name in request.columns.items() if role in ("task", "worker", "label", "count")}
     columns: dict[str, Any] = roles | ({"worker": None} if request.no_worker else {})

@@ -25,6 +25,8 @@ FORMAT = 1  # of what is prepared from a scan
 UNITS = {"B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 LEAST_MEMORY = 2**20
+BYTES_IN_MEMORY = 400
+"""What a row takes at the most while it is read into memory, text of moderate length included."""
 KINDS = {
     "task": ("whole numbers", "text"),
     "worker": ("whole numbers", "text"),
@@ -166,7 +168,7 @@ def scan(
     wanted = None if classes is None else Ids(classes, what="classes")
     if wanted is not None and len(wanted) < 2:
         raise AnnotationError(f"classes={list(wanted)!r} must list at least two classes")
-    limit = _physical_memory() // 2 if memory is None else parse_size("memory", memory)
+    limit = physical_memory() // 2 if memory is None else parse_size("memory", memory)
     where = None if folder is None else Path(folder).absolute()
     return Scan(files, columns, wanted, limit, where, given_memory=memory is not None)
 
@@ -301,8 +303,8 @@ def _refuse_other_kinds(first: File, file: File, columns: dict[str, str]) -> Non
             )
 
 
-def _physical_memory() -> int:
-    """The machine's memory in bytes; 8 GiB where the system does not say."""
+def physical_memory() -> int:
+    """Return the machine's memory in bytes; 8 GiB where the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

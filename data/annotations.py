@@ -17,6 +17,7 @@ from .constructors import Constructors
 from .errors import AnnotationError
 from .gold import resolve_gold
 from .ids import Ids
+from .joining import joined
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
 
@@ -127,6 +128,28 @@ class Annotations(Constructors):
     def without_gold(self) -> Annotations:
         """Return the same annotations without gold labels."""
         return self.replace(gold=None)
+
+    def joined(self, more: Annotations | pd.DataFrame) -> Annotations:
+        """Return these annotations and others, as if they had come together.
+
+        Tasks and workers that are new come after those that are known. Gold labels of both count, of a task that has
+        two the newer one. Evidence about the tasks that are known stays.
+
+        >>> first = Annotations.from_dict({"t1": {"ann": "cat", "bob": "dog"}})
+        >>> first.joined(Annotations.from_dict({"t2": {"cy": "dog"}, "t1": {"cy": "cat"}})).votes().tolist()
+        [[2, 1], [0, 1]]
+
+        Args:
+            more: annotations of the same classes, or some of them, with features where these have them; or a table with
+                the columns task, worker and label.
+
+        Raises:
+            AnnotationError: a class is not among these, a new task or worker lacks features that the others have, or
+                only one side names workers.
+        """
+        if not isinstance(more, Annotations):
+            more = Annotations.from_frame(more, classes=self.classes)
+        return joined(self, more)
 
     def expanded(self) -> Annotations:
         """Return the same annotations with one row for each: a row with a count of n becomes n rows without counts."""

@@ -7,7 +7,6 @@ as numbers, which programs are not compiled for. Sums over tasks or workers as s
 """
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .annotations import STATIC, Annotations, Array
+from .arrays import counts, longer
 from .ids import Ids
 
 FINE = (1.0, 1.25, 1.6)
@@ -73,6 +73,11 @@ class PaddedAnnotations(Annotations):
     n_real: Array = (0, 0)
     once: bool = False
 
+    @property
+    def is_real(self) -> Array:
+        """Whether each task is real, ``(N,)`` of bool."""
+        return jnp.arange(self.n_tasks) < self.n_real[0]
+
 
 jax.tree_util.register_dataclass(
     PaddedAnnotations,
@@ -99,18 +104,18 @@ def padded(annotations: Annotations) -> PaddedAnnotations:
         )
     )
     return PaddedAnnotations(
-        task=_longer(annotations.task, n_rows, n_tasks - 1),
-        worker=_longer(annotations.worker, n_rows, 0),
-        label=_longer(annotations.label, n_rows, 0),
-        count=_longer(_counts(annotations), n_rows, 0),
+        task=longer(annotations.task, n_rows, n_tasks - 1),
+        worker=longer(annotations.worker, n_rows, 0),
+        label=longer(annotations.label, n_rows, 0),
+        count=longer(counts(annotations), n_rows, 0),
         gold=None,
-        features=_longer(annotations.features, n_tasks, 0),
-        worker_features=_longer(annotations.worker_features, n_workers, 0),
+        features=longer(annotations.features, n_tasks, 0),
+        worker_features=longer(annotations.worker_features, n_workers, 0),
         tasks=Ids.range(n_tasks),
         workers=Ids.range(n_workers),
         classes=Ids.range(annotations.n_classes),
-        evidence=_longer(annotations.evidence, n_tasks, 0),
-        prior=_longer(annotations.prior, n_tasks, 1 / annotations.n_classes),
+        evidence=longer(annotations.evidence, n_tasks, 0),
+        prior=longer(annotations.prior, n_tasks, 1 / annotations.n_classes),
         n_real=np.array([annotations.n_tasks, annotations.n_workers], np.int32),
         once=annotations.count is None,
     )
@@ -124,14 +129,12 @@ def anonymous(annotations: Annotations) -> Annotations:
 
 def real_tasks(annotations: Annotations) -> Array | None:
     """Whether each task is real, ``(N,)`` of bool; None where all are."""
-    if not isinstance(annotations, PaddedAnnotations):
-        return None
-    return jnp.arange(annotations.n_tasks) < annotations.n_real[0]
+    return annotations.is_real if isinstance(annotations, PaddedAnnotations) else None
 
 
 def n_real_workers(annotations: Annotations) -> Array | int:
     """How many of the workers are real: the first ones."""
-    return annotations.n_real[1] if isinstance(annotations, PaddedAnnotations) else annotations.n_workers
+    return annotations.n_real[..., 1].max() if isinstance(annotations, PaddedAnnotations) else annotations.n_workers
 
 
 def counts_by_task(annotations: Annotations) -> Array | None:
@@ -142,41 +145,6 @@ def counts_by_task(annotations: Annotations) -> Array | None:
     if isinstance(annotations, PaddedAnnotations) and annotations.once:
         return None
     return annotations.count
-
-
-def lengthened(values: Array, axis: int, size: int) -> np.ndarray:
-    """Values with copies of the last entry along an axis, as far as ``size``."""
-    widths = [(0, 0)] * np.ndim(values)
-    widths[axis] = (0, size - np.shape(values)[axis])
-    return np.pad(np.asarray(values), widths, mode="edge")
-
-
-def shortened(values: Array, axes: Sequence[tuple[int, int]]) -> Array:
-    """The first entries of values along some axes.
-
-    Args:
-        values: an array.
-        axes: each axis with how many of its entries to keep.
-    """
-    index = [slice(None)] * np.ndim(values)
-    for axis, size in axes:
-        index[axis] = slice(size)
-    return values[tuple(index)]
-
-
-def _longer(values: Array | None, size: int, filling: float) -> np.ndarray | None:
-    if values is None:
-        return None
-    values = np.asarray(values)
-    found = np.full((size, *values.shape[1:]), filling, values.dtype)
-    found[: len(values)] = values
-    return found
-
-
-def _counts(annotations: Annotations) -> np.ndarray:
-    if annotations.count is None:
-        return np.ones(annotations.n_rows, np.float32)
-    return np.asarray(annotations.count)
 
 
 @cache

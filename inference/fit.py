@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal, overload
 
@@ -43,6 +44,7 @@ def fit(
     evidence: pd.DataFrame | np.ndarray | None = None,
     seed: int = 0,
     backend: str = "numpyro",
+    devices: int | str | Sequence[Any] | None = None,
     progress: bool = True,
     **options: Any,
 ) -> Fit: ...
@@ -59,6 +61,7 @@ def fit(
     evidence: pd.DataFrame | np.ndarray | None = None,
     seed: int = 0,
     backend: str = "numpyro",
+    devices: int | str | Sequence[Any] | None = None,
     progress: bool = True,
     folder: str | PathLike[str] | None = None,
     **options: Any,
@@ -82,6 +85,9 @@ def fit(
         evidence: probabilities of the classes from another model, tasks × classes.
         seed: the same seed gives the same result, to the last bit on one machine.
         backend: ``"numpyro"``; or ``"pyro"``, for a classifier that is a ``torch.nn.Module`` (the extra ``pyro``).
+        devices: spread the tasks over several devices: how many, ``"all"``, or the devices themselves; the result is
+            one device's up to float rounding. With several processes (``jax.distributed``) each gives its own tasks,
+            with ``devices="all"``, and gets the labels of those.
         progress: show progress bars on standard error.
         folder: where the fit of a scan keeps its state after each pass over the data, so that the same call goes on
             from there after an interruption; and what is prepared of the files, unless the scan names a folder.
@@ -96,8 +102,8 @@ def fit(
         ImportError: ``backend="pyro"`` without the extra ``pyro``.
         UnknownNameError: for an unknown story, engine, backend or option, with the nearest name.
         AnnotationError: for gold labels, evidence or given probabilities that do not fit the annotations.
-        ValueError: for an option of the engine that is not a number where one is needed, or both a classifier and a
-            truth_prior.
+        ValueError: for an option of the engine that is not a number where one is needed, both a classifier and a
+            truth_prior, more devices than there are, or several devices for what runs on one only.
         StorageError: the folder holds another fit, or its disk is full.
         StoryError: for annotations, hyperparameters or a classifier that the story cannot be told with.
         FloatingPointError: where the log-posterior, or a classifier's logits, stop being finite, with the step.
@@ -111,7 +117,7 @@ def fit(
         "seed": seed,
         "backend": backend,
         "progress": progress,
-    }
+    } | ({} if devices is None else {"devices": devices})
     found: Fit | Stack | StreamedFit
     if isinstance(annotations, Scan):
         found = stream_story(story, annotations, **shared, folder=folder, **options)

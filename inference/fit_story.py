@@ -1,7 +1,7 @@
 """One story by one engine: annotations in, a `Fitted` out. `crowdppl.fit` calls it, and comparison refits with it."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..data import AnnotationError, Annotations, unknown_name
 from ..data.errors import check_name, look_up
+from ..data.sharding import mesh_of
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.classifier import Network
 from .densities.evidence import Gold, with_evidence, with_truth_prior
@@ -40,6 +41,7 @@ def fit_story(
     evidence: pd.DataFrame | np.ndarray | None = None,
     seed: int = 0,
     backend: str = "numpyro",
+    devices: int | str | Sequence[Any] | None = None,
     progress: bool = True,
     **options: Any,
 ) -> Fitted:
@@ -57,7 +59,10 @@ def fit_story(
     seed = checked_seed(seed)
     story = find_story(story)
     in_torch = _torch_backend() if check_name("backend", backend, BACKENDS) == "pyro" else None
+    mesh = None if devices is None else mesh_of(devices)
     if in_torch is not None:
+        if mesh is not None:
+            raise ValueError(f"devices={devices!r}: Pyro's engines run on one device; leave it out, or give device=")
         engine = in_torch.ENGINES[method]
     of_torch = () if in_torch is None else in_torch.TorchOptions._fields
     hyperparameters, settings, for_torch = split_options(options, story, engine, of_torch)
@@ -78,7 +83,7 @@ def fit_story(
 
     if in_torch is None:
         model = with_numbers(model, data)
-        outcome = by_size.run(engine, model, data, dims, jax.random.key(seed), settings, progress=progress)
+        outcome = by_size.run(engine, model, data, dims, jax.random.key(seed), settings, progress=progress, mesh=mesh)
     else:
         outcome, data = in_torch.run(problem, method, settings, seed, progress=progress)
     annotations = annotations.replace(prior=None if data.prior is None else np.asarray(data.prior))

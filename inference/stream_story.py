@@ -19,6 +19,7 @@ from ..models.parts.truth_prior import Given
 from .densities.enumerated import Parameters, density
 from .densities.model import Model
 from .densities.program_cache import use_program_cache
+from .densities.programs import compiled
 from .densities.sites import Dims, parameter_dims
 from .densities.traced_numbers import with_numbers
 from .engines import stream_state, streaming
@@ -45,6 +46,7 @@ def stream_story(
     evidence: Any = None,
     seed: int = 0,
     backend: str = "numpyro",
+    devices: Any = None,
     progress: bool = True,
     folder: str | os.PathLike[str] | None = None,
     **options: Any,
@@ -61,6 +63,7 @@ def stream_story(
         evidence: none.
         seed: of random starting values.
         backend: ``"numpyro"``.
+        devices: none.
         progress: show progress bars.
         folder: where the fit's state is kept after each pass; the same call goes on from there.
         options: hyperparameters and options of EM.
@@ -81,6 +84,8 @@ def stream_story(
     _refuse_by_task(classifier=classifier, truth_prior=truth_prior, gold=gold, evidence=evidence)
     if backend != "numpyro":
         raise ValueError(f"backend={backend!r}: a scan is fitted by backend='numpyro'")
+    if devices is not None:
+        raise ValueError(f"devices={devices!r}: a scan is read by one device; leave it out, or {IN_MEMORY}")
     seed, found = checked_seed(seed), find_story(story)
     hyperparameters, settings, _ = split_options(options, found, ENGINES["em"], ())
     _refuse_options(settings)
@@ -161,7 +166,7 @@ def refuse_whole_data(model: Model, source: Source, key: jax.Array) -> None:
         )
 
 
-@jax.jit
+@compiled
 def _log_prior(model: Model, chunk: Chunk, parameters: Parameters) -> jax.Array:
     return density(model, parameters, chunk).log_prior
 

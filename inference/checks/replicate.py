@@ -1,7 +1,6 @@
 """Replicated annotations: the same workers annotate the same tasks, and what they give is drawn anew."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Literal
 
 import jax
@@ -13,6 +12,7 @@ from numpyro import handlers
 from ...data import Annotations
 from ..densities.enumerated import Density, site_values
 from ..densities.model import Model
+from ..densities.programs import compiled
 from ..fitted.fitted import Fitted
 
 NewTruth = Literal["prior", "posterior"]
@@ -42,7 +42,7 @@ def from_prior(model: Model, design: Annotations, draws: int, seed: int) -> np.n
     return np.stack([_simulate(model, unannotated, key) for key in keys])
 
 
-@partial(jax.jit, static_argnames=("replicates", "truth"))
+@compiled(static=("replicates", "truth"))
 def _replicate(
     fitted: Fitted, worker: Array | None, task: Array, key: Array, replicates: int, truth: NewTruth
 ) -> Array:
@@ -68,7 +68,7 @@ def _before_annotations(at: Density, annotations: Annotations) -> Array:
     return weights if annotations.evidence is None else weights + annotations.evidence
 
 
-@partial(jax.jit, static_argnames="model")
+@compiled(static=("model",))
 def _simulate(model: Model, design: Annotations, key: Array) -> Array:
     """Annotations of the rows of ``design``, ``(A,)``, with everything drawn from its prior."""
     with handlers.trace() as sites, handlers.substitute(substitute_fn=site_values({})), handlers.seed(rng_seed=key):

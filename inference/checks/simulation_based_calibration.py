@@ -5,7 +5,6 @@ of each parameter among its draws is then uniform, whatever the story, where sam
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -19,6 +18,7 @@ from ...data import Annotations
 from ...models import Story, find_story
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
+from ..densities.programs import compiled
 from ..densities.simulation import simulate
 from ..densities.sites import parameter_dims
 from ..engines import em, nuts
@@ -117,7 +117,7 @@ def calibrate(
     return Ranks(pd.DataFrame(flat), draws, int(diverging.sum()))
 
 
-@partial(jax.jit, static_argnames=("model", "settings", "thinning"))
+@compiled(static=("model", "settings", "thinning"))
 def _sample_all(
     model: Model, design: Annotations, settings: nuts.NUTSSettings, thinning: int, keys: Array, labels: Array
 ) -> tuple[Parameters, Array]:

@@ -13,6 +13,7 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ..densities.enumerated import Parameters
+from ..densities.programs import compiled
 from ..fit_story import refit
 from ..fitted.fitted import Fitted
 from ..fitted.pointwise import counts, row_scores
@@ -36,7 +37,7 @@ def refit_without(fitted: Fitted, held: np.ndarray, method: str | None = None) -
     return refit(fitted, fitted.annotations.replace(count=counts(fitted.annotations) - held), method)
 
 
-@jax.jit
+@compiled
 def reads_counts(fitted: Fitted) -> Array:
     """Whether the story reads the annotations elsewhere than in the emission's score, ``()`` bool.
 
@@ -58,7 +59,7 @@ def reads_counts(fitted: Fitted) -> Array:
     return jnp.stack([(jnp.abs(part) > 0).any() for part in moved]).any()
 
 
-@jax.jit
+@compiled
 def predict_annotations(fitted: Fitted, number: Array) -> Array:
     r"""For held-out rows :math:`\log p(y_a \mid y_\text{seen})`, averaged over draws: ``(A,)``, 0 for the other rows.
 
@@ -90,7 +91,7 @@ def predict_annotations(fitted: Fitted, number: Array) -> Array:
     return jnp.where(number >= 0, _log_mean_exp(fitted, of_draw, len(task)), 0.0)
 
 
-@jax.jit
+@compiled
 def predict_tasks(fitted: Fitted, held: Array) -> Array:
     r"""Of each task with held-out rows :math:`\log E_\theta \, p(y_i \mid \theta)` over the draws: ``(N,)``.
 

@@ -14,10 +14,12 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import logsumexp
+from jax.sharding import PartitionSpec
 from numpyro import handlers
 
 from ...data import Annotations
 from ...data.padding import real_tasks
+from ...data.sharding import SHARD, ShardedAnnotations
 from ...models import Responses, Story, StoryError
 from ...models.parts.classifier import training
 from .model import Model
@@ -75,7 +77,7 @@ def density(
         sites, by_task = run_enumerated(model, annotations, values, key)
     log_prior = sum((_log_prob(s).sum() for s in sites.values() if s["type"] == "sample"), start=jnp.zeros(()))
     return Density(
-        sum_log_joint(by_task, annotations),
+        log_joint_of_tasks(model, annotations, sites, by_task),
         log_prior,
         jnp.asarray(scale_of(by_task)),
         by_task["truth"]["fn"].log_probs,
@@ -149,10 +151,56 @@ def is_latent(site: Site) -> bool:
     return site["type"] == "param" or (site["type"] == "sample" and not site["is_observed"])
 
 
+def site_dims(site: Site) -> tuple[str, ...]:
+    """Names of the dimensions of a site's value: its plates, then its ``event_dims`` where the story names them."""
+    frames = sorted(site.get("cond_indep_stack", ()), key=lambda frame: frame.dim)
+    plates = tuple(frame.name for frame in frames)
+    n_event = jnp.ndim(site["value"]) - len(plates)
+    events = tuple(site.get("infer", {}).get("event_dims", ()))
+    named = events if len(events) == n_event else tuple(f"{site['name']}_dim_{i}" for i in range(n_event))
+    return plates + named
+
+
 def scale_of(by_task: dict[str, Site]) -> Array | float:
     """Tasks in the population for each task here: what a batch's log-likelihood is multiplied by."""
     scale = by_task["truth"]["scale"]
     return 1.0 if scale is None else scale
+
+
+def log_joint_of_tasks(
+    model: Model, annotations: Annotations, sites: Mapping[str, Site], by_task: dict[str, Site]
+) -> Array:
+    """Log-joint of each task's annotations and each of its classes, ``(N, K)``, computed where the tasks are.
+
+    Args:
+        model: the story.
+        annotations: the data. Of those over several devices each device scores its own tasks, at the parameters that
+            all of them have; what it has of a parameter by task is that of its own tasks. Gradients are summed over the
+            devices by JAX.
+        sites: of a run of the story on them, with the parameters' values.
+        by_task: those of them that score the tasks.
+    """
+    if not isinstance(annotations, ShardedAnnotations):
+        return sum_log_joint(by_task, annotations)
+    values, specs = {}, {}
+    for name, site in sites.items():
+        if is_latent(site) or site["type"] == "mutable":
+            values[name] = site["value"]["value"] if site["type"] == "mutable" else site["value"]
+            specs[name] = PartitionSpec(*(SHARD if dim == "task" else None for dim in site_dims(site)))
+
+    def of_block(model: Model, values: Parameters, annotations: ShardedAnnotations) -> Array:
+        block = annotations.block(jax.lax.axis_index(SHARD))
+        with handlers.block():  # samplers and guides around this have seen the sites
+            _, by_task = run_enumerated(model, block, handlers.substitute(substitute_fn=site_values(values)), None)
+        return sum_log_joint(by_task, block)
+
+    over = jax.shard_map(
+        of_block,
+        mesh=annotations.mesh,
+        in_specs=(PartitionSpec(), specs, annotations.specs),
+        out_specs=PartitionSpec(SHARD),
+    )
+    return over(model, values, annotations)
 
 
 def sum_log_joint(by_task: dict[str, Site], annotations: Annotations) -> Array:

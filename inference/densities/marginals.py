@@ -20,7 +20,7 @@ from numpyro.distributions.transforms import Transform
 from ...data import Annotations
 from ...models import Story, TruthPrior, find_story
 from ...models.parts.classifier import UNTRAINED, training
-from .enumerated import Parameters, density, log_sum_exp, scale_of, site_values, sum_log_joint, task_sites
+from .enumerated import Parameters, density, log_joint_of_tasks, log_sum_exp, scale_of, site_values, task_sites
 from .evidence import Gold, with_evidence, with_truth_prior
 from .model import Model
 from .program_cache import use_program_cache
@@ -201,9 +201,9 @@ def marginal_program(
     def program(annotations: Annotations) -> None:
         held = handlers.substitute(substitute_fn=site_values(fixed or {}))
         silent = handlers.block(hide_fn=lambda site: not by_task and site["type"] == "deterministic")
-        with training() if train else nullcontext(), silent, held:
+        with training() if train else nullcontext(), handlers.trace() as sites, silent, held:
             scored = task_sites(model, annotations, proper=proper)
-        log_likelihood = log_sum_exp(sum_log_joint(scored, annotations))
+        log_likelihood = log_sum_exp(log_joint_of_tasks(model, annotations, sites, scored))
         if not by_task:
             numpyro.factor("log_likelihood", scale_of(scored) * log_likelihood.sum())
             return

@@ -9,7 +9,7 @@ from numpyro.distributions import Dirichlet, Distribution, biject_to
 from numpyro.primitives import Messenger
 
 from ...data import Annotations
-from ...data.padding import PaddedAnnotations
+from ...data.padding import PaddedAnnotations, n_real_workers
 
 Site = dict[str, Any]
 
@@ -28,8 +28,10 @@ class PaddingWeighsNothing(Messenger):
 
     def __init__(self, annotations: Annotations, *, proper: bool = False) -> None:
         super().__init__(None)
-        padded = isinstance(annotations, PaddedAnnotations)
-        self._n_real = {"task": annotations.n_real[0], "worker": annotations.n_real[1]} if padded else {}
+        self._is_real: dict[str, Array] = {}  # by plate
+        if isinstance(annotations, PaddedAnnotations):
+            workers = jnp.arange(annotations.n_workers) < n_real_workers(annotations)
+            self._is_real = {"task": annotations.is_real, "worker": workers}
         self._proper = proper
         self._kept: set[str] = set()  # names of factors that count for padded tasks and workers too
 
@@ -60,9 +62,8 @@ class PaddingWeighsNothing(Messenger):
             return None
         weight = None
         for frame in msg["cond_indep_stack"]:
-            if frame.name in self._n_real:
-                is_real = jnp.arange(frame.size) < self._n_real[frame.name]
-                of_plate = is_real.astype(float).reshape(-1, *[1] * (-frame.dim - 1))
+            if frame.name in self._is_real:
+                of_plate = self._is_real[frame.name].astype(float).reshape(-1, *[1] * (-frame.dim - 1))
                 weight = of_plate if weight is None else weight * of_plate
         return weight
 

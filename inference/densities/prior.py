@@ -1,7 +1,5 @@
 """A story's prior: draws of its parameters, and its log-density site by site."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -10,9 +8,10 @@ from numpyro import handlers
 from ...data import Annotations
 from .enumerated import Parameters, is_latent, site_values
 from .model import Model
+from .programs import compiled
 
 
-@partial(jax.jit, static_argnames="model")
+@compiled(static=("model",))
 def prior_draws(model: Model, design: Annotations, keys: Array) -> Parameters:
     """Parameters, true labels and annotations drawn from the story: by site, one draw for each of the keys ``(S,)``.
 

@@ -12,9 +12,10 @@ from numpyro.distributions.transforms import Transform
 from numpyro.infer import init_to_uniform
 
 from ...data import Annotations
+from ...data.sharding import as_on_one_device
 from ...models import StoryError
 from ...models.parts.classifier import PREFIX
-from .enumerated import Parameters, Site, is_latent, run_enumerated, site_values
+from .enumerated import Parameters, Site, is_latent, run_enumerated, site_dims, site_values
 from .model import Model
 from .padded_sites import is_table
 
@@ -61,7 +62,7 @@ def anatomy(model: Model, annotations: Annotations) -> Anatomy:
         {name: biject_to(_support(site)) for name, site in latents.items() if name not in tables},
         tuple(name for name, site in latents.items() if site["type"] == "param" or name.startswith(PREFIX)),
         any(site["type"] == "sample" and site["is_observed"] for site in sites.values()),
-        {name: _dims(site) for name, site in latents.items()},
+        {name: site_dims(site) for name, site in latents.items()},
         tuple(name for name, site in sites.items() if site["type"] in ("param", "mutable")),
     )
 
@@ -107,7 +108,9 @@ def derived(model: Model, parameters: Parameters, annotations: Annotations) -> t
     """The story's derived quantities at ``parameters`` (:func:`crowdppl.derived`), and their dimensions' names."""
     sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=site_values(parameters)), None)
     found = {name: site for name, site in sites.items() if site["type"] == "deterministic"}
-    return {name: site["value"] for name, site in found.items()}, {name: _dims(site) for name, site in found.items()}
+    return {name: site["value"] for name, site in found.items()}, {
+        name: site_dims(site) for name, site in found.items()
+    }
 
 
 def starting_point(model: Model, annotations: Annotations, key: Array) -> Parameters:
@@ -122,11 +125,19 @@ def starting_point(model: Model, annotations: Annotations, key: Array) -> Parame
             return None
         if "start" in site["infer"]:
             return site["infer"]["start"](site["kwargs"]["rng_key"])
-        return placeholder(site) if is_table(site) else _median(site)
+        return placeholder(site) if is_table(site) else _in_order(_median(site), site, annotations)
 
     sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=value), key)
     running = {name: jnp.asarray(site["value"]["value"]) for name, site in sites.items() if site["type"] == "mutable"}
     return {name: jnp.asarray(site["value"]) for name, site in sites.items() if is_latent(site)} | running
+
+
+def _in_order(value: Array, site: Site, annotations: Annotations) -> Array:
+    """A random value whose entries by task are those that the same tasks have on one device."""
+    stack = {frame.name: frame.dim for frame in site["cond_indep_stack"]}
+    if "task" not in stack:
+        return value
+    return as_on_one_device(value, annotations, stack["task"] - site["fn"].event_dim)
 
 
 def _median(site: Site) -> Array:
@@ -153,13 +164,3 @@ def placeholder(site: Site) -> Array | None:
 
 def _support(site: Site) -> Constraint:
     return site["kwargs"].get("constraint", constraints.real) if site["type"] == "param" else site["fn"].support
-
-
-def _dims(site: Site) -> tuple[str, ...]:
-    """Names of the dimensions of a site's value: its plates, then its ``event_dims`` where the story names them."""
-    frames = sorted(site.get("cond_indep_stack", ()), key=lambda frame: frame.dim)
-    plates = tuple(frame.name for frame in frames)
-    n_event = jnp.ndim(site["value"]) - len(plates)
-    events = tuple(site.get("infer", {}).get("event_dims", ()))
-    named = events if len(events) == n_event else tuple(f"{site['name']}_dim_{i}" for i in range(n_event))
-    return plates + named

@@ -1,14 +1,18 @@
 """Engines run on annotations of the ladder's sizes, so that data of nearby sizes share compiled programs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
+from jax.sharding import Mesh
 
 from ...data import Annotations
-from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, lengthened, padded, shortened
+from ...data.arrays import lengthened, shortened
+from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, padded
+from ...data.sharding import places, sharded
 from ...models import STORIES
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
@@ -55,7 +59,15 @@ def sized(model: Model, annotations: Annotations) -> Annotations:
 
 
 def run(
-    engine: Engine, model: Model, annotations: Annotations, dims: Dims, key: Array, settings: Any, *, progress: bool
+    engine: Engine,
+    model: Model,
+    annotations: Annotations,
+    dims: Dims,
+    key: Array,
+    settings: Any,
+    *,
+    progress: bool,
+    mesh: Mesh | None = None,
 ) -> Outcome:
     """Run an engine on :func:`sized` annotations, and cut what it returns to their own sizes.
 
@@ -67,7 +79,13 @@ def run(
         key: random key.
         settings: of the engine.
         progress: whether to show a bar.
+        mesh: devices over which the tasks are spread; None for one device.
+
+    Raises:
+        ValueError: several devices for what runs on one only: minibatches, networks and guides that do not factorise.
     """
+    if mesh is not None:
+        return _run_over(mesh, engine, model, annotations, dims, key, settings, progress=progress)
     if engine.pads(settings):
         seen = sized(model, annotations)
     else:
@@ -78,6 +96,37 @@ def run(
     return outcome._replace(
         draws=cut(outcome.draws, dims, annotations, leading=2), fixed=cut(outcome.fixed, dims, annotations)
     )
+
+
+def _run_over(
+    mesh: Mesh,
+    engine: Engine,
+    model: Model,
+    annotations: Annotations,
+    dims: Dims,
+    key: Array,
+    settings: Any,
+    *,
+    progress: bool,
+) -> Outcome:
+    """Run an engine with the tasks spread over a mesh."""
+    if not engine.pads(settings) or has_network(model):
+        raise ValueError(
+            f"devices: {engine.name} runs on several devices where it takes all tasks in every step; leave out "
+            "devices, or the network, batch_size or guide"
+        )
+    seen = sharded(annotations, mesh)
+    outcome = engine.run(model, seen, key, settings, progress=progress)
+    real = places(annotations, seen)
+
+    def own(values: Mapping[str, Any], leading: int) -> dict[str, Any]:
+        return {
+            name: np.take(value, real, leading + dims[name].index("task")) if "task" in dims.get(name, ()) else value
+            for name, value in values.items()
+        }
+
+    draws, fixed = own(outcome.draws, 2), own(outcome.fixed, 0)
+    return outcome._replace(draws=cut(draws, dims, annotations, leading=2), fixed=cut(fixed, dims, annotations))
 
 
 def at_size(
@@ -102,7 +151,7 @@ def at_size(
     return cut(function(model, seen, grown(parameters, dims, seen)), dims, annotations)
 
 
-def cut(values: Parameters, dims: Dims, annotations: Annotations, leading: int = 0) -> Parameters:
+def cut(values: Mapping[str, Any], dims: Dims, annotations: Annotations, leading: int = 0) -> dict[str, Any]:
     """Values by site without the entries of padded tasks, workers and rows.
 
     Args:
@@ -116,7 +165,7 @@ def cut(values: Parameters, dims: Dims, annotations: Annotations, leading: int =
     }
 
 
-def grown(values: Parameters, dims: Dims, annotations: PaddedAnnotations, leading: int = 0) -> Parameters:
+def grown(values: Mapping[str, Any], dims: Dims, annotations: PaddedAnnotations, leading: int = 0) -> dict[str, Any]:
     """Values by site with copies of the last task's and worker's entries for the padded ones: the way back."""
     found: dict[str, Any] = {}
     for name, value in values.items():

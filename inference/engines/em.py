@@ -24,6 +24,7 @@ import optax
 from jax import Array
 
 from ...data import Annotations
+from ...data.sharding import as_on_one_device, on_this_host
 from ...models import Classifier
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
@@ -69,7 +70,7 @@ def init(
     """
     votes = soft_votes(annotations)
     if perturbed:
-        random = jax.random.exponential(key, votes.shape)
+        random = as_on_one_device(jax.random.exponential(key, votes.shape), annotations)
         votes = (1 - RESTART_NOISE) * votes + RESTART_NOISE * random / random.sum(-1, keepdims=True)
     evidence = jnp.log(jnp.maximum(votes, SMALLEST))
     if annotations.evidence is not None:
@@ -199,8 +200,8 @@ def run(model: Model, annotations: Annotations, key: Array, settings: EMSettings
     )
     best = solve(model, annotations, key, settings, progress=progress)
     fixed = constants(model, annotations)
-    draws = {name: np.asarray(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
-    kept = {name: np.asarray(value) for name, value in best.parameters.items() if name in fixed}
+    draws = {name: on_this_host(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
+    kept = {name: on_this_host(value) for name, value in best.parameters.items() if name in fixed}
     return Outcome(draws, kept, np.array(best.history), {}, best.warnings, is_point=True)
 
 

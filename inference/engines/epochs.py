@@ -7,7 +7,6 @@ and at the epoch's end the tables take their exact M-step.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -21,6 +20,7 @@ from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
+from ..densities.programs import compiled
 from ..densities.sites import Anatomy, anatomy, parameter_dims
 from . import minibatches as batches
 from .ascent import interior, tables_mode
@@ -91,7 +91,7 @@ def run(
     return Solution(found, history, ())
 
 
-@jax.jit
+@compiled
 def start(model: Model, annotations: Annotations, parameters: Parameters, settings: EMSettings) -> TrainingState:
     """Return the state at ``parameters``, before the first epoch."""
     parts = anatomy(model, annotations)
@@ -101,7 +101,7 @@ def start(model: Model, annotations: Annotations, parameters: Parameters, settin
     return TrainingState(tables, reals, running, _optimizer(parts, settings).init(reals))
 
 
-@partial(jax.jit, static_argnames="on_votes")
+@compiled(static=("on_votes",))
 def epoch(
     model: Model,
     annotations: Annotations,
@@ -197,7 +197,7 @@ def _without(annotations: Annotations, share: float, key: Array) -> Annotations:
     return annotations.replace(count=jnp.asarray(count - out, dtype=float))
 
 
-@jax.jit
+@compiled
 def _predicted(model: Model, annotations: Annotations, seen: Annotations, state: TrainingState) -> Array:
     r"""Return the log-probability of the held-out annotations given the seen ones.
 
@@ -209,12 +209,12 @@ def _predicted(model: Model, annotations: Annotations, seen: Annotations, state:
     return whole - part
 
 
-@jax.jit
+@compiled
 def _parameters(model: Model, annotations: Annotations, state: TrainingState) -> Parameters:
     return state.tables | anatomy(model, annotations).from_reals(state.reals) | state.running
 
 
-@jax.jit
+@compiled
 def _log_posterior(model: Model, annotations: Annotations, parameters: Parameters) -> Array:
     return density(model, parameters, annotations).log_posterior
 

@@ -23,6 +23,7 @@ from numpyro.infer.util import potential_energy
 
 from ...data import Annotations
 from ...data.padding import PaddedAnnotations
+from ...data.sharding import ShardedAnnotations, on_this_host
 from ..densities.enumerated import Parameters
 from ..densities.marginals import marginal_program
 from ..densities.model import Model
@@ -75,14 +76,15 @@ def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettin
     fixed = {name: values[name] for name in constants(model, annotations)}
     start = Start(annotations, values, fixed, settings.target_accept)
     keys = jax.random.split(key, settings.chains)
-    sample = _in_threads if jax.default_backend() == "cpu" else _vectorised
+    several = isinstance(annotations, ShardedAnnotations)  # whose devices may run only one program at a time
+    sample = _in_threads if jax.default_backend() == "cpu" and not several else _vectorised
     with progress_bar("NUTS", settings.chains * (settings.warmup + settings.draws), show=progress) as tell:
         rows = sample(model, start, keys, settings, lambda done: tell(done, "draws of all chains, with warmup"))
     stats = {name: np.asarray(value) for name, value in rows.stats.items()}
     stats["lp"] = -stats["lp"]
     stats["tree_depth"] = np.log2(stats["n_steps"]).astype(int) + 1
-    draws = {name: np.asarray(value) for name, value in rows.draws.items() if name not in start.fixed}
-    return Outcome(draws, {name: np.asarray(value) for name, value in start.fixed.items()}, np.zeros(0), stats, ())
+    draws = {name: on_this_host(value) for name, value in rows.draws.items() if name not in start.fixed}
+    return Outcome(draws, {name: on_this_host(value) for name, value in start.fixed.items()}, np.zeros(0), stats, ())
 
 
 def start_settings(settings: NUTSSettings) -> EMSettings:
@@ -203,7 +205,7 @@ def _vectorised(model: Model, start: Start, keys: Array, settings: NUTSSettings,
     for n, is_kept in _stages(settings):
         states, rows = _advance_chains(model, start, states, jnp.int32(n), program)
         if is_kept:
-            kept.append(jax.tree.map(lambda values, n=n: np.asarray(values)[:, :n], rows))
+            kept.append(jax.tree.map(lambda values, n=n: on_this_host(values)[:, :n], rows))
         done += n * len(keys)
         tell(done)
     return _joined(kept, axis=1)

@@ -64,9 +64,9 @@ def bytes_needed(model: Model, source: Source) -> int:
     held = 2 * _size(like) + _size(running)
     if held > 2**40:  # nothing of that size is worth compiling
         return held
-    compiled: Any = streaming.add_chunk.lower(model, chunk, like[0], running, on_votes=False).compile()
-    source.add = compiled
-    about = compiled.memory_analysis()
+    given = (model, chunk, like[0], running)
+    program: Any = streaming.add_chunk.program(*given, on_votes=False).lower(*given, on_votes=False).compile()
+    source.add, about = program, program.memory_analysis()
     working = about.argument_size_in_bytes + about.output_size_in_bytes + about.temp_size_in_bytes
     return int(working + held + 2 * _size(chunk))
 

@@ -28,6 +28,7 @@ from ...models.parts.starts import soft_votes
 from ...models.parts.whole_sums import collected, given
 from ..densities.enumerated import Parameters, density, log_sum_exp
 from ..densities.model import Model
+from ..densities.programs import compiled
 from ..densities.sites import anatomy, starting_point
 from . import by_size
 from .ascent import tables_mode
@@ -101,7 +102,7 @@ class Source:
         return self.prepared.chunks(self.cut, with_names=self.with_names)
 
 
-@partial(jax.jit, static_argnames="on_votes", donate_argnames="running")
+@compiled(static=("on_votes",), donate_argnames="running")
 def add_chunk(model: Model, chunk: Chunk, parameters: Parameters, running: Running, *, on_votes: bool) -> Running:
     """Add a chunk's sums.
 
@@ -134,7 +135,7 @@ def _lost(before: Array, total: Array, new: Array, found: Array) -> Array:
     return before + ((total - (found - part)) + (new - part))
 
 
-@jax.jit
+@compiled
 def nothing_yet(model: Model, chunk: Chunk, parameters: Parameters) -> Running:
     """Sums over no chunk."""
     parts = anatomy(model, chunk)
@@ -144,7 +145,7 @@ def nothing_yet(model: Model, chunk: Chunk, parameters: Parameters) -> Running:
     return Running(zero, jax.tree.map(jnp.zeros_like, zero))
 
 
-@jax.jit
+@compiled
 def with_prior(model: Model, chunk: Chunk, parameters: Parameters, running: Running) -> tuple[Sums, Array]:
     """The sums over all chunks with the contribution of the priors and factors, and the latter's log-density."""
     parts = anatomy(model, chunk)
@@ -158,7 +159,7 @@ def with_prior(model: Model, chunk: Chunk, parameters: Parameters, running: Runn
     return jax.tree.map(lambda total, lost, more: total + lost + more, *running, of_prior), value
 
 
-@jax.jit
+@compiled
 def propose(
     model: Model,
     chunk: Chunk,
@@ -178,7 +179,7 @@ def propose(
     return new | parts.from_reals(jax.tree.map(lambda real, move: real + stride * move, reals, moves)), optimizer
 
 
-@jax.jit
+@compiled
 def between(model: Model, chunk: Chunk, old: Parameters, new: Parameters, share: Array) -> Parameters:
     """The parameters at a share of the way from ``old`` to ``new``."""
     parts = anatomy(model, chunk)
@@ -187,7 +188,7 @@ def between(model: Model, chunk: Chunk, old: Parameters, new: Parameters, share:
     return mixed | parts.from_reals(reals)
 
 
-@jax.jit
+@compiled
 def start_sums(model: Model, chunk: Chunk, key: Array) -> list[Array]:
     """The chunk's part of the sums over all tasks that the story's starting values need."""
     with collected() as noted:
@@ -195,7 +196,7 @@ def start_sums(model: Model, chunk: Chunk, key: Array) -> list[Array]:
     return noted
 
 
-@jax.jit
+@compiled
 def start_from(model: Model, chunk: Chunk, key: Array, totals: list[Array]) -> Parameters:
     """The story's starting values, from the totals of these sums; of the chunk only the shapes matter."""
     with given(totals):
@@ -336,13 +337,10 @@ def judged(
     return StreamState(trial, proposal, optimizer, 1.0, stride, iteration, changes, history)
 
 
+@compiled
 def _no_moves(model: Model, chunk: Chunk, parameters: Parameters) -> optax.OptState:
     """Adam's state before the first step."""
-
-    def begin(parameters: Parameters) -> optax.OptState:
-        return optax.adam(0.0).init(anatomy(model, chunk).to_reals(parameters))
-
-    return jax.jit(begin)(parameters)
+    return optax.adam(0.0).init(anatomy(model, chunk).to_reals(parameters))
 
 
 def _tell(

@@ -24,10 +24,12 @@ from numpyro.infer.autoguide import (
 from numpyro.infer.svi import SVIState
 
 from ...data import Annotations, unknown_name
+from ...data.sharding import on_this_host
 from ..densities.enumerated import Parameters
 from ..densities.marginals import marginal_program
 from ..densities.model import Model
 from ..densities.padded_sites import PaddingWeighsNothing
+from ..densities.programs import compiled
 from ..densities.sites import constants, parameter_dims
 from . import em
 from . import minibatches as batches
@@ -120,7 +122,7 @@ def run(model: Model, annotations: Annotations, key: Array, settings: SVISetting
             tell(len(losses), f"loss {losses[-1]:,.2f}")
     fitted, sampled = _draw(problem, state, draw_key, program, 1 if is_delta else settings.draws)
     draws, is_point = as_point(
-        {name: np.asarray(value)[None] for name, value in sampled.items() if name in names}, is_point=is_delta
+        {name: on_this_host(value)[None] for name, value in sampled.items() if name in names}, is_point=is_delta
     )
     fitted |= {name: holder["value"] for name, holder in (state.mutable_state or {}).items()}
     fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
@@ -144,7 +146,7 @@ def _engine(problem: Problem, program: Program, key: Array) -> tuple[SVI, AutoGu
     return svi, guide, svi.init(key, problem.batch(key), init_params=problem.weights)
 
 
-@partial(jax.jit, static_argnames="program")
+@compiled(static=("program",))
 def init(problem: Problem, key: Array, program: Program) -> SVIState:
     """Return the state before the first step."""
     return _engine(problem, program, key)[2]
@@ -156,7 +158,7 @@ def step(problem: Problem, state: SVIState, key: Array, program: Program) -> tup
     return svi.update(state, problem.batch(key))
 
 
-@partial(jax.jit, static_argnames="program")
+@compiled(static=("program",))
 def advance(
     problem: Problem, state: SVIState, key: Array, n_steps: Array | int, program: Program
 ) -> tuple[SVIState, Array]:
@@ -173,7 +175,7 @@ def advance(
     return jax.lax.fori_loop(0, n_steps, body, (state, jnp.full(CHUNK, jnp.nan)))
 
 
-@partial(jax.jit, static_argnames=("program", "n_draws"))
+@compiled(static=("program", "n_draws"))
 def _draw(
     problem: Problem, state: SVIState, key: Array, program: Program, n_draws: int
 ) -> tuple[Parameters, Parameters]:

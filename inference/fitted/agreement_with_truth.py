@@ -8,6 +8,7 @@ import numpy as np
 from jax import Array
 
 from ..densities.enumerated import Parameters
+from ..densities.programs import compiled
 from .fitted import Fitted
 from .labelled import Labelled
 
@@ -43,7 +44,7 @@ def _n_or_nan(n: np.ndarray) -> np.ndarray:
     return np.where(n > 0, n, np.nan)
 
 
-@jax.jit
+@compiled
 def _agreements(fitted: Fitted, keys: Array) -> Array:
     data = fitted.annotations
     count = partial(jax.ops.segment_sum, segment_ids=jnp.asarray(data.worker), num_segments=data.n_workers)

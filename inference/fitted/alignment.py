@@ -20,6 +20,7 @@ import numpy as np
 from jax import Array
 
 from ..densities.enumerated import Parameters
+from ..densities.programs import compiled
 from .fitted import Fitted, label_posteriors
 
 Draws = Mapping[str, np.ndarray]  # by site, (chain, draw, ...)
@@ -115,7 +116,7 @@ def _same_density(fitted: Fitted, others: Draws) -> bool:
     return bool(np.allclose(log_densities(fitted.draws), log_densities(others), rtol=SAME_DENSITY, atol=SAME_DENSITY))
 
 
-@jax.jit
+@compiled
 def _log_densities(fitted: Fitted) -> Array:
     """Log-prior and log-likelihood of each draw, ``(draw, 2)``."""
 

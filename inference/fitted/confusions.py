@@ -1,11 +1,11 @@
 """The workers' confusion matrices: all draws in long form, and their mean over the draws."""
 
-import jax
 import numpy as np
 import pandas as pd
 from jax import Array
 
 from ...data import Annotations, Ids
+from ..densities.programs import compiled
 from .fitted import Fitted
 from .intervals import INTERVAL, of_draws
 from .labelled import Labelled
@@ -41,6 +41,6 @@ def mean_confusions(fitted: Fitted) -> np.ndarray:
     return np.asarray(_mean_confusions(fitted, of), dtype=float)
 
 
-@jax.jit
+@compiled
 def _mean_confusions(fitted: Fitted, of: Annotations) -> Array:
     return fitted.mean_over_draws(lambda draw: fitted.at(draw).responses.emission.confusions(of))

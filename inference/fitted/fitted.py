@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
@@ -20,6 +20,7 @@ from ...data import AnnotationError, Annotations, unknown_name
 from ...data.padding import PaddedAnnotations
 from ..densities.enumerated import Density, Parameters, density
 from ..densities.model import Model
+from ..densities.programs import compiled
 from ..densities.sites import Dims, derived, site_kinds
 from ..engines import by_size
 from ..engines.outcome import Outcome
@@ -284,7 +285,7 @@ def label_posteriors(fitted: Fitted) -> np.ndarray:
     return np.asarray(_label_posteriors(fitted.at_size))[:, : fitted.annotations.n_tasks]
 
 
-@jax.jit
+@compiled
 def _label_posteriors(fitted: Fitted) -> Array:
     """The same at the data's compiled sizes."""
 
@@ -299,17 +300,17 @@ def _label_posteriors(fitted: Fitted) -> Array:
     return jax.lax.map(of_chain, fitted.draws)
 
 
-@jax.jit
+@compiled
 def _log_likelihood(fitted: Fitted) -> Array:
     return fitted.over_draws(lambda draw: fitted.at(draw).log_likelihood)
 
 
-@jax.jit
+@compiled
 def _confusions(fitted: Fitted) -> Array:
     return fitted.over_draws(lambda draw: fitted.at(draw).responses.emission.confusions(fitted.annotations))
 
 
-@partial(jax.jit, static_argnames="names")
+@compiled(static=("names",))
 def _derived_draws(fitted: Fitted, names: tuple[str, ...]) -> Parameters:
     def of_draw(draw: Parameters) -> Parameters:
         values = derived(fitted.model, draw | fitted.fixed, fitted.annotations)[0]
@@ -318,6 +319,6 @@ def _derived_draws(fitted: Fitted, names: tuple[str, ...]) -> Parameters:
     return fitted.over_draws(of_draw)
 
 
-@jax.jit
+@compiled
 def _derived_mean(fitted: Fitted) -> Parameters:
     return fitted.mean_over_draws(lambda draw: derived(fitted.model, draw | fitted.fixed, fitted.annotations)[0])

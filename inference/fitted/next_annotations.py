@@ -14,6 +14,7 @@ from jax import Array
 from ...data import AnnotationError, Annotations
 from ...data.numbers import whole_number
 from ..densities.enumerated import Parameters
+from ..densities.programs import compiled
 from .confusion_scores import entropy
 from .confusions import mean_confusions
 from .fitted import Fitted, HoldsFitted, fitted_of
@@ -234,7 +235,7 @@ def _joint_of(fitted: Fitted, workers: np.ndarray | None, weights: np.ndarray) -
     return np.asarray(_joint(some, asked, is_new, workers, weights))
 
 
-@jax.jit
+@compiled
 def _joint(fitted: Fitted, asked: Annotations, is_new: Array, workers: Array | None, weights: Array) -> Array:
     """By the densities of all annotations with one more to each task, whatever else a task's annotations share.
 

@@ -9,6 +9,7 @@ from jax.scipy.special import logsumexp
 from ...data import Annotations
 from ...models import Emission
 from ..densities.enumerated import Parameters
+from ..densities.programs import compiled
 from .fitted import Fitted
 
 
@@ -42,7 +43,7 @@ def rounds(task: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return np.where(chosen, before - before[first], -1)
 
 
-@jax.jit
+@compiled
 def leave_one_annotation_out(fitted: Fitted, number: Array) -> Array:
     r"""For each draw :math:`\log p(y_a \mid y_{i \setminus a}, \theta)` of each row: ``(chain, draw, A)``.
 

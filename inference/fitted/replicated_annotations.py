@@ -11,6 +11,7 @@ from jax import Array
 from ...data import Annotations
 from ..densities.enumerated import Parameters
 from ..densities.prior import log_prior_by_site, prior_draws
+from ..densities.programs import compiled
 from .fitted import Fitted
 from .named_draws import parameter_dataset
 
@@ -68,12 +69,12 @@ def _dataset(truth: Any, annotation: Any, annotations: Annotations) -> xr.Datase
     return xr.Dataset(variables, coords={"task": annotations.tasks.coords()})
 
 
-@jax.jit
+@compiled
 def _log_prior(fitted: Fitted) -> Parameters:
     return fitted.over_draws(lambda draw: log_prior_by_site(fitted.model, draw | fitted.fixed, fitted.annotations))
 
 
-@jax.jit
+@compiled
 def _replicate(fitted: Fitted, keys: Array) -> tuple[Array, Array]:
     """Truths ``(chain, draw, N)`` and annotations ``(chain, draw, A)``, with one random key a draw."""
     annotations = fitted.annotations

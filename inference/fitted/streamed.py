@@ -27,6 +27,7 @@ from ...models import Emission
 from ...models.parts.whole_sums import collected, given
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
+from ..densities.programs import compiled
 from ..densities.sites import Dims, derived
 from ..engines.outcome import Outcome
 from ..engines.progress import progress_bar
@@ -132,7 +133,7 @@ class StreamedFit:
         totals = [jnp.zeros(x.shape, x.dtype) for x in jax.eval_shape(_derived_sums, self.model, first, self._mode)]
         if totals:
             totals = self._added(lambda chunk: _derived_sums(self.model, chunk, self._mode), totals)
-        values = jax.jit(_derived, static_argnums=4)(self.model, first, self._mode, totals, names)
+        values = _derived(self.model, first, self._mode, totals, names=names)
         draws = {name: np.asarray(value)[None, None] for name, value in values.items()}
         return parameter_dataset(draws, dims, self.prepared.names()).isel(chain=0, draw=0, drop=True)
 
@@ -275,13 +276,13 @@ class StreamedFit:
         return total
 
 
-@jax.jit
+@compiled
 def _posterior(model: Model, chunk: Chunk, parameters: Parameters) -> Array:
     found = density(model, parameters, chunk).posterior
     return found / found.sum(-1, keepdims=True)
 
 
-@jax.jit
+@compiled
 def _overview_of(model: Model, chunk: Chunk, parameters: Parameters) -> Overview:
     is_real = jnp.asarray(real_tasks(chunk))
     posterior = jnp.where(is_real[:, None], _posterior(model, chunk, parameters), 0.0)
@@ -293,13 +294,14 @@ def _overview_of(model: Model, chunk: Chunk, parameters: Parameters) -> Overview
     return Overview(posterior.sum(0), sure, right)
 
 
-@jax.jit
+@compiled
 def _derived_sums(model: Model, chunk: Chunk, parameters: Parameters) -> list[Array]:
     with collected() as noted:
         derived(model, parameters, chunk)
     return noted
 
 
+@compiled(static=("names",))
 def _derived(
     model: Model, chunk: Chunk, parameters: Parameters, totals: list[Array], names: tuple[str, ...]
 ) -> Parameters:
@@ -308,12 +310,12 @@ def _derived(
     return {name: values[name] for name in names}
 
 
-@jax.jit
+@compiled
 def _plain_confusions(model: Model, chunk: Chunk, parameters: Parameters) -> Array:
     return density(model, parameters, chunk).responses.emission.confusions(chunk)
 
 
-@jax.jit
+@compiled
 def _confusions(model: Model, chunk: Chunk, parameters: Parameters) -> tuple[Array, Array]:
     """The workers' confusion matrices times their annotations in the chunk, ``(J, K, L)``, and these, ``(J,)``."""
     weight = jax.ops.segment_sum(jnp.asarray(chunk.count), jnp.asarray(chunk.worker), chunk.n_workers)

@@ -11,6 +11,7 @@ from jax.scipy.special import logsumexp
 
 from ...data.numbers import whole_number
 from ..densities.enumerated import Parameters
+from ..densities.programs import compiled
 from .fitted import Fitted, HoldsFitted, fitted_of
 
 REPLICATES = 200
@@ -105,7 +106,7 @@ def expected_confusion(source: Any) -> pd.DataFrame:
     return pd.DataFrame(p.T @ chosen, index=frame.columns.rename("truth"), columns=frame.columns.rename("label"))
 
 
-@jax.jit
+@compiled
 def _replicated(fitted: Fitted, keys: Array) -> tuple[Array, Array, Array, Array]:
     """Means over the draws, ``(N,)`` each: entropy now, entropy after new annotations, surprise, and its tail."""
     data = fitted.annotations

@@ -6,6 +6,7 @@ from jax import Array
 
 from ...data import Annotations
 from ...data.chunks import task_numbers
+from ...data.sharding import as_on_one_device
 from .emissions import SMALLEST
 from .whole_sums import over_all
 
@@ -40,6 +41,7 @@ def subtype_confusions(annotations: Annotations, n_subtypes: int, key: Array) ->
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
     by_task = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, task_numbers(annotations))
     shares = jax.vmap(lambda key: jax.random.exponential(key, (n_classes, n_subtypes)))(by_task)
+    shares = as_on_one_device(shares, annotations)
     shares = shares / shares.sum(-1, keepdims=True)  # Dirichlet(1, …, 1)
     shares = (shares * soft_votes(annotations)[..., None]).reshape(annotations.n_tasks, -1)
     rows = shares[annotations.task] * jnp.asarray(_weight(annotations))[..., None]

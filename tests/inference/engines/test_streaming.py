@@ -228,6 +228,7 @@ def test_a_folder_of_another_fit_is_refused_and_more_iterations_go_on(tmp_path):
         ("dawid_skene", {"restarts": 3}, "restarts=3 would be ignored"),
         ("dawid_skene", {"epochs": 3}, "epochs=3 would be ignored"),
         ("dawid_skene", {"backend": "pyro"}, "backend='pyro'"),
+        ("dawid_skene", {"devices": "all"}, "devices='all'"),
         ("dawid_skene", {"itertions": 3}, "unknown option 'itertions'"),
     ],
 )

@@ -1,0 +1,53 @@
+"""Arrays made longer and shorter along an axis."""
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+import numpy as np
+
+Array = Any  # NumPy where people hold it, JAX inside compiled functions
+
+
+def lengthened(values: Array, axis: int, size: int) -> np.ndarray:
+    """Values with copies of the last entry along an axis, as far as ``size``."""
+    widths = [(0, 0)] * np.ndim(values)
+    widths[axis] = (0, size - np.shape(values)[axis])
+    return np.pad(np.asarray(values), widths, mode="edge")
+
+
+def shortened(values: Array, axes: Sequence[tuple[int, int]]) -> Array:
+    """The first entries of values along some axes.
+
+    Args:
+        values: an array.
+        axes: each axis with how many of its entries to keep.
+    """
+    index = [slice(None)] * np.ndim(values)
+    for axis, size in axes:
+        index[axis] = slice(size)
+    return values[tuple(index)]
+
+
+@overload
+def longer(values: None, size: int, filling: float) -> None: ...
+
+
+@overload
+def longer(values: Array, size: int, filling: float) -> np.ndarray: ...
+
+
+def longer(values: Array | None, size: int, filling: float) -> np.ndarray | None:
+    """Values with a filling along the first axis, as far as ``size``."""
+    if values is None:
+        return None
+    values = np.asarray(values)
+    found = np.full((size, *values.shape[1:]), filling, values.dtype)
+    found[: len(values)] = values
+    return found
+
+
+def counts(annotations: Any) -> np.ndarray:
+    """How many annotations each row stands for, ``(A,)``."""
+    if annotations.count is None:
+        return np.ones(annotations.n_rows, np.float32)
+    return np.asarray(annotations.count)

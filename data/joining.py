@@ -1,0 +1,124 @@
+"""Annotations that came later, put to those that were there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .arrays import counts, longer
+from .errors import AnnotationError
+from .ids import Ids
+
+GIVEN = {
+    "features": "features of the tasks",
+    "worker_features": "features of the workers",
+    "prior": "given probabilities of the classes",
+}
+
+
+def joined(first: Any, more: Any) -> Any:
+    """Both together: see :meth:`.Annotations.joined`."""
+    if (first.worker is None) != (more.worker is None):
+        whose = "these annotations" if first.named else "the annotations to be added"
+        raise AnnotationError(f"only {whose} name workers; both or neither are to name them")
+    classes = np.array([_class(first, name) for name in more.classes], np.int32)
+    tasks, task = _together(first.tasks, more.tasks)
+    workers, worker = _together(first.workers, more.workers)
+    rows = np.concatenate([np.asarray(first.task), task[np.asarray(more.task)]])
+    order = np.argsort(rows, kind="stable")
+
+    def by_row(old: np.ndarray | None, new: np.ndarray | None, missing: float) -> np.ndarray | None:
+        if old is None and new is None:
+            return None
+        parts = [
+            np.full(n_rows, missing, np.float32) if values is None else np.asarray(values)
+            for values, n_rows in ((old, first.n_rows), (new, more.n_rows))
+        ]
+        return _frozen(np.concatenate(parts)[order])
+
+    new_worker = None if more.worker is None else worker[np.asarray(more.worker)]
+    counted = first.count is not None or more.count is not None
+    return first.replace(
+        task=_frozen(rows[order].astype(np.int32)),
+        worker=None if new_worker is None else by_row(first.worker, new_worker.astype(np.int32), 0),
+        label=by_row(first.label, classes[np.asarray(more.label)], 0),
+        count=by_row(counts(first), counts(more), 1) if counted else None,
+        seconds=by_row(first.seconds, more.seconds, np.nan),
+        gold=_gold(first, more, classes, task, len(tasks)),
+        features=_of(first, more, "features", first.tasks, more.tasks, task, len(tasks)),
+        worker_features=_of(first, more, "worker_features", first.workers, more.workers, worker, len(workers)),
+        prior=_of(first, more, "prior", first.tasks, more.tasks, task, len(tasks)),
+        evidence=longer(first.evidence, len(tasks), 0),
+        tasks=tasks,
+        workers=workers,
+    )
+
+
+def _class(first: Any, name: object) -> int:
+    """The place of a class among those that are known.
+
+    Raises:
+        AnnotationError: it is none of them.
+    """
+    place = int(first.classes.index_of([name])[0])
+    if place < 0:
+        raise AnnotationError(
+            f"the class {name!r} is none of the {first.n_classes} classes {list(first.classes[:10])}, and classes "
+            "cannot be added to; make annotations of everything with classes=[…]"
+        )
+    return place
+
+
+def _together(old: Ids, new: Ids) -> tuple[Ids, np.ndarray]:
+    """The old identifiers and then those that are new, and where each of the new ones stands among them."""
+    if old == new:
+        return old, np.arange(len(new))
+    known = set(old)
+    added = [name for name in new if name not in known]
+    both = Ids([*old, *added])
+    return both, np.asarray(both.index_of(new))
+
+
+def _of(first: Any, more: Any, field: str, old: Ids, new: Ids, places: np.ndarray, size: int) -> np.ndarray | None:
+    """What is given by task or by worker, of both; what was given first stays.
+
+    Raises:
+        AnnotationError: it is known of the first ones and not of one that is new.
+    """
+    before, after = getattr(first, field), getattr(more, field)
+    if before is None:
+        return None
+    added = places >= len(old)
+    if after is None:
+        if added.any():
+            raise AnnotationError(
+                f"there are {GIVEN[field]}, and none of {new[int(np.argmax(added))]!r}, which is new; bring them with "
+                "the annotations to be added"
+            )
+        return before
+    if np.shape(after)[1:] != np.shape(before)[1:]:
+        raise AnnotationError(
+            f"{GIVEN[field]} have the shape {np.shape(before)[1:]} each, and of those to be added {np.shape(after)[1:]}"
+        )
+    both = longer(before, size, 0)
+    both[places[added]] = np.asarray(after)[added]
+    return _frozen(both)
+
+
+def _gold(first: Any, more: Any, classes: np.ndarray, places: np.ndarray, n_tasks: int) -> np.ndarray | None:
+    """Gold labels of both; of a task with two the newer one."""
+    if first.gold is None and more.gold is None:
+        return None
+    gold = np.full(n_tasks, -1, np.int32)
+    if first.gold is not None:
+        gold[: first.n_tasks] = first.gold
+    if more.gold is not None:
+        known = np.asarray(more.gold) >= 0
+        gold[places[known]] = classes[np.asarray(more.gold)[known]]
+    return _frozen(gold)
+
+
+def _frozen(values: np.ndarray) -> np.ndarray:
+    values.setflags(write=False)
+    return values

@@ -1,0 +1,137 @@
+"""Compiled programs of this process: kept for the next call, but never more than the system bears.
+
+Every program that XLA compiles for a CPU holds some fifty memory maps and some megabytes. Linux allows a process 65,530
+maps; a loop over data sets of ever new sizes would die of them. So programs are kept in the order of their last use,
+and those not used for longest are let go.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial, update_wrapper
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import jax
+from jax.core import Tracer
+
+MOST_PROGRAMS = 256
+"""Programs at the most that are kept at a time."""
+
+SHARE_OF_MAPS = 1 / 4
+"""Of the memory maps that Linux allows a process, beyond which programs are let go."""
+
+FEWEST = 8  # programs that are kept whatever the number of maps, which may be another library's
+
+_kept: OrderedDict[Hashable, Callable] = OrderedDict()  # programs, the one used last at the end
+_lock = RLock()
+
+
+class Compiled:
+    """A function that is compiled for each structure, size and type of its arguments, as by :func:`jax.jit`.
+
+    Args:
+        function: a pure function of JAX arrays.
+        static: names of the arguments that programs are compiled for; they are given by name, or as the function has
+            them.
+        options: others of :func:`jax.jit`.
+    """
+
+    def __init__(self, function: Callable, static: Sequence[str] = (), **options: Any) -> None:
+        update_wrapper(self, function)
+        self.function = function
+        self._names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        self._static = frozenset(static)
+        self._options = options
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The function's value; within another compiled function its operations become part of that."""
+        leaves, structure = jax.tree.flatten(self._traced(args, named))
+        if any(isinstance(leaf, Tracer) for leaf in leaves):
+            return self.function(*args, **named)
+        return self._program(args, named, leaves, structure)(*args, **named)
+
+    def program(self, *args: Any, **named: Any) -> Any:
+        """The program for such arguments, which has the methods of what :func:`jax.jit` returns."""
+        return self._program(args, named, *jax.tree.flatten(self._traced(args, named)))
+
+    def _traced(self, args: tuple, named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments that are not static."""
+        by_place = [value for name, value in zip(self._names, args, strict=False) if name not in self._static]
+        return by_place, {name: value for name, value in named.items() if name not in self._static}
+
+    def _program(self, args: tuple, named: dict[str, Any], leaves: list[Any], structure: Any) -> Any:
+        given = [*zip(self._names, args, strict=False), *sorted(named.items())]
+        static = tuple((name, value) for name, value in given if name in self._static)
+        key = (
+            self.function,
+            tuple(named),
+            static,
+            structure,
+            tuple(map(_kind, leaves)),
+            jax.config.values["jax_enable_x64"],
+        )
+        with _lock:
+            if key not in _kept:
+                own = partial(self.function)  # JAX keeps programs by the function: a new one has its own, to be let go
+                _kept[key] = jax.jit(own, static_argnames=tuple(self._static), **self._options)
+                _let_go()
+            _kept.move_to_end(key)
+            return _kept[key]
+
+
+def compiled(function: Callable | None = None, *, static: Sequence[str] = (), **options: Any) -> Any:
+    """Decorate a pure function to be compiled: :class:`Compiled`."""
+    if function is None:
+        return partial(compiled, static=static, **options)
+    return Compiled(function, static, **options)
+
+
+def n_live() -> int:
+    """How many compiled programs are kept."""
+    return len(_kept)
+
+
+def forget_programs() -> None:
+    """Let all compiled programs of crowdppl go."""
+    with _lock:
+        _kept.clear()
+    gc.collect()
+
+
+def _let_go() -> None:
+    """Let the programs go that were not used for longest, as far as there are too many of them."""
+    while len(_kept) > MOST_PROGRAMS:
+        _kept.popitem(last=False)
+    most = _most_maps()
+    if most is None or _n_maps() < most:
+        return
+    gc.collect()  # what was let go before may still be held by circles of references
+    while len(_kept) > FEWEST and _n_maps() >= most:
+        for _ in range(max(len(_kept) // 8, 1)):
+            _kept.popitem(last=False)
+        gc.collect()
+    if _n_maps() >= 2 * most:  # of programs that are not ours, or of single operations on ever new sizes
+        jax.clear_caches()
+
+
+def _kind(leaf: Any) -> tuple:
+    """What programs are compiled for of an argument that is not static."""
+    shape = getattr(leaf, "shape", None)
+    if shape is None:
+        return (type(leaf),)
+    return shape, str(leaf.dtype), getattr(leaf, "weak_type", False)
+
+
+def _n_maps() -> int:
+    """Memory maps of this process."""
+    return Path("/proc/self/maps").read_bytes().count(b"\n")
+
+
+def _most_maps() -> int | None:
+    """Memory maps from which on programs are let go; None on systems that do not count them."""
+    limit = Path("/proc/sys/vm/max_map_count")
+    return int(int(limit.read_text()) * SHARE_OF_MAPS) if limit.exists() else None

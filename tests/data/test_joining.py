@@ -1,0 +1,74 @@
+"""Annotations that came later, put to those that were there, are what all of them together would be."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import crowdppl as cp
+
+ROWS = st.lists(
+    st.tuples(st.sampled_from("abcde"), st.sampled_from("uvwx"), st.sampled_from(["yes", "no"])),
+    min_size=1,
+    max_size=12,
+)
+CLASSES = ["no", "yes"]
+
+
+def annotations(rows, **options):
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    return cp.Annotations.from_frame(frame, classes=CLASSES, **options)
+
+
+@given(ROWS, ROWS)
+def test_both_together_have_the_rows_of_both(first, more):
+    both, at_once = annotations(first).joined(annotations(more)), annotations(first + more)
+    by = ["task", "worker", "label"]
+    pd.testing.assert_frame_equal(
+        both.to_frame().astype(str).sort_values(by, ignore_index=True),
+        at_once.to_frame().astype(str).sort_values(by, ignore_index=True),
+    )
+    assert (np.diff(both.task) >= 0).all()
+    assert list(both.tasks) == list(dict.fromkeys(row[0] for row in first + more))
+    assert list(both.workers) == list(dict.fromkeys(row[1] for row in first + more))
+
+
+def test_a_table_is_taken_too():
+    first = annotations([("a", "u", "yes"), ("b", "u", "no")])
+    more = pd.DataFrame({"task": ["c"], "worker": ["v"], "label": ["yes"]})
+    assert first.joined(more).votes().tolist() == [[0, 1], [1, 0], [0, 1]]
+
+
+def test_counts_times_gold_and_features_of_both_are_kept():
+    first = annotations(
+        [("a", "u", "yes"), ("b", "u", "no")],
+        gold={"a": "yes"},
+        features=pd.DataFrame({"x": [1.0, 2.0]}, index=["a", "b"]),
+    )
+    more = annotations(
+        [("b", "v", "yes"), ("c", "v", "yes")],
+        gold={"c": "no", "b": "yes"},
+        features=pd.DataFrame({"x": [9.0, 3.0]}, index=["b", "c"]),
+    )
+    both = first.joined(more)
+    assert both.gold.tolist() == [1, 1, 0]
+    assert both.features.ravel().tolist() == [1.0, 2.0, 3.0]
+    counted = first.joined(more.replace(count=np.array([2.0, 1.0], np.float32)))
+    assert counted.votes().tolist() == [[0, 1], [1, 2], [0, 1]]
+    timed = first.joined(more.replace(seconds=np.array([2.0, 1.0], np.float32)))
+    assert np.isnan(timed.seconds).tolist() == [True, True, False, False]
+
+
+def test_a_class_a_feature_or_a_name_that_is_missing_is_named():
+    first = annotations([("a", "u", "yes"), ("b", "u", "no")])
+    other = cp.Annotations.from_frame(
+        pd.DataFrame({"task": ["c"], "worker": ["v"], "label": ["maybe"]}), classes=["maybe", "yes"]
+    )
+    with pytest.raises(cp.AnnotationError, match=r"the class 'maybe' is none of the 2 classes \['no', 'yes'\]"):
+        first.joined(other)
+    with_features = annotations([("a", "u", "yes")], features=pd.DataFrame({"x": [1.0]}, index=["a"]))
+    with pytest.raises(cp.AnnotationError, match="features of the tasks, and none of 'b', which is new"):
+        with_features.joined(first)
+    with pytest.raises(cp.AnnotationError, match="only these annotations name workers"):
+        first.joined(first.replace(worker=None))

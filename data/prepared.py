@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -153,15 +153,22 @@ class Prepared:
             first=np.int32(piece.tasks.start),
         )
 
-    def chunks(self, cut: Cut, *, with_names: bool = False) -> Iterator[Chunk]:
-        """Read one chunk after the other; the next is read while one is worked on."""
+    def chunks(self, cut: Cut, numbers: Iterable[int] | None = None, *, with_names: bool = False) -> Iterator[Chunk]:
+        """Read one chunk after the other; the next is read while one is worked on.
+
+        Args:
+            cut: how the data are cut.
+            numbers: of the chunks, in their order; all of them by default.
+            with_names: as for :meth:`chunk`.
+        """
         with ThreadPoolExecutor(1) as reader:
-            ahead = reader.submit(self.chunk, cut, 0, with_names=with_names)
-            for number in range(1, len(cut.pieces) + 1):
-                chunk = ahead.result()
-                if number < len(cut.pieces):
-                    ahead = reader.submit(self.chunk, cut, number, with_names=with_names)
-                yield chunk
+            ahead = None
+            for number in range(len(cut.pieces)) if numbers is None else numbers:
+                before, ahead = ahead, reader.submit(self.chunk, cut, int(number), with_names=with_names)
+                if before is not None:
+                    yield before.result()
+            if ahead is not None:
+                yield ahead.result()
 
     def _read(self, name: str, part: slice) -> np.ndarray:
         """A part of an array, read anew each time: what is mapped would count as memory that is used."""

@@ -90,7 +90,8 @@ def fit(
             with ``devices="all"``, and gets the labels of those.
         progress: show progress bars on standard error.
         folder: where the fit of a scan keeps its state after each pass over the data, so that the same call goes on
-            from there after an interruption; and what is prepared of the files, unless the scan names a folder.
+            from there after an interruption; and what is prepared of the files, unless the scan names a folder. A
+            scan has one more option, ``step="stochastic"``: ``epochs`` passes with a step after each chunk.
         options: hyperparameters of the story (see its docstring) and options of the engine
             (:class:`~crowdppl.inference.engines.settings.EMSettings`,
             :class:`~crowdppl.inference.engines.settings.SVISettings`,

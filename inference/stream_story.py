@@ -22,16 +22,17 @@ from .densities.program_cache import use_program_cache
 from .densities.programs import compiled
 from .densities.sites import Dims, parameter_dims
 from .densities.traced_numbers import with_numbers
-from .engines import stream_state, streaming
+from .engines import online, stream_state, streaming
 from .engines.registry import ENGINES
 from .engines.settings import EMSettings, checked_seed
-from .engines.stream_memory import suited_source
+from .engines.stream_memory import LEAST_ROWS, suited_source
 from .engines.streaming import Source, StreamState
 from .engines.unused_options import refuse_unused, unused_by_em
 from .fit_story import split_options
 from .fitted.streamed import StreamedFit
 
 LOOK = 2**14  # rows of a chunk that a story is tried with, before it is known what fits into memory
+STOCHASTIC_CHUNKS = 100  # at the most, and steps of stochastic EM in a pass
 IN_MEMORY = "load the annotations with cp.Annotations.from_parquet(path) for that"
 
 
@@ -49,6 +50,7 @@ def stream_story(
     devices: Any = None,
     progress: bool = True,
     folder: str | os.PathLike[str] | None = None,
+    step: str = "exact",
     **options: Any,
 ) -> StreamedFit:
     """Fit one story by EM to annotations on the disk; arguments and errors are those of :func:`crowdppl.fit`.
@@ -66,6 +68,8 @@ def stream_story(
         devices: none.
         progress: show progress bars.
         folder: where the fit's state is kept after each pass; the same call goes on from there.
+        step: ``"exact"``, an iteration of EM for each pass over the data, as in memory; or ``"stochastic"``, a step
+            after each chunk: :mod:`.engines.online`, which makes ``epochs`` passes, 5 by default.
         options: hyperparameters and options of EM.
 
     Raises:
@@ -87,29 +91,46 @@ def stream_story(
     if devices is not None:
         raise ValueError(f"devices={devices!r}: a scan is read by one device; leave it out, or {IN_MEMORY}")
     seed, found = checked_seed(seed), find_story(story)
+    is_exact = check_name("value of step", step, ("exact", "stochastic")) == "exact"
+    if not is_exact:
+        options = {"epochs": online.PASSES} | options
     hyperparameters, settings, _ = split_options(options, found, ENGINES["em"], ())
-    _refuse_options(settings)
+    _refuse_options(settings, is_exact=is_exact)
     model = Model(found, hyperparameters if truth_prior is None else hyperparameters | {"truth_prior": truth_prior})
     use_program_cache()
     where = None if folder is None else Path(folder).absolute()
     prepared = open_prepared(scan, where)
-    same = {"learning_rate": settings.learning_rate, "halvings": settings.halvings, "step": "exact"}
+    same = {"learning_rate": settings.learning_rate, "halvings": settings.halvings, "step": step}
     about = stream_state.about_fit(model, prepared.fingerprint, seed=seed, **same)
     earlier = None if where is None else stream_state.earlier_rows(where, about)
     dims = checked_dims(model, prepared)
     model = with_numbers(model, Source(prepared, prepared.cut(LOOK), model).first)
-    source = suited_source(model, prepared, scan.memory, earlier)
+    most = None if is_exact else max(prepared.n_rows // STOCHASTIC_CHUNKS, LEAST_ROWS)
+    source = suited_source(model, prepared, scan.memory, earlier, most=most)
     key = jax.random.key(seed)
     refuse_whole_data(model, source, key)
-    state = None if where is None else stream_state.load(where, streaming.template(model, source.first))
 
-    def save(state: StreamState) -> None:
+    def save(state: Any) -> None:
         if where is not None:
             stream_state.save(where, state, about, source.cut.asked)
 
-    outcome, _ = streaming.run(model, source, key, settings, progress=progress, state=state, after_pass=save)
+    shared: dict[str, Any] = {"progress": progress, "after_pass": save}
+    like = streaming.template(model, source.first)
+    if is_exact:
+        at = None if where is None else stream_state.load(where, StreamState, like)
+        outcome, _ = streaming.run(model, source, key, settings, state=at, **shared)
+    else:
+        like = online.template(model, source.first, like)
+        before = None if where is None else stream_state.load(where, online.OnlineState, like)
+        outcome = online.run(model, source, key, settings, state=before, **shared)
     return StreamedFit(
-        prepared, source, model, outcome, settings._asdict() | {"seed": seed, "backend": backend}, dims, progress
+        prepared,
+        source,
+        model,
+        outcome,
+        settings._asdict() | {"seed": seed, "backend": backend, "step": step},
+        dims,
+        progress,
     )
 
 
@@ -187,12 +208,9 @@ def _refuse_by_task(*, classifier: Any, truth_prior: Any, gold: Any, evidence: A
         raise ValueError(f"{name}= says something of single tasks, which a fit of a scan does not take; {IN_MEMORY}")
 
 
-def _refuse_options(settings: EMSettings) -> None:
-    refuse_unused(
-        settings,
-        unused_by_em(in_batches=False, has_weights=False, holds_out=False)
-        | {
-            "batch_size": "a scan is read in chunks, whose size follows from scan(…, memory=…); leave it out",
-            "restarts": "a scan is fitted from one start; leave it out",
-        },
-    )
+def _refuse_options(settings: EMSettings, *, is_exact: bool) -> None:
+    unused = unused_by_em(in_batches=not is_exact, has_weights=False, holds_out=False)
+    unused["batch_size"] = "a scan is read in chunks, whose size follows from scan(…, memory=…); leave it out"
+    unused["restarts"] = "a scan is fitted from one start; leave it out"
+    reason = "a scan takes no part of its annotations out; leave it out"
+    refuse_unused(settings, unused | dict.fromkeys(("warmup", "held_out", "patience"), reason))

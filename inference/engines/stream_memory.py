@@ -19,7 +19,9 @@ LEAST_ROWS = 2**12
 COPIES = 16  # of a chunk's rows × classes, and of the parameters, that a program holds at once, at the most
 
 
-def suited_source(model: Model, prepared: Prepared, memory: int, n_rows: int | None = None) -> Source:
+def suited_source(
+    model: Model, prepared: Prepared, memory: int, n_rows: int | None = None, most: int | None = None
+) -> Source:
     """Cut the data into chunks that are as large as memory allows.
 
     Args:
@@ -27,13 +29,13 @@ def suited_source(model: Model, prepared: Prepared, memory: int, n_rows: int | N
         prepared: the data.
         memory: bytes that the fit may take.
         n_rows: rows of a chunk, of an earlier fit; None to choose.
+        most: rows of a chunk at the most, where it should be smaller than memory allows.
 
     Raises:
         StoryError: the parameters, or the smallest chunk, do not fit.
     """
-    rows = n_rows or max(
-        min(prepared.n_rows, MOST_ROWS, memory // (2 * _bytes_a_row(len(prepared.classes)))), LEAST_ROWS
-    )
+    largest = memory // (2 * _bytes_a_row(len(prepared.classes)))
+    rows = n_rows or max(min(prepared.n_rows, MOST_ROWS, largest, most or MOST_ROWS), LEAST_ROWS)
     while True:
         source = Source(prepared, prepared.cut(rows), model)
         if n_rows is not None or upper_bound(model, source) <= memory // 2:

@@ -16,11 +16,9 @@ import pandas as pd
 from ...data.atomic import whole_file
 from ...data.errors import StorageError
 from ..densities.model import Model
-from .streaming import StreamState
 
 FORMAT = 1
 FILE = "em.npz"
-PLAIN = ("share", "stride", "iteration", "changes", "history")
 SAID = {
     "story": "story",
     "hyperparameters": "hyperparameters",
@@ -56,20 +54,22 @@ def about_fit(model: Model, fingerprint: str, **options: Any) -> dict[str, Any]:
     }
 
 
-def save(folder: Path, state: StreamState, about: Mapping[str, Any], n_rows: int) -> None:
+def save(folder: Path, state: Any, about: Mapping[str, Any], n_rows: int) -> None:
     """Write the state, or leave the file as it was.
 
     Args:
         folder: where to; it is there.
-        state: the state.
+        state: a NamedTuple of trees of arrays, numbers and tuples of numbers.
         about: :func:`about_fit`.
         n_rows: rows of a chunk, on which the rounding of sums depends.
 
     Raises:
         StorageError: it cannot be written.
     """
-    arrays = jax.tree.leaves((state.parameters, state.proposal, state.optimizer))
-    plain = {name: getattr(state, name) for name in PLAIN} | {"about": dict(about), "n_rows": n_rows}
+    fields = state._asdict()
+    arrays = jax.tree.leaves([value for value in fields.values() if not _is_plain(value)])
+    plain = {name: value for name, value in fields.items() if _is_plain(value)}
+    plain |= {"about": dict(about), "n_rows": n_rows}
     values = {f"array_{i}": np.asarray(value) for i, value in enumerate(arrays)}
     with whole_file(folder / FILE) as part, part.open("wb") as file:
         np.savez(file, **{"plain": np.array(json.dumps(plain))} | values)  # type: ignore[arg-type]
@@ -94,12 +94,13 @@ def earlier_rows(folder: Path, about: Mapping[str, Any]) -> int | None:
     return plain["n_rows"]
 
 
-def load(folder: Path, like: Any) -> StreamState | None:
+def load(folder: Path, kind: Any, like: Any) -> Any:
     """Read the state; None where there is none.
 
     Args:
         folder: that :func:`save` wrote to.
-        like: shapes of parameters, proposal and optimizer: :func:`.streaming.template`.
+        kind: of the state, a class of NamedTuples.
+        like: shapes of its trees of arrays, in their order.
 
     Raises:
         StorageError: the file is damaged.
@@ -109,10 +110,15 @@ def load(folder: Path, like: Any) -> StreamState | None:
         return None
     with np.load(folder / FILE) as found:
         arrays = [jnp.asarray(found[f"array_{i}"]) for i in range(len(found.files) - 1)]
-    parameters, proposal, optimizer = jax.tree.unflatten(jax.tree.structure(like), arrays)
-    values = {name: plain[name] for name in PLAIN}
-    values |= {name: tuple(plain[name]) for name in ("changes", "history")}
-    return StreamState(parameters=parameters, proposal=proposal, optimizer=optimizer, **values)
+    trees = iter(jax.tree.unflatten(jax.tree.structure(tuple(like)), arrays))
+    values = {name: plain[name] if name in plain else next(trees) for name in kind._fields}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON holds it: a number, or a tuple of numbers that is no tree of arrays."""
+    numbers = value if type(value) is tuple else (value,)
+    return all(isinstance(number, int | float) for number in numbers)
 
 
 def _plain(folder: Path) -> dict[str, Any] | None:

@@ -10,8 +10,8 @@ sums.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -53,6 +53,14 @@ class Running(NamedTuple):
     lost: Sums
 
 
+class Passed(NamedTuple):
+    """What a pass over the data found."""
+
+    sums: Sums  # with the contribution of the priors
+    of_data: Sums  # without it
+    log_posterior: float
+
+
 class StreamState(NamedTuple):
     """Where EM stands between two passes."""
 
@@ -86,7 +94,7 @@ class Source:
         self.with_names = not by_size.knows_no_names(model)
         self.add: Callable[..., Running] = partial(add_chunk, on_votes=False)  # or the same compiled already
 
-    @property
+    @cached_property
     def first(self) -> Chunk:
         """The first chunk, which stands for all where only shapes matter."""
         return self.chunk(0)
@@ -99,7 +107,11 @@ class Source:
         return len(self.cut.pieces)
 
     def __iter__(self) -> Iterator[Chunk]:
-        return self.prepared.chunks(self.cut, with_names=self.with_names)
+        return self.in_order(range(len(self)))
+
+    def in_order(self, numbers: Iterable[int]) -> Iterator[Chunk]:
+        """The chunks of these numbers."""
+        return self.prepared.chunks(self.cut, numbers, with_names=self.with_names)
 
 
 @compiled(static=("on_votes",), donate_argnames="running")
@@ -259,18 +271,18 @@ def run(
         if state is None:
             tell(0, None, 0)
             parameters = start(model, source, key)
-            sums, _ = one_pass(model, source, parameters, on_votes=True, tell=partial(tell, 0, None))
-            new = parameters | tables_mode(sums.counts, parameters)
+            found = one_pass(model, source, parameters, on_votes=True, tell=partial(tell, 0, None))
+            new = parameters | tables_mode(found.sums.counts, parameters)
             # The step to the tables' M-step towards the votes is not judged, as in memory.
-            state = StreamState(new, new, _no_moves(model, first, new), 0.0, 1.0, -1, (np.inf, np.inf), ())
+            state = StreamState(new, new, no_moves(model, first, new), 0.0, 1.0, -1, (np.inf, np.inf), ())
             after_pass(state)
         while not state.is_finished(settings):
             trial = state.proposal
             if not exact and state.iteration >= 0:
                 trial = between(model, first, state.parameters, state.proposal, state.share)
             tell_pass = partial(tell, max(state.iteration, 0), state.history)
-            sums, log_posterior = one_pass(model, source, trial, on_votes=False, tell=tell_pass)
-            state = judged(model, first, state, trial, sums, log_posterior, settings, exact=exact)
+            found = one_pass(model, source, trial, on_votes=False, tell=tell_pass)
+            state = judged(model, first, state, trial, found.sums, found.log_posterior, settings, exact=exact)
             after_pass(state)
             tell(state.iteration, state.history, 0)
     draws = {name: np.asarray(value)[None, None] for name, value in state.parameters.items()}
@@ -281,12 +293,8 @@ def run(
 
 def one_pass(
     model: Model, source: Source, parameters: Parameters, *, on_votes: bool, tell: Callable[[int], None]
-) -> tuple[Sums, float]:
-    """Read all chunks once.
-
-    Returns:
-        The sums with the contribution of the priors, and the log-posterior.
-    """
+) -> Passed:
+    """Read all chunks once."""
     first = source.first
     running = nothing_yet(model, first, parameters)
     add = partial(add_chunk, on_votes=True) if on_votes else source.add
@@ -296,7 +304,7 @@ def one_pass(
         tell(done)
     sums, log_prior = with_prior(model, first, parameters, running)
     log_likelihood = float(running.total.log_likelihood) + float(running.lost.log_likelihood)
-    return sums, log_likelihood + float(log_prior)
+    return Passed(sums, running.total, log_likelihood + float(log_prior))
 
 
 def judged(
@@ -338,7 +346,7 @@ def judged(
 
 
 @compiled
-def _no_moves(model: Model, chunk: Chunk, parameters: Parameters) -> optax.OptState:
+def no_moves(model: Model, chunk: Chunk, parameters: Parameters) -> optax.OptState:
     """Adam's state before the first step."""
     return optax.adam(0.0).init(anatomy(model, chunk).to_reals(parameters))
 

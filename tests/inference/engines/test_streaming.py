@@ -12,6 +12,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.data.prepared import open_prepared
+from crowdppl.inference import stream_story
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em, stream_memory, streaming
 from crowdppl.inference.engines.settings import EMSettings
@@ -229,6 +230,9 @@ def test_a_folder_of_another_fit_is_refused_and_more_iterations_go_on(tmp_path):
         ("dawid_skene", {"epochs": 3}, "epochs=3 would be ignored"),
         ("dawid_skene", {"backend": "pyro"}, "backend='pyro'"),
         ("dawid_skene", {"devices": "all"}, "devices='all'"),
+        ("dawid_skene", {"step": "stochastic", "max_iterations": 5}, "max_iterations=5 would be ignored"),
+        ("dawid_skene", {"step": "stochastic", "held_out": 0.1}, "held_out=0.1 would be ignored"),
+        ("dawid_skene", {"step": "fast"}, "unknown value of step 'fast'"),
         ("dawid_skene", {"itertions": 3}, "unknown option 'itertions'"),
     ],
 )
@@ -317,3 +321,39 @@ def test_sums_over_many_chunks_keep_what_single_precision_would_lose():
     for _ in range(100):
         running = add(running)
     assert float(running.total.log_likelihood) + float(running.lost.log_likelihood) == 2**24 + 100
+
+
+@pytest.fixture
+def many_chunks(tmp_path, monkeypatch):
+    """A scan of 4,000 tasks that is read in some 40 chunks."""
+    monkeypatch.setattr(stream_memory, "LEAST_ROWS", 400)
+    monkeypatch.setattr(stream_story, "LEAST_ROWS", 400)
+    return written(tmp_path, table(3, n_tasks=4000))
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+@pytest.mark.parametrize("name", ["dawid_skene", "hierarchical_dawid_skene"])  # tables, and real-valued parameters
+def test_a_few_passes_of_stochastic_steps_end_near_exact_ones(many_chunks, name):
+    exact = cp.fit(name, many_chunks, progress=False, max_iterations=60, tolerance=1e-7)
+    start = exact.history.iloc[0]
+    best = exact.history.iloc[-1]
+    found = cp.fit(name, many_chunks, progress=False, step="stochastic", epochs=6)
+    assert len(found.source) > 30
+    assert len(found.history) == 7  # of six passes, and of the parameters in the end
+    assert best - found.history.iloc[-1] < 0.02 * (best - start)  # all but a fiftieth of the way is gone
+    if name != "dawid_skene":  # which exact steps fit in ten passes; real-valued parameters take them hundreds
+        assert found.history.iloc[-1] > exact.history.iloc[4 * len(found.history)]
+    labels, expected = (pd.concat(list(fit.iter_labels()))["label"] for fit in (found, exact))
+    assert (labels == expected).mean() > 0.99
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_an_interrupted_stochastic_fit_goes_on_to_the_same_bits(many_chunks, tmp_path):
+    options = {"step": "stochastic", "progress": False}
+    whole = cp.fit("dawid_skene", many_chunks, epochs=3, **options)
+    cp.fit("dawid_skene", many_chunks, folder=tmp_path / "fit", epochs=1, **options)
+    resumed = cp.fit("dawid_skene", many_chunks, folder=tmp_path / "fit", epochs=3, **options)
+    assert resumed.history.tolist() == whole.history.tolist()
+    np.testing.assert_array_equal(resumed.outcome.draws["confusion"], whole.outcome.draws["confusion"])
+    with pytest.raises(cp.StorageError, match="not the same step"):
+        cp.fit("dawid_skene", many_chunks, folder=tmp_path / "fit", progress=False)

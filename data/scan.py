@@ -25,6 +25,7 @@ FORMAT = 1  # of what is prepared from a scan
 UNITS = {"B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 LEAST_MEMORY = 2**20
+MOST_GIVEN = 2**15 - 1  # classes, whose numbers take two bytes on the disk
 BYTES_IN_MEMORY = 400
 """What a row takes at the most while it is read into memory, text of moderate length included."""
 KINDS = {
@@ -146,7 +147,8 @@ def scan(
         label: the column of annotations: whole numbers, text, truth values or real numbers.
         count: the column that says how many equal annotations a row stands for, or None for one each.
         classes: all classes in the wanted order; else the labels used, sorted.
-        memory: what a fit may take, in bytes or as text such as ``"4GiB"``; half of the machine's by default.
+        memory: what a fit may take beside Python and JAX themselves, in bytes or as text such as ``"4GiB"``; half of
+            the machine's by default.
         folder: where what is prepared is kept, for other fits and later processes; a temporary folder by default.
 
     Returns:
@@ -168,6 +170,8 @@ def scan(
     wanted = None if classes is None else Ids(classes, what="classes")
     if wanted is not None and len(wanted) < 2:
         raise AnnotationError(f"classes={list(wanted)!r} must list at least two classes")
+    if wanted is not None and len(wanted) > MOST_GIVEN:
+        raise AnnotationError(f"classes=[…] lists {len(wanted):,} classes; at most {MOST_GIVEN:,} can be scanned")
     limit = physical_memory() // 2 if memory is None else parse_size("memory", memory)
     where = None if folder is None else Path(folder).absolute()
     return Scan(files, columns, wanted, limit, where, given_memory=memory is not None)

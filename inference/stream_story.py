@@ -23,6 +23,7 @@ from .densities.programs import compiled
 from .densities.sites import Dims, parameter_dims
 from .densities.traced_numbers import with_numbers
 from .engines import online, stream_state, streaming
+from .engines.progress import doing
 from .engines.registry import ENGINES
 from .engines.settings import EMSettings, checked_seed
 from .engines.stream_memory import LEAST_ROWS, suited_source
@@ -99,7 +100,8 @@ def stream_story(
     model = Model(found, hyperparameters if truth_prior is None else hyperparameters | {"truth_prior": truth_prior})
     use_program_cache()
     where = None if folder is None else Path(folder).absolute()
-    prepared = open_prepared(scan, where)
+    with doing(f"coding and sorting {scan.n_rows:,} rows", show=progress):
+        prepared = open_prepared(scan, where)
     same = {"learning_rate": settings.learning_rate, "halvings": settings.halvings, "step": step}
     about = stream_state.about_fit(model, prepared.fingerprint, seed=seed, **same)
     earlier = None if where is None else stream_state.earlier_rows(where, about)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crowdppl as cp
-from crowdppl.data import preparing
+from crowdppl.data import files, preparing
 from crowdppl.data.prepared import open_prepared
 from crowdppl.data.scan import parse_size
 
@@ -317,3 +317,16 @@ def test_whole_numbers_of_any_width_are_one_kind(tmp_path):
         pq.write_table(pa.table({"task": numbers, "worker": numbers, "label": numbers}), tmp_path / f"{name}.parquet")
     prepared = open_prepared(cp.scan(tmp_path))
     assert rows_of(prepared, 100)["task"].tolist() == [1, 1, 1, 1, 2, 2, 3, 3]
+
+
+def test_a_parquet_file_that_may_not_fit_into_memory_comes_with_advice(tmp_path, monkeypatch):
+    table(100).to_parquet(tmp_path / "a.parquet")
+    monkeypatch.setattr(files, "physical_memory", lambda: 100 * files.BYTES_IN_MEMORY - 1)
+    with pytest.warns(UserWarning, match=r"100 rows, which may take 39\.1 KiB of memory.*cp\.scan\(path\)"):
+        cp.Annotations.from_parquet(tmp_path / "a.parquet")
+
+
+def test_more_classes_than_two_bytes_number_are_refused(tmp_path):
+    table(100).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(cp.AnnotationError, match=r"32,768 classes; at most 32,767"):
+        cp.scan(tmp_path / "a.parquet", classes=range(2**15))

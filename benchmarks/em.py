@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 import typer
 from crowdkit.aggregation import DawidSkene
-from support.data import accuracy, data_folder, read_annotations, read_gold, simulate_annotations
+from support.data import accuracy, data_folder, read_annotations, read_gold, simulate_annotations, simulate_many
 from support.report import Report
 from support.timing import interleaved
 
@@ -29,16 +30,19 @@ FLAT = {"diagonal": 1.0, "off_diagonal": 1.0}
 WITHOUT_STOP = em.EMSettings(tolerance=-1.0)
 
 
-def main(repeats: int = 5, write: bool = False) -> None:
+def main(repeats: int = 5, largest: bool = False, write: bool = False) -> None:
     """Measure, and print what was found.
 
     Args:
         repeats: rounds that ours and crowd-kit's take turns in.
+        largest: take 100,000,000 annotations too; it needs 8 GiB.
         write: refresh this section of RESULTS.md.
     """
     data_folder()
     report = Report("EM of Dawid–Skene against crowd-kit")
     compare_speed(report, repeats)
+    compare_sizes(report, repeats, largest=largest)
+    compare_acceleration(report)
     compare_likelihood(report)
     compare_whole_fit(report, repeats)
     if write:
@@ -50,7 +54,7 @@ def compare_speed(report: Report, repeats: int) -> None:
     million = simulate_annotations(n_tasks=100_000, n_workers=1_000, n_classes=10, per_task=10)
     rows = [
         iteration_times("trec", read_annotations("trec"), repeats, iterations=(100, 10), target=30),
-        iteration_times("simulated", million, repeats, iterations=(25, 3), target=6),
+        iteration_times("simulated", million, repeats, iterations=(25, 3), target=25),
     ]
     report.table("Time per iteration", rows, absolute=["crowd-kit, ms", "crowdppl, ms"])
 
@@ -93,18 +97,88 @@ def iteration_times(
 
 
 def steps_of(annotations: cp.Annotations, iterations: int) -> Callable[[], object]:
-    """A run of so many compiled iterations from EM's start."""
+    """A run of so many compiled plain iterations from EM's start, all at once or in whole chunks."""
     model = Model(find_story("dawid_skene"))
     start = em.init(model, annotations, jax.random.key(0), WITHOUT_STOP)
+    at_once = min(iterations, em.CHUNK)
 
     def run() -> em.EMState:
         state = start
-        for _ in range(iterations // em.CHUNK):
-            state, _ = em.advance(model, annotations, state, em.CHUNK, WITHOUT_STOP)
+        for _ in range(iterations // at_once):
+            state, _ = em.advance(model, annotations, state, at_once, WITHOUT_STOP)
         return jax.block_until_ready(state)
 
     run()  # compiles
     return run
+
+
+def compare_sizes(report: Report, repeats: int, *, largest: bool) -> None:
+    """How an iteration's time grows with the annotations, beside a copy of a gigabyte by NumPy in the same rounds."""
+    source = np.ones(2**28, np.float32)
+    target = np.empty_like(source)
+    rows, found = [], []
+    for n_classes, exponents in ((10, (7,)), (5, (5, 6, 7, 8) if largest else (5, 6, 7))):
+        for exponent in exponents:
+            n_rows, n_tasks = 10**exponent, 10 ** (exponent - 1)
+            n_workers = n_tasks // 100
+            iterations = 25 if exponent < 7 else 4 if exponent == 7 else 2
+            run = steps_of(simulate_many(n_tasks, n_workers, n_classes), iterations)
+            seconds = interleaved({"copy": lambda: np.copyto(target, source), "ours": run}, repeats)
+            time = seconds["ours"] / iterations
+            least = 4 * (3 * n_rows + n_classes * n_rows + n_classes * n_tasks)
+            share = (least / time) / (2 * source.nbytes / seconds["copy"])
+            rows.append(
+                {
+                    "annotations": n_rows,
+                    "tasks": n_tasks,
+                    "workers": n_workers,
+                    "classes": n_classes,
+                    "seconds": float(np.median(time)),
+                    "ns an annotation": 1e9 * float(np.median(time)) / n_rows,
+                    "share of the copy's bandwidth, %": 100 * float(np.median(share)),
+                    "peak of the process, GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+                }
+            )
+            if n_classes == 5:
+                found.append((n_rows, float(np.median(time))))
+    report.table("Time per iteration by size", rows, absolute=["seconds", "ns an annotation"])
+    slope = float(np.polyfit(*np.log(np.array(found)).T, 1)[0])
+    report.note(
+        f"Of five classes, time grows with the annotations to the power of {slope:.2f}. The share: three columns of "
+        "whole numbers, a row of K numbers for each annotation and one for each task, once each, over the time; a copy reads "
+        "and writes a gigabyte. The peak is that of the process so far, the copy's two gigabytes included."
+    )
+
+
+def compare_acceleration(report: Report) -> None:
+    """Iterations to the same tolerance, by plain steps and accelerated; each costs one gradient."""
+    rows = []
+    for name in ("rte", "trec", "product", "bluebird"):
+        annotations = cp.Annotations.from_frame(read_annotations(name))
+        with jax.enable_x64(True):
+            plain, fast = (
+                cp.fit(
+                    "dawid_skene",
+                    annotations,
+                    **FLAT,
+                    accelerate=accelerate,
+                    max_iterations=ITERATIONS,
+                    tolerance=1e-12,
+                    progress=False,
+                )
+                for accelerate in (False, True)
+            )
+        rows.append(
+            {
+                "data": name,
+                "plain": len(plain.history) - 1,
+                "accelerated": len(fast.history) - 1,
+                "share, %": 100 * (len(fast.history) - 1) / (len(plain.history) - 1),
+                "log-posterior, relative difference": f"{1 - fast.history.iloc[-1] / plain.history.iloc[-1]:+.1e}",
+                "labels that differ": int((fast.labels["label"] != plain.labels["label"]).sum()),
+            }
+        )
+    report.table("Iterations to a tolerance of 1e-12 in float64, flat priors", rows)
 
 
 def compare_likelihood(report: Report) -> None:

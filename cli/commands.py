@@ -70,8 +70,14 @@ def fit(
         bool,
         typer.Option("--overwrite", help="Replace the results of an earlier fit.", rich_help_panel=options.OUTPUT),
     ] = False,
+    plot: Annotated[
+        bool,
+        typer.Option(
+            "--plot", help="Draw the workers' confusion matrices, to workers.png.", rich_help_panel=options.OUTPUT
+        ),
+    ] = False,
 ) -> None:
-    """Fit a story to annotations; write labels, workers, the posterior and a picture to a folder."""
+    """Fit a story to annotations; write labels, workers and the posterior to a folder."""
     began = time.perf_counter()
     with plain_messages():
         with output_folder(out, overwrite=overwrite) as folder:
@@ -82,6 +88,8 @@ def fit(
                 settings = parse_settings(request.settings or [], story, method)
             with doing(f"reading {request.file}", request):
                 scan = scan_of(request, stream=stream, memory=memory, story=story, method=method)
+                if plot and scan is not None:
+                    raise AnnotationError("--plot draws all workers of a fit in memory; leave it out of a streamed fit")
                 if work is not None and scan is None:
                     raise AnnotationError("--work keeps the state of a streamed fit: give --stream and Parquet files")
                 annotations = read_annotations(request) if scan is None else scan
@@ -89,7 +97,7 @@ def fit(
                 given = {**request.shared_options, **settings, **({} if work is None else {"folder": work})}
                 result = fit_story(story, annotations, method=method, **given)
             with doing("writing the results", request):
-                files = write_results(result, folder)
+                files = write_results(result, folder, plot=plot)
         if not request.quiet:
             show_result(result, {os.path.join(out, name): content for name, content in files.items()}, began)
 

@@ -72,7 +72,7 @@ def run_demo(out: Path, console: Console, *, seed: int = 0) -> None:
                 )
                 seconds[method] = time.perf_counter() - began
             status.update("writing …")
-            files = write_output(fits["nuts"], folder)
+            files = write_output(fits["nuts"], folder, plot=True)
     _show_engines(seconds, console)
     _show_prevalence(fits, console)
     _show_uncertain(fits, annotations, console)

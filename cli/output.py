@@ -62,18 +62,25 @@ def output_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> I
         yield folder
 
 
-def write_results(result: Fit | Stack | StreamedFit, folder: Path) -> dict[str, str]:
+def write_results(result: Fit | Stack | StreamedFit, folder: Path, *, plot: bool = False) -> dict[str, str]:
     """Write the files of a fit, of an average of several, or of a streamed fit, to an empty folder.
+
+    Args:
+        result: the fit.
+        folder: where to.
+        plot: draw the workers' confusion matrices, of a fit in memory.
 
     Returns:
         What is in each of the files that were written, by name.
     """
     from .. import StreamedFit
 
-    return write_stream(result, folder) if isinstance(result, StreamedFit) else write_output(result, folder)
+    if isinstance(result, StreamedFit):
+        return write_stream(result, folder)
+    return write_output(result, folder, plot=plot)
 
 
-def write_output(result: Fit | Stack, folder: Path) -> dict[str, str]:
+def write_output(result: Fit | Stack, folder: Path, *, plot: bool = False) -> dict[str, str]:
     """Write `FILES` of a fit, or `STACK_FILES` of an average of several, to an existing folder.
 
     The files of workers are left out where no worker is named, and fit.json where ids are of a type that it cannot
@@ -82,6 +89,7 @@ def write_output(result: Fit | Stack, folder: Path) -> dict[str, str]:
     Args:
         result: a fit, or a stack of fits.
         folder: where to; it is empty.
+        plot: draw the workers' confusion matrices too.
 
     Returns:
         What is in each of the files that were written, by name.
@@ -96,7 +104,8 @@ def write_output(result: Fit | Stack, folder: Path) -> dict[str, str]:
     label_table(result).to_csv(folder / "labels.csv", encoding="utf-8")
     if result.annotations.named:
         result.workers.to_csv(folder / "workers.csv", encoding="utf-8")
-        _draw_confusions(result, folder / "workers.png")
+        if plot:
+            _draw_confusions(result, folder / "workers.png")
     contents = STACK_FILES if isinstance(result, Stack) else FILES
     return {name: content for name, content in contents.items() if (folder / name).exists()}
 

@@ -69,8 +69,9 @@ def stream_story(
         devices: none.
         progress: show progress bars.
         folder: where the fit's state is kept after each pass; the same call goes on from there.
-        step: ``"exact"``, an iteration of EM for each pass over the data, as in memory; or ``"stochastic"``, a step
-            after each chunk: :mod:`.engines.online`, which makes ``epochs`` passes, 5 by default.
+        step: ``"exact"``, a plain iteration of EM for each pass over the data, as in memory with ``accelerate=False``;
+            or ``"stochastic"``, a step after each chunk: :mod:`.engines.online`, which makes ``epochs`` passes, 5 by
+            default.
         options: hyperparameters and options of EM.
 
     Raises:
@@ -92,6 +93,7 @@ def stream_story(
     if devices is not None:
         raise ValueError(f"devices={devices!r}: a scan is read by one device; leave it out, or {IN_MEMORY}")
     seed, found = checked_seed(seed), find_story(story)
+    options = {"accelerate": False} | options
     is_exact = check_name("value of step", step, ("exact", "stochastic")) == "exact"
     if not is_exact:
         options = {"epochs": online.PASSES} | options
@@ -212,6 +214,11 @@ def _refuse_by_task(*, classifier: Any, truth_prior: Any, gold: Any, evidence: A
 
 def _refuse_options(settings: EMSettings, *, is_exact: bool) -> None:
     unused = unused_by_em(in_batches=not is_exact, has_weights=False, holds_out=False)
+    if settings.accelerate:
+        raise ValueError(
+            "accelerate=True: a scan is fitted by plain steps of EM; leave it out, or give step='stochastic'"
+        )
+    unused.pop("accelerate", None)
     unused["batch_size"] = "a scan is read in chunks, whose size follows from scan(…, memory=…); leave it out"
     unused["restarts"] = "a scan is fitted from one start; leave it out"
     reason = "a scan takes no part of its annotations out; leave it out"

@@ -2,10 +2,16 @@
 
 import os
 import sys
+from dataclasses import fields
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+
+import crowdppl as cp
+from crowdppl.data.ids import Ids
 
 
 def data_folder() -> Path:
@@ -49,6 +55,31 @@ def simulate_annotations(n_tasks: int, n_workers: int, n_classes: int, per_task:
     cumulative = tables[worker, truth[task]].cumsum(-1)
     label = (rng.random((len(task), 1)) > cumulative[:, :-1]).sum(-1)
     return pd.DataFrame({"task": task, "worker": worker, "label": label})
+
+
+def simulate_many(
+    n_tasks: int, n_workers: int, n_classes: int, per_task: int = 10, right: float = 0.7
+) -> cp.Annotations:
+    """Annotations of workers who all are right equally often, made without a frame: for as many as memory holds.
+
+    Args:
+        n_tasks: N.
+        n_workers: J, each of whom may annotate a task more than once.
+        n_classes: K.
+        per_task: annotations to each task.
+        right: probability of an annotation that is not drawn at random.
+    """
+    rng = np.random.default_rng(0)
+    n_rows = n_tasks * per_task
+    task = np.repeat(np.arange(n_tasks, dtype=np.int32), per_task)
+    label = rng.integers(n_classes, size=n_tasks, dtype=np.int32)[task]
+    at_random = rng.random(n_rows, dtype=np.float32) > right
+    label[at_random] = rng.integers(n_classes, size=int(at_random.sum()), dtype=np.int32)
+    worker = rng.integers(n_workers, size=n_rows, dtype=np.int32)
+    columns = dict.fromkeys(field.name for field in fields(cp.Annotations))
+    columns |= {"task": task, "worker": worker, "label": label}
+    columns |= {"tasks": Ids.range(n_tasks), "workers": Ids.range(n_workers), "classes": Ids.range(n_classes)}
+    return jax.tree.map(jnp.asarray, cp.Annotations(**columns))
 
 
 def accuracy(probabilities: pd.DataFrame, gold: pd.Series) -> float:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from datetime import date
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import jax
@@ -91,7 +92,7 @@ def circumstances() -> str:
     """The command, the day, the machine and the versions, in a line."""
     command = shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
     device = jax.devices()[0].device_kind if jax.default_backend() == "gpu" else "no GPU"
-    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
+    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES if find_spec(package.replace("-", "")))
     machine = f"{os.cpu_count()} cores ({_cpu()}), {device}"
     return f"`{command}` · {date.today()} · {machine} · Python {platform.python_version()}, {versions}"
 

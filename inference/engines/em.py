@@ -10,6 +10,8 @@ A probability table is a Dirichlet site, such as the workers' confusion matrices
 log-posterior in the same iteration by a step of Adam, or of Newton for a logistic regression (ECME, Liu & Rubin 1994).
 Where the exact M-step is not all of the iteration, it is halved until the log-posterior does not fall.
 
+Where all of a story's parameters move so, EM is accelerated (:mod:`.acceleration`).
+
 The engine is a pure :func:`init` and :func:`step` over an immutable state.
 """
 
@@ -32,6 +34,7 @@ from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.sites import Anatomy, anatomy, constants, starting_point
 from . import epochs as training
+from .acceleration import FIRST, PROPOSED, Trail, accepts, place, set_out, walked
 from .ascent import gradient, interior, learnt_from, newton, tables_mode
 from .outcome import Outcome, Solution
 from .progress import progress_bar
@@ -53,11 +56,18 @@ class EMState(NamedTuple):
     optimizer: optax.OptState
     stride: Array  # share of Adam's step to take
     iteration: Array
+    trail: Trail | None = None  # of the acceleration; None for plain steps
 
 
-@partial(jax.jit, static_argnames="perturbed")
+@partial(jax.jit, static_argnames=("perturbed", "accelerated"))
 def init(
-    model: Model, annotations: Annotations, key: Array, settings: EMSettings, *, perturbed: bool = False
+    model: Model,
+    annotations: Annotations,
+    key: Array,
+    settings: EMSettings,
+    *,
+    perturbed: bool = False,
+    accelerated: bool = False,
 ) -> EMState:
     """Return the state at the story's starting values, after an M-step towards the soft majority vote.
 
@@ -67,6 +77,8 @@ def init(
         key: of random starting values.
         settings: of EM.
         perturbed: mix the soft majority vote with random probabilities, for a restart.
+        accelerated: prepare for accelerated steps, where all parameters move by steps that depend on nothing but where
+            they stand. Adam's depend on earlier ones, so that a story with parameters of Adam's goes by plain steps.
     """
     votes = soft_votes(annotations)
     if perturbed:
@@ -83,12 +95,33 @@ def init(
     counts = gradient(model, annotations.replace(evidence=evidence), parts, parameters).counts
     parameters |= tables_mode(counts, parameters)
     unknown = jnp.full((), jnp.inf, float)
-    optimizer = _adam(settings).init(_by_adam(model, parts, parts.to_reals(parameters)))
-    return EMState(parameters, -unknown, unknown, optimizer, jnp.ones((), float), jnp.int32(0))
+    by_adam = _by_adam(model, parts, parts.to_reals(parameters))
+    trail = set_out(parameters) if accelerated and not by_adam else None
+    return EMState(
+        parameters, -unknown, unknown, _adam(settings).init(by_adam), jnp.ones((), float), jnp.int32(0), trail
+    )
 
 
 def step(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> EMState:
-    """Take one iteration: E-step, M-step of the probability tables and a step of the others, by one gradient."""
+    """Take one iteration: a plain step, or with a trail the next step of the acceleration's cycle."""
+    if state.trail is None:
+        return plain_step(model, annotations, state, settings)
+    trail = state.trail
+    start = state._replace(parameters=place(trail, state.parameters))
+    end = plain_step(model, annotations, start, settings)
+    accepted = accepts(trail, end.log_posterior, state.log_posterior)
+    gain = jnp.where(accepted, end.change, 0.0)
+    # A proposal that is not accepted changes nothing.
+    end = jax.tree.map(partial(jnp.where, accepted), end._replace(trail=None), state._replace(trail=None))
+    # What a plain step changes tells whether EM has converged, unless the proposal that it starts from changed more.
+    change = jnp.where(trail.stage == PROPOSED, state.change, jnp.maximum(gain, trail.gain))
+    parts = anatomy(model, annotations)
+    trail = walked(trail, parts, start.parameters, end.parameters, gain, accepted=accepted)
+    return end._replace(change=change, iteration=state.iteration + 1, trail=trail)
+
+
+def plain_step(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> EMState:
+    """Take E-step, M-step of the probability tables and a step of the others, by one gradient."""
     old = state.parameters
     parts = anatomy(model, annotations)
     counts, slope, at = gradient(model, annotations, parts, old)
@@ -112,7 +145,7 @@ def step(model: Model, annotations: Annotations, state: EMState, settings: EMSet
         stride = jnp.minimum(stride, 1.0).astype(float)
         rejected = share == 0
         optimizer = jax.tree.map(lambda value: jnp.where(rejected, jnp.zeros_like(value), value), optimizer)
-    return EMState(new, at.log_posterior, change, optimizer, stride, state.iteration + 1)
+    return EMState(new, at.log_posterior, change, optimizer, stride, state.iteration + 1, state.trail)
 
 
 @jax.jit
@@ -217,7 +250,9 @@ def solve(model: Model, annotations: Annotations, key: Array, settings: EMSettin
                 bar(before + done, f"log-posterior {log_posterior:,.2f}")
 
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
-            state = init(model, annotations, start_key, settings, perturbed=restart > 0)
+            state = init(
+                model, annotations, start_key, settings, perturbed=restart > 0, accelerated=settings.accelerate
+            )
             if in_batches:
                 solution = training.run(model, annotations, state.parameters, start_key, settings, tell)
             else:
@@ -243,7 +278,10 @@ def _iterate(
         if not np.isfinite(history[-1]):
             raise FloatingPointError(f"the log-posterior is {history[-1]} at iteration {len(history)}")
         tell(len(history), history[-1])
-    beyond, _ = advance(model, annotations, state._replace(change=jnp.full((), jnp.inf, float)), 1, settings)
+    # The last parameters are those before a proposal that has not been looked at.
+    trail = None if state.trail is None else state.trail._replace(stage=jnp.int32(FIRST))
+    last = state._replace(change=jnp.full((), jnp.inf, float), trail=trail)
+    beyond, _ = advance(model, annotations, last, 1, settings)
     history.append(float(beyond.log_posterior))  # of the last parameters, which no step has started from
     return Solution(state.parameters, history, not_converged(float(state.change), settings))
 

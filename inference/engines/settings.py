@@ -26,6 +26,9 @@ class EMSettings(NamedTuple):
         learning_rate: of Adam. Used where the story has real-valued parameters that are no classifier's weights.
         halvings: times that a step is halved at the most, until the log-posterior does not fall. Used without
             minibatches, where the story has real-valued parameters or factors, so that its M-step is not exact.
+        accelerate: go on in the direction of the last two iterations where the log-posterior does not fall there
+            (SQUAREM), so that a fit that crawls takes a fraction of the iterations. Used without minibatches, where no
+            parameter but a classifier's weights is real-valued.
         epochs: passes over the data. Used with minibatches.
         batch_size: tasks in a minibatch; None for 64 with a network, and for all tasks in every iteration without.
         network_rate: Adam's learning rate of a network's weights. Used with a network.
@@ -42,6 +45,7 @@ class EMSettings(NamedTuple):
     restarts: int = 1
     learning_rate: float = 0.05
     halvings: int = 10
+    accelerate: bool = True
     epochs: int = 50
     batch_size: int | None = None
     network_rate: float = 3e-4
@@ -137,6 +141,10 @@ def checked_settings(kind: type, options: Mapping[str, Any], refused: Mapping[st
 def _checked(name: str, value: Any, default: Any) -> Any:
     if name in MAY_BE_NONE and value is None:
         return None
+    if isinstance(default, bool):
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name}={value!r}: True or False is needed")
+        return bool(value)
     if isinstance(default, int) or name in MAY_BE_NONE:
         return whole_number(name, value, 0 if name in MAY_BE_ZERO else 1)
     if isinstance(default, float):

@@ -40,7 +40,7 @@ def unused_by_em(*, in_batches: bool, has_weights: bool, holds_out: bool) -> dic
         )
         return dict.fromkeys(("epochs", "network_rate", "warmup", "held_out", "patience"), reason)
     reason = "it belongs to iterations over all data, and this story is trained in minibatches; give epochs"
-    unused = dict.fromkeys(("max_iterations", "tolerance", "halvings"), reason)
+    unused = dict.fromkeys(("max_iterations", "tolerance", "halvings", "accelerate"), reason)
     if not has_weights:
         unused["network_rate"] = "the story has no classifier; leave it out, or give a classifier"
     if not holds_out:

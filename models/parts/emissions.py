@@ -5,12 +5,15 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import Annotations
 from ...data.padding import counts_by_task
 
+VECTORS = (8, 4, 2, 1)  # numbers that XLA on CPU gathers and scatters at once
+UNCUT = 15  # columns beyond which they are not cut into such blocks
 SMALLEST = 1e-30  # probabilities are kept above it, so that logarithms and their gradients stay finite in float32
 
 
@@ -20,7 +23,29 @@ def sum_by_task(values: Array, annotations: Annotations) -> Array:
     if count is not None:
         count = count.reshape((-1,) + (1,) * (values.ndim - 1))
         values = jnp.where(count > 0, values * count, 0.0)  # a padded row may be log 0
-    return jax.ops.segment_sum(values, annotations.task, annotations.n_tasks, indices_are_sorted=True)
+    columns = values.reshape(len(values), -1)
+    sums = [
+        jax.ops.segment_sum(block, annotations.task, annotations.n_tasks, indices_are_sorted=True)
+        for block in jnp.split(columns, _block_ends(columns.shape[-1]), axis=-1)
+    ]
+    return jnp.concatenate(sums, axis=-1).reshape(annotations.n_tasks, *values.shape[1:])
+
+
+def rows_of(table: Array, index: Array) -> Array:
+    """Rows ``index (A,)`` of a table ``(R, C)``: ``(A, C)``, in the blocks of columns that :func:`sum_by_task` sums."""
+    blocks = jnp.split(table, _block_ends(table.shape[-1]), axis=-1)
+    return jnp.concatenate([_materialised(block)[index] for block in blocks], axis=-1)
+
+
+def _block_ends(n_columns: int) -> list[int]:
+    """Where to cut columns into blocks whose widths XLA on CPU gathers and scatters as vectors; 10 are 8 and 2.
+
+    Other widths take up to twice as long. Of many columns the rest after the last whole vector matters little.
+    """
+    if n_columns > UNCUT:
+        return []
+    widths = [width for width in VECTORS if n_columns & width]
+    return np.cumsum(widths)[:-1].tolist()
 
 
 class Emission:
@@ -89,7 +114,7 @@ class Confusion(Emission):
         n_workers, n_classes, n_annotations = self.table.shape
         log_table = jnp.log(jnp.maximum(self.table, SMALLEST))
         columns = log_table.swapaxes(-1, -2).reshape(n_workers * n_annotations, n_classes)
-        return _materialised(columns)[jnp.asarray(worker) * n_annotations + annotation]
+        return rows_of(columns, jnp.asarray(worker) * n_annotations + annotation)
 
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
         """Rows of the tables: ``(A, L)``."""
@@ -117,7 +142,7 @@ class SharedConfusion(Emission):
 
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
         """Columns of the table: ``(A, K)``."""
-        return _materialised(jnp.log(jnp.maximum(self.table, SMALLEST)).T)[annotation]
+        return rows_of(jnp.log(jnp.maximum(self.table, SMALLEST)).T, annotation)
 
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
         """Rows of the table: ``(A, L)``."""

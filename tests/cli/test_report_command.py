@@ -85,7 +85,7 @@ def test_fit_auto_writes_the_average_and_its_weights(crowd, tmp_path, monkeypatc
     out = tmp_path / "results"
     done = crowdppl("fit", crowd, *COLUMNS, "--story", "auto", "--out", out)
     assert done.exit_code == 0, done.output
-    assert sorted(os.listdir(out)) == ["comparison.csv", "labels.csv", "workers.csv", "workers.png"]
+    assert sorted(os.listdir(out)) == ["comparison.csv", "labels.csv", "workers.csv"]
     assert all(str(out / name) in done.stdout for name in os.listdir(out))
     weights = pd.read_csv(out / "comparison.csv", index_col="story")["weight"]
     assert weights.to_dict() == {"dawid_skene": 0.25, "one_coin": 0.75}
@@ -94,7 +94,7 @@ def test_fit_auto_writes_the_average_and_its_weights(crowd, tmp_path, monkeypatc
     monkeypatch.undo()
     again = crowdppl("fit", crowd, *COLUMNS, "--out", out, "--overwrite", "--quiet")
     assert again.exit_code == 0, again.output
-    assert sorted(os.listdir(out)) == ["fit.json", "labels.csv", "posterior.nc", "workers.csv", "workers.png"]
+    assert sorted(os.listdir(out)) == ["fit.json", "labels.csv", "posterior.nc", "workers.csv"]
 
 
 @pytest.mark.slow

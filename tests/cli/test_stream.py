@@ -72,6 +72,7 @@ def test_what_a_streamed_fit_does_not_have_is_refused_with_the_option(folder):
         (("--story", "auto"), "--story auto needs the annotations in memory"),
         (("--repeats", "first"), "--repeats needs the annotations in memory"),
         (("--no-stream",), "--no-stream:"),
+        (("--plot",), "--plot draws all workers of a fit in memory"),
         (("--memory", "much"), "memory='much'"),
         (("--story", "glad"), "'difficulty' has a value for each task"),
     ]:

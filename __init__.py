@@ -16,6 +16,7 @@ from .data.lazy import lazy_names
 if TYPE_CHECKING:  # imported when first used
     from .data import AnnotationError, Annotations, UnknownNameError, list_datasets, load_dataset, load_split
     from .data.errors import StorageError
+    from .data.scan import Scan, scan
     from .inference.checks import Checks, check, prior_check
     from .inference.checks.simulation_based_calibration import Ranks, calibrate
     from .inference.comparison import Elpd, compare, kfold, loo
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.fit import fit
     from .inference.fitted.groups import describe_groups, group_memberships, group_worker_confusions
     from .inference.fitted.next_annotations import next_annotations
+    from .inference.fitted.streamed import StreamedFit
     from .inference.fitted.tasks import expected_confusion
     from .inference.plots import (
         plot_annotations,
@@ -80,9 +82,11 @@ __all__ = [
     "Prevalence",
     "Ranks",
     "Responses",
+    "Scan",
     "Stack",
     "StorageError",
     "StoryError",
+    "StreamedFit",
     "UnknownNameError",
     "calibrate",
     "check",
@@ -126,6 +130,7 @@ __all__ = [
     "prior_check",
     "reliability",
     "roc",
+    "scan",
     "score",
     "simulate",
     "stack",

@@ -45,6 +45,8 @@ def check_input(request: Request) -> None:
             raise AnnotationError(f"{option}: there is no file {file}{_similar(file)}")
     path = Path(request.file)
     named, suffix = request.column_options, path.suffix.lower()
+    if request.is_several:
+        return  # of Parquet files, whose footers say the rest
     if not path.is_file():
         if path.suffix or len(path.parts) > 1:
             raise AnnotationError(f"there is no file {path}{_similar(path)}")
@@ -73,13 +75,17 @@ def read_annotations(request: Request) -> Annotations:
         UnknownNameError: there is neither such a file nor such a dataset.
     """
     path = Path(request.file)
+    if request.is_several:
+        raise AnnotationError(
+            f"{path} stands for several files; crowdppl fit streams them, other commands take one file"
+        )
     options: dict[str, Any] = {**request.columns, "repeats": request.repeats}
     if request.no_worker:
         options["worker"] = None
     if request.separator is not None:
         options["separator"] = _separator(request)
     if request.classes is not None:
-        options["classes"] = _class_names(request.classes)
+        options["classes"] = class_names(request.classes)
     if request.gold is not None:
         options["gold"] = request.gold
     if request.features is not None:
@@ -186,7 +192,7 @@ def _column_names(request: Request) -> dict[str, str | None]:
     return names | {"count": request.count, "seconds": request.seconds}
 
 
-def _class_names(text: str) -> list[Any]:
+def class_names(text: str) -> list[Any]:
     """Return the names separated by commas; whole numbers where all are."""
     from ..data.text import as_numbers
 

@@ -14,11 +14,13 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from ..data.errors import AnnotationError
 from . import options
 from .arguments import check_input, parse_settings, read_annotations
-from .output import output_folder, write_output
+from .output import output_folder, write_results
 from .report_command import report
 from .request import Request, takes_request
+from .stream import scan_of
 from .terminal import doing, frame_table, plain_messages, show_result, stdout
 
 app = typer.Typer(
@@ -55,6 +57,9 @@ def fit(
         ),
     ] = "dawid_skene",
     method: options.Method = "em",
+    stream: options.Stream = None,
+    memory: options.Memory = None,
+    work: options.Work = None,
     *,
     out: Annotated[
         Path,
@@ -82,11 +87,17 @@ def fit(
 
                 settings = parse_settings(request.settings or [], story, method)
             with doing(f"reading {request.file}", request):
-                annotations = read_annotations(request)
+                scan = scan_of(request, stream=stream, memory=memory, story=story, method=method)
+                if plot and scan is not None:
+                    raise AnnotationError("--plot draws all workers of a fit in memory; leave it out of a streamed fit")
+                if work is not None and scan is None:
+                    raise AnnotationError("--work keeps the state of a streamed fit: give --stream and Parquet files")
+                annotations = read_annotations(request) if scan is None else scan
             with doing(f"fitting {story} by {method.upper()}", request):
-                result = fit_story(story, annotations, method=method, **request.shared_options, **settings)
+                given = {**request.shared_options, **settings, **({} if work is None else {"folder": work})}
+                result = fit_story(story, annotations, method=method, **given)
             with doing("writing the results", request):
-                files = write_output(result, folder, plot=plot)
+                files = write_results(result, folder, plot=plot)
         if not request.quiet:
             show_result(result, {os.path.join(out, name): content for name, content in files.items()}, began)
 

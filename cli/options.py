@@ -18,7 +18,8 @@ File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="Annotations: a .csv, .tsv, .parquet or .json file, or the name of a dataset (see crowdppl datasets).",
+        help="Annotations: a .csv, .tsv, .parquet or .json file, or the name of a dataset (see crowdppl datasets); for "
+        "crowdppl fit also a folder of .parquet files, which are streamed.",
         show_default=False,
     ),
 ]
@@ -122,3 +123,31 @@ Settings = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.", rich_help_panel=OUTPUT)]
+Stream = Annotated[
+    bool | None,
+    typer.Option(
+        "--stream/--no-stream",
+        help="Read Parquet files chunk by chunk, so that they may be larger than memory; by EM.",
+        show_default="for folders, and for files that are too large for memory",
+        rich_help_panel=FIT,
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="What a streamed fit may take of memory, such as 4GiB.",
+        show_default="half of the machine's",
+        rich_help_panel=FIT,
+    ),
+]
+Work = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Keep what a streamed fit prepares, and its state after each pass over the data: the same command goes on "
+        "from there.",
+        show_default="a temporary folder",
+        rich_help_panel=FIT,
+    ),
+]

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from ..data.atomic import whole_folder
 from ..data.errors import AnnotationError, StorageError, warn
+from .stream import STREAM_FILES, write_stream
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .. import Fit, Stack
+    from .. import Fit, Stack, StreamedFit
 
 WORKER_FILES = {
     "workers.csv": "accuracy and spammer score of each worker",
@@ -49,7 +50,7 @@ def output_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> I
         StorageError: `path` is a file, cannot be written, or is a folder that may not be replaced.
     """
     path = Path(path).resolve()
-    ours = FILES | STACK_FILES
+    ours = FILES | STACK_FILES | STREAM_FILES
     others = sorted(entry.name for entry in path.iterdir() if entry.name not in ours) if path.is_dir() else []
     if overwrite and others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
@@ -59,6 +60,24 @@ def output_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> I
         )
     with whole_folder(path, overwrite=overwrite) as folder:
         yield folder
+
+
+def write_results(result: Fit | Stack | StreamedFit, folder: Path, *, plot: bool = False) -> dict[str, str]:
+    """Write the files of a fit, of an average of several, or of a streamed fit, to an empty folder.
+
+    Args:
+        result: the fit.
+        folder: where to.
+        plot: draw the workers' confusion matrices, of a fit in memory.
+
+    Returns:
+        What is in each of the files that were written, by name.
+    """
+    from .. import StreamedFit
+
+    if isinstance(result, StreamedFit):
+        return write_stream(result, folder)
+    return write_output(result, folder, plot=plot)
 
 
 def write_output(result: Fit | Stack, folder: Path, *, plot: bool = False) -> dict[str, str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import glob
 import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_type_hints
 
 from . import options
@@ -34,6 +36,11 @@ class Request:
     seed: options.Seed = 0
     settings: options.Settings = None
     quiet: options.Quiet = False
+
+    @property
+    def is_several(self) -> bool:
+        """Whether a folder was named, or a pattern of files."""
+        return Path(self.file).is_dir() or (glob.has_magic(self.file) and not Path(self.file).exists())
 
     @property
     def columns(self) -> dict[str, str]:

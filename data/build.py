@@ -17,7 +17,7 @@ from .gold import resolve_gold
 from .ids import Ids
 from .repeats import Repeats, resolve_repeats
 
-_LARGEST_COUNT = 2**24  # up to here single precision holds every whole number
+LARGEST_COUNT = 2**24  # up to here single precision holds every whole number
 
 
 @dataclass(frozen=True)
@@ -120,12 +120,12 @@ def check_counts(values: Any, title: str, where: Where) -> np.ndarray:
         except (TypeError, ValueError):
             raise AnnotationError(f"{title}: expected whole numbers, got values such as {counts.flat[0]!r}") from None
     counts = counts.astype(np.float64)
-    wrong = ~((counts >= 0) & (counts <= _LARGEST_COUNT) & (np.floor(counts) == counts))
+    wrong = ~((counts >= 0) & (counts <= LARGEST_COUNT) & (np.floor(counts) == counts))
     if wrong.any():
         cell = int(np.flatnonzero(wrong)[0])
         raise AnnotationError(
             f"{title}, {where(cell)}: {given.ravel()[[cell]].tolist()[0]!r} is no number of annotations; expected a "
-            f"whole number from 0 to {_LARGEST_COUNT:,}"
+            f"whole number from 0 to {LARGEST_COUNT:,}"
         )
     return counts
 
@@ -165,7 +165,7 @@ def _aggregate(task: Column, label: Column, count: np.ndarray | None) -> tuple[C
     cell, inverse = np.unique(task.codes.astype(np.int64) * width + label.codes, return_inverse=True)
     total = np.bincount(inverse, weights=count, minlength=len(cell)).astype(np.float64)
     cell, total = cell[total > 0], total[total > 0]
-    if (total > _LARGEST_COUNT).any():
-        raise AnnotationError(f"a task has more than {_LARGEST_COUNT:,} equal annotations, which is the most accepted")
+    if (total > LARGEST_COUNT).any():
+        raise AnnotationError(f"a task has more than {LARGEST_COUNT:,} equal annotations, which is the most accepted")
     codes = (cell // width).astype(np.int32), (cell % width).astype(np.int32)
     return replace(task, codes=codes[0]), replace(label, codes=codes[1]), total

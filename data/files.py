@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 from .columns import Where
 from .csv_header import missing_column, not_utf8, read_header, separator_of
-from .errors import AnnotationError
+from .errors import AnnotationError, warn
+from .scan import BYTES_IN_MEMORY, physical_memory, size_text
 from .text import convert_text
 
 
@@ -102,10 +103,16 @@ def read_parquet(path: str | Path, names: dict[str, str]) -> pa.Table:
     if path.is_file() and path.stat().st_size == 0:
         raise AnnotationError(f"{path}: the file is empty")
     try:
-        columns = pq.read_schema(path).names
+        columns, n_rows = pq.read_schema(path).names, pq.read_metadata(path).num_rows
         for role, name in names.items():
             if name not in columns:
                 raise missing_column(name, role, columns, str(path))
+        if n_rows * BYTES_IN_MEMORY > physical_memory():
+            size = size_text(n_rows * BYTES_IN_MEMORY)
+            warn(
+                f"{path} has {n_rows:,} rows, which may take {size} of memory while they are read; cp.scan(path) "
+                "leaves them on the disk, and cp.fit takes it in the place of annotations"
+            )
         return pq.read_table(path, columns=list(dict.fromkeys(names.values())))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise AnnotationError(f"{path} is no Parquet file that can be read: {error}") from None

@@ -1,24 +1,35 @@
 """The front door: fit a story to annotations with an engine."""
 
+import os
 import warnings
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
 
 from ..data import Annotations
+from ..data.scan import Scan
 from ..models import Classifier, Story, TruthPrior
 from ..models.parts.classifier import Network
 from .comparison.default_set import auto
 from .densities.evidence import Gold
 from .engines.outcome import ConvergenceWarning
 from .fit_story import fit_story
+from .fitted.streamed import StreamedFit
 from .results import Fit, Stack
+from .stream_story import stream_story
 
 
 @overload
 def fit(story: Literal["auto"], annotations: Annotations, **options: Any) -> Stack: ...  # type: ignore[overload-overlap]
+
+
+@overload
+def fit(
+    story: str | Story, annotations: Scan, *, folder: str | PathLike[str] | None = None, **options: Any
+) -> StreamedFit: ...
 
 
 @overload
@@ -41,7 +52,7 @@ def fit(
 
 def fit(
     story: str | Story,
-    annotations: Annotations,
+    annotations: Annotations | Scan,
     *,
     method: str = "em",
     classifier: Network | Classifier | Any | None = None,
@@ -52,14 +63,16 @@ def fit(
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
     progress: bool = True,
+    folder: str | PathLike[str] | None = None,
     **options: Any,
-) -> Fit | Stack:
+) -> Fit | Stack | StreamedFit:
     """Fit a story to annotations: true labels, confusion matrices of the workers, and what else the story has.
 
     Args:
         story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story. ``"auto"`` fits
             a default set of stories, compares them and averages their labels: :func:`.auto`.
-        annotations: who labelled what.
+        annotations: who labelled what; or a :func:`.scan` of files that are larger than memory, which EM reads chunk
+            by chunk.
         method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or ``"nuts"``
             (draws from the posterior).
         classifier: a classifier of the tasks' features as prior of the true labels: ``"logistic"``, ``"mlp"``,
@@ -76,6 +89,9 @@ def fit(
             one device's up to float rounding. With several processes (``jax.distributed``) each gives its own tasks,
             with ``devices="all"``, and gets the labels of those.
         progress: show progress bars on standard error.
+        folder: where the fit of a scan keeps its state after each pass over the data, so that the same call goes on
+            from there after an interruption; and what is prepared of the files, unless the scan names a folder. A
+            scan has one more option, ``step="stochastic"``: ``epochs`` passes with a step after each chunk.
         options: hyperparameters of the story (see its docstring) and options of the engine
             (:class:`~crowdppl.inference.engines.settings.EMSettings`,
             :class:`~crowdppl.inference.engines.settings.SVISettings`,
@@ -89,6 +105,7 @@ def fit(
         AnnotationError: for gold labels, evidence or given probabilities that do not fit the annotations.
         ValueError: for an option of the engine that is not a number where one is needed, both a classifier and a
             truth_prior, more devices than there are, or several devices for what runs on one only.
+        StorageError: the folder holds another fit, or its disk is full.
         StoryError: for annotations, hyperparameters or a classifier that the story cannot be told with.
         FloatingPointError: where the log-posterior, or a classifier's logits, stop being finite, with the step.
     """
@@ -102,8 +119,16 @@ def fit(
         "backend": backend,
         "progress": progress,
     } | ({} if devices is None else {"devices": devices})
-    found: Fit | Stack
-    if isinstance(story, str) and story == "auto":
+    found: Fit | Stack | StreamedFit
+    if isinstance(annotations, Scan):
+        found = stream_story(story, annotations, **shared, folder=folder, **options)
+        messages = list(found.warnings)
+    elif folder is not None:
+        raise ValueError(
+            f"folder={os.fspath(folder)!r} keeps the state of a fit of cp.scan(…); annotations in memory are fitted "
+            "without one: leave it out, and save the fit by fit.save(folder)"
+        )
+    elif isinstance(story, str) and story == "auto":
         found = Stack(auto(annotations, **shared, **options))
         messages = [text for fitted in found.averaged.fits.values() for text in fitted.warnings]
     else:

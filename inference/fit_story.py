@@ -66,7 +66,7 @@ def fit_story(
             raise ValueError(f"devices={devices!r}: Pyro's engines run on one device; leave it out, or give device=")
         engine = in_torch.ENGINES[method]
     of_torch = () if in_torch is None else in_torch.TorchOptions._fields
-    hyperparameters, settings, for_torch = _split(options, story, engine, of_torch)
+    hyperparameters, settings, for_torch = split_options(options, story, engine, of_torch)
     make = Classifier if in_torch is None else in_torch.GivenByTorch
     prior, annotations = with_truth_prior(annotations, truth_prior, classifier, make=make)
     model = Model(story, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
@@ -225,7 +225,7 @@ def _torch_backend() -> Any:
     return engines
 
 
-def _split(
+def split_options(
     options: Mapping[str, Any], story: Story, engine: Engine, of_torch: tuple[str, ...]
 ) -> tuple[dict[str, Any], Any, dict[str, Any]]:
     """Sort options into the story's hyperparameters, the engine's settings and what is for PyTorch.

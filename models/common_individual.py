@@ -11,6 +11,8 @@ r"""An annotation follows a confusion matrix that all workers share, or the work
 :math:`\lambda \sum_j \lVert C - B_j \rVert_2` to the log-posterior, which drives the confusion matrices apart.
 """
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,6 +27,7 @@ from .parts.emissions import SMALLEST, Confusion, Emission, Switch
 from .parts.story_error import StoryError
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
+from .parts.whole_sums import over_all
 
 
 def common_individual(
@@ -92,7 +95,8 @@ def common_individual(
     with tasks(annotations, truth_prior) as truth:
         observe(truth, emission, annotations)
     derived("switch", share, "row", kind="switch")
-    derived("switch_by_worker", _mean(share, annotations, annotations.worker, n_workers), "worker", kind="switch")
+    by_worker = _mean(share, annotations, annotations.worker, n_workers, over_all)
+    derived("switch_by_worker", by_worker, "worker", kind="switch")
     derived("switch_by_task", _mean(share, annotations, annotations.task, annotations.n_tasks), "task", kind="switch")
 
 
@@ -135,7 +139,14 @@ def _unit(vectors: Array) -> Array:
     return vectors / jnp.sqrt((vectors**2).sum(-1, keepdims=True) + SMALLEST)
 
 
-def _mean(share: Array, annotations: Annotations, index: Array | None, size: int) -> Array:
+def _mean(
+    share: Array,
+    annotations: Annotations,
+    index: Array | None,
+    size: int,
+    whole: Callable[[Array], Array] = lambda total: total,
+) -> Array:
+    """The mean over the rows of each unit; ``whole`` completes sums of units that have rows elsewhere too."""
     weight = jnp.ones_like(share) if annotations.count is None else annotations.count
-    total, of = (jax.ops.segment_sum(x, jnp.asarray(index), size) for x in (weight * share, weight))
+    total, of = (whole(jax.ops.segment_sum(x, jnp.asarray(index), size)) for x in (weight * share, weight))
     return jnp.where(of > 0, total / jnp.maximum(of, 1.0), jnp.nan)

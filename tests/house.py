@@ -23,6 +23,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/engines/pyro",),
     ("inference/fitted",),
     ("inference/fit_story",),
+    ("inference/stream_story",),
     ("inference/scores", "inference/storage"),
     ("inference/comparison", "inference/checks"),
     ("inference/plots",),

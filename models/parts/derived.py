@@ -8,6 +8,7 @@ from jax import Array
 from numpyro.primitives import apply_stack
 
 from ...data import Annotations
+from .whole_sums import over_all
 
 Kind = Literal["group_share", "group_confusion", "membership", "switch", "clarity", "confusion"]
 
@@ -42,5 +43,5 @@ def derived(name: str, value: Array, *dims: str, kind: Kind | None = None) -> No
 def share_of_annotations(membership: Array, annotations: Annotations) -> Array:
     """Each group's share of the annotations, ``(M,)``, where workers have weights ``(J, M)`` over the groups."""
     weight = jnp.ones(len(annotations.task)) if annotations.count is None else annotations.count
-    given = jax.ops.segment_sum(weight, jnp.asarray(annotations.worker), annotations.n_workers)
+    given = over_all(jax.ops.segment_sum(weight, jnp.asarray(annotations.worker), annotations.n_workers))
     return given @ membership / jnp.maximum(given.sum(), 1.0)

@@ -5,8 +5,10 @@ import jax.numpy as jnp
 from jax import Array
 
 from ...data import Annotations
+from ...data.chunks import task_numbers
 from ...data.sharding import as_on_one_device
 from .emissions import SMALLEST
+from .whole_sums import over_all
 
 LLOYD_STEPS = 25
 SEEDINGS = 8  # of k-means, of which the tightest is kept
@@ -26,8 +28,8 @@ def vote_confusions(annotations: Annotations) -> Array:
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
     rows = soft_votes(annotations)[annotations.task] * jnp.asarray(_weight(annotations))[..., None]
     cell = jnp.asarray(annotations.worker) * n_classes + annotations.label
-    counts = jax.ops.segment_sum(rows, cell, n_workers * n_classes).reshape(n_workers, n_classes, n_classes)
-    counts = counts.swapaxes(-1, -2) + SMOOTHING
+    counts = over_all(jax.ops.segment_sum(rows, cell, n_workers * n_classes))
+    counts = counts.reshape(n_workers, n_classes, n_classes).swapaxes(-1, -2) + SMOOTHING
     return counts / counts.sum(-1, keepdims=True)
 
 
@@ -37,12 +39,14 @@ def subtype_confusions(annotations: Annotations, n_subtypes: int, key: Array) ->
     (As Li, Rubinstein & Cohn 2019 start.)
     """
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
-    shares = as_on_one_device(jax.random.exponential(key, (annotations.n_tasks, n_classes, n_subtypes)), annotations)
+    by_task = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, task_numbers(annotations))
+    shares = jax.vmap(lambda key: jax.random.exponential(key, (n_classes, n_subtypes)))(by_task)
+    shares = as_on_one_device(shares, annotations)
     shares = shares / shares.sum(-1, keepdims=True)  # Dirichlet(1, …, 1)
     shares = (shares * soft_votes(annotations)[..., None]).reshape(annotations.n_tasks, -1)
     rows = shares[annotations.task] * jnp.asarray(_weight(annotations))[..., None]
     cell = jnp.asarray(annotations.worker) * n_classes + annotations.label
-    counts = jax.ops.segment_sum(rows, cell, n_workers * n_classes)
+    counts = over_all(jax.ops.segment_sum(rows, cell, n_workers * n_classes))
     counts = jnp.moveaxis(counts.reshape(n_workers, n_classes, n_classes, n_subtypes), 1, -1) + SMOOTHING
     return counts / counts.sum(-1, keepdims=True)
 
@@ -51,7 +55,7 @@ def graded_confusions(annotations: Annotations, n_groups: int, key: Array) -> Ar
     """Tables from the crowd's own, against the soft majority vote, to near noise, slightly perturbed: ``(M, K, K)``."""
     n_classes = annotations.n_classes
     rows = soft_votes(annotations)[annotations.task] * jnp.asarray(_weight(annotations))[..., None]
-    counts = jax.ops.segment_sum(rows, jnp.asarray(annotations.label), n_classes).T + SMOOTHING
+    counts = over_all(jax.ops.segment_sum(rows, jnp.asarray(annotations.label), n_classes)).T + SMOOTHING
     crowd = counts / counts.sum(-1, keepdims=True)
     noise = (jnp.arange(n_groups) / n_groups)[:, None, None]
     jitter = jax.random.dirichlet(key, jnp.full(n_classes, 10.0), (n_groups, n_classes))

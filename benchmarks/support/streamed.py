@@ -1,0 +1,62 @@
+"""EM over a scan in a process that has just started: ``streamed.py FILE FOLDER MEMORY ITERATIONS LABELS``.
+
+Prints, as JSON, the seconds until the annotations were coded and sorted in FOLDER, those of each iteration, those of
+writing the labels (where LABELS is 1), and the peaks of resident memory up to each of these, in MiB.
+"""
+
+import json
+import re
+import sys
+from itertools import pairwise
+from pathlib import Path
+from time import perf_counter
+
+import jax
+
+import crowdppl as cp
+from crowdppl.data.prepared import open_prepared
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.engines import streaming
+from crowdppl.inference.engines.settings import EMSettings
+from crowdppl.inference.engines.stream_memory import suited_source
+from crowdppl.inference.fitted.streamed import StreamedFit
+from crowdppl.models import find_story
+
+
+def peak() -> float:
+    """MiB; not getrusage's, which a child process inherits from its parent."""
+    (found,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return int(found) / 2**10
+
+
+file, folder, memory, iterations, labels = sys.argv[1:]
+peaks, imported = {"imported": peak()}, perf_counter()
+scan = cp.scan(file, folder=folder, memory=memory)
+prepared = open_prepared(scan)
+prepared_at, peaks["prepared"] = perf_counter(), peak()
+model = Model(find_story("dawid_skene"))
+source = suited_source(model, prepared, scan.memory)
+times = [perf_counter()]
+settings = EMSettings(max_iterations=int(iterations), tolerance=-1.0)
+outcome, _ = streaming.run(
+    model,
+    source,
+    jax.random.key(0),
+    settings,
+    progress=False,
+    after_pass=lambda state: times.append(perf_counter()),
+)
+peaks["fitted"] = peak()
+found = {
+    "prepare": prepared_at - imported,
+    "passes": [after - before for before, after in pairwise(times)],
+    "chunks": len(source),
+    "history": outcome.history.tolist(),
+}
+if labels == "1":
+    begun = perf_counter()
+    fit = StreamedFit(prepared, source, model, outcome, {"seed": 0}, {})
+    fit.write_labels(Path(folder) / "labels")
+    found["labels"] = perf_counter() - begun
+    peaks["labelled"] = peak()
+print(json.dumps(found | {"MiB": peaks}))

@@ -1,0 +1,98 @@
+"""`crowdppl fit` of Parquet files that are larger than memory: when it streams, and what it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..data.errors import AnnotationError
+from .arguments import class_names
+from .request import Request
+
+if TYPE_CHECKING:
+    from ..data.scan import Scan
+    from ..inference.fitted.streamed import StreamedFit
+
+STREAM_FILES = {
+    "labels": "Parquet data set: label of each task, and the probabilities of all classes",
+    "workers.csv": "accuracy and spammer score of each worker",
+    "parameters.nc": "the story's parameters, for xarray.open_dataset",
+}
+"""The files of a streamed fit, and what is in each."""
+
+
+def scan_of(request: Request, *, stream: bool | None, memory: str | None, story: str, method: str) -> Scan | None:
+    """Return the scan of Parquet files that are to be streamed; None where the annotations go into memory.
+
+    Args:
+        request: what was asked for.
+        stream: True for streaming, False for not; None to stream folders, and files too large for memory.
+        memory: the limit of memory.
+        story: the story's name.
+        method: the engine's name.
+
+    Raises:
+        AnnotationError: streaming was asked for, or is needed, and the file is no Parquet file, or an option is given
+            that a streamed fit does not have.
+        ValueError: the limit is no size.
+    """
+    several = request.is_several
+    is_parquet = several or Path(request.file).suffix.lower() == ".parquet"
+    if not is_parquet or (stream is False and not several):
+        if stream:
+            raise AnnotationError(
+                f"--stream: {request.file} is no Parquet file, nor a folder of them; convert it first"
+            )
+        if memory is not None:
+            raise AnnotationError("--memory is the limit of a streamed fit: give --stream and Parquet files")
+        return None
+    if stream is False:
+        raise AnnotationError(
+            f"--no-stream: {request.file} stands for several files, which are streamed; name one file"
+        )
+    wanted = stream or several or memory is not None
+    options = _not_streamed(request, story, method)
+    if not wanted and (options or not Path(request.file).is_file()):
+        return None
+    from ..data.scan import BYTES_IN_MEMORY, scan
+
+    roles = {role: name for role, name in request.columns.items() if role in ("task", "worker", "label", "count")}
+    columns: dict[str, Any] = roles | ({"worker": None} if request.no_worker else {})
+    classes = None if request.classes is None else class_names(request.classes)
+    found = scan(request.file, **columns, classes=classes, memory=memory)
+    if not wanted and found.n_rows * BYTES_IN_MEMORY <= found.memory:
+        return None
+    if options:
+        raise AnnotationError(
+            f"{options[0]} needs the annotations in memory, and folders, and files with --stream, are read in chunks"
+        )
+    return found
+
+
+def write_stream(result: StreamedFit, folder: Path) -> dict[str, str]:
+    """Write :data:`STREAM_FILES` to an existing folder; the workers' where they are named.
+
+    Returns:
+        What is in each of the files that were written, by name.
+    """
+    result.write_labels(folder / "labels")
+    result.parameters.to_netcdf(folder / "parameters.nc", engine="h5netcdf")
+    if result.prepared.named:
+        result.workers.to_csv(folder / "workers.csv", encoding="utf-8")
+    return {name: content for name, content in STREAM_FILES.items() if (folder / name).exists()}
+
+
+def _not_streamed(request: Request, story: str, method: str) -> list[str]:
+    """The options that were given and that a streamed fit does not have."""
+    given = {
+        "--story auto": story == "auto",
+        f"--method {method}": method != "em",
+        "--gold": request.gold is not None,
+        "--use-gold": request.use_gold,
+        "--features": request.features is not None,
+        "--classifier": request.classifier is not None,
+        "--seconds": request.seconds is not None,
+        "--repeats": request.repeats != "keep",
+        "--separator": request.separator is not None,
+    }
+    return [name for name, is_given in given.items() if is_given]

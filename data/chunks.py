@@ -1,0 +1,38 @@
+"""Some of the tasks of annotations that are larger, all chunks of one size."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from .annotations import STATIC, Annotations, Array
+from .padding import PaddedAnnotations
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Chunk(PaddedAnnotations):
+    """Some of the tasks of annotations that are larger, with all of their rows, padded to the size of all chunks.
+
+    Workers and classes are those of all annotations.
+
+    Attributes:
+        first: () int32, the position of the first task among all tasks.
+    """
+
+    first: Array = 0
+
+
+jax.tree_util.register_dataclass(
+    Chunk,
+    data_fields=[field.name for field in dataclasses.fields(Chunk) if field.name not in (*STATIC, "once")],
+    meta_fields=[*STATIC, "once"],
+)
+
+
+def task_numbers(annotations: Annotations) -> Array:
+    """The position of each task among all tasks, ``(N,)``, also where these are a chunk of them."""
+    first = annotations.first if isinstance(annotations, Chunk) else 0
+    return jnp.arange(annotations.n_tasks) + first

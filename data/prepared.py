@@ -1,0 +1,206 @@
+"""Annotations on the disk, sorted by task, that are read in chunks of whole tasks, all of one size."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .annotations import Annotations
+from .chunks import Chunk
+from .ids import Ids
+from .preparing import prepare
+from .scan import Scan
+
+BLOCK = 2**22  # tasks that are looked at together where chunks are cut
+
+
+class Piece(NamedTuple):
+    """Where a chunk begins and ends."""
+
+    tasks: slice
+    rows: slice
+
+
+class Cut(NamedTuple):
+    """How the data are cut into chunks."""
+
+    pieces: tuple[Piece, ...]
+    n_rows: int  # of a chunk, padded ones among them
+    n_tasks: int
+    asked: int  # rows of a chunk that were asked for, which decide the rest
+
+
+class Prepared:
+    """Annotations in a folder of arrays, sorted by task. Made by :func:`open_prepared`.
+
+    Args:
+        folder: of the arrays.
+        temporary: what removes the folder when nobody needs it any more; None where it stays.
+    """
+
+    def __init__(self, folder: Path, temporary: tempfile.TemporaryDirectory[str] | None = None) -> None:
+        self.folder, self._temporary = folder, temporary
+        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        self.fingerprint: str = about["fingerprint"]
+        self.n_tasks: int = about["tasks"]
+        self.n_rows: int = about["rows"]
+        self.most_rows: int = about["most_rows"]
+        self.classes = Ids.from_json(about["classes"])
+        self.by_class = np.array(about["by_class"])
+        self._types = {name: np.dtype(kind) for name, kind in about["arrays"].items()}
+
+    @property
+    def named(self) -> bool:
+        """Whether it is known which worker gave which annotation."""
+        return "worker" in self._types
+
+    @property
+    def once(self) -> bool:
+        """Whether every row counts once."""
+        return "count" not in self._types
+
+    @property
+    def n_annotations(self) -> int:
+        """The number of annotations, which is the sum of the counts where rows have counts."""
+        return int(self.by_class.sum())
+
+    @cached_property
+    def workers(self) -> Ids:
+        """The J identifiers, in the order in which they came; none where no worker is named."""
+        return Ids(pq.read_table(self.folder / "worker.ids")["worker"].to_pylist(), what="workers")
+
+    @cached_property
+    def n_by_worker(self) -> np.ndarray:
+        """How many annotations each worker gave, (J,) int64."""
+        return np.load(self.folder / "n_by_worker.npy")
+
+    def tasks(self, piece: Piece) -> pd.Index:
+        """The identifiers of a chunk's tasks."""
+        return pd.Index(self.task_values(piece).to_pandas(), name="task")
+
+    def task_values(self, piece: Piece) -> pa.ChunkedArray:
+        """The same as Arrow has them."""
+        whole = pa.ipc.open_file(pa.memory_map(str(self.folder / "task.ids"))).read_all()
+        return whole["task"].slice(piece.tasks.start, piece.tasks.stop - piece.tasks.start)
+
+    def names(self) -> Annotations:
+        """Annotations without a row or a task, which have the identifiers of workers and classes."""
+        none = np.zeros(0, np.int32)
+        workers, classes = self.workers, self.classes
+        worker = none if self.named else None
+        return Annotations(none, worker, none, None, None, None, None, Ids(), workers, classes)
+
+    def cut(self, n_rows: int) -> Cut:
+        """Cut the data into chunks of whole tasks, as even as they come.
+
+        Args:
+            n_rows: rows of a chunk at the most; a task that has more makes all chunks as large.
+        """
+        n_chunks = -(-self.n_rows // n_rows)
+        capacity = min(max(n_rows, self.most_rows), -(-self.n_rows // n_chunks) + self.most_rows)
+        pieces, task, row, before = [], 0, 0, 0  # before the block
+        for first in range(0, self.n_tasks, BLOCK):
+            rows = self._read("rows", slice(first, min(first + BLOCK, self.n_tasks)))
+            ends = before + rows.cumsum(dtype=np.int64)
+            while ends[-1] - row > capacity:
+                at = int(np.searchsorted(ends, row + capacity, side="right"))
+                stop, end = first + at, int(ends[at - 1]) if at else before
+                pieces.append(Piece(slice(task, stop), slice(row, end)))
+                task, row = stop, end
+            before = int(ends[-1])
+        pieces.append(Piece(slice(task, self.n_tasks), slice(row, self.n_rows)))
+        longest = max(piece.tasks.stop - piece.tasks.start for piece in pieces)
+        return Cut(tuple(pieces), capacity, longest + 1, n_rows)  # padded rows are of a padded task
+
+    def chunk(self, cut: Cut, number: int, *, with_names: bool = False) -> Chunk:
+        """Read a chunk.
+
+        Args:
+            cut: how the data are cut.
+            number: of the chunk.
+            with_names: whether the chunk has the identifiers of workers and classes, or numbers in their place.
+        """
+        piece = cut.pieces[number]
+        n_tasks, n_real = piece.tasks.stop - piece.tasks.start, piece.rows.stop - piece.rows.start
+        task = np.full(cut.n_rows, cut.n_tasks - 1, np.int32)
+        task[:n_real] = np.repeat(np.arange(n_tasks, dtype=np.int32), self._read("rows", piece.tasks))
+        n_workers = len(self.n_by_worker)
+        count = np.zeros(cut.n_rows, np.float32)
+        count[:n_real] = 1 if self.once else self._read("count", piece.rows)
+        return Chunk(
+            task=task,
+            worker=self._padded("worker", piece.rows, cut.n_rows) if self.named else None,
+            label=self._padded("label", piece.rows, cut.n_rows),
+            count=count,
+            gold=None,
+            features=None,
+            worker_features=None,
+            tasks=Ids.range(cut.n_tasks),
+            workers=self.workers if with_names else Ids.range(n_workers),
+            classes=self.classes if with_names else Ids.range(len(self.classes)),
+            n_real=np.array([n_tasks, n_workers], np.int32),
+            once=self.once,
+            first=np.int32(piece.tasks.start),
+        )
+
+    def chunks(self, cut: Cut, numbers: Iterable[int] | None = None, *, with_names: bool = False) -> Iterator[Chunk]:
+        """Read one chunk after the other; the next is read while one is worked on.
+
+        Args:
+            cut: how the data are cut.
+            numbers: of the chunks, in their order; all of them by default.
+            with_names: as for :meth:`chunk`.
+        """
+        with ThreadPoolExecutor(1) as reader:
+            ahead = None
+            for number in range(len(cut.pieces)) if numbers is None else numbers:
+                before, ahead = ahead, reader.submit(self.chunk, cut, int(number), with_names=with_names)
+                if before is not None:
+                    yield before.result()
+            if ahead is not None:
+                yield ahead.result()
+
+    def _read(self, name: str, part: slice) -> np.ndarray:
+        """A part of an array, read anew each time: what is mapped would count as memory that is used."""
+        kind = self._types[name]
+        return np.fromfile(self.folder / name, kind, part.stop - part.start, offset=part.start * kind.itemsize)
+
+    def _padded(self, name: str, part: slice, size: int) -> np.ndarray:
+        values = np.zeros(size, np.int32)
+        values[: part.stop - part.start] = self._read(name, part)
+        return values
+
+
+def open_prepared(scan: Scan, folder: Path | None = None) -> Prepared:
+    """Return the scan's annotations, prepared where they are not yet.
+
+    Args:
+        scan: what to prepare.
+        folder: where to, if the scan names no folder; None for a temporary one.
+
+    Raises:
+        AnnotationError: a value cannot be used; see :func:`.prepare`.
+        StorageError: the disk is full or cannot be written to.
+    """
+    if (where := scan.folder or folder) is not None:
+        return Prepared(prepare(scan, where))
+    temporary = _temporary(scan)
+    return Prepared(prepare(scan, Path(temporary.name)), temporary)
+
+
+def _temporary(scan: Scan) -> tempfile.TemporaryDirectory[str]:
+    """The scan's own temporary folder, which lives as long as the scan or what is prepared of it."""
+    kept: dict[str, Any] = scan.__dict__
+    if "_temporary" not in kept:
+        kept["_temporary"] = tempfile.TemporaryDirectory(prefix="crowdppl-scan-")
+    return kept["_temporary"]

@@ -1,0 +1,315 @@
+"""Annotations in Parquet files that stay on the disk: `crowdppl.scan` looks at their footers alone."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .csv_header import check_roles, missing_column
+from .description import count_text
+from .errors import AnnotationError
+from .ids import Ids
+
+FORMAT = 1  # of what is prepared from a scan
+UNITS = {"B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+LEAST_MEMORY = 2**20
+MOST_GIVEN = 2**15 - 1  # classes, whose numbers take two bytes on the disk
+BYTES_IN_MEMORY = 400
+"""What a row takes at the most while it is read into memory, text of moderate length included."""
+KINDS = {
+    "task": ("whole numbers", "text"),
+    "worker": ("whole numbers", "text"),
+    "label": ("whole numbers", "text", "truth values", "real numbers"),
+    "count": ("whole numbers", "real numbers"),
+}
+"""By role the kinds of values that a column may have."""
+
+
+class File(NamedTuple):
+    """One Parquet file, as its footer describes it."""
+
+    path: Path
+    size: int  # bytes
+    modified: int  # nanoseconds
+    rows: int
+    row_groups: int
+    types: dict[str, pa.DataType]  # by role
+    tasks: tuple[tuple[Any, Any], ...] | None  # least and greatest task of each row group; None where it does not say
+
+
+@dataclass(frozen=True, repr=False)
+class Scan:
+    """Annotations in Parquet files, of which nothing is read but the footers. Made by :func:`crowdppl.scan`.
+
+    Attributes:
+        files: the files, in the order of their names.
+        columns: by role (task, worker, label, count) the name of its column; no worker where none is named.
+        classes: all classes in the wanted order; None for those that are used, sorted.
+        memory: bytes that a fit may take.
+        folder: where what is prepared of the files is kept; None for a temporary folder.
+    """
+
+    files: tuple[File, ...]
+    columns: dict[str, str]
+    classes: Ids | None
+    memory: int
+    folder: Path | None
+    given_memory: bool = field(default=True, compare=False)
+
+    @property
+    def n_rows(self) -> int:
+        """A, the number of rows of all files."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def named(self) -> bool:
+        """Whether it is known which worker gave which annotation."""
+        return "worker" in self.columns
+
+    @property
+    def is_sorted(self) -> bool | None:
+        """Whether the files' row groups follow each other in the order of their tasks; None where they do not say."""
+        if any(file.tasks is None for file in self.files):
+            return None
+        bounds = [bound for file in self.files for bound in file.tasks or ()]
+        return all(one[1] <= other[0] for one, other in pairwise(bounds))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the files' paths, sizes and times of modification, and of how they are read."""
+        return _hash((self.way, [(str(file.path), file.size, file.modified) for file in self.files]))
+
+    @cached_property
+    def way(self) -> str:
+        """How the files are read, and the first one's path: the same where later files have changed."""
+        classes = None if self.classes is None else [repr(value) for value in self.classes]
+        return _hash((FORMAT, str(self.files[0].path), sorted(self.columns.items()), classes))
+
+    def __repr__(self) -> str:
+        size = size_text(sum(file.size for file in self.files))
+        groups = count_text(sum(file.row_groups for file in self.files), "row group")
+        types = self.files[0].types
+        columns = ", ".join(
+            f"{role} ({types[role]})" if role == name else f"{role} = {name!r} ({types[role]})"
+            for role, name in self.columns.items()
+        )
+        order = {
+            True: "the row groups are in the order of their tasks",
+            False: "not sorted by task: sorted once, on the disk, before the first fit",
+            None: "the files do not say whether they are sorted by task: sorted once where they are not",
+        }[self.is_sorted]
+        memory = f"{size_text(self.memory)}{'' if self.given_memory else ', half of the machine'}"
+        lines = {
+            "columns": columns if self.named else f"{columns}; no worker is named",
+            "order": order,
+            "memory": memory,
+            "folder": "a temporary one" if self.folder is None else str(self.folder),
+        }
+        if self.classes is not None:
+            lines["classes"] = ", ".join(map(repr, self.classes))
+        head = f"Scan of {count_text(len(self.files), 'Parquet file')} ({size}): {self.n_rows:,} rows in {groups}"
+        return "\n".join([head, *(f"  {name:<8} {text}" for name, text in lines.items())])
+
+
+def scan(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    task: str = "task",
+    worker: str | None = "worker",
+    label: str = "label",
+    count: str | None = None,
+    classes: Iterable[Any] | None = None,
+    memory: str | int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> Scan:
+    """Describe annotations in Parquet files, one row for each, for a fit that does not load them.
+
+    Nothing is read but the footers. ``crowdppl.fit`` prepares the files when it needs them first: it codes tasks,
+    workers and labels, and sorts by task where the files are not sorted.
+
+    Args:
+        path: a file, a pattern such as ``"folder/*.parquet"``, a folder whose files ``*.parquet`` are taken, or
+            several of these.
+        task: the column of tasks, whole numbers or text.
+        worker: the column of workers, whole numbers or text; None where no worker is named.
+        label: the column of annotations: whole numbers, text, truth values or real numbers.
+        count: the column that says how many equal annotations a row stands for, or None for one each.
+        classes: all classes in the wanted order; else the labels used, sorted.
+        memory: what a fit may take beside Python and JAX themselves, in bytes or as text such as ``"4GiB"``; half of
+            the machine's by default.
+        folder: where what is prepared is kept, for other fits and later processes; a temporary folder by default.
+
+    Returns:
+        The description, which ``crowdppl.fit`` takes in the place of annotations.
+
+    Raises:
+        AnnotationError: there is no such file; a file is no Parquet file, has no such column, or has values there of a
+            kind that cannot be used or that another file has not.
+        ValueError: ``memory`` is no size.
+    """
+    names = {"task": task, "worker": worker, "label": label, "count": count}
+    check_roles(names)
+    columns = {role: name for role, name in names.items() if name is not None}
+    files = tuple(_file(found, columns) for found in _paths(path))
+    for file in files[1:]:
+        _refuse_other_kinds(files[0], file, columns)
+    if not sum(file.rows for file in files):
+        raise AnnotationError(f"{files[0].path}{' and the other files' * (len(files) > 1)}: no row: no annotations")
+    wanted = None if classes is None else Ids(classes, what="classes")
+    if wanted is not None and len(wanted) < 2:
+        raise AnnotationError(f"classes={list(wanted)!r} must list at least two classes")
+    if wanted is not None and len(wanted) > MOST_GIVEN:
+        raise AnnotationError(f"classes=[…] lists {len(wanted):,} classes; at most {MOST_GIVEN:,} can be scanned")
+    limit = physical_memory() // 2 if memory is None else parse_size("memory", memory)
+    where = None if folder is None else Path(folder).absolute()
+    return Scan(files, columns, wanted, limit, where, given_memory=memory is not None)
+
+
+def parse_size(name: str, size: object) -> int:
+    """Return a size in bytes.
+
+    >>> parse_size("memory", "4GiB")
+    4294967296
+
+    Args:
+        name: the argument, for the message.
+        size: bytes, or text such as ``"4GiB"`` or ``"500 MB"``.
+
+    Raises:
+        ValueError: it is no size, or less than a MiB.
+    """
+    found: float = -1
+    if isinstance(size, int) and not isinstance(size, bool):
+        found = size
+    elif isinstance(size, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", size)
+        if match and (match[2].upper() or "B") in UNITS:
+            found = float(match[1]) * UNITS[match[2].upper() or "B"]
+    if found < LEAST_MEMORY:
+        raise ValueError(f'{name}={size!r}: bytes, or a text such as "4GiB", from 1 MiB, are needed')
+    return int(found)
+
+
+def size_text(size: float) -> str:
+    """Return a number of bytes for people: 1.5 GiB."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
+        size /= 1024
+    return f"{size:,.1f} TiB"
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """Return what values of a type are, in words: one of those in :data:`KINDS`, or the type's own name."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind):
+        return "whole numbers"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "text"
+    if pa.types.is_boolean(kind):
+        return "truth values"
+    return "real numbers" if pa.types.is_floating(kind) else str(kind)
+
+
+def _hash(content: object) -> str:
+    return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
+
+
+def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """The files that are meant, in the order of their names.
+
+    Raises:
+        AnnotationError: there is none.
+    """
+    if not isinstance(path, str | os.PathLike):
+        return [found for one in path for found in _paths(one)]
+    text = os.fspath(path)
+    if os.path.isdir(text):
+        files = (file for file in Path(text).rglob("*.parquet") if file.is_file())
+        found = [file for file in files if not _is_hidden(file.relative_to(text))]
+        missing = f"the folder {text} has no file *.parquet"
+    elif os.path.exists(text) or not glob.has_magic(text):
+        found, missing = [Path(text)] if os.path.isfile(text) else [], f"there is no file {text}"
+    else:
+        found = [Path(name) for name in glob.glob(text, recursive=True) if os.path.isfile(name)]
+        missing = f"no file is named like {text}"
+    if not found:
+        raise AnnotationError(
+            f"{missing}; give a Parquet file, a folder of them, or a pattern such as 'folder/*.parquet'"
+        )
+    return sorted(file.absolute() for file in found)
+
+
+def _is_hidden(path: Path) -> bool:
+    """Whether a file, or a folder above it, is named as what is not data: by a dot or an underscore."""
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def _file(path: Path, columns: dict[str, str]) -> File:
+    """Read a file's footer, and check that it has the columns.
+
+    Raises:
+        AnnotationError: it is no Parquet file, or lacks a column, or has values there that cannot be used.
+    """
+    try:
+        footer = pq.read_metadata(path)
+        schema = footer.schema.to_arrow_schema()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
+        raise AnnotationError(f"{path} is no Parquet file that can be read: {error}") from None
+    for role, name in columns.items():
+        if name not in schema.names:
+            raise missing_column(name, role, schema.names, str(path))
+        if (kind := kind_of(schema.field(name).type)) not in KINDS[role]:
+            raise AnnotationError(
+                f"{path}, column {name!r}: its values are of type {kind}; for {role}= {' or '.join(KINDS[role])} are "
+                "needed: convert the column first"
+            )
+    about = path.stat()
+    types = {role: schema.field(name).type for role, name in columns.items()}
+    bounds = _bounds(footer, columns["task"])
+    return File(path, about.st_size, about.st_mtime_ns, footer.num_rows, footer.num_row_groups, types, bounds)
+
+
+def _bounds(footer: pq.FileMetaData, task: str) -> tuple[tuple[Any, Any], ...] | None:
+    """The least and greatest task of each row group; None where the footer does not say for all of them."""
+    names = [footer.schema.column(i).path for i in range(footer.num_columns)]
+    if task not in names:
+        return None
+    bounds = []
+    for i in range(footer.num_row_groups):
+        statistics = footer.row_group(i).column(names.index(task)).statistics
+        if statistics is None or not statistics.has_min_max:
+            return None
+        bounds.append((statistics.min, statistics.max))
+    return tuple(bounds)
+
+
+def _refuse_other_kinds(first: File, file: File, columns: dict[str, str]) -> None:
+    for role, name in columns.items():
+        one, other = kind_of(first.types[role]), kind_of(file.types[role])
+        if one != other:
+            raise AnnotationError(
+                f"{file.path}, column {name!r}: its values are {other}, and those of {first.path} are {one}; convert "
+                "one of them, so that equal values are equal"
+            )
+
+
+def physical_memory() -> int:
+    """Return the machine's memory in bytes; 8 GiB where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 8 * 2**30

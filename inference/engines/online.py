@@ -1,0 +1,186 @@
+r"""Stochastic EM over chunks: the parameters take a step after each chunk instead of after each pass.
+
+With :math:`n_t` the expected counts of the chunk of step t, scaled to all tasks, their running average is
+
+.. math:: s_t = (1 - \gamma_t) s_{t-1} + \gamma_t n_t, \qquad \gamma_t = (t + 2)^{-0.6}
+
+and the probability tables take the exact M-step of the average (Cappé & Moulines 2009, "On-line
+expectation-maximization algorithm for latent data models"). Other parameters take a step of Adam along the chunk's
+slope, whose rate falls with the passes as :math:`\gamma` does with the steps. The average begins at the counts of the
+soft majority vote. A few passes lead near to where EM ends, the nearer the more passes; memory does not grow with the
+number of tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+
+from ...data.chunks import Chunk
+from ..densities.enumerated import Parameters, density, log_sum_exp
+from ..densities.model import Model
+from ..densities.programs import compiled
+from ..densities.sites import anatomy
+from .ascent import tables_mode
+from .outcome import Outcome
+from .progress import progress_bar
+from .settings import EMSettings
+from .streaming import Source, no_moves, one_pass, start
+
+FORGETTING = 0.6  # exponent of the step sizes, between a half and one
+PASSES = 5  # where the user says nothing
+CALM = 1e-3  # relative change of the log-posterior in the last pass, above which there is a warning
+
+
+class OnlineState(NamedTuple):
+    """Where stochastic EM stands between two passes."""
+
+    parameters: Parameters
+    counts: Parameters  # running average of each table's expected counts, those of the prior not included
+    optimizer: optax.OptState
+    steps: int  # chunks seen
+    iteration: int  # passes made
+    history: tuple[float, ...]  # log-posterior by pass, each chunk at the parameters before its step
+
+
+@compiled
+def online_step(
+    model: Model,
+    chunk: Chunk,
+    parameters: Parameters,
+    counts: Parameters,
+    optimizer: optax.OptState,
+    scale: Array,
+    gamma: Array,
+    rate: Array,
+) -> tuple[Parameters, Parameters, optax.OptState, Array]:
+    """Take the step of one chunk.
+
+    Args:
+        model: the story.
+        chunk: the chunk.
+        parameters: before the step.
+        counts: their running average.
+        optimizer: Adam's state.
+        scale: all tasks for each task of the chunk.
+        gamma: the step size.
+        rate: of Adam.
+
+    Returns:
+        Parameters, counts and optimizer after the step, and the chunk's log-likelihood before it.
+    """
+    parts = anatomy(model, chunk)
+    tables, reals = {name: parameters[name] for name in parts.tables}, parts.to_reals(parameters)
+
+    def densities(tables: Parameters, reals: Parameters) -> tuple[Array, Array]:
+        at = density(model, parameters | tables | parts.from_reals(reals), chunk)
+        return log_sum_exp(at.log_joint).sum(), at.log_prior
+
+    (value, _), pull = jax.vjp(densities, tables, reals)
+    one, zero = jnp.ones((), value.dtype), jnp.zeros((), value.dtype)
+    (of_tables, slope), (prior_tables, prior_slope) = pull((one, zero)), pull((zero, one))
+    mixed = {name: (1 - gamma) * counts[name] + gamma * scale * tables[name] * of_tables[name] for name in tables}
+    new = parameters | tables_mode({name: mixed[name] + tables[name] * prior_tables[name] for name in tables}, tables)
+    if parts.bijections:
+        downhill = jax.tree.map(lambda of_chunk, of_prior: -(scale * of_chunk + of_prior), slope, prior_slope)
+        moves, optimizer = optax.adam(rate).update(downhill, optimizer, reals)
+        new = new | parts.from_reals(jax.tree.map(jnp.add, reals, moves))
+    return new, mixed, optimizer, value
+
+
+def run(
+    model: Model,
+    source: Source,
+    key: Array,
+    settings: EMSettings,
+    *,
+    progress: bool,
+    state: OnlineState | None = None,
+    after_pass: Callable[[OnlineState], None] = lambda state: None,
+) -> Outcome:
+    """Make ``settings.epochs`` passes over the data in chunks, each in an order of its own.
+
+    Args:
+        model: the story.
+        source: the chunks.
+        key: of random starting values and of the chunks' order.
+        settings: ``epochs`` and ``learning_rate``.
+        progress: show a bar.
+        state: where an earlier run stopped; None to begin.
+        after_pass: called with the state after each pass.
+
+    Raises:
+        FloatingPointError: the log-posterior is not finite.
+    """
+    with progress_bar("stochastic EM", settings.epochs, show=progress) as bar:
+
+        def tell(passes: int, history: tuple[float, ...], done: int) -> None:
+            said = f"log-posterior {history[-1]:,.2f}, " if history else ""
+            bar(passes, f"{said}chunk {done:,} of {len(source):,}")
+
+        if state is None:
+            parameters = start(model, source, key)
+            votes = one_pass(model, source, parameters, on_votes=True, tell=lambda done: tell(0, (), done))
+            new = parameters | tables_mode(votes.sums.counts, parameters)
+            state = OnlineState(new, votes.of_data.counts, no_moves(model, source.first, new), 0, 0, ())
+            after_pass(state)
+        while state.iteration < settings.epochs:
+            state = _pass(model, source, key, state, settings, tell)
+            after_pass(state)
+        last = one_pass(model, source, state.parameters, on_votes=False, tell=lambda done: None)
+    history = (*state.history, last.log_posterior)
+    draws = {name: np.asarray(value)[None, None] for name, value in state.parameters.items()}
+    return Outcome(draws, {}, np.array(history), {}, _warnings(history), is_point=True)
+
+
+def _pass(
+    model: Model, source: Source, key: Array, state: OnlineState, settings: EMSettings, tell: Callable[..., None]
+) -> OnlineState:
+    """One pass over the chunks, in an order that key and pass decide."""
+    order = np.asarray(jax.random.permutation(jax.random.fold_in(key, state.iteration), len(source)))
+    parameters, counts, optimizer, total = state.parameters, state.counts, state.optimizer, 0.0
+    for done, chunk in enumerate(source.in_order(order), start=1):
+        seen = state.steps + done
+        scale = jnp.asarray(source.prepared.n_tasks / int(chunk.n_real[0]), float)
+        gamma = jnp.asarray((seen + 1.0) ** -FORGETTING, float)
+        rate = jnp.asarray(settings.learning_rate * (1 + seen / len(order)) ** -FORGETTING, float)
+        parameters, counts, optimizer, value = online_step(
+            model, chunk, parameters, counts, optimizer, scale, gamma, rate
+        )
+        total += float(value)
+        tell(state.iteration, state.history, done)
+    log_posterior = total + float(_log_prior(model, source.first, parameters))
+    iteration = state.iteration + 1
+    if not np.isfinite(log_posterior):
+        raise FloatingPointError(f"the log-posterior is {log_posterior} in pass {iteration}; lower learning_rate")
+    history = (*state.history, log_posterior)
+    return OnlineState(parameters, counts, optimizer, state.steps + len(order), iteration, history)
+
+
+@compiled
+def _log_prior(model: Model, chunk: Chunk, parameters: Parameters) -> Array:
+    return density(model, parameters, chunk).log_prior
+
+
+def _warnings(history: tuple[float, ...]) -> tuple[str, ...]:
+    change = abs((history[-1] - history[-2]) / history[-1]) if len(history) > 1 else np.inf
+    if change <= CALM:
+        return ()
+    return (
+        f"stochastic EM still moves: the log-posterior changed by {change:.1e} of itself after the last pass; raise "
+        "epochs, or leave out step for exact steps",
+    )
+
+
+def template(model: Model, chunk: Chunk, exact: Any) -> Any:
+    """Shapes of the arrays of a state, from those of exact EM: :func:`.streaming.template`."""
+    parameters, _, optimizer = exact
+    tables: list[tuple[str, ...]] = []
+    jax.eval_shape(lambda: tables.append(anatomy(model, chunk).tables))
+    return parameters, {name: parameters[name] for name in tables[0]}, optimizer

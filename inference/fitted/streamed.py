@@ -1,0 +1,335 @@
+"""A story fitted to annotations on the disk: what a user holds of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from jax import Array
+
+from ...data import AnnotationError
+from ...data.atomic import whole_folder
+from ...data.chunks import Chunk
+from ...data.description import count_text
+from ...data.padding import real_tasks
+from ...data.prepared import Prepared
+from ...models import Emission
+from ...models.parts.whole_sums import collected, given
+from ..densities.enumerated import Parameters, density
+from ..densities.model import Model
+from ..densities.programs import compiled
+from ..densities.sites import Dims, derived
+from ..engines.outcome import Outcome
+from ..engines.progress import progress_bar
+from ..engines.streaming import Source
+from . import confusion_scores
+from .named_draws import parameter_dataset
+from .summary import Summary
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+SURE = 0.9  # probability from which on the summary calls a label certain
+NO_DIMS = ("task", "row")  # quantities by task or by row stay on the disk
+
+
+class Overview(NamedTuple):
+    """Sums over all tasks of what is known of their labels."""
+
+    shares: Array  # (K,) expected tasks of each class
+    sure: Array  # () tasks whose label has probability 0.9
+    right: Array  # (J,) expected annotations of each worker that equal the truth; empty where no worker is named
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StreamedFit:
+    """A story fitted by EM to annotations that stay on the disk. Made by :func:`crowdppl.fit` of a `scan`.
+
+    What grows with the tasks is not in memory: :meth:`write_labels` writes the labels to files, and
+    :meth:`iter_labels` yields them chunk by chunk. Tasks come in ascending order.
+
+    Args:
+        prepared: the annotations, sorted by task.
+        source: their chunks.
+        model: the story with its hyperparameters.
+        outcome: EM's solution, its history and warnings.
+        settings: the engine's options and the seed.
+        dims: names of the dimensions of each parameter.
+        progress: whether to show bars of further passes over the data.
+    """
+
+    prepared: Prepared
+    source: Source
+    model: Model
+    outcome: Outcome
+    settings: dict[str, Any]
+    dims: Dims
+    progress: bool = field(default=False)
+
+    method = "em"
+    has_draws = False
+
+    @property
+    def story(self) -> str:
+        """The story's name."""
+        return self.model.story.__name__
+
+    @property
+    def n_tasks(self) -> int:
+        """N, the number of tasks."""
+        return self.prepared.n_tasks
+
+    @property
+    def n_workers(self) -> int:
+        """J, the number of workers; 0 where none is named."""
+        return len(self.prepared.n_by_worker)
+
+    @property
+    def n_annotations(self) -> int:
+        """The number of annotations."""
+        return self.prepared.n_annotations
+
+    @property
+    def classes(self) -> list[Any]:
+        """The K classes in their order."""
+        return list(self.prepared.classes)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was found wrong with the fit, a sentence each; empty where nothing was."""
+        return self.outcome.warnings
+
+    @property
+    def history(self) -> pd.Series:
+        """The log-posterior by iteration."""
+        return pd.Series(self.outcome.history, name="log_posterior").rename_axis("iteration")
+
+    @cached_property
+    def parameters(self) -> xr.Dataset:
+        """The mode of each parameter, with named dimensions."""
+        return parameter_dataset(self.outcome.draws, self.dims, self.prepared.names()).isel(chain=0, draw=0, drop=True)
+
+    @cached_property
+    def derived(self) -> xr.Dataset:
+        """What the story derives from its parameters, such as a group's share; nothing by task or by annotation."""
+        import xarray as xr
+
+        first = self.source.first
+        dims: Dims = {}
+        jax.eval_shape(lambda: dims.update(derived(self.model, self._mode, first)[1]))
+        names = tuple(name for name, found in dims.items() if not set(NO_DIMS) & set(found))
+        if not names:
+            return xr.Dataset()
+        totals = [jnp.zeros(x.shape, x.dtype) for x in jax.eval_shape(_derived_sums, self.model, first, self._mode)]
+        if totals:
+            totals = self._added(lambda chunk: _derived_sums(self.model, chunk, self._mode), totals)
+        values = _derived(self.model, first, self._mode, totals, names=names)
+        draws = {name: np.asarray(value)[None, None] for name, value in values.items()}
+        return parameter_dataset(draws, dims, self.prepared.names()).isel(chain=0, draw=0, drop=True)
+
+    @cached_property
+    def workers(self) -> pd.DataFrame:
+        """By worker: number of annotations, accuracy, spammer score and more, the columns of ``Fit.workers``.
+
+        Raises:
+            AnnotationError: the annotations name no workers.
+        """
+        frame = pd.DataFrame(index=self.prepared.workers.to_index("worker"))
+        confusions = self.confusion_matrices
+        frame["annotations"] = self.prepared.n_by_worker.astype(int)
+        shares = np.asarray(self._overview.shares, dtype=float)
+        shares = shares / shares.sum()
+        for scores in (confusion_scores.scores, confusion_scores.more_scores):
+            for name, values in scores(confusions, shares).items():
+                frame[name] = values
+        frame["agreement"] = np.asarray(self._overview.right, float) / np.where(
+            self.prepared.n_by_worker > 0, self.prepared.n_by_worker, np.nan
+        )
+        return frame
+
+    @cached_property
+    def confusion_matrices(self) -> np.ndarray:
+        """Each worker's confusion matrix: ``(J, K, L)``.
+
+        Raises:
+            AnnotationError: the annotations name no workers.
+        """
+        if not self.prepared.named:
+            raise AnnotationError("the annotations name no workers, so there is nobody to score")
+        zeros, weights = jax.eval_shape(_confusions, self.model, self.source.first, self._mode)
+        if _averages_over_tasks(self.model, self.source.first, self._mode):
+            totals = (jnp.zeros(zeros.shape, zeros.dtype), jnp.zeros(weights.shape, weights.dtype))
+            total, weight = self._added(lambda chunk: _confusions(self.model, chunk, self._mode), totals)
+            return np.asarray(total / jnp.maximum(weight, 1.0)[:, None, None])
+        return np.asarray(_plain_confusions(self.model, self.source.first, self._mode))
+
+    def iter_labels(self) -> Iterator[pd.DataFrame]:
+        """Yield the labels chunk by chunk, as frames indexed by task.
+
+        The columns are label (ties: the first class), probability, entropy in nats, and ``p_<class>`` with the
+        probability of each class.
+        """
+        names = [f"p_{name}" for name in self.classes]
+        classes = self.prepared.classes.to_index()
+        for piece, posterior in zip(self.source.cut.pieces, self._posteriors(), strict=True):
+            best = posterior.argmax(-1)
+            frame = pd.DataFrame({"label": classes[best]}, index=self.prepared.tasks(piece))
+            frame["probability"] = posterior[np.arange(len(posterior)), best]
+            frame["entropy"] = confusion_scores.entropy(posterior.astype(float))
+            yield frame.join(pd.DataFrame(posterior, index=frame.index, columns=names))
+
+    def write_labels(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the labels as a Parquet data set, chunk by chunk; the folder is there when all are written.
+
+        The columns are task and those of :meth:`iter_labels`; the files ``part-00000.parquet``, … are in the order of
+        their tasks.
+
+        Args:
+            path: of the new folder, such as ``"labels/"``.
+            overwrite: replace a folder that has something in it.
+
+        Returns:
+            The folder.
+
+        Raises:
+            StorageError: it cannot be written, or has something in it.
+        """
+        n_chunks = len(self.source)
+        with (
+            whole_folder(path, overwrite=overwrite) as folder,
+            progress_bar("labels", n_chunks, show=self.progress) as bar,
+        ):
+            for number, (piece, frame) in enumerate(zip(self.source.cut.pieces, self.iter_labels(), strict=True)):
+                table = pa.Table.from_pandas(frame, preserve_index=False)
+                table = table.add_column(0, "task", self.prepared.task_values(piece))
+                pq.write_table(table, folder / f"part-{number:05}.parquet")
+                bar(number + 1, "")
+        return Path(path)
+
+    def summary(self) -> Summary:
+        """The fit in a few lines; the certainty of labels and the workers' scores take a pass over the data."""
+        overview = self._overview
+        shares = np.asarray(overview.shares, dtype=float)
+        facts = self._facts() | {
+            "labels": f"{int(overview.sure):,} of {self.n_tasks:,} labels have probability ≥ {SURE}"
+        }
+        classes = pd.DataFrame({"share_of_labels": shares / shares.sum()}, self.prepared.classes.to_index("class"))
+        tables = {"classes": classes}
+        if self.prepared.named:
+            names = confusion_scores.scores(self.confusion_matrices[:1], shares)
+            scores = self.workers[["annotations", *names]].sort_values("accuracy", ascending=False)
+            if len(scores) <= 10:
+                tables["workers"] = scores
+            else:
+                tables[f"the best five of {len(scores):,} workers"] = scores.head(5)
+                tables["the worst five"] = scores.tail(5)
+        return Summary(f"{self.story} fitted by EM, streaming", facts, tables, self.warnings)
+
+    def __repr__(self) -> str:
+        facts = self._facts() | {"labels": "fit.write_labels(folder), fit.iter_labels()"}
+        return str(Summary(f"{self.story} fitted by EM, streaming", facts, {}, self.warnings))
+
+    def _facts(self) -> dict[str, str]:
+        tasks, given = count_text(self.n_tasks, "task"), count_text(self.n_annotations, "annotation")
+        workers = count_text(self.n_workers, "worker")
+        options = ", ".join(f"{name}={value!r}" for name, value in self.model.hyperparameters.items()) or "defaults"
+        history = self.outcome.history
+        chunks = count_text(len(self.source), "chunk")
+        return {
+            "data": f"{tasks}, {workers}, {len(self.classes):,} classes, {given}, in {chunks}",
+            "hyperparameters": options,
+            "engine": f"{len(history) - 1} iterations, log-posterior {history[-1]:,.3f}, seed {self.settings['seed']}",
+        }
+
+    @property
+    def _mode(self) -> Parameters:
+        return {name: jnp.asarray(value[0, 0]) for name, value in self.outcome.draws.items()}
+
+    def _posteriors(self) -> Iterator[np.ndarray]:
+        """``P(truth | annotations)`` of each chunk's tasks."""
+        mode = self._mode
+        for piece, chunk in zip(self.source.cut.pieces, self.source, strict=True):
+            yield np.asarray(_posterior(self.model, chunk, mode))[: piece.tasks.stop - piece.tasks.start]
+
+    @cached_property
+    def _overview(self) -> Overview:
+        shapes = jax.eval_shape(_overview_of, self.model, self.source.first, self._mode)
+        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+        return self._added(lambda chunk: _overview_of(self.model, chunk, self._mode), zeros)
+
+    def _added(self, of_chunk: Callable[[Chunk], Any], total: Any) -> Any:
+        """Sums over all chunks: one pass over the data."""
+        with progress_bar("pass over the data", len(self.source), show=self.progress) as bar:
+            for number, chunk in enumerate(self.source, start=1):
+                total = jax.block_until_ready(jax.tree.map(jnp.add, total, of_chunk(chunk)))
+                bar(number, "")
+        return total
+
+
+@compiled
+def _posterior(model: Model, chunk: Chunk, parameters: Parameters) -> Array:
+    found = density(model, parameters, chunk).posterior
+    return found / found.sum(-1, keepdims=True)
+
+
+@compiled
+def _overview_of(model: Model, chunk: Chunk, parameters: Parameters) -> Overview:
+    is_real = jnp.asarray(real_tasks(chunk))
+    posterior = jnp.where(is_real[:, None], _posterior(model, chunk, parameters), 0.0)
+    sure = (posterior.max(-1) >= SURE).sum()
+    right = jnp.zeros(0)
+    if chunk.worker is not None:
+        agree = posterior[chunk.task, chunk.label] * jnp.asarray(chunk.count)
+        right = jax.ops.segment_sum(agree, jnp.asarray(chunk.worker), chunk.n_workers)
+    return Overview(posterior.sum(0), sure, right)
+
+
+@compiled
+def _derived_sums(model: Model, chunk: Chunk, parameters: Parameters) -> list[Array]:
+    with collected() as noted:
+        derived(model, parameters, chunk)
+    return noted
+
+
+@compiled(static=("names",))
+def _derived(
+    model: Model, chunk: Chunk, parameters: Parameters, totals: list[Array], names: tuple[str, ...]
+) -> Parameters:
+    with given(totals):
+        values = derived(model, parameters, chunk)[0]
+    return {name: values[name] for name in names}
+
+
+@compiled
+def _plain_confusions(model: Model, chunk: Chunk, parameters: Parameters) -> Array:
+    return density(model, parameters, chunk).responses.emission.confusions(chunk)
+
+
+@compiled
+def _confusions(model: Model, chunk: Chunk, parameters: Parameters) -> tuple[Array, Array]:
+    """The workers' confusion matrices times their annotations in the chunk, ``(J, K, L)``, and these, ``(J,)``."""
+    weight = jax.ops.segment_sum(jnp.asarray(chunk.count), jnp.asarray(chunk.worker), chunk.n_workers)
+    return _plain_confusions(model, chunk, parameters) * weight[:, None, None], weight
+
+
+def _averages_over_tasks(model: Model, chunk: Chunk, parameters: Parameters) -> bool:
+    """Whether a worker's confusion matrix is the mean over the tasks that the worker annotated."""
+    found: list[bool] = []
+
+    def look() -> None:
+        emission = density(model, parameters, chunk).responses.emission
+        inner = getattr(emission, "emission", emission)
+        found.append(type(inner).confusions is Emission.confusions)
+
+    jax.eval_shape(look)
+    return found[0]

@@ -1,0 +1,225 @@
+"""One story by EM to annotations on the disk: a scan in, a `StreamedFit` out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+
+from ..data.chunks import Chunk
+from ..data.errors import check_name
+from ..data.prepared import Prepared, open_prepared
+from ..data.scan import Scan
+from ..models import Classifier, Story, StoryError, TruthPrior, find_story
+from ..models.parts.truth_prior import Given
+from .densities.enumerated import Parameters, density
+from .densities.model import Model
+from .densities.program_cache import use_program_cache
+from .densities.programs import compiled
+from .densities.sites import Dims, parameter_dims
+from .densities.traced_numbers import with_numbers
+from .engines import online, stream_state, streaming
+from .engines.progress import doing
+from .engines.registry import ENGINES
+from .engines.settings import EMSettings, checked_seed
+from .engines.stream_memory import LEAST_ROWS, suited_source
+from .engines.streaming import Source, StreamState
+from .engines.unused_options import refuse_unused, unused_by_em
+from .fit_story import split_options
+from .fitted.streamed import StreamedFit
+
+LOOK = 2**14  # rows of a chunk that a story is tried with, before it is known what fits into memory
+STOCHASTIC_CHUNKS = 100  # at the most, and steps of stochastic EM in a pass
+IN_MEMORY = "load the annotations with cp.Annotations.from_parquet(path) for that"
+
+
+def stream_story(
+    story: str | Story,
+    scan: Scan,
+    *,
+    method: str = "em",
+    classifier: Any = None,
+    truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
+    gold: Any = None,
+    evidence: Any = None,
+    seed: int = 0,
+    backend: str = "numpyro",
+    devices: Any = None,
+    progress: bool = True,
+    folder: str | os.PathLike[str] | None = None,
+    step: str = "exact",
+    **options: Any,
+) -> StreamedFit:
+    """Fit one story by EM to annotations on the disk; arguments and errors are those of :func:`crowdppl.fit`.
+
+    Args:
+        story: a story's name, or a function that keeps the contract.
+        scan: the files.
+        method: ``"em"``.
+        classifier: none.
+        truth_prior: a prior that is the same for all tasks.
+        gold: none.
+        evidence: none.
+        seed: of random starting values.
+        backend: ``"numpyro"``.
+        devices: none.
+        progress: show progress bars.
+        folder: where the fit's state is kept after each pass; the same call goes on from there.
+        step: ``"exact"``, a plain iteration of EM for each pass over the data, as in memory with ``accelerate=False``;
+            or ``"stochastic"``, a step after each chunk: :mod:`.engines.online`, which makes ``epochs`` passes, 5 by
+            default.
+        options: hyperparameters and options of EM.
+
+    Raises:
+        StoryError: the story's parameters grow with the tasks, it reads what no chunk has, or it needs more memory than
+            is allowed.
+        StorageError: the folder holds another fit, or the disk is full.
+        ValueError: an option that a streamed fit does not have.
+    """
+    if story == "auto":
+        raise ValueError(
+            "story='auto' compares stories on held-out annotations in memory; name one story for a scan, such as "
+            f"'dawid_skene', or {IN_MEMORY}"
+        )
+    if check_name("method", method, ENGINES) != "em":
+        raise ValueError(f"method={method!r}: a scan is fitted by method='em'; {IN_MEMORY}")
+    _refuse_by_task(classifier=classifier, truth_prior=truth_prior, gold=gold, evidence=evidence)
+    if backend != "numpyro":
+        raise ValueError(f"backend={backend!r}: a scan is fitted by backend='numpyro'")
+    if devices is not None:
+        raise ValueError(f"devices={devices!r}: a scan is read by one device; leave it out, or {IN_MEMORY}")
+    seed, found = checked_seed(seed), find_story(story)
+    options = {"accelerate": False} | options
+    is_exact = check_name("value of step", step, ("exact", "stochastic")) == "exact"
+    if not is_exact:
+        options = {"epochs": online.PASSES} | options
+    hyperparameters, settings, _ = split_options(options, found, ENGINES["em"], ())
+    _refuse_options(settings, is_exact=is_exact)
+    model = Model(found, hyperparameters if truth_prior is None else hyperparameters | {"truth_prior": truth_prior})
+    use_program_cache()
+    where = None if folder is None else Path(folder).absolute()
+    with doing(f"coding and sorting {scan.n_rows:,} rows", show=progress):
+        prepared = open_prepared(scan, where)
+    same = {"learning_rate": settings.learning_rate, "halvings": settings.halvings, "step": step}
+    about = stream_state.about_fit(model, prepared.fingerprint, seed=seed, **same)
+    earlier = None if where is None else stream_state.earlier_rows(where, about)
+    dims = checked_dims(model, prepared)
+    model = with_numbers(model, Source(prepared, prepared.cut(LOOK), model).first)
+    most = None if is_exact else max(prepared.n_rows // STOCHASTIC_CHUNKS, LEAST_ROWS)
+    source = suited_source(model, prepared, scan.memory, earlier, most=most)
+    key = jax.random.key(seed)
+    refuse_whole_data(model, source, key)
+
+    def save(state: Any) -> None:
+        if where is not None:
+            stream_state.save(where, state, about, source.cut.asked)
+
+    shared: dict[str, Any] = {"progress": progress, "after_pass": save}
+    like = streaming.template(model, source.first)
+    if is_exact:
+        at = None if where is None else stream_state.load(where, StreamState, like)
+        outcome, _ = streaming.run(model, source, key, settings, state=at, **shared)
+    else:
+        like = online.template(model, source.first, like)
+        before = None if where is None else stream_state.load(where, online.OnlineState, like)
+        outcome = online.run(model, source, key, settings, state=before, **shared)
+    return StreamedFit(
+        prepared,
+        source,
+        model,
+        outcome,
+        settings._asdict() | {"seed": seed, "backend": backend, "step": step},
+        dims,
+        progress,
+    )
+
+
+def checked_dims(model: Model, prepared: Prepared) -> Dims:
+    """Return the names of the parameters' dimensions.
+
+    Raises:
+        StoryError: the story does not fit these data, or a parameter or hyperparameter grows with the tasks.
+    """
+    name = model.story.__name__
+    for option, value in model.hyperparameters.items():
+        if np.ndim(value) and len(value) == prepared.n_tasks != len(prepared.n_by_worker):
+            raise StoryError(f"{name}({option}=…) has a value for each task, and a scan is read in chunks; {IN_MEMORY}")
+    source = Source(prepared, prepared.cut(LOOK), model)
+    wider = source.cut._replace(n_rows=source.cut.n_rows + 8, n_tasks=source.cut.n_tasks + 8)
+    try:
+        dims, shapes = parameter_dims(model, source.first), _shapes(model, source)
+        others = _shapes(model, Source(prepared, wider, model))
+    except StoryError as error:
+        getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
+        raise
+    for site, found in dims.items():
+        if {"task", "row"} & set(found) or shapes[site] != others[site]:
+            raise StoryError(
+                f"{name}: {site!r} has a value for each task, so that its parameters grow with the tasks and a scan "
+                f"cannot be fitted; fit a story whose parameters belong to workers or classes, such as dawid_skene or "
+                f"one_coin, or {IN_MEMORY}"
+            )
+    return dims
+
+
+def refuse_whole_data(model: Model, source: Source, key: jax.Array) -> None:
+    """Refuse a story of a user's own that reads something of all annotations where it sees a chunk of them.
+
+    Raises:
+        StoryError: a start, or the priors, differ between the first chunk and the last, with the site.
+    """
+    if len(source) < 2:
+        return
+    ends = [source.first, source.chunk(len(source) - 1)]
+    totals = [np.ones(x.shape, x.dtype) for x in jax.eval_shape(streaming.start_sums, model, ends[0], key)]
+    starts = [streaming.start_from(model, chunk, key, totals) for chunk in ends]
+    for site, value in starts[0].items():
+        if not np.allclose(value, starts[1][site], rtol=1e-4, atol=1e-6, equal_nan=True):
+            raise StoryError(
+                f"{model.story.__name__}: the start of {site!r} is taken from the annotations, and a scan is read in "
+                f"chunks; make it a sum by the functions of crowdppl.models.parts.starts, or {IN_MEMORY}"
+            )
+    priors = [float(_log_prior(model, chunk, starts[0])) for chunk in ends]
+    if not np.isclose(priors[0], priors[1], rtol=1e-4, equal_nan=True):
+        raise StoryError(
+            f"{model.story.__name__}: the priors of its parameters depend on the annotations, and a scan is read in "
+            f"chunks; {IN_MEMORY}"
+        )
+
+
+@compiled
+def _log_prior(model: Model, chunk: Chunk, parameters: Parameters) -> jax.Array:
+    return density(model, parameters, chunk).log_prior
+
+
+def _shapes(model: Model, source: Source) -> dict[str, tuple[int, ...]]:
+    return {name: leaf.shape for name, leaf in streaming.template(model, source.first)[0].items()}
+
+
+def _refuse_by_task(*, classifier: Any, truth_prior: Any, gold: Any, evidence: Any) -> None:
+    """Refuse what is known of single tasks, which a scan has no place for."""
+    given = {
+        "classifier": classifier is not None,
+        "truth_prior": isinstance(truth_prior, Classifier | Given | pd.DataFrame | np.ndarray),
+        "gold": gold is not None and gold is not False,
+        "evidence": evidence is not None,
+    }
+    for name in (name for name, is_given in given.items() if is_given):
+        raise ValueError(f"{name}= says something of single tasks, which a fit of a scan does not take; {IN_MEMORY}")
+
+
+def _refuse_options(settings: EMSettings, *, is_exact: bool) -> None:
+    unused = unused_by_em(in_batches=not is_exact, has_weights=False, holds_out=False)
+    if settings.accelerate:
+        raise ValueError(
+            "accelerate=True: a scan is fitted by plain steps of EM; leave it out, or give step='stochastic'"
+        )
+    unused.pop("accelerate", None)
+    unused["batch_size"] = "a scan is read in chunks, whose size follows from scan(…, memory=…); leave it out"
+    unused["restarts"] = "a scan is fitted from one start; leave it out"
+    reason = "a scan takes no part of its annotations out; leave it out"
+    refuse_unused(settings, unused | dict.fromkeys(("warmup", "held_out", "patience"), reason))

@@ -1,0 +1,332 @@
+"""Parquet files that stay on the disk: what a scan says of them, and how they are coded, sorted and cut."""
+
+import errno
+import gc
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import crowdppl as cp
+from crowdppl.data import files, preparing
+from crowdppl.data.prepared import open_prepared
+from crowdppl.data.scan import parse_size
+
+MEMORY = 4 * preparing.BYTES_A_ROW * 2**12  # of the smallest runs
+
+
+def table(n_rows=3000, n_tasks=300, seed=0, text=True):
+    """Annotations in no order."""
+    rng = np.random.default_rng(seed)
+    task = rng.integers(0, n_tasks, n_rows)
+    frame = pd.DataFrame(
+        {"task": task, "worker": rng.integers(0, 7, n_rows), "label": rng.choice(["a", "b", "c"], n_rows)}
+    )
+    return frame.assign(task=[f"t{i}" for i in task], worker=[f"w{i}" for i in frame["worker"]]) if text else frame
+
+
+def rows_of(prepared, chunk_rows):
+    """All rows as they come out of the chunks, with their names."""
+    cut = prepared.cut(chunk_rows)
+    found = []
+    for piece, chunk in zip(cut.pieces, prepared.chunks(cut), strict=True):
+        n_rows = piece.rows.stop - piece.rows.start
+        columns = {"task": prepared.tasks(piece)[chunk.task[:n_rows]]}
+        if prepared.named:
+            columns["worker"] = prepared.workers.to_index()[chunk.worker[:n_rows]]
+        columns["label"] = prepared.classes.to_index()[chunk.label[:n_rows]]
+        found.append(pd.DataFrame(columns).assign(count=chunk.count[:n_rows]))
+        assert (chunk.count[n_rows:] == 0).all()
+        assert (chunk.task[n_rows:] >= chunk.n_real[0]).all()
+    return pd.concat(found, ignore_index=True)
+
+
+@pytest.fixture
+def few_rows(monkeypatch):
+    """Runs and ranges of 200 rows, so that small files need many."""
+    monkeypatch.setattr(preparing, "run_rows", lambda memory: 200)
+    monkeypatch.setattr(preparing, "BATCH", 90)
+
+
+@pytest.mark.parametrize("text", [True, False])
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_rows_come_out_sorted_by_task_and_otherwise_in_the_order_of_the_files(tmp_path, few_rows, text, is_sorted):
+    frame = table(text=text)
+    if is_sorted:
+        frame = frame.sort_values("task", kind="stable", ignore_index=True)
+    frame[:1000].to_parquet(tmp_path / "a.parquet", row_group_size=300)
+    frame[1000:].to_parquet(tmp_path / "b.parquet", row_group_size=700)
+    scan = cp.scan(tmp_path)
+    assert scan.is_sorted == is_sorted
+    prepared = open_prepared(scan)
+    expected = frame.sort_values("task", kind="stable", ignore_index=True)
+    for chunk_rows in (30, 250, 10_000):
+        pd.testing.assert_frame_equal(rows_of(prepared, chunk_rows).drop(columns="count"), expected, check_dtype=False)
+    assert list(prepared.workers) == list(dict.fromkeys(frame["worker"]))  # in order of first appearance
+    assert prepared.n_by_worker.tolist() == frame["worker"].value_counts().reindex(prepared.workers.to_index()).tolist()
+    assert prepared.n_tasks == frame["task"].nunique()
+
+
+def test_chunks_are_of_whole_tasks_and_of_one_size(tmp_path, few_rows):
+    table().to_parquet(tmp_path / "a.parquet")
+    prepared = open_prepared(cp.scan(tmp_path / "a.parquet"))
+    cut = prepared.cut(40)
+    assert len(cut.pieces) > 50
+    assert [one.tasks.stop for one in cut.pieces[:-1]] == [other.tasks.start for other in cut.pieces[1:]]
+    assert cut.pieces[-1].rows.stop == prepared.n_rows
+    shapes = {(chunk.n_rows, chunk.n_tasks) for chunk in prepared.chunks(cut)}
+    assert shapes == {(cut.n_rows, cut.n_tasks)}
+    assert cut.n_rows <= 40
+    assert prepared.cut(1).n_rows == prepared.most_rows  # a task is never cut
+
+
+def test_counts_and_rows_without_workers_come_out_as_they_went_in(tmp_path):
+    frame = table(text=False).drop(columns="worker").assign(n=np.arange(3000) % 4)
+    frame.to_parquet(tmp_path / "a.parquet")
+    prepared = open_prepared(cp.scan(tmp_path / "a.parquet", worker=None, count="n"))
+    expected = frame.sort_values("task", kind="stable", ignore_index=True).rename(columns={"n": "count"})
+    pd.testing.assert_frame_equal(rows_of(prepared, 100), expected, check_dtype=False)
+    assert prepared.n_annotations == frame["n"].sum()
+    assert not prepared.named
+
+
+def test_other_names_categories_and_classes_are_taken(tmp_path):
+    frame = table().rename(columns={"task": "item", "label": "says"}).astype({"says": "category", "item": "category"})
+    frame.to_parquet(tmp_path / "a.parquet")
+    prepared = open_prepared(
+        cp.scan(tmp_path / "a.parquet", task="item", label="says", classes=["c", "b", "a", "never"])
+    )
+    assert list(prepared.classes) == ["c", "b", "a", "never"]
+    by_label = frame["says"].value_counts()
+    assert prepared.by_class.tolist() == [by_label["c"], by_label["b"], by_label["a"], 0]
+
+
+def test_a_scan_reads_no_row_and_says_what_there_is(tmp_path, monkeypatch):
+    table().to_parquet(tmp_path / "a.parquet", row_group_size=1000)
+    table(500, seed=1).to_parquet(tmp_path / "b.parquet")
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", None)
+    monkeypatch.setattr(pq, "read_table", None)
+    said = repr(cp.scan(tmp_path / "*.parquet", memory="2GiB", folder=tmp_path / "work"))
+    for text in ("2 Parquet files", "3,500 rows in 4 row groups", "task (", "not sorted by task", "2.0 GiB", "work"):
+        assert text in said
+    assert not (tmp_path / "work").exists()
+
+
+@pytest.mark.parametrize(
+    ("size", "n_bytes"), [("4GiB", 2**32), ("1.5 gib", 3 * 2**29), (2**30, 2**30), ("500MB", 500 * 10**6)]
+)
+def test_sizes_are_read(size, n_bytes):
+    assert parse_size("memory", size) == n_bytes
+
+
+@pytest.mark.parametrize("size", ["four", "4 GiBi", -1, 0, True, None, 1.5, "12"])
+def test_what_is_no_size_is_refused_with_the_argument(size):
+    with pytest.raises(ValueError, match=re.escape(f"memory={size!r}")):
+        parse_size("memory", size)
+
+
+def test_what_is_prepared_is_used_again_until_a_file_changes(tmp_path, monkeypatch):
+    path, work = tmp_path / "a.parquet", tmp_path / "work"
+    table().to_parquet(path)
+    first = open_prepared(cp.scan(path, folder=work))
+    with monkeypatch.context() as patch:
+        patch.setattr(preparing, "_read_runs", None)  # nothing is read again
+        again = open_prepared(cp.scan(path, folder=work))
+    assert again.folder == first.folder
+    table(100).to_parquet(path)
+    other = open_prepared(cp.scan(path, folder=work))
+    assert other.folder != first.folder
+    assert other.n_rows == 100
+
+
+def test_half_of_a_preparation_is_not_taken_for_all_of_it(tmp_path, few_rows, monkeypatch):
+    path, work = tmp_path / "a.parquet", tmp_path / "work"
+    table().to_parquet(path)
+
+    def interrupted(part):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(preparing, "_sorted_range", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            open_prepared(cp.scan(path, folder=work))
+    assert not list(work.glob("prepared-*"))
+    with monkeypatch.context() as patch:
+        patch.setattr(preparing, "_coded", None)  # the sorted runs are there already
+        prepared = open_prepared(cp.scan(path, folder=work))
+    expected = table().sort_values("task", kind="stable", ignore_index=True)
+    pd.testing.assert_frame_equal(rows_of(prepared, 99).drop(columns="count"), expected, check_dtype=False)
+    assert not list(work.glob(".runs-*"))
+
+
+def test_an_error_names_the_place_and_the_files_before_it_are_not_read_again(tmp_path, few_rows, monkeypatch):
+    frame, work = table(900), tmp_path / "work"
+    for i in range(3):
+        frame[300 * i : 300 * i + 300].to_parquet(tmp_path / f"{i}.parquet", row_group_size=100)
+    broken = frame[600:].copy()
+    broken.iloc[217, 2] = None
+    broken.to_parquet(tmp_path / "2.parquet", row_group_size=100)
+    with pytest.raises(cp.AnnotationError, match=r"2\.parquet, row group 2, row 217, column 'label'.*missing \(None\)"):
+        open_prepared(cp.scan(tmp_path, folder=work))
+    frame[600:].to_parquet(tmp_path / "2.parquet", row_group_size=100)
+    seen, coded = [], preparing._coded
+
+    def noted(batch, first, file, *others):
+        seen.append(file.path.name)
+        return coded(batch, first, file, *others)
+
+    monkeypatch.setattr(preparing, "_coded", noted)
+    prepared = open_prepared(cp.scan(tmp_path, folder=work))
+    assert set(seen) == {"2.parquet"}
+    expected = frame.sort_values("task", kind="stable", ignore_index=True)
+    pd.testing.assert_frame_equal(rows_of(prepared, 99).drop(columns="count"), expected, check_dtype=False)
+    assert list(prepared.workers) == list(dict.fromkeys(frame["worker"]))
+
+
+def test_a_worker_of_a_broken_file_alone_is_not_remembered(tmp_path, few_rows):
+    frame, work = table(600), tmp_path / "work"
+    frame[:300].to_parquet(tmp_path / "0.parquet")
+    broken = frame[300:].copy()
+    broken.iloc[0, 1], broken.iloc[-1, 2] = "nobody", None
+    broken.to_parquet(tmp_path / "1.parquet")
+    with pytest.raises(cp.AnnotationError, match="missing"):
+        open_prepared(cp.scan(tmp_path, folder=work))
+    frame[300:].to_parquet(tmp_path / "1.parquet")
+    assert "nobody" not in open_prepared(cp.scan(tmp_path, folder=work)).workers
+
+
+def written(tmp_path, **columns):
+    frame = table(100).assign(**columns)
+    frame.to_parquet(tmp_path / "b.parquet")
+    table(100).to_parquet(tmp_path / "a.parquet")
+    return tmp_path
+
+
+def test_a_later_file_without_a_column_or_of_another_kind_is_named(tmp_path):
+    table(100).drop(columns="worker").to_parquet(written(tmp_path) / "b.parquet")
+    with pytest.raises(cp.AnnotationError, match=r"b\.parquet has no column 'worker'"):
+        cp.scan(tmp_path)
+    written(tmp_path, label=1)
+    with pytest.raises(cp.AnnotationError, match=r"b\.parquet, column 'label'.* whole numbers.*a\.parquet are text"):
+        cp.scan(tmp_path)
+    written(tmp_path, task=pd.Timestamp("2024-02-29"))
+    with pytest.raises(
+        cp.AnnotationError, match=r"b\.parquet, column 'task'.*timestamp.*whole numbers or text are needed"
+    ):
+        cp.scan(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "said"),
+    [
+        ({"label": "x"}, {}, "holds a single class, 'x', in all 100 rows"),
+        ({"label": "d"}, {"classes": ["a", "b", "c"]}, "row group 0, row 0, column 'label': 'd' is not in classes"),
+        ({"n": -1}, {"count": "n"}, "row group 0, row 0, column 'n': -1 is no number of annotations"),
+        ({"n": 0}, {"count": "n"}, "column 'n' is 0 in every row"),
+        ({"label": range(100)}, {"classes": [0, 1]}, "row 2, column 'label': 2 is not in classes=[0, 1]"),
+    ],
+)
+def test_values_that_cannot_be_used_are_named(tmp_path, columns, options, said):
+    table(100).assign(**columns).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(cp.AnnotationError, match=re.escape(said)):
+        open_prepared(cp.scan(tmp_path / "a.parquet", **options))
+
+
+def test_labels_that_look_like_identifiers_are_refused(tmp_path):
+    table(2000).assign(label=range(2000)).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(cp.AnnotationError, match=r"more than 1,000 distinct values.*looks like an identifier"):
+        open_prepared(cp.scan(tmp_path / "a.parquet"))
+
+
+def test_files_that_are_not_there_or_no_parquet_files_are_named(tmp_path):
+    for path in ("no.parquet", "no/*.parquet"):
+        with pytest.raises(cp.AnnotationError, match=r"(no file|no file is named like).*a pattern"):
+            cp.scan(tmp_path / path)
+    with pytest.raises(cp.AnnotationError, match=r"has no file \*\.parquet"):
+        cp.scan(tmp_path)
+    (tmp_path / "a.parquet").write_text("task,worker,label\n")
+    with pytest.raises(cp.AnnotationError, match=r"a\.parquet is no Parquet file"):
+        cp.scan(tmp_path)
+    table(100)[:0].to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(cp.AnnotationError, match="no row"):
+        cp.scan(tmp_path)
+
+
+def test_a_file_that_changes_after_the_scan_is_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    table(100).to_parquet(path)
+    scan = cp.scan(path)
+    table(200).to_parquet(path)
+    with pytest.raises(cp.AnnotationError, match="has changed since it was scanned"):
+        open_prepared(scan)
+
+
+def test_too_small_a_disk_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    table(1000).to_parquet(tmp_path / "a.parquet")
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(10, 10, 0))
+    with pytest.raises(cp.StorageError, match=r"are needed to sort 1,000 rows.*0 bytes are free.*folder="):
+        open_prepared(cp.scan(tmp_path / "a.parquet", folder=tmp_path / "work"))
+
+
+def test_a_disk_that_becomes_full_is_named_and_what_was_done_is_kept(tmp_path, few_rows, monkeypatch):
+    table().to_parquet(tmp_path / "a.parquet")
+    scan = cp.scan(tmp_path / "a.parquet", folder=tmp_path / "work")
+    write, calls = preparing._write_run, []
+
+    def full(*arguments):
+        calls.append(1)
+        if len(calls) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(*arguments)
+
+    monkeypatch.setattr(preparing, "_write_run", full)
+    with pytest.raises(cp.StorageError, match=r"the disk is full; make room.*what was prepared before is kept"):
+        open_prepared(scan)
+    (runs,) = (tmp_path / "work").glob(".runs-*")
+    assert len(list(runs.glob("*.json"))) == 2
+    assert open_prepared(scan).n_rows == 3000
+
+
+def test_a_temporary_folder_goes_when_nobody_needs_it(tmp_path):
+    table(100).to_parquet(tmp_path / "a.parquet")
+    prepared = open_prepared(cp.scan(tmp_path / "a.parquet"))
+    folder = Path(prepared.folder)
+    assert folder.exists()
+    del prepared
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_what_is_on_the_disk_is_small(tmp_path):
+    table(3000, text=False).to_parquet(tmp_path / "a.parquet")
+    folder = open_prepared(cp.scan(tmp_path / "a.parquet", folder=tmp_path / "work")).folder
+    assert (folder / "worker").stat().st_size == 4 * 3000
+    assert (folder / "label").stat().st_size == 3000
+    assert json.loads((folder / "about.json").read_text())["rows"] == 3000
+
+
+def test_whole_numbers_of_any_width_are_one_kind(tmp_path):
+    for name, kind in (("a", pa.int32()), ("b", pa.int64())):
+        numbers = pa.array([3, 1, 2, 1], kind)
+        pq.write_table(pa.table({"task": numbers, "worker": numbers, "label": numbers}), tmp_path / f"{name}.parquet")
+    prepared = open_prepared(cp.scan(tmp_path))
+    assert rows_of(prepared, 100)["task"].tolist() == [1, 1, 1, 1, 2, 2, 3, 3]
+
+
+def test_a_parquet_file_that_may_not_fit_into_memory_comes_with_advice(tmp_path, monkeypatch):
+    table(100).to_parquet(tmp_path / "a.parquet")
+    monkeypatch.setattr(files, "physical_memory", lambda: 100 * files.BYTES_IN_MEMORY - 1)
+    with pytest.warns(UserWarning, match=r"100 rows, which may take 39\.1 KiB of memory.*cp\.scan\(path\)"):
+        cp.Annotations.from_parquet(tmp_path / "a.parquet")
+
+
+def test_more_classes_than_two_bytes_number_are_refused(tmp_path):
+    table(100).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(cp.AnnotationError, match=r"32,768 classes; at most 32,767"):
+        cp.scan(tmp_path / "a.parquet", classes=range(2**15))

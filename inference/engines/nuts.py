@@ -3,6 +3,8 @@ r"""The No-U-Turn sampler (Hoffman & Gelman 2014) on a story with its true label
 A chain is a pure :func:`init` and :func:`advance` over NumPyro's immutable ``HMCState``; one compiled program takes any
 number of steps, in warmup and after it. On a CPU each chain runs in a thread, and JAX needs no more than its one CPU
 device for them; on a GPU they run as one vectorised program. The draws do not depend on the number of cores.
+
+The sampler moves in the coordinates of :mod:`.coordinates`, in which tables of many rows need few and long steps.
 """
 
 import os
@@ -17,17 +19,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpyro.infer import NUTS, init_to_value
+from numpyro.infer import NUTS
 from numpyro.infer.hmc import HMCState
-from numpyro.infer.util import potential_energy
+from numpyro.infer.util import log_density
 
 from ...data import Annotations
-from ...data.padding import PaddedAnnotations
-from ..densities.enumerated import Parameters
+from ..densities.enumerated import Parameters, density
 from ..densities.marginals import marginal_program
 from ..densities.model import Model
 from ..densities.sites import constants
 from . import em
+from .coordinates import Coordinates, coordinates_near, origin, place
 from .outcome import Outcome
 from .progress import progress_bar
 from .settings import EMSettings, NUTSSettings
@@ -35,24 +37,26 @@ from .unused_options import has_network, refuse_unused, unused_at_the_start
 
 CHUNK = 50  # steps of a chain between two looks at the progress
 
+HALF_PERIOD = 1.03 * np.pi  # a little more, since directions differ
+STRETCH = 1.14  # lowers the acceptance probability by less than 0.1
+
 FIELDS = {
     "diverging": "diverging",
     "energy": "energy",
     "accept_prob": "acceptance_rate",
     "num_steps": "n_steps",
-    "potential_energy": "lp",
     "adapt_state.step_size": "step_size",
 }
 """NumPyro's names of the sampler's statistics, and ArviZ's."""
 
 
 class Start(NamedTuple):
-    """What is sampled, and from where: one argument of the compiled functions."""
+    """What is sampled, and from where: one argument of the compiled functions. Made by :func:`start_at`."""
 
     annotations: Annotations
-    values: Parameters  # where the chains start
+    coordinates: Coordinates
     fixed: Parameters  # sites that are held where they are
-    target_accept: Array | float = NUTSSettings().target_accept
+    target_accept: Array | float
 
 
 class Rows(NamedTuple):
@@ -73,15 +77,14 @@ def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettin
     em_key, key = jax.random.split(key)
     values = em.interior_solution(model, annotations, em_key, start_settings(settings), progress=progress)
     fixed = {name: values[name] for name in constants(model, annotations)}
-    start = Start(annotations, values, fixed, settings.target_accept)
+    start = start_at(model, annotations, values, fixed, settings.target_accept)
     keys = jax.random.split(key, settings.chains)
     sample = _in_threads if jax.default_backend() == "cpu" else _vectorised
     with progress_bar("NUTS", settings.chains * (settings.warmup + settings.draws), show=progress) as tell:
         rows = sample(model, start, keys, settings, lambda done: tell(done, "draws of all chains, with warmup"))
     stats = {name: np.asarray(value) for name, value in rows.stats.items()}
-    stats["lp"] = -stats["lp"]
     stats["tree_depth"] = np.log2(stats["n_steps"]).astype(int) + 1
-    draws = {name: np.asarray(value) for name, value in rows.draws.items() if name not in start.fixed}
+    draws = {name: np.asarray(value) for name, value in rows.draws.items()}
     return Outcome(draws, {name: np.asarray(value) for name, value in start.fixed.items()}, np.zeros(0), stats, ())
 
 
@@ -95,19 +98,35 @@ def start_settings(settings: NUTSSettings) -> EMSettings:
     )
 
 
-def make_kernel(model: Model, values: Parameters, fixed: Parameters, settings: NUTSSettings) -> NUTS:
-    """NumPyro's sampler of the story, to start at ``values``, with the sites ``fixed`` held where they are."""
-    return NUTS(
-        marginal_program(model, fixed, proper=True),
-        init_strategy=init_to_value(values=values),
-        target_accept_prob=settings.target_accept,
-        max_tree_depth=settings.max_tree_depth,
-    )
+def start_at(
+    model: Model,
+    annotations: Annotations,
+    values: Parameters,
+    fixed: Parameters | None = None,
+    target_accept: Array | float = NUTSSettings().target_accept,
+) -> Start:
+    """What chains need that start at ``values``, with the sites ``fixed`` held where they are."""
+    fixed = fixed or {}
+    return Start(annotations, _coordinates_near(model, annotations, values, fixed), fixed, target_accept)
+
+
+_coordinates_near = jax.jit(coordinates_near)
 
 
 def init(model: Model, start: Start, key: Array, settings: NUTSSettings) -> HMCState:
     """The state of a chain before its first step."""
     return _kernel(model, start, key, settings)[1]
+
+
+def step(model: Model, start: Start, state: HMCState, settings: NUTSSettings) -> HMCState:
+    """Take one step of a chain, for use in compiled functions; the first ``settings.warmup`` of a chain adapt it."""
+    kernel, _ = _kernel(model, start, jax.random.key(0), settings)
+    return _next(kernel, state, settings)
+
+
+def parameters_at(model: Model, start: Start, state: HMCState) -> Parameters:
+    """The parameters of the story where a chain is."""
+    return place(model, start.annotations, start.coordinates, state.z).parameters
 
 
 def advance(
@@ -119,22 +138,39 @@ def advance(
         the state, and what each step gave ``(CHUNK, ...)``, zeros for steps not taken.
     """
     kernel, _ = _kernel(model, start, jax.random.key(0), settings)
-    constrain = kernel.postprocess_fn((start.annotations,), {})
 
     def row(state: HMCState) -> Rows:
         stats = {ours: attrgetter(name)(state) for name, ours in FIELDS.items()}
-        if isinstance(start.annotations, PaddedAnnotations):  # whose parameters have a potential of their own
-            program = marginal_program(model, start.fixed)
-            stats["lp"] = potential_energy(program, (start.annotations,), {}, state.z)
-        return Rows(constrain(state.z), stats)
+        parameters, log_det, _ = place(model, start.annotations, start.coordinates, state.z)
+        stats["lp"] = density(model, parameters | start.fixed, start.annotations).log_posterior + log_det
+        return Rows(parameters, stats)
 
     def body(i: Array, carry: tuple[HMCState, Rows]) -> tuple[HMCState, Rows]:
         state, rows = carry
-        state = kernel.sample(state, (start.annotations,), {})
+        state = _next(kernel, state, settings)
         return state, jax.tree.map(lambda values, value: values.at[i].set(value), rows, row(state))
 
     empty = jax.tree.map(lambda value: jnp.zeros((CHUNK, *value.shape), value.dtype), jax.eval_shape(row, state))
     return jax.lax.fori_loop(0, n_steps, body, (state, empty))
+
+
+def _next(kernel: NUTS, state: HMCState, settings: NUTSSettings) -> HMCState:
+    state = kernel.sample(state, (), {})
+    adapted = state.adapt_state
+    step_size = jnp.where(state.i == settings.warmup, fitting(adapted.step_size), adapted.step_size)
+    return state._replace(adapt_state=adapted._replace(step_size=step_size))
+
+
+def fitting(step_size: Array) -> Array:
+    r"""The step size itself, or one at most :data:`STRETCH` times as long with which trees of half the size turn.
+
+    In the sampler's coordinates all directions have a period near :math:`2 \pi`. A tree of :math:`2^d - 1` steps that
+    ends just before half a period is doubled to just before a whole one: that costs twice as much for nothing, and past
+    it the ends of the tree move on in step, so that it is doubled again and again.
+    """
+    turning = HALF_PERIOD / (2.0 ** jnp.arange(1, 16) - 1)
+    stretched = jnp.where((step_size < turning) & (turning <= STRETCH * step_size), turning, 0.0).max()
+    return jnp.where(stretched > 0, stretched, step_size)
 
 
 def _kernel(model: Model, start: Start, key: Array, settings: NUTSSettings) -> tuple[NUTS, HMCState]:
@@ -142,9 +178,16 @@ def _kernel(model: Model, start: Start, key: Array, settings: NUTSSettings) -> t
 
     A sampler keeps what it sees, which may not outlive a trace.
     """
-    accepting = settings._replace(target_accept=start.target_accept)
-    kernel = make_kernel(model, start.values, start.fixed, accepting)
-    return kernel, kernel.init(key, settings.warmup, None, (start.annotations,), {})
+    program = marginal_program(model, start.fixed, proper=True)
+
+    def potential(point: Array) -> Array:
+        parameters, log_det, correction = place(model, start.annotations, start.coordinates, point)
+        return -(log_density(program, (start.annotations,), {}, parameters)[0] + log_det + correction)
+
+    kernel = NUTS(
+        potential_fn=potential, target_accept_prob=start.target_accept, max_tree_depth=settings.max_tree_depth
+    )
+    return kernel, kernel.init(key, settings.warmup, origin(start.coordinates), (), {})
 
 
 _init_chain = partial(jax.jit, static_argnames="settings")(init)

@@ -37,6 +37,7 @@ from .unused_options import has_network, refuse_unused, unused_at_the_start
 
 CHUNK = 50  # steps of a chain between two looks at the progress
 
+TARGET_ACCEPT = NUTSSettings().target_accept
 HALF_PERIOD = 1.03 * np.pi  # a little more, since directions differ
 STRETCH = 1.14  # lowers the acceptance probability by less than 0.1
 
@@ -79,13 +80,20 @@ def run(model: Model, annotations: Annotations, key: Array, settings: NUTSSettin
     fixed = {name: values[name] for name in constants(model, annotations)}
     start = start_at(model, annotations, values, fixed, settings.target_accept)
     keys = jax.random.split(key, settings.chains)
-    sample = _in_threads if jax.default_backend() == "cpu" else _vectorised
     with progress_bar("NUTS", settings.chains * (settings.warmup + settings.draws), show=progress) as tell:
-        rows = sample(model, start, keys, settings, lambda done: tell(done, "draws of all chains, with warmup"))
+        rows = sample_chains(model, start, keys, settings, lambda done: tell(done, "draws of all chains, with warmup"))
     stats = {name: np.asarray(value) for name, value in rows.stats.items()}
     stats["tree_depth"] = np.log2(stats["n_steps"]).astype(int) + 1
     draws = {name: np.asarray(value) for name, value in rows.draws.items()}
     return Outcome(draws, {name: np.asarray(value) for name, value in start.fixed.items()}, np.zeros(0), stats, ())
+
+
+def sample_chains(
+    model: Model, start: Start, keys: Array, settings: NUTSSettings, tell: Callable[[int], None] = lambda done: None
+) -> Rows:
+    """Rows of one chain for each key, ``(chain, draw, ...)``; ``tell`` hears how many steps all of them have taken."""
+    sample = _in_threads if jax.default_backend() == "cpu" else _vectorised
+    return sample(model, start, keys, settings, tell)
 
 
 def start_settings(settings: NUTSSettings) -> EMSettings:
@@ -103,7 +111,7 @@ def start_at(
     annotations: Annotations,
     values: Parameters,
     fixed: Parameters | None = None,
-    target_accept: Array | float = NUTSSettings().target_accept,
+    target_accept: Array | float = TARGET_ACCEPT,
 ) -> Start:
     """What chains need that start at ``values``, with the sites ``fixed`` held where they are."""
     fixed = fixed or {}

@@ -48,7 +48,7 @@ def test_far_log_odds_have_finite_probabilities_and_slopes():
 
 @pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (1.0, 4.0), (60.0, 1.0), (3.0, 60.0), (400.0, 90.0)])
 def test_the_log_odds_of_a_beta_are_nearly_normal_in_the_coordinates(a, b):
-    """Unit variance within a fifth, kurtosis 3 within 0.7; the scaled log-odds of Beta(1, 1) have 4.2, of Beta(60, 1) 5.4."""
+    """Unit variance within a fifth, kurtosis 3 within 0.7; of the log-odds of Beta(60, 1) it is 5.4."""
     x = np.linspace(-9, 9, 20_001)
     row = jnp.array([a, b])
     cuts = coordinates._cuts(row / row.sum(), row)

@@ -1,5 +1,6 @@
 """NUTS: Dawid–Skene beside a padded program in plain NumPyro, and five stories on music and rte."""
 
+import os
 import warnings
 from collections.abc import Callable
 from time import perf_counter, process_time
@@ -38,6 +39,9 @@ PADDED = (
     "the entry with the fewest of them, in the bulk or the tails. Without compiling: less the time of XLA's compiler, "
     "medians over the runs."
 )
+
+
+numpyro.set_host_device_count(os.cpu_count() or 1)  # so that the peer's chains too run side by side on a CPU
 
 
 class Padded(NamedTuple):

@@ -192,6 +192,31 @@ def test_nearby_data_share_programs_whatever_their_names_numbers_and_seeds():
     assert [program.n_programs for program in programs] == [1, 1, 1]
 
 
+def test_nuts_is_compiled_once_whatever_the_names_seeds_and_numbers():
+    """The step is compiled ahead of time, so what XLA compiles is counted, in the engine alone."""
+    rng, compiled = np.random.default_rng(0), []
+
+    def listen(event, seconds, **_):
+        compiled.append(event.endswith("backend_compile_duration"))
+
+    def sample(n_tasks, n_workers, seed, accept, diagonal):
+        annotations = named(rng, n_tasks, n_workers, f"set {seed} ")
+        model = Model(find_story("dawid_skene"), {"diagonal": diagonal, "off_diagonal": 1.0})
+        model, dims = with_numbers(model, annotations), parameter_dims(model, annotations)
+        settings = nuts.NUTSSettings(chains=2, warmup=20, draws=10 + seed, target_accept=accept)
+        key = jax.random.key(seed)
+        return by_size.run(ENGINES["nuts"], model, annotations, dims, key, settings, progress=False)
+
+    sample(59, 10, 0, 0.8, 2.0)
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        for i, (n_tasks, n_workers) in enumerate([(59, 10), (58, 11), (60, 9)]):
+            sample(n_tasks, n_workers, 1 + i, 0.7 + 0.05 * i, 2.5 + i)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert sum(compiled) == 0
+
+
 def test_what_cannot_be_known_is_not_padded():
     annotations = named(np.random.default_rng(0), 20, 5, "a")
     history = pd.DataFrame({"worker": ["a0"], "truth": [0], "label": [0], "count": [3]})

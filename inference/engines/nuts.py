@@ -40,7 +40,7 @@ CHUNK = 50  # steps of a chain between two looks at the progress
 
 TARGET_ACCEPT = NUTSSettings().target_accept
 HALF_PERIOD = 1.03 * np.pi  # a little more, since directions differ
-STRETCH = 1.14  # lowers the acceptance probability by less than 0.1
+STRETCH = 1.14  # at the most: longer steps are accepted less often
 
 FIELDS = {
     "diverging": "diverging",

@@ -168,7 +168,7 @@ def start_of(model: Model, annotations: Annotations, dims: Dims, key: Array) -> 
     return cut(_starting_point(model, seen, key), dims, annotations)
 
 
-_starting_point = compiled(starting_point)
+_starting_point = compiled(starting_point, once=True)
 
 
 def cut(values: Mapping[str, Any], dims: Dims, annotations: Annotations, leading: int = 0) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class EMState(NamedTuple):
     trail: Trail | None = None  # of the acceleration; None for plain steps
 
 
-@compiled(static=("perturbed", "accelerated"))
+@compiled(static=("perturbed", "accelerated"), once=True)
 def init(
     model: Model,
     annotations: Annotations,
@@ -98,7 +98,7 @@ def init(
     return state_at(model, annotations, parameters, settings, accelerated=accelerated)
 
 
-@compiled(static=("accelerated",))
+@compiled(static=("accelerated",), once=True)
 def state_at(
     model: Model, annotations: Annotations, parameters: Parameters, settings: EMSettings, *, accelerated: bool = False
 ) -> EMState:
@@ -340,8 +340,8 @@ def interior_solution(
     return to_interior(model, annotations, solution.parameters)
 
 
-to_interior = compiled(interior)
-raised_off_zero = compiled(off_zero)
+to_interior = compiled(interior, once=True)
+raised_off_zero = compiled(off_zero, once=True)
 
 
 def not_converged(change: float, settings: EMSettings) -> tuple[str, ...]:

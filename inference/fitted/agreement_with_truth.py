@@ -44,7 +44,7 @@ def _n_or_nan(n: np.ndarray) -> np.ndarray:
     return np.where(n > 0, n, np.nan)
 
 
-@compiled
+@compiled(once=True)
 def _agreements(fitted: Fitted, keys: Array) -> Array:
     data = fitted.annotations
     count = partial(jax.ops.segment_sum, segment_ids=jnp.asarray(data.worker), num_segments=data.n_workers)

@@ -116,7 +116,7 @@ def _same_density(fitted: Fitted, others: Draws) -> bool:
     return bool(np.allclose(log_densities(fitted.draws), log_densities(others), rtol=SAME_DENSITY, atol=SAME_DENSITY))
 
 
-@compiled
+@compiled(once=True)
 def _log_densities(fitted: Fitted) -> Array:
     """Log-prior and log-likelihood of each draw, ``(draw, 2)``."""
 

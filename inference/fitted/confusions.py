@@ -41,6 +41,6 @@ def mean_confusions(fitted: Fitted) -> np.ndarray:
     return np.asarray(_mean_confusions(fitted, of), dtype=float)
 
 
-@compiled
+@compiled(once=True)
 def _mean_confusions(fitted: Fitted, of: Annotations) -> Array:
     return fitted.mean_over_draws(lambda draw: fitted.at(draw).responses.emission.confusions(of))

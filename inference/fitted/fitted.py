@@ -285,7 +285,7 @@ def label_posteriors(fitted: Fitted) -> np.ndarray:
     return np.asarray(_label_posteriors(fitted.at_size))[:, : fitted.annotations.n_tasks]
 
 
-@compiled
+@compiled(once=True)
 def _label_posteriors(fitted: Fitted) -> Array:
     """The same at the data's compiled sizes."""
 
@@ -300,17 +300,17 @@ def _label_posteriors(fitted: Fitted) -> Array:
     return jax.lax.map(of_chain, fitted.draws)
 
 
-@compiled
+@compiled(once=True)
 def _log_likelihood(fitted: Fitted) -> Array:
     return fitted.over_draws(lambda draw: fitted.at(draw).log_likelihood)
 
 
-@compiled
+@compiled(once=True)
 def _confusions(fitted: Fitted) -> Array:
     return fitted.over_draws(lambda draw: fitted.at(draw).responses.emission.confusions(fitted.annotations))
 
 
-@compiled(static=("names",))
+@compiled(static=("names",), once=True)
 def _derived_draws(fitted: Fitted, names: tuple[str, ...]) -> Parameters:
     def of_draw(draw: Parameters) -> Parameters:
         values = derived(fitted.model, draw | fitted.fixed, fitted.annotations)[0]
@@ -319,6 +319,6 @@ def _derived_draws(fitted: Fitted, names: tuple[str, ...]) -> Parameters:
     return fitted.over_draws(of_draw)
 
 
-@compiled
+@compiled(once=True)
 def _derived_mean(fitted: Fitted) -> Parameters:
     return fitted.mean_over_draws(lambda draw: derived(fitted.model, draw | fitted.fixed, fitted.annotations)[0])

@@ -43,7 +43,7 @@ def rounds(task: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return np.where(chosen, before - before[first], -1)
 
 
-@compiled
+@compiled(once=True)
 def leave_one_annotation_out(fitted: Fitted, number: Array) -> Array:
     r"""For each draw :math:`\log p(y_a \mid y_{i \setminus a}, \theta)` of each row: ``(chain, draw, A)``.
 

@@ -140,8 +140,8 @@ def scan(
     workers and labels, and sorts by task where the files are not sorted.
 
     Args:
-        path: a file, a pattern such as ``"folder/*.parquet"``, a folder whose files ``*.parquet`` are taken, or
-            several of these.
+        path: a file, a pattern such as ``"folder/*.parquet"``, a folder whose files ``*.parquet`` are taken, those in
+            its folders too, or several of these.
         task: the column of tasks, whole numbers or text.
         worker: the column of workers, whole numbers or text; None where no worker is named.
         label: the column of annotations: whole numbers, text, truth values or real numbers.

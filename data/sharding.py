@@ -109,7 +109,8 @@ def mesh_of(devices: int | str | Sequence[Any]) -> Mesh:
             chosen = list(devices)  # type: ignore[arg-type]  # bool and the like, which are refused below
         except TypeError:
             chosen = []
-        if not chosen or not all(isinstance(device, jax.Device) for device in chosen):
+        distinct = len(set(map(id, chosen))) == len(chosen)
+        if not chosen or not distinct or not all(isinstance(device, jax.Device) for device in chosen):
             raise ValueError(f"devices={devices!r}: 'all', a number of devices, or JAX's devices themselves are needed")
     if jax.process_count() > 1 and len(chosen) != len(there):
         raise ValueError(f"devices={devices!r}: of several processes all devices take part; give devices='all'")

@@ -171,8 +171,7 @@ def update(
     data = annotations.replace(gold=None, seconds=None)
     key = jax.random.key(fitted.settings["seed"])
     here = {name: value.mean((0, 1)) for name, value in fitted.draws.items()} | dict(fitted.fixed)
-    if not fitted.has_draws:
-        here = by_size.at_size(em.raised_off_zero, model, fitted.data, fitted.dims, here)
+    here = by_size.at_size(em.raised_off_zero, model, fitted.data, fitted.dims, here)
     fresh = by_size.start_of(model, data, fitted.dims, key)
     start = {name: _taken_over(np.asarray(here[name]), np.asarray(value)) for name, value in fresh.items()}
     outcome = by_size.run(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)

@@ -31,6 +31,7 @@ MAX_BYTES = 128 * 2**20  # beyond it, those not used for longest are deleted: JA
 MIN_SECONDS = 0.1  # programs compiled faster are not kept: to read them takes as long
 ROOM = 64 * 2**20  # bytes free on the disk, below which nothing is written
 PATIENCE = 5.0  # seconds to wait for another process that looks at the folder
+OVERLAP = 60.0  # seconds before the last look that are looked at again: whatever damaged programs may have done so slowly
 PROGRAM, USED, LOCK, CHECKED = "-cache", "-atime", ".lockfile", ".checked"  # names of files; but for the last JAX's own
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
 
@@ -101,7 +102,7 @@ def _prepare(folder: Path) -> None:
 def _unchecked(folder: Path) -> Iterator[Path]:
     """The programs that nobody has looked at since they were written; each gets the time of use that JAX asks for."""
     checked = folder / CHECKED
-    since = checked.stat().st_mtime if checked.exists() else 0.0
+    since = checked.stat().st_mtime - OVERLAP if checked.exists() else 0.0
     for path in folder.glob(f"*{PROGRAM}"):
         if path.stat().st_mtime >= since:
             used = path.with_name(path.name.removesuffix(PROGRAM) + USED)

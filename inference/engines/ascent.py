@@ -70,11 +70,13 @@ def interior(model: Model, annotations: Annotations, parameters: Parameters) -> 
 
 
 def off_zero(model: Model, annotations: Annotations, parameters: Parameters) -> Parameters:
-    """Return the parameters with probabilities of at least a share of those of :func:`interior`.
+    """Return the parameters with probabilities of at least a share of those of :func:`interior`, which sum to one.
 
     From a probability of zero EM never comes back, whatever new data say.
     """
-    inside, tables = interior(model, annotations, parameters), anatomy(model, annotations).tables
+    tables = anatomy(model, annotations).tables
+    parameters = parameters | {name: parameters[name] / parameters[name].sum(-1, keepdims=True) for name in tables}
+    inside = interior(model, annotations, parameters)
     raised = {name: jnp.maximum(parameters[name], OFF_ZERO * inside[name]) for name in tables}
     return parameters | {name: table / table.sum(-1, keepdims=True) for name, table in raised.items()}
 

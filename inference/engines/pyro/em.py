@@ -41,7 +41,6 @@ def run(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: boo
     unused = unused_by_em(
         in_batches=_in_batches(problem, settings), has_weights=has_weights, holds_out=settings.held_out > 0
     )
-    unused["accelerate"] = "EM of Pyro stories takes plain steps; leave it out"
     refuse_unused(settings, unused | unused_with_optimizer(problem.options))
     best = solve(problem, key, settings, progress=progress)
     draws = {name: value[None, None] for name, value in to_arrays(best.parameters).items()}

@@ -19,7 +19,7 @@ from .problem import Problem, make
 ENGINES = {
     engine.name: engine
     for engine in (
-        Engine("em", em.run, EMSettings),
+        Engine("em", em.run, EMSettings, {"accelerate": "EM of Pyro stories takes plain steps; leave it out"}),
         Engine("svi", svi.run, svi.TorchSVISettings, svi.REFUSED),
         Engine("nuts", nuts.run, NUTSSettings),
     )

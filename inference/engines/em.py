@@ -118,15 +118,8 @@ def step(model: Model, annotations: Annotations, state: EMState, settings: EMSet
     """Take one iteration: a plain step, or with a trail the next step of the acceleration's cycle."""
     if state.trail is None:
         return plain_step(model, annotations, state, settings)
-    trail, parts = state.trail, anatomy(model, annotations)
-    start = state._replace(parameters=place(trail, state.parameters))
-    if state.ahead is not None:
-
-        def at_proposal() -> Ahead:
-            return ahead_of(model, annotations, parts, trail.aside)
-
-        ahead = state.ahead
-        start = start._replace(ahead=jax.lax.cond(trail.stage == PROPOSED, at_proposal, lambda: ahead))
+    trail = state.trail
+    start = _set_off(model, annotations, state, trail)
     end = plain_step(model, annotations, start, settings)
     accepted = accepts(trail, end.log_posterior, state.log_posterior)
     gain = jnp.where(accepted, end.change, 0.0)
@@ -134,8 +127,21 @@ def step(model: Model, annotations: Annotations, state: EMState, settings: EMSet
     end = jax.tree.map(partial(jnp.where, accepted), end._replace(trail=None), state._replace(trail=None))
     # What a plain step changes tells whether EM has converged, unless the proposal that it starts from changed more.
     change = jnp.where(trail.stage == PROPOSED, state.change, jnp.maximum(gain, trail.gain))
+    parts = anatomy(model, annotations)
     trail = walked(trail, parts, start.parameters, end.parameters, gain, accepted=accepted)
     return end._replace(change=change, iteration=state.iteration + 1, trail=trail)
+
+
+def _set_off(model: Model, annotations: Annotations, state: EMState, trail: Trail) -> EMState:
+    """Return the state where the next step of a cycle starts, which may be a proposal that was not looked at."""
+    start = state._replace(parameters=place(trail, state.parameters))
+    if (ahead := state.ahead) is None:
+        return start
+
+    def at_proposal() -> Ahead:
+        return ahead_of(model, annotations, anatomy(model, annotations), trail.aside)
+
+    return start._replace(ahead=jax.lax.cond(trail.stage == PROPOSED, at_proposal, lambda: ahead))
 
 
 def plain_step(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> EMState:

@@ -1,8 +1,9 @@
-"""NUTS on Dawid–Skene: effective samples on rte, beside the same model written with dense padding in plain NumPyro."""
+"""NUTS: Dawid–Skene beside a padded program in plain NumPyro, and five stories on music and rte."""
 
+import os
+import warnings
 from collections.abc import Callable
-from functools import partial
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 import jax
@@ -13,19 +14,34 @@ import numpyro.distributions as dist
 import pandas as pd
 import typer
 from numpyro.contrib.funsor import config_enumerate
-from numpyro.diagnostics import effective_sample_size
 from numpyro.infer import MCMC, NUTS, init_to_value
 from support.data import data_folder, read_annotations
 from support.report import Report
 from support.timing import CompileClock, interleaved
 
 import crowdppl as cp
-from crowdppl.inference.densities.marginals import marginal_program
+from crowdppl.data.padding import padded
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.engines import em
+from crowdppl.inference.densities.sites import parameter_dims
+from crowdppl.inference.engines import by_size, em, nuts
+from crowdppl.inference.engines.convergence import convergence
+from crowdppl.inference.engines.diagnostics import RHAT_LIMIT, worst_rhat
+from crowdppl.inference.engines.diagnostics import smallest_ess as smallest_of_bulk_and_tail
+from crowdppl.inference.engines.settings import NUTSSettings
 from crowdppl.models import find_story
 
 DIAGONAL, OFF_DIAGONAL = 2.0, 1.0  # concentrations of right and of wrong annotations, on both sides
+ON = [(story, "music") for story in ("dawid_skene", "difficulty", "annotator_groups", "common_individual")]
+ON += [("two_coin", "rte")]  # it is of two classes
+PADDED = (
+    "padded: tasks × positions, Categorical(confusion[worker, truth]) with the truth enumerated by NumPyro, as in "
+    "NumPyro's examples/annotation.py, sampled by NumPyro's MCMC with its defaults. Seconds an effective sample are of "
+    "the entry with the fewest of them, in the bulk or the tails. Without compiling: less the time of XLA's compiler, "
+    "medians over the runs."
+)
+
+
+numpyro.set_host_device_count(os.cpu_count() or 1)  # so that the peer's chains too run side by side on a CPU
 
 
 class Padded(NamedTuple):
@@ -48,62 +64,88 @@ class Sampled(NamedTuple):
 
 
 def main(
-    dataset: str = "rte",
+    datasets: str = "rte,music",
     chains: int = 2,
     warmup: int = 500,
     draws: int = 500,
     repeats: int = 3,
+    stories: bool = True,
     write: bool = False,
 ) -> None:
     """Sample, and print what was found.
 
     Args:
-        dataset: a folder of CROWDPPL_DATA.
+        datasets: folders of CROWDPPL_DATA on which Dawid–Skene is compared with the peer.
         chains: run side by side, as far as there are cores.
         warmup: steps of adaptation.
         draws: kept in each chain.
         repeats: runs that both programs take turns in.
+        stories: whether to sample every story with 4 chains of 1,000 + 1,000.
         write: refresh this section of RESULTS.md.
     """
     data_folder()
-    report = Report(f"NUTS on {dataset}, {chains} chains, {warmup} + {draws}")
-    frame = read_annotations(dataset)
-    annotations = cp.Annotations.from_frame(frame)
-    measure_fit(report, annotations, chains, warmup, draws)
-    compare_programs(report, frame, annotations, chains, warmup, draws, repeats)
+    report = Report("NUTS")
+    for dataset in datasets.split(","):
+        frame = read_annotations(dataset)
+        compare_programs(report, dataset, frame, cp.Annotations.from_frame(frame), chains, warmup, draws, repeats)
+    report.note(PADDED)
+    if stories:
+        measure_stories(report)
+    if jax.default_backend() == "gpu":
+        measure_vectorised(report)
     if write:
         report.write()
 
 
-def measure_fit(report: Report, annotations: cp.Annotations, chains: int, warmup: int, draws: int) -> None:
-    """``cp.fit`` as a user calls it."""
-    started = perf_counter()
-    fit = cp.fit(
-        "dawid_skene",
-        annotations,
-        method="nuts",
-        chains=chains,
-        warmup=warmup,
-        draws=draws,
-        diagonal=DIAGONAL,
-        off_diagonal=OFF_DIAGONAL,
-        progress=False,
+def measure_stories(report: Report) -> None:
+    """``cp.fit`` as a user calls it, with 4 chains of 1,000 + 1,000."""
+    rows = [row_of_fit(story, dataset, sample(story, dataset, chains=4)) for story, dataset in ON]
+    report.table("cp.fit(…, method='nuts'), 4 chains of 1,000 + 1,000 after EM", rows, absolute=["s", "s of processor"])
+    report.note(
+        "Within 5 minutes: from the call to the draws, with compilation, by the clock of this machine. R̂ is the "
+        "rank-normalised split one, its largest value over all parameters; ESS is the smallest of bulk and tail."
     )
-    seconds = perf_counter() - started
-    row = {
-        "fit, s": seconds,
-        "smallest effective sample size": smallest_ess(fit.outcome.draws),
-        "target": 400,
-        "reached": smallest_ess(fit.outcome.draws) >= 400,
-        "divergences": int(fit.outcome.stats["diverging"].sum()),
-        "gradients a draw": float(fit.outcome.stats["n_steps"].mean()),
-        "warnings": len(fit.warnings),
+
+
+def measure_vectorised(report: Report) -> None:
+    """16 chains as one program on the GPU."""
+    rows = [
+        row_of_fit("dawid_skene", dataset, sample("dawid_skene", dataset, chains=16)) for dataset in ("rte", "music")
+    ]
+    report.table("16 vectorised chains of 1,000 + 1,000", rows, absolute=["s", "s of processor"])
+
+
+def sample(story: str, dataset: str, chains: int) -> tuple[cp.Fit, float, float]:
+    """A fit, the seconds that it took, and those of the processor."""
+    annotations = cp.Annotations.from_frame(read_annotations(dataset))
+    started, busy = perf_counter(), process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cp.ConvergenceWarning)  # R̂ and ESS are in the table
+        fit = cp.fit(story, annotations, method="nuts", chains=chains, warmup=1000, draws=1000, progress=False)
+    return fit, perf_counter() - started, process_time() - busy
+
+
+def row_of_fit(story: str, dataset: str, sampled: tuple[cp.Fit, float, float]) -> dict[str, object]:
+    """A row of the tables of fits."""
+    fit, seconds, busy = sampled
+    stats, rhat = fit.outcome.stats, worst_rhat(fit.draws)
+    return {
+        "story": story,
+        "dataset": dataset,
+        "s": seconds,
+        "s of processor": busy,
+        "within 5 minutes": seconds <= 300,
+        "largest R̂": f"{rhat[0]:.4f}",
+        "under 1.01": rhat[0] < RHAT_LIMIT,
+        "smallest ESS": round(smallest_of_bulk_and_tail(fit.draws)[0]),
+        "divergences": int(stats["diverging"].sum()),
+        "gradients a draw": float(stats["n_steps"].mean()),
     }
-    report.table('cp.fit("dawid_skene", …, method="nuts")', [row], absolute=["fit, s"])
 
 
 def compare_programs(
     report: Report,
+    dataset: str,
     frame: pd.DataFrame,
     annotations: cp.Annotations,
     chains: int,
@@ -111,26 +153,33 @@ def compare_programs(
     draws: int,
     repeats: int,
 ) -> None:
-    """Our program and the padded one: same priors, start, seed, sampler and number of draws."""
+    """Our engine and the padded program: same priors, start, sampler and numbers of chains and draws."""
     model = Model(find_story("dawid_skene"), {"diagonal": DIAGONAL, "off_diagonal": OFF_DIAGONAL})
     start = em.interior_solution(model, annotations, jax.random.key(0), em.EMSettings(tolerance=1e-5), progress=False)
-    programs = {
-        "crowdppl": (marginal_program(model), annotations),
-        "padded": (config_enumerate(padded_dawid_skene), pad(frame, annotations)),
-    }
-    samplers = {name: sampler_of(program, start, chains, warmup, draws) for name, (program, _) in programs.items()}
-    seconds = interleaved(
-        {name: partial(run, samplers[name], data) for name, (_, data) in programs.items()}, repeats, CompileClock()
-    )
-    runs = {name: summary(sampler, seconds[name]) for name, sampler in samplers.items()}
-    rows = [row_of(name, run, runs["padded"]) for name, run in runs.items()]
+    names = ("crowdppl", "padded")
+    peer = sampler_of(config_enumerate(padded_dawid_skene), start, chains, warmup, draws)
+    tables, runs = pad(frame, annotations), {}
+    seen = jax.tree.map(jnp.asarray, padded(annotations, fine=True))  # as cp.fit samples it
+    begin = nuts.start_at(model, seen, by_size.grown(start, parameter_dims(model, annotations), seen))
+    settings = NUTSSettings(chains, warmup, draws)
+
+    def ours() -> None:
+        rows = nuts.sample_chains(model, begin, jax.random.split(jax.random.key(0), chains), settings)
+        real = {
+            "prevalence": rows.draws["prevalence"],
+            "confusion": rows.draws["confusion"][:, :, : annotations.n_workers],
+        }
+        runs["crowdppl"] = real, int(rows.stats["n_steps"].sum())
+
+    def theirs() -> None:
+        run(peer, tables)
+        runs["padded"] = peer.get_samples(group_by_chain=True), int(peer.get_extra_fields()["num_steps"].sum())
+
+    seconds = interleaved(dict(zip(names, (ours, theirs), strict=True)), repeats, CompileClock())
+    found = {name: summary(*runs[name], seconds[name]) for name in names}
+    rows = [row_of(name, found[name], found["padded"]) for name in names]
     absolute = ["in all, s", "without compiling, s", "s an effective sample", "… without compiling"]
-    report.table("The same model by the same sampler from the same start, in one process", rows, absolute)
-    report.note(
-        "padded: tasks × positions, Categorical(confusion[worker, truth]) with the truth enumerated by NumPyro, as in "
-        "NumPyro's examples/annotation.py. Seconds an effective sample are of the entry with the fewest of them. "
-        "Without compiling: less the time of XLA's compiler, medians over the runs."
-    )
+    report.table(f"Dawid–Skene on {dataset}, {chains} chains of {warmup} + {draws}, in one process", rows, absolute)
 
 
 def row_of(name: str, run: Sampled, peer: Sampled) -> dict[str, object]:
@@ -168,26 +217,30 @@ def run(sampler: MCMC, data: Any) -> None:
     jax.block_until_ready(sampler.get_samples())
 
 
-def summary(sampler: MCMC, seconds: np.ndarray) -> Sampled:
+def summary(draws: dict[str, Any], steps: int, seconds: np.ndarray) -> Sampled:
     """What is known of the runs of a sampler.
 
     Args:
-        sampler: after its last run, which drew what the others drew.
+        draws: by site, of the last run, which drew what the others drew.
+        steps: gradients of these draws.
         seconds: (runs, 2), in all and compiling.
     """
-    steps = int(sampler.get_extra_fields()["num_steps"].sum())
-    ess = smallest_ess(sampler.get_samples(group_by_chain=True))
     total, compiling = seconds.T
-    return Sampled(float(np.median(total)), float(np.median(total - compiling)), ess, steps)
+    return Sampled(float(np.median(total)), float(np.median(total - compiling)), smallest_ess(draws), steps)
 
 
 def smallest_ess(draws: dict[str, Any]) -> float:
-    """The smallest effective sample size over all entries of the prevalence and the workers' confusion matrices.
+    """The smallest effective sample size, of the bulk or the tails, of all of the prevalence and the confusions.
 
     Args:
         draws: by site, (chain, draw, ...).
     """
-    return min(float(effective_sample_size(np.asarray(draws[site])).min()) for site in ("prevalence", "confusion"))
+    sizes = []
+    for site in ("prevalence", "confusion"):
+        values = np.asarray(draws[site], float)
+        found = convergence(np.moveaxis(values.reshape(*values.shape[:2], -1), -1, 0))
+        sizes += [np.nanmin(found.bulk_ess), np.nanmin(found.tail_ess)]
+    return float(min(sizes))
 
 
 def pad(frame: pd.DataFrame, annotations: cp.Annotations) -> Padded:

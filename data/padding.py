@@ -55,6 +55,14 @@ class Ladder:
                     return found
             rung *= 2
 
+    def fine(self) -> "Ladder":
+        """The ladder with :data:`FINE` steps from its first size on.
+
+        >>> [Ladder(8, 2, 32).fine().rung(size) for size in (3, 9, 17, 33)]
+        [8, 12, 20, 40]
+        """
+        return dataclasses.replace(self, coarse=self.first)
+
 
 ROWS = Ladder(64, 4, 4096)
 TASKS = Ladder(16, 4, 1024)
@@ -86,17 +94,19 @@ jax.tree_util.register_dataclass(
 )
 
 
-def padded(annotations: Annotations) -> PaddedAnnotations:
+def padded(annotations: Annotations, *, fine: bool = False) -> PaddedAnnotations:
     """The annotations at the next sizes of the ladder, without gold labels and times.
 
     Args:
         annotations: with labels; no minibatch.
+        fine: whether small sizes have as many rungs as large ones, for what runs so long that padding costs more than
+            a compilation.
 
     Returns:
         their rows, tasks and workers in the same order, and then padded ones. Every row has a count.
     """
     n_rows, n_tasks, n_workers = (
-        ladder.rung(size)
+        (ladder.fine() if fine else ladder).rung(size)
         for ladder, size in (
             (ROWS, annotations.n_rows),
             (TASKS, annotations.n_tasks + 1),  # padded rows are of a padded task
@@ -119,6 +129,14 @@ def padded(annotations: Annotations) -> PaddedAnnotations:
         n_real=np.array([annotations.n_tasks, annotations.n_workers], np.int32),
         once=annotations.count is None,
     )
+
+
+def real_by_plate(annotations: Annotations) -> dict[str, Array]:
+    """Which tasks ``(N,)`` and which workers ``(J,)`` are real, by the plate's name; empty where nothing is padded."""
+    if not isinstance(annotations, PaddedAnnotations):
+        return {}
+    workers = jnp.arange(annotations.n_workers) < n_real_workers(annotations)
+    return {"task": annotations.is_real, "worker": workers}
 
 
 def anonymous(annotations: Annotations) -> Annotations:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jax import Array
-from numpyro.infer import MCMC
+from numpyro.infer.hmc import HMCState
 
 from ...data import Annotations
 from ...models import Story, find_story
@@ -128,15 +128,17 @@ def _sample_all(
         annotations = design.replace(label=label)
         state = em.init(model, annotations, key, em_settings)
         state, _ = em.advance(model, annotations, state, min(EM_STEPS, em.CHUNK), em_settings)
-        values = em.to_interior(model, annotations, state.parameters)
-        sampler = MCMC(
-            nuts.make_kernel(model, values, {}, settings),
-            num_warmup=settings.warmup,
-            num_samples=settings.draws,
-            thinning=thinning,
-            progress_bar=False,
-        )
-        sampler.run(key, annotations, extra_fields=("diverging",))
-        return sampler.get_samples(), sampler.get_extra_fields()["diverging"]
+        start = nuts.start_at(model, annotations, em.to_interior(model, annotations, state.parameters))
+        chain = nuts.init(model, start, key, settings)
+
+        def steps(chain: HMCState, n: int) -> HMCState:
+            return jax.lax.fori_loop(0, n, lambda _, chain: nuts.step(model, start, chain, settings), chain)
+
+        def thinned(chain: HMCState, _: None) -> tuple[HMCState, tuple[Parameters, Array]]:
+            chain = steps(chain, thinning)
+            return chain, (nuts.parameters_at(model, start, chain), chain.diverging)
+
+        _, drawn = jax.lax.scan(thinned, steps(chain, settings.warmup), None, settings.draws // thinning)
+        return drawn
 
     return jax.vmap(sample)(keys, jnp.asarray(labels))

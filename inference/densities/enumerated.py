@@ -215,6 +215,7 @@ def sum_log_joint(by_task: dict[str, Site], annotations: Annotations) -> Array:
     return jnp.broadcast_to(total, (annotations.n_classes, annotations.n_tasks)).T
 
 
+@jax.custom_jvp
 def log_sum_exp(scores: Array) -> Array:
     """Over the classes, ``(N, K)`` to ``(N,)``: class by class, which XLA on CPU does faster than a reduce."""
     if scores.shape[-1] > UNROLLED:
@@ -222,6 +223,14 @@ def log_sum_exp(scores: Array) -> Array:
     columns = [scores[:, k] for k in range(scores.shape[-1])]
     peak = jax.lax.stop_gradient(reduce(jnp.maximum, columns))
     return peak + jnp.log(reduce(jnp.add, [jnp.exp(column - peak) for column in columns]))
+
+
+@log_sum_exp.defjvp
+def _slope_of_log_sum_exp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """The classes' shares as weights, which are one exponential each; those of the unrolled columns are K."""
+    (scores,), (tangent,) = primals, tangents
+    total = log_sum_exp(scores)
+    return total, (jnp.exp(scores - total[:, None]) * tangent).sum(-1)
 
 
 def _log_prob(site: Site) -> Array:

@@ -9,7 +9,7 @@ from numpyro.distributions import Dirichlet, Distribution, biject_to
 from numpyro.primitives import Messenger
 
 from ...data import Annotations
-from ...data.padding import PaddedAnnotations, n_real_workers
+from ...data.padding import real_by_plate
 
 Site = dict[str, Any]
 
@@ -28,10 +28,7 @@ class PaddingWeighsNothing(Messenger):
 
     def __init__(self, annotations: Annotations, *, proper: bool = False) -> None:
         super().__init__(None)
-        self._is_real: dict[str, Array] = {}  # by plate
-        if isinstance(annotations, PaddedAnnotations):
-            workers = jnp.arange(annotations.n_workers) < n_real_workers(annotations)
-            self._is_real = {"task": annotations.is_real, "worker": workers}
+        self._is_real = real_by_plate(annotations)
         self._proper = proper
         self._kept: set[str] = set()  # names of factors that count for padded tasks and workers too
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
 from pathlib import Path
 from threading import RLock
@@ -26,7 +26,7 @@ SHARE_OF_MAPS = 1 / 4
 
 FEWEST = 8  # programs that are kept whatever the number of maps, which may be another library's
 
-_kept: OrderedDict[Hashable, Callable] = OrderedDict()  # programs, the one used last at the end
+_kept: OrderedDict[tuple, Callable] = OrderedDict()  # programs, the one used last at the end
 _lock = RLock()
 
 
@@ -57,6 +57,11 @@ class Compiled:
     def program(self, *args: Any, **named: Any) -> Any:
         """The program for such arguments, which has the methods of what :func:`jax.jit` returns."""
         return self._program(args, named, *jax.tree.flatten(self._traced(args, named)))
+
+    @property
+    def n_programs(self) -> int:
+        """How many programs of this function are kept."""
+        return sum(key[0] is self.function for key in _kept)
 
     def _traced(self, args: tuple, named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments that are not static."""

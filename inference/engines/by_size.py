@@ -50,12 +50,18 @@ def can_be_padded(model: Model, annotations: Annotations) -> bool:
     return small and annotations.population is None and not has_network(model) and knows_no_names(model)
 
 
-def sized(model: Model, annotations: Annotations) -> Annotations:
-    """The annotations as compiled programs see them: padded and without names, as far as the story allows it."""
+def sized(model: Model, annotations: Annotations, *, fine: bool = False) -> Annotations:
+    """The annotations as compiled programs see them: padded and without names, as far as the story allows it.
+
+    Args:
+        model: the story.
+        annotations: the data.
+        fine: as of :func:`.padded`.
+    """
     if isinstance(annotations, PaddedAnnotations):
         return annotations
     if can_be_padded(model, annotations):
-        return padded(annotations)
+        return padded(annotations, fine=fine)
     return anonymous(annotations) if knows_no_names(model) else annotations
 
 
@@ -90,7 +96,7 @@ def run(
     if mesh is not None:
         return _run_over(mesh, engine, model, annotations, dims, key, settings, progress=progress)
     if engine.pads(settings):
-        seen = sized(model, annotations)
+        seen = sized(model, annotations, fine=engine.fine)
     else:
         seen = anonymous(annotations) if knows_no_names(model) else annotations
     if start is not None:

@@ -3,12 +3,13 @@ r"""The No-U-Turn sampler (Hoffman & Gelman 2014) on a story with its true label
 A chain is a pure :func:`init` and :func:`advance` over NumPyro's immutable ``HMCState``; one compiled program takes any
 number of steps, in warmup and after it. On a CPU each chain runs in a thread, and JAX needs no more than its one CPU
 device for them; on a GPU they run as one vectorised program. The draws do not depend on the number of cores.
+
+The sampler moves in the coordinates of :mod:`.coordinates`, in which tables of many rows need few and long steps.
 """
 
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from operator import attrgetter
 from threading import Event
 from typing import NamedTuple
@@ -17,18 +18,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpyro.infer import NUTS, init_to_value
+from numpyro.infer import NUTS
 from numpyro.infer.hmc import HMCState
-from numpyro.infer.util import potential_energy
+from numpyro.infer.util import log_density
 
 from ...data import Annotations
-from ...data.padding import PaddedAnnotations
 from ...data.sharding import ShardedAnnotations, on_this_host
-from ..densities.enumerated import Parameters
+from ..densities.enumerated import Parameters, density
 from ..densities.marginals import marginal_program
 from ..densities.model import Model
+from ..densities.programs import compiled
 from ..densities.sites import constants
 from . import em
+from .coordinates import Coordinates, coordinates_near, origin, place
 from .outcome import Outcome
 from .progress import progress_bar
 from .settings import EMSettings, NUTSSettings
@@ -36,24 +38,27 @@ from .unused_options import has_network, refuse_unused, unused_at_the_start
 
 CHUNK = 50  # steps of a chain between two looks at the progress
 
+TARGET_ACCEPT = NUTSSettings().target_accept
+HALF_PERIOD = 1.03 * np.pi  # a little more, since directions differ
+STRETCH = 1.14  # at the most: longer steps are accepted less often
+
 FIELDS = {
     "diverging": "diverging",
     "energy": "energy",
     "accept_prob": "acceptance_rate",
     "num_steps": "n_steps",
-    "potential_energy": "lp",
     "adapt_state.step_size": "step_size",
 }
 """NumPyro's names of the sampler's statistics, and ArviZ's."""
 
 
 class Start(NamedTuple):
-    """What is sampled, and from where: one argument of the compiled functions."""
+    """What is sampled, and from where: one argument of the compiled functions. Made by :func:`start_at`."""
 
     annotations: Annotations
-    values: Parameters  # where the chains start
+    coordinates: Coordinates
     fixed: Parameters  # sites that are held where they are
-    target_accept: Array | float = NUTSSettings().target_accept
+    target_accept: Array | float
 
 
 class Rows(NamedTuple):
@@ -82,17 +87,23 @@ def run(
     em_key, key = jax.random.split(key)
     values = em.interior_solution(model, annotations, em_key, start_settings(settings), progress=progress, start=start)
     fixed = {name: values[name] for name in constants(model, annotations)}
-    begin = Start(annotations, values, fixed, settings.target_accept)
+    begin = start_at(model, annotations, values, fixed, settings.target_accept)
     keys = jax.random.split(key, settings.chains)
-    several = isinstance(annotations, ShardedAnnotations)  # whose devices may run only one program at a time
-    sample = _in_threads if jax.default_backend() == "cpu" and not several else _vectorised
     with progress_bar("NUTS", settings.chains * (settings.warmup + settings.draws), show=progress) as tell:
-        rows = sample(model, begin, keys, settings, lambda done: tell(done, "draws of all chains, with warmup"))
+        rows = sample_chains(model, begin, keys, settings, lambda done: tell(done, "draws of all chains, with warmup"))
     stats = {name: np.asarray(value) for name, value in rows.stats.items()}
-    stats["lp"] = -stats["lp"]
     stats["tree_depth"] = np.log2(stats["n_steps"]).astype(int) + 1
-    draws = {name: on_this_host(value) for name, value in rows.draws.items() if name not in fixed}
+    draws = {name: on_this_host(value) for name, value in rows.draws.items()}
     return Outcome(draws, {name: on_this_host(value) for name, value in fixed.items()}, np.zeros(0), stats, ())
+
+
+def sample_chains(
+    model: Model, start: Start, keys: Array, settings: NUTSSettings, tell: Callable[[int], None] = lambda done: None
+) -> Rows:
+    """Rows of one chain for each key, ``(chain, draw, ...)``; ``tell`` hears how many steps all of them have taken."""
+    several = isinstance(start.annotations, ShardedAnnotations)  # whose devices may run only one program at a time
+    sample = _in_threads if jax.default_backend() == "cpu" and not several else _vectorised
+    return sample(model, start, keys, settings, tell)
 
 
 def start_settings(settings: NUTSSettings) -> EMSettings:
@@ -105,19 +116,35 @@ def start_settings(settings: NUTSSettings) -> EMSettings:
     )
 
 
-def make_kernel(model: Model, values: Parameters, fixed: Parameters, settings: NUTSSettings) -> NUTS:
-    """NumPyro's sampler of the story, to start at ``values``, with the sites ``fixed`` held where they are."""
-    return NUTS(
-        marginal_program(model, fixed, proper=True),
-        init_strategy=init_to_value(values=values),
-        target_accept_prob=settings.target_accept,
-        max_tree_depth=settings.max_tree_depth,
-    )
+def start_at(
+    model: Model,
+    annotations: Annotations,
+    values: Parameters,
+    fixed: Parameters | None = None,
+    target_accept: Array | float = TARGET_ACCEPT,
+) -> Start:
+    """What chains need that start at ``values``, with the sites ``fixed`` held where they are."""
+    fixed = fixed or {}
+    return Start(annotations, _coordinates_near(model, annotations, values, fixed), fixed, target_accept)
+
+
+_coordinates_near = compiled(coordinates_near)
 
 
 def init(model: Model, start: Start, key: Array, settings: NUTSSettings) -> HMCState:
     """The state of a chain before its first step."""
     return _kernel(model, start, key, settings)[1]
+
+
+def step(model: Model, start: Start, state: HMCState, settings: NUTSSettings) -> HMCState:
+    """Take one step of a chain, for use in compiled functions; the first ``settings.warmup`` of a chain adapt it."""
+    kernel, _ = _kernel(model, start, jax.random.key(0), settings)
+    return _next(kernel, state, settings)
+
+
+def parameters_at(model: Model, start: Start, state: HMCState) -> Parameters:
+    """The parameters of the story where a chain is."""
+    return place(model, start.annotations, start.coordinates, state.z).parameters
 
 
 def advance(
@@ -129,22 +156,39 @@ def advance(
         the state, and what each step gave ``(CHUNK, ...)``, zeros for steps not taken.
     """
     kernel, _ = _kernel(model, start, jax.random.key(0), settings)
-    constrain = kernel.postprocess_fn((start.annotations,), {})
 
     def row(state: HMCState) -> Rows:
         stats = {ours: attrgetter(name)(state) for name, ours in FIELDS.items()}
-        if isinstance(start.annotations, PaddedAnnotations):  # whose parameters have a potential of their own
-            program = marginal_program(model, start.fixed)
-            stats["lp"] = potential_energy(program, (start.annotations,), {}, state.z)
-        return Rows(constrain(state.z), stats)
+        parameters, log_det, _ = place(model, start.annotations, start.coordinates, state.z)
+        stats["lp"] = density(model, parameters | start.fixed, start.annotations).log_posterior + log_det
+        return Rows(parameters, stats)
 
     def body(i: Array, carry: tuple[HMCState, Rows]) -> tuple[HMCState, Rows]:
         state, rows = carry
-        state = kernel.sample(state, (start.annotations,), {})
+        state = _next(kernel, state, settings)
         return state, jax.tree.map(lambda values, value: values.at[i].set(value), rows, row(state))
 
     empty = jax.tree.map(lambda value: jnp.zeros((CHUNK, *value.shape), value.dtype), jax.eval_shape(row, state))
     return jax.lax.fori_loop(0, n_steps, body, (state, empty))
+
+
+def _next(kernel: NUTS, state: HMCState, settings: NUTSSettings) -> HMCState:
+    state = kernel.sample(state, (), {})
+    adapted = state.adapt_state
+    step_size = jnp.where(state.i == settings.warmup, fitting(adapted.step_size), adapted.step_size)
+    return state._replace(adapt_state=adapted._replace(step_size=step_size))
+
+
+def fitting(step_size: Array) -> Array:
+    r"""The step size itself, or one at most :data:`STRETCH` times as long with which trees of half the size turn.
+
+    In the sampler's coordinates all directions have a period near :math:`2 \pi`. A tree of :math:`2^d - 1` steps that
+    ends just before half a period is doubled to just before a whole one: that costs twice as much for nothing, and past
+    it the ends of the tree move on in step, so that it is doubled again and again.
+    """
+    turning = HALF_PERIOD / (2.0 ** jnp.arange(1, 16) - 1)
+    stretched = jnp.where((step_size < turning) & (turning <= STRETCH * step_size), turning, 0.0).max()
+    return jnp.where(stretched > 0, stretched, step_size)
 
 
 def _kernel(model: Model, start: Start, key: Array, settings: NUTSSettings) -> tuple[NUTS, HMCState]:
@@ -152,21 +196,28 @@ def _kernel(model: Model, start: Start, key: Array, settings: NUTSSettings) -> t
 
     A sampler keeps what it sees, which may not outlive a trace.
     """
-    accepting = settings._replace(target_accept=start.target_accept)
-    kernel = make_kernel(model, start.values, start.fixed, accepting)
-    return kernel, kernel.init(key, settings.warmup, None, (start.annotations,), {})
+    program = marginal_program(model, start.fixed, proper=True)
+
+    def potential(point: Array) -> Array:
+        parameters, log_det, correction = place(model, start.annotations, start.coordinates, point)
+        return -(log_density(program, (start.annotations,), {}, parameters)[0] + log_det + correction)
+
+    kernel = NUTS(
+        potential_fn=potential, target_accept_prob=start.target_accept, max_tree_depth=settings.max_tree_depth
+    )
+    return kernel, kernel.init(key, settings.warmup, origin(start.coordinates), (), {})
 
 
-_init_chain = partial(jax.jit, static_argnames="settings")(init)
-_advance_chain = partial(jax.jit, static_argnames="settings")(advance)
+_init_chain = compiled(init, static=("settings",))
+_advance_chain = compiled(advance, static=("settings",))
 
 
-@partial(jax.jit, static_argnames="settings")
+@compiled(static=("settings",))
 def _init_chains(model: Model, start: Start, keys: Array, settings: NUTSSettings) -> HMCState:
     return jax.vmap(lambda key: init(model, start, key, settings))(keys)
 
 
-@partial(jax.jit, static_argnames="settings")
+@compiled(static=("settings",))
 def _advance_chains(
     model: Model, start: Start, states: HMCState, n_steps: Array, settings: NUTSSettings
 ) -> tuple[HMCState, Rows]:
@@ -179,7 +230,8 @@ def _in_threads(model: Model, start: Start, keys: Array, settings: NUTSSettings,
     states = [_init_chain(model, start, key, program) for key in keys]
     _check_start(np.array([state.potential_energy for state in states]))
     # Compiled here, as threads do not have this thread's configuration of JAX, such as its precision.
-    compiled = _advance_chain.lower(model, start, states[0], jnp.int32(0), program).compile()
+    arguments = (model, start, states[0], jnp.int32(0), program)
+    advance_chain = _advance_chain.program(*arguments).lower(*arguments).compile()
     stages = list(_stages(settings))
     steps = {n: jnp.int32(n) for n, _ in stages}
     done, stop = [0] * len(states), Event()
@@ -189,7 +241,7 @@ def _in_threads(model: Model, start: Start, keys: Array, settings: NUTSSettings,
         for n, is_kept in stages:
             if stop.is_set():
                 break
-            state, rows = compiled(model, start, state, steps[n])
+            state, rows = advance_chain(model, start, state, steps[n])
             if is_kept:
                 kept.append(jax.tree.map(lambda values, n=n: np.asarray(values)[:n], rows))
             done[chain] += n

@@ -17,6 +17,7 @@ class Engine(NamedTuple):
     settings: Any  # a NamedTuple class, whose defaults are the options' defaults
     refused: Mapping[str, str] = MappingProxyType({})  # options that other backends of the engine have, with the reason
     pads: Callable[[Any], bool] = lambda settings: False  # whether with these settings it gives the same on padded data
+    fine: bool = False  # whether it runs so long that data are padded little, and fewer sizes share programs
 
     def checked(self, options: Mapping[str, Any]) -> Any:
         """Return the engine's settings with these options: :func:`.checked_settings`."""
@@ -28,7 +29,7 @@ ENGINES = {
     for engine in (
         Engine("em", em.run, EMSettings, pads=lambda settings: settings.batch_size is None),
         Engine("svi", svi.run, SVISettings, pads=svi.pads),
-        Engine("nuts", nuts.run, NUTSSettings, pads=lambda settings: True),
+        Engine("nuts", nuts.run, NUTSSettings, pads=lambda settings: True, fine=True),
     )
 }
 

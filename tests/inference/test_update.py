@@ -21,7 +21,7 @@ def grown(story, seed=0):
     return early, frame[late], early.joined(frame[late])
 
 
-@pytest.mark.parametrize("story", ["dawid_skene", "one_coin", "mace", "hierarchical_dawid_skene", "item_response"])
+@pytest.mark.parametrize("story", ["dawid_skene", "mace", "item_response"])
 def test_em_ends_where_a_fit_of_everything_ends(story):
     early, late, whole = grown(story)
     updated = cp.fit(story, early, progress=False, **CLOSE).update(late, progress=False)

@@ -85,7 +85,7 @@ def test_chains_in_threads_and_vectorised_chains_are_the_same_chains(tiny):
         data = jax.tree.map(jnp.asarray, tiny)
         model, settings = Model(find_story("dawid_skene")), NUTSSettings(warmup=5, draws=4)
         values = {"prevalence": jnp.full(3, 1 / 3), "confusion": jnp.full((3, 3, 3), 1 / 3)}
-        start, keys = nuts.Start(data, values, {}), jax.random.split(jax.random.key(0), 2)
+        start, keys = nuts.start_at(model, data, values), jax.random.split(jax.random.key(0), 2)
         told = []
         threads = nuts._in_threads(model, start, keys, settings, told.append)
         vectorised = nuts._vectorised(model, start, keys, settings, told.append)
@@ -100,7 +100,7 @@ def test_chains_in_threads_and_vectorised_chains_are_the_same_chains(tiny):
 def test_a_chains_draws_do_not_depend_on_how_many_chains_there_are(tiny):
     model, data = Model(find_story("dawid_skene")), jax.tree.map(jnp.asarray, tiny)
     values = {"prevalence": jnp.full(3, 1 / 3), "confusion": jnp.full((3, 3, 3), 1 / 3)}
-    keys, start = jax.random.split(jax.random.key(0), 4), nuts.Start(data, values, {})
+    keys, start = jax.random.split(jax.random.key(0), 4), nuts.start_at(model, data, values)
     settings = NUTSSettings(warmup=5, draws=60)
     four = nuts._in_threads(model, start, keys, settings._replace(chains=4), lambda _: None)
     last = nuts._in_threads(model, start, keys[3:], settings._replace(chains=1), lambda _: None)
@@ -112,7 +112,7 @@ def test_an_error_in_one_chain_ends_the_others(tiny):
     """Not only reports it when they are done: 100,000 draws would take minutes."""
     model, data = Model(find_story("dawid_skene")), jax.tree.map(jnp.asarray, tiny)
     values = {"prevalence": jnp.full(3, 1 / 3), "confusion": jnp.full((3, 3, 3), 1 / 3)}
-    keys, start = jax.random.split(jax.random.key(0), 2), nuts.Start(data, values, {})
+    keys, start = jax.random.split(jax.random.key(0), 2), nuts.start_at(model, data, values)
 
     def broken(done):
         raise RuntimeError("stop")
@@ -128,7 +128,11 @@ def test_a_start_where_the_density_is_not_finite_is_refused(tiny):
     values = {"prevalence": jnp.full(3, 1 / 3), "confusion": jnp.full((3, 3, 3), jnp.nan)}
     with pytest.raises(FloatingPointError, match="where the chains start"):
         nuts._in_threads(
-            model, nuts.Start(data, values, {}), jax.random.split(jax.random.key(0), 1), NUTSSettings(), lambda _: None
+            model,
+            nuts.start_at(model, data, values),
+            jax.random.split(jax.random.key(0), 1),
+            NUTSSettings(),
+            lambda _: None,
         )
 
 

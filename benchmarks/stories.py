@@ -100,7 +100,8 @@ def steps_of(variant: Variant, annotations: cp.Annotations, steps: int) -> tuple
     data = annotations if variant.features else annotations.replace(features=None)
     start = em.init(model, data, jax.random.key(0), WITHOUT_STOP)
     n_steps = jnp.int32(steps)
-    compiled = em.advance.lower(model, data, start, n_steps, WITHOUT_STOP).compile()
+    compiled = em.advance.program(model, data, start, n_steps, WITHOUT_STOP)
+    compiled = compiled.lower(model, data, start, n_steps, WITHOUT_STOP).compile()
 
     def run() -> object:
         return jax.block_until_ready(compiled(model, data, start, n_steps, WITHOUT_STOP))

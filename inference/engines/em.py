@@ -8,7 +8,8 @@ A probability table is a Dirichlet site, such as the workers' confusion matrices
 (Fisher's identity), and its exact M-step under a :math:`\text{Dirichlet}(\alpha)` prior is
 :math:`\theta' \propto \max(\alpha - 1 + n, 0)`: one gradient is one iteration. Parameters that are no tables climb the
 log-posterior in the same iteration by a step of Adam, or of Newton for a logistic regression (ECME, Liu & Rubin 1994).
-Where the exact M-step is not all of the iteration, it is halved until the log-posterior does not fall.
+Where the exact M-step is not all of the iteration, it is halved until the log-posterior does not fall. The gradient
+that gives the log-posterior where a step leads is kept for the next, so that a step that is not halved costs one too.
 
 Where all of a story's parameters move so, EM is accelerated (:mod:`.acceleration`).
 
@@ -30,13 +31,13 @@ from ...data.sharding import as_on_one_device, on_this_host
 from ...models import Classifier
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
-from ..densities.enumerated import Parameters, density
+from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import Anatomy, anatomy, constants, starting_point
 from . import epochs as training
 from .acceleration import FIRST, PROPOSED, Trail, accepts, place, set_out, walked
-from .ascent import gradient, interior, learnt_from, newton, off_zero, tables_mode
+from .ascent import Ahead, ahead_of, gradient, interior, learnt_from, newton, off_zero, stepped_back, tables_mode
 from .outcome import Outcome, Solution
 from .progress import progress_bar
 from .settings import EMSettings
@@ -57,6 +58,7 @@ class EMState(NamedTuple):
     optimizer: optax.OptState
     stride: Array  # share of Adam's step to take
     iteration: Array
+    ahead: Ahead | None = None  # the gradient at the parameters; None where no step is halved
     trail: Trail | None = None  # of the acceleration; None for plain steps
 
 
@@ -107,9 +109,9 @@ def state_at(
     unknown = jnp.full((), jnp.inf, float)
     by_adam = _by_adam(model, parts, parts.to_reals(parameters))
     trail = set_out(parameters) if accelerated and not by_adam else None
-    return EMState(
-        parameters, -unknown, unknown, _adam(settings).init(by_adam), jnp.ones((), float), jnp.int32(0), trail
-    )
+    ahead = ahead_of(model, annotations, parts, parameters) if _may_fall(parts) else None
+    optimizer = _adam(settings).init(by_adam)
+    return EMState(parameters, -unknown, unknown, optimizer, jnp.ones((), float), jnp.int32(0), ahead, trail)
 
 
 def step(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> EMState:
@@ -117,7 +119,7 @@ def step(model: Model, annotations: Annotations, state: EMState, settings: EMSet
     if state.trail is None:
         return plain_step(model, annotations, state, settings)
     trail = state.trail
-    start = state._replace(parameters=place(trail, state.parameters))
+    start = _set_off(model, annotations, state, trail)
     end = plain_step(model, annotations, start, settings)
     accepted = accepts(trail, end.log_posterior, state.log_posterior)
     gain = jnp.where(accepted, end.change, 0.0)
@@ -130,32 +132,47 @@ def step(model: Model, annotations: Annotations, state: EMState, settings: EMSet
     return end._replace(change=change, iteration=state.iteration + 1, trail=trail)
 
 
+def _set_off(model: Model, annotations: Annotations, state: EMState, trail: Trail) -> EMState:
+    """Return the state where the next step of a cycle starts, which may be a proposal that was not looked at."""
+    start = state._replace(parameters=place(trail, state.parameters))
+    if (ahead := state.ahead) is None:
+        return start
+
+    def at_proposal() -> Ahead:
+        return ahead_of(model, annotations, anatomy(model, annotations), trail.aside)
+
+    return start._replace(ahead=jax.lax.cond(trail.stage == PROPOSED, at_proposal, lambda: ahead))
+
+
 def plain_step(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> EMState:
-    """Take E-step, M-step of the probability tables and a step of the others, by one gradient."""
+    """Take E-step, M-step of the probability tables and a step of the others, by one gradient.
+
+    It is the gradient where the step starts; where a step may fall it is known, and the one is that where it ends.
+    """
     old = state.parameters
     parts = anatomy(model, annotations)
-    counts, slope, at = gradient(model, annotations, parts, old)
-    new = old | tables_mode(counts, old)
-    change = jnp.abs((at.log_posterior - state.log_posterior) / at.log_posterior)
-    optimizer, stride = state.optimizer, state.stride
+    here = ahead_of(model, annotations, parts, old) if state.ahead is None else state.ahead
+    new = old | tables_mode(here.counts, old)
+    change = jnp.abs((here.log_posterior - state.log_posterior) / here.log_posterior)
+    optimizer, stride, ahead = state.optimizer, state.stride, state.ahead
     if parts.bijections:
         reals = parts.to_reals(old)
         moves, optimizer = _adam(settings).update(
-            jax.tree.map(jnp.negative, _by_adam(model, parts, slope)), optimizer, _by_adam(model, parts, reals)
+            jax.tree.map(jnp.negative, _by_adam(model, parts, here.slope)), optimizer, _by_adam(model, parts, reals)
         )
         moves = jax.tree.map(lambda move: stride * move, moves)
         if (classifier := _logistic(model)) is not None:
-            weights, uphill = ({name: values[name] for name in parts.weights} for values in (old, slope))
+            weights, uphill = ({name: values[name] for name in parts.weights} for values in (old, here.slope))
             moves |= newton(classifier, annotations, weights, uphill)
         new = new | parts.from_reals(jax.tree.map(jnp.add, reals, moves))
         change = jnp.maximum(change, CALM * jnp.where(jnp.isfinite(state.change), state.change, 0.0))
-    if parts.bijections or parts.has_factors:
-        new, share = _step_back(model, annotations, parts, old, new, at.log_posterior, settings.halvings)
+    if ahead is not None:
+        new, ahead, share = stepped_back(model, annotations, parts, old, new, here, settings.halvings)
         stride = jnp.where(share < 1, jnp.maximum(stride * jnp.maximum(share, 0.1), 1e-4), stride * RECOVERY)
         stride = jnp.minimum(stride, 1.0).astype(float)
         rejected = share == 0
         optimizer = jax.tree.map(lambda value: jnp.where(rejected, jnp.zeros_like(value), value), optimizer)
-    return EMState(new, at.log_posterior, change, optimizer, stride, state.iteration + 1, state.trail)
+    return EMState(new, here.log_posterior, change, optimizer, stride, state.iteration + 1, ahead, state.trail)
 
 
 @compiled
@@ -197,35 +214,9 @@ def _logistic(model: Model) -> Classifier | None:
     return model.classifier if model.classifier is not None and model.classifier.is_linear else None
 
 
-def _step_back(
-    model: Model,
-    annotations: Annotations,
-    parts: Anatomy,
-    old: Parameters,
-    new: Parameters,
-    old_log_posterior: Array,
-    halvings: Array | int,
-) -> tuple[Parameters, Array]:
-    """Halve the way from ``old`` to ``new`` until the log-posterior does not fall, at most so many times.
-
-    Returns:
-        The parameters there (``old`` where all halvings were in vain), and the share of the way that was gone.
-    """
-    old_reals, new_reals = parts.to_reals(old), parts.to_reals(new)
-
-    def between(share: Array) -> Parameters:
-        mix = jax.tree.map(lambda a, b: (1 - share) * a + share * b, (old, old_reals), (new, new_reals))
-        return mix[0] | parts.from_reals(mix[1])
-
-    def falls(share: Array) -> Array:
-        return ~(density(model, between(share), annotations).log_posterior >= old_log_posterior)
-
-    def worth_halving(share: Array) -> Array:
-        return (share > 0.5**halvings) & falls(share)
-
-    share = jax.lax.while_loop(worth_halving, lambda share: share / 2, jnp.ones((), float))
-    share = jnp.where(share > 0.5**halvings, share, 0.0)
-    return between(share), share
+def _may_fall(parts: Anatomy) -> bool:
+    """Whether the exact M-step is not all of an iteration, so that the log-posterior may fall."""
+    return bool(parts.bijections) or parts.has_factors
 
 
 def run(
@@ -314,12 +305,22 @@ def _iterate(
         if not np.isfinite(history[-1]):
             raise FloatingPointError(f"the log-posterior is {history[-1]} at iteration {len(history)}")
         tell(len(history), history[-1])
-    # The last parameters are those before a proposal that has not been looked at.
+    return Solution(
+        state.parameters,
+        [*history, _log_posterior(model, annotations, state, settings)],
+        not_converged(float(state.change), settings),
+    )
+
+
+def _log_posterior(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> float:
+    """Of the parameters that the last step led to, from which no step has started."""
+    if state.ahead is not None:
+        return float(state.ahead.log_posterior)
+    # Those parameters are before a proposal that has not been looked at.
     trail = None if state.trail is None else state.trail._replace(stage=jnp.int32(FIRST))
     last = state._replace(change=jnp.full((), jnp.inf, float), trail=trail)
     beyond, _ = advance(model, annotations, last, 1, settings)
-    history.append(float(beyond.log_posterior))  # of the last parameters, which no step has started from
-    return Solution(state.parameters, history, not_converged(float(state.change), settings))
+    return float(beyond.log_posterior)
 
 
 def interior_solution(

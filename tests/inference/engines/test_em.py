@@ -1,5 +1,7 @@
 """EM: exact M-steps, a log-posterior that never falls, and solutions at least as good as a peer's."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,8 +18,9 @@ from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import anatomy
 from crowdppl.inference.engines import em
-from crowdppl.inference.engines.ascent import gradient
-from crowdppl.models import find_story
+from crowdppl.inference.engines.ascent import ahead_of, gradient
+from crowdppl.models import Classifier, find_story
+from crowdppl.models.parts.correct import Correct
 
 DAWID_SKENE = find_story("dawid_skene")
 FLAT = {"diagonal": 1.0, "off_diagonal": 1.0}
@@ -120,6 +123,82 @@ def test_with_a_factor_on_the_tables_em_never_falls_and_ends_at_the_mode(tiny):
         falls = density(model, proposal, tiny).log_posterior < density(model, start, tiny).log_posterior
     assert falls
     np.testing.assert_allclose(slope, 0.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("accelerated", [False, True])
+@pytest.mark.parametrize(
+    ("story", "arguments"),
+    [
+        ("glad", {}),
+        ("dawid_skene", {"truth_prior": Classifier("logistic")}),
+        ("common_individual", {"separation": 1.0}),
+    ],
+)
+def test_after_any_step_what_is_kept_is_the_gradient_at_the_parameters(story, arguments, accelerated):
+    """In every stage of the acceleration's cycle too, where the next step may start from a proposal."""
+    rng = np.random.default_rng(7)
+    annotations = random_annotations(rng, n_tasks=20, n_workers=4, n_classes=3, n_rows=70)
+    annotations = annotations.replace(features=rng.normal(size=(20, 2)))
+    options = {"by_task": False} if story == "common_individual" else {}
+    model = Model(find_story(story), arguments | options)
+    kept_at = jax.jit(lambda parameters: ahead_of(model, annotations, anatomy(model, annotations), parameters))
+    with jax.enable_x64(True):
+        state = em.init(model, annotations, jax.random.key(0), em.EMSettings(), accelerated=accelerated)
+        stages = set()
+        for _ in range(7):
+            stages.add(None if state.trail is None else int(state.trail.stage))
+            jax.tree.map(
+                partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-9), state.ahead, kept_at(state.parameters)
+            )
+            state, _ = em.advance(model, annotations, state, 1, em.EMSettings())
+    assert stages == ({0, 1, 2} if accelerated and story != "glad" else {None})
+
+
+def test_an_iteration_that_is_not_halved_runs_the_story_once(tiny):
+    runs = []
+
+    def counted(annotations, *, truth_prior=None):
+        with numpyro.plate("worker", annotations.n_workers):
+            ability = numpyro.sample("ability", dist.Normal(1.0, 1.0))
+        jax.debug.callback(lambda x: runs.append(float(x)), ability[0])
+        with tasks(annotations, truth_prior) as truth:
+            observe(truth, Correct(ability[:, None], annotations.n_classes), annotations)
+
+    model, settings = Model(counted), em.EMSettings(tolerance=0.0)
+    state = em.init(model, tiny, jax.random.key(0), settings)
+    jax.effects_barrier()
+    runs.clear()
+    state, history = em.advance(model, tiny, state, 10, settings)
+    jax.effects_barrier()
+    assert float(state.stride) == 1.0
+    assert (np.diff(history[:10]) > 0).all()
+    is_placeholder = np.isclose(runs, 1 / tiny.n_workers)  # of runs for the sites' names, which compute nothing else
+    assert (~is_placeholder).sum() == 10
+
+
+@pytest.mark.parametrize("beyond", [np.nan, np.inf, -np.inf])
+def test_where_the_log_posterior_is_not_finite_a_step_is_halved(tiny, beyond):
+    """Abilities beyond a wall have a log-posterior that is not finite; the first steps of Adam go there."""
+    wall = 0.5
+
+    def walled(annotations, *, truth_prior=None):
+        with numpyro.plate("worker", annotations.n_workers):
+            start = {"start": lambda key: jnp.zeros(annotations.n_workers)}
+            ability = numpyro.sample("ability", dist.Normal(3.0, 1.0), infer=start)
+        numpyro.factor("wall", jnp.where(ability.max() > wall, beyond, 0.0))
+        with tasks(annotations, truth_prior) as truth:
+            observe(truth, Correct(ability[:, None], annotations.n_classes), annotations)
+
+    model, settings = Model(walled), em.EMSettings(learning_rate=0.8, tolerance=0.0)
+    state = em.init(model, tiny, jax.random.key(0), settings)
+    start = float(state.ahead.log_posterior)
+    state, _ = em.advance(model, tiny, state, 1, settings)
+    assert float(state.stride) == 0.5
+    assert start < float(state.ahead.log_posterior) < np.inf
+    np.testing.assert_allclose(state.parameters["ability"], 0.4, rtol=1e-4)
+    state, history = em.advance(model, tiny, state, 20, settings)
+    assert np.isfinite(history[:20]).all()
+    assert (np.diff(history[:20]) >= 0).all()
 
 
 @pytest.mark.data

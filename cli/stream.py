@@ -59,7 +59,12 @@ def scan_of(request: Request, *, stream: bool | None, memory: str | None, story:
     roles = {role: name for role, name in request.columns.items() if role in ("task", "worker", "label", "count")}
     columns: dict[str, Any] = roles | ({"worker": None} if request.no_worker else {})
     classes = None if request.classes is None else class_names(request.classes)
-    found = scan(request.file, **columns, classes=classes, memory=memory)
+    try:
+        found = scan(request.file, **columns, classes=classes, memory=memory)
+    except AnnotationError:
+        if wanted:
+            raise
+        return None  # what cannot be scanned may be read into memory, which says what is wrong otherwise
     if not wanted and found.n_rows * BYTES_IN_MEMORY <= found.memory:
         return None
     if options:

@@ -17,10 +17,12 @@ import pyarrow.parquet as pq
 
 from .annotations import Annotations
 from .chunks import Chunk
+from .errors import StorageError
 from .ids import Ids
 from .preparing import prepare
 from .scan import Scan
 
+BY_TASK = ("rows",)  # arrays with a value for each task
 BLOCK = 2**22  # tasks that are looked at together where chunks are cut
 
 
@@ -58,6 +60,7 @@ class Prepared:
         self.classes = Ids.from_json(about["classes"])
         self.by_class = np.array(about["by_class"])
         self._types = {name: np.dtype(kind) for name, kind in about["arrays"].items()}
+        self._check()
 
     @property
     def named(self) -> bool:
@@ -169,6 +172,20 @@ class Prepared:
                     yield before.result()
             if ahead is not None:
                 yield ahead.result()
+
+    def _check(self) -> None:
+        """Refuse arrays that are not as long as they were written.
+
+        Raises:
+            StorageError: a file is missing or was cut short.
+        """
+        for name, kind in self._types.items():
+            path = self.folder / name
+            size = path.stat().st_size if path.exists() else -1
+            expected = (self.n_tasks if name in BY_TASK else self.n_rows) * kind.itemsize
+            if size != expected:
+                what = "is missing" if size < 0 else f"has {size:,} bytes instead of {expected:,}"
+                raise StorageError(f"{path} {what}; delete the folder {self.folder} to prepare the data anew")
 
     def _read(self, name: str, part: slice) -> np.ndarray:
         """A part of an array, read anew each time: what is mapped would count as memory that is used."""

@@ -23,6 +23,7 @@ from .ids import Ids
 
 FORMAT = 1  # of what is prepared from a scan
 UNITS = {"B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+UNITS |= {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}  # as the command line's tools have them
 UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 LEAST_MEMORY = 2**20
 MOST_GIVEN = 2**15 - 1  # classes, whose numbers take two bytes on the disk
@@ -235,7 +236,13 @@ def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
         AnnotationError: there is none.
     """
     if not isinstance(path, str | os.PathLike):
-        return [found for one in path for found in _paths(one)]
+        several = list(path) if isinstance(path, Iterable) else []
+        if not several:
+            raise AnnotationError(
+                f"cp.scan({path!r}): a Parquet file, a folder of them, a pattern such as 'folder/*.parquet', or a list "
+                "of these is needed"
+            )
+        return [found for one in several for found in _paths(one)]
     text = os.fspath(path)
     if os.path.isdir(text):
         files = (file for file in Path(text).rglob("*.parquet") if file.is_file())

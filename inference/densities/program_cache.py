@@ -31,7 +31,9 @@ MAX_BYTES = 128 * 2**20  # beyond it, those not used for longest are deleted: JA
 MIN_SECONDS = 0.1  # programs compiled faster are not kept: to read them takes as long
 ROOM = 64 * 2**20  # bytes free on the disk, below which nothing is written
 PATIENCE = 5.0  # seconds to wait for another process that looks at the folder
-OVERLAP = 60.0  # seconds before the last look that are looked at again: whatever damaged programs may have done so slowly
+OVERLAP = (
+    60.0  # seconds before the last look that are looked at again: whatever damaged programs may have done so slowly
+)
 PROGRAM, USED, LOCK, CHECKED = "-cache", "-atime", ".lockfile", ".checked"  # names of files; but for the last JAX's own
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
 

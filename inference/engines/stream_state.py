@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import jax
 import jax.numpy as jnp
@@ -128,7 +129,7 @@ def _plain(folder: Path) -> dict[str, Any] | None:
     try:
         with np.load(path) as found:
             return json.loads(str(found["plain"]))
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
         raise StorageError(f"{path} is damaged: {error}; delete it to begin anew") from error
 
 

@@ -295,7 +295,7 @@ def test_the_demo_shows_three_engines_side_by_side(tmp_path, monkeypatch):
     out = tmp_path / "demo"
     done = crowdppl("demo", "--out", out)
     assert done.exit_code == 0, done.output
-    only(out, *FILES)
+    only(out, *FILES, "workers.png")
     assert re.search(r"class +EM +SVI \(90% interval\) +NUTS \(90% interval\)", done.stdout)
     number, bounded = r"0\.\d{3}", r"0\.\d{3} \(0\.\d{3}–0\.\d{3}\)"
     for row in ("1", "2", "3", "4", r"\d \(best\)", r"\d \(worst\)"):

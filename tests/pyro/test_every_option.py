@@ -110,7 +110,10 @@ def as_it_was():
     return of
 
 
-@pytest.mark.parametrize(("method", "option"), [(m, name) for m in ENGINES for name in ENGINES[m].settings._fields if name not in ENGINES[m].refused])
+@pytest.mark.parametrize(
+    ("method", "option"),
+    [(m, name) for m in ENGINES for name in ENGINES[m].settings._fields if name not in ENGINES[m].refused],
+)
 def test_every_option_changes_the_fit(crowd, as_it_was, method, option):
     others, value = CASES[method][option]
     assert outcome(crowd, method, others | {option: value}) != as_it_was(crowd, method, others)

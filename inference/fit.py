@@ -85,9 +85,9 @@ def fit(
         evidence: probabilities of the classes from another model, tasks × classes.
         seed: the same seed gives the same result, to the last bit on one machine.
         backend: ``"numpyro"``; or ``"pyro"``, for a classifier that is a ``torch.nn.Module`` (the extra ``pyro``).
-        devices: spread the tasks over several devices: how many, ``"all"``, or the devices themselves; the result is
-            one device's up to float rounding. With several processes (``jax.distributed``) each gives its own tasks,
-            with ``devices="all"``, and gets the labels of those.
+        devices: spread the tasks over several devices: how many, ``"all"``, or the devices themselves; each step is
+            one device's up to float rounding. With several processes (``jax.distributed``) each gives tasks of its own,
+            that no other has, with ``devices="all"``, and gets the labels of those.
         progress: show progress bars on standard error.
         folder: where the fit of a scan keeps its state after each pass over the data, so that the same call goes on
             from there after an interruption; and what is prepared of the files, unless the scan names a folder. A

@@ -51,6 +51,10 @@ class Overview(NamedTuple):
     right: Array  # (J,) expected annotations of each worker that equal the truth; empty where no worker is named
 
 
+OF_LABELS = ("labels", "probabilities", "tasks", "decide")
+IN_MEMORY = ("annotations", "confusions", "idata", "to_idata", "save", "report", "update", "predict_proba", "fitted")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class StreamedFit:
     """A story fitted by EM to annotations that stay on the disk. Made by :func:`crowdppl.fit` of a `scan`.
@@ -78,6 +82,19 @@ class StreamedFit:
 
     method = "em"
     has_draws = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OF_LABELS:
+            raise AttributeError(
+                f"a streamed fit has no {name}: labels stay in files; write_labels(path) writes them, iter_labels() "
+                "yields them chunk by chunk"
+            )
+        if name in IN_MEMORY:
+            raise AttributeError(
+                f"a streamed fit has no {name}, which needs the annotations in memory; it has workers, parameters, "
+                "derived, summary() and write_labels(path)"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def story(self) -> str:

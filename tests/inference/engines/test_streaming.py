@@ -134,6 +134,16 @@ def test_labels_workers_and_derived_quantities_are_those_in_memory(pair):
     assert "share_of_labels" in str(streamed.summary())
 
 
+def test_what_stays_on_the_disk_says_where_it_is_to_be_had(pair):
+    streamed = pair[0]
+    with pytest.raises(AttributeError, match=r"no labels: labels stay in files; write_labels\(path\)"):
+        streamed.labels  # noqa: B018
+    with pytest.raises(AttributeError, match="no save, which needs the annotations in memory"):
+        streamed.save("x")
+    with pytest.raises(AttributeError, match="no attribute 'lables'"):
+        streamed.lables  # noqa: B018
+
+
 def test_labels_are_written_as_a_data_set_or_not_at_all(pair, tmp_path, monkeypatch):
     streamed, _ = pair
     folder = streamed.write_labels(tmp_path / "labels")

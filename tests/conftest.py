@@ -1,12 +1,13 @@
 """What tests share: small annotations, and the datasets under $CROWDPPL_DATA."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 # Most of the suite's time is XLA's compiler, for programs that run once: least optimised they compile in 60 % of it.
 # Before JAX starts, and unless the caller has a say in it: make test XLA_FLAGS=… runs the programs that users run.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +17,13 @@ from crowdppl import Annotations, load_dataset
 
 settings.register_profile("crowdppl", deadline=None)  # time says more of the machine than of the code
 settings.load_profile("crowdppl")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_traces() -> Iterator[None]:
+    """JAX keeps what it has traced of every function; a process of a whole suite would hold gigabytes."""
+    yield
+    jax.clear_caches()
 
 
 @pytest.fixture

@@ -30,7 +30,8 @@ QUICKLY = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": F
 
 LITTLE = 2**18  # numbers that a program is given at the most, to be compiled quickly
 
-FEWEST = 8  # programs that are kept whatever the number of maps, which may be another library's
+FEWEST = 64
+"""Programs that are kept whatever the number of maps: if so few are not the cause, another library's programs are."""
 
 _kept: OrderedDict[tuple, Callable] = OrderedDict()  # programs, the one used last at the end
 _lock = RLock()
@@ -126,15 +127,16 @@ def _let_go() -> None:
     while len(_kept) > MOST_PROGRAMS:
         _kept.popitem(last=False)
     most = _most_maps()
-    if most is None or _n_maps() < most:
+    if most is None:
         return
-    gc.collect()  # what was let go before may still be held by circles of references
-    while len(_kept) > FEWEST and _n_maps() >= most:
+    n_maps = _n_maps()
+    if n_maps >= most and len(_kept) > FEWEST:
         for _ in range(max(len(_kept) // 8, 1)):
             _kept.popitem(last=False)
-        gc.collect()
-    if _n_maps() >= 2 * most:  # of programs that are not ours, or of single operations on ever new sizes
+        gc.collect()  # what is let go may be held by circles of references
+    if n_maps >= 2 * most:  # of programs that are not ours, or of single operations on ever new sizes
         jax.clear_caches()
+        gc.collect()
 
 
 def _kind(leaf: Any) -> tuple:

@@ -78,6 +78,7 @@ def test_a_process_stays_below_its_share_of_memory_maps(nothing_kept, monkeypatc
     forget_programs()
     most = programs._n_maps() + gained // 3
     monkeypatch.setattr(programs, "_most_maps", lambda: most)
+    monkeypatch.setattr(programs, "FEWEST", 8)
     assert maps_of(30) < gained / 2
     assert programs.FEWEST <= n_live() < 20
 

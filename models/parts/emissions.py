@@ -1,5 +1,6 @@
 """Emissions: how a worker's annotation follows from the true class, one small object each."""
 
+import math
 from dataclasses import dataclass
 from functools import reduce
 from typing import ClassVar
@@ -25,7 +26,7 @@ def sum_by_task(values: Array, annotations: Annotations) -> Array:
     if count is not None:
         count = count.reshape((-1,) + (1,) * (values.ndim - 1))
         values = jnp.where(count > 0, values * count, 0.0)  # a padded row may be log 0
-    columns = values.reshape(len(values), -1)
+    columns = values.reshape(len(values), math.prod(values.shape[1:]))  # there may be no row
     sums = [
         jax.ops.segment_sum(block, annotations.task, annotations.n_tasks, indices_are_sorted=True)
         for block in jnp.split(columns, _block_ends(columns.shape[-1]), axis=-1)

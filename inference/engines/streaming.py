@@ -1,11 +1,11 @@
 r"""EM over annotations that stay on the disk, for every story whose parameters do not grow with the tasks.
 
 The expected counts of the probability tables, and the slope of the log-posterior along the other parameters, are sums
-over tasks (Fisher's identity, see :mod:`.em`): they are added up over chunks of whole tasks, all of one size, so that
-one compiled program serves all of them. One pass over the data at given parameters yields both their log-posterior and
-the next step from there. A step that might lower the log-posterior is judged by the pass that the next step needs
-anyway; where it did, half of the way is tried, as in memory. The result is that of :mod:`.em` by plain steps, up to the
-rounding of sums.
+over tasks (Fisher's identity, see :mod:`crowdppl.inference.engines.em`): they are added up over chunks of whole tasks,
+all of one size, so that one compiled program serves all of them. One pass over the data at given parameters yields both
+their log-posterior and the next step from there. A step that might lower the log-posterior is judged by the pass that
+the next step needs anyway; where it did, half of the way is tried, as in memory. The result is that of
+:mod:`crowdppl.inference.engines.em` by plain steps, up to the rounding of sums.
 """
 
 from __future__ import annotations

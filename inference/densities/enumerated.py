@@ -227,10 +227,16 @@ def log_sum_exp(scores: Array) -> Array:
 
 @log_sum_exp.defjvp
 def _slope_of_log_sum_exp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    """The classes' shares as weights, which are one exponential each; those of the unrolled columns are K."""
+    """The classes' shares as weights, which are one exponential each, class by class again.
+
+    As one product and sum over the classes, XLA compiles the derivative of this wrongly.
+    """
     (scores,), (tangent,) = primals, tangents
     total = log_sum_exp(scores)
-    return total, (jnp.exp(scores - total[:, None]) * tangent).sum(-1)
+    if scores.shape[-1] > UNROLLED:
+        return total, (jax.nn.softmax(scores, axis=-1) * tangent).sum(-1)
+    classes = range(scores.shape[-1])
+    return total, reduce(jnp.add, [jnp.exp(scores[:, k] - total) * tangent[:, k] for k in classes])
 
 
 def _log_prob(site: Site) -> Array:

@@ -99,6 +99,7 @@ def test_minibatches_end_near_the_solution_on_all_data(crowd):
     ],
 )
 def test_every_story_teaches_a_torch_network_what_numpyros_learns(crowd, story, options):
+    torch.manual_seed(0)
     fit = cp.fit(
         story, crowd, classifier=network(), backend="pyro", epochs=20, network_rate=0.02, progress=False, **options
     )

@@ -76,7 +76,7 @@ def test_a_terminal_is_told_each_stage_and_no_bar_stands_at_nothing_while_a_prog
     places = [written.index(stage) for stage in stages]
     assert places == sorted(places)
     assert "compiling (the first time for data of this size)" in written
-    assert "0/1,000" not in written
+    assert " 0/1,000" not in written
 
 
 def test_quiet_says_nothing_to_a_terminal(tmp_path):

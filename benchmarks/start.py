@@ -25,6 +25,7 @@ DawidSkene(100).fit_predict(pd.read_csv(sys.argv[1])).to_csv(sys.argv[2])
 """
 
 NEW_SIZES = """
+import time
 import crowdppl as cp
 base = dict(n_tasks=800, n_workers=164, n_classes=2, annotations_per_task=10)
 sizes = [{"n_tasks": 800 - 7 * i, "n_workers": 164 - 2 * i} for i in range(6)]
@@ -32,6 +33,7 @@ crowds = [cp.simulate("dawid_skene", **base | size, seed=i)[0] for i, size in en
 cp.fit("dawid_skene", crowds[0].without_gold(), progress=False).labels
 times = []
 for crowd in crowds[1:]:
+    began = time.perf_counter()
     cp.fit("dawid_skene", crowd.without_gold(), progress=False).labels
     times.append(time.perf_counter() - began)
 print(sorted(times)[len(times) // 2])

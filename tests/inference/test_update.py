@@ -1,5 +1,6 @@
 """A fit that goes on with new annotations ends where a fit of everything does."""
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +8,7 @@ import pytest
 import crowdppl as cp
 from crowdppl.models import STORIES
 
-CLOSE = {"tolerance": 1e-9, "max_iterations": 3000}
+CLOSE = {"tolerance": 1e-12, "max_iterations": 5000}
 
 
 def grown(story, seed=0):
@@ -21,14 +22,18 @@ def grown(story, seed=0):
     return early, frame[late], early.joined(frame[late])
 
 
-@pytest.mark.parametrize("story", ["dawid_skene", "mace", "item_response"])
-def test_em_ends_where_a_fit_of_everything_ends(story):
+# With a difficulty by task the log-posterior of item_response has several modes, and each start ends at one of them.
+@pytest.mark.parametrize(
+    ("story", "options"), [("dawid_skene", {}), ("mace", {}), ("item_response", {"difficulty": False})]
+)
+def test_em_ends_where_a_fit_of_everything_ends(story, options):
     early, late, whole = grown(story)
-    updated = cp.fit(story, early, progress=False, **CLOSE).update(late, progress=False)
-    at_once = cp.fit(story, whole, progress=False, **CLOSE)
-    assert updated.history.iloc[-1] == pytest.approx(at_once.history.iloc[-1], rel=1e-4)
-    np.testing.assert_allclose(updated.probabilities, at_once.probabilities, atol=0.05)
-    assert (updated.labels["label"] == at_once.labels["label"]).mean() > 0.98
+    options = options | CLOSE
+    with jax.enable_x64(True):  # in float32 EM stops where its steps are lost in rounding, a little way short of it
+        updated = cp.fit(story, early, progress=False, **options).update(late, progress=False)
+        at_once = cp.fit(story, whole, progress=False, **options)
+    assert updated.history.iloc[-1] == pytest.approx(at_once.history.iloc[-1], rel=1e-8)
+    np.testing.assert_allclose(updated.probabilities, at_once.probabilities, atol=1e-3)
     assert updated.labels.index.tolist() == list(whole.tasks)
     assert updated.workers.index.tolist() == list(whole.workers)
 

@@ -149,9 +149,13 @@ def interior(model: Model, annotations: Annotations, parameters: Parameters) -> 
 
     It is :math:`\propto \alpha + n`, and has no zeros; the mode has zeros where there are no annotations.
     """
-    counts = gradient(model, annotations, anatomy(model, annotations), parameters).counts
+    return parameters | tables_mean(gradient(model, annotations, anatomy(model, annotations), parameters).counts)
+
+
+def tables_mean(counts: Parameters) -> Parameters:
+    r"""Return the mean of each row, :math:`\propto n + 1`, of the counts that :func:`gradient` gives."""
     counts = {name: jnp.maximum(count + 1, INTERIOR) for name, count in counts.items()}
-    return parameters | {name: count / count.sum(-1, keepdims=True) for name, count in counts.items()}
+    return {name: count / count.sum(-1, keepdims=True) for name, count in counts.items()}
 
 
 def off_zero(model: Model, annotations: Annotations, parameters: Parameters) -> Parameters:

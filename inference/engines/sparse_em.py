@@ -44,7 +44,7 @@ def moving_tasks(changed: np.ndarray, posterior: np.ndarray) -> np.ndarray:
 
 def pays(annotations: Annotations, moving: np.ndarray) -> bool:
     """Whether the data are many and the tasks that move few among them."""
-    n_moving = np.count_nonzero(moving[annotations.task])
+    n_moving = int(np.count_nonzero(moving[annotations.task]))
     return annotations.n_rows > LITTLE and 0 < n_moving <= MOST * annotations.n_rows
 
 

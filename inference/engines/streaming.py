@@ -230,7 +230,7 @@ def run(
     progress: bool,
     state: StreamState | None = None,
     after_pass: Callable[[StreamState], None] = lambda state: None,
-) -> tuple[Outcome, StreamState]:
+) -> Outcome:
     """Run EM until it converges.
 
     Args:
@@ -241,9 +241,6 @@ def run(
         progress: show a bar.
         state: where an earlier run stopped; None to begin.
         after_pass: called with the state after each pass.
-
-    Returns:
-        The outcome, and the state that leads to it.
 
     Raises:
         FloatingPointError: the log-posterior is not finite.
@@ -272,7 +269,7 @@ def run(
     draws = {name: np.asarray(value)[None, None] for name, value in state.parameters.items()}
     history = np.array(state.history)
     warnings = not_converged(state.changes[0], settings)
-    return Outcome(draws, {}, history, {}, warnings, is_point=True), state
+    return Outcome(draws, {}, history, {}, warnings, is_point=True)
 
 
 def one_pass(

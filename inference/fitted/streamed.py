@@ -53,7 +53,7 @@ class Overview(NamedTuple):
 
 
 OF_LABELS = ("labels", "probabilities", "tasks", "decide")
-IN_MEMORY = ("annotations", "confusions", "idata", "to_idata", "save", "report", "update", "predict_proba", "fitted")
+IN_MEMORY = ("annotations", "confusions", "idata", "to_idata", "report", "update", "predict_proba", "fitted")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,6 +91,10 @@ class StreamedFit:
             raise AttributeError(
                 f"a streamed fit has no {name}: labels stay in files; write_labels(path) writes them, iter_labels() "
                 "yields them chunk by chunk"
+            )
+        if name == "save":
+            raise AttributeError(
+                "a streamed fit has no save: cp.fit(story, scan, folder=…) keeps it, and the same call reads it again"
             )
         if name in IN_MEMORY:
             raise AttributeError(

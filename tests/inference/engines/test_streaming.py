@@ -139,7 +139,9 @@ def test_what_stays_on_the_disk_says_where_it_is_to_be_had(pair):
     streamed = pair[0]
     with pytest.raises(AttributeError, match=r"no labels: labels stay in files; write_labels\(path\)"):
         streamed.labels  # noqa: B018
-    with pytest.raises(AttributeError, match="no save, which needs the annotations in memory"):
+    with pytest.raises(AttributeError, match="no report, which needs the annotations in memory"):
+        streamed.report("x")
+    with pytest.raises(AttributeError, match=r"no save: cp\.fit\(story, scan, folder=…\) keeps it"):
         streamed.save("x")
     with pytest.raises(AttributeError, match="no attribute 'lables'"):
         streamed.lables  # noqa: B018

@@ -37,9 +37,9 @@ def main(rows: str = "1e6", new: int = 1000, write: bool = False) -> None:
         "annotations: of an update the one that holds the tasks that do not move, those over the tasks that move in "
         "proportion to their annotations, and the iterations over everything. Times are of whole calls: of the third "
         "update in a row, each with annotations of its own, whose programs are compiled, as those of the fit of "
-        "everything are; the last column has both with what they compile, where the second crowd of dawid_skene finds the "
-        "fit's programs compiled by the first. A difference of log-posteriors is that of "
-        "the update less that of the fit of everything, in shares of the tolerance."
+        "everything are; the last column has both with what they compile, where the second crowd of dawid_skene finds "
+        "the fit's programs compiled by the first. A difference of log-posteriors is that of the update less that of "
+        "the fit of everything, in shares of the tolerance."
     )
     if write:
         report.write()

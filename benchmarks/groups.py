@@ -142,7 +142,8 @@ def epoch_bytes(annotations: cp.Annotations) -> int:
     key, settings = jax.random.key(0), em.EMSettings()
     state = training.start(model, data, em.init(model, data, key, settings).parameters, settings)
     plan = batches.plan(data, BATCH)
-    return held_bytes(training.epoch.lower(model, data, plan, state, key, settings).compile())
+    arguments = (model, data, plan, state, key, settings)
+    return held_bytes(training.epoch.program(*arguments).lower(*arguments).compile())
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STREAM_FILES = {
     "labels": "Parquet data set: label of each task, and the probabilities of all classes",
     "workers.csv": "accuracy and spammer score of each worker",
-    "parameters.nc": "the story's parameters, for xarray.open_dataset",
+    "parameters.nc": "the story's parameters, or SVI's draws of them, for xarray.open_dataset",
 }
 """The files of a streamed fit, and what is in each."""
 
@@ -81,7 +81,8 @@ def write_stream(result: StreamedFit, folder: Path) -> dict[str, str]:
         What is in each of the files that were written, by name.
     """
     result.write_labels(folder / "labels")
-    result.parameters.to_netcdf(folder / "parameters.nc", engine="h5netcdf")
+    found = result.draws if result.has_draws else result.parameters
+    found.to_netcdf(folder / "parameters.nc", engine="h5netcdf")
     if result.prepared.named:
         result.workers.to_csv(folder / "workers.csv", encoding="utf-8")
     return {name: content for name, content in STREAM_FILES.items() if (folder / name).exists()}
@@ -91,7 +92,7 @@ def _not_streamed(request: Request, story: str, method: str) -> list[str]:
     """The options that were given and that a streamed fit does not have."""
     given = {
         "--story auto": story == "auto",
-        f"--method {method}": method != "em",
+        f"--method {method}": method not in ("em", "svi"),
         "--gold": request.gold is not None,
         "--use-gold": request.use_gold,
         "--features": request.features is not None,

@@ -1,13 +1,20 @@
-"""Files and folders that are written whole or not at all."""
+"""Files and folders that are written whole or not at all.
+
+Until they are whole they lie beside their place, under a hidden name that says which process writes them. A process
+that was killed leaves them there; whoever writes to the same place next removes what no running process owns.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import secrets
 import shutil
-import tempfile
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from .errors import StorageError
@@ -26,7 +33,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         StorageError: the file cannot be written.
     """
     path = Path(path).absolute()
-    part = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
+    _remove_abandoned(path)
+    part = _beside(path, "part")
     try:
         yield part
         _flush(part)
@@ -69,10 +77,11 @@ def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> It
     """
     path = Path(path).absolute()
     _refuse_to_replace(path, overwrite)
+    _remove_abandoned(path)
     made = [parent for parent in path.parents if not parent.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = _new_folder(path)
+        part = _new_folder(path, "part")
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error.strerror}: {error.filename}") from error
     try:
@@ -119,8 +128,54 @@ def _refuse_to_replace(path: Path, overwrite: bool) -> None:
         raise StorageError(f"{path} has something in it; name a new folder, or give overwrite=True")
 
 
-def _new_folder(path: Path) -> Path:
-    return Path(tempfile.mkdtemp(prefix=f".{path.name[:50]}.", dir=path.parent))
+def _new_folder(path: Path, what: str) -> Path:
+    folder = _beside(path, what)
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def _beside(path: Path, what: str) -> Path:
+    """A new name beside a path, with the process that owns it."""
+    return path.with_name(f".{path.name[:50]}.{_machine()}-{os.getpid()}-{secrets.token_hex(4)}.{what}")
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what processes of this machine that run no more have left beside a path.
+
+    An earlier folder that was put aside stays where nothing has taken its place: it is the only copy.
+    """
+    name = re.compile(rf"{re.escape(f'.{path.name[:50]}.{_machine()}')}-(\d+)-[0-9a-f]{{8}}\.(part|old)")
+    with suppress(OSError):
+        for found in list(path.parent.iterdir()):
+            matched = name.fullmatch(found.name)
+            if matched is None or _runs(int(matched[1])):
+                continue
+            if found.is_dir():
+                if matched[2] == "part" or all((path.parent / kept.name).exists() for kept in found.iterdir()):
+                    shutil.rmtree(found, ignore_errors=True)
+            else:
+                found.unlink(missing_ok=True)
+
+
+@cache
+def _machine() -> str:
+    """A short name of what numbers this process: the machine, and on Linux the container."""
+    numbering = Path("/proc/self/ns/pid")
+    inside = numbering.stat().st_ino if numbering.exists() else 0
+    return hashlib.sha256(f"{socket.gethostname()} {inside}".encode()).hexdigest()[:8]
+
+
+def _runs(process: int) -> bool:
+    """Whether a process of this machine runs; True where the system cannot be asked without harm."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 def _replace_folder(part: Path, path: Path) -> None:
@@ -131,7 +186,7 @@ def _replace_folder(part: Path, path: Path) -> None:
     if not path.exists():
         part.replace(path)
     else:
-        old = _new_folder(path)
+        old = _new_folder(path, "old")
         try:
             path.replace(old / path.name)
             try:

@@ -71,8 +71,8 @@ def fit(
     Args:
         story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story. ``"auto"`` fits
             a default set of stories, compares them and averages their labels: :func:`.auto`.
-        annotations: who labelled what; or a :func:`.scan` of files that are larger than memory, which EM reads chunk
-            by chunk.
+        annotations: who labelled what; or a :func:`.scan` of files that are larger than memory, which EM or SVI
+            reads chunk by chunk.
         method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or ``"nuts"``
             (draws from the posterior).
         classifier: a classifier of the tasks' features as prior of the true labels: ``"logistic"``, ``"mlp"``,
@@ -91,7 +91,7 @@ def fit(
         progress: show progress bars on standard error.
         folder: where the fit of a scan keeps its state after each pass over the data, so that the same call goes on
             from there after an interruption; and what is prepared of the files, unless the scan names a folder. A
-            scan has one more option, ``step="stochastic"``: ``epochs`` passes with a step after each chunk.
+            scan has one more option of EM, ``step="stochastic"``: ``epochs`` passes with a step after each chunk.
         options: hyperparameters of the story (see its docstring) and options of the engine
             (:class:`~crowdppl.inference.engines.settings.EMSettings`,
             :class:`~crowdppl.inference.engines.settings.SVISettings`,

@@ -12,6 +12,7 @@ import pandas as pd
 from ..data import AnnotationError, Annotations, unknown_name
 from ..data.errors import check_name, look_up
 from ..data.sharding import mesh_of
+from ..data.some_tasks import changed_tasks
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.classifier import Network
 from .densities.evidence import Gold, with_evidence, with_truth_prior
@@ -19,11 +20,11 @@ from .densities.model import Model
 from .densities.program_cache import use_program_cache
 from .densities.sites import parameter_dims
 from .densities.traced_numbers import with_numbers
-from .engines import by_size, em
+from .engines import by_size, em, sparse_em
 from .engines.diagnostics import permuted_chains, sampling_warnings
 from .engines.outcome import Outcome
 from .engines.registry import ENGINES, Engine
-from .engines.settings import checked_seed
+from .engines.settings import EMSettings, checked_seed
 from .engines.unused_options import has_network
 from .fitted.alignment import aligned
 from .fitted.fitted import Fitted, label_posteriors
@@ -137,8 +138,9 @@ def update(
 ) -> Fitted:
     """Fit the same story to the annotations and to more of them, starting where the fit ended.
 
-    What is known of old tasks and workers is taken over, so that EM needs few iterations; SVI and NUTS start from its
-    solution and draw anew.
+    What is known of old tasks and workers is taken over. Of much data EM first goes over the tasks that have something
+    new or were uncertain (:mod:`.sparse_em`), and then over everything, from where it needs few iterations. SVI and
+    NUTS start from its solution and draw anew.
 
     Args:
         fitted: whose story, options, seed and evidence are used again.
@@ -171,9 +173,14 @@ def update(
     data = annotations.replace(gold=None, seconds=None)
     key = jax.random.key(fitted.settings["seed"])
     here = {name: value.mean((0, 1)) for name, value in fitted.draws.items()} | dict(fitted.fixed)
-    here = by_size.at_size(em.raised_off_zero, model, fitted.data, fitted.dims, here)
     fresh = by_size.start_of(model, data, fitted.dims, key)
     start = {name: _taken_over(np.asarray(here[name]), np.asarray(value)) for name, value in fresh.items()}
+    moving = sparse_em.moving_tasks(changed_tasks(fitted.data, data), fitted.posterior)
+    if sparse_em.pays(data, moving):
+        of_em = settings if isinstance(settings, EMSettings) else EMSettings()
+        start = sparse_em.solution(model, data, moving, start, fitted.dims, key, of_em)
+    else:
+        start = by_size.at_size(em.raised_off_zero, model, data, fitted.dims, start)
     outcome = by_size.run(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
     return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims))
 

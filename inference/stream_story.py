@@ -1,10 +1,11 @@
-"""One story by EM to annotations on the disk: a scan in, a `StreamedFit` out."""
+"""One story by EM or SVI to annotations on the disk: a scan in, a `StreamedFit` out."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -22,19 +23,61 @@ from .densities.program_cache import use_program_cache
 from .densities.programs import compiled
 from .densities.sites import Dims, parameter_dims
 from .densities.traced_numbers import with_numbers
-from .engines import online, stream_state, streaming
+from .engines import online, online_svi, stream_state, streaming, svi
+from .engines.outcome import Outcome
 from .engines.progress import doing
 from .engines.registry import ENGINES
-from .engines.settings import EMSettings, checked_seed
-from .engines.stream_memory import LEAST_ROWS, suited_source
-from .engines.streaming import Source, StreamState
-from .engines.unused_options import refuse_unused, unused_by_em
+from .engines.settings import EMSettings, SVISettings, checked_seed
+from .engines.stream_memory import LEAST_ROWS, check_draws, suited_source
+from .engines.streaming import Source
+from .engines.unused_options import refuse_unused, unused_by_em, unused_by_svi
 from .fit_story import split_options
 from .fitted.streamed import StreamedFit
 
 LOOK = 2**14  # rows of a chunk that a story is tried with, before it is known what fits into memory
-STOCHASTIC_CHUNKS = 100  # at the most, and steps of stochastic EM in a pass
+STOCHASTIC_CHUNKS = 100  # at the most, and steps in a pass where each chunk is one
 IN_MEMORY = "load the annotations with cp.Annotations.from_parquet(path) for that"
+IN_CHUNKS = "a scan is read in chunks, whose size follows from scan(…, memory=…); leave it out"
+
+
+class Way(NamedTuple):
+    """How a story is fitted to chunks."""
+
+    method: str
+    state: Any  # what it keeps between two passes, a class of NamedTuples
+    template: Callable[[Model, Source, Any], Any]  # shapes of the state's trees of arrays
+    run: Callable[..., Outcome]
+    defaults: dict[str, Any]  # of options, where they are others than in memory
+    same: tuple[str, ...]  # options that a fit which goes on must have in common with the earlier one
+
+
+WAYS = {
+    "exact": Way(
+        "em",
+        streaming.StreamState,
+        lambda model, source, _: streaming.template(model, source.first),
+        streaming.run,
+        {"accelerate": False},
+        ("learning_rate", "halvings"),
+    ),
+    "stochastic": Way(
+        "em",
+        online.OnlineState,
+        lambda model, source, _: online.template(model, source.first, streaming.template(model, source.first)),
+        online.run,
+        {"accelerate": False, "epochs": online.PASSES},
+        ("learning_rate", "halvings"),
+    ),
+    "svi": Way(
+        "svi",
+        online_svi.OnlineSVIState,
+        online_svi.template,
+        online_svi.run,
+        {},
+        ("learning_rate", "max_iterations", "guide", "particles"),
+    ),
+}
+"""By the step of EM, or the engine's name."""
 
 
 def stream_story(
@@ -54,12 +97,12 @@ def stream_story(
     step: str = "exact",
     **options: Any,
 ) -> StreamedFit:
-    """Fit one story by EM to annotations on the disk; arguments and errors are those of :func:`crowdppl.fit`.
+    """Fit one story by EM or SVI to annotations on the disk; arguments and errors are those of :func:`crowdppl.fit`.
 
     Args:
         story: a story's name, or a function that keeps the contract.
         scan: the files.
-        method: ``"em"``.
+        method: ``"em"``, or ``"svi"``: :mod:`.engines.online_svi`, each step of which takes a chunk.
         classifier: none.
         truth_prior: a prior that is the same for all tasks.
         gold: none.
@@ -69,10 +112,10 @@ def stream_story(
         devices: none.
         progress: show progress bars.
         folder: where the fit's state is kept after each pass; the same call goes on from there.
-        step: ``"exact"``, a plain iteration of EM for each pass over the data, as in memory with ``accelerate=False``;
-            or ``"stochastic"``, a step after each chunk: :mod:`.engines.online`, which makes ``epochs`` passes, 5 by
-            default.
-        options: hyperparameters and options of EM.
+        step: of EM: ``"exact"``, a plain iteration for each pass over the data, as in memory with
+            ``accelerate=False``; or ``"stochastic"``, a step after each chunk: :mod:`.engines.online`, which makes
+            ``epochs`` passes, 5 by default.
+        options: hyperparameters and options of the engine.
 
     Raises:
         StoryError: the story's parameters grow with the tasks, it reads what no chunk has, or it needs more memory than
@@ -85,31 +128,35 @@ def stream_story(
             "story='auto' compares stories on held-out annotations in memory; name one story for a scan, such as "
             f"'dawid_skene', or {IN_MEMORY}"
         )
-    if check_name("method", method, ENGINES) != "em":
-        raise ValueError(f"method={method!r}: a scan is fitted by method='em'; {IN_MEMORY}")
+    name = check_name("value of step", step, ("exact", "stochastic"))
+    if check_name("method", method, ENGINES) == "svi":
+        if step != "exact":
+            raise ValueError(
+                f"step={step!r} belongs to method='em', and SVI takes a step after each chunk; leave it out"
+            )
+        name = "svi"
+    elif method != "em":
+        raise ValueError(f"method={method!r}: a scan is fitted by method='em' or 'svi'; {IN_MEMORY}")
+    way = WAYS[name]
     _refuse_by_task(classifier=classifier, truth_prior=truth_prior, gold=gold, evidence=evidence)
     if backend != "numpyro":
         raise ValueError(f"backend={backend!r}: a scan is fitted by backend='numpyro'")
     if devices is not None:
         raise ValueError(f"devices={devices!r}: a scan is read by one device; leave it out, or {IN_MEMORY}")
     seed, found = checked_seed(seed), find_story(story)
-    options = {"accelerate": False} | options
-    is_exact = check_name("value of step", step, ("exact", "stochastic")) == "exact"
-    if not is_exact:
-        options = {"epochs": online.PASSES} | options
-    hyperparameters, settings, _ = split_options(options, found, ENGINES["em"], ())
-    _refuse_options(settings, is_exact=is_exact)
+    hyperparameters, settings, _ = split_options(way.defaults | options, found, ENGINES[method], ())
+    _refuse_options(settings, name)
     model = Model(found, hyperparameters if truth_prior is None else hyperparameters | {"truth_prior": truth_prior})
     use_program_cache()
     where = None if folder is None else Path(folder).absolute()
     with doing(f"coding and sorting {scan.n_rows:,} rows", show=progress):
         prepared = open_prepared(scan, where)
-    same = {"learning_rate": settings.learning_rate, "halvings": settings.halvings, "step": step}
+    same = {option: stream_state.described(getattr(settings, option)) for option in way.same} | {"step": name}
     about = stream_state.about_fit(model, prepared.fingerprint, seed=seed, **same)
     earlier = None if where is None else stream_state.earlier_rows(where, about)
     dims = checked_dims(model, prepared)
     model = with_numbers(model, Source(prepared, prepared.cut(LOOK), model).first)
-    most = None if is_exact else max(prepared.n_rows // STOCHASTIC_CHUNKS, LEAST_ROWS)
+    most = None if name == "exact" else max(prepared.n_rows // STOCHASTIC_CHUNKS, LEAST_ROWS)
     source = suited_source(model, prepared, scan.memory, earlier, most=most)
     key = jax.random.key(seed)
     refuse_whole_data(model, source, key)
@@ -118,24 +165,13 @@ def stream_story(
         if where is not None:
             stream_state.save(where, state, about, source.cut.asked)
 
-    shared: dict[str, Any] = {"progress": progress, "after_pass": save}
-    like = streaming.template(model, source.first)
-    if is_exact:
-        at = None if where is None else stream_state.load(where, StreamState, like)
-        outcome, _ = streaming.run(model, source, key, settings, state=at, **shared)
-    else:
-        like = online.template(model, source.first, like)
-        before = None if where is None else stream_state.load(where, online.OnlineState, like)
-        outcome = online.run(model, source, key, settings, state=before, **shared)
-    return StreamedFit(
-        prepared,
-        source,
-        model,
-        outcome,
-        settings._asdict() | {"seed": seed, "backend": backend, "step": step},
-        dims,
-        progress,
-    )
+    if isinstance(settings, SVISettings) and not svi.is_a_point(settings.guide):
+        check_draws(model, source, settings.draws, scan.memory)
+    like = way.template(model, source, settings)
+    state = None if where is None else stream_state.load(where, way.state, like)
+    outcome = way.run(model, source, key, settings, progress=progress, state=state, after_pass=save)
+    kept = settings._asdict() | {"seed": seed, "backend": backend, "step": step}
+    return StreamedFit(prepared, source, model, outcome, kept, dims, progress, method)
 
 
 def checked_dims(model: Model, prepared: Prepared) -> Dims:
@@ -212,14 +248,19 @@ def _refuse_by_task(*, classifier: Any, truth_prior: Any, gold: Any, evidence: A
         raise ValueError(f"{name}= says something of single tasks, which a fit of a scan does not take; {IN_MEMORY}")
 
 
-def _refuse_options(settings: EMSettings, *, is_exact: bool) -> None:
-    unused = unused_by_em(in_batches=not is_exact, has_weights=False, holds_out=False)
+def _refuse_options(settings: EMSettings | SVISettings, way: str) -> None:
+    """Refuse options that a fit of a scan would not use."""
+    if isinstance(settings, SVISettings):
+        unused = unused_by_svi(has_network=False, has_weights=False, is_point=svi.is_a_point(settings.guide))
+        refuse_unused(settings, unused | {"batch_size": IN_CHUNKS})
+        return
+    unused = unused_by_em(in_batches=way == "stochastic", has_weights=False, holds_out=False)
     if settings.accelerate:
         raise ValueError(
             "accelerate=True: a scan is fitted by plain steps of EM; leave it out, or give step='stochastic'"
         )
     unused.pop("accelerate", None)
-    unused["batch_size"] = "a scan is read in chunks, whose size follows from scan(…, memory=…); leave it out"
+    unused["batch_size"] = IN_CHUNKS
     unused["restarts"] = "a scan is fitted from one start; leave it out"
     reason = "a scan takes no part of its annotations out; leave it out"
     refuse_unused(settings, unused | dict.fromkeys(("warmup", "held_out", "patience"), reason))

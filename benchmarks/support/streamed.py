@@ -38,7 +38,7 @@ model = Model(find_story("dawid_skene"))
 source = suited_source(model, prepared, scan.memory)
 times = [perf_counter()]
 settings = EMSettings(max_iterations=int(iterations), tolerance=-1.0)
-outcome, _ = streaming.run(
+outcome = streaming.run(
     model,
     source,
     jax.random.key(0),

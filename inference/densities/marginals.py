@@ -184,6 +184,7 @@ def marginal_program(
     train: bool = False,
     by_task: bool = False,
     proper: bool = False,
+    weight: Array | float = 1.0,
 ) -> Callable[[Annotations], None]:
     """The story as a NumPyro program with ``truth`` summed out: the factor ``log_likelihood`` stands in its place.
 
@@ -196,6 +197,7 @@ def marginal_program(
         by_task: have the factor's values by task, in the plate ``task``, and keep the derived quantities; engines need
             neither.
         proper: give parameters of padded tasks and workers a proper density, for samplers, instead of none.
+        weight: what the log-likelihood of all tasks together is multiplied by, where they are a part of the data.
     """
 
     def program(annotations: Annotations) -> None:
@@ -205,7 +207,7 @@ def marginal_program(
             scored = task_sites(model, annotations, proper=proper)
         log_likelihood = log_sum_exp(log_joint_of_tasks(model, annotations, sites, scored))
         if not by_task:
-            numpyro.factor("log_likelihood", scale_of(scored) * log_likelihood.sum())
+            numpyro.factor("log_likelihood", weight * scale_of(scored) * log_likelihood.sum())
             return
         with numpyro.plate("task", annotations.n_tasks, dim=-1), handlers.scale(scale=scale_of(scored)):
             numpyro.factor("log_likelihood", log_likelihood)

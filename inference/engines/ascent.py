@@ -17,7 +17,7 @@ from ...data import Annotations
 from ...data.padding import real_tasks
 from ...models import Classifier
 from ...models.parts.emissions import SMALLEST
-from ..densities.enumerated import Density, Parameters, density
+from ..densities.enumerated import Density, Parameters, density, log_sum_exp
 from ..densities.model import Model
 from ..densities.sites import Anatomy, anatomy
 
@@ -33,6 +33,14 @@ class Gradient(NamedTuple):
     counts: Parameters  # of each probability table, those of the prior included
     slope: Parameters  # of the other parameters, unconstrained
     at: Density
+
+
+class Sums(NamedTuple):
+    """Sums over tasks at some parameters."""
+
+    counts: Parameters  # expected counts of each probability table
+    slope: Parameters  # of the log-likelihood along the other parameters, unconstrained
+    log_likelihood: Array
 
 
 class Ahead(NamedTuple):
@@ -54,6 +62,19 @@ def gradient(model: Model, annotations: Annotations, parts: Anatomy, parameters:
     by = jax.grad(log_posterior, argnums=(0, 1), has_aux=True)
     (of_tables, slope), at = by(tables, parts.to_reals(parameters))
     return Gradient({name: table * of_tables[name] for name, table in tables.items()}, slope, at)
+
+
+def sums_over_tasks(model: Model, annotations: Annotations, parameters: Parameters) -> Sums:
+    """Return what the tasks add to the :func:`gradient`, without the priors; it is a sum over tasks."""
+    parts = anatomy(model, annotations)
+    tables = {name: parameters[name] for name in parts.tables}
+
+    def log_likelihood(tables: Parameters, reals: Parameters) -> Array:
+        at = density(model, parameters | tables | parts.from_reals(reals), annotations)
+        return log_sum_exp(at.log_joint).sum()
+
+    value, (of_tables, slope) = jax.value_and_grad(log_likelihood, (0, 1))(tables, parts.to_reals(parameters))
+    return Sums({name: table * of_tables[name] for name, table in tables.items()}, slope, value)
 
 
 def ahead_of(model: Model, annotations: Annotations, parts: Anatomy, parameters: Parameters) -> Ahead:
@@ -128,9 +149,13 @@ def interior(model: Model, annotations: Annotations, parameters: Parameters) -> 
 
     It is :math:`\propto \alpha + n`, and has no zeros; the mode has zeros where there are no annotations.
     """
-    counts = gradient(model, annotations, anatomy(model, annotations), parameters).counts
+    return parameters | tables_mean(gradient(model, annotations, anatomy(model, annotations), parameters).counts)
+
+
+def tables_mean(counts: Parameters) -> Parameters:
+    r"""Return the mean of each row, :math:`\propto n + 1`, of the counts that :func:`gradient` gives."""
     counts = {name: jnp.maximum(count + 1, INTERIOR) for name, count in counts.items()}
-    return parameters | {name: count / count.sum(-1, keepdims=True) for name, count in counts.items()}
+    return {name: count / count.sum(-1, keepdims=True) for name, count in counts.items()}
 
 
 def off_zero(model: Model, annotations: Annotations, parameters: Parameters) -> Parameters:

@@ -24,6 +24,9 @@ from .unused_options import has_network
 
 PLAIN = (bool, int, float, str, type(None))  # types of hyperparameters that do not depend on data
 
+MOST_ROWS_BRIEFLY = 2**24
+"""Rows as far as which data are padded that are looked at a few times only: a compilation takes longer than that."""
+
 
 def knows_no_names(model: Model) -> bool:
     """Whether a story's programs depend on neither names nor sizes but those of the annotations' arrays.
@@ -40,27 +43,30 @@ def knows_no_names(model: Model) -> bool:
     return is_ours and not has_own_network and all(isinstance(value, PLAIN) for value in others)
 
 
-def can_be_padded(model: Model, annotations: Annotations) -> bool:
+def can_be_padded(model: Model, annotations: Annotations, *, briefly: bool = False) -> bool:
     """Whether a story gives on padded annotations what it gives on the annotations themselves.
 
     Besides :func:`knows_no_names` it may have no network, which is trained in minibatches of tasks, and the annotations
-    may not be so many that padding them costs more than a compilation (:data:`.MOST_ROWS`).
+    may not be so many that padding them costs more than a compilation (:data:`.MOST_ROWS`, or where they are looked at
+    ``briefly`` :data:`MOST_ROWS_BRIEFLY`).
     """
-    small = max(annotations.n_rows, annotations.n_tasks, annotations.n_workers) <= MOST_ROWS
+    most = MOST_ROWS_BRIEFLY if briefly else MOST_ROWS
+    small = max(annotations.n_rows, annotations.n_tasks, annotations.n_workers) <= most
     return small and annotations.population is None and not has_network(model) and knows_no_names(model)
 
 
-def sized(model: Model, annotations: Annotations, *, fine: bool = False) -> Annotations:
+def sized(model: Model, annotations: Annotations, *, fine: bool = False, briefly: bool = False) -> Annotations:
     """The annotations as compiled programs see them: padded and without names, as far as the story allows it.
 
     Args:
         model: the story.
         annotations: the data.
         fine: as of :func:`.padded`.
+        briefly: as of :func:`can_be_padded`.
     """
     if isinstance(annotations, PaddedAnnotations):
         return annotations
-    if can_be_padded(model, annotations):
+    if can_be_padded(model, annotations, briefly=briefly):
         return padded(annotations, fine=fine)
     return anonymous(annotations) if knows_no_names(model) else annotations
 
@@ -88,7 +94,8 @@ def run(
         settings: of the engine.
         progress: whether to show a bar.
         mesh: devices over which the tasks are spread; None for one device.
-        start: parameters to start from, of one device; the story's own start by default.
+        start: parameters to start from, of one device; the story's own start by default. From near its end an engine
+            has so short a way that its data count as looked at briefly.
 
     Raises:
         ValueError: several devices for what runs on one only: minibatches, networks and guides that do not factorise.
@@ -96,7 +103,7 @@ def run(
     if mesh is not None:
         return _run_over(mesh, engine, model, annotations, dims, key, settings, progress=progress)
     if engine.pads(settings):
-        seen = sized(model, annotations, fine=engine.fine)
+        seen = sized(model, annotations, fine=engine.fine, briefly=start is not None)
     else:
         seen = anonymous(annotations) if knows_no_names(model) else annotations
     if start is not None:
@@ -156,7 +163,7 @@ def at_size(
         dims: names of the dimensions of each site.
         parameters: by site.
     """
-    seen = jax.tree.map(jnp.asarray, sized(model, annotations))
+    seen = jax.tree.map(jnp.asarray, sized(model, annotations, briefly=True))
     if not isinstance(seen, PaddedAnnotations):
         return function(model, seen, parameters)
     return cut(function(model, seen, grown(parameters, dims, seen)), dims, annotations)
@@ -164,7 +171,7 @@ def at_size(
 
 def start_of(model: Model, annotations: Annotations, dims: Dims, key: Array) -> Parameters:
     """Where a story starts by itself, computed on :func:`sized` annotations: :func:`.starting_point`."""
-    seen = jax.tree.map(jnp.asarray, sized(model, annotations))
+    seen = jax.tree.map(jnp.asarray, sized(model, annotations, briefly=True))
     return cut(_starting_point(model, seen, key), dims, annotations)
 
 

@@ -48,6 +48,22 @@ def suited_source(
         rows = max(rows // 2, LEAST_ROWS)
 
 
+def check_draws(model: Model, source: Source, n_draws: int, memory: int) -> None:
+    """Refuse draws of the parameters that take more than half of the memory.
+
+    Raises:
+        StoryError: they do, with how many do not.
+    """
+    each = _size(streaming.template(model, source.first)[0])
+    if n_draws * each <= memory // 2:
+        return
+    raise StoryError(
+        f"draws={n_draws}: each draw of {model.story.__name__}'s parameters takes {size_text(each)}, and all of them "
+        f"more than half of memory={size_text(memory)}; give draws={max(memory // 2 // each, 1)} or fewer, or "
+        "scan(…, memory=…) more"
+    )
+
+
 def upper_bound(model: Model, source: Source) -> int:
     """What a fit takes, by the sizes of parameters and chunks alone: more than it will be, of most stories."""
     like = streaming.template(model, source.first)

@@ -25,9 +25,12 @@ SAID = {
     "hyperparameters": "hyperparameters",
     "fingerprint": "files, or way to read them",
     "seed": "seed",
+    "step": "step",
     "learning_rate": "learning_rate",
     "halvings": "halvings",
-    "step": "step",
+    "max_iterations": "max_iterations",
+    "guide": "guide",
+    "particles": "particles",
     "precision": "precision",
     "format": "version of crowdppl",
 }
@@ -42,7 +45,7 @@ def about_fit(model: Model, fingerprint: str, **options: Any) -> dict[str, Any]:
         fingerprint: of the data.
         options: others.
     """
-    values = {name: _described(value) for name, value in sorted(model.hyperparameters.items())}
+    values = {name: described(value) for name, value in sorted(model.hyperparameters.items())}
     precision = str(jnp.zeros((), float).dtype)
     story = f"{model.story.__module__}.{model.story.__qualname__}"
     return {
@@ -133,8 +136,8 @@ def _plain(folder: Path) -> dict[str, Any] | None:
         raise StorageError(f"{path} is damaged: {error}; delete it to begin anew") from error
 
 
-def _described(value: Any) -> str:
-    """A hyperparameter as text that is the same in another process."""
+def described(value: Any) -> str:
+    """A hyperparameter or an option as text that is the same in another process."""
     if isinstance(value, pd.DataFrame):
         value = value.to_csv()
     if isinstance(value, np.ndarray | jax.Array):

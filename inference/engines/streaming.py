@@ -26,24 +26,16 @@ from ...data.prepared import Cut, Prepared
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
 from ...models.parts.whole_sums import collected, given
-from ..densities.enumerated import Parameters, density, log_sum_exp
+from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import anatomy, starting_point
 from . import by_size
-from .ascent import tables_mode
+from .ascent import Sums, sums_over_tasks, tables_mode
 from .em import CALM, RECOVERY, not_converged
 from .outcome import Outcome
 from .progress import progress_bar
 from .settings import EMSettings
-
-
-class Sums(NamedTuple):
-    """Sums over tasks at some parameters."""
-
-    counts: Parameters  # expected counts of each probability table
-    slope: Parameters  # of the log-likelihood along the other parameters, unconstrained
-    log_likelihood: Array
 
 
 class Running(NamedTuple):
@@ -128,15 +120,7 @@ def add_chunk(model: Model, chunk: Chunk, parameters: Parameters, running: Runni
     seen: Annotations = chunk
     if on_votes:
         seen = chunk.replace(evidence=jnp.log(jnp.maximum(soft_votes(chunk), SMALLEST)))
-    parts = anatomy(model, seen)
-    tables = {name: parameters[name] for name in parts.tables}
-
-    def log_likelihood(tables: Parameters, reals: Parameters) -> Array:
-        at = density(model, parameters | tables | parts.from_reals(reals), seen)
-        return log_sum_exp(at.log_joint).sum()
-
-    value, (of_tables, slope) = jax.value_and_grad(log_likelihood, (0, 1))(tables, parts.to_reals(parameters))
-    new = Sums({name: table * of_tables[name] for name, table in tables.items()}, slope, value)
+    new = sums_over_tasks(model, seen, parameters)
     total = jax.tree.map(jnp.add, running.total, new)
     return Running(total, jax.tree.map(_lost, running.lost, running.total, new, total))
 
@@ -246,7 +230,7 @@ def run(
     progress: bool,
     state: StreamState | None = None,
     after_pass: Callable[[StreamState], None] = lambda state: None,
-) -> tuple[Outcome, StreamState]:
+) -> Outcome:
     """Run EM until it converges.
 
     Args:
@@ -257,9 +241,6 @@ def run(
         progress: show a bar.
         state: where an earlier run stopped; None to begin.
         after_pass: called with the state after each pass.
-
-    Returns:
-        The outcome, and the state that leads to it.
 
     Raises:
         FloatingPointError: the log-posterior is not finite.
@@ -288,7 +269,7 @@ def run(
     draws = {name: np.asarray(value)[None, None] for name, value in state.parameters.items()}
     history = np.array(state.history)
     warnings = not_converged(state.changes[0], settings)
-    return Outcome(draws, {}, history, {}, warnings, is_point=True), state
+    return Outcome(draws, {}, history, {}, warnings, is_point=True)
 
 
 def one_pass(

@@ -74,6 +74,7 @@ class Problem(NamedTuple):
     weights: Parameters  # of those the ones that are optimised
     plan: batches.Batches | None
     rates: Rates
+    weight: Array | float = 1.0  # of the annotations' likelihood, where they are a part of the data
 
     def batch(self, key: Array) -> Annotations:
         """Return the tasks of one step."""
@@ -98,7 +99,7 @@ def run(
         FloatingPointError: where the loss is not finite, with the step.
     """
     names, without_posterior = parameter_dims(model, annotations), constants(model, annotations)
-    is_delta = makes(AutoDelta, _guide(settings.guide))
+    is_delta = is_a_point(settings.guide)
     weights = without_posterior & set(names)
     refuse_unused(
         settings,
@@ -113,7 +114,7 @@ def run(
     plan = _plan(model, annotations, settings.batch_size)
     settings_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
     values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress, start=start)
-    rates = Rates(settings.learning_rate, settings.network_rate, max(settings.max_iterations // 2, 1))
+    rates = rates_of(settings)
     weights_start = {name: values[name] for name in names if name in weights}
     problem = Problem(model, annotations, values, weights_start, plan, rates)
     program = Program(settings.guide, settings.particles)
@@ -128,7 +129,7 @@ def run(
                 first = int(np.argmin(np.isfinite(losses)))
                 raise FloatingPointError(f"the loss is {losses[first]} at step {first + 1}; lower learning_rate")
             tell(len(losses), f"loss {losses[-1]:,.2f}")
-    fitted, sampled = _draw(problem, state, draw_key, program, 1 if is_delta else settings.draws)
+    fitted, sampled = draw(problem, state, draw_key, program, 1 if is_delta else settings.draws)
     draws, is_point = as_point(
         {name: on_this_host(value)[None] for name, value in sampled.items() if name in names}, is_point=is_delta
     )
@@ -137,12 +138,17 @@ def run(
     return Outcome(draws, fixed, np.array(losses), {}, still_falling(np.array(losses), settings.tolerance), is_point)
 
 
+def rates_of(settings: SVISettings) -> Rates:
+    """The rates of Adam over ``max_iterations`` steps."""
+    return Rates(settings.learning_rate, settings.network_rate, max(settings.max_iterations // 2, 1))
+
+
 def _engine(problem: Problem, program: Program, key: Array) -> tuple[SVI, AutoGuide, SVIState]:
     """NumPyro's engine and guide with their first state, made anew in each compiled function.
 
     They keep what they see, which may not outlive a trace.
     """
-    marginal = marginal_program(problem.model, train=True)
+    marginal = marginal_program(problem.model, train=True, weight=problem.weight)
     guide = _guide(program.guide)(marginal, init_loc_fn=init_to_value(values=problem.values))
 
     def without_padding(annotations: Annotations) -> Parameters:
@@ -184,7 +190,7 @@ def advance(
 
 
 @compiled(static=("program", "n_draws"))
-def _draw(
+def draw(
     problem: Problem, state: SVIState, key: Array, program: Program, n_draws: int
 ) -> tuple[Parameters, Parameters]:
     """Return what was optimised, and draws of the fitted guide."""
@@ -219,6 +225,15 @@ def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
     if guide not in GUIDES:
         raise unknown_name("guide", guide, GUIDES)
     return GUIDES[guide]
+
+
+def is_a_point(guide: str | Callable[..., AutoGuide]) -> bool:
+    """Whether a guide is one point.
+
+    Raises:
+        UnknownNameError: there is no guide of that name.
+    """
+    return makes(AutoDelta, _guide(guide))
 
 
 def makes(kind: type, guide: Callable[..., object]) -> bool:

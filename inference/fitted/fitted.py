@@ -119,7 +119,7 @@ class Fitted(Labelled):
         """
         if not self.dims.keys() >= self.draws.keys():
             return self
-        seen = by_size.sized(self.model, self.data)
+        seen = by_size.sized(self.model, self.data, briefly=True)
         if not isinstance(seen, PaddedAnnotations):
             return replace(self, annotations=seen)
         draws = by_size.grown(self.draws, self.dims, seen, leading=2)

@@ -34,11 +34,12 @@ from ..engines.progress import progress_bar
 from ..engines.streaming import Source
 from . import confusion_scores
 from .named_draws import parameter_dataset
-from .summary import Summary
+from .summary import Summary, best_and_worst, course, options_text
 
 if TYPE_CHECKING:
     import xarray as xr
 
+FEW = 20  # draws at the most that a pass over the data looks at
 SURE = 0.9  # probability from which on the summary calls a label certain
 NO_DIMS = ("task", "row")  # quantities by task or by row stay on the disk
 
@@ -52,24 +53,28 @@ class Overview(NamedTuple):
 
 
 OF_LABELS = ("labels", "probabilities", "tasks", "decide")
-IN_MEMORY = ("annotations", "confusions", "idata", "to_idata", "save", "report", "update", "predict_proba", "fitted")
+IN_MEMORY = ("annotations", "confusions", "idata", "to_idata", "report", "update", "predict_proba", "fitted")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StreamedFit:
-    """A story fitted by EM to annotations that stay on the disk. Made by :func:`crowdppl.fit` of a `scan`.
+    """A story fitted by EM or SVI to annotations that stay on the disk. Made by :func:`crowdppl.fit` of a `scan`.
 
     What grows with the tasks is not in memory: :meth:`write_labels` writes the labels to files, and
     :meth:`iter_labels` yields them chunk by chunk. Tasks come in ascending order.
+
+    What follows from the parameters is averaged over draws of SVI's guide: parameters over all of them, and what needs
+    the annotations, such as label probabilities, over :data:`FEW` of them.
 
     Args:
         prepared: the annotations, sorted by task.
         source: their chunks.
         model: the story with its hyperparameters.
-        outcome: EM's solution, its history and warnings.
+        outcome: EM's solution or draws of SVI's guide, the history and warnings.
         settings: the engine's options and the seed.
         dims: names of the dimensions of each parameter.
         progress: whether to show bars of further passes over the data.
+        method: the engine's name.
     """
 
     prepared: Prepared
@@ -79,15 +84,17 @@ class StreamedFit:
     settings: dict[str, Any]
     dims: Dims
     progress: bool = field(default=False)
-
-    method = "em"
-    has_draws = False
+    method: str = "em"
 
     def __getattr__(self, name: str) -> Any:
         if name in OF_LABELS:
             raise AttributeError(
                 f"a streamed fit has no {name}: labels stay in files; write_labels(path) writes them, iter_labels() "
                 "yields them chunk by chunk"
+            )
+        if name == "save":
+            raise AttributeError(
+                "a streamed fit has no save: cp.fit(story, scan, folder=…) keeps it, and the same call reads it again"
             )
         if name in IN_MEMORY:
             raise AttributeError(
@@ -127,14 +134,25 @@ class StreamedFit:
         return self.outcome.warnings
 
     @property
+    def has_draws(self) -> bool:
+        """Whether there are draws to take intervals from; EM, and a guide that is one point, have none."""
+        return not self.outcome.is_point
+
+    @property
     def history(self) -> pd.Series:
-        """The log-posterior by iteration."""
-        return pd.Series(self.outcome.history, name="log_posterior").rename_axis("iteration")
+        """By iteration: the log-posterior (EM) or the negative evidence lower bound (SVI)."""
+        name = "log_posterior" if self.method == "em" else "loss"
+        return pd.Series(self.outcome.history, name=name).rename_axis("iteration")
+
+    @cached_property
+    def draws(self) -> xr.Dataset:
+        """The parameters' draws, with the dimensions chain, draw and named others; EM's mode is the only draw."""
+        return parameter_dataset(self.outcome.draws, self.dims, self.prepared.names())
 
     @cached_property
     def parameters(self) -> xr.Dataset:
-        """The mode of each parameter, with named dimensions."""
-        return parameter_dataset(self.outcome.draws, self.dims, self.prepared.names()).isel(chain=0, draw=0, drop=True)
+        """Each parameter's mean over the draws (EM: the mode), with named dimensions."""
+        return self.draws.mean(("chain", "draw"))
 
     @cached_property
     def derived(self) -> xr.Dataset:
@@ -143,14 +161,14 @@ class StreamedFit:
 
         first = self.source.first
         dims: Dims = {}
-        jax.eval_shape(lambda: dims.update(derived(self.model, self._mode, first)[1]))
+        jax.eval_shape(lambda: dims.update(derived(self.model, self._one, first)[1]))
         names = tuple(name for name, found in dims.items() if not set(NO_DIMS) & set(found))
         if not names:
             return xr.Dataset()
-        totals = [jnp.zeros(x.shape, x.dtype) for x in jax.eval_shape(_derived_sums, self.model, first, self._mode)]
+        totals = [jnp.zeros(x.shape, x.dtype) for x in jax.eval_shape(_derived_sums, self.model, first, self._few)]
         if totals:
-            totals = self._added(lambda chunk: _derived_sums(self.model, chunk, self._mode), totals)
-        values = _derived(self.model, first, self._mode, totals, names=names)
+            totals = self._added(lambda chunk: _derived_sums(self.model, chunk, self._few), totals)
+        values = _derived(self.model, first, self._few, totals, names=names)
         draws = {name: np.asarray(value)[None, None] for name, value in values.items()}
         return parameter_dataset(draws, dims, self.prepared.names()).isel(chain=0, draw=0, drop=True)
 
@@ -183,12 +201,12 @@ class StreamedFit:
         """
         if not self.prepared.named:
             raise AnnotationError("the annotations name no workers, so there is nobody to score")
-        zeros, weights = jax.eval_shape(_confusions, self.model, self.source.first, self._mode)
-        if _averages_over_tasks(self.model, self.source.first, self._mode):
+        zeros, weights = jax.eval_shape(_confusions, self.model, self.source.first, self._few)
+        if _averages_over_tasks(self.model, self.source.first, self._one):
             totals = (jnp.zeros(zeros.shape, zeros.dtype), jnp.zeros(weights.shape, weights.dtype))
-            total, weight = self._added(lambda chunk: _confusions(self.model, chunk, self._mode), totals)
+            total, weight = self._added(lambda chunk: _confusions(self.model, chunk, self._few), totals)
             return np.asarray(total / jnp.maximum(weight, 1.0)[:, None, None])
-        return np.asarray(_plain_confusions(self.model, self.source.first, self._mode))
+        return np.asarray(_plain_confusions(self.model, self.source.first, self._few))
 
     def iter_labels(self) -> Iterator[pd.DataFrame]:
         """Yield the labels chunk by chunk, as frames indexed by task.
@@ -244,45 +262,50 @@ class StreamedFit:
         tables = {"classes": classes}
         if self.prepared.named:
             names = confusion_scores.scores(self.confusion_matrices[:1], shares)
-            scores = self.workers[["annotations", *names]].sort_values("accuracy", ascending=False)
-            if len(scores) <= 10:
-                tables["workers"] = scores
-            else:
-                tables[f"the best five of {len(scores):,} workers"] = scores.head(5)
-                tables["the worst five"] = scores.tail(5)
-        return Summary(f"{self.story} fitted by EM, streaming", facts, tables, self.warnings)
+            tables |= best_and_worst(self.workers[["annotations", *names]])
+        return Summary(self._title, facts, tables, self.warnings)
 
     def __repr__(self) -> str:
         facts = self._facts() | {"labels": "fit.write_labels(folder), fit.iter_labels()"}
-        return str(Summary(f"{self.story} fitted by EM, streaming", facts, {}, self.warnings))
+        return str(Summary(self._title, facts, {}, self.warnings))
+
+    @property
+    def _title(self) -> str:
+        return f"{self.story} fitted by {self.method.upper()}, streaming"
 
     def _facts(self) -> dict[str, str]:
         tasks, given = count_text(self.n_tasks, "task"), count_text(self.n_annotations, "annotation")
         workers = count_text(self.n_workers, "worker")
-        options = ", ".join(f"{name}={value!r}" for name, value in self.model.hyperparameters.items()) or "defaults"
-        history = self.outcome.history
+        n_draws = next(iter(self.outcome.draws.values())).shape[1]
         chunks = count_text(len(self.source), "chunk")
         return {
             "data": f"{tasks}, {workers}, {len(self.classes):,} classes, {given}, in {chunks}",
-            "hyperparameters": options,
-            "engine": f"{len(history) - 1} iterations, log-posterior {history[-1]:,.3f}, seed {self.settings['seed']}",
+            "hyperparameters": options_text(self.model),
+            "engine": course(self.method, self.outcome.history, n_draws, self.settings["seed"]),
         }
 
     @property
-    def _mode(self) -> Parameters:
-        return {name: jnp.asarray(value[0, 0]) for name, value in self.outcome.draws.items()}
+    def _few(self) -> Parameters:
+        """Some of the draws, evenly far apart, by site ``(S, ...)``."""
+        n_draws = next(iter(self.outcome.draws.values())).shape[1]
+        some = np.unique(np.linspace(0, n_draws - 1, min(FEW, n_draws)).astype(int))
+        return {name: jnp.asarray(value[0, some]) for name, value in self.outcome.draws.items()}
+
+    @property
+    def _one(self) -> Parameters:
+        return {name: value[0] for name, value in self._few.items()}
 
     def _posteriors(self) -> Iterator[np.ndarray]:
         """``P(truth | annotations)`` of each chunk's tasks."""
-        mode = self._mode
+        few = self._few
         for piece, chunk in zip(self.source.cut.pieces, self.source, strict=True):
-            yield np.asarray(_posterior(self.model, chunk, mode))[: piece.tasks.stop - piece.tasks.start]
+            yield np.asarray(_posterior(self.model, chunk, few))[: piece.tasks.stop - piece.tasks.start]
 
     @cached_property
     def _overview(self) -> Overview:
-        shapes = jax.eval_shape(_overview_of, self.model, self.source.first, self._mode)
+        shapes = jax.eval_shape(_overview_of, self.model, self.source.first, self._few)
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-        return self._added(lambda chunk: _overview_of(self.model, chunk, self._mode), zeros)
+        return self._added(lambda chunk: _overview_of(self.model, chunk, self._few), zeros)
 
     def _added(self, of_chunk: Callable[[Chunk], Any], total: Any) -> Any:
         """Sums over all chunks: one pass over the data."""
@@ -293,16 +316,21 @@ class StreamedFit:
         return total
 
 
+def _mean(function: Callable[[Parameters], Any], draws: Parameters) -> Any:
+    """A function's mean over draws, ``(S, ...)`` by site, one draw at a time."""
+    return jax.tree.map(lambda values: values.mean(0), jax.lax.map(function, draws))
+
+
 @compiled
-def _posterior(model: Model, chunk: Chunk, parameters: Parameters) -> Array:
-    found = density(model, parameters, chunk).posterior
+def _posterior(model: Model, chunk: Chunk, draws: Parameters) -> Array:
+    found = _mean(lambda draw: density(model, draw, chunk).posterior, draws)
     return found / found.sum(-1, keepdims=True)
 
 
 @compiled
-def _overview_of(model: Model, chunk: Chunk, parameters: Parameters) -> Overview:
+def _overview_of(model: Model, chunk: Chunk, draws: Parameters) -> Overview:
     is_real = jnp.asarray(real_tasks(chunk))
-    posterior = jnp.where(is_real[:, None], _posterior(model, chunk, parameters), 0.0)
+    posterior = jnp.where(is_real[:, None], _posterior(model, chunk, draws), 0.0)
     sure = (posterior.max(-1) >= SURE).sum()
     right = jnp.zeros(0)
     if chunk.worker is not None:
@@ -312,31 +340,37 @@ def _overview_of(model: Model, chunk: Chunk, parameters: Parameters) -> Overview
 
 
 @compiled
-def _derived_sums(model: Model, chunk: Chunk, parameters: Parameters) -> list[Array]:
-    with collected() as noted:
-        derived(model, parameters, chunk)
-    return noted
+def _derived_sums(model: Model, chunk: Chunk, draws: Parameters) -> list[Array]:
+    """What derived quantities need of all tasks, of each draw."""
+
+    def of_draw(draw: Parameters) -> list[Array]:
+        with collected() as noted:
+            derived(model, draw, chunk)
+        return noted
+
+    return jax.lax.map(of_draw, draws)
 
 
 @compiled(static=("names",))
-def _derived(
-    model: Model, chunk: Chunk, parameters: Parameters, totals: list[Array], names: tuple[str, ...]
-) -> Parameters:
-    with given(totals):
-        values = derived(model, parameters, chunk)[0]
-    return {name: values[name] for name in names}
+def _derived(model: Model, chunk: Chunk, draws: Parameters, totals: list[Array], names: tuple[str, ...]) -> Parameters:
+    def of_draw(at: tuple[Parameters, list[Array]]) -> Parameters:
+        with given(at[1]):
+            values = derived(model, at[0], chunk)[0]
+        return {name: values[name] for name in names}
+
+    return jax.tree.map(lambda values: values.mean(0), jax.lax.map(of_draw, (draws, totals)))
 
 
 @compiled
-def _plain_confusions(model: Model, chunk: Chunk, parameters: Parameters) -> Array:
-    return density(model, parameters, chunk).responses.emission.confusions(chunk)
+def _plain_confusions(model: Model, chunk: Chunk, draws: Parameters) -> Array:
+    return _mean(lambda draw: density(model, draw, chunk).responses.emission.confusions(chunk), draws)
 
 
 @compiled
-def _confusions(model: Model, chunk: Chunk, parameters: Parameters) -> tuple[Array, Array]:
+def _confusions(model: Model, chunk: Chunk, draws: Parameters) -> tuple[Array, Array]:
     """The workers' confusion matrices times their annotations in the chunk, ``(J, K, L)``, and these, ``(J,)``."""
     weight = jax.ops.segment_sum(jnp.asarray(chunk.count), jnp.asarray(chunk.worker), chunk.n_workers)
-    return _plain_confusions(model, chunk, parameters) * weight[:, None, None], weight
+    return _plain_confusions(model, chunk, draws) * weight[:, None, None], weight
 
 
 def _averages_over_tasks(model: Model, chunk: Chunk, parameters: Parameters) -> bool:

@@ -10,6 +10,7 @@ from ...data import Annotations
 from ...data.description import count_text
 from ...data.majority import majority_accuracy
 from ...models.parts.classifier import PREFIX, Classifier
+from ..densities.model import Model
 from ..engines.diagnostics import smallest_ess, worst_rhat
 from .fitted import Fitted
 from .intervals import of_draws
@@ -51,10 +52,9 @@ class Summary:
 def summarise(fitted: Fitted, interval: float) -> Summary:
     """Put a fit into a few lines."""
     annotations = fitted.annotations
-    options = ", ".join(f"{name}={value!r}" for name, value in fitted.model.hyperparameters.items()) or "defaults"
     facts = {
         "data": sizes(annotations),
-        "hyperparameters": options,
+        "hyperparameters": options_text(fitted.model),
         "engine": _engine(fitted),
         "labels": certainty(fitted),
     }
@@ -64,13 +64,28 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         facts["gold"] = gold_accuracy(fitted)
     tables = {"classes": _classes(fitted, interval)}
     if annotations.named:
-        scores = fitted_scores(fitted, interval).sort_values("accuracy", ascending=False)
-        if len(scores) <= 10:
-            tables["workers"] = scores
-        else:
-            tables[f"the best five of {len(scores):,} workers"] = scores.head(5)
-            tables["the worst five"] = scores.tail(5)
+        tables |= best_and_worst(fitted_scores(fitted, interval))
     return Summary(f"{fitted.story} fitted by {fitted.method.upper()}", facts, tables, fitted.warnings)
+
+
+def best_and_worst(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The workers' scores by accuracy: of all of them, or of the best five and the worst five of many."""
+    scores = scores.sort_values("accuracy", ascending=False)
+    if len(scores) <= 10:
+        return {"workers": scores}
+    return {f"the best five of {len(scores):,} workers": scores.head(5), "the worst five": scores.tail(5)}
+
+
+def options_text(model: Model) -> str:
+    """The hyperparameters that were given, in words."""
+    return ", ".join(f"{name}={value!r}" for name, value in model.hyperparameters.items()) or "defaults"
+
+
+def course(method: str, history: np.ndarray, n_draws: int, seed: int) -> str:
+    """How EM or SVI went, in words."""
+    if method == "em":
+        return f"{len(history) - 1} iterations, log-posterior {history[-1]:,.3f}, seed {seed}"
+    return f"{len(history):,} steps, last loss {history[-1]:,.2f}, {n_draws:,} draws, seed {seed}"
 
 
 def sizes(annotations: Annotations) -> str:
@@ -83,12 +98,8 @@ def sizes(annotations: Annotations) -> str:
 def _engine(fitted: Fitted) -> str:
     seed = fitted.settings["seed"]
     n_chains, n_draws = fitted.shape
-    if fitted.method == "em":
-        history = fitted.outcome.history
-        return f"{len(history) - 1} iterations, log-posterior {history[-1]:,.3f}, seed {seed}"
-    if fitted.method == "svi":
-        history = fitted.outcome.history
-        return f"{len(history):,} steps, last loss {history[-1]:,.2f}, {n_draws:,} draws, seed {seed}"
+    if fitted.method in ("em", "svi"):
+        return course(fitted.method, fitted.outcome.history, n_draws, seed)
     rhat, ess = worst_rhat(fitted.named_draws), smallest_ess(fitted.named_draws)
     divergences = count_text(int(fitted.outcome.stats["diverging"].sum()), "divergence")
     return (

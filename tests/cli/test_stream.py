@@ -54,6 +54,17 @@ def test_a_folder_is_streamed_and_its_labels_are_those_of_python(folder):
     assert again.exit_code == 0, again.output
 
 
+def test_a_folder_is_fitted_by_svi_and_its_draws_are_kept(folder):
+    command = ("fit", folder / "crowd", "--task", "item", "--story", "one_coin", "--method", "svi")
+    done = crowdppl(*command, "--set", "max_iterations=200", "--set", "draws=30", "--out", folder / "out")
+    assert done.exit_code == 0, done.output
+    assert "one_coin fitted by SVI, streaming" in done.stdout
+    with xr.open_dataset(folder / "out" / "parameters.nc") as draws:
+        assert draws["ability"].sizes["draw"] == 30
+        assert draws["ability"].sizes["worker"] == 5
+    assert len(pd.read_parquet(folder / "out" / "labels")) == 60
+
+
 def test_one_file_is_streamed_on_request_or_where_it_is_too_large(folder, monkeypatch):
     command = ("fit", folder / "all.parquet", "--task", "item", "--story", "one_coin", "--out")
     assert "streaming" not in crowdppl(*command, folder / "plain").stdout

@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -141,3 +143,65 @@ def test_a_place_for_a_file_is_checked_before_anything_is_computed(tmp_path):
         check_new_file(tmp_path, (".html",))
     with pytest.raises(StorageError, match=r"there is no folder .*nowhere to write page to"):
         check_new_file(tmp_path / "nowhere" / "page")
+
+
+KILLED = """
+import os, signal, sys
+from crowdppl.data.atomic import {kind}
+with {kind}(sys.argv[1]{options}) as part:
+    {writes}
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killed(place, kind, writes, options=""):
+    """Write to a place in a process that is killed meanwhile."""
+    code = KILLED.format(kind=kind, writes=writes, options=options)
+    done = subprocess.run([sys.executable, "-c", code, place], check=False)
+    assert done.returncode == -9
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems do not say whether a process runs")
+def test_what_a_killed_process_left_goes_with_the_next_write_to_the_same_place(tmp_path):
+    killed(tmp_path / "page.html", "whole_file", "part.write_text('half')")
+    killed(tmp_path / "results", "whole_folder", "(part / 'half').touch()")
+    killed(tmp_path / "others", "whole_folder", "(part / 'half').touch()")
+    assert len(os.listdir(tmp_path)) == 3
+    write_whole(tmp_path / "page.html", "whole")
+    with whole_folder(tmp_path / "results") as folder:
+        (folder / "whole").touch()
+    left = sorted(os.listdir(tmp_path))
+    assert left[1:] == ["page.html", "results"]
+    assert left[0].startswith(".others.")
+
+
+def test_what_a_running_process_or_another_machine_writes_stays(tmp_path):
+    place = tmp_path / "results"
+    theirs = tmp_path / ".results.0badcafe-1-00000000.part"  # of no process of this machine
+    theirs.mkdir()
+    with whole_folder(place) as first:
+        with whole_folder(tmp_path / "results2") as _:
+            assert first.exists()
+        with pytest.raises(ZeroDivisionError), whole_folder(place) as second:
+            fail_after_writing(second / "file")
+        assert first.exists()
+        (first / "file").touch()
+    assert sorted(os.listdir(tmp_path)) == [theirs.name, "results", "results2"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems do not say whether a process runs")
+def test_the_only_copy_of_an_earlier_folder_is_never_removed(tmp_path):
+    place = tmp_path / "results"
+    place.mkdir()
+    (place / "old").touch()
+    puts_aside = "from crowdppl.data import atomic; old = atomic._new_folder(atomic.Path(sys.argv[1]), 'old'); "
+    killed(place, "whole_folder", puts_aside + "os.replace(sys.argv[1], old / 'results')", ", overwrite=True")
+    with pytest.raises(ZeroDivisionError), whole_folder(place) as folder:
+        fail_after_writing(folder / "file")
+    (kept,) = tmp_path.iterdir()
+    assert os.listdir(kept / "results") == ["old"]
+    with whole_folder(place) as folder:
+        (folder / "new").touch()
+    with whole_folder(place, overwrite=True) as folder:  # now the place is taken
+        (folder / "new").touch()
+    assert os.listdir(tmp_path) == ["results"]

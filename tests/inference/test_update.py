@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl.inference.engines import sparse_em
 from crowdppl.models import STORIES
 
 CLOSE = {"tolerance": 1e-12, "max_iterations": 5000}
@@ -22,11 +23,20 @@ def grown(story, seed=0):
     return early, frame[late], early.joined(frame[late])
 
 
+def few_tasks_first(monkeypatch):
+    """Have small data updated as large ones are: by the tasks that move, before everything."""
+    monkeypatch.setattr(sparse_em, "LITTLE", 0)
+    monkeypatch.setattr(sparse_em, "MOST", 1.0)
+
+
 # With a difficulty by task the log-posterior of item_response has several modes, and each start ends at one of them.
 @pytest.mark.parametrize(
     ("story", "options"), [("dawid_skene", {}), ("mace", {}), ("item_response", {"difficulty": False})]
 )
-def test_em_ends_where_a_fit_of_everything_ends(story, options):
+@pytest.mark.parametrize("is_large", [False, True])
+def test_em_ends_where_a_fit_of_everything_ends(story, options, is_large, monkeypatch):
+    if is_large:
+        few_tasks_first(monkeypatch)
     early, late, whole = grown(story)
     options = options | CLOSE
     with jax.enable_x64(True):  # in float32 EM stops where its steps are lost in rounding, a little way short of it
@@ -39,7 +49,10 @@ def test_em_ends_where_a_fit_of_everything_ends(story, options):
 
 
 @pytest.mark.parametrize("story", list(STORIES))
-def test_every_story_takes_new_tasks_and_workers(story):
+@pytest.mark.parametrize("is_large", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_every_story_takes_new_tasks_and_workers(story, is_large, monkeypatch):
+    if is_large:
+        few_tasks_first(monkeypatch)
     early, late, whole = grown(story, seed=1)
     fit = cp.fit(story, early, progress=False, max_iterations=10)
     updated = fit.update(late, progress=False)
@@ -56,6 +69,20 @@ def test_it_takes_fewer_plain_steps_than_a_fit_of_everything():
     updated = fit.update(one, progress=False)
     assert len(updated.history) < len(at_once.history)
     assert updated.history.iloc[0] > at_once.history.iloc[2]
+
+
+def test_few_new_annotations_of_a_crowd_that_is_sure_take_few_iterations_over_everything(monkeypatch):
+    few_tasks_first(monkeypatch)
+    whole, _ = cp.simulate("one_coin", n_tasks=2000, n_workers=20, n_classes=3, annotations_per_task=8, seed=0)
+    frame = whole.without_gold().to_frame()
+    late = np.random.default_rng(0).random(len(frame)) < 0.005
+    early = cp.Annotations.from_frame(frame[~late], classes=[0, 1, 2])
+    updated = cp.fit("dawid_skene", early, progress=False).update(frame[late], progress=False)
+    at_once = cp.fit("dawid_skene", early.joined(frame[late]), progress=False)
+    assert len(updated.history) <= 4  # two steps to see that nothing changes, and the end
+    assert len(at_once.history) >= 2 * len(updated.history)
+    assert updated.history.iloc[-1] == pytest.approx(at_once.history.iloc[-1], rel=2e-6)
+    assert (updated.labels["label"] == at_once.labels["label"]).all()
 
 
 def test_draws_of_svi_and_nuts_are_made_anew():

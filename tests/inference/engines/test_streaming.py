@@ -67,9 +67,10 @@ def test_every_story_is_fitted_as_in_memory(tmp_path, name, options):
     with jax.enable_x64(True):  # so that rounding explains no difference
         expected = em.run(model, in_memory(frame), key, settings, progress=False)
         source = streaming.Source(prepared, prepared.cut(40), model)
-        found, state = streaming.run(model, source, key, settings, progress=False)
+        passes: list[streaming.StreamState] = []
+        found = streaming.run(model, source, key, settings, progress=False, after_pass=passes.append)
     assert len(source) > 5
-    assert state.iteration == len(expected.history) - 1
+    assert passes[-1].iteration == len(expected.history) - 1
     np.testing.assert_allclose(found.history, expected.history, rtol=1e-6)
     for site, value in expected.draws.items():
         np.testing.assert_allclose(found.draws[site], value, rtol=1e-6, atol=1e-9, err_msg=site)
@@ -84,7 +85,7 @@ def test_steps_that_go_too_far_are_halved_as_in_memory(tmp_path):
     with jax.enable_x64(True):
         expected = em.run(model, in_memory(frame), key, settings, progress=False)
         source = streaming.Source(prepared, prepared.cut(40), model)
-        found, _ = streaming.run(model, source, key, settings, progress=False, after_pass=passes.append)
+        found = streaming.run(model, source, key, settings, progress=False, after_pass=passes.append)
     assert len(passes) > len(found.history) + 1  # the start's pass, one for each step, and those that were in vain
     np.testing.assert_allclose(found.history, expected.history, rtol=1e-9)
     assert (np.diff(found.history) >= 0).all()
@@ -138,7 +139,9 @@ def test_what_stays_on_the_disk_says_where_it_is_to_be_had(pair):
     streamed = pair[0]
     with pytest.raises(AttributeError, match=r"no labels: labels stay in files; write_labels\(path\)"):
         streamed.labels  # noqa: B018
-    with pytest.raises(AttributeError, match="no save, which needs the annotations in memory"):
+    with pytest.raises(AttributeError, match="no report, which needs the annotations in memory"):
+        streamed.report("x")
+    with pytest.raises(AttributeError, match=r"no save: cp\.fit\(story, scan, folder=…\) keeps it"):
         streamed.save("x")
     with pytest.raises(AttributeError, match="no attribute 'lables'"):
         streamed.lables  # noqa: B018
@@ -230,7 +233,10 @@ def test_a_folder_of_another_fit_is_refused_and_more_iterations_go_on(tmp_path):
         ("item_response", {}, "'difficulty' has a value for each task"),
         ("difficulty", {"votes": np.full((60, 2), 0.5)}, "difficulty(votes=…) has a value for each task"),
         ("dawid_skene", {"method": "nuts"}, "method='nuts'"),
-        ("dawid_skene", {"method": "svi"}, "method='svi'"),
+        ("dawid_skene", {"method": "svi", "step": "stochastic"}, "step='stochastic'"),
+        ("dawid_skene", {"method": "svi", "batch_size": 10}, "batch_size=10 would be ignored"),
+        ("dawid_skene", {"method": "svi", "epochs": 10}, "epochs=10 would be ignored"),
+        ("dawid_skene", {"method": "svi", "guide": "flat"}, "unknown guide 'flat'"),
         ("auto", {}, "story='auto'"),
         ("dawid_skene", {"classifier": "logistic"}, "classifier="),
         ("dawid_skene", {"classifier": "mlp"}, "classifier="),

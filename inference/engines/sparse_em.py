@@ -1,0 +1,93 @@
+"""EM over the tasks whose labels may move, with the label probabilities of all others held fixed.
+
+New annotations move the labels of few tasks: of those that have them, and of those that were uncertain before. The
+expected counts of the others are taken once, by a pass over them at the parameters of an earlier fit; after it, an
+iteration costs in proportion to the tasks that move (the sparse variant of Neal & Hinton 1998). Probability tables
+move; other parameters stay where they are. Iterations over everything then have a short way left to where they end.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from ...data import Annotations
+from ...data.padding import MOST_ROWS, PaddedAnnotations
+from ...data.some_tasks import some_tasks
+from ..densities.enumerated import Parameters
+from ..densities.held_tasks import holding_tasks
+from ..densities.model import Model
+from ..densities.programs import compiled
+from ..densities.sites import Dims
+from . import by_size, em
+from .ascent import sums_over_tasks
+from .settings import EMSettings
+
+LITTLE = MOST_ROWS  # rows as far as which the fit's own programs serve an update of everything, and others take longer
+MOST = 1 / 2  # of the rows may belong to tasks that move; with more of them nothing is saved
+SURE = 0.98  # probability from which on a label stays
+
+_sums = compiled(sums_over_tasks, once=True)
+
+
+def moving_tasks(changed: np.ndarray, posterior: np.ndarray) -> np.ndarray:
+    """Which tasks move: those that changed and those whose label was uncertain, ``(N,)`` of bool.
+
+    Args:
+        changed: whether each task is new or has something new, ``(N,)`` of bool.
+        posterior: label probabilities before the change, of the first tasks, ``(n, K)``.
+    """
+    moving = changed.copy()
+    moving[: len(posterior)] |= posterior.max(-1) < SURE
+    return moving
+
+
+def pays(annotations: Annotations, moving: np.ndarray) -> bool:
+    """Whether the data are many and the tasks that move few among them."""
+    n_moving = int(np.count_nonzero(moving[annotations.task]))
+    return annotations.n_rows > LITTLE and 0 < n_moving <= MOST * annotations.n_rows
+
+
+def solution(
+    model: Model,
+    annotations: Annotations,
+    moving: np.ndarray,
+    parameters: Parameters,
+    dims: Dims,
+    key: Array,
+    settings: EMSettings,
+) -> Parameters:
+    """Return the parameters after EM over the tasks that move, from ``parameters`` raised off zero.
+
+    Args:
+        model: the story.
+        annotations: all of the data.
+        moving: whether each task moves, ``(N,)`` of bool.
+        parameters: by site.
+        dims: names of the dimensions of each site.
+        key: random key.
+        settings: of EM.
+    """
+    pads = by_size.can_be_padded(model, annotations, briefly=True)
+
+    def part(chosen: np.ndarray) -> tuple[Annotations, Parameters]:
+        data = some_tasks(annotations, chosen)
+        values = {
+            name: np.compress(chosen, value, dims[name].index("task")) if "task" in dims[name] else value
+            for name, value in parameters.items()
+        }
+        if pads:
+            data = by_size.sized(model, data, briefly=True)
+        if isinstance(data, PaddedAnnotations):
+            values = by_size.grown(values, dims, data)
+        return jax.tree.map(jnp.asarray, (data, values))
+
+    held = _sums(model, *part(~moving)).counts
+    if not held:
+        return parameters
+    seen, values = part(moving)
+    tables = {name: values.pop(name) for name in held}
+    beside = holding_tasks(model, held, values)
+    start = em.raised_off_zero(beside, seen, tables)
+    found = em.solve(beside, seen, key, settings._replace(restarts=1), progress=False, start=start)
+    return parameters | by_size.cut(found.parameters, dims, annotations)

@@ -169,7 +169,7 @@ class StreamedFit:
         for scores in (confusion_scores.scores, confusion_scores.more_scores):
             for name, values in scores(confusions, shares).items():
                 frame[name] = values
-        frame["agreement"] = np.asarray(self._overview.right, float) / np.where(
+        frame["realised_accuracy"] = np.asarray(self._overview.right, float) / np.where(
             self.prepared.n_by_worker > 0, self.prepared.n_by_worker, np.nan
         )
         return frame

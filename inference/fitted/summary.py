@@ -14,6 +14,7 @@ from ..engines.diagnostics import smallest_ess, worst_rhat
 from .fitted import Fitted
 from .intervals import of_draws
 from .labelled import Labelled
+from .worker_prior import worker_prior
 from .workers import fitted_scores
 
 
@@ -55,6 +56,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
     facts = {
         "data": sizes(annotations),
         "hyperparameters": options,
+        **prior_fact(fitted),
         "engine": _engine(fitted),
         "labels": certainty(fitted),
     }
@@ -71,6 +73,12 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
             tables[f"the best five of {len(scores):,} workers"] = scores.head(5)
             tables["the worst five"] = scores.tail(5)
     return Summary(f"{fitted.story} fitted by {fitted.method.upper()}", facts, tables, fitted.warnings)
+
+
+def prior_fact(fitted: Fitted) -> dict[str, str]:
+    """What the prior of the workers counts like and expects, in words; empty where no worker is named."""
+    prior = worker_prior(fitted)
+    return {} if prior is None else {"prior": prior.text(fitted.annotations.n_by_worker())}
 
 
 def sizes(annotations: Annotations) -> str:

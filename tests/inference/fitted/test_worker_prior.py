@@ -1,4 +1,4 @@
-"""The prior of a worker in numbers: pseudo-annotations, expected accuracy, and a warning where it outweighs the data."""
+"""The prior of a worker in numbers: its weight, the accuracy that it expects, a warning where it outweighs the data."""
 
 import numpy as np
 import numpyro

@@ -32,12 +32,12 @@ CONFLICT, STRONG_PRIOR, NOTHING = "prior-data conflict", "strong prior / weak li
 class Components(NamedTuple):
     """What is looked at in each draw, and what is scaled."""
 
-    accuracy: Array | None  # (S, J)
-    label_share: Array  # (S, K)
-    prior: Array  # (S,) log-density of all parameters
-    prior_by_worker: Array | None  # (S, J) of what each worker has of them
-    likelihood: Array  # (S,) log-likelihood of all annotations
-    likelihood_by_worker: Array | None  # (S, J) expected log-probability of the worker's own annotations
+    label_share: np.ndarray  # (S, K)
+    prior: np.ndarray  # (S,) log-density of all parameters
+    likelihood: np.ndarray  # (S,) log-likelihood of all annotations
+    accuracy: np.ndarray | None = None  # (S, J)
+    prior_by_worker: np.ndarray | None = None  # (S, J) log-density of what each worker has of the parameters
+    likelihood_by_worker: np.ndarray | None = None  # (S, J) expected log-probability of the worker's annotations
 
 
 def prior_sensitivity(fit: HoldsFitted, *, threshold: float = THRESHOLD, seed: int = 0) -> pd.DataFrame:
@@ -92,7 +92,7 @@ def prior_sensitivity(fit: HoldsFitted, *, threshold: float = THRESHOLD, seed: i
     workers, classes = fitted.annotations.workers, fitted.annotations.classes
     rng = np.random.default_rng(seed)
     frames = []
-    if of.accuracy is not None:
+    if of.accuracy is not None and of.likelihood_by_worker is not None:
         prior = of.prior[:, None] if of.prior_by_worker is None else of.prior_by_worker
         frames.append(_rows("accuracy", list(workers), of.accuracy, prior, of.likelihood_by_worker, rng))
     whole = of.prior[:, None], of.likelihood[:, None]
@@ -107,30 +107,29 @@ def components(fitted: Fitted) -> Components:
     """What is looked at, and what is scaled, in each draw of a fit with one chain."""
     data = fitted.data.replace(count=counts(fitted.annotations))
     found = _components(fitted.with_data(data), jnp.asarray(fitted.posterior.mean(0)))
-    return Components(*(None if value is None else np.asarray(value, dtype=float)[0] for value in found))
+    return Components(**{name: np.asarray(value, dtype=float)[0] for name, value in found.items()})
 
 
 @compiled(once=True)
-def _components(fitted: Fitted, shares: Array) -> Components:
-    """The same with a dimension for the only chain."""
+def _components(fitted: Fitted, shares: Array) -> dict[str, Array]:
+    """The same by name, with a dimension for the only chain."""
     data = fitted.annotations
     own_counts = jnp.asarray(data.count)
 
-    def of_draw(draw: Parameters) -> Components:
+    def of_draw(draw: Parameters) -> dict[str, Array]:
         at, parameters = fitted.at(draw), draw | fitted.fixed
         prior, prior_by_worker = log_prior_to_scale(fitted.model, parameters, data)
-        whole, share = at.log_likelihood.sum(), at.posterior.mean(0)
+        found = {"label_share": at.posterior.mean(0), "prior": prior, "likelihood": at.log_likelihood.sum()}
         if not data.named:
-            return Components(None, share, prior, None, whole, None)
+            return found
 
         def scaled(count: Array) -> Array:
             return fitted.with_data(data.replace(count=count)).at(draw).log_likelihood.sum()
 
         slope = jax.grad(scaled)(own_counts) * own_counts  # of the worker's annotations' power
-        by_worker = jax.ops.segment_sum(slope, jnp.asarray(data.worker), data.n_workers)
-        confusions = at.responses.emission.confusions(data)
-        accuracy = jnp.einsum("jkk,k->j", confusions, shares)
-        return Components(accuracy, share, prior, prior_by_worker, whole, by_worker)
+        found["likelihood_by_worker"] = jax.ops.segment_sum(slope, jnp.asarray(data.worker), data.n_workers)
+        found["accuracy"] = jnp.einsum("jkk,k->j", at.responses.emission.confusions(data), shares)
+        return found if prior_by_worker is None else found | {"prior_by_worker": prior_by_worker}
 
     return fitted.over_draws(of_draw)
 

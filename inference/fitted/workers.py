@@ -144,8 +144,7 @@ def _with_realised_accuracy(fitted: Fitted, frame: pd.DataFrame, interval: float
     if fitted.has_draws:
         low, high = of_draws(realised_accuracy_draws(fitted)[None], interval)
         found |= {"realised_accuracy_low": low, "realised_accuracy_high": high}
-    names = [name for name in frame if str(name).startswith("accuracy")]
-    beside = frame.columns.get_loc(names[-1]) + 1
+    beside = max(at for at, name in enumerate(frame) if str(name).startswith("accuracy")) + 1
     return pd.concat([frame.iloc[:, :beside], pd.DataFrame(found, frame.index), frame.iloc[:, beside:]], axis=1)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # imported when first used
     from .data.errors import StorageError
     from .data.scan import Scan, scan
     from .inference.checks import Checks, check, prior_check
+    from .inference.checks.power_scaling import prior_sensitivity
     from .inference.checks.simulation_based_calibration import Ranks, calibrate
     from .inference.comparison import Elpd, compare, kfold, loo
     from .inference.densities.marginals import Potential, marginal, potential
@@ -39,6 +40,7 @@ if TYPE_CHECKING:  # imported when first used
         plot_groups,
         plot_history,
         plot_pareto_k,
+        plot_prior_sensitivity,
         plot_ranks,
         plot_reliability,
         plot_roc,
@@ -120,6 +122,7 @@ __all__ = [
     "plot_groups",
     "plot_history",
     "plot_pareto_k",
+    "plot_prior_sensitivity",
     "plot_ranks",
     "plot_reliability",
     "plot_roc",
@@ -128,6 +131,7 @@ __all__ = [
     "plot_workers",
     "potential",
     "prior_check",
+    "prior_sensitivity",
     "reliability",
     "roc",
     "scan",

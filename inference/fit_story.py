@@ -28,6 +28,7 @@ from .engines.settings import EMSettings, checked_seed
 from .engines.unused_options import has_network
 from .fitted.alignment import aligned
 from .fitted.fitted import Fitted, label_posteriors
+from .fitted.worker_prior import outweighed
 
 BACKENDS = ("numpyro", "pyro")
 
@@ -198,6 +199,7 @@ def _looked_at(fitted: Fitted) -> Fitted:
     by_chain = label_posteriors(fitted)
     outcome: Outcome = fitted.outcome
     found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, fitted.annotations.classes)]
+    found += outweighed(fitted)
     if outcome.stats:
         found += sampling_warnings(fitted.named_draws, outcome.stats, fitted.settings["max_tree_depth"])
     mean = by_chain.mean(0)

@@ -44,7 +44,7 @@ class Result(Labelled):
 
     @property
     def workers(self) -> pd.DataFrame:
-        """By worker: number of annotations, accuracy, spammer score and more, with 90 % intervals: `worker_scores`."""
+        """By worker: annotations, accuracy in the long run and realised, and more, with 90 % intervals."""
         return self.worker_scores()
 
     def worker_scores(self, interval: float = INTERVAL) -> pd.DataFrame:
@@ -210,15 +210,16 @@ class Fit(Result):
         """By worker what the fit, the gold labels and the times say; with draws each with ``_low`` and ``_high``.
 
         - annotations: how many the worker gave.
-        - accuracy: probability of a right annotation of a task of the crowd's mix.
+        - accuracy: in the long run, the probability of a right annotation of a task of the crowd's mix.
+        - realised_accuracy: the share of the annotations given that are right. Its interval is from the posterior of
+          truth and parameters together: the truth is drawn at each draw of the parameters (500 at the most). What
+          gold labels of all tasks would show is this, not the accuracy in the long run.
         - spammer_score: how far the confusion matrix is from one whose rows are all alike (Raykar & Yu 2011); 0 for a
           spammer.
         - sensitivity, specificity: for two classes, of which the second is the positive one.
         - trace: probability of a right annotation where all classes are equally frequent.
         - informativeness: nats that an annotation says of the truth of a task of the crowd's mix.
         - rank_one_distance: how far the confusion matrix is from a matrix of rank one, where `rank_one` asks for it.
-        - agreement: the expected share of the worker's annotations that equal the truth; its interval is of that share,
-          the truths being drawn too (in 500 draws at the most).
         - gold_annotations, gold_right, gold_accuracy: annotations of the gold tasks, where there are any, counted
           (:func:`.workers.gold_scores`).
         - seconds: the median of how long an annotation took, where times are known.

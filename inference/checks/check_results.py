@@ -1,16 +1,17 @@
 """The results of predictive checks: each discrepancy compared with that of replicated annotations."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 
 import pandas as pd
 
 from ...data.errors import check_name
 from ..fitted.intervals import INTERVAL
-from .discrepancy_result import DiscrepancyResult, central
+from .discrepancy_result import LEVEL, DiscrepancyResult, central
 
 COLUMNS = {"observed": float, "replicated": float, "low": float, "high": float, "p_value": float}
+CONFLICT, MISFIT, PASSED = "prior-data conflict", "misfit", "-"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,11 +22,13 @@ class Checks:
         title: which story is checked, and with how many replicates.
         results: by name of the discrepancy.
         notes: what a reader should know, a sentence each.
+        p_weaker: by name the p-value of the story with a weaker prior, where it was asked for.
     """
 
     title: str
     results: Mapping[str, DiscrepancyResult]
     notes: tuple[str, ...] = ()
+    p_weaker: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -35,6 +38,8 @@ class Checks:
         units' standardised deviations: about 1 in replicates, or less where units hold few annotations. Else they are
         the discrepancy itself. ``p_value`` is the share of the replicates with a larger value: near 0 is misfit.
         ``n_flagged`` is how many of the ``units`` are flagged, after correction for their number (:meth:`units`).
+        Where a weaker prior was asked for, ``p_weaker`` is the p-value under it, and ``cause`` says of a p-value below
+        0.05 "prior-data conflict" where the weaker prior passes, and "misfit" where it fails too; else "-".
         """
         rows = {}
         for name, result in self.results.items():
@@ -49,7 +54,20 @@ class Checks:
                 "units": 0 if result.units is None else len(result.units),
                 "n_flagged": result.n_flagged,
             }
-        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("discrepancy").astype(COLUMNS)
+        frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("discrepancy").astype(COLUMNS)
+        if not self.p_weaker:
+            return frame
+        return frame.assign(p_weaker=pd.Series(self.p_weaker), cause=pd.Series(self.causes))
+
+    @property
+    def causes(self) -> dict[str, str]:
+        """Why each check fails that was repeated under a weaker prior; "-" for one that passes."""
+        return {name: self._cause(name) for name in self.p_weaker}
+
+    def _cause(self, name: str) -> str:
+        if self.results[name].p_value >= LEVEL:
+            return PASSED
+        return CONFLICT if self.p_weaker[name] >= LEVEL else MISFIT
 
     def units(self, name: str, interval: float = INTERVAL) -> pd.DataFrame:
         """The units of one discrepancy, such as the workers or the pairs of workers; those that deviate most first.

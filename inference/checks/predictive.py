@@ -1,6 +1,7 @@
 """Posterior and prior predictive checks (Rubin 1984; Gelman, Meng & Stern 1996)."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -12,12 +13,14 @@ from ...data.numbers import whole_number
 from ...models import Classifier, Story, TruthPrior, find_story
 from ...models.parts.classifier import Network
 from ..densities.evidence import with_truth_prior
+from ..densities.fewer_pseudo_counts import with_fewer_pseudo_counts
 from ..densities.model import Model
 from ..densities.program_cache import use_program_cache
+from ..fit_story import refit
 from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
 from .check_results import Checks
 from .discrepancies import DISCREPANCIES, Discrepancy, Measure, of_function
-from .discrepancy_result import DiscrepancyResult
+from .discrepancy_result import LEVEL, DiscrepancyResult
 from .replicate import NewTruth, from_posterior, from_prior
 
 Discrepancies = str | Iterable[str] | Mapping[str, Discrepancy | Callable[[Annotations], Any]] | None
@@ -30,6 +33,7 @@ def check(
     draws: int = 50,
     replicates: int = 10,
     truth: NewTruth = "posterior",
+    weaker_prior: float | None = None,
     seed: int = 0,
 ) -> Checks:
     r"""Posterior predictive checks: compare the annotations with replicates from the fitted story.
@@ -51,6 +55,10 @@ def check(
     ``benchmarks/checks.py``). Copied annotations show in ``"agreement"``, and :attr:`Checks.flagged` names the pairs;
     tasks that differ in difficulty show in ``"votes"``.
 
+    A check can fail because of the prior alone, where that pulls the parameters away from what the annotations say.
+    ``weaker_prior=0.1`` fits the story again by the same engine, with a tenth of the pseudo-counts of its Dirichlet
+    priors, and ``table["cause"]`` tells prior-data conflict (the check passes then) from misfit (it fails again).
+
     Example:
         >>> import crowdppl as cp
         >>> fit = cp.fit("dawid_skene", cp.load_dataset("anesthesia"), progress=False)
@@ -69,6 +77,8 @@ def check(
         replicates: how many replicates of each draw, from 2.
         truth: the replicates' true labels: ``"posterior"``, drawn given the annotations once for each draw; or
             ``"prior"``, drawn anew from the truth prior for each replicate, as for tasks without annotations.
+        weaker_prior: by what the concentrations of the story's Dirichlet priors are multiplied for a second fit,
+            between 0 and 1; None for no second fit.
         seed: the same seed gives the same replicates.
 
     Returns:
@@ -77,18 +87,43 @@ def check(
     Raises:
         UnknownNameError: there is no discrepancy, or value of `truth`, of that name.
         AnnotationError: a discrepancy needs named workers, or annotations to compare, and there are none.
-        ValueError: `draws` or `replicates` is out of range, no discrepancy is asked for, or a function returns other
+        ValueError: `draws`, `replicates` or `weaker_prior` is out of range, the fit is one of Pyro's and
+            `weaker_prior` is given, no discrepancy is asked for, or a function returns other
             units or no number.
     """
     draws, replicates = whole_number("draws", draws, 1), whole_number("replicates", replicates, 2)
     check_name("value of truth", truth, get_args(NewTruth))
+    if weaker_prior is not None and not 0 < weaker_prior < 1:
+        raise ValueError(f"weaker_prior={weaker_prior!r}: a number between 0 and 1 is needed, such as 0.1")
     fitted = fitted_of(fit)
     design = fitted.annotations.expanded()
     title = f"Posterior predictive checks of {fitted.story}: {draws} draws, {replicates} replicates of each"
     if truth == "prior":
         title += ", with true labels drawn from their prior"
-    new = from_posterior(fitted, design, draws, replicates, truth, seed)
-    return _compare(design, discrepancies, new, title, () if fitted.has_draws else (_point_note(fitted),))
+
+    def compared(story: Fitted) -> Checks:
+        new = from_posterior(story, design, draws, replicates, truth, seed)
+        return _compare(design, discrepancies, new, title, () if fitted.has_draws else (_point_note(fitted),))
+
+    checks = compared(fitted)
+    if weaker_prior is None:
+        return _with_advice(checks, fitted)
+    weaker = refit(fitted.replace(model=with_fewer_pseudo_counts(fitted.model, weaker_prior)), fitted.annotations)
+    p_weaker = {name: result.p_value for name, result in compared(weaker).results.items()}
+    return replace(checks, p_weaker=p_weaker)
+
+
+def _with_advice(checks: Checks, fitted: Fitted) -> Checks:
+    """The checks with a note on how to tell misfit from the prior, where one fails and the story can be refitted."""
+    failed = [name for name, result in checks.results.items() if result.p_value < LEVEL]
+    if not failed or fitted.settings.get("backend") == "pyro":
+        return checks
+    note = (
+        f"The prior alone can be why {' and '.join(failed)} fail{'s' if len(failed) == 1 else ''}: "
+        "cp.check(fit, weaker_prior=0.1) fits the story again with a tenth of its pseudo-annotations and tells "
+        "prior-data conflict from misfit."
+    )
+    return replace(checks, notes=(*checks.notes, note))
 
 
 def _point_note(fitted: Fitted) -> str:

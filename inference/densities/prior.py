@@ -6,8 +6,10 @@ from jax import Array
 from numpyro import handlers
 
 from ...data import Annotations
-from .enumerated import Parameters, is_latent, site_values
+from ...models.parts.emissions import SMALLEST
+from .enumerated import Parameters, Site, is_latent, site_values
 from .model import Model
+from .padded_sites import is_table
 from .programs import compiled
 
 
@@ -35,9 +37,43 @@ def log_prior_by_site(model: Model, parameters: Parameters, annotations: Annotat
 
     Sites without a prior, such as the weights of a network that are optimised, are left out.
     """
+    sites = _prior_sites(model, parameters, annotations)
+    return {name: site["fn"].log_prob(site["value"]).sum() for name, site in sites.items()}
+
+
+def log_prior_to_scale(model: Model, parameters: Parameters, annotations: Annotations) -> tuple[Array, Array | None]:
+    r"""The log-density of the parameters, and of what each worker has of them given the others, to be raised to powers.
+
+    That of a row of probabilities is taken in its log-odds, where :math:`\text{Dirichlet}(\gamma)` is proportional to
+    :math:`\prod_k \beta_k^{\gamma_k}` and its power :math:`\alpha` is :math:`\text{Dirichlet}(\alpha \gamma)`: the
+    pseudo-counts are multiplied, as the power of a likelihood multiplies counts. (On the simplex the power of a density
+    with concentrations below 1 would soon be improper.)
+
+    Returns:
+        ``()``, and ``(J,)``, which is None where no parameter is by worker.
+    """
+    total, by_worker = jnp.zeros(()), None
+    for site in _prior_sites(model, parameters, annotations).values():
+        each = _log_density_to_scale(site)
+        total += each.sum()
+        dims = {frame.name: frame.dim for frame in site["cond_indep_stack"]}
+        if "worker" in dims:
+            of_site = jnp.moveaxis(each, dims["worker"], 0).reshape(annotations.n_workers, -1).sum(-1)
+            by_worker = of_site if by_worker is None else by_worker + of_site
+    return total, by_worker
+
+
+def _log_density_to_scale(site: Site) -> Array:
+    if not is_table(site):
+        return site["fn"].log_prob(site["value"])
+    value = jnp.maximum(site["value"], SMALLEST)
+    return site["fn"].log_prob(value) + jnp.log(value).sum(-1)
+
+
+def _prior_sites(model: Model, parameters: Parameters, annotations: Annotations) -> dict[str, Site]:
+    """The sites of the parameters that have a prior, at these values."""
     values = {**parameters, "truth": jnp.zeros(annotations.n_tasks, jnp.int32)}
     held = handlers.substitute(substitute_fn=site_values(values))
     with handlers.trace() as sites, held, handlers.seed(rng_seed=0):
         model(annotations)
-    latents = {name: site for name, site in sites.items() if site["type"] == "sample" and name in parameters}
-    return {name: site["fn"].log_prob(site["value"]).sum() for name, site in latents.items()}
+    return {name: site for name, site in sites.items() if site["type"] == "sample" and name in parameters}

@@ -184,12 +184,12 @@ class StreamedFit:
         frame["annotations"] = self.prepared.n_by_worker.astype(int)
         shares = np.asarray(self._overview.shares, dtype=float)
         shares = shares / shares.sum()
-        for scores in (confusion_scores.scores, confusion_scores.more_scores):
-            for name, values in scores(confusions, shares).items():
-                frame[name] = values
-        frame["agreement"] = np.asarray(self._overview.right, float) / np.where(
-            self.prepared.n_by_worker > 0, self.prepared.n_by_worker, np.nan
-        )
+        right, n = np.asarray(self._overview.right, float), self.prepared.n_by_worker
+        scores = confusion_scores.scores(confusions, shares)
+        frame["accuracy"] = scores.pop("accuracy")
+        frame["realised_accuracy"] = right / np.where(n > 0, n, np.nan)
+        for name, values in (scores | confusion_scores.more_scores(confusions, shares)).items():
+            frame[name] = values
         return frame
 
     @cached_property

@@ -15,6 +15,7 @@ from ..engines.diagnostics import smallest_ess, worst_rhat
 from .fitted import Fitted
 from .intervals import of_draws
 from .labelled import Labelled
+from .worker_prior import worker_prior
 from .workers import fitted_scores
 
 
@@ -55,6 +56,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
     facts = {
         "data": sizes(annotations),
         "hyperparameters": options_text(fitted.model),
+        **prior_fact(fitted),
         "engine": _engine(fitted),
         "labels": certainty(fitted),
     }
@@ -86,6 +88,12 @@ def course(method: str, history: np.ndarray, n_draws: int, seed: int) -> str:
     if method == "em":
         return f"{len(history) - 1} iterations, log-posterior {history[-1]:,.3f}, seed {seed}"
     return f"{len(history):,} steps, last loss {history[-1]:,.2f}, {n_draws:,} draws, seed {seed}"
+
+
+def prior_fact(fitted: Fitted) -> dict[str, str]:
+    """What the prior of the workers counts like and expects, in words; empty where no worker is named."""
+    prior = worker_prior(fitted)
+    return {} if prior is None else {"prior": prior.text(fitted.annotations.n_by_worker())}
 
 
 def sizes(annotations: Annotations) -> str:

@@ -7,10 +7,10 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from . import confusion_scores
-from .agreement_with_truth import agreement, agreement_draws
 from .fitted import Fitted
 from .intervals import INTERVAL, jeffreys, of_draws, of_median
 from .labelled import Labelled
+from .realised import realised_accuracy, realised_accuracy_draws
 
 
 def fitted_scores(fitted: Labelled, interval: float) -> pd.DataFrame:
@@ -36,9 +36,7 @@ def worker_scores(fitted: Fitted, interval: float = INTERVAL, *, rank_one: bool 
         frame = _with_scores(
             fitted, frame, {"rank_one_distance": confusion_scores.rank_one_distance(matrices)}, interval
         )
-    frame["agreement"] = agreement(fitted)
-    if fitted.has_draws:
-        frame["agreement_low"], frame["agreement_high"] = of_draws(agreement_draws(fitted)[None], interval)
+    frame = _with_realised_accuracy(fitted, frame, interval)
     parts = []
     if fitted.annotations.gold is not None:
         parts.append(gold_scores(fitted.annotations, interval=interval))
@@ -138,6 +136,16 @@ def _with_scores(fitted: Labelled, frame: pd.DataFrame, found: dict[str, np.ndar
         if fitted.has_draws:
             frame[f"{name}_low"], frame[f"{name}_high"] = of_draws(draws, interval)
     return frame
+
+
+def _with_realised_accuracy(fitted: Fitted, frame: pd.DataFrame, interval: float) -> pd.DataFrame:
+    """The frame with the share of the annotations given that are right, beside the accuracy in the long run."""
+    found = {"realised_accuracy": realised_accuracy(fitted)}
+    if fitted.has_draws:
+        low, high = of_draws(realised_accuracy_draws(fitted)[None], interval)
+        found |= {"realised_accuracy_low": low, "realised_accuracy_high": high}
+    beside = max(at for at, name in enumerate(frame) if str(name).startswith("accuracy")) + 1
+    return pd.concat([frame.iloc[:, :beside], pd.DataFrame(found, frame.index), frame.iloc[:, beside:]], axis=1)
 
 
 def _named(annotations: Annotations) -> None:

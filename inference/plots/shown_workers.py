@@ -15,13 +15,13 @@ from .style import counted
 
 MEANINGS = {
     "accuracy": "probability of a right annotation, of a task whose class is as frequent as among the labels",
+    "realised_accuracy": "share of the annotations given that are right",
     "spammer_score": "0 for a worker whose annotations do not depend on the truth, 1 for a worker without errors",
     "sensitivity": "probability of a right annotation where the true class is the second one",
     "specificity": "probability of a right annotation where the true class is the first one",
     "trace": "probability of a right annotation where all classes are equally frequent",
     "informativeness": "mutual information of annotation and truth, in nats",
     "rank_one_distance": "distance of the confusion matrix from matrices of rank one; 0 for a spammer",
-    "agreement": "expected share of the worker’s annotations that equal the truth",
     "gold_accuracy": "share of the worker’s annotations of gold tasks that are right",
     "seconds": "median of the seconds that an annotation took",
 }  # of the scores that ``fit.workers`` has

@@ -21,6 +21,7 @@ from ...models import STORIES
 from ...models.parts.classifier import PREFIX
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, of_draws
+from ..fitted.summary import prior_fact
 from ..plots import plot_groups, plot_history, plot_switch
 from .html import Html, Section, facts, paragraph, section, tag
 from .pictures import picture
@@ -41,6 +42,7 @@ def story_section(subject: Subject) -> Section:
     """What the story derives beside labels and workers, its parameters, and the convergence of the engine."""
     name, fit = subject.lead
     parts: list[object] = [paragraph(subject.of_lead, tag("strong", name), ": ", says(fit))]
+    parts += [facts([("prior of a worker", text)]) for text in prior_fact(fit).values()]
     with suppress(ValueError):  # the story has no groups
         parts.append(picture(partial(plot_groups, fit), "Confusion matrices of groups of workers"))
     for by in ("worker", "task"):
@@ -165,12 +167,12 @@ def plain(value: object) -> str:
 
 
 def _all_hyperparameters(fit: Fitted) -> dict[str, Any]:
-    """The hyperparameters that were given, and the defaults of the others."""
+    """The hyperparameters that were given, and the defaults of the others but None, which stands for what follows."""
     parameters = list(inspect.signature(fit.model.story).parameters.values())[1:]
     kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     defaults = {p.name: p.default for p in parameters if p.kind not in kinds and p.default is not p.empty}
     found = defaults | dict(fit.model.hyperparameters)
-    return {name: value for name, value in found.items() if not (name == "truth_prior" and value is None)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _code(subject: Subject) -> list[str]:

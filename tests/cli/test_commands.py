@@ -70,11 +70,19 @@ def test_fit_writes_the_same_results_as_python_with_the_same_seed(crowd, out):
 
 
 def test_fit_prints_the_summary_and_where_the_files_are(crowd, out):
-    done = crowdppl("fit", crowd, "--out", out)
-    assert "dawid_skene fitted by EM" in done.stdout
+    done = crowdppl("fit", crowd, "--story", "one_coin", "--out", out)
+    assert "one_coin fitted by EM" in done.stdout
     assert "3 tasks, 3 workers, 2 classes, 8 annotations" in done.stdout
     assert all(str(out / name) in done.stdout for name in FILES)
     assert done.stderr == ""
+
+
+def test_fit_prints_the_prior_as_numbers_and_warns_where_it_outweighs_the_annotations(crowd, out):
+    """Two rows of 4 + 1 pseudo-annotations; workers gave three at the most."""
+    done = crowdppl("fit", crowd, "--set", "diagonal=4", "--set", "off_diagonal=1", "--out", out)
+    assert "10 pseudo-annotations a worker, expected accuracy 0.80" in done.stdout
+    assert "Warning: the prior outweighs the annotations of 3 of 3 workers" in done.stderr
+    assert "diagonal=None" not in done.stdout
 
 
 @pytest.mark.parametrize("method", ["em", "svi"])

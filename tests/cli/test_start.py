@@ -81,13 +81,13 @@ def test_a_terminal_is_told_each_stage_and_no_bar_stands_at_nothing_while_a_prog
 
 def test_quiet_says_nothing_to_a_terminal(tmp_path):
     (tmp_path / "a.csv").write_text(ROWS)
-    written, status = on_a_terminal(tmp_path, "fit", "a.csv", "-o", "out", "--quiet")
+    written, status = on_a_terminal(tmp_path, "fit", "a.csv", "--story", "one_coin", "-o", "out", "--quiet")
     assert (written, status) == ("", 0)
 
 
 def test_a_log_holds_no_progress(tmp_path):
     (tmp_path / "a.csv").write_text(ROWS)
-    code = "import crowdppl as cp\nfit = cp.fit('dawid_skene', cp.Annotations.read('a.csv'), progress=True)\n"
+    code = "import crowdppl as cp\nfit = cp.fit('one_coin', cp.Annotations.read('a.csv'), progress=True)\n"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path
     )

@@ -169,7 +169,8 @@ def test_checks_of_a_point_note_that_it_leaves_out_uncertainty(em, crowd):
     assert any("EM's mode" in note for note in check(em, "votes").notes)
     delta = em.fitted.replace(method="svi")  # as with guide="delta"
     assert any("SVI with guide='delta'" in note for note in check(delta, "votes").notes)
-    assert check(given_truth(em, np.zeros(crowd.n_tasks, dtype=int)), "votes").notes == ()
+    notes = check(given_truth(em, np.zeros(crowd.n_tasks, dtype=int)), "votes").notes
+    assert not any("the parameters are uncertain" in note for note in notes)
     assert "EM's mode" in repr(check(em, "votes"))
 
 
@@ -295,3 +296,33 @@ def test_dawid_skene_is_rejected_on_music(real):
     fit = cp.fit("dawid_skene", real("music"), progress=False)
     table = check(fit, ["votes", "majority"]).table
     assert (table["p_value"] < 0.01).all()
+
+
+def test_a_check_that_the_prior_alone_fails_is_named_a_conflict_and_passes_under_a_weaker_prior():
+    """Workers who agree nearly always, under a prior whose 60 pseudo-annotations expect them to be right by chance."""
+    truth = np.arange(40) % 2
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random((40, 5)) < 0.9, truth[:, None], 1 - truth[:, None])
+    annotations = cp.Annotations.from_matrix(labels)
+    options = {"method": "svi", "progress": False, "diagonal": 16.0, "off_diagonal": 14.0}
+    fit = cp.fit("dawid_skene", annotations, **options)
+    checks = check(fit, "agreement", weaker_prior=0.02)
+    row = checks.table.loc["agreement"]
+    assert row["p_value"] < 0.05 <= row["p_weaker"]
+    assert row["cause"] == "prior-data conflict"
+    (note,) = check(fit, "agreement").notes
+    assert "weaker_prior=0.1" in note
+    assert "cause" not in check(fit, "agreement").table
+
+
+def test_a_check_that_the_story_fails_is_a_misfit_whatever_the_prior(copied):
+    """Two workers copy a third, which no confusion matrix says."""
+    fit = cp.fit("dawid_skene", copied, diagonal=DIAGONAL, progress=False)
+    checks = check(fit, ["annotations", "agreement"], weaker_prior=0.3)
+    assert checks.causes == {"annotations": "-", "agreement": "misfit"}
+
+
+@pytest.mark.parametrize("power", [0, 1, -0.5])
+def test_a_prior_that_is_not_weaker_is_refused(em, power):
+    with pytest.raises(ValueError, match=f"weaker_prior={power}: a number between 0 and 1"):
+        check(em, "votes", weaker_prior=power)

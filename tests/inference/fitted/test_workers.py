@@ -8,7 +8,6 @@ from made_fits import changed
 from scipy import stats
 
 import crowdppl as cp
-from crowdppl.inference.fitted.agreement_with_truth import agreement, agreement_draws
 from crowdppl.inference.fitted.confusion_scores import (
     accuracy,
     informativeness,
@@ -18,6 +17,7 @@ from crowdppl.inference.fitted.confusion_scores import (
     spammer_score,
     trace,
 )
+from crowdppl.inference.fitted.realised import realised_accuracy, realised_accuracy_draws
 from crowdppl.inference.fitted.workers import gold_scores, seconds_by_worker
 
 
@@ -117,12 +117,12 @@ def svi(crowd):
 
 def test_new_columns_come_after_the_old_ones(em, svi):
     assert list(em.workers) == [
-        "annotations", "accuracy", "spammer_score", "trace", "informativeness", "agreement", "gold_annotations",
+        "annotations", "accuracy", "realised_accuracy", "spammer_score", "trace", "informativeness", "gold_annotations",
         "gold_right", "gold_accuracy", "seconds",
     ]  # fmt: skip
     columns = list(svi.worker_scores(rank_one=True))
     assert columns[:4] == ["annotations", "accuracy", "accuracy_low", "accuracy_high"]
-    for name in ("trace", "informativeness", "rank_one_distance", "agreement", "gold_accuracy", "seconds"):
+    for name in ("trace", "informativeness", "rank_one_distance", "realised_accuracy", "gold_accuracy", "seconds"):
         at = columns.index(name)
         assert columns[at + 1 : at + 3] == [f"{name}_low", f"{name}_high"]
 
@@ -137,26 +137,26 @@ def test_scores_are_averaged_over_draws_with_their_quantiles(svi):
         np.testing.assert_allclose(found[f"{name}_high"], high, rtol=1e-4, atol=1e-6)
 
 
-def test_agreement_is_the_expected_share_of_right_annotations(em, svi, crowd):
+def test_realised_accuracy_is_the_expected_share_of_right_annotations(em, svi, crowd):
     for fit in (em, svi):
         p = fit.posterior[crowd.task, crowd.label]
         expected = [p[crowd.worker == j].mean() for j in range(4)]
-        np.testing.assert_allclose(fit.workers["agreement"].iloc[:4], expected, rtol=1e-4)
-        assert np.isnan(fit.workers["agreement"].iloc[4])  # who annotated nothing
+        np.testing.assert_allclose(fit.workers["realised_accuracy"].iloc[:4], expected, rtol=1e-4)
+        assert np.isnan(fit.workers["realised_accuracy"].iloc[4])  # who annotated nothing
 
 
-def test_agreements_interval_is_of_the_share_itself(svi, crowd):
+def test_realised_accuracys_interval_is_of_the_share_itself(svi, crowd):
     """150 draws, and truths drawn in each: the mean within four standard errors of the expectation."""
-    drawn = agreement_draws(svi.fitted)
+    drawn = realised_accuracy_draws(svi.fitted)
     assert drawn.shape == (150, 5)
     found = svi.worker_scores(interval=0.8)
-    np.testing.assert_allclose(found["agreement_low"].iloc[:4], np.quantile(drawn[:, :4], 0.1, axis=0))
-    np.testing.assert_allclose(found["agreement_high"].iloc[:4], np.quantile(drawn[:, :4], 0.9, axis=0))
+    np.testing.assert_allclose(found["realised_accuracy_low"].iloc[:4], np.quantile(drawn[:, :4], 0.1, axis=0))
+    np.testing.assert_allclose(found["realised_accuracy_high"].iloc[:4], np.quantile(drawn[:, :4], 0.9, axis=0))
     rights = drawn[:, :4] * 24
     np.testing.assert_allclose(rights, rights.round(), atol=1e-6)  # a whole number of the 24 annotations is right
     error = drawn[:, :4].std(0) / np.sqrt(150)
-    assert (np.abs(drawn[:, :4].mean(0) - agreement(svi)[:4]) < 4 * error + 1e-6).all()
-    assert len(agreement_draws(svi.fitted, n=20)) == 20
+    assert (np.abs(drawn[:, :4].mean(0) - realised_accuracy(svi)[:4]) < 4 * error + 1e-6).all()
+    assert len(realised_accuracy_draws(svi.fitted, n=20)) == 20
 
 
 def test_gold_scores_count_raw_annotations_with_jeffreys_interval(em, crowd):

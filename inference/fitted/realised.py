@@ -1,4 +1,4 @@
-"""How often each worker's annotations are expected to equal the true labels."""
+"""How many of the annotations that each worker gave are right: expected, and in draws."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ from .labelled import Labelled
 MOST_DRAWS = 500  # whose truths are drawn, for an interval
 
 
-def agreement(source: Labelled) -> np.ndarray:
+def realised_accuracy(source: Labelled) -> np.ndarray:
     r"""The expected share of each worker's annotations that equal the truth: ``(J,)``, NaN for a worker without any.
 
     .. math:: \frac{1}{n_j} \sum_{a \in j} P(z_{i_a} = y_a \mid y)
@@ -27,7 +27,7 @@ def agreement(source: Labelled) -> np.ndarray:
     return total / _n_or_nan(annotations.n_by_worker())
 
 
-def agreement_draws(fitted: Fitted, n: int = MOST_DRAWS, seed: int = 0) -> np.ndarray:
+def realised_accuracy_draws(fitted: Fitted, n: int = MOST_DRAWS, seed: int = 0) -> np.ndarray:
     """The same share at truths drawn from the posterior: ``(draw, J)``.
 
     Args:
@@ -36,7 +36,7 @@ def agreement_draws(fitted: Fitted, n: int = MOST_DRAWS, seed: int = 0) -> np.nd
         seed: of the truths.
     """
     n = min(int(np.prod(fitted.shape)), n)
-    right = _agreements(fitted.thinned(n), jax.random.split(jax.random.key(seed), n))
+    right = _right(fitted.thinned(n), jax.random.split(jax.random.key(seed), n))
     return np.asarray(right, dtype=float) / _n_or_nan(fitted.annotations.n_by_worker())
 
 
@@ -45,7 +45,7 @@ def _n_or_nan(n: np.ndarray) -> np.ndarray:
 
 
 @compiled(once=True)
-def _agreements(fitted: Fitted, keys: Array) -> Array:
+def _right(fitted: Fitted, keys: Array) -> Array:
     data = fitted.annotations
     count = partial(jax.ops.segment_sum, segment_ids=jnp.asarray(data.worker), num_segments=data.n_workers)
 

@@ -1,0 +1,150 @@
+"""How often intervals of workers' accuracies hold what the workers got right, on real crowds with gold labels."""
+
+import ast
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import typer
+from support.data import data_folder
+from support.report import Report
+
+import crowdppl as cp
+
+DATASETS = "rte,dog,weather_amt,movie_sp,music,labelme,sentiment,bluebird,temp"
+LEAST = 30  # annotations of gold tasks, for a worker to count
+WIDEST_BIAS = 3.0  # points of percent
+LEAST_MEAN, LEAST_EACH = 80.0, 60.0  # percent covered
+
+
+def main(
+    method: str = "svi",
+    story: str = "dawid_skene",
+    options: str = "",
+    datasets: str = DATASETS,
+    gold: int = 0,
+    interval: float = 0.9,
+    seed: int = 0,
+    write: bool = False,
+) -> None:
+    """Measure, and print what was found.
+
+    Args:
+        method: the engine, or several with commas.
+        story: the story's name.
+        options: of the story and the engine, such as ``"diagonal=1.0,off_diagonal=0.1"``.
+        datasets: their names, with commas.
+        gold: how many gold labels, drawn at random, the fit is given; none by default.
+        interval: mass of the intervals.
+        seed: of the fits, and of the draw of gold labels.
+        write: refresh this section of RESULTS.md.
+    """
+    data_folder()
+    warnings.simplefilter("ignore", cp.ConvergenceWarning)
+    report = Report(f"What {interval:.0%} intervals of real workers' accuracies hold")
+    given, names, targets = _options(options), datasets.split(","), []
+    for engine in method.split(","):
+        rows = [{"dataset": name, **measure(name, story, engine, gold, interval, seed, given)} for name in names]
+        frame = pd.DataFrame(rows).set_index("dataset")
+        mean = {"dataset": f"mean of {len(rows)}"} | frame.mean().to_dict() | {"workers": int(frame["workers"].sum())}
+        labels = f"{gold or 'no'} gold labels given"
+        report.table(
+            f"{story} by {engine}, {options or 'default options'}, {labels}", [*rows, mean], absolute=["seconds"]
+        )
+        targets.append({"method": engine, **_reached(frame["realised, %"], frame["bias"].abs())})
+    report.table("Targets, of the realised accuracy", targets)
+    report.note(
+        f"Workers with at least {LEAST} annotations of gold tasks. Actual: the share of these annotations that are "
+        "right. Realised: of the workers, how many have their actual accuracy in the interval of realised_accuracy; "
+        "long run: in that of accuracy, which is of annotations yet to come, so that intervals that are right hold it "
+        "less often. Bias: mean of realised_accuracy less actual, in points of percent, and width the mean width of "
+        "its intervals. Label accuracy and mean log-score of the gold label (nats) are of the gold tasks whose labels "
+        "the fit was not given; it sees no other gold label. Where only some tasks have gold labels, actual is of "
+        "these and realised_accuracy of all."
+    )
+    if write:
+        report.write()
+
+
+def measure(
+    name: str, story: str, method: str, gold: int, interval: float, seed: int, options: dict[str, Any]
+) -> dict[str, float]:
+    """For one dataset what the intervals hold, and scores of the labels."""
+    annotations = cp.load_dataset(name)
+    given = _drawn(annotations, gold, seed) if gold else None
+    began = time.perf_counter()
+    fit = cp.fit(story, annotations, method=method, gold=given, seed=seed, progress=False, **options)
+    seconds = time.perf_counter() - began
+    workers = fit.worker_scores(interval).drop(columns=["gold_accuracy"], errors="ignore")
+    workers = workers.join(fit.gold_scores()[["gold_accuracy"]])
+    workers = workers[workers["gold_annotations"] >= LEAST]
+    actual = workers["gold_accuracy"]
+    scores = cp.score(fit)
+    return {
+        "workers": len(workers),
+        "realised, %": _covered(workers, "realised_accuracy"),
+        "long run, %": _covered(workers, "accuracy"),
+        "bias": 100 * float((workers["realised_accuracy"] - actual).mean()),
+        "long-run bias": 100 * float((workers["accuracy"] - actual).mean()),
+        "width": _width(workers, "realised_accuracy"),
+        "actual, %": 100 * float(actual.mean()),
+        "label accuracy, %": 100 * float(scores["accuracy"]),
+        "log-score": float(scores["log_score"]),
+        "seconds": seconds,
+    }
+
+
+def _reached(covered: pd.Series, bias: pd.Series) -> dict[str, float | bool]:
+    """What is to be reached over the datasets, and whether it is."""
+    return {
+        "mean coverage, %": covered.mean(),
+        f"≥ {LEAST_MEAN:.0f}": bool(covered.mean() >= LEAST_MEAN),
+        "least coverage, %": covered.min(),
+        f"≥ {LEAST_EACH:.0f}": bool(covered.min() >= LEAST_EACH),
+        "widest bias": bias.max(),
+        f"≤ {WIDEST_BIAS:.0f}": bool(bias.max() <= WIDEST_BIAS),
+    }
+
+
+def _covered(workers: pd.DataFrame, score: str) -> float:
+    """Percent of the workers whose actual accuracy lies in the interval; NaN without intervals."""
+    if f"{score}_low" not in workers:
+        return np.nan
+    slack = 1e-9  # ends of intervals are shares of the same numbers, which interpolation may round
+    low, high = workers[f"{score}_low"] - slack, workers[f"{score}_high"] + slack
+    return 100 * float(workers["gold_accuracy"].between(low, high).mean())
+
+
+def _width(workers: pd.DataFrame, score: str) -> float:
+    """The mean width of the intervals; NaN without them."""
+    if f"{score}_low" not in workers:
+        return np.nan
+    return 100 * float((workers[f"{score}_high"] - workers[f"{score}_low"]).mean())
+
+
+def _drawn(annotations: cp.Annotations, n: int, seed: int) -> dict[Any, Any]:
+    """Gold labels of ``n`` tasks with gold labels and annotations, drawn at random, by task."""
+    gold = np.asarray(annotations.gold)
+    annotated = np.unique(np.asarray(annotations.task))
+    known = annotated[gold[annotated] >= 0]
+    chosen = np.random.default_rng(seed).choice(known, min(n, len(known)), replace=False)
+    tasks, classes = list(annotations.tasks), list(annotations.classes)
+    return {tasks[i]: classes[gold[i]] for i in chosen}
+
+
+def _options(text: str) -> dict[str, Any]:
+    """Options as written on the command line, by name: numbers where they are numbers, else text."""
+    found: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        try:
+            found[name.strip()] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            found[name.strip()] = value
+    return found
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,170 @@
+r"""What the story's prior says of a worker before any annotation, in numbers that can be compared with annotations.
+
+A Dirichlet prior of a row of a confusion matrix counts like as many annotations as its concentrations sum to. Where
+the workers' matrices have such a prior their concentrations are read off the story; of any other story accuracies are
+drawn from the prior.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpyro import handlers
+from numpyro.distributions import Distribution
+
+from ...data.description import count_text
+from ..densities.enumerated import density, run_enumerated, site_values
+from ..densities.padded_sites import is_table
+from ..densities.programs import compiled
+from .fitted import Fitted
+
+DRAWS = (50, 200)  # from the prior, at the least and at the most, where its moments are estimated
+ENTRIES = 4e6  # of confusion matrices drawn, about
+MATRIX = ("worker", "class", "annotation")  # dimensions of a site that is the workers' confusion matrices
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerPrior:
+    """The prior of the workers' confusion matrices.
+
+    Args:
+        weight: pseudo-annotations of each worker, ``(J,)``.
+        accuracy: of each worker, as the prior expects it where all classes are equally frequent, ``(J,)``.
+        is_exact: whether the weight is a sum of concentrations; else it is estimated from draws.
+    """
+
+    weight: np.ndarray
+    accuracy: np.ndarray
+    is_exact: bool
+
+    def text(self, n_by_worker: np.ndarray) -> str:
+        """In words, medians over the workers, beside how many annotations they gave."""
+        weight, accuracy, given = (float(np.median(value)) for value in (self.weight, self.accuracy, n_by_worker))
+        about = "" if self.is_exact else "about "
+        return (
+            f"{about}{pseudo_annotations(weight)} a worker, expected accuracy {accuracy:.2f}; "
+            f"the median worker gave {count_text(round(given), 'annotation')}"
+        )
+
+
+def pseudo_annotations(weight: float) -> str:
+    """A number of pseudo-annotations, in words.
+
+    >>> pseudo_annotations(4.5), pseudo_annotations(92.0)
+    ('4.5 pseudo-annotations', '92 pseudo-annotations')
+    """
+    number = f"{weight:.1f}".removesuffix(".0") if weight < 10 else f"{weight:,.0f}"
+    return f"{number} pseudo-annotation{'' if number == '1' else 's'}"
+
+
+def worker_prior(fitted: Fitted) -> WorkerPrior | None:
+    r"""How many annotations the prior of a worker's confusion matrix counts like, and the accuracy that it expects.
+
+    Where rows are :math:`\beta_{jk} \sim \text{Dirichlet}(\gamma_{jk})`, the weight is
+    :math:`\sum_{kl} \gamma_{jkl}` and the expected accuracy :math:`\frac1K \sum_k \gamma_{jkk} / \sum_l \gamma_{jkl}`;
+    concentrations that depend on other parameters are taken at these parameters' posterior mean. Of other stories the
+    mean :math:`m` and the variance :math:`v` of a worker's accuracy are estimated from draws of the prior, and the
+    weight is that of a Beta distribution with them, :math:`m (1 - m) / v - 1`.
+
+    Returns:
+        the prior; None where no worker is named.
+    """
+    if not fitted.annotations.named:
+        return None
+    return exact_worker_prior(fitted) or _estimated(fitted)
+
+
+def exact_worker_prior(fitted: Fitted) -> WorkerPrior | None:
+    """The same where the workers' matrices have a Dirichlet prior, which takes no draws; else None."""
+    if not fitted.annotations.named or not any(dims == MATRIX for dims in fitted.dims.values()):
+        return None
+    n = fitted.annotations.n_workers
+    for found in _matrix_priors(_at_mean(fitted.at_size)):
+        concentration, matrix, confusion = (np.asarray(value, dtype=float)[:n] for value in found)
+        if np.allclose(matrix, confusion, atol=1e-5):  # nothing else makes the worker's matrix
+            break
+    else:
+        return None
+    rows = concentration.sum(-1)
+    right = np.diagonal(concentration, axis1=-2, axis2=-1)
+    return WorkerPrior(rows.sum(-1), (right / rows).mean(-1), is_exact=True)
+
+
+def outweighed(fitted: Fitted) -> list[str]:
+    """A warning where the prior counts for more than the annotations do, of half of the workers; else none."""
+    prior = exact_worker_prior(fitted)
+    if prior is None:
+        return []
+    given = fitted.annotations.n_by_worker()
+    asked = given > 0
+    few = asked & (prior.weight > given)
+    if not asked.any() or 2 * few.sum() < asked.sum():
+        return []
+    weight, accuracy = float(np.median(prior.weight)), float(np.median(prior.accuracy))
+    return [
+        f"the prior outweighs the annotations of {few.sum():,} of {asked.sum():,} workers: it counts like "
+        f"{pseudo_annotations(weight)} a worker with accuracy {accuracy:.2f}, and the median worker gave "
+        f"{np.median(given[asked]):,.0f}; accuracies are drawn to it. {_remedy(fitted)}"
+    ]
+
+
+def _remedy(fitted: Fitted) -> str:
+    """What weakens the prior, of the options that the story has."""
+    import inspect
+
+    names = [name for name in ("diagonal", "off_diagonal") if name in inspect.signature(fitted.model.story).parameters]
+    smaller = f"Smaller {' and '.join(f'{name}=' for name in names)} weaken it" if names else "A weaker prior helps"
+    return f"{smaller}; a story with fewer parameters a worker, such as one_coin, needs fewer annotations"
+
+
+def _at_mean(fitted: Fitted) -> Fitted:
+    """The fit at one draw, the mean of all."""
+    return fitted.with_draws({name: np.asarray(value).mean((0, 1))[None, None] for name, value in fitted.draws.items()})
+
+
+@compiled(once=True)
+def _matrix_priors(fitted: Fitted) -> list[tuple[Array, Array, Array]]:
+    """Of sites that are rows of a matrix for each worker: concentrations, values, and the workers' confusion matrices.
+
+    ``(J, K, L)`` each, at the fit's first draw.
+    """
+    parameters = {name: jnp.asarray(value)[0, 0] for name, value in fitted.draws.items()} | fitted.fixed
+    values = handlers.substitute(substitute_fn=site_values(parameters))
+    sites, by_task = run_enumerated(fitted.model, fitted.annotations, values, None)
+    confusions = by_task["annotation"]["fn"].emission.confusions(fitted.annotations)
+    return [
+        (jnp.broadcast_to(_dirichlet(site["fn"]).concentration, confusions.shape), site["value"], confusions)
+        for site in sites.values()
+        if site["type"] == "sample" and is_table(site) and site["fn"].shape() == confusions.shape
+    ]
+
+
+def _dirichlet(fn: Distribution) -> Distribution:
+    while hasattr(fn, "base_dist"):
+        fn = fn.base_dist
+    return fn
+
+
+def _estimated(fitted: Fitted) -> WorkerPrior:
+    entries = fitted.annotations.n_workers * fitted.annotations.n_classes**2
+    n_draws = int(np.clip(ENTRIES / entries, *DRAWS))
+    keys = jax.random.split(jax.random.key(0), n_draws)
+    drawn = np.asarray(_accuracies(_at_mean(fitted.at_size), keys), float)[:, : fitted.annotations.n_workers]
+    mean, variance = drawn.mean(0), drawn.var(0, ddof=1)
+    return WorkerPrior(np.maximum(mean * (1 - mean) / variance - 1, 0.0), mean, is_exact=False)
+
+
+@compiled(once=True)
+def _accuracies(fitted: Fitted, keys: Array) -> Array:
+    """Accuracies of the workers in draws from the prior, ``(draw, J)``; what has no prior is as it was fitted."""
+
+    def of_draw(key: Array) -> Array:
+        drawn = density(fitted.model, fitted.fixed, fitted.annotations, key)
+        confusions = drawn.responses.emission.confusions(fitted.annotations)
+        return jnp.diagonal(confusions, axis1=-2, axis2=-1).mean(-1)
+
+    return jax.lax.map(of_draw, keys)

@@ -1,0 +1,116 @@
+"""The prior of a worker in numbers: its weight, the accuracy that it expects, a warning where it outweighs the data."""
+
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+
+import crowdppl as cp
+from crowdppl.inference.fitted.worker_prior import exact_worker_prior, outweighed, worker_prior
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """Three classes, five workers, who gave 30 annotations each."""
+    return cp.simulate("dawid_skene", n_tasks=30, n_workers=5, n_classes=3, seed=1)[0].without_gold()
+
+
+def fitted(story, crowd, **options):
+    return cp.fit(story, crowd, progress=False, max_iterations=2, **options).fitted
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_weight_of_dawid_skene_is_the_sum_of_its_concentrations(crowd):
+    """A row has 5 + 2 · 0.5 = 6 pseudo-annotations, of which 5 are right."""
+    prior = worker_prior(fitted("dawid_skene", crowd, diagonal=5.0, off_diagonal=0.5))
+    assert prior.is_exact
+    np.testing.assert_allclose(prior.weight, np.full(5, 18.0))
+    np.testing.assert_allclose(prior.accuracy, np.full(5, 5 / 6), rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_a_history_counts_for_the_worker_who_has_it(crowd):
+    history = np.zeros((5, 3, 3))
+    history[2, 0, 0] = 7.0
+    prior = worker_prior(fitted("dawid_skene", crowd, diagonal=5.0, off_diagonal=0.5, history=history))
+    np.testing.assert_allclose(prior.weight, [18, 18, 25, 18, 18])
+    np.testing.assert_allclose(prior.accuracy[2], (12 / 13 + 5 / 6 + 5 / 6) / 3, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_weight_of_one_coin_is_its_pseudo_annotations_within_the_error_of_the_draws(crowd):
+    """Beta(6, 2) counts like 8 annotations; of 200 draws five workers' mean has a relative error of some 5 %."""
+    prior = worker_prior(fitted("one_coin", crowd, right=6.0, wrong=2.0))
+    assert not prior.is_exact
+    assert prior.weight.mean() == pytest.approx(8.0, rel=0.2)
+    assert prior.accuracy.mean() == pytest.approx(0.75, abs=0.02)
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_a_dirichlet_that_is_only_a_part_of_the_workers_matrix_is_not_taken_for_it(crowd):
+    """A worker of common_individual follows the common matrix at times, so that it has more weight than its own."""
+    assert exact_worker_prior(fitted("common_individual", crowd)) is None
+    assert exact_worker_prior(fitted("dawid_skene", crowd)) is not None
+
+
+def pooled(annotations, *, truth_prior=None):
+    """Workers' matrices around even rows, with a strength that is learned."""
+    strength = numpyro.sample("strength", dist.Gamma(2.0, 1.0))
+    with (
+        numpyro.plate("worker", annotations.n_workers, dim=-2),
+        numpyro.plate("class", annotations.n_classes, dim=-1),
+    ):
+        rows = dist.Dirichlet(strength * np.ones(annotations.n_classes))
+        confusion = numpyro.sample("confusion", rows, infer={"event_dims": ["annotation"]})
+    with cp.tasks(annotations, truth_prior) as truth:
+        cp.observe(truth, cp.Confusion(confusion), annotations)
+
+
+def test_a_strength_that_is_learned_is_shown_as_it_was_learned(crowd):
+    """Nine cells of strength 4 each: 36 pseudo-annotations, whose expected accuracy is one in three."""
+    fit = cp.fit(pooled, crowd, progress=False)
+    at_four = fit.fitted.with_draws(dict(fit.fitted.draws) | {"strength": np.full((1, 1), 4.0, np.float32)})
+    prior = worker_prior(at_four)
+    np.testing.assert_allclose(prior.weight, np.full(5, 36.0), rtol=1e-5)
+    np.testing.assert_allclose(prior.accuracy, np.full(5, 1 / 3), rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_a_prior_that_outweighs_half_of_the_workers_is_warned_of_with_its_numbers(crowd):
+    heavy = fitted("dawid_skene", crowd, diagonal=10.0, off_diagonal=1.0)  # 36 against 30 annotations
+    (said,) = outweighed(heavy)
+    assert said in heavy.warnings
+    assert "5 of 5 workers" in said
+    assert "36 pseudo-annotations a worker with accuracy 0.83" in said
+    assert "gave 30" in said
+    assert "diagonal= and off_diagonal=" in said
+    assert not outweighed(fitted("dawid_skene", crowd, diagonal=7.0, off_diagonal=1.0))  # 27
+
+
+def test_a_prior_that_outweighs_fewer_than_half_of_the_workers_is_not_warned_of(crowd):
+    """Two of five workers keep three annotations, fewer than the prior's 7.5."""
+    keep = (crowd.worker > 1) | (crowd.task < 3)
+    frame = crowd.to_frame()[np.asarray(keep)]
+    annotations = cp.Annotations.from_frame(frame, classes=list(crowd.classes))
+    fit = cp.fit("dawid_skene", annotations, progress=False, diagonal=1.5, off_diagonal=0.5)
+    assert worker_prior(fit.fitted).weight[0] == pytest.approx(7.5)
+    assert sorted(annotations.n_by_worker()) == [3, 3, 30, 30, 30]
+    assert not outweighed(fit.fitted)
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_summary_and_report_show_the_prior_as_numbers_and_no_option_that_is_none(crowd, tmp_path):
+    fit = cp.fit("dawid_skene", crowd, progress=False)
+    exact = worker_prior(fit.fitted)
+    expected = f"{exact.weight[0]:.3g} pseudo-annotations a worker, expected accuracy {exact.accuracy[0]:.2f}"
+    assert expected in fit.summary().facts["prior"]
+    page = fit.report(tmp_path / "page.html", checks=False).read_text()
+    assert expected in page
+    assert "diagonal=None" not in page
+
+
+def test_nameless_workers_have_no_prior_to_show():
+    counts = np.array([[3, 1], [0, 4], [2, 2]])
+    fit = cp.fit("annotator_groups", cp.Annotations.from_counts(counts), progress=False)
+    assert worker_prior(fit.fitted) is None
+    assert "prior" not in fit.summary().facts

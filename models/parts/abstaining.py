@@ -122,7 +122,12 @@ def of_classes(annotations: Annotations, annotation: Array) -> tuple[Annotations
     Args:
         annotations: who annotated what.
         annotation: of each row a kind, ``(A,)``.
+
+    Returns:
+        the same two where there are no abstentions.
     """
+    if not annotations.abstains:
+        return annotations, annotation
     is_class = annotation < annotations.n_classes
     count = jnp.where(is_class, 1.0 if annotations.count is None else annotations.count, 0.0)
     counted = {"once": False} if hasattr(annotations, "once") else {}  # padded rows of real tasks have weights now

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .classes import resolve_classes
-from .columns import Column, type_hint
+from .columns import Column
 from .errors import AnnotationError, warn
 from .ids import Ids
 
@@ -54,8 +54,6 @@ def resolve_kinds(
     wanted = None if classes is None else Ids(classes, what="classes")
     if wanted is not None:
         _refuse_classes(abstentions, wanted)
-    if tell:
-        _tell_unused(abstentions, label)
     without = _without(label, abstentions)
     if not len(without.ids) and wanted is None and not without.categories:
         raise AnnotationError(
@@ -64,6 +62,8 @@ def resolve_kinds(
         )
     named = resolve_classes(without, wanted, suggest).ids if len(without.ids) else Ids(wanted or without.categories)
     kinds = Ids([*named, *abstentions], what="classes and abstain")
+    if tell:
+        _tell_unused(abstentions, label)
     return Kinds(label.aligned(kinds, "classes and abstain"), named, abstentions)
 
 
@@ -130,7 +130,7 @@ def _tell_unused(abstentions: Ids, label: Column) -> None:
         if value not in label.ids:
             found = ", ".join(map(repr, label.ids[:10])) + (", ..." if len(label.ids) > 10 else "")
             warn(
-                f"abstain: no annotation is {value!r}{type_hint(value, label.ids)}; the values found in {label.title} "
+                f"abstain: no annotation is {value!r}; the values found in {label.title} "
                 f"are {found}"
             )
 

@@ -146,9 +146,9 @@ def sample_rates(annotations: Annotations) -> Array | None:
         return None
     n_classes, n_outcomes = annotations.n_classes, 1 + annotations.n_kinds - annotations.n_classes
     by_class, by_worker = annotations.informative, annotations.worker is not None
-    plates = [numpyro.plate("class", n_classes, dim=-1)] if by_class else []
+    plates = [numpyro.plate(f"class.{SITE}", n_classes, dim=-1)] if by_class else []
     if by_worker:
-        plates.insert(0, numpyro.plate("worker", annotations.n_workers, dim=-2 if by_class else -1))
+        plates.insert(0, numpyro.plate(f"worker.{SITE}", annotations.n_workers, dim=-2 if by_class else -1))
     rate = _sampled_in(plates, dist.Dirichlet(jnp.ones(n_outcomes)))
     rate = rate if by_class else rate[..., None, :]
     rate = rate if by_worker else rate[None]

@@ -60,7 +60,7 @@ def resolve_kinds(
             f"{label.title}: every annotation is one of abstain={list(abstentions)!r}, so that no class is known; "
             "list the classes in classes=[...]"
         )
-    named = resolve_classes(without, wanted, suggest).ids if len(without.ids) else Ids(wanted or without.categories)
+    named = resolve_classes(without, wanted, suggest).ids if len(without.ids) else Ids(wanted or without.categories or ())
     kinds = Ids([*named, *abstentions], what="classes and abstain")
     if tell:
         _tell_unused(abstentions, label)
@@ -129,10 +129,7 @@ def _tell_unused(abstentions: Ids, label: Column) -> None:
     for value in abstentions:
         if value not in label.ids:
             found = ", ".join(map(repr, label.ids[:10])) + (", ..." if len(label.ids) > 10 else "")
-            warn(
-                f"abstain: no annotation is {value!r}; the values found in {label.title} "
-                f"are {found}"
-            )
+            warn(f"abstain: no annotation is {value!r}; the values found in {label.title} are {found}")
 
 
 def _without(label: Column, abstentions: Ids) -> Column:

@@ -20,6 +20,8 @@ from .ids import Ids
 from .joining import joined
 from .long import long_fields
 
+NO_IDS = Ids()
+
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
 
 STATIC = ("tasks", "workers", "classes", "population", "abstentions", "informative")
@@ -75,7 +77,7 @@ class Annotations(Constructors):
     evidence: Array | None = None
     prior: Array | None = None
     seconds: Array | None = None
-    abstentions: Ids = Ids()
+    abstentions: Ids = NO_IDS
     informative: bool = True
 
     @property
@@ -163,15 +165,16 @@ class Annotations(Constructors):
         [[2, 1], [0, 1]]
 
         Args:
-            more: annotations of the same classes and abstentions, or some of them, with features where these have them; or a table with
-                the columns task, worker and label.
+            more: annotations of the same classes and abstentions, or some of them, with features where these have
+                them; or a table with the columns task, worker and label.
 
         Raises:
             AnnotationError: a class is not among these, a new task or worker lacks features that the others have, or
                 only one side names workers.
         """
         if not isinstance(more, Annotations):
-            more = Annotations(**long_fields(more, classes=self.classes, abstain=self.abstentions, tell=False))
+            options: dict[str, Any] = {"classes": self.classes, "abstain": self.abstentions, "tell": False}
+            more = Annotations(**long_fields(more, **options))
         return joined(self, more)
 
     def expanded(self) -> Annotations:
@@ -210,7 +213,7 @@ class Annotations(Constructors):
         return self.counts_by_kind()[:, : self.n_classes]
 
     def counts_by_kind(self) -> np.ndarray:
-        """Return how many annotations of each kind each task has, shape (N, L) int64: the votes, and the abstentions."""
+        """Return how many annotations of each kind each task has, shape (N, L) int64: votes, and abstentions."""
         cell = np.asarray(self.task, np.int64) * self.n_kinds + np.asarray(self.label)
         weights = None if self.count is None else np.asarray(self.count)
         counts = np.bincount(cell, weights=weights, minlength=self.n_tasks * self.n_kinds)

@@ -52,8 +52,8 @@ def build(
     """Return the fields of `Annotations`: checked, sorted by task, read-only.
 
     The options are those of `Annotations.from_frame`; `names` are the columns of tables given for gold and
-    features, `gold_where` and `suggest` improve messages (see `resolve_gold` and `resolve_classes`), `tell` is whether to
-    warn of what abstentions leave without an annotation, and of abstentions that nobody used.
+    features, `gold_where` and `suggest` improve messages (see `resolve_gold` and `resolve_classes`), `tell` is
+    whether to warn of what abstentions leave without an annotation, and of abstentions that nobody used.
 
     Raises:
         AnnotationError: a label, task, worker, gold label, feature or count cannot be used, or an option needs named

@@ -25,9 +25,9 @@ from .engines.outcome import Outcome
 from .engines.registry import ENGINES, Engine
 from .engines.settings import checked_seed
 from .engines.unused_options import has_network
-from .fitted.abstentions import abstentions_decide, refuse_abstentions, with_abstentions_that
 from .fitted.alignment import aligned
 from .fitted.fitted import Fitted, label_posteriors
+from .fitted.informative_abstentions import abstentions_decide, refuse_abstentions, with_abstentions_that
 
 BACKENDS = ("numpyro", "pyro")
 

@@ -24,7 +24,7 @@ def scores(confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def abstention_rate(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    r"""Probability of an abstention from a task of the crowd's mix: :math:`\sum_k \rho_k \sum_{l \geq K} \beta_j[k, l]`.
+    r"""Probability of an abstention, of the crowd's mix of tasks: :math:`\sum_k \rho_k \sum_{l \geq K} \beta_j[k, l]`.
 
     Args:
         confusions: ``(..., J, K, L)``.

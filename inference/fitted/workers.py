@@ -66,8 +66,8 @@ def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float =
         interval: mass of Jeffreys' interval, equal-tailed, of the proportion under the prior Beta(½, ½).
 
     Returns:
-        By worker: gold_annotations (annotations of gold tasks, without abstentions), gold_right, gold_accuracy, gold_accuracy_low,
-        gold_accuracy_high; NaN where a worker annotated no gold task.
+        By worker: gold_annotations (annotations of gold tasks, without abstentions), gold_right, gold_accuracy,
+        gold_accuracy_low, gold_accuracy_high; NaN where a worker annotated no gold task.
 
     Raises:
         AnnotationError: the workers are not named, or there are no gold labels.

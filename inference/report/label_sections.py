@@ -100,7 +100,10 @@ def classes(subject: Subject) -> pd.DataFrame:
     source, annotations = subject.source, subject.annotations
     votes = annotations.votes().sum(0)
     frame = pd.DataFrame(
-        {"share_of_annotations": votes / max(votes.sum(), 1), "share_of_labels": source.posterior.mean(0).astype(float)},
+        {
+            "share_of_annotations": votes / max(votes.sum(), 1),
+            "share_of_labels": source.posterior.mean(0).astype(float),
+        },
         index=pd.Index([str(name) for name in annotations.classes], name="class"),
     )
     if isinstance(source, Fitted):

@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from ...data import Annotations
 from .html import Html, Section, paragraph, tag, warning
 from .subject import Subject
 

@@ -42,7 +42,7 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
         StorageError: where the folder cannot be written, or a hyperparameter is of a kind that JSON cannot hold.
         AnnotationError: for ids of a type that JSON cannot bring back.
     """
-    about = {
+    about: dict[str, Any] = {
         "format": FORMAT,
         "story": fitted.story,
         "hyperparameters": {name: _encode(name, value) for name, value in fitted.model.hyperparameters.items()},

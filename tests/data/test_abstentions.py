@@ -126,7 +126,7 @@ def test_what_cannot_be_is_refused(options, says):
 
 def test_a_scan_says_where_abstentions_can_be_read(tmp_path):
     ROWS.to_parquet(tmp_path / "crowd.parquet")
-    with pytest.raises(AnnotationError, match="a scan cannot tell abstentions.*from_parquet"):
+    with pytest.raises(AnnotationError, match=r"a scan cannot tell abstentions.*from_parquet"):
         cp.scan(tmp_path / "crowd.parquet", abstain=ABSTAIN)
 
 

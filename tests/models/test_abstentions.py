@@ -19,6 +19,7 @@ from crowdppl.data import Annotations, Ids
 from crowdppl.data.padding import padded
 from crowdppl.inference.densities.enumerated import density, is_latent
 from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import parameter_dims
 from crowdppl.models import STORIES, Abstaining, Confusion, PerAnnotation, Subtypes
 from crowdppl.models.parts.starts import soft_votes, vote_confusions
 
@@ -133,7 +134,7 @@ def test_padding_changes_nothing(name, binary):
     larger = padded(binary)
     more = {"worker": larger.n_workers - 3, "task": larger.n_tasks - 6}
     grown = {}
-    dims = {name: dims for name, dims in _dims(name, binary).items()}
+    dims = _dims(name, binary)
     for site, value in theta.items():
         widths = [(0, more.get(dim, 0)) for dim in dims[site]]
         grown[site] = jnp.pad(value, widths, mode="edge")
@@ -147,8 +148,6 @@ def test_padding_changes_nothing(name, binary):
 
 
 def _dims(name, annotations):
-    from crowdppl.inference.densities.sites import parameter_dims
-
     return parameter_dims(of(name), annotations)
 
 

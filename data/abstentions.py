@@ -60,7 +60,9 @@ def resolve_kinds(
             f"{label.title}: every annotation is one of abstain={list(abstentions)!r}, so that no class is known; "
             "list the classes in classes=[...]"
         )
-    named = resolve_classes(without, wanted, suggest).ids if len(without.ids) else Ids(wanted or without.categories or ())
+    named = (
+        resolve_classes(without, wanted, suggest).ids if len(without.ids) else Ids(wanted or without.categories or ())
+    )
     kinds = Ids([*named, *abstentions], what="classes and abstain")
     if tell:
         _tell_unused(abstentions, label)

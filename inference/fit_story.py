@@ -13,6 +13,7 @@ from ..data import AnnotationError, Annotations, unknown_name
 from ..data.errors import check_name, look_up
 from ..data.sharding import mesh_of
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
+from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
@@ -27,7 +28,7 @@ from .engines.settings import checked_seed
 from .engines.unused_options import has_network
 from .fitted.alignment import aligned
 from .fitted.fitted import Fitted, label_posteriors
-from .fitted.informative_abstentions import abstentions_decide, refuse_abstentions, with_abstentions_that
+from .fitted.informative_abstentions import abstentions_decide, with_abstentions_that
 
 BACKENDS = ("numpyro", "pyro")
 

@@ -7,7 +7,7 @@ from jax import Array
 
 from ...data import Annotations
 from ...data.errors import check_name
-from ...models import Abstaining, StoryError
+from ...models import Abstaining
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .fitted import Fitted
@@ -32,19 +32,6 @@ def with_abstentions_that(annotations: Annotations, are: str | None) -> Annotati
             "make them, as in Annotations.from_frame(frame, abstain=['abstain'])"
         )
     return annotations.replace(informative=are == INFORMATIVE)
-
-
-def refuse_abstentions(annotations: Annotations) -> None:
-    """Refuse abstentions where the story is a Pyro program.
-
-    Raises:
-        StoryError: there are some.
-    """
-    if annotations.abstains:
-        raise StoryError(
-            f"the annotations have abstentions {list(annotations.abstentions[:5])}, which stories in Pyro do not know; "
-            "fit with backend='numpyro', or leave the abstentions out by annotations.of_classes()"
-        )
 
 
 def abstentions_decide(fitted: Fitted, posterior: np.ndarray) -> list[str]:

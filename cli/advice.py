@@ -10,6 +10,8 @@ _RULES = (
     (rf"\b({_COLUMNS}|separator|repeats)=('[^']*'|\"[^\"]*\")", r"--\1 \2"),
     (rf"\b({_COLUMNS})=(?=[\s,;.]|$)", r"--\1"),
     (r"\bclasses=\[\.\.\.\]", "--classes A,B,C"),
+    (r"\babstain=\[\.\.\.\]", "--abstain VALUE"),
+    (r"\babstentions='uninformative'", "--set abstentions=uninformative"),
     (r"\b(classes|tasks|workers)=\[", r"\1 ["),
     (r"\blist all tasks in tasks \[\.\.\.\]", "list all tasks in Python, with tasks=[...]"),
     (r"Annotations\.from_frame\(frame, features=\{[^}]*\}\)", "--features FILE"),

@@ -79,6 +79,8 @@ def read_annotations(request: Request) -> Annotations:
         raise AnnotationError(
             f"{path} stands for several files; crowdppl fit streams them, other commands take one file"
         )
+    from ..data.abstentions import Written
+
     options: dict[str, Any] = {**request.columns, "repeats": request.repeats}
     if request.no_worker:
         options["worker"] = None
@@ -86,6 +88,8 @@ def read_annotations(request: Request) -> Annotations:
         options["separator"] = _separator(request)
     if request.classes is not None:
         options["classes"] = class_names(request.classes)
+    if request.abstain:
+        options["abstain"] = [Written(value) for value in request.abstain]
     if request.gold is not None:
         options["gold"] = request.gold
     if request.features is not None:

@@ -63,6 +63,15 @@ Classes = Annotated[
         rich_help_panel=ANNOTATIONS,
     ),
 ]
+Abstain = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="VALUE",
+        help="A value that is no class, such as abstain; may be given several times. Whether abstentions say something "
+        "of the true class: --set abstentions=uninformative for no.",
+        rich_help_panel=ANNOTATIONS,
+    ),
+]
 Repeats = Annotated[
     str,
     typer.Option(

@@ -28,6 +28,7 @@ class Request:
     seconds: options.Seconds = None
     separator: options.Separator = None
     classes: options.Classes = None
+    abstain: options.Abstain = None
     repeats: options.Repeats = "keep"
     gold: options.Gold = None
     use_gold: options.UseGold = False

@@ -98,6 +98,7 @@ def _not_streamed(request: Request, story: str, method: str) -> list[str]:
         "--features": request.features is not None,
         "--classifier": request.classifier is not None,
         "--seconds": request.seconds is not None,
+        "--abstain": bool(request.abstain),
         "--repeats": request.repeats != "keep",
         "--separator": request.separator is not None,
     }

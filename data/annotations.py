@@ -18,15 +18,20 @@ from .errors import AnnotationError
 from .gold import resolve_gold
 from .ids import Ids
 from .joining import joined
+from .long import long_fields
+
+NO_IDS = Ids()
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
 
-STATIC = ("tasks", "workers", "classes", "population")
+STATIC = ("tasks", "workers", "classes", "population", "abstentions", "informative")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Annotations(Constructors):
     """The annotations that J workers gave for N tasks with K classes: A rows, sorted by task.
+
+    An annotation is one of L kinds: a class, or an abstention where values that are no class were named (``abstain=``).
 
     `from_frame`, `from_csv` and the other class methods make them and check everything; the plain constructor and
     `replace` check nothing. They are a JAX pytree: the arrays are leaves, identifiers and population are static, so
@@ -39,7 +44,7 @@ class Annotations(Constructors):
     Attributes:
         task: (A,) int32, ascending; rows of one task are in the order of the input.
         worker: (A,) int32, or None where no worker is named.
-        label: (A,) int32, the annotations as indices into `classes`.
+        label: (A,) int32, the annotations as indices into `kinds`: below K a class, from K on an abstention.
         count: (A,) float32, how many equal annotations a row stands for; None for one each.
         gold: (N,) int32, the true label where it is known, −1 where not; None where no gold was given.
         features: (N, ...) float32 or None.
@@ -53,6 +58,9 @@ class Annotations(Constructors):
         prior: (N, K) float32, given probabilities of the classes as prior of the true labels; None for none.
         seconds: (A,) float32, how long each annotation took, in seconds, NaN where that is unknown; None where no
             times were given. No story uses it.
+        abstentions: the L − K kinds of annotations that are no class, such as "can't tell"; none where L = K.
+        informative: whether how often a worker abstains may depend on the true class, so that abstentions say
+            something of it; False for a rate of each worker alone, under which labels are as without abstentions.
     """
 
     task: Array
@@ -69,6 +77,8 @@ class Annotations(Constructors):
     evidence: Array | None = None
     prior: Array | None = None
     seconds: Array | None = None
+    abstentions: Ids = NO_IDS
+    informative: bool = True
 
     @property
     def n_tasks(self) -> int:
@@ -84,6 +94,21 @@ class Annotations(Constructors):
     def n_classes(self) -> int:
         """K, the number of classes, also of those that nobody used."""
         return len(self.classes)
+
+    @property
+    def kinds(self) -> Ids:
+        """The L kinds of annotations: the classes and then the abstentions."""
+        return Ids([*self.classes, *self.abstentions]) if len(self.abstentions) else self.classes
+
+    @property
+    def n_kinds(self) -> int:
+        """L, the number of kinds of annotations: K classes, and the abstentions."""
+        return len(self.classes) + len(self.abstentions)
+
+    @property
+    def abstains(self) -> bool:
+        """Whether there are kinds of annotations that are no class, L > K."""
+        return len(self.abstentions) > 0
 
     @property
     def n_rows(self) -> int:
@@ -140,15 +165,16 @@ class Annotations(Constructors):
         [[2, 1], [0, 1]]
 
         Args:
-            more: annotations of the same classes, or some of them, with features where these have them; or a table with
-                the columns task, worker and label.
+            more: annotations of the same classes and abstentions, or some of them, with features where these have
+                them; or a table with the columns task, worker and label.
 
         Raises:
             AnnotationError: a class is not among these, a new task or worker lacks features that the others have, or
                 only one side names workers.
         """
         if not isinstance(more, Annotations):
-            more = Annotations.from_frame(more, classes=self.classes)
+            options: dict[str, Any] = {"classes": self.classes, "abstain": self.abstentions, "tell": False}
+            more = Annotations(**long_fields(more, **options))
         return joined(self, more)
 
     def expanded(self) -> Annotations:
@@ -173,15 +199,31 @@ class Annotations(Constructors):
         weights = None if self.count is None else np.asarray(self.count)
         return np.bincount(np.asarray(self.worker), weights, self.n_workers).astype(np.int64)
 
+    def of_classes(self) -> Annotations:
+        """Return the same tasks, workers and classes without the abstentions, as if nobody had given them."""
+        if not self.abstains:
+            return self
+        kept = np.asarray(self.label) < self.n_classes
+        rows = {name: getattr(self, name) for name in ("task", "worker", "label", "count", "seconds")}
+        chosen = {name: None if rows[name] is None else read_only(np.asarray(rows[name])[kept]) for name in rows}
+        return self.replace(abstentions=Ids(), **chosen)
+
     def votes(self) -> np.ndarray:
-        """Return how many annotations of each class each task has, shape (N, K) int64."""
-        cell = np.asarray(self.task, np.int64) * self.n_classes + np.asarray(self.label)
+        """Return how many annotations of each class each task has, shape (N, K) int64; abstentions are none."""
+        return self.counts_by_kind()[:, : self.n_classes]
+
+    def counts_by_kind(self) -> np.ndarray:
+        """Return how many annotations of each kind each task has, shape (N, L) int64: votes, and abstentions."""
+        cell = np.asarray(self.task, np.int64) * self.n_kinds + np.asarray(self.label)
         weights = None if self.count is None else np.asarray(self.count)
-        votes = np.bincount(cell, weights=weights, minlength=self.n_tasks * self.n_classes)
-        return votes.astype(np.int64).reshape(self.n_tasks, self.n_classes)
+        counts = np.bincount(cell, weights=weights, minlength=self.n_tasks * self.n_kinds)
+        return counts.astype(np.int64).reshape(self.n_tasks, self.n_kinds)
 
     def krippendorff_alpha(self) -> float:
-        """Return Krippendorff's alpha for nominal data: 1 where all agree, 0 where they agree as often as by chance."""
+        """Return Krippendorff's alpha for nominal data: 1 where all agree, 0 where they agree as often as by chance.
+
+        Abstentions are missing values.
+        """
         return krippendorff_alpha(self.votes())
 
     def describe(self) -> pd.Series:
@@ -191,8 +233,9 @@ class Annotations(Constructors):
         the same label" are those of them whose label the worker had already given for that task.
         """
         return description.facts(
-            self.votes(),
+            self.counts_by_kind(),
             self.classes,
+            self.abstentions,
             by_worker=self.n_by_worker() if self.named else None,
             repeated=self._n_repeated() if self.named else None,
             gold=self.gold,
@@ -202,7 +245,7 @@ class Annotations(Constructors):
     def _n_repeated(self) -> tuple[int, int]:
         """Return the number of repeated annotations, and of those among them with the same label."""
         pair = np.asarray(self.task, np.int64) * self.n_workers + np.asarray(self.worker)
-        same = pair * self.n_classes + np.asarray(self.label)
+        same = pair * self.n_kinds + np.asarray(self.label)
         return self.n_annotations - pd.unique(pair).size, self.n_annotations - pd.unique(same).size
 
     def to_frame(self) -> pd.DataFrame:
@@ -214,7 +257,7 @@ class Annotations(Constructors):
         columns = {"task": self.tasks.to_index()[np.asarray(self.task)]}
         if self.worker is not None:
             columns["worker"] = self.workers.to_index()[np.asarray(self.worker)]
-        columns["label"] = self.classes.to_index()[np.asarray(self.label)]
+        columns["label"] = self.kinds.to_index()[np.asarray(self.label)]
         rows = pd.RangeIndex(self.n_rows)
         frame = pd.DataFrame({name: index.to_series(index=rows) for name, index in columns.items()})
         if self.count is not None:
@@ -237,6 +280,8 @@ class Annotations(Constructors):
         """Return what is known beside the annotations, such as "gold labels of 3 tasks"."""
         arrays = {"features": self.features, "worker features": self.worker_features, "given prior": self.prior}
         known = [f"{name} {tuple(np.shape(array))}" for name, array in arrays.items() if array is not None]
+        if self.abstains:
+            known.append(f"abstentions {', '.join(map(repr, self.abstentions[:10]))}")
         if isinstance(self.gold, np.ndarray):
             known.append(f"gold labels of {description.count_text(int((self.gold >= 0).sum()), 'task')}")
         if isinstance(self.evidence, np.ndarray):

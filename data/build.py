@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .classes import resolve_classes
+from .abstentions import resolve_kinds, tell_abstainers
 from .columns import Column, Where
 from .errors import AnnotationError
 from .features import resolve_features
@@ -37,6 +37,7 @@ def build(
     rows: Rows,
     *,
     classes: Iterable[Any] | None = None,
+    abstain: Any = None,
     tasks: Iterable[Any] | None = None,
     workers: Iterable[Any] | None = None,
     gold: Any = None,
@@ -46,17 +47,19 @@ def build(
     names: tuple[str, str, str] = ("task", "worker", "label"),
     gold_where: Where | None = None,
     suggest: Callable[[], str] = lambda: "",
+    tell: bool = True,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations`: checked, sorted by task, read-only.
 
     The options are those of `Annotations.from_frame`; `names` are the columns of tables given for gold and
-    features, `gold_where` and `suggest` improve messages (see `resolve_gold` and `resolve_classes`).
+    features, `gold_where` and `suggest` improve messages (see `resolve_gold` and `resolve_classes`), `tell` is
+    whether to warn of what abstentions leave without an annotation, and of abstentions that nobody used.
 
     Raises:
         AnnotationError: a label, task, worker, gold label, feature or count cannot be used, or an option needs named
             workers.
     """
-    label = resolve_classes(rows.label, classes, suggest)
+    label, named, abstentions = resolve_kinds(rows.label, classes, abstain, suggest, tell=tell)
     ordered_tasks = rows.ordered_tasks or tasks is not None
     ordered_workers = rows.ordered_workers or workers is not None
     task = rows.task if tasks is None else rows.task.aligned(Ids(tasks, what="tasks"), "tasks")
@@ -80,11 +83,15 @@ def build(
         "worker_features": None,
         "tasks": task.ids,
         "workers": Ids() if worker is None else worker.ids,
-        "classes": label.ids,
+        "classes": named,
         "seconds": None if seconds is None else seconds[order].astype(np.float32),
+        "abstentions": abstentions,
     }
+    if tell and len(abstentions):
+        given = fields["label"] < len(named)
+        tell_abstainers(fields["task"], task.ids, fields["worker"], fields["workers"], given)
     if gold is not None:
-        fields["gold"] = resolve_gold(gold, task.ids, label.ids, task=names[0], label=names[2], where=gold_where)
+        fields["gold"] = resolve_gold(gold, task.ids, named, task=names[0], label=names[2], where=gold_where)
     if features is not None:
         fields["features"] = resolve_features(features, task.ids, noun="task", column=names[0], ordered=ordered_tasks)
     if worker_features is not None and worker is not None:

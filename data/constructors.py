@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from .abstentions import abstentions_of
 from .build import build
 from .csv_header import check_roles
 from .dense import count_rows, matrix_rows
@@ -34,6 +35,7 @@ class Constructors:
         count: str | None = None,
         seconds: str | None = None,
         classes: Iterable[Any] | None = None,
+        abstain: Any = None,
         tasks: Iterable[Any] | None = None,
         workers: Iterable[Any] | None = None,
         gold: Any = None,
@@ -57,6 +59,9 @@ class Constructors:
                 rows have counts, it is the time of each of the annotations that a row stands for.
             classes: all classes in the wanted order, also those that nobody used; else the categories of a pandas
                 Categorical or a polars Enum in their order, else the labels used, sorted.
+            abstain: the values of annotations that are no class, such as ["abstain", "can't tell"], or one value:
+                they are the attribute `abstentions`, and the classes are without them. A value that nobody used, and
+                tasks or workers with nothing but abstentions, are warned of.
             tasks: all tasks in the wanted order, also those without an annotation; else in order of first
                 appearance.
             workers: all workers in the wanted order, also those without an annotation; else in order of first
@@ -72,8 +77,8 @@ class Constructors:
                 counts them), take the "first" with a warning that says how many were left out, or raise an "error".
 
         Raises:
-            AnnotationError: something cannot be used; the message names column, row and value and says what is
-                accepted.
+            AnnotationError: something cannot be used, or a value is in `abstain` and in `classes`; the message names
+                column, row and value and says what is accepted.
             UnknownNameError: `repeats` is none of these words.
         """
         return cls(
@@ -85,6 +90,7 @@ class Constructors:
                 count=count,
                 seconds=seconds,
                 classes=classes,
+                abstain=abstain,
                 tasks=tasks,
                 workers=workers,
                 gold=gold,
@@ -141,8 +147,8 @@ class Constructors:
             missing: the value of cells without an annotation; None for None and NaN.
             tasks: names of an array's rows (else 0, 1, ...), or the wanted order of a table's.
             workers: names of an array's columns (else 0, 1, ...), or the wanted order of a table's.
-            **options: classes, gold, features (an array is in the order of the rows), worker_features and
-                repeats as for `from_frame`.
+            **options: classes, abstain, gold, features (an array is in the order of the rows), worker_features
+                and repeats as for `from_frame`.
 
         Raises:
             AnnotationError: as `from_frame`; the matrix holds floats, or an empty cell that is not `missing`.
@@ -156,6 +162,7 @@ class Constructors:
         *,
         tasks: Iterable[Any] | None = None,
         classes: Iterable[Any] | None = None,
+        abstain: Any = None,
         **options: Any,
     ) -> Self:
         """Make annotations without named workers from how many annotations of each class each task has.
@@ -165,20 +172,23 @@ class Constructors:
                 in pandas, are the tasks). Only cells above zero become rows.
             tasks: names of an array's rows (else 0, 1, ...), or the wanted order of a table's.
             classes: names of an array's columns (else 0, 1, ...), or the wanted order of a table's.
+            abstain: those of the columns that are no class, as for `from_frame`.
             **options: gold and features as for `from_frame`; an array of features is in the order of the
                 rows.
 
         Raises:
             AnnotationError: a cell is no whole number from 0, or as `from_frame`.
         """
-        rows, class_ids = count_rows(counts, tasks, classes)
-        return cls(**build(rows, classes=class_ids, **options))
+        rows, columns = count_rows(counts, tasks, classes)
+        abstentions = abstentions_of(abstain, columns)
+        named = [name for name in columns if name not in abstentions]
+        return cls(**build(rows, classes=named, abstain=abstain, **options))
 
     @classmethod
     def from_dict(cls, by_task: Mapping[Any, Mapping[Any, Any]], **options: Any) -> Self:
         """Make annotations from {task: {worker: label}}; a task with an empty dictionary has no annotation.
 
-        `options` are tasks, workers, classes, gold, features, worker_features and repeats as for
+        `options` are tasks, workers, classes, abstain, gold, features, worker_features and repeats as for
         `from_frame`, and so is what is raised.
         """
         return cls(**build(nested_rows(by_task), **options))

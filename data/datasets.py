@@ -2,7 +2,7 @@
 
 A folder holds `annotations.csv` (task, worker, label) or `counts.npz` (counts (N, K), classes, truth). It may
 hold `truth.csv` (task, label) and `features.npz` (task, x and, for held-out tasks, x_valid, y_valid, x_test,
-y_test).
+y_test). The label "abstain" in `annotations.csv` is an annotation that is no class.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from .gold import resolve_gold
 from .ids import Ids
 
 VARIABLE = "CROWDPPL_DATA"
+ABSTAIN = "abstain"
+"""The label of a dataset's annotations that are no class."""
 
 
 class Embedded(NamedTuple):
@@ -75,7 +77,10 @@ def load_dataset(name: str, **options: Any) -> Annotations:
     if truth is not None:
         tasks = pd.concat([table["task"], truth["task"]])
         labels = pd.concat([table["label"], truth["label"]]).dropna()
-        defaults = {"gold": truth, "tasks": pd.unique(tasks), "classes": np.sort(pd.unique(labels))}
+        classes = np.sort(pd.unique(labels))
+        defaults = {"gold": truth, "tasks": pd.unique(tasks), "classes": classes[classes != ABSTAIN]}
+    if (table["label"] == ABSTAIN).any():
+        defaults["abstain"] = [ABSTAIN]
     if (folder / "features.npz").exists():
         with np.load(folder / "features.npz") as arrays:
             defaults["features"] = dict(zip(arrays["task"].tolist(), arrays["x"], strict=True))
@@ -133,7 +138,7 @@ def _count(table: pd.DataFrame) -> dict[str, Any]:
     return {
         "tasks": table["task"].nunique(),
         "workers": table["worker"].nunique(),
-        "classes": table["label"].nunique(),
+        "classes": table["label"][table["label"] != ABSTAIN].nunique(),
         "annotations": len(table),
         "gold": 0,
         "features": "",

@@ -19,8 +19,9 @@ _SHARES = 12  # classes in HTML
 
 
 def facts(
-    votes: np.ndarray,
+    counts: np.ndarray,
     classes: Sequence[Hashable],
+    abstentions: Sequence[Hashable] = (),
     *,
     by_worker: np.ndarray | None = None,
     repeated: tuple[int, int] | None = None,
@@ -30,21 +31,22 @@ def facts(
     """Return sizes, annotations per task and worker, repeats, gold, agreement and class shares by name.
 
     Args:
-        votes: how many annotations of each class each task has, shape (N, K).
+        counts: how many annotations of each kind each task has, shape (N, L).
         classes: the K classes.
+        abstentions: the L − K kinds that are no class.
         by_worker: how many annotations each worker gave, shape (J,); None where no worker is named.
         repeated: how many annotations a worker gave to a task beyond their first one there, and how many of these
             repeat a label that the worker had given there; None where no worker is named.
         gold: the gold label of each task, shape (N,), −1 where it is unknown; None where there are none.
         seconds: how long each annotation took, NaN where it is unknown; None where no times were given.
     """
-    total = int(votes.sum())
+    total, votes = int(counts.sum()), counts[:, : len(classes)]
     found: dict[str, Any] = {
         "tasks": len(votes),
         "workers": "not named" if by_worker is None else len(by_worker),
         "classes": len(classes),
         "annotations": total,
-        **_spread("annotations per task", votes.sum(axis=1)),
+        **_spread("annotations per task", counts.sum(axis=1)),
     }
     if by_worker is not None:
         found |= _spread("annotations per worker", by_worker)
@@ -54,7 +56,10 @@ def facts(
     if seconds is not None:
         found["seconds per annotation, median"] = _median_known(seconds)
     found["Krippendorff's alpha"] = krippendorff_alpha(votes)
-    for name, share in zip(classes, votes.sum(axis=0) / total, strict=True):
+    if len(abstentions):
+        found["share of abstentions"] = float(1 - votes.sum() / total)
+        found["tasks with abstentions only"] = int(((votes.sum(1) == 0) & (counts.sum(1) > 0)).sum())
+    for name, share in zip([*classes, *abstentions], counts.sum(axis=0) / total, strict=True):
         found[f"{SHARE}{name!r}"] = float(share)
     return pd.Series(found, name="annotations", dtype=object)
 

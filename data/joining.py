@@ -23,6 +23,7 @@ def joined(first: Any, more: Any) -> Any:
         whose = "these annotations" if first.named else "the annotations to be added"
         raise AnnotationError(f"only {whose} name workers; both or neither are to name them")
     classes = np.array([_class(first, name) for name in more.classes], np.int32)
+    kinds = np.array([*classes, *(_abstention(first, name) for name in more.abstentions)], np.int32)
     tasks, task = _together(first.tasks, more.tasks)
     workers, worker = _together(first.workers, more.workers)
     rows = np.concatenate([np.asarray(first.task), task[np.asarray(more.task)]])
@@ -42,7 +43,7 @@ def joined(first: Any, more: Any) -> Any:
     return first.replace(
         task=_frozen(rows[order].astype(np.int32)),
         worker=None if new_worker is None else by_row(first.worker, new_worker.astype(np.int32), 0),
-        label=by_row(first.label, classes[np.asarray(more.label)], 0),
+        label=by_row(first.label, kinds[np.asarray(more.label)], 0),
         count=by_row(counts(first), counts(more), 1) if counted else None,
         seconds=by_row(first.seconds, more.seconds, np.nan),
         gold=_gold(first, more, classes, task, len(tasks)),
@@ -68,6 +69,22 @@ def _class(first: Any, name: object) -> int:
             "cannot be added to; make annotations of everything with classes=[…]"
         )
     return place
+
+
+def _abstention(first: Any, name: object) -> int:
+    """The place of an abstention among the kinds of annotations that are known.
+
+    Raises:
+        AnnotationError: it is no abstention there.
+    """
+    place = int(first.abstentions.index_of([name])[0])
+    if place < 0:
+        raise AnnotationError(
+            f"the abstention {name!r} is none of the {len(first.abstentions)} known ones "
+            f"{list(first.abstentions[:10])}, and kinds of annotations cannot be added to; make annotations of "
+            "everything with abstain=[…]"
+        )
+    return first.n_classes + place
 
 
 def _together(old: Ids, new: Ids) -> tuple[Ids, np.ndarray]:

@@ -124,6 +124,8 @@ def padded(annotations: Annotations, *, fine: bool = False) -> PaddedAnnotations
         tasks=Ids.range(n_tasks),
         workers=Ids.range(n_workers),
         classes=Ids.range(annotations.n_classes),
+        abstentions=numbered_abstentions(annotations),
+        informative=annotations.informative,
         evidence=longer(annotations.evidence, n_tasks, 0),
         prior=longer(annotations.prior, n_tasks, 1 / annotations.n_classes),
         n_real=np.array([annotations.n_tasks, annotations.n_workers], np.int32),
@@ -142,7 +144,13 @@ def real_by_plate(annotations: Annotations) -> dict[str, Array]:
 def anonymous(annotations: Annotations) -> Annotations:
     """The same with numbers as identifiers, which all data of these sizes share."""
     names = {"tasks": annotations.n_tasks, "workers": annotations.n_workers, "classes": annotations.n_classes}
-    return annotations.replace(**{name: _range(size) for name, size in names.items()})
+    numbered = {name: _range(size) for name, size in names.items()}
+    return annotations.replace(**numbered, abstentions=numbered_abstentions(annotations))
+
+
+def numbered_abstentions(annotations: Annotations) -> Ids:
+    """The numbers after those of the classes, K to L − 1, in the place of the abstentions."""
+    return Ids(range(annotations.n_classes, annotations.n_kinds))
 
 
 def real_tasks(annotations: Annotations) -> Array | None:

@@ -132,6 +132,7 @@ def scan(
     label: str = "label",
     count: str | None = None,
     classes: Iterable[Any] | None = None,
+    abstain: Any = None,
     memory: str | int | None = None,
     folder: str | os.PathLike[str] | None = None,
 ) -> Scan:
@@ -148,6 +149,7 @@ def scan(
         label: the column of annotations: whole numbers, text, truth values or real numbers.
         count: the column that says how many equal annotations a row stands for, or None for one each.
         classes: all classes in the wanted order; else the labels used, sorted.
+        abstain: not taken: annotations that are no class are read into memory, by ``Annotations.from_parquet``.
         memory: what a fit may take beside Python and JAX themselves, in bytes or as text such as ``"4GiB"``; half of
             the machine's by default.
         folder: where what is prepared is kept, for other fits and later processes; a temporary folder by default.
@@ -157,9 +159,14 @@ def scan(
 
     Raises:
         AnnotationError: there is no such file; a file is no Parquet file, has no such column, or has values there of a
-            kind that cannot be used or that another file has not.
+            kind that cannot be used or that another file has not; or ``abstain`` is given.
         ValueError: ``memory`` is no size.
     """
+    if abstain is not None:
+        raise AnnotationError(
+            f"abstain={abstain!r}: a scan cannot tell abstentions from classes; load the annotations with "
+            "cp.Annotations.from_parquet(path, abstain=[...]), or write files without the rows that are abstentions"
+        )
     names = {"task": task, "worker": worker, "label": label, "count": count}
     check_roles(names)
     columns = {role: name for role, name in names.items() if name is not None}

@@ -20,7 +20,7 @@ from .annotations import STATIC, Annotations, Array
 from .arrays import counts, longer
 from .errors import AnnotationError
 from .ids import Ids
-from .padding import MOST_ROWS, ROWS, TASKS, WORKERS, PaddedAnnotations
+from .padding import MOST_ROWS, ROWS, TASKS, WORKERS, PaddedAnnotations, numbered_abstentions
 
 SHARD = "shard"
 """Name of the mesh's only axis."""
@@ -166,6 +166,8 @@ def sharded(annotations: Annotations, mesh: Mesh) -> ShardedAnnotations:
         tasks=Ids.range(n_tasks * mesh.size),
         workers=Ids.range(n_workers),
         classes=Ids.range(annotations.n_classes),
+        abstentions=numbered_abstentions(annotations),
+        informative=annotations.informative,
         evidence=by_task(annotations.evidence, 0),
         prior=by_task(annotations.prior, 1 / annotations.n_classes),
         n_real=n_real,

@@ -42,6 +42,7 @@ def fit(
     truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
     gold: Gold = None,
     evidence: pd.DataFrame | np.ndarray | None = None,
+    abstentions: str | None = None,
     seed: int = 0,
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
@@ -59,6 +60,7 @@ def fit(
     truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
     gold: Gold = None,
     evidence: pd.DataFrame | np.ndarray | None = None,
+    abstentions: str | None = None,
     seed: int = 0,
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
@@ -83,6 +85,11 @@ def fit(
         gold: labels that are known: True for those that the annotations carry, or label by task (mapping, series,
             frame). They are not used unless asked for here.
         evidence: probabilities of the classes from another model, tasks × classes.
+        abstentions: where the annotations have abstentions, ``"informative"`` for rates of abstaining by worker and
+            true class, so that an abstention says something of the label, as of labelling functions that abstain
+            wherever their rule does not apply; ``"uninformative"`` for a rate of each worker alone, with which labels
+            are as if the abstentions had been left out. None for what the annotations say, which is informative. The
+            parameter is ``abstention``. A warning says where abstentions decide many labels.
         seed: the same seed gives the same result, to the last bit on one machine.
         backend: ``"numpyro"``; or ``"pyro"``, for a classifier that is a ``torch.nn.Module`` (the extra ``pyro``).
         devices: spread the tasks over several devices: how many, ``"all"``, or the devices themselves; each step is
@@ -119,6 +126,7 @@ def fit(
         "backend": backend,
         "progress": progress,
     } | ({} if devices is None else {"devices": devices})
+    shared |= {} if abstentions is None else {"abstentions": abstentions}
     found: Fit | Stack | StreamedFit
     if isinstance(annotations, Scan):
         found = stream_story(story, annotations, **shared, folder=folder, **options)

@@ -14,6 +14,7 @@ from ..data.errors import check_name, look_up
 from ..data.sharding import mesh_of
 from ..data.some_tasks import changed_tasks
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
+from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
@@ -28,6 +29,7 @@ from .engines.settings import EMSettings, checked_seed
 from .engines.unused_options import has_network
 from .fitted.alignment import aligned
 from .fitted.fitted import Fitted, label_posteriors
+from .fitted.informative_abstentions import abstentions_decide, with_abstentions_that
 from .fitted.worker_prior import outweighed
 
 BACKENDS = ("numpyro", "pyro")
@@ -42,6 +44,7 @@ def fit_story(
     truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
     gold: Gold = None,
     evidence: pd.DataFrame | np.ndarray | None = None,
+    abstentions: str | None = None,
     seed: int = 0,
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
@@ -58,12 +61,14 @@ def fit_story(
             f"annotations are needed second, got a {type(annotations).__name__}; make them with "
             "cp.Annotations.from_frame(frame), .from_csv(path), .from_matrix(matrix), …"
         )
+    annotations = with_abstentions_that(annotations, abstentions)
     engine = look_up("method", method, ENGINES)
     seed = checked_seed(seed)
     story = find_story(story)
     in_torch = _torch_backend() if check_name("backend", backend, BACKENDS) == "pyro" else None
     mesh = None if devices is None else mesh_of(devices)
     if in_torch is not None:
+        refuse_abstentions(annotations)
         if mesh is not None:
             raise ValueError(f"devices={devices!r}: Pyro's engines run on one device; leave it out, or give device=")
         engine = in_torch.ENGINES[method]
@@ -200,6 +205,7 @@ def _looked_at(fitted: Fitted) -> Fitted:
     outcome: Outcome = fitted.outcome
     found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, fitted.annotations.classes)]
     found += outweighed(fitted)
+    found += abstentions_decide(fitted, by_chain.mean(0))
     if outcome.stats:
         found += sampling_warnings(fitted.named_draws, outcome.stats, fitted.settings["max_tree_depth"])
     mean = by_chain.mean(0)

@@ -15,6 +15,7 @@ from .independent_confusion_subtypes import independent_confusion_subtypes
 from .item_response import item_response
 from .mace import mace
 from .one_coin import one_coin
+from .parts.abstaining import Abstaining
 from .parts.classifier import Classifier
 from .parts.correct import Correct
 from .parts.derived import derived
@@ -69,6 +70,7 @@ def list_stories() -> pd.DataFrame:
 
 __all__ = [
     "STORIES",
+    "Abstaining",
     "ClassPrior",
     "Classifier",
     "Confusion",

@@ -6,6 +6,7 @@ import numpy as np
 from conftest import random_annotations
 
 from crowdppl import Annotations, Classifier, Prevalence
+from crowdppl.data import Ids
 from crowdppl.models import STORIES, Given
 
 N_TASKS, N_WORKERS, N_ROWS = 6, 3, 14
@@ -16,7 +17,9 @@ class Option(NamedTuple):
 
     story: str
     options: dict[str, Any]
-    has: tuple[str, ...] = ()  # of ``features``, ``worker_features``, ``prior``, ``evidence``, ``count``
+    has: tuple[
+        str, ...
+    ] = ()  # of ``features``, ``worker_features``, ``prior``, ``evidence``, ``count``, ``abstentions``
 
     @property
     def name(self) -> str:
@@ -32,7 +35,10 @@ class Option(NamedTuple):
             "evidence": rng.normal(size=(N_TASKS, 2)),
             "count": rng.integers(1, 4, N_ROWS),
         }
-        return plain.replace(**{name: extra[name].astype(np.float32) for name in self.has})
+        known = plain.replace(**{name: extra[name].astype(np.float32) for name in self.has if name in extra})
+        if "abstentions" not in self.has:
+            return known
+        return known.replace(label=rng.integers(0, 4, N_ROWS).astype(np.int32), abstentions=Ids([2, 3]))
 
 
 DEFAULTS = [Option(story, {}) for story in STORIES]
@@ -56,4 +62,8 @@ FURTHER = [
     Option("item_response", {"discrimination": True, "guessing": True}),
     Option("worker_clusters", {"clusters": 1}),
     Option("independent_confusion_subtypes", {"subtypes": 1}),
+    Option("dawid_skene", {}, ("abstentions", "count")),
+    Option("glad", {}, ("abstentions",)),
+    Option("annotator_groups", {"truth": "answer"}, ("abstentions",)),
+    Option("independent_confusion_subtypes", {}, ("abstentions",)),
 ]

@@ -55,9 +55,9 @@ class Discrepancy:
 
 
 def _class_counts(annotations: Annotations) -> Measure:
-    """How often each worker gave each class; where workers are not named, how often all of them did."""
-    n_classes = annotations.n_classes
-    classes = annotations.classes.to_index("class")
+    """How often each worker gave each class, or abstained; where workers are not named, how often all of them did."""
+    n_classes = annotations.n_kinds
+    classes = annotations.kinds.to_index("class")
     if not annotations.named:
         n_rows = np.full(n_classes, annotations.n_rows)
         return Measure(lambda label: np.bincount(label, minlength=n_classes), classes, n_rows)
@@ -77,7 +77,10 @@ def _class_counts(annotations: Annotations) -> Measure:
 
 
 def _vote_counts(annotations: Annotations) -> Measure:
-    """How many tasks have which largest share of annotations of one class, in steps of ten percent."""
+    """How many tasks have which largest share of annotations of one class, in steps of ten percent.
+
+    Shares are of all annotations; abstentions are none of a class, but among all.
+    """
     task, n_classes = np.asarray(annotations.task, np.int64), annotations.n_classes
     n_annotations = np.bincount(task, minlength=annotations.n_tasks)
     voted = n_annotations >= 2
@@ -85,12 +88,13 @@ def _vote_counts(annotations: Annotations) -> Measure:
         raise AnnotationError("votes: no task has two annotations, so there is no majority to count")
     steps: dict[int, list[tuple[int, int]]] = {}
     for n in np.unique(n_annotations[voted]).tolist():
-        for largest in range(-(-n // n_classes), n + 1):
+        for largest in range(0 if annotations.abstains else -(-n // n_classes), n + 1):
             steps.setdefault(10 * largest // n, []).append((largest, n))
     shown = sorted(steps)
 
     def take(label: np.ndarray) -> np.ndarray:
-        votes = np.bincount(task * n_classes + label, minlength=len(n_annotations) * n_classes)
+        given = label < n_classes
+        votes = np.bincount((task * n_classes + label)[given], minlength=len(n_annotations) * n_classes)
         largest = votes.reshape(-1, n_classes).max(-1)
         return np.bincount(10 * largest[voted] // n_annotations[voted], minlength=11)[shown]
 
@@ -108,7 +112,7 @@ def _step_name(step: int, cases: list[tuple[int, int]]) -> str:
 
 
 def _agreement(annotations: Annotations) -> Measure:
-    """How often the two workers of each pair gave the same annotation to the tasks that both annotated."""
+    """How often the two workers of each pair gave the same class to the tasks that both annotated."""
     first, second, size, take = pair_counter(annotations)
     if not len(size):
         raise AnnotationError("agreement: no two workers annotated the same task, so there is nothing to compare")

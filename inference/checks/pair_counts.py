@@ -15,7 +15,7 @@ def pair_counter(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]]:
     r"""All pairs of different workers who share tasks, and a function that counts their agreements.
 
-    With :math:`b_{jil} = 1` where worker j gave annotation l to task i, a pair agrees
+    With :math:`b_{jil} = 1` where worker j gave annotation l, a class, to task i, a pair agrees
     :math:`\sum_{il} b_{jil} b_{j'il}` times of :math:`\sum_{i} (\sum_l b_{jil}) (\sum_l b_{j'il})`. A repeated
     annotation is compared with each of the other worker's annotations to the task.
 
@@ -30,7 +30,9 @@ def pair_counter(
     shared = triu(annotated @ annotated.T, k=1, format="coo")
 
     def take(label: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        gave = csr_array((one, (worker, task * n_classes + label)), shape=(n_workers, n_tasks * n_classes))
+        given = label < n_classes  # two abstentions are no agreement
+        cells = (worker[given], (task * n_classes + label)[given])
+        gave = csr_array((one[given], cells), shape=(n_workers, n_tasks * n_classes))
         agreed = gave @ gave.T
         agreed.sort_indices()
         return np.asarray(agreed[first, second]).ravel()
@@ -44,7 +46,7 @@ def majority_counter(annotations: Annotations) -> tuple[np.ndarray, Callable[[np
     """The sizes and the count of each worker's agreement with the majority of a task's other workers.
 
     A worker's repeated annotations to a task are not among the others'. An annotation that agrees with the majority
-    counts 1, or 1/k where k classes tie.
+    counts 1, or 1/k where k classes tie; an abstention agrees with nobody, and nobody with abstentions.
 
     Returns:
         How many annotations each worker gave to tasks that others annotated too, ``(J,)``; and a function from
@@ -59,13 +61,17 @@ def majority_counter(annotations: Annotations) -> tuple[np.ndarray, Callable[[np
     one = np.ones(len(task), dtype=np.int32)
 
     def take(label: np.ndarray) -> np.ndarray:
-        votes = np.bincount(task * n_classes + label, minlength=n_tasks * n_classes).reshape(n_tasks, n_classes)
-        own = csr_array((one, (visit, label)), shape=(len(visits), n_classes))
+        given = label < n_classes
+        cells = (task * n_classes + label)[given]
+        votes = np.bincount(cells, minlength=n_tasks * n_classes).reshape(n_tasks, n_classes)
+        own = csr_array((one[given], (visit[given], label[given])), shape=(len(visits), n_classes))
         credit = np.zeros(len(task))
-        for chunk in np.array_split(rows, max(len(rows) * n_classes // CELLS, 1)):
+        chosen = rows[given[rows]]
+        for chunk in np.array_split(chosen, max(len(chosen) * n_classes // CELLS, 1)):
             others = votes[task[chunk]] - own[visit[chunk]].toarray()
-            winning = others == others.max(-1, keepdims=True)
-            credit[chunk] = winning[np.arange(len(chunk)), label[chunk]] / winning.sum(-1)
+            most = others.max(-1, keepdims=True)
+            winning = (others == most) & (most > 0)
+            credit[chunk] = winning[np.arange(len(chunk)), label[chunk]] / np.maximum(winning.sum(-1), 1)
         return np.bincount(worker, credit, n_workers)
 
     return size, take

@@ -22,6 +22,7 @@ from ...data.padding import real_tasks
 from ...data.sharding import SHARD, ShardedAnnotations
 from ...models import Responses, Story, StoryError
 from ...models.parts.classifier import training
+from ...models.parts.plates import dim_of_plate
 from .model import Model
 from .padded_sites import PaddingWeighsNothing
 
@@ -154,7 +155,7 @@ def is_latent(site: Site) -> bool:
 def site_dims(site: Site) -> tuple[str, ...]:
     """Names of the dimensions of a site's value: its plates, then its ``event_dims`` where the story names them."""
     frames = sorted(site.get("cond_indep_stack", ()), key=lambda frame: frame.dim)
-    plates = tuple(frame.name for frame in frames)
+    plates = tuple(dim_of_plate(frame.name) for frame in frames)
     n_event = jnp.ndim(site["value"]) - len(plates)
     events = tuple(site.get("infer", {}).get("event_dims", ()))
     named = events if len(events) == n_event else tuple(f"{site['name']}_dim_{i}" for i in range(n_event))

@@ -10,6 +10,7 @@ from numpyro.primitives import Messenger
 
 from ...data import Annotations
 from ...data.padding import real_by_plate
+from ...models.parts.plates import dim_of_plate
 
 Site = dict[str, Any]
 
@@ -59,8 +60,8 @@ class PaddingWeighsNothing(Messenger):
             return None
         weight = None
         for frame in msg["cond_indep_stack"]:
-            if frame.name in self._is_real:
-                of_plate = self._is_real[frame.name].astype(float).reshape(-1, *[1] * (-frame.dim - 1))
+            if (dim := dim_of_plate(frame.name)) in self._is_real:
+                of_plate = self._is_real[dim].astype(float).reshape(-1, *[1] * (-frame.dim - 1))
                 weight = of_plate if weight is None else weight * of_plate
         return weight
 

@@ -9,8 +9,10 @@ import numpy as np
 from numpyro import handlers
 
 from ...data import Annotations, Ids, unknown_name
+from ...data.abstentions import abstentions_of
 from ...data.features import resolve_features
 from ...models import Story, find_story
+from ...models.parts.abstaining import SITE
 from ...models.parts.simulated_inputs import prepared
 from .enumerated import check_contract, is_latent
 from .evidence import with_truth_prior
@@ -31,6 +33,8 @@ def simulate(
     features: np.ndarray | None = None,
     worker_features: np.ndarray | None = None,
     parameters: Mapping[str, Any] | None = None,
+    abstain: Any = None,
+    abstain_rate: float | None = None,
     seed: int = 0,
     **hyperparameters: Any,
 ) -> tuple[Annotations, dict[str, np.ndarray]]:
@@ -52,6 +56,11 @@ def simulate(
         features: of the tasks, ``(N, ...)``, for stories and truth priors that read them.
         worker_features: of the workers, ``(J, D)``.
         parameters: values of some or all parameters by site, which are then not drawn.
+        abstain: the kinds of annotations that are no class, L − K of them, as for ``Annotations.from_frame``; None for
+            none. How often each worker abstains is the parameter ``abstention``, ``(J, K, 1 + L − K)``: of the classes
+            together, and of each abstention.
+        abstain_rate: how often every worker abstains, whatever the true class, from 0 to 1, spread evenly over the
+            kinds of ``abstain`` (``"abstain"`` where it names none); None for rates that are drawn.
         seed: the same seed gives the same data.
         **hyperparameters: of the story, ``truth_prior`` among them.
 
@@ -83,6 +92,8 @@ def simulate(
             option="worker_features",
             flat=True,
         )
+    abstentions = abstentions_of("abstain" if abstain is None and abstain_rate is not None else abstain)
+    parameters = dict(parameters or {}) | _rates(abstain_rate, n_workers, n_classes, len(abstentions))
     rng = np.random.default_rng(seed)
     task, worker = _assign(rng, n_tasks, n_workers, annotations_per_task or n_workers, tail)
     design = Annotations(
@@ -96,13 +107,14 @@ def simulate(
         tasks=tasks,
         workers=workers,
         classes=Ids.range(n_classes),
+        abstentions=abstentions,
     )
     program = find_story(story)
     if "truth_prior" in hyperparameters:
         prior, design = with_truth_prior(design, hyperparameters["truth_prior"])
         hyperparameters["truth_prior"] = prior
     design, hyperparameters = prepared(program, design, hyperparameters, rng)
-    sites = _draw(program, design.replace(label=None), dict(parameters or {}), hyperparameters, seed)
+    sites = _draw(program, design.replace(label=None), parameters, hyperparameters, seed)
     truth = np.asarray(sites.pop("truth"), dtype=np.int32)
     known = rng.permutation(n_tasks) < round(gold * n_tasks)
     annotations = design.replace(
@@ -122,6 +134,16 @@ def _check_sizes(n_tasks: int, n_workers: int, n_classes: int, annotations_per_t
             f"annotations_per_task={annotations_per_task!r}: 1 to {n_workers} workers can annotate a task, or "
             "None for all"
         )
+
+
+def _rates(rate: float | None, n_workers: int, n_classes: int, n_abstentions: int) -> dict[str, np.ndarray]:
+    """The parameter ``abstention`` where all workers abstain at one rate; nothing where rates are drawn."""
+    if rate is None:
+        return {}
+    if not 0 <= rate <= 1 or not n_abstentions:
+        raise ValueError(f"abstain_rate={rate!r}: a number from 0 to 1 is needed, and abstain= with a value at least")
+    row = np.r_[1 - rate, np.full(n_abstentions, rate / n_abstentions)]
+    return {SITE: np.broadcast_to(row, (n_workers, n_classes, 1 + n_abstentions))}
 
 
 def _assign(

@@ -1,4 +1,8 @@
-"""Scores of workers from their confusion matrices, ``(..., J, K, L)``: rows are true classes, columns annotations."""
+"""Scores of workers from their confusion matrices, ``(..., J, K, L)``: rows are true classes, columns annotations.
+
+The first K columns are classes. Where there are more, abstentions, the chance of being right is among the annotations
+that are no abstentions.
+"""
 
 import numpy as np
 
@@ -7,26 +11,59 @@ def scores(confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
     """All scores by name, ``(..., J)`` each; sensitivity and specificity where there are two classes.
 
     Args:
-        confusions: ``(..., J, K, K)``.
+        confusions: ``(..., J, K, L)``.
         shares: of the classes, ``(K,)``.
     """
+    n_classes = confusions.shape[-2]
     found = {"accuracy": accuracy(confusions, shares), "spammer_score": spammer_score(confusions)}
-    if confusions.shape[-2:] == (2, 2):
+    if n_classes == 2:
         found |= {"sensitivity": sensitivity(confusions), "specificity": specificity(confusions)}
+    if confusions.shape[-1] > n_classes:
+        found |= {"abstention_rate": abstention_rate(confusions, shares)}
     return found
 
 
-def accuracy(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    r"""Probability of a right annotation of a task of the crowd's mix: :math:`\sum_k \rho_k \, \beta_j[k, k]`.
+def abstention_rate(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    r"""Probability of an abstention, of the crowd's mix of tasks: :math:`\sum_k \rho_k \sum_{l \geq K} \beta_j[k, l]`.
 
     Args:
-        confusions: ``(..., J, K, K)``.
+        confusions: ``(..., J, K, L)``.
         shares: of the classes, ``(K,)``.
 
     Returns:
         ``(..., J)``.
     """
-    return np.einsum("...kk,k->...", confusions, shares)
+    return np.einsum("...kl,k->...", confusions[..., confusions.shape[-2] :], shares)
+
+
+def given_a_class(confusions: np.ndarray) -> np.ndarray:
+    """Confusion matrices of the annotations that are no abstentions: ``(..., J, K, L)`` to ``(..., J, K, K)``."""
+    n_classes = confusions.shape[-2]
+    if confusions.shape[-1] == n_classes:
+        return confusions
+    given = confusions[..., :n_classes]
+    total = given.sum(-1, keepdims=True)
+    return np.where(total > 0, given / np.where(total > 0, total, 1.0), np.nan)
+
+
+def accuracy(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    r"""Probability that an annotation of a task of the crowd's mix is right: :math:`\sum_k \rho_k \, \beta_j[k, k]`.
+
+    With abstentions it is divided by the probability of an annotation that is none,
+    :math:`\sum_k \rho_k \sum_{l < K} \beta_j[k, l]`.
+
+    Args:
+        confusions: ``(..., J, K, L)``.
+        shares: of the classes, ``(K,)``.
+
+    Returns:
+        ``(..., J)``.
+    """
+    right = np.einsum("...kk,k->...", confusions[..., : confusions.shape[-2]], shares)
+    if confusions.shape[-1] == confusions.shape[-2]:
+        return right
+    given = 1 - abstention_rate(confusions, shares)
+    return np.where(given > 0, right / np.where(given > 0, given, 1.0), np.nan)
 
 
 def spammer_score(confusions: np.ndarray) -> np.ndarray:
@@ -53,31 +90,31 @@ def sensitivity(confusions: np.ndarray) -> np.ndarray:
     r"""Probability of a right annotation of a positive task, :math:`\beta_j[1, 1]`: class 2 is the positive one.
 
     Args:
-        confusions: ``(..., J, 2, 2)``.
+        confusions: ``(..., J, 2, L)``.
 
     Returns:
         ``(..., J)``.
     """
-    return confusions[..., 1, 1]
+    return given_a_class(confusions)[..., 1, 1]
 
 
 def specificity(confusions: np.ndarray) -> np.ndarray:
     r"""Probability of a right annotation of a negative task, :math:`\beta_j[0, 0]`: class 1 is the negative one.
 
     Args:
-        confusions: ``(..., J, 2, 2)``.
+        confusions: ``(..., J, 2, L)``.
 
     Returns:
         ``(..., J)``.
     """
-    return confusions[..., 0, 0]
+    return given_a_class(confusions)[..., 0, 0]
 
 
 def more_scores(confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
     """The scores that come after those of :func:`scores`, by name, ``(..., J)`` each.
 
     Args:
-        confusions: ``(..., J, K, K)``.
+        confusions: ``(..., J, K, L)``.
         shares: of the classes, ``(K,)``.
     """
     return {"trace": trace(confusions), "informativeness": informativeness(confusions, shares)}
@@ -87,12 +124,12 @@ def trace(confusions: np.ndarray) -> np.ndarray:
     r"""Probability of a right annotation where all classes are equally frequent: :math:`\text{tr}(\beta_j) / K`.
 
     Args:
-        confusions: ``(..., J, K, K)``.
+        confusions: ``(..., J, K, L)``.
 
     Returns:
         ``(..., J)``.
     """
-    return np.einsum("...kk->...", confusions) / confusions.shape[-1]
+    return np.einsum("...kk->...", given_a_class(confusions)) / confusions.shape[-2]
 
 
 def informativeness(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:

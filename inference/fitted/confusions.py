@@ -22,7 +22,7 @@ def confusion_frame(source: Labelled, interval: float = INTERVAL) -> pd.DataFram
         AnnotationError: the annotations name no workers.
     """
     draws, annotations = np.asarray(source.confusion_draws), source.annotations
-    ids = {"worker": annotations.workers, "truth": annotations.classes, "annotation": annotations.classes}
+    ids = {"worker": annotations.workers, "truth": annotations.classes, "annotation": annotations.kinds}
     index = pd.MultiIndex.from_product([one.to_index(name) for name, one in ids.items()])
     columns = {"probability": draws.mean((0, 1)).ravel()}
     if source.has_draws:

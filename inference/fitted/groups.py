@@ -77,7 +77,7 @@ def group_memberships(fit: HoldsFitted, annotations: Annotations | None = None) 
         return pd.DataFrame(members[0].mean(("chain", "draw")).to_numpy(), index=index, columns=columns)
     shares = group_share_draws(fitted)
     share = np.full(len(tables), 1 / len(tables)) if shares is None else shares.mean((0, 1))
-    truth = _truth(fitted, asked)
+    truth, asked = _truth(fitted, asked), asked.of_classes()
     by_row = np.log(np.maximum(np.einsum("ak,mka->am", truth[asked.task], tables[:, :, asked.label]), SMALLEST))
     if asked.count is not None:
         by_row *= np.asarray(asked.count)[:, None]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...data import Annotations
+from ...models.parts.abstaining import DIM
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,6 +37,8 @@ def coords_of(annotations: Annotations, dims: Iterable[str]) -> dict[str, np.nda
         "worker": annotations.workers.coords(),
         "truth": classes,
         "annotation": classes,
+        "kind": annotations.kinds.coords(),
+        DIM: np.array(["a class", *map(str, annotations.abstentions)]),
     }
     wanted = set(dims)
     return {dim: values for dim, values in known.items() if dim in wanted and len(values)}

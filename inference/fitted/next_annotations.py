@@ -72,9 +72,9 @@ def next_annotations(
     n, repeats = whole_number("n", n, least=1), whole_number("repeats", repeats, least=1)
     if most_per_worker is not None:
         most_per_worker = whole_number("most_per_worker", most_per_worker, least=1)
-    if annotations.n_classes**repeats > MOST_OUTCOMES:
+    if annotations.n_kinds**repeats > MOST_OUTCOMES:
         raise ValueError(
-            f"repeats={repeats} annotations of a task can be {annotations.n_classes}^{repeats} different ones; "
+            f"repeats={repeats} annotations of a task can be {annotations.n_kinds}^{repeats} different ones; "
             f"{MOST_OUTCOMES:,} at the most can be looked through"
         )
     if workers is None:
@@ -103,7 +103,7 @@ def next_annotations(
         | {
             "expected_gain": rows["expected_gain"].astype(float),
             "entropy": entropy(fitted.posterior.astype(float))[task],
-            "annotations": annotations.votes().sum(-1)[task],
+            "annotations": annotations.counts_by_kind().sum(-1)[task],
         }
     )
 
@@ -187,7 +187,7 @@ def _typical(fitted: Fitted) -> tuple[np.ndarray | None, np.ndarray]:
     share = share / share.sum()
     if len(share) <= MOST_WORKERS:
         return np.arange(len(share)), share
-    order = np.argsort(np.einsum("jkk->j", mean_confusions(fitted)), kind="stable")
+    order = np.argsort(np.einsum("jkk->j", mean_confusions(fitted)[..., : fitted.annotations.n_classes]), kind="stable")
     at = np.searchsorted(share[order].cumsum(), (np.arange(MOST_WORKERS) + 0.5) / MOST_WORKERS)
     return order[np.minimum(at, len(share) - 1)], np.full(MOST_WORKERS, 1 / MOST_WORKERS)
 
@@ -247,7 +247,7 @@ def _joint(fitted: Fitted, asked: Annotations, is_new: Array, workers: Array | N
         weights: their probabilities.
     """
     data = fitted.annotations
-    labels = jnp.arange(data.n_classes)
+    labels = jnp.arange(data.n_kinds)
 
     def of_draw(draw: Parameters) -> Array:
         at = fitted.at(draw)
@@ -264,7 +264,7 @@ def _joint(fitted: Fitted, asked: Annotations, is_new: Array, workers: Array | N
             )
             return total + weight * jax.lax.map(partial(of_label, rows), labels), None
 
-        return jax.lax.scan(add, jnp.zeros((data.n_classes, data.n_tasks, data.n_classes)), (workers, weights))[0]
+        return jax.lax.scan(add, jnp.zeros((data.n_kinds, data.n_tasks, data.n_classes)), (workers, weights))[0]
 
     total = fitted.mean_over_draws(of_draw)
     joint = jnp.moveaxis(total, 0, -1)

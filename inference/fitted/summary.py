@@ -100,6 +100,9 @@ def sizes(annotations: Annotations) -> str:
     """How many tasks, workers, classes and annotations there are."""
     tasks, workers = count_text(annotations.n_tasks, "task"), count_text(annotations.n_workers, "worker")
     classes, given = f"{annotations.n_classes:,} classes", count_text(annotations.n_annotations, "annotation")
+    if annotations.abstains:
+        n = int(annotations.counts_by_kind()[:, annotations.n_classes :].sum())
+        given += f" ({n / max(annotations.n_annotations, 1):.0%} of them abstentions)"
     return f"{tasks}, {workers}, {classes}, {given}"
 
 

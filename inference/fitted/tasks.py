@@ -66,7 +66,7 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
     second = np.argsort(-p, axis=-1, kind="stable")[:, 1]
     classes = np.empty(annotations.n_classes, dtype=object)
     classes[:] = list(annotations.classes)
-    n_annotations = annotations.votes().sum(-1)
+    n_annotations = annotations.counts_by_kind().sum(-1)
     keys = jax.random.split(jax.random.key(seed), replicates)
     again = fitted.with_data(fitted.data.expanded()).thinned(replicates)
     now, expected, surprise, tail = (np.asarray(mean, dtype=float) for mean in _replicated(again, keys))

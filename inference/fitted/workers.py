@@ -16,8 +16,8 @@ from .realised import realised_accuracy, realised_accuracy_draws
 def fitted_scores(fitted: Labelled, interval: float) -> pd.DataFrame:
     """The scores that follow from the confusion matrices alone: the first columns of :func:`worker_scores`.
 
-    By worker: annotations, accuracy, spammer_score, and with two classes sensitivity and specificity; with draws each
-    with low and high.
+    By worker: annotations, accuracy, spammer_score, with two classes sensitivity and specificity, and with abstentions
+    abstention_rate; with draws each with low and high.
     """
     frame = pd.DataFrame(index=fitted.annotations.workers.to_index("worker"))
     frame["annotations"] = fitted.annotations.n_by_worker().astype(int)
@@ -64,8 +64,8 @@ def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float =
         interval: mass of Jeffreys' interval, equal-tailed, of the proportion under the prior Beta(½, ½).
 
     Returns:
-        By worker: gold_annotations (annotations of gold tasks), gold_right, gold_accuracy, gold_accuracy_low,
-        gold_accuracy_high; NaN where a worker annotated no gold task.
+        By worker: gold_annotations (annotations of gold tasks, without abstentions), gold_right, gold_accuracy,
+        gold_accuracy_low, gold_accuracy_high; NaN where a worker annotated no gold task.
 
     Raises:
         AnnotationError: the workers are not named, or there are no gold labels.
@@ -77,9 +77,10 @@ def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float =
         raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}")
     truth = np.asarray(annotations.gold)[annotations.task]
     weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count)
+    label = np.asarray(annotations.label)
     asked, right = (
         np.bincount(np.asarray(annotations.worker), weight * which, annotations.n_workers)
-        for which in (truth >= 0, truth == np.asarray(annotations.label))
+        for which in ((truth >= 0) & (label < annotations.n_classes), truth == label)
     )
     low, high = jeffreys(right, asked, interval)
     columns = {

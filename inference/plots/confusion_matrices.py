@@ -28,6 +28,8 @@ def plot_confusions(
 ) -> np.ndarray:
     """Draw workers' confusion matrices, P(annotation | true class), as heat maps: a row for each true class.
 
+    The columns are the classes and then the abstentions, where there are any.
+
     With up to ten classes the cells hold the probabilities and, where the fit has draws, half the width of their
     credible intervals. Above each matrix are the worker's number of annotations and accuracy: the probability that an
     annotation is right, of a task whose class is as frequent as among the labels.
@@ -63,6 +65,7 @@ def plot_confusions(
         fit.confusion_draws[:, :, shown],
         [_title(scores.iloc[j]) for j in shown],
         fit.annotations.classes,
+        kinds=fit.annotations.kinds,
         interval=interval if fit.has_draws else None,
         heading=f"Confusion matrices of {which_workers(len(shown), len(scores), by_annotations=workers is None)}",
         axes=given_axes(given, len(shown), f"{len(shown)} workers"),

@@ -22,6 +22,7 @@ def draw_confusions(
     titles: Sequence[str],
     classes: Sequence[object],
     *,
+    kinds: Sequence[object] | None = None,
     interval: float | None,
     heading: str,
     axes: np.ndarray | None,
@@ -31,7 +32,8 @@ def draw_confusions(
     Args:
         confusions: draws of n confusion matrices, ``(chain, draw, n, K, L)``.
         titles: above the n matrices.
-        classes: names of the K classes.
+        classes: names of the K classes, which are the rows.
+        kinds: names of the L kinds of annotations, which are the columns; the classes by default.
         interval: mass of the equal-tailed credible intervals; None to draw none.
         heading: title of a new figure.
         axes: n axes to draw in, without heading and colour bar around them; None for a new figure.
@@ -41,7 +43,8 @@ def draw_confusions(
     """
     means = confusions.mean((0, 1))
     spread = None if interval is None else _half_width(confusions, interval)
-    names = [short(name, 18) for name in classes]
+    truths = [short(name, 18) for name in classes]
+    names = truths if kinds is None else [short(name, 18) for name in kinds]
     n_columns = _n_columns(len(means), len(names))
     drawn = _new_grid(len(means), n_columns, names) if axes is None else axes
     for i, ax in enumerate(drawn):
@@ -49,7 +52,7 @@ def draw_confusions(
         if len(names) <= MAX_CELLS:
             _write_cells(ax, means[i], None if spread is None else spread[i])
         alone = axes is not None
-        _name_classes(ax, names, x=alone or i + n_columns >= len(means), y=alone or i % n_columns == 0)
+        _name_classes(ax, names, truths, x=alone or i + n_columns >= len(means), y=alone or i % n_columns == 0)
         ax.set_title(titles[i], fontsize=8, linespacing=1.4, parse_math=False)
     if axes is None:
         figure = drawn[0].figure
@@ -123,14 +126,20 @@ def _fit_side_by_side(names: Sequence[str]) -> bool:
     return max(map(len, names)) <= (5 if len(names) <= 5 else 2)
 
 
-def _name_classes(ax: Axes, names: Sequence[str], *, x: bool, y: bool) -> None:
-    ticks = range(0, len(names), -(-len(names) // MAX_NAMES))
-    shown = [names[k] for k in ticks]
+def _name_classes(ax: Axes, names: Sequence[str], truths: Sequence[str], *, x: bool, y: bool) -> None:
+    ticks, shown = _ticks(names)
+    rows, of_rows = _ticks(truths)
     font: dict[str, Any] = {"fontsize": 8 if len(names) <= MAX_CELLS else 6, "parse_math": False}
     turned: dict[str, Any] = (
         {} if _fit_side_by_side(shown) else {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     )
     ax.set_xticks(ticks, shown if x else [""] * len(shown), **font, **turned)
-    ax.set_yticks(ticks, shown if y else [""] * len(shown), **font)
+    ax.set_yticks(rows, of_rows if y else [""] * len(of_rows), **font)
     ax.tick_params(length=0)
     ax.spines[:].set(color="0.8", linewidth=0.6)
+
+
+def _ticks(names: Sequence[str]) -> tuple[range, list[str]]:
+    """Which of the classes along an axis are named, and their names."""
+    ticks = range(0, len(names), -(-len(names) // MAX_NAMES))
+    return ticks, [names[k] for k in ticks]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
+from ..fitted.confusion_scores import given_a_class
 from ..fitted.intervals import INTERVAL, checked_tail
 from ..fitted.labelled import Labelled
 from .shown_workers import positions, refuse_unnamed, unknown_worker, which_workers
@@ -107,9 +108,9 @@ def _rates(confusions: np.ndarray) -> np.ndarray:
     """Draws of one minus specificity and of sensitivity, ``(S, J, 2)``.
 
     Args:
-        confusions: ``(chain, draw, J, 2, 2)``.
+        confusions: ``(chain, draw, J, 2, L)``.
     """
-    return confusions[..., 1].reshape(-1, *confusions.shape[2:4]).astype(float)
+    return given_a_class(confusions)[..., 1].reshape(-1, *confusions.shape[2:4]).astype(float)
 
 
 def region(draws: np.ndarray, mass: float, points: int = 100) -> np.ndarray:

@@ -22,6 +22,7 @@ MEANINGS = {
     "trace": "probability of a right annotation where all classes are equally frequent",
     "informativeness": "mutual information of annotation and truth, in nats",
     "rank_one_distance": "distance of the confusion matrix from matrices of rank one; 0 for a spammer",
+    "abstention_rate": "probability of an abstention, of a task whose class is as frequent as among the labels",
     "gold_accuracy": "share of the worker’s annotations of gold tasks that are right",
     "seconds": "median of the seconds that an annotation took",
 }  # of the scores that ``fit.workers`` has

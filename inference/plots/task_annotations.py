@@ -41,7 +41,7 @@ def plot_annotations(data: Annotations | Labelled, *, axes: Any = None) -> np.nd
     annotations = data if isinstance(data, Annotations) else data.annotations
     if not annotations.n_annotations:
         raise AnnotationError("there are no annotations to draw")
-    numbers = {"task": annotations.votes().sum(-1)}
+    numbers = {"task": annotations.counts_by_kind().sum(-1)}
     if annotations.named:
         by_worker = np.bincount(np.asarray(annotations.worker), annotations.count, annotations.n_workers)
         numbers["worker"] = by_worker.astype(int)

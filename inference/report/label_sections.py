@@ -100,7 +100,10 @@ def classes(subject: Subject) -> pd.DataFrame:
     source, annotations = subject.source, subject.annotations
     votes = annotations.votes().sum(0)
     frame = pd.DataFrame(
-        {"share_of_annotations": votes / votes.sum(), "share_of_labels": source.posterior.mean(0).astype(float)},
+        {
+            "share_of_annotations": votes / max(votes.sum(), 1),
+            "share_of_labels": source.posterior.mean(0).astype(float),
+        },
         index=pd.Index([str(name) for name in annotations.classes], name="class"),
     )
     if isinstance(source, Fitted):
@@ -135,7 +138,7 @@ def _shown_labels(subject: Subject) -> tuple[pd.DataFrame, str]:
     runners_up = [_with_probability(names[k], q) for k, q in zip(second, others.max(-1), strict=True)]
     frame = pd.DataFrame(
         {
-            "annotations": _given(annotations, shown, names),
+            "annotations": _given(annotations, shown, [str(name) for name in annotations.kinds]),
             "label": [names[k] for k in best],
             "probability": p[np.arange(len(p)), best],
             # of objects, as pandas would make text of markup
@@ -160,7 +163,7 @@ def _shown_labels(subject: Subject) -> tuple[pd.DataFrame, str]:
 
 def _given(annotations: Annotations, shown: np.ndarray, names: list[str]) -> list[str]:
     """The annotations of each task in words, such as "cat ×3, dog"."""
-    votes = annotations.votes()[shown]
+    votes = annotations.counts_by_kind()[shown]
     found = []
     for row in votes:
         given = np.flatnonzero(row)

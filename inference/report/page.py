@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from ...data import Annotations
 from .html import Html, Section, paragraph, tag, warning
 from .subject import Subject
 
@@ -73,6 +74,7 @@ def tiles(subject: Subject) -> list[tuple[str, str]]:
         ("workers", f"{annotations.n_workers:,}" if annotations.named else "not named"),
         ("annotations", f"{annotations.n_annotations:,}"),
         ("classes", f"{annotations.n_classes:,}"),
+        *([("abstentions", f"{_abstained(annotations):.0%}")] if annotations.abstains else []),
         ("labels of probability ≥\N{NO-BREAK SPACE}0.9", f"{sure:,}"),
     ]
     if annotations.gold is not None:
@@ -80,6 +82,12 @@ def tiles(subject: Subject) -> list[tuple[str, str]]:
         right = (posterior.argmax(-1) == np.asarray(annotations.gold))[known]
         found.append((f"accuracy on {known.sum():,} gold tasks", f"{right.mean():.1%}"))
     return found
+
+
+def _abstained(annotations: Annotations) -> float:
+    """The share of the annotations that are abstentions."""
+    counts = annotations.counts_by_kind().sum(0)
+    return float(counts[annotations.n_classes :].sum() / max(counts.sum(), 1))
 
 
 def _hash(script: str) -> str:

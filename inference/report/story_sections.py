@@ -150,7 +150,7 @@ def says(fit: Fitted) -> str:
 
 def fingerprint(annotations: Annotations) -> str:
     """A hash of tasks, workers, classes and annotations; equal for the same annotations in the same order."""
-    digest = hashlib.sha256(repr([list(ids) for ids in (annotations.tasks, annotations.classes)]).encode())
+    digest = hashlib.sha256(repr([list(ids) for ids in (annotations.tasks, annotations.kinds)]).encode())
     if annotations.named:
         digest.update(repr(list(annotations.workers)).encode())
     for column in (annotations.task, annotations.worker, annotations.label, annotations.count):

@@ -83,7 +83,7 @@ def empirical_confusions(
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Empirical confusion matrices on the gold tasks: each worker's ``(J, K, L)``, and the whole crowd's ``(K, L)``.
 
-    .. math:: \frac{n_{jkl} + s / K}{n_{jk} + s}
+    .. math:: \frac{n_{jkl} + s / L}{n_{jk} + s}
 
     Args:
         annotations: who labelled what.
@@ -99,15 +99,16 @@ def empirical_confusions(
     annotations = annotations if gold is None else annotations.with_gold(gold)
     if annotations.gold is None:
         raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}, or actual=")
-    k, truth = annotations.n_classes, np.asarray(annotations.gold)[annotations.task]
+    shape = (annotations.n_classes, annotations.n_kinds)
+    size, truth = shape[0] * shape[1], np.asarray(annotations.gold)[annotations.task]
     known = truth >= 0
-    cell = truth[known].astype(np.int64) * k + np.asarray(annotations.label)[known]
+    cell = truth[known].astype(np.int64) * shape[1] + np.asarray(annotations.label)[known]
     weight = None if annotations.count is None else np.asarray(annotations.count)[known]
-    whole = np.bincount(cell, weight, k * k).reshape(k, k)
-    of_workers: np.ndarray = np.zeros((0, k, k))
+    whole = np.bincount(cell, weight, size).reshape(shape)
+    of_workers: np.ndarray = np.zeros((0, *shape))
     if annotations.named:
-        cell += np.asarray(annotations.worker, np.int64)[known] * k * k
-        of_workers = np.bincount(cell, weight, annotations.n_workers * k * k).reshape(-1, k, k)
+        cell += np.asarray(annotations.worker, np.int64)[known] * size
+        of_workers = np.bincount(cell, weight, annotations.n_workers * size).reshape(-1, *shape)
     return _shares(of_workers, smoothing), _shares(whole, smoothing)
 
 
@@ -177,9 +178,9 @@ def _in_order(actual: Any, annotations: Annotations | None) -> Any:
         )
     if missing := [name for name in ("worker", "truth", "annotation", "probability") if name not in actual]:
         raise AnnotationError(f"actual has no column {missing[0]!r}; it takes the form of fit.confusions()")
-    matrices = np.full((annotations.n_workers, annotations.n_classes, annotations.n_classes), np.nan)
+    matrices = np.full((annotations.n_workers, annotations.n_classes, annotations.n_kinds), np.nan)
     at = []
-    ids = (annotations.workers, annotations.classes, annotations.classes)
+    ids = (annotations.workers, annotations.classes, annotations.kinds)
     for name, known in zip(("worker", "truth", "annotation"), ids, strict=True):
         position = known.index_of(actual[name])
         if (position < 0).any():

@@ -44,7 +44,10 @@ def to_groups(fitted: Fitted, *, log_likelihood: str | None = "annotation") -> d
     if log_likelihood is not None:
         groups["log_likelihood"] = _log_likelihood(fitted, check_name("log_likelihood", log_likelihood, LIKELIHOODS))
     groups["log_prior"] = log_prior(fitted)
-    groups["observed_data"] = xr.Dataset({"annotation": ("row", np.asarray(annotations.label))})
+    groups["observed_data"] = xr.Dataset(
+        {"annotation": ("row", np.asarray(annotations.label))},
+        coords_of(annotations, ("kind",)) if annotations.abstains else None,
+    )
     groups["constant_data"] = _constants(annotations)
     groups[FIT_GROUP] = xr.Dataset(
         {"label_probability": (("task", "truth"), fitted.posterior), "history": ("iteration", outcome.history)}
@@ -67,7 +70,8 @@ def provenance(fitted: Fitted) -> dict[str, str]:
             {name: value if is_plain(value) else repr(value) for name, value in fitted.settings.items()}
         ),
         "data": f"{annotations.n_tasks} tasks, {annotations.n_workers} workers, {annotations.n_classes} classes, "
-        f"{annotations.n_annotations} annotations",
+        f"{annotations.n_annotations} annotations"
+        + (f", abstentions {list(annotations.abstentions)}" if annotations.abstains else ""),
     }
 
 

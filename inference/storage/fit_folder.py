@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FORMAT = 1
+WITH_ABSTENTIONS = 2  # the format where there are abstentions, which an older crowdppl would take for classes
 
 
 def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -41,7 +42,7 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
         StorageError: where the folder cannot be written, or a hyperparameter is of a kind that JSON cannot hold.
         AnnotationError: for ids of a type that JSON cannot bring back.
     """
-    about = {
+    about: dict[str, Any] = {
         "format": FORMAT,
         "story": fitted.story,
         "hyperparameters": {name: _encode(name, value) for name, value in fitted.model.hyperparameters.items()},
@@ -53,6 +54,10 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
         "fixed": list(fitted.outcome.fixed),
         "ids": {kind: getattr(fitted.annotations, kind).to_json() for kind in ("tasks", "workers", "classes")},
     }
+    if fitted.annotations.abstains:
+        about["format"] = WITH_ABSTENTIONS
+        about["ids"]["abstentions"] = fitted.annotations.abstentions.to_json()
+        about["informative"] = fitted.annotations.informative
     with whole_folder(path, overwrite=overwrite) as folder:
         write_groups(to_groups(fitted), folder / "posterior.nc")
         (folder / "fit.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -83,8 +88,8 @@ def read(
         groups = read_groups(folder / "posterior.nc")
     except (OSError, json.JSONDecodeError) as error:
         raise StorageError(f"{folder} holds no fit: {error}") from error
-    if about["format"] > FORMAT:
-        raise StorageError(f"{folder} was written by a newer crowdppl (format {about['format']}, known is {FORMAT})")
+    if about["format"] > (known := max(FORMAT, WITH_ABSTENTIONS)):
+        raise StorageError(f"{folder} was written by a newer crowdppl (format {about['format']}, known is {known})")
     use_program_cache()
     story = STORIES.get(about["story"]) if story is None else story
     if story is None:
@@ -94,6 +99,7 @@ def read(
     posterior, found = groups["posterior"], groups[FIT_GROUP]
     stats = groups["sample_stats"] if "sample_stats" in groups else xr.Dataset()
     annotations = _annotations(about["ids"], groups["observed_data"], groups["constant_data"])
+    annotations = annotations.replace(informative=about.get("informative", True))
     outcome = Outcome(
         draws={str(name): values.to_numpy() for name, values in posterior.items()},
         fixed={name: found[name].to_numpy() for name in about["fixed"]},
@@ -149,6 +155,7 @@ def _annotations(ids: dict[str, Any], observed: xr.Dataset, constant: xr.Dataset
         tasks=Ids.from_json(ids["tasks"]),
         workers=Ids.from_json(ids["workers"]),
         classes=Ids.from_json(ids["classes"]),
+        abstentions=Ids.from_json(ids["abstentions"]) if "abstentions" in ids else Ids(),
     )
 
 

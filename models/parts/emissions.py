@@ -1,7 +1,8 @@
 """Emissions: how a worker's annotation follows from the true class, one small object each."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import ClassVar
 
@@ -86,6 +87,10 @@ class Emission:
     def sample(self, key: Array, worker: Array | None, task: Array, truth: Array) -> Array:
         """One annotation a row, ``(A,)``, of ``worker`` to ``task`` whose true class is ``truth (A,)``."""
         return jax.random.categorical(key, jnp.log(jnp.maximum(self.probs_given(worker, task, truth), SMALLEST)))
+
+    def wrapped(self, wrap: "Callable[[Emission], Emission]") -> "Emission":
+        """The emission with ``wrap`` over what a worker annotates under one true class: over itself."""
+        return wrap(self)
 
     def confusions(self, annotations: Annotations) -> Array:
         """Each worker's confusion matrix averaged over the tasks that the worker annotated: ``(J, K, L)``."""
@@ -222,6 +227,10 @@ class PerAnnotation(Emission):
         log_mixed = jnp.log(jnp.maximum(jnp.broadcast_to(mixed, (annotations.n_tasks, mixed.shape[-1])), SMALLEST))
         scores = sum_by_task(log_mixed[annotations.task, annotation], annotations)
         return jnp.broadcast_to(scores[:, None], (annotations.n_tasks, n_classes))
+
+    def wrapped(self, wrap: Callable[[Emission], Emission]) -> Emission:
+        """Every annotation's truth summed out over ``wrap`` of the emission."""
+        return replace(self, emission=wrap(self.emission))
 
     def confusions(self, annotations: Annotations) -> Array:
         """The workers' tables given the truth: ``(J, K, L)``."""

@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from ...data import Annotations
+from ...data import Annotations, Ids
 from ...data.chunks import task_numbers
 from ...data.sharding import as_on_one_device
+from .abstaining import of_classes
 from .emissions import SMALLEST
 from .whole_sums import over_all
 
@@ -16,7 +17,8 @@ SMOOTHING = 1.0  # annotations of each kind added to every row of a worker's tab
 
 
 def soft_votes(annotations: Annotations) -> Array:
-    """Each class's share of a task's annotations, ``(N, K)``; equal shares for a task without annotations."""
+    """Each class's share of a task's annotations, ``(N, K)``; equal shares for a task without any but abstentions."""
+    annotations = _of_classes(annotations)
     votes = jnp.zeros((annotations.n_tasks, annotations.n_classes))
     votes = votes.at[annotations.task, annotations.label].add(_weight(annotations))
     total = votes.sum(-1, keepdims=True)
@@ -25,6 +27,7 @@ def soft_votes(annotations: Annotations) -> Array:
 
 def vote_confusions(annotations: Annotations) -> Array:
     """Each worker's confusion matrix against the soft majority vote, smoothed: ``(J, K, K)``."""
+    annotations = _of_classes(annotations)
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
     rows = soft_votes(annotations)[annotations.task] * jnp.asarray(_weight(annotations))[..., None]
     cell = jnp.asarray(annotations.worker) * n_classes + annotations.label
@@ -38,6 +41,7 @@ def subtype_confusions(annotations: Annotations, n_subtypes: int, key: Array) ->
 
     (As Li, Rubinstein & Cohn 2019 start.)
     """
+    annotations = _of_classes(annotations)
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
     by_task = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, task_numbers(annotations))
     shares = jax.vmap(lambda key: jax.random.exponential(key, (n_classes, n_subtypes)))(by_task)
@@ -53,6 +57,7 @@ def subtype_confusions(annotations: Annotations, n_subtypes: int, key: Array) ->
 
 def graded_confusions(annotations: Annotations, n_groups: int, key: Array) -> Array:
     """Tables from the crowd's own, against the soft majority vote, to near noise, slightly perturbed: ``(M, K, K)``."""
+    annotations = _of_classes(annotations)
     n_classes = annotations.n_classes
     rows = soft_votes(annotations)[annotations.task] * jnp.asarray(_weight(annotations))[..., None]
     counts = over_all(jax.ops.segment_sum(rows, jnp.asarray(annotations.label), n_classes)).T + SMOOTHING
@@ -116,3 +121,9 @@ def _distances(points: Array, centres: Array) -> Array:
 
 def _weight(annotations: Annotations) -> Array | float:
     return 1.0 if annotations.count is None else annotations.count
+
+
+def _of_classes(annotations: Annotations) -> Annotations:
+    """The annotations with abstentions counted 0 times: nothing of the classes starts from them."""
+    given, label = of_classes(annotations, jnp.asarray(annotations.label))
+    return given.replace(label=label, abstentions=Ids())

@@ -11,6 +11,7 @@ from jax import Array
 from numpyro.distributions import Distribution, constraints
 
 from ...data import Annotations
+from .abstaining import sample_rates, with_abstentions, with_rates
 from .emissions import Emission
 from .responses import Responses, select
 from .story_error import StoryError
@@ -70,14 +71,15 @@ def tasks(annotations: Annotations, truth_prior: TruthPrior | Array | None = Non
 
     Evidence about single tasks (gold labels, another model's probabilities: ``annotations.evidence``, log-weights
     ``(N, K)``) is added as the factor ``evidence``. A batch that stands for a larger population is scaled up to it.
+    Where there are abstentions the site ``abstention`` has their rates: :func:`.sample_rates`.
 
     Args:
         truth_prior: a prior, or the log-probabilities that :func:`class_log_probs` returned, where the
             story needs them elsewhere too; a :class:`Prevalence` by default.
     """
     log_probs = class_log_probs(annotations, truth_prior)
-    n_tasks = annotations.n_tasks
-    with numpyro.plate("task", annotations.population or n_tasks, subsample_size=n_tasks, dim=-1):
+    rates, n_tasks = sample_rates(annotations), annotations.n_tasks
+    with with_rates(rates), numpyro.plate("task", annotations.population or n_tasks, subsample_size=n_tasks, dim=-1):
         truth = numpyro.sample("truth", Truth(log_probs, n_tasks), infer={"enumerate": "parallel"})
         if annotations.evidence is not None:
             numpyro.factor("evidence", select(annotations.evidence, truth))
@@ -85,7 +87,14 @@ def tasks(annotations: Annotations, truth_prior: TruthPrior | Array | None = Non
 
 
 def observe(truth: Array, emission: Emission, annotations: Annotations) -> Array:
-    """The site ``annotation``: the annotations, observed, or drawn where ``annotations.label`` is None."""
+    """The site ``annotation``: the annotations, observed, or drawn where ``annotations.label`` is None.
+
+    Args:
+        truth: what :func:`tasks` yields.
+        emission: of the K classes; rates of abstention are put over it where there are any.
+        annotations: who annotated what.
+    """
+    emission = with_abstentions(emission, annotations)
     return numpyro.sample("annotation", Responses(truth, emission, annotations), obs=annotations.label)
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.distributions import constraints
 
 from ...data import Annotations
+from ..parts.abstaining import refuse_abstentions
 from ..parts.truth_prior import Given, Prevalence
 from .classifier import TorchClassifier
 from .emissions import Emission, safe_log
@@ -111,5 +112,10 @@ def differs_by_task(truth_prior: TruthPrior | Tensor | None, annotations: Annota
 
 
 def observe(truth: Tensor, emission: Emission, annotations: Annotations) -> Tensor:
-    """The site ``annotation``: what the workers annotated, observed, or drawn where ``annotations.label`` is None."""
+    """The site ``annotation``: what the workers annotated, observed, or drawn where ``annotations.label`` is None.
+
+    Raises:
+        StoryError: there are abstentions.
+    """
+    refuse_abstentions(annotations)
     return pyro.sample("annotation", Responses(truth, emission, annotations), obs=annotations.label)

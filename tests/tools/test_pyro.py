@@ -21,7 +21,9 @@ NESTING = 2  # plates at the most around a site
 
 
 def is_pyros(option):
-    return option.story in STORIES and not isinstance(option.options.get("truth_prior"), Classifier)
+    if option.story not in STORIES or "abstentions" in option.has:
+        return False
+    return not isinstance(option.options.get("truth_prior"), Classifier)
 
 
 OPTIONS = [option for option in [*DEFAULTS, *FURTHER] if is_pyros(option)]

@@ -1,0 +1,258 @@
+"""Rates of abstention over every story: its density, what it says of the truth, and that it is simulated and fitted."""
+
+import warnings
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from abstaining import ABSTAIN, with_abstentions
+from brute_force import enumerate_labellings
+from numpyro import handlers
+
+import crowdppl as cp
+from crowdppl import StoryError
+from crowdppl.data import Annotations, Ids
+from crowdppl.data.padding import padded
+from crowdppl.inference.densities.enumerated import density, is_latent
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import parameter_dims
+from crowdppl.models import STORIES, Abstaining, Confusion, PerAnnotation, Subtypes
+from crowdppl.models.parts.starts import soft_votes, vote_confusions
+
+EVERY = pytest.mark.parametrize("name", list(STORIES))
+VOTES = np.random.default_rng(0).dirichlet([0.5, 0.5], 6)
+ARGUMENTS = {"difficulty": {"kind": "fixed", "votes": VOTES, "votes_as_prior": False}}
+TABLE = np.array([[[0.7, 0.3], [0.2, 0.8]], [[0.9, 0.1], [0.4, 0.6]], [[0.5, 0.5], [0.1, 0.9]]])
+RATE = np.array(
+    [
+        [[0.6, 0.3, 0.1], [0.9, 0.05, 0.05]],
+        [[0.2, 0.4, 0.4], [0.5, 0.1, 0.4]],
+        [[0.8, 0.1, 0.1], [0.3, 0.3, 0.4]],
+    ]
+)
+BY_KIND = np.concatenate([RATE[..., :1] * TABLE, RATE[..., 1:]], -1)
+"""P(annotation | truth) of three workers, two classes and two abstentions, ``(3, 2, 4)``."""
+
+
+@pytest.fixture(scope="module")
+def binary():
+    return with_abstentions(2)
+
+
+def parameters(name, annotations, seed=0):
+    """Parameters from the prior, in the shapes that go with the annotations."""
+    seeded = handlers.trace(handlers.seed(STORIES[name], seed))
+    sites = seeded.get_trace(annotations, **ARGUMENTS.get(name, {}))
+    return {site["name"]: site["value"] for site in sites.values() if is_latent(site) and site["name"] != "truth"}
+
+
+def of(name):
+    return Model(STORIES[name], ARGUMENTS.get(name, {}))
+
+
+def test_dawid_skene_is_the_sum_over_all_labellings_with_confusion_matrices_of_k_by_l(binary):
+    theta = {"prevalence": jnp.array([0.3, 0.7]), "confusion": jnp.array(TABLE), "abstention": jnp.array(RATE)}
+    at = density(of("dawid_skene"), theta, binary)
+    log_total, posterior, by_task = enumerate_labellings(binary, [0.3, 0.7], BY_KIND)
+    np.testing.assert_allclose(at.log_likelihood.sum(), log_total, rtol=1e-5)
+    np.testing.assert_allclose(at.log_likelihood, by_task, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(at.posterior, posterior, atol=1e-5)
+    np.testing.assert_allclose(at.responses.emission.confusions(binary), BY_KIND, rtol=1e-6)
+
+
+def test_one_coin_is_the_sum_over_all_labellings_with_a_rate_of_abstention_by_true_class(binary):
+    right = np.array([0.9, 0.6, 0.75])
+    coins = right[:, None, None] * np.eye(2) + (1 - right)[:, None, None] * (1 - np.eye(2))
+    tables = np.concatenate([RATE[..., :1] * coins, RATE[..., 1:]], -1)
+    counted = binary.replace(count=np.random.default_rng(0).integers(0, 3, binary.n_rows).astype(np.float32))
+    ability = jnp.stack([1 - right, right], -1)
+    theta = {"prevalence": jnp.array([0.3, 0.7]), "ability": ability, "abstention": jnp.array(RATE)}
+    at = density(of("one_coin"), theta, counted)
+    log_total, posterior, _ = enumerate_labellings(counted, [0.3, 0.7], tables)
+    np.testing.assert_allclose(at.log_likelihood.sum(), log_total, rtol=1e-5)
+    np.testing.assert_allclose(at.posterior, posterior, atol=1e-5)
+
+
+@EVERY
+def test_every_storys_density_is_the_sum_over_all_labellings(name, binary):
+    theta = parameters(name, binary)
+    at = density(of(name), theta, binary)
+    emission = at.responses.emission
+    assert isinstance(emission, Abstaining)
+    weights = np.ones((2, 1))
+    inner = np.asarray(emission.emission.probs(binary.worker, binary.task), dtype=float)[:, :, None]
+    if isinstance(emission.emission, Subtypes):
+        weights = np.asarray(emission.emission.weights, dtype=float)
+        inner = np.asarray(emission.emission.table, dtype=float)[binary.worker]  # (A, K, M, K)
+    rate = np.asarray(theta["abstention"], dtype=float)[binary.worker][:, :, None]  # (A, K, 1, 3)
+    rows = np.concatenate([rate[..., :1] * inner, np.broadcast_to(rate[..., 1:], (*inner.shape[:-1], 2))], -1)
+    prior = np.broadcast_to(np.exp(np.asarray(at.truth_prior, dtype=float)), (6, 2))
+    total, mass = 0.0, np.zeros((6, 2))
+    for states in product(product(range(2), range(weights.shape[1])), repeat=6):
+        p = np.prod([prior[i, k] * weights[k, m] for i, (k, m) in enumerate(states)])
+        p *= np.prod([row[states[i]][y] for row, i, y in zip(rows, binary.task, binary.label, strict=True)])
+        total += p
+        mass[np.arange(6), [k for k, _ in states]] += p
+    np.testing.assert_allclose(at.log_likelihood.sum(), np.log(total), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(at.posterior, mass / total, atol=1e-5)
+
+
+@EVERY
+def test_the_forms_of_its_emission_agree(name, binary):
+    emission = density(of(name), parameters(name, binary, 5), binary).responses.emission
+    probs = np.asarray(emission.probs(binary.worker, binary.task))
+    assert probs.shape == (20, 2, 4)
+    np.testing.assert_allclose(probs.sum(-1), 1.0, atol=1e-5)
+    rows, truth = np.arange(20), np.arange(20) % 2
+    given = emission.probs_given(binary.worker, binary.task, truth)
+    np.testing.assert_allclose(given, probs[rows, truth], atol=1e-5)
+    assert emission.confusions(binary).shape == (3, 2, 4)
+    if emission.independent:
+        of_rows = np.log(probs[rows, :, binary.label])
+        np.testing.assert_allclose(emission.log_prob(binary.worker, binary.task, binary.label), of_rows, atol=1e-5)
+
+
+@EVERY
+def test_uninformative_abstentions_leave_the_labels_as_dropping_them_does(name, binary):
+    silent = binary.replace(informative=False)
+    theta = parameters(name, silent)
+    assert theta["abstention"].shape == (3, 3)
+    kept, dropped = density(of(name), theta, silent), density(of(name), theta, silent.of_classes())
+    np.testing.assert_allclose(kept.posterior, dropped.posterior, atol=1e-5)
+    rate = np.log(np.asarray(theta["abstention"], dtype=float))[binary.worker, np.maximum(binary.label - 1, 0)]
+    said = np.bincount(binary.task, rate, 6)
+    np.testing.assert_allclose(kept.log_likelihood, dropped.log_likelihood + said, rtol=1e-4, atol=1e-5)
+
+
+@EVERY
+def test_padding_changes_nothing(name, binary):
+    theta = parameters(name, binary)
+    larger = padded(binary)
+    more = {"worker": larger.n_workers - 3, "task": larger.n_tasks - 6}
+    grown = {}
+    dims = _dims(name, binary)
+    for site, value in theta.items():
+        widths = [(0, more.get(dim, 0)) for dim in dims[site]]
+        grown[site] = jnp.pad(value, widths, mode="edge")
+    model = of(name)
+    if name == "difficulty":
+        model = Model(STORIES[name], ARGUMENTS[name] | {"votes": np.pad(VOTES, [(0, more["task"]), (0, 0)], "edge")})
+    exact, wide = density(of(name), theta, binary), density(model, grown, larger)
+    np.testing.assert_allclose(wide.posterior[:6], exact.posterior, atol=1e-5)
+    np.testing.assert_allclose(wide.log_likelihood.sum(), exact.log_likelihood.sum(), rtol=1e-5)
+    np.testing.assert_allclose(wide.log_prior, exact.log_prior, rtol=1e-4)
+
+
+def _dims(name, annotations):
+    return parameter_dims(of(name), annotations)
+
+
+@EVERY
+@pytest.mark.parametrize("method", ["em", "svi"])
+def test_every_story_is_simulated_and_fitted(name, method):
+    """By a few steps: that all that a fit computes has a shape for abstentions."""
+    options = {} if name != "difficulty" else {"kind": "fixed", "votes": np.full((30, 2), 0.5)}
+    annotations, theta = cp.simulate(name, n_tasks=30, n_workers=4, abstain=ABSTAIN, seed=3, **options)
+    assert theta["abstention"].shape == (4, 2, 3)
+    assert set(np.unique(annotations.label)) == {0, 1, 2, 3}
+    steps = {"max_iterations": 5} | ({"draws": 10} if method == "svi" else {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it does not converge in five steps
+        fit = cp.fit(name, annotations, method=method, progress=False, **steps)
+    assert np.isfinite(fit.probabilities.to_numpy()).all()
+    assert fit.fitted.confusion_draws.shape[2:] == (4, 2, 4)
+    np.testing.assert_allclose(fit.fitted.confusion_draws.sum(-1), 1.0, atol=1e-4)
+
+
+def test_a_storys_own_confusion_matrix_of_k_by_l_has_the_same_likelihood(binary):
+    def k_by_l(annotations):
+        with numpyro.plate("worker", 3, dim=-2), numpyro.plate("class", 2, dim=-1):
+            table = numpyro.sample("table", dist.Dirichlet(jnp.ones(4)))
+        with cp.tasks(annotations) as truth:
+            cp.observe(truth, Confusion(table), annotations)
+
+    prevalence = jnp.array([0.3, 0.7])
+    whole = density(
+        Model(k_by_l, {}),
+        {"prevalence": prevalence, "table": jnp.array(BY_KIND)},
+        binary.replace(abstentions=Ids()),
+    )
+    theta = {"prevalence": prevalence, "confusion": jnp.array(TABLE), "abstention": jnp.array(RATE)}
+    parts = density(of("dawid_skene"), theta, binary)
+    np.testing.assert_allclose(whole.log_likelihood, parts.log_likelihood, rtol=1e-5, atol=1e-5)
+
+
+def test_rates_of_abstention_are_recovered():
+    """400 annotations of a worker to each class: shares within five standard errors."""
+    prevalence, table = [0.5, 0.5], np.broadcast_to([[0.8, 0.2], [0.1, 0.9]], (3, 2, 2))
+    annotations, _ = cp.simulate(
+        "dawid_skene",
+        n_tasks=800,
+        n_workers=3,
+        abstain=ABSTAIN,
+        parameters={"prevalence": prevalence, "confusion": table, "abstention": RATE},
+        seed=2,
+    )
+    fit = cp.fit("dawid_skene", annotations, progress=False)
+    error = 5 * 0.5 / np.sqrt(400)
+    np.testing.assert_allclose(fit.fitted.draws["abstention"][0, 0], RATE, atol=error)
+    np.testing.assert_allclose(fit.workers["abstention_rate"], 1 - RATE[..., 0].mean(-1), atol=error)
+    np.testing.assert_allclose(fit.fitted.confusion_draws[0, 0, :, :, 2:], RATE[..., 1:], atol=error)
+
+
+def test_one_rate_of_abstention_is_simulated_for_all():
+    annotations, theta = cp.simulate("one_coin", n_tasks=4000, n_workers=2, abstain_rate=0.25, seed=0)
+    assert list(annotations.abstentions) == ["abstain"]
+    np.testing.assert_allclose(theta["abstention"], np.broadcast_to([0.75, 0.25], (2, 2, 2)))
+    assert (annotations.label == 2).mean() == pytest.approx(0.25, abs=5 * np.sqrt(0.25 * 0.75 / 8000))
+    with pytest.raises(ValueError, match=r"abstain_rate=1\.5: a number from 0 to 1"):
+        cp.simulate("one_coin", n_tasks=4, n_workers=2, abstain_rate=1.5)
+
+
+def test_intervals_of_nuts_hold_the_rates():
+    annotations, _ = cp.simulate(
+        "one_coin", n_tasks=60, n_workers=3, abstain=ABSTAIN, parameters={"abstention": RATE}, seed=5
+    )
+    fit = cp.fit("one_coin", annotations, method="nuts", chains=1, draws=200, warmup=200, progress=False)
+    draws = fit.fitted.draws["abstention"]
+    low, high = np.quantile(draws, [0.001, 0.999], axis=(0, 1))
+    assert ((low <= RATE) & (high >= RATE)).mean() > 0.9
+
+
+def test_annotations_whose_truth_is_their_own_leave_the_labels_at_the_prior(binary):
+    theta = parameters("annotator_groups", binary)
+    model = Model(STORIES["annotator_groups"], {"truth": "answer"})
+    at = density(model, theta, binary)
+    assert isinstance(at.responses.emission, PerAnnotation)
+    np.testing.assert_allclose(at.posterior, np.broadcast_to(jnp.exp(at.truth_prior), (6, 2)), atol=1e-5)
+    np.testing.assert_allclose(at.responses.emission.probs(binary.worker, binary.task).sum(-1), 1.0, atol=1e-5)
+
+
+def test_where_no_worker_is_named_all_have_one_rate():
+    counts = np.array([[3, 1, 4], [0, 2, 1], [5, 1, 0]])
+    annotations = Annotations.from_counts(counts, classes=["a", "b", "?"], abstain="?")
+    fit = cp.fit("annotator_groups", annotations, progress=False)
+    assert fit.fitted.draws["abstention"].shape == (1, 1, 2, 2)
+    silent = cp.fit("annotator_groups", annotations, abstentions="uninformative", progress=False)
+    assert silent.fitted.draws["abstention"].shape == (1, 1, 2)
+    np.testing.assert_allclose(silent.fitted.draws["abstention"][0, 0], [12 / 17, 5 / 17], atol=1e-3)
+
+
+def test_starts_are_of_the_classes_alone(binary):
+    dropped = binary.of_classes()
+    np.testing.assert_allclose(soft_votes(binary), soft_votes(dropped))
+    np.testing.assert_allclose(vote_confusions(binary), vote_confusions(dropped), rtol=1e-6)
+
+
+def test_a_story_that_opens_its_own_plate_is_told_what_samples_the_rates(binary):
+    def own(annotations):
+        with numpyro.plate("task", annotations.n_tasks, dim=-1):
+            truth = numpyro.sample("truth", dist.Categorical(jnp.array([0.5, 0.5])))
+            cp.observe(truth, Confusion(jnp.array(TABLE)), annotations)
+
+    with pytest.raises(StoryError, match=r"their rates are sampled by cp\.tasks"):
+        handlers.seed(own, jax.random.key(0))(binary)

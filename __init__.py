@@ -55,12 +55,14 @@ if TYPE_CHECKING:  # imported when first used
         Emission,
         Prevalence,
         Responses,
+        SharedError,
         StoryError,
         class_log_probs,
         derived,
         list_stories,
         observe,
         tasks,
+        with_shared_error,
     )
 
 __getattr__, __dir__ = lazy_names(__name__, __file__)
@@ -83,6 +85,7 @@ __all__ = [
     "Ranks",
     "Responses",
     "Scan",
+    "SharedError",
     "Stack",
     "StorageError",
     "StoryError",
@@ -135,5 +138,6 @@ __all__ = [
     "simulate",
     "stack",
     "tasks",
+    "with_shared_error",
     "worker_divergences",
 ]

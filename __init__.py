@@ -57,12 +57,14 @@ if TYPE_CHECKING:  # imported when first used
         Emission,
         Prevalence,
         Responses,
+        SharedError,
         StoryError,
         class_log_probs,
         derived,
         list_stories,
         observe,
         tasks,
+        with_shared_error,
     )
 
 __getattr__, __dir__ = lazy_names(__name__, __file__)
@@ -85,6 +87,7 @@ __all__ = [
     "Ranks",
     "Responses",
     "Scan",
+    "SharedError",
     "Stack",
     "StorageError",
     "StoryError",
@@ -139,5 +142,6 @@ __all__ = [
     "simulate",
     "stack",
     "tasks",
+    "with_shared_error",
     "worker_divergences",
 ]

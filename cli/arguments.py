@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -118,9 +117,9 @@ def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, A
         return {}
     from ..inference.engines.registry import ENGINES
     from ..models import STORIES
+    from ..models.parts.shared_error import hyperparameters_of
 
-    parameters = inspect.signature(STORIES[story]).parameters.values() if story in STORIES else ()
-    hyperparameters = {parameter.name: parameter.default for parameter in parameters}
+    hyperparameters = hyperparameters_of(STORIES[story]) if story in STORIES else {}
     settings = ENGINES[method].settings._field_defaults if method in ENGINES else {}
     found: dict[str, Any] = {}
     for pair in pairs:

@@ -16,6 +16,7 @@ from ..data.some_tasks import changed_tasks
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
+from ..models.parts.shared_error import families_frame, hyperparameters_of
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.program_cache import use_program_cache
@@ -250,12 +251,14 @@ def split_options(
     """
     parameters = list(inspect.signature(story).parameters.values())[1:]
     takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
-    known = {p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD} - {"truth_prior"}
+    known = set(hyperparameters_of(story)) - {"truth_prior"}
     hyperparameters: dict[str, Any] = {}
     settings: dict[str, Any] = {}
     for_torch: dict[str, Any] = {}
     for name, value in options.items():
-        if name in known:
+        if name == "worker_families" and value is not None:
+            hyperparameters[name] = families_frame(value)
+        elif name in known:
             hyperparameters[name] = value
         elif name in engine.settings._fields or name in engine.refused:
             settings[name] = value

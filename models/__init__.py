@@ -21,6 +21,7 @@ from .parts.correct import Correct
 from .parts.derived import derived
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion, Switch
 from .parts.responses import Responses
+from .parts.shared_error import SharedError, with_shared_error
 from .parts.story_error import StoryError
 from .parts.subtypes import Subtypes
 from .parts.truth import Truth, observe, tasks
@@ -82,6 +83,7 @@ __all__ = [
     "Prevalence",
     "Responses",
     "SharedConfusion",
+    "SharedError",
     "Story",
     "StoryError",
     "Subtypes",
@@ -94,4 +96,5 @@ __all__ = [
     "list_stories",
     "observe",
     "tasks",
+    "with_shared_error",
 ]

@@ -58,6 +58,7 @@ FURTHER = [
     Option("common_individual", {"embedding": 2}, ("features",)),
     Option("common_individual", {"embedding": 2, "separation": 0.1}, ("features", "worker_features")),
     Option("common_individual", {"by_task": False}, ("features",)),
+    Option("dawid_skene", {"shared_error": True}),
     Option("item_response", {"difficulty": False}),
     Option("item_response", {"discrimination": True, "guessing": True}),
     Option("worker_clusters", {"clusters": 1}),

@@ -10,6 +10,7 @@ import jax
 from ...data import Annotations
 from ...models import Prevalence, Story
 from ...models.parts.classifier import Classifier
+from ...models.parts.shared_error import told
 from ...models.parts.truth_prior import ClassPrior
 
 
@@ -43,7 +44,8 @@ class Model:
 
     def __call__(self, annotations: Annotations) -> None:
         """Run the story, as a NumPyro program."""
-        self.story(annotations, **self.hyperparameters)
+        story, own = told(self.story, self.hyperparameters)
+        story(annotations, **own)
 
     @property
     def classifier(self) -> Classifier | None:

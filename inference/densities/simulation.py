@@ -13,6 +13,7 @@ from ...data.abstentions import abstentions_of
 from ...data.features import resolve_features
 from ...models import Story, find_story
 from ...models.parts.abstaining import SITE
+from ...models.parts.shared_error import told
 from ...models.parts.simulated_inputs import prepared
 from .enumerated import check_contract, is_latent
 from .evidence import with_truth_prior
@@ -172,7 +173,8 @@ def _draw(
     """Values of all sites that the story samples, at the given parameters."""
     values = {name: jnp.asarray(value, dtype=float) for name, value in parameters.items()}
     with handlers.trace() as sites, handlers.substitute(data=values), handlers.seed(rng_seed=jax.random.key(seed)):
-        story(design, **hyperparameters)
+        program, own = told(story, hyperparameters)
+        program(design, **own)
     check_contract(story, sites)
     drawn = {name: site for name, site in sites.items() if is_latent(site) or name == "annotation"}
     for name, value in values.items():

@@ -1,0 +1,293 @@
+r"""Errors that workers share: what any story becomes where the annotations of a task follow a common impression.
+
+Stories let workers err independently of each other given the true class. Crowds do not: some tasks mislead most
+workers to the same wrong class, and language models share their errors. Here each task :math:`i` makes an impression
+:math:`c_i` on each family of workers, which is one class, and a worker's annotation is that class with a probability of
+:math:`\delta_i`, and otherwise what the story says:
+
+.. math::
+    \delta_{fi} &\in \{\delta_0 = 0, \dots, \delta_{Q-1}\},
+        \quad P(\delta_{fi} = \delta_q) = \text{pull\_strength}_{fq} & (F, N) \\
+    c_{fi} &\sim \text{Categorical}(\text{pull}_{z_i}) & (F, N) \\
+    P(y_a = l \mid z_i, \delta_{fi}, c_{fi}) &= \delta_{fi} \, [l = c_{fi}] + (1 - \delta_{fi}) \, P(l \mid z_i, j_a)
+
+:math:`\delta` and :math:`c` are summed out task by task, so that the posterior of the labels knows that an agreement of
+many may be one impression, and the parameters do not grow with the tasks. Where the data show no shared errors, the
+strength of the pull goes to :math:`\delta_0 = 0`, and the story is what it is without.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pandas as pd
+from jax import Array
+from jax.scipy.special import logsumexp
+from numpyro.primitives import Messenger
+
+from ...data import Annotations
+from ...data.padding import counts_by_task
+from .abstaining import Abstaining
+from .concentration import positive
+from .emissions import SMALLEST, Emission
+from .responses import Responses
+from .story_error import StoryError
+
+LEVELS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # of the pull
+USUAL_STRENGTH = np.array([0.35, 0.25, 0.2, 0.12, 0.08])  # how often each level is expected
+USUAL_RIGHT = 0.7  # how often an impression is expected to be the true class
+WEIGHT = 50.0  # of these expectations, in tasks
+
+GENERAL: dict[str, Any] = {"shared_error": False, "worker_families": None, "shared_weight": WEIGHT}
+"""Hyperparameters that every story takes, with their defaults: those of :func:`with_shared_error`."""
+
+Story = Callable[..., None]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class SharedError(Emission):
+    """What another emission becomes where a task's annotations follow a common impression with some probability.
+
+    Args:
+        emission: of an annotation that does not follow the impression.
+        strength: probabilities of the levels of the pull, ``(F, Q)``.
+        pull: probabilities of the impression given the true class, ``(K, K)``.
+        family: of each worker, ``(J,)``; None where there is one family.
+    """
+
+    emission: Emission
+    strength: Array
+    pull: Array
+    family: Array | None
+
+    independent: ClassVar[bool] = False
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """Of one annotation, the impression summed out: ``(A, K, L)``."""
+        alone = self.emission.probs(worker, task)
+        followed = self._followed(worker, len(task))[:, None, None]
+        return (1 - followed) * alone + followed * self.pull
+
+    def by_task(self, annotations: Annotations, annotation: Array) -> Array:
+        """The sum over the impressions, family by family: ``(N, K)``.
+
+        Under a pull of level q to class c an annotation other than c has (1 − δ) times its own probability p, and c
+        itself also the factor 1 + δ / ((1 − δ) p).
+        """
+        scores = self._scores(annotations, annotation)
+        return scores.own + logsumexp(scores.shared, axis=(2, 3)).sum(1)
+
+    def impressions(self, annotations: Annotations, annotation: Array, posterior: Array) -> tuple[Array, Array]:
+        """What a task's annotations tell of its impressions, given the posterior ``(N, K)`` of its class.
+
+        Returns:
+            The expected pull ``(N, F)``, and the probabilities of the impression ``(N, F, K)``.
+        """
+        shared = self._scores(annotations, annotation).shared  # (N, F, C, Q, K)
+        weight = jnp.exp(shared - logsumexp(shared, axis=(2, 3), keepdims=True)) * posterior[:, None, None, None, :]
+        by_level = weight.sum((2, 4))
+        return by_level @ jnp.asarray(LEVELS, by_level.dtype), weight.sum((3, 4))
+
+    def sample(self, key: Array, worker: Array | None, task: Array, truth: Array) -> Array:
+        """One annotation a row, ``(A,)``; rows of one task and family share their impression."""
+        of_row, of_task = jax.random.split(key)
+        family = self._family(worker, len(task))
+        keys = jax.vmap(lambda i, f: jax.random.fold_in(jax.random.fold_in(of_task, i), f))(task, family)
+        at_level, at_pull = jnp.moveaxis(jax.vmap(lambda k: jax.random.split(k))(keys), 1, 0)
+        level = jax.vmap(jax.random.categorical)(at_level, _log(self.strength)[family])
+        impression = jax.vmap(jax.random.categorical)(at_pull, _log(self.pull)[truth])
+        follows_key, own_key = jax.random.split(of_row)
+        follows = jax.random.uniform(follows_key, level.shape) < jnp.asarray(LEVELS)[level]
+        return jnp.where(follows, impression, self.emission.sample(own_key, worker, task, truth))
+
+    def confusions(self, annotations: Annotations) -> Array:
+        """Each worker's confusion matrix in the long run, over tasks with and without a pull: ``(J, K, L)``."""
+        alone = self.emission.confusions(annotations)
+        followed = self._followed(jnp.arange(annotations.n_workers), annotations.n_workers)[:, None, None]
+        return (1 - followed) * alone + followed * self.pull
+
+    def _scores(self, annotations: Annotations, annotation: Array) -> "_Scores":
+        n_tasks, n_classes = annotations.n_tasks, self.pull.shape[-1]
+        n_families, n_rows = len(self.strength), len(annotation)
+        own = self.emission.log_prob(annotations.worker, annotations.task, annotation)
+        count = counts_by_task(annotations)
+        weight = jnp.ones(n_rows) if count is None else jnp.asarray(count)
+        place = jnp.asarray(annotations.task) * n_families + self._family(annotations.worker, n_rows)
+        # A level of 0 adds nothing, so that it needs no sums.
+        log_odds = _log(jnp.asarray(LEVELS[1:] / (1 - LEVELS[1:])))
+        ratio = jnp.logaddexp(0.0, log_odds[:, None] - own[:, None, :])  # (A, Q - 1, K)
+        ratio = jnp.where(weight[:, None, None] > 0, weight[:, None, None] * ratio, 0.0)
+        cell = place * n_classes + annotation
+        towards = jax.ops.segment_sum(ratio, cell, n_tasks * n_families * n_classes)
+        towards = towards.reshape(n_tasks, n_families, n_classes, *ratio.shape[1:])
+        n = jax.ops.segment_sum(weight, place, n_tasks * n_families, indices_are_sorted=n_families == 1)
+        away = n.reshape(n_tasks, n_families, 1, 1, 1) * jnp.log1p(-jnp.asarray(LEVELS[1:]))[:, None]
+        pulled = jnp.concatenate([jnp.zeros_like(towards[..., :1, :]), towards + away], axis=-2)
+        prior = _log(self.strength)[:, None, :, None] + _log(self.pull).T[:, None, :]
+        own = jnp.where(weight[:, None] > 0, weight[:, None] * own, 0.0)
+        of_task = jax.ops.segment_sum(own, annotations.task, n_tasks, indices_are_sorted=True)
+        return _Scores(of_task, pulled + prior)
+
+    def _family(self, worker: Array | None, n_rows: int) -> Array:
+        if self.family is None or worker is None:
+            return jnp.zeros(n_rows, jnp.int32)
+        return jnp.asarray(self.family)[worker]
+
+    def _followed(self, worker: Array | None, n_rows: int) -> Array:
+        """The probability that an annotation follows the impression, ``(A,)``."""
+        return (self.strength @ jnp.asarray(LEVELS, self.strength.dtype))[self._family(worker, n_rows)]
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """Log-scores of tasks: of what is the workers' own, ``(N, K)``, and of impressions, ``(N, F, C, Q, K)``."""
+
+    own: Array
+    shared: Array
+
+
+def with_shared_error(
+    story: Story,
+    *,
+    worker_families: pd.DataFrame | Mapping[Any, Any] | pd.Series | None = None,
+    shared_weight: float = WEIGHT,
+) -> Story:
+    """Return the story in which workers share some of their errors; it keeps the contract of a story.
+
+    ``cp.fit(story, annotations, shared_error=True)`` fits it. Sites beside the story's own: ``pull_strength (F, 5)``,
+    how often a task's pull on a family of workers is 0, 0.2, 0.4, 0.6 or 0.8, the probability that an annotation
+    follows the impression instead of the worker's own judgement; and ``pull (K, K)``, the class of the impression by
+    true class.
+
+    Args:
+        story: any story.
+        worker_families: the family of each worker, such as the model behind several prompts: a mapping, a series, or a
+            frame with the columns worker and family. Each family has impressions of its own. All workers are one
+            family by default.
+        shared_weight: number of tasks that the prior of each row of both sites counts as. They expect a pull of 0.27
+            on average, to the true class in 70 of 100 tasks.
+
+    Raises:
+        StoryError: the weight is not positive, or the families name a worker that the annotations do not know, or do
+            not name one that they know.
+    """
+
+    @wraps(story)
+    def shared(annotations: Annotations, **hyperparameters: Any) -> None:
+        weight = positive("shared_weight", shared_weight)
+        family, n_families = _families(worker_families, annotations)
+        n_classes = annotations.n_classes
+        with numpyro.plate("family", n_families, dim=-1):
+            strength = numpyro.sample(
+                "pull_strength",
+                dist.Dirichlet(1 + weight * jnp.asarray(USUAL_STRENGTH, float)),
+                infer={"event_dims": ["level"]},
+            )
+        wrong = (1 - USUAL_RIGHT) / max(n_classes - 1, 1)
+        expected = jnp.where(jnp.eye(n_classes, dtype=bool), USUAL_RIGHT, wrong)
+        with numpyro.plate("class", n_classes, dim=-1):
+            prior = dist.Dirichlet(1 + weight * expected)
+            pull = numpyro.sample("pull", prior, infer={"event_dims": ["annotation"]})
+        with _Pulled(strength, pull, family):
+            story(annotations, **hyperparameters)
+
+    return shared
+
+
+class _Pulled(Messenger):
+    """Lets the annotations of the story under it follow common impressions."""
+
+    def __init__(self, strength: Array, pull: Array, family: Array | None) -> None:
+        super().__init__(None)
+        self._parts = strength, pull, family
+
+    def process_message(self, msg: dict[str, Any]) -> None:
+        """Replace the emission of the site ``annotation``."""
+        if msg["type"] == "sample" and msg["name"] == "annotation" and isinstance(msg["fn"], Responses):
+            fn = msg["fn"]
+            msg["fn"] = Responses(fn.truth, self._pulled(fn.emission), fn.annotations)
+
+    def _pulled(self, emission: Emission) -> Emission:
+        if isinstance(emission, Abstaining):  # an impression is a class, so that abstentions follow none
+            return replace(emission, emission=self._pulled(emission.emission))
+        return SharedError(emission, *self._parts)
+
+
+def told(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:
+    """Return the story with what every story takes taken from its hyperparameters, and the story's own ones.
+
+    Raises:
+        StoryError: families or a weight are given without ``shared_error=True``.
+    """
+    own = {name: value for name, value in hyperparameters.items() if name not in GENERAL}
+    general = {name: value for name, value in hyperparameters.items() if name in GENERAL}
+    if general.pop("shared_error", False):
+        return with_shared_error(story, **general), own
+    for name, value in general.items():
+        raise StoryError(f"{name}={value!r} would be ignored: it belongs to shared errors; give shared_error=True too")
+    return story, own
+
+
+def hyperparameters_of(story: Story) -> dict[str, Any]:
+    """Return the names of a story's hyperparameters, those that every story takes among them, with their defaults."""
+    parameters = list(inspect.signature(story).parameters.values())[1:]
+    keyword = [p for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    return {p.name: p.default for p in keyword} | GENERAL
+
+
+def families_frame(families: pd.DataFrame | Mapping[Any, Any] | pd.Series) -> pd.DataFrame:
+    """Return the families as a frame with the columns worker and family.
+
+    Raises:
+        StoryError: a frame lacks one of them, or it is no table at all.
+    """
+    if isinstance(families, pd.DataFrame):
+        missing = [column for column in ("worker", "family") if column not in families.columns]
+        if missing:
+            raise StoryError(
+                f"worker_families lacks the column {missing[0]!r}; it has {list(families.columns)}, needed are "
+                "['worker', 'family']"
+            )
+        return families[["worker", "family"]]
+    if not isinstance(families, Mapping | pd.Series):
+        raise StoryError(
+            f"worker_families is a {type(families).__name__}; a mapping or series from workers to families is needed, "
+            "or a frame with the columns worker and family"
+        )
+    series = families if isinstance(families, pd.Series) else pd.Series(dict(families), dtype=object)
+    return pd.DataFrame({"worker": series.index.tolist(), "family": series.tolist()})
+
+
+def _families(families: Any, annotations: Annotations) -> tuple[Array | None, int]:
+    """Return the family of each worker ``(J,)`` and the number of families."""
+    if families is None:
+        return None, 1
+    if annotations.worker is None:
+        raise StoryError("worker_families needs named workers, and the annotations name none")
+    frame = families_frame(families)
+    known = annotations.workers.index_of(frame["worker"].tolist())
+    if (known < 0).any():
+        row = int(np.argmax(known < 0))
+        raise StoryError(
+            f"worker_families names the worker {frame['worker'].iloc[row]!r} (row {row}), whom the annotations do not "
+            f"know; known are {list(annotations.workers[:5])}{' …' if annotations.n_workers > 5 else ''}"
+        )
+    names, codes = np.unique(frame["family"].astype(str).to_numpy(), return_inverse=True)
+    found = np.full(annotations.n_workers, -1)
+    found[known] = codes
+    if (found < 0).any():
+        worker = annotations.workers[int(np.argmax(found < 0))]
+        raise StoryError(f"worker_families does not name the worker {worker!r}; give each worker a family")
+    return jnp.asarray(found, jnp.int32), len(names)
+
+
+def _log(x: Array) -> Array:
+    return jnp.log(jnp.maximum(x, SMALLEST))

@@ -1,0 +1,185 @@
+"""Errors that workers share: what every story becomes where a task's annotations follow a common impression."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import random_annotations
+from numpyro import handlers
+
+import crowdppl as cp
+from crowdppl import StoryError
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import starting_point
+from crowdppl.models import STORIES, SharedError, with_shared_error
+from crowdppl.models.parts.shared_error import LEVELS
+
+
+def model_of(story="dawid_skene", **options):
+    return Model(STORIES[story], {"shared_error": True} | options)
+
+
+def parameters_of(model, annotations, seed=0):
+    """Random parameters: Dirichlet sites at random probabilities."""
+    import jax
+
+    rng = np.random.default_rng(seed)
+    start = starting_point(model, annotations, jax.random.key(0))
+    return {name: rng.dirichlet(np.ones(value.shape[-1]), value.shape[:-1]) for name, value in start.items()}
+
+
+@pytest.mark.parametrize("families", [None, {"a": 0, "b": 1, "c": 1}])
+def test_the_density_is_the_sum_over_classes_impressions_and_levels(families):
+    plain = random_annotations(np.random.default_rng(3), n_tasks=4, n_workers=3, n_classes=2, n_rows=11)
+    names = ["a", "b", "c"]
+    frame = plain.to_frame()
+    frame["worker"] = [names[int(w)] for w in plain.worker]
+    annotations = cp.Annotations.from_frame(frame, classes=list(plain.classes))
+    family = np.zeros(3, int) if families is None else np.array([families[w] for w in annotations.workers])
+    n_families, n_classes = family.max() + 1, 2
+    model = model_of() if families is None else model_of(worker_families=families)
+    values = parameters_of(model, annotations)
+    table, strength, pull = values["confusion"], values["pull_strength"], values["pull"]
+    expected = np.zeros((annotations.n_tasks, n_classes))
+    states = list(itertools.product(range(len(LEVELS)), range(n_classes)))
+    for task, truth in itertools.product(range(annotations.n_tasks), range(n_classes)):
+        total = 0.0
+        for state in itertools.product(states, repeat=n_families):
+            p = values["prevalence"][truth]
+            for f, (level, impression) in enumerate(state):
+                p *= strength[f, level] * pull[truth, impression]
+            for row in np.flatnonzero(np.asarray(annotations.task) == task):
+                worker, label = annotations.worker[row], annotations.label[row]
+                level, impression = state[family[worker]]
+                follows = LEVELS[level]
+                p *= follows * (label == impression) + (1 - follows) * table[worker, truth, label]
+            total += p
+        expected[task, truth] = np.log(total)
+    np.testing.assert_allclose(density(model, values, annotations).log_joint, expected, rtol=2e-5)
+
+
+def test_without_a_pull_it_is_the_story_itself():
+    annotations = random_annotations(np.random.default_rng(1), n_tasks=6, n_workers=4, n_classes=3, n_rows=20)
+    values = parameters_of(model_of(), annotations)
+    values["pull_strength"] = np.array([[1.0, 0, 0, 0, 0]])
+    own = {name: value for name, value in values.items() if not name.startswith("pull")}
+    np.testing.assert_allclose(
+        density(model_of(), values, annotations).log_joint,
+        density(Model(STORIES["dawid_skene"]), own, annotations).log_joint,
+        rtol=1e-5,
+    )
+
+
+def test_annotations_of_one_task_are_drawn_as_their_joint_probability_says():
+    """Two workers, 40,000 tasks: how often each pair of annotations comes, given the class, against the density."""
+    parameters = {
+        "confusion": np.array([[[0.8, 0.2], [0.3, 0.7]], [[0.6, 0.4], [0.1, 0.9]]]),
+        "pull_strength": np.array([[0.3, 0.1, 0.1, 0.2, 0.3]]),
+        "pull": np.array([[0.6, 0.4], [0.5, 0.5]]),
+        "prevalence": np.array([0.5, 0.5]),
+    }
+    drawn, _ = cp.simulate("dawid_skene", n_tasks=40_000, n_workers=2, parameters=parameters, shared_error=True, seed=2)
+    labels = np.asarray(drawn.label).reshape(-1, 2)
+    truth = np.asarray(drawn.gold)
+    for z, (one, two) in itertools.product(range(2), itertools.product(range(2), repeat=2)):
+        expected = 0.0
+        for q, c in itertools.product(range(5), range(2)):
+            each = [
+                LEVELS[q] * (label == c) + (1 - LEVELS[q]) * parameters["confusion"][j, z, label]
+                for j, label in enumerate((one, two))
+            ]
+            expected += parameters["pull_strength"][0, q] * parameters["pull"][z, c] * each[0] * each[1]
+        found = ((labels == (one, two)).all(1))[truth == z].mean()
+        assert found == pytest.approx(expected, abs=4 * np.sqrt(expected * (1 - expected) / (truth == z).sum()))
+
+
+def test_the_confusion_matrices_are_those_in_the_long_run():
+    annotations = random_annotations(np.random.default_rng(1), n_tasks=6, n_workers=4, n_classes=3, n_rows=20)
+    values = parameters_of(model_of(), annotations)
+    at = density(model_of(), values, annotations)
+    assert isinstance(at.responses.emission, SharedError)
+    followed = (values["pull_strength"][0] * LEVELS).sum()
+    expected = (1 - followed) * values["confusion"] + followed * values["pull"]
+    np.testing.assert_allclose(at.responses.emission.confusions(annotations), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("story", ["one_coin", "glad", "hierarchical_dawid_skene"])
+def test_every_kind_of_story_takes_it(story):
+    annotations, _ = cp.simulate("dawid_skene", n_tasks=40, n_workers=6, seed=0)
+    fit = cp.fit(story, annotations.without_gold(), shared_error=True, max_iterations=20, progress=False)
+    assert np.isfinite(fit.history).all()
+    np.testing.assert_allclose(fit.posterior.sum(-1), 1.0, atol=1e-5)
+    assert fit.history.iloc[-1] > fit.history.iloc[0]
+
+
+def test_a_story_of_ones_own_takes_it_under_numpyros_own_tools():
+    import jax
+
+    program = with_shared_error(STORIES["dawid_skene"])
+    annotations, _ = cp.simulate("dawid_skene", n_tasks=12, n_workers=3, seed=0)
+    with handlers.seed(rng_seed=jax.random.key(0)), handlers.trace() as sites:
+        program(annotations.without_gold())
+    assert {"pull", "pull_strength", "confusion", "truth", "annotation"} <= set(sites)
+    fit = cp.fit(program, annotations.without_gold(), max_iterations=5, progress=False)
+    assert "pull" in fit.fitted.draws
+
+
+def shared_crowd(seed=0):
+    """A crowd of fair workers of whom 60 of 100 follow a wrong impression in a fifth of the tasks."""
+    rng = np.random.default_rng(seed)
+    n_tasks, n_workers = 600, 12
+    truth = rng.integers(0, 2, n_tasks)
+    misled = rng.random(n_tasks) < 0.2
+    follows = misled[:, None] & (rng.random((n_tasks, n_workers)) < 0.6)
+    right = rng.random((n_tasks, n_workers)) < rng.uniform(0.65, 0.95, n_workers)
+    labels = np.where(follows, 1 - truth[:, None], np.where(right, truth[:, None], 1 - truth[:, None]))
+    matrix = pd.DataFrame(labels)
+    return cp.Annotations.from_matrix(matrix.to_numpy()), truth
+
+
+def log_score(fit, truth):
+    return np.log(np.maximum(fit.posterior[np.arange(len(truth)), truth], 1e-12)).mean()
+
+
+def test_where_errors_are_shared_labels_are_less_sure_and_score_better():
+    annotations, truth = shared_crowd()
+    plain = cp.fit("dawid_skene", annotations, progress=False)
+    shared = cp.fit("dawid_skene", annotations, shared_error=True, progress=False)
+    assert log_score(shared, truth) > log_score(plain, truth) + 0.1
+
+
+def test_where_errors_are_not_shared_the_pull_is_small_and_the_labels_are_as_good():
+    annotations, _ = cp.simulate("dawid_skene", n_tasks=2000, n_workers=10, seed=3)
+    truth = np.asarray(annotations.gold)
+    plain = cp.fit("dawid_skene", annotations.without_gold(), progress=False)
+    shared = cp.fit("dawid_skene", annotations.without_gold(), shared_error=True, progress=False)
+    expected_pull = shared.fitted.draws["pull_strength"][0, 0, 0] @ LEVELS
+    assert expected_pull < 0.1
+    right = [(fit.posterior.argmax(1) == truth).mean() for fit in (plain, shared)]
+    assert right[1] > right[0] - 0.01
+
+
+def test_families_that_do_not_fit_the_workers_are_refused_by_name():
+    annotations = cp.load_dataset("anesthesia")
+    known = list(annotations.workers)
+    with pytest.raises(StoryError, match="'nobody'"):
+        cp.fit("dawid_skene", annotations, shared_error=True, worker_families={"nobody": 1}, progress=False)
+    with pytest.raises(StoryError, match="does not name the worker"):
+        cp.fit("dawid_skene", annotations, shared_error=True, worker_families={known[0]: 1}, progress=False)
+    with pytest.raises(StoryError, match="column 'family'"):
+        cp.fit("dawid_skene", annotations, shared_error=True, worker_families=pd.DataFrame({"worker": known}))
+    with pytest.raises(StoryError, match="shared_error=True"):
+        cp.fit("dawid_skene", annotations, worker_families=dict.fromkeys(known, 1), progress=False)
+
+
+def test_a_fit_with_families_comes_back_from_its_folder(tmp_path):
+    annotations = cp.load_dataset("anesthesia")
+    families = {worker: i % 2 for i, worker in enumerate(annotations.workers)}
+    fit = cp.fit(
+        "dawid_skene", annotations, shared_error=True, worker_families=families, progress=False, max_iterations=5
+    )
+    fit.save(tmp_path / "fit")
+    again = cp.load_fit(tmp_path / "fit")
+    np.testing.assert_allclose(again.posterior, fit.posterior, atol=1e-6)

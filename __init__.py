@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.densities.simulation import simulate
     from .inference.engines.outcome import ConvergenceWarning
     from .inference.fit import fit
+    from .inference.fitted.error_correlation import ErrorCorrelation, error_correlation
     from .inference.fitted.groups import describe_groups, group_memberships, group_worker_confusions
     from .inference.fitted.next_annotations import next_annotations
     from .inference.fitted.streamed import StreamedFit
@@ -81,6 +82,7 @@ __all__ = [
     "Correct",
     "Elpd",
     "Emission",
+    "ErrorCorrelation",
     "Fit",
     "Potential",
     "Prevalence",
@@ -100,6 +102,7 @@ __all__ = [
     "confusion_divergences",
     "derived",
     "describe_groups",
+    "error_correlation",
     "expected_confusion",
     "fit",
     "group_memberships",

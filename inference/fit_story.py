@@ -70,6 +70,8 @@ def fit_story(
     mesh = None if devices is None else mesh_of(devices)
     if in_torch is not None:
         refuse_abstentions(annotations)
+        if options.get("shared_error"):
+            raise StoryError("shared_error=True: stories in Pyro do not know shared errors; fit with backend='numpyro'")
         if mesh is not None:
             raise ValueError(f"devices={devices!r}: Pyro's engines run on one device; leave it out, or give device=")
         engine = in_torch.ENGINES[method]

@@ -174,6 +174,29 @@ def test_families_that_do_not_fit_the_workers_are_refused_by_name():
         cp.fit("dawid_skene", annotations, worker_families=dict.fromkeys(known, 1), progress=False)
 
 
+def test_pyro_says_that_it_does_not_know_them():
+    with pytest.raises(StoryError, match="backend='numpyro'"):
+        cp.fit("dawid_skene", cp.load_dataset("anesthesia"), backend="pyro", shared_error=True, progress=False)
+
+
+def test_abstentions_follow_no_impression():
+    frame = cp.load_dataset("anesthesia").to_frame().astype({"label": str})
+    frame.loc[::7, "label"] = "none"
+    annotations = cp.Annotations.from_frame(frame, abstain=["none"])
+    model = model_of()
+    values = parameters_of(model, annotations)
+    at = density(model, values, annotations)
+    alone = at.responses.emission
+    values["abstention"] = np.broadcast_to(np.array([1 - 1e-6, 1e-6]), values["abstention"].shape)
+    rare = density(model, values, annotations).log_joint
+    given = annotations.of_classes()
+    own = {name: value for name, value in values.items() if name != "abstention"}
+    n_abstained = np.bincount(annotations.task, np.asarray(annotations.label) >= 4, annotations.n_tasks)
+    expected = density(model, own, given).log_joint + n_abstained[:, None] * np.log(1e-6)
+    np.testing.assert_allclose(rare, expected, rtol=1e-3, atol=1e-3)
+    assert isinstance(alone.emission, SharedError)
+
+
 def test_a_fit_with_families_comes_back_from_its_folder(tmp_path):
     annotations = cp.load_dataset("anesthesia")
     families = {worker: i % 2 for i, worker in enumerate(annotations.workers)}

@@ -21,6 +21,7 @@ from crowdppl import Classifier, StoryError
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.models import STORIES
+from crowdppl.models.parts.shared_error import told
 
 DRAWS = 2
 KEY = jax.random.key(0)
@@ -41,7 +42,8 @@ FURTHER_ARE_SLOW = by_name(DEFAULTS, slow=FURTHER)
 
 def program(option):
     """The story with its hyperparameters, as a function of the annotations."""
-    return partial(STORIES[option.story], **option.options)
+    story, own = told(STORIES[option.story], option.options)
+    return partial(story, **own)
 
 
 def drawn(option, annotations):

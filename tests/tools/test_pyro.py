@@ -21,7 +21,7 @@ NESTING = 2  # plates at the most around a site
 
 
 def is_pyros(option):
-    if option.story not in STORIES or "abstentions" in option.has:
+    if option.story not in STORIES or "abstentions" in option.has or "shared_error" in option.options:
         return False
     return not isinstance(option.options.get("truth_prior"), Classifier)
 

@@ -1,0 +1,57 @@
+"""How much workers err together, against correlations that are known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl import AnnotationError
+
+
+def crowd(share_misled, seed=0, n_tasks=3000, n_workers=8):
+    """Workers who are wrong together where a task misleads them, and else each for themselves."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n_tasks)
+    misled = rng.random(n_tasks) < share_misled
+    wrong = np.where(misled[:, None], rng.random((n_tasks, n_workers)) < 0.7, rng.random((n_tasks, n_workers)) < 0.2)
+    annotations = cp.Annotations.from_matrix(np.where(wrong, 1 - truth[:, None], truth[:, None]))
+    return annotations, truth, wrong
+
+
+def gold_of(annotations, truth):
+    return dict(zip(annotations.tasks, truth.tolist(), strict=True))
+
+
+def test_with_gold_it_is_the_mean_of_the_workers_correlation_matrix():
+    annotations, truth, wrong = crowd(0.15)
+    found = cp.error_correlation(annotations.with_gold(gold_of(annotations, truth)))
+    matrix = np.corrcoef(wrong.T)
+    others = ~np.eye(8, dtype=bool)
+    assert found.correlation == pytest.approx(matrix[others].mean(), abs=1e-6)
+    np.testing.assert_allclose(found.workers, [row[mask].mean() for row, mask in zip(matrix, others, strict=True)])
+    assert found.n_effective == pytest.approx(8 / (1 + 7 * matrix[others].mean()), rel=1e-6)
+
+
+def test_independent_workers_count_in_full():
+    annotations, truth, _ = crowd(0.0)
+    found = cp.error_correlation(annotations, gold_of(annotations, truth))
+    assert found.n_effective == pytest.approx(8, rel=0.05)
+
+
+def test_a_story_with_shared_errors_is_nearer_without_gold_to_what_gold_says():
+    annotations, truth, _ = crowd(0.15)
+    by_gold = cp.error_correlation(annotations, gold_of(annotations, truth)).n_effective
+    shared = cp.fit("dawid_skene", annotations, shared_error=True, progress=False)
+    plain = cp.fit("dawid_skene", annotations, progress=False)
+    found = cp.error_correlation(shared)
+    assert abs(found.n_effective - by_gold) < abs(cp.error_correlation(plain).n_effective - by_gold)
+    assert found.interval[0] <= found.n_effective <= found.interval[1]
+
+
+def test_what_cannot_be_told_is_refused():
+    frame = pd.DataFrame({"task": [0, 1, 2], "worker": ["a", "b", "a"], "label": [0, 1, 1]})
+    annotations = cp.Annotations.from_frame(frame)
+    with pytest.raises(AnnotationError, match="no gold"):
+        cp.error_correlation(annotations)
+    with pytest.raises(AnnotationError, match="two workers"):
+        cp.error_correlation(annotations, {0: 1, 1: 1, 2: 1})

@@ -23,7 +23,7 @@ from .densities.program_cache import use_program_cache
 from .densities.sites import parameter_dims
 from .densities.traced_numbers import with_numbers
 from .engines import by_size, em, sparse_em
-from .engines.diagnostics import permuted_chains, sampling_warnings
+from .engines.diagnostics import lost_classes, permuted_chains, sampling_warnings
 from .engines.outcome import Outcome
 from .engines.registry import ENGINES, Engine
 from .engines.settings import EMSettings, checked_seed
@@ -207,6 +207,7 @@ def _looked_at(fitted: Fitted) -> Fitted:
     by_chain = label_posteriors(fitted)
     outcome: Outcome = fitted.outcome
     found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, fitted.annotations.classes)]
+    found += lost_classes(by_chain.mean(0), fitted.annotations.votes(), fitted.annotations.classes)
     found += outweighed(fitted)
     found += abstentions_decide(fitted, by_chain.mean(0))
     if outcome.stats:

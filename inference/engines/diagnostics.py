@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 RHAT_LIMIT = 1.01  # Vehtari et al. (2021), section 4
 ESS_LIMIT = 100  # for each chain: 50 for each of its halves, which is what R̂ needs (the same section)
 BLOCK = 2_000_000  # numbers to work on at a time
+MUCH = 0.25  # share of the annotations from which a class should be some tasks' label
 MOST = 40_000_000  # draws of a parameter to look at; it takes some 20 seconds
 
 
@@ -96,6 +97,24 @@ def permuted_chains(posteriors: np.ndarray, classes: Sequence[object]) -> tuple[
                 "them; give a heavier diagonal, gold labels, or fewer chains"
             )
     return tuple(found)
+
+
+def lost_classes(posterior: np.ndarray, votes: np.ndarray, classes: Sequence[object]) -> tuple[str, ...]:
+    """Return a warning for each class that many annotations give and hardly any task has.
+
+    Args:
+        posterior: label probabilities, ``(N, K)``.
+        votes: annotations of each class to each task, ``(N, K)``.
+        classes: the names of the classes.
+    """
+    given = votes.sum(0) / max(votes.sum(), 1)
+    found = posterior.mean(0)
+    lost = np.flatnonzero((given >= MUCH) & (found < given / 10))
+    return tuple(
+        f"{given[k]:.0%} of the annotations are {classes[k]!r}, and {found[k]:.1%} of the tasks: the story may have "
+        "lost the class to its other parameters; compare with majority vote, give gold labels or another story"
+        for k in lost.tolist()
+    )
 
 
 class _LookedAt(NamedTuple):

@@ -1,0 +1,75 @@
+"""Shared errors on real crowds: accuracy, log-score and calibration without and with, how independent workers are."""
+
+import warnings
+
+import numpy as np
+import typer
+from support.report import Report
+
+import crowdppl as cp
+
+DATASETS = (
+    "bluebird,dog,rte,trec,adult,product,sentiment,weather_amt,movie_sp,fact_eval,relevance,temp,labelme,music,"
+    "ws_youtube,ws_sms,judges_llmbar"
+)
+FEWEST = 1e-12  # least probability in a log-score
+
+
+def main(datasets: str = DATASETS, story: str = "dawid_skene", write: bool = False) -> None:
+    """Measure, and print what was found.
+
+    Args:
+        datasets: names, with commas.
+        story: the story that is fitted by EM with its defaults.
+        write: refresh this section of RESULTS.md.
+    """
+    report = Report("Shared errors of workers")
+    rows = [row(name, story) for name in datasets.split(",")]
+    report.table(f"{story} by EM, without and with shared_error=True", rows)
+    report.note(
+        "Accuracy in percent, mean log-score of the gold label (probabilities from 10⁻¹²), expected calibration error "
+        "in ten bins. Independent: like how many independent workers the workers count, by the posterior of the labels "
+        "without and with shared errors, and by gold."
+    )
+    if write:
+        report.write()
+
+
+def row(name: str, story: str) -> dict[str, object]:
+    """Both fits of one dataset, whose gold labels they do not see."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        annotations = cp.load_dataset(name)
+        plain = cp.fit(story, annotations, progress=False)
+        shared = cp.fit(story, annotations, shared_error=True, progress=False)
+    correlations = [cp.error_correlation(source) for source in (plain, shared, annotations)]
+    scores = [_scores(fit.posterior, np.asarray(annotations.gold)) for fit in (plain, shared)]
+    both = {key: f"{scores[0][key]:.{n}f} → {scores[1][key]:.{n}f}" for key, n in DIGITS.items()}
+    independent = " → ".join(f"{found.n_effective:.1f}" for found in correlations[:2])
+    return {
+        "dataset": name,
+        **both,
+        "workers": annotations.n_workers,
+        "independent": independent,
+        "by gold": f"{correlations[2].n_effective:.1f}",
+    }
+
+
+DIGITS = {"accuracy": 1, "log-score": 2, "calibration error": 3}
+
+
+def _scores(posterior: np.ndarray, gold: np.ndarray) -> dict[str, float]:
+    known = np.flatnonzero(gold >= 0)
+    p, label = posterior[known], gold[known]
+    right, sure = p.argmax(-1) == label, p.max(-1)
+    place = np.minimum((sure * 10).astype(int), 9)
+    gaps = [abs((right[place == b] - sure[place == b]).sum()) for b in range(10)]
+    return {
+        "accuracy": 100 * right.mean(),
+        "log-score": float(np.log(np.maximum(p[np.arange(len(p)), label], FEWEST)).mean()),
+        "calibration error": float(sum(gaps) / len(p)),
+    }
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -61,13 +61,13 @@ def test_workers_are_right_among_the_annotations_that_are_classes(em):
     np.testing.assert_allclose(em.workers["sensitivity"], table[:, 1, 1] / table[:, 1, :2].sum(-1), rtol=1e-5)
 
 
-def test_agreement_and_gold_accuracy_leave_abstentions_out(crowd, svi):
+def test_realised_and_gold_accuracy_leave_abstentions_out(crowd, svi):
     scores = svi.worker_scores()
     given = crowd.label < 2
     right = svi.probabilities.to_numpy()[crowd.task[given], crowd.label[given]]
     expected = np.bincount(crowd.worker[given], right) / np.bincount(crowd.worker[given])
-    np.testing.assert_allclose(scores["agreement"], expected, rtol=1e-5)
-    assert (scores["agreement_low"] <= scores["agreement_high"]).all()
+    np.testing.assert_allclose(scores["realised_accuracy"], expected, rtol=1e-5)
+    assert (scores["realised_accuracy_low"] <= scores["realised_accuracy_high"]).all()
     np.testing.assert_allclose(scores["gold_annotations"], np.bincount(crowd.worker[given]))
     hits = np.bincount(crowd.worker, crowd.label == crowd.gold[crowd.task])
     np.testing.assert_allclose(scores["gold_accuracy"], hits / np.bincount(crowd.worker[given]))

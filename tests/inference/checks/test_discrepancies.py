@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import random_annotations
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import crowdppl as cp
@@ -55,6 +55,7 @@ def test_agreements_are_counted_by_pair_of_different_workers(annotations):
             if task == other_task and j != other:
                 shared[min(j, other), max(j, other)] += 1
                 agreed[min(j, other), max(j, other)] += label == other_label
+    assume(shared)
     counts, sizes = measured("agreement", annotations)
     assert counts == {pair: agreed[pair] for pair in shared}
     assert sizes == dict(shared)
@@ -70,6 +71,7 @@ def test_agreement_with_the_majority_of_the_others_is_counted_and_ties_are_share
             winners = [k for k, n in others.items() if n == max(others.values())]
             size[j] += 1
             credit[j] += (label in winners) / len(winners)
+    assume(size)
     counts, sizes = measured("majority", annotations)
     assert sizes == dict(size)
     assert counts == pytest.approx({j: credit[j] for j in size})

@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import crowdppl as cp
+from crowdppl import AnnotationError
 from crowdppl.inference.checks import DISCREPANCIES, discrepancies
 
 crowds = st.builds(
@@ -75,6 +76,15 @@ def test_agreement_with_the_majority_of_the_others_is_counted_and_ties_are_share
     counts, sizes = measured("majority", annotations)
     assert sizes == dict(size)
     assert counts == pytest.approx({j: credit[j] for j in size})
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("agreement", "nothing to compare"), ("majority", "no majority of others")]
+)
+def test_where_no_task_has_two_workers_the_reason_is_said(name, reason):
+    frame = pd.DataFrame({"task": [0, 0, 1], "worker": ["a", "a", "b"], "label": [0, 1, 1]})
+    with pytest.raises(AnnotationError, match=reason):
+        DISCREPANCIES[name].prepare(cp.Annotations.from_frame(frame))
 
 
 @given(crowds)

@@ -152,7 +152,7 @@ def _dims(name, annotations):
 
 
 @EVERY
-@pytest.mark.parametrize("method", ["em", "svi"])
+@pytest.mark.parametrize("method", ["em", pytest.param("svi", marks=pytest.mark.slow)])
 def test_every_story_is_simulated_and_fitted(name, method):
     """By a few steps: that all that a fit computes has a shape for abstentions."""
     options = {} if name != "difficulty" else {"kind": "fixed", "votes": np.full((30, 2), 0.5)}

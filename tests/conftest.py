@@ -1,6 +1,7 @@
 """What tests share: small annotations, and the datasets under $CROWDPPL_DATA."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 
 # Most of the suite's time is XLA's compiler, for programs that run once: least optimised they compile in 60 % of it.
@@ -20,10 +21,12 @@ settings.load_profile("crowdppl")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _forget_traces() -> Iterator[None]:
-    """JAX keeps what it has traced of every function; a process of a whole suite would hold gigabytes."""
+def _forget() -> Iterator[None]:
+    """JAX keeps what it has traced of every function, which would be gigabytes; Matplotlib keeps every figure."""
     yield
     jax.clear_caches()
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture

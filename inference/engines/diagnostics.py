@@ -16,6 +16,7 @@ RHAT_LIMIT = 1.01  # Vehtari et al. (2021), section 4
 ESS_LIMIT = 100  # for each chain: 50 for each of its halves, which is what R̂ needs (the same section)
 BLOCK = 2_000_000  # numbers to work on at a time
 MUCH = 0.25  # share of the annotations from which a class should be some tasks' label
+ENOUGH = 5  # tasks that such a class should have before its absence says anything
 MOST = 40_000_000  # draws of a parameter to look at; it takes some 20 seconds
 
 
@@ -102,6 +103,8 @@ def permuted_chains(posteriors: np.ndarray, classes: Sequence[object]) -> tuple[
 def lost_classes(posterior: np.ndarray, votes: np.ndarray, classes: Sequence[object]) -> tuple[str, ...]:
     """Return a warning for each class that many annotations give and hardly any task has.
 
+    Data so small that the class would have fewer than five tasks say nothing: four annotations may well disagree.
+
     Args:
         posterior: label probabilities, ``(N, K)``.
         votes: annotations of each class to each task, ``(N, K)``.
@@ -109,7 +112,7 @@ def lost_classes(posterior: np.ndarray, votes: np.ndarray, classes: Sequence[obj
     """
     given = votes.sum(0) / max(votes.sum(), 1)
     found = posterior.mean(0)
-    lost = np.flatnonzero((given >= MUCH) & (found < given / 10))
+    lost = np.flatnonzero((given >= MUCH) & (given * len(votes) >= ENOUGH) & (found < given / 10))
     return tuple(
         f"{given[k]:.0%} of the annotations are {classes[k]!r}, and {found[k]:.1%} of the tasks: the story may have "
         "lost the class to its other parameters; compare with majority vote, give gold labels or another story"

@@ -181,6 +181,7 @@ def test_a_class_that_many_annotations_give_and_no_task_has_is_said():
     (said,) = lost_classes(posterior, votes, ["no", "yes"])
     assert "33% of the annotations are 'yes'" in said
     assert lost_classes(posterior, np.array([[9, 1]] * 20), ["no", "yes"]) == ()
+    assert lost_classes(posterior[:4], votes[:4], ["no", "yes"]) == ()  # too few tasks to say so
 
 
 def test_pyro_says_that_it_does_not_know_them():

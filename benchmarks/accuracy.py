@@ -20,7 +20,8 @@ DATASETS = (
     "rte",
     "trec",
 )
-MAJORITY, PEER, DEFAULT, FLAT = "majority vote", "crowd-kit DS", "dawid_skene, defaults", "dawid_skene, flat priors"
+MAJORITY, PEER, DEFAULT, PLAIN = "majority vote", "crowd-kit DS", "dawid_skene, defaults", "dawid_skene, no priors"
+NO_PRIOR = {"diagonal": 1e-9, "off_diagonal": 1e-9, "truth_prior": cp.Prevalence(1e-9)}
 
 
 def main(write: bool = False) -> None:
@@ -49,7 +50,7 @@ def accuracies(frame: pd.DataFrame, gold: pd.Series) -> dict[str, float]:
         MAJORITY: MajorityVote().fit_predict_proba(frame),
         PEER: DawidSkene(100).fit_predict_proba(frame),
         DEFAULT: cp.fit("dawid_skene", annotations, progress=False).probabilities,
-        FLAT: cp.fit("dawid_skene", annotations, diagonal=1.0, off_diagonal=1.0, progress=False).probabilities,
+        PLAIN: cp.fit("dawid_skene", annotations, **NO_PRIOR, progress=False).probabilities,
     }
     return {method: accuracy(found, gold) for method, found in probabilities.items()}
 

@@ -155,7 +155,8 @@ def compare_programs(
 ) -> None:
     """Our engine and the padded program: same priors, start, sampler and numbers of chains and draws."""
     model = Model(find_story("dawid_skene"), {"diagonal": DIAGONAL, "off_diagonal": OFF_DIAGONAL})
-    start = em.interior_solution(model, annotations, jax.random.key(0), em.EMSettings(tolerance=1e-5), progress=False)
+    of_em = em.EMSettings(tolerance=1e-5)
+    start = em.solve(model, annotations, jax.random.key(0), of_em, progress=False).parameters
     names = ("crowdppl", "padded")
     peer = sampler_of(config_enumerate(padded_dawid_skene), start, chains, warmup, draws)
     tables, runs = pad(frame, annotations), {}

@@ -131,9 +131,8 @@ class Run:
         annotations: cp.Annotations,
     ) -> None:
         self.annotations = annotations
-        start = em.interior_solution(
-            model, annotations, jax.random.key(0), em.EMSettings(tolerance=1e-5), progress=False
-        )
+        settings = em.EMSettings(tolerance=1e-5)
+        start = em.solve(model, annotations, jax.random.key(0), settings, progress=False).parameters
         # The guide has no site for the truth, so it is made from the program without it.
         self.guide = guide(marginal_program(model), init_loc_fn=init_to_value(values=start))
         self.engine = SVI(program, self.guide, optax.adam(LEARNING_RATE), objective())

@@ -22,7 +22,7 @@ from .densities.model import Model
 from .densities.program_cache import use_program_cache
 from .densities.sites import parameter_dims
 from .densities.traced_numbers import with_numbers
-from .engines import by_size, em, sparse_em
+from .engines import by_size, sparse_em
 from .engines.diagnostics import lost_classes, permuted_chains, sampling_warnings
 from .engines.outcome import Outcome
 from .engines.registry import ENGINES, Engine
@@ -105,9 +105,6 @@ def fit_story(
 def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -> Fitted:
     """Fit the same story to other annotations of the same tasks, with the same seed and options, without a look at it.
 
-    EM's probability tables are taken to the mean of their conditional posterior, since at their mode an annotation
-    that nobody has given yet is impossible.
-
     Args:
         fitted: whose story, options and truth prior are used again.
         annotations: the data.
@@ -130,10 +127,6 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
     data = annotations.replace(gold=None, seconds=None)
     key = jax.random.key(fitted.settings["seed"])
     outcome = by_size.run(engine, fitted.model, data, fitted.dims, key, settings, progress=False)
-    if method == "em":
-        mode = {name: value[0, 0] for name, value in outcome.draws.items()} | outcome.fixed
-        moved = by_size.at_size(em.to_interior, fitted.model, data, fitted.dims, mode)
-        outcome = outcome._replace(draws={name: np.asarray(moved[name])[None, None] for name in outcome.draws})
     return Fitted(fitted.model, annotations, outcome, method, settings._asdict() | same_run, fitted.dims)
 
 
@@ -188,8 +181,6 @@ def update(
     if sparse_em.pays(data, moving):
         of_em = settings if isinstance(settings, EMSettings) else EMSettings()
         start = sparse_em.solution(model, data, moving, start, fitted.dims, key, of_em)
-    else:
-        start = by_size.at_size(em.raised_off_zero, model, data, fitted.dims, start)
     outcome = by_size.run(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
     return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims))
 

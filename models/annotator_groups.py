@@ -43,8 +43,8 @@ def annotator_groups(
     membership: Literal["answer", "worker"] = "answer",
     truth: Literal["shared", "answer"] = "shared",
     gated: bool = False,
-    diagonal: float | None = None,
-    off_diagonal: float = 1.0,
+    diagonal: float = 2.0,
+    off_diagonal: float | None = None,
     share: float = 1.0,
 ) -> None:
     r"""Annotations come from a few groups of annotators, each with a confusion matrix; workers need no names.
@@ -62,8 +62,8 @@ def annotator_groups(
         truth: whether the annotations to a task share one truth, or each has its own, as in the paper.
         gated: whether the weights depend on the tasks' features, :math:`\alpha(x_i) = \text{softmax}(V^\top x_i)`, the
             paper's mixture of experts.
-        diagonal: Dirichlet concentration of right annotations, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default.
-        off_diagonal: of each wrong annotation, :math:`\gamma_{kl}`.
+        diagonal: Dirichlet concentration of right annotations, :math:`\gamma_{kk}`.
+        off_diagonal: of each wrong annotation, :math:`\gamma_{kl}`; :math:`1 / (K - 1)` by default.
         share: :math:`\eta`, concentration of each group's weight.
 
     Raises:
@@ -73,7 +73,7 @@ def annotator_groups(
     n_groups, n_classes = _group_count(groups, annotations), annotations.n_classes
     _one_of("membership", membership, ("answer", "worker"))
     _one_of("truth", truth, ("shared", "answer"))
-    prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
+    prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
 
     def start(key: Array) -> Array:
         if annotations.worker is None or annotations.n_workers < n_groups:

@@ -37,8 +37,8 @@ def common_individual(
     by_task: bool | None = None,
     embedding: int = 20,
     separation: float = 0.0,
-    diagonal: float | None = None,
-    off_diagonal: float = 1.0,
+    diagonal: float = 2.0,
+    off_diagonal: float | None = None,
     coin: float = 1.0,
 ) -> None:
     r"""Annotations follow a confusion matrix that all workers have in common, or the worker's own, by a switch.
@@ -55,8 +55,8 @@ def common_individual(
         embedding: E, length of the embeddings.
         separation: :math:`\lambda`, weight of the distance of each worker's confusion matrix from the common one, in
             nats; the paper's :math:`10^{-5}` is of a mean over tasks, so it is :math:`10^{-5} N` here.
-        diagonal: Dirichlet concentration of right annotations, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default.
-        off_diagonal: of each wrong annotation, :math:`\gamma_{kl}`.
+        diagonal: Dirichlet concentration of right annotations, :math:`\gamma_{kk}`.
+        off_diagonal: of each wrong annotation, :math:`\gamma_{kl}`; :math:`1 / (K - 1)` by default.
         coin: concentration of both sides of a worker's coin.
 
     Raises:
@@ -64,7 +64,7 @@ def common_individual(
             do not have.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
-    prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
+    prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
     if not separation >= 0:
         raise StoryError(f"separation={separation!r}: a number from 0 is needed")
     with numpyro.plate("class", n_classes, dim=-1):

@@ -23,8 +23,8 @@ def dawid_skene(
     annotations: Annotations,
     *,
     truth_prior: TruthPrior | None = None,
-    diagonal: float | None = None,
-    off_diagonal: float = 1.0,
+    diagonal: float = 2.0,
+    off_diagonal: float | None = None,
     history: pd.DataFrame | np.ndarray | None = None,
 ) -> None:
     r"""Every worker has a confusion matrix: how often each class is annotated to tasks of each class.
@@ -34,9 +34,10 @@ def dawid_skene(
     Args:
         annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
-        diagonal: Dirichlet concentration of the right annotation, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default,
-            which with the other default expects more than a third of the annotations to be right, whatever the K.
-        off_diagonal: concentration of each wrong annotation, :math:`\gamma_{kl}`, added up with ``history``.
+        diagonal: Dirichlet concentration of the right annotation, :math:`\gamma_{kk}`.
+        off_diagonal: concentration of each wrong annotation, :math:`\gamma_{kl}`; :math:`1 / (K - 1)` by default. With
+            both defaults each class of a worker's confusion matrix counts like two right annotations and a wrong one,
+            whatever the K. A ``history`` is added.
         history: what is known of workers from before, as pseudo-counts: a frame with the columns worker, truth,
             label, count, or an array ``(J, K, K)``. Workers without a history keep the prior.
 
@@ -44,7 +45,7 @@ def dawid_skene(
         StoryError: no worker is named, a concentration is not positive, or a history does not fit the annotations.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
-    prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
+    prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
     concentration = prior if history is None else prior + pseudo_counts(history, annotations)
     with numpyro.plate("worker", n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         confusion = numpyro.sample(

@@ -29,8 +29,8 @@ def independent_confusion_subtypes(
     *,
     truth_prior: TruthPrior | None = None,
     subtypes: int = 2,
-    diagonal: float | None = None,
-    off_diagonal: float = 1.0,
+    diagonal: float = 2.0,
+    off_diagonal: float | None = None,
     share: float = 1.0,
 ) -> None:
     r"""Classes have subtypes of tasks, and every worker a row of annotations for each subtype of each class.
@@ -41,8 +41,8 @@ def independent_confusion_subtypes(
         annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         subtypes: number M of subtypes of each class; with one it is Dawid & Skene's story.
-        diagonal: Dirichlet concentration of the right annotation, :math:`\gamma_{kk}`; :math:`(K + 1) / 2` by default.
-        off_diagonal: concentration of each wrong annotation, :math:`\gamma_{kl}`.
+        diagonal: Dirichlet concentration of the right annotation, :math:`\gamma_{kk}`.
+        off_diagonal: concentration of each wrong annotation, :math:`\gamma_{kl}`; :math:`1 / (K - 1)` by default.
         share: :math:`\eta`, concentration of each subtype's share of its class.
 
     Raises:
@@ -50,7 +50,7 @@ def independent_confusion_subtypes(
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     n_subtypes = whole("subtypes", subtypes)
-    prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
+    prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
     rows = dist.Dirichlet(jnp.broadcast_to(prior[:, None], (n_classes, n_subtypes, n_classes))).to_event(2)
     weights = sample_shares("weights", n_subtypes, share, "subtype", plate=("class", n_classes))
     with numpyro.plate("worker", n_workers, dim=-1):

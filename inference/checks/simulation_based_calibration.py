@@ -128,7 +128,7 @@ def _sample_all(
         annotations = design.replace(label=label)
         state = em.init(model, annotations, key, em_settings)
         state, _ = em.advance(model, annotations, state, min(EM_STEPS, em.CHUNK), em_settings)
-        start = nuts.start_at(model, annotations, em.to_interior(model, annotations, state.parameters))
+        start = nuts.start_at(model, annotations, state.parameters)
         chain = nuts.init(model, start, key, settings)
 
         def steps(chain: HMCState, n: int) -> HMCState:

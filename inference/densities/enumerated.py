@@ -22,9 +22,10 @@ from ...data.padding import real_tasks
 from ...data.sharding import SHARD, ShardedAnnotations
 from ...models import Responses, Story, StoryError
 from ...models.parts.classifier import training
+from ...models.parts.emissions import SMALLEST
 from ...models.parts.plates import dim_of_plate
 from .model import Model
-from .padded_sites import PaddingWeighsNothing
+from .padded_sites import PaddingWeighsNothing, is_table
 
 UNROLLED = 32  # classes at the most for which sums over them are written out
 
@@ -40,6 +41,7 @@ class Density(NamedTuple):
 
     log_joint: Array  # (N, K) log p(z_i = k, y_i | θ)
     log_prior: Array  # () log p(θ) with regularisers, in the parameters' own space
+    log_volume: Array  # () log-determinant of the probability tables in log-odds, Σ log θ
     scale: Array  # () tasks in the population for each task here
     truth_prior: Array  # (K,) or (N, K) log-probabilities of the classes before any annotation
     responses: Responses
@@ -59,6 +61,16 @@ class Density(NamedTuple):
     def log_posterior(self) -> Array:
         """Log-posterior of the parameters up to a constant, ``()``."""
         return self.scale * self.log_likelihood.sum() + self.log_prior
+
+    @property
+    def log_prior_in_log_odds(self) -> Array:
+        """Log-prior of the parameters with the probability tables in log-odds, ``()``."""
+        return self.log_prior + self.log_volume
+
+    @property
+    def log_posterior_in_log_odds(self) -> Array:
+        """Log-posterior of the parameters with the probability tables in log-odds, ``()``: EM finds its mode."""
+        return self.log_posterior + self.log_volume
 
 
 def density(
@@ -80,6 +92,7 @@ def density(
     return Density(
         log_joint_of_tasks(model, annotations, sites, by_task),
         log_prior,
+        sum((_log_volume(s) for s in sites.values() if is_table(s)), start=jnp.zeros(())),
         jnp.asarray(scale_of(by_task)),
         by_task["truth"]["fn"].log_probs,
         by_task["annotation"]["fn"],
@@ -243,3 +256,10 @@ def _slope_of_log_sum_exp(primals: tuple[Array], tangents: tuple[Array]) -> tupl
 def _log_prob(site: Site) -> Array:
     log_prob = site["fn"].log_prob(site["value"])
     return log_prob if site["scale"] is None else site["scale"] * log_prob
+
+
+def _log_volume(table: Site) -> Array:
+    """Log-determinant of the simplices of a table's rows in log-odds, which is the sum of all log-probabilities."""
+    logs = jnp.log(jnp.maximum(table["value"], SMALLEST))
+    by_row = logs.sum(tuple(range(-table["fn"].event_dim, 0)))
+    return (by_row if table["scale"] is None else table["scale"] * by_row).sum()

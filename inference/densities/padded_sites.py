@@ -68,7 +68,9 @@ class PaddingWeighsNothing(Messenger):
 
 def is_table(site: Site) -> bool:
     """Whether a site's value has rows of probabilities: beneath what wraps it its distribution is a Dirichlet."""
+    if site["type"] != "sample":
+        return False
     fn = site["fn"]
     while isinstance(fn, Distribution) and hasattr(fn, "base_dist"):
         fn = fn.base_dist
-    return site["type"] == "sample" and isinstance(fn, Dirichlet)
+    return isinstance(fn, Dirichlet)

@@ -1,9 +1,13 @@
 r"""The gradient of the log-posterior, and the steps that follow from it: exact M-steps, Newton's steps.
 
 A probability table is a Dirichlet site, such as the workers' confusion matrices or the prevalence. With :math:`L` the
-log-posterior of the parameters, the true labels summed out, the counts of a table's row are
-:math:`n = \theta \odot \nabla_\theta L` (Fisher's identity): :math:`\alpha - 1` of its Dirichlet prior, plus the
-expected number of annotations, plus the contributions of other parameters' priors and of factors.
+log-posterior of the parameters, the true labels summed out and the tables in log-odds, the counts of a table's row are
+:math:`n = \theta \odot \nabla_\theta L` (Fisher's identity): :math:`\alpha` of its Dirichlet prior, plus the expected
+number of annotations, plus the contributions of other parameters' priors and of factors.
+
+The density of log-odds is that of the probabilities times :math:`\prod_k \theta_k`. Its mode, :math:`\theta \propto
+\alpha + n`, is the mean of the probabilities given the labels: it exists for every :math:`\alpha > 0`, has no zeros,
+and lies where samplers and normal guides look for the parameters, which move in log-odds too.
 """
 
 from typing import NamedTuple
@@ -22,8 +26,6 @@ from ..densities.model import Model
 from ..densities.sites import Anatomy, anatomy
 
 CG_STEPS = 50  # at the most, for one Newton step
-INTERIOR = 0.01  # counts at the least, which keeps probabilities above zero
-OFF_ZERO = 0.01  # share of an interior probability that an updated fit starts from at the least
 DAMPING = 1e-3  # of Newton's matrix, where weights have no prior
 
 
@@ -57,7 +59,7 @@ def gradient(model: Model, annotations: Annotations, parts: Anatomy, parameters:
 
     def log_posterior(tables: Parameters, reals: Parameters) -> tuple[Array, Density]:
         at = density(model, parameters | tables | parts.from_reals(reals), annotations)
-        return at.log_posterior, at
+        return at.log_posterior_in_log_odds, at
 
     by = jax.grad(log_posterior, argnums=(0, 1), has_aux=True)
     (of_tables, slope), at = by(tables, parts.to_reals(parameters))
@@ -80,7 +82,7 @@ def sums_over_tasks(model: Model, annotations: Annotations, parameters: Paramete
 def ahead_of(model: Model, annotations: Annotations, parts: Anatomy, parameters: Parameters) -> Ahead:
     """Return what a step from ``parameters`` needs of the :func:`gradient` there."""
     counts, slope, at = gradient(model, annotations, parts, parameters)
-    return Ahead(counts, slope, at.log_posterior)
+    return Ahead(counts, slope, at.log_posterior_in_log_odds)
 
 
 def stepped_back(
@@ -142,32 +144,6 @@ def tables_mode(counts: Parameters, parameters: Parameters) -> Parameters:
         mode = jnp.where(total > SMALLEST, count / jnp.maximum(total, SMALLEST), parameters[name])
         modes[name] = jnp.maximum(mode, 2 * SMALLEST)
     return modes
-
-
-def interior(model: Model, annotations: Annotations, parameters: Parameters) -> Parameters:
-    r"""Return the parameters with each probability table at the mean of its conditional posterior.
-
-    It is :math:`\propto \alpha + n`, and has no zeros; the mode has zeros where there are no annotations.
-    """
-    return parameters | tables_mean(gradient(model, annotations, anatomy(model, annotations), parameters).counts)
-
-
-def tables_mean(counts: Parameters) -> Parameters:
-    r"""Return the mean of each row, :math:`\propto n + 1`, of the counts that :func:`gradient` gives."""
-    counts = {name: jnp.maximum(count + 1, INTERIOR) for name, count in counts.items()}
-    return {name: count / count.sum(-1, keepdims=True) for name, count in counts.items()}
-
-
-def off_zero(model: Model, annotations: Annotations, parameters: Parameters) -> Parameters:
-    """Return the parameters with probabilities of at least a share of those of :func:`interior`, which sum to one.
-
-    From a probability of zero EM never comes back, whatever new data say.
-    """
-    tables = anatomy(model, annotations).tables
-    parameters = parameters | {name: parameters[name] / parameters[name].sum(-1, keepdims=True) for name in tables}
-    inside = interior(model, annotations, parameters)
-    raised = {name: jnp.maximum(parameters[name], OFF_ZERO * inside[name]) for name in tables}
-    return parameters | {name: table / table.sum(-1, keepdims=True) for name, table in raised.items()}
 
 
 def newton(classifier: Classifier, annotations: Annotations, weights: Parameters, slope: Parameters) -> Parameters:

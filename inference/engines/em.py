@@ -6,8 +6,9 @@ A probability table is a Dirichlet site, such as the workers' confusion matrices
 .. math:: n = \theta \odot \nabla_\theta \log Z(\theta)
 
 (Fisher's identity), and its exact M-step under a :math:`\text{Dirichlet}(\alpha)` prior is
-:math:`\theta' \propto \max(\alpha - 1 + n, 0)`: one gradient is one iteration. Parameters that are no tables climb the
-log-posterior in the same iteration by a step of Adam, or of Newton for a logistic regression (ECME, Liu & Rubin 1994).
+:math:`\theta' \propto \alpha + n`, the mode of its log-odds (:mod:`.ascent`): one gradient is one iteration.
+Parameters that are no tables climb the log-posterior in the same iteration by a step of Adam, or of Newton for a
+logistic regression (ECME, Liu & Rubin 1994).
 Where the exact M-step is not all of the iteration, it is halved until the log-posterior does not fall. The gradient
 that gives the log-posterior where a step leads is kept for the next, so that a step that is not halved costs one too.
 
@@ -37,7 +38,7 @@ from ..densities.programs import compiled
 from ..densities.sites import Anatomy, anatomy, constants, starting_point
 from . import epochs as training
 from .acceleration import FIRST, PROPOSED, Trail, accepts, place, set_out, walked
-from .ascent import Ahead, ahead_of, gradient, interior, learnt_from, newton, off_zero, stepped_back, tables_mode
+from .ascent import Ahead, ahead_of, gradient, learnt_from, newton, stepped_back, tables_mode
 from .outcome import Outcome, Solution
 from .progress import progress_bar
 from .settings import EMSettings
@@ -106,6 +107,8 @@ def state_at(
 ) -> EMState:
     """Return the state at ``parameters``, from which no step has been taken; arguments are those of :func:`init`."""
     parts = anatomy(model, annotations)
+    # An earlier fit's rows do not sum to one where there are new classes.
+    parameters |= {name: parameters[name] / parameters[name].sum(-1, keepdims=True) for name in parts.tables}
     unknown = jnp.full((), jnp.inf, float)
     by_adam = _by_adam(model, parts, parts.to_reals(parameters))
     trail = set_out(parameters) if accelerated and not by_adam else None
@@ -321,28 +324,6 @@ def _log_posterior(model: Model, annotations: Annotations, state: EMState, setti
     last = state._replace(change=jnp.full((), jnp.inf, float), trail=trail)
     beyond, _ = advance(model, annotations, last, 1, settings)
     return float(beyond.log_posterior)
-
-
-def interior_solution(
-    model: Model,
-    annotations: Annotations,
-    key: Array,
-    settings: EMSettings,
-    *,
-    progress: bool,
-    start: Parameters | None = None,
-) -> Parameters:
-    r"""Return EM's solution with probabilities above zero, for samplers to start from.
-
-    Each probability table goes to the mean of its conditional posterior, :math:`\propto \alpha + n`, instead of the
-    mode.
-    """
-    solution = solve(model, annotations, key, settings, progress=progress, start=start)
-    return to_interior(model, annotations, solution.parameters)
-
-
-to_interior = compiled(interior, once=True)
-raised_off_zero = compiled(off_zero, once=True)
 
 
 def not_converged(change: float, settings: EMSettings) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import Anatomy, anatomy, parameter_dims
 from . import minibatches as batches
-from .ascent import interior, tables_mode
+from .ascent import tables_mode
 from .outcome import Solution
 from .settings import EMSettings
 
@@ -135,7 +135,8 @@ def epoch(
             at = density(model, tables | parts.from_reals(reals) | running, some, key, train=True)
             expected = jnp.where(posterior > 0, posterior * at.log_joint, 0.0).sum(-1)
             mean = (weight * expected).sum() / weight.sum()
-            return -(mean + at.log_prior / n_tasks), (at.running, at.log_prior, jnp.isfinite(at.truth_prior).all())
+            log_prior = at.log_prior_in_log_odds
+            return -(mean + log_prior / n_tasks), (at.running, log_prior, jnp.isfinite(at.truth_prior).all())
 
         (value, (running, log_prior, finite)), slope = jax.value_and_grad(loss, has_aux=True)(reals)
         updates, optimizer = _optimizer(parts, settings).update(slope, optimizer, reals)
@@ -149,7 +150,7 @@ def epoch(
 
     def log_prior(tables: Parameters) -> Array:
         some = batches.take(annotations, plan, chosen[0])
-        return density(model, tables | parts.from_reals(reals) | running, some).log_prior
+        return density(model, tables | parts.from_reals(reals) | running, some).log_prior_in_log_odds
 
     of_prior = jax.grad(log_prior)(tables)
     counts = {name: counts[name] + tables[name] * of_prior[name] for name in tables}
@@ -201,10 +202,9 @@ def _without(annotations: Annotations, share: float, key: Array) -> Annotations:
 def _predicted(model: Model, annotations: Annotations, seen: Annotations, state: TrainingState) -> Array:
     r"""Return the log-probability of the held-out annotations given the seen ones.
 
-    It is :math:`\log p(y) - \log p(y_\text{seen})` with probability tables at their mean: at their mode an annotation
-    would be impossible where no annotation of its kind was seen.
+    It is :math:`\log p(y) - \log p(y_\text{seen})`.
     """
-    parameters = interior(model, seen, _parameters(model, annotations, state))
+    parameters = _parameters(model, annotations, state)
     whole, part = (density(model, parameters, some).log_likelihood.sum() for some in (annotations, seen))
     return whole - part
 
@@ -216,7 +216,7 @@ def _parameters(model: Model, annotations: Annotations, state: TrainingState) ->
 
 @compiled
 def _log_posterior(model: Model, annotations: Annotations, parameters: Parameters) -> Array:
-    return density(model, parameters, annotations).log_posterior
+    return density(model, parameters, annotations).log_posterior_in_log_odds
 
 
 def _refuse_non_finite(log_probability: float, number: int) -> None:

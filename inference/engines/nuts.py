@@ -85,7 +85,7 @@ def run(
     """
     refuse_unused(settings, unused_at_the_start(has_network=has_network(model)))
     em_key, key = jax.random.split(key)
-    values = em.interior_solution(model, annotations, em_key, start_settings(settings), progress=progress, start=start)
+    values = em.solve(model, annotations, em_key, start_settings(settings), progress=progress, start=start).parameters
     fixed = {name: values[name] for name in constants(model, annotations)}
     begin = start_at(model, annotations, values, fixed, settings.target_accept)
     keys = jax.random.split(key, settings.chains)

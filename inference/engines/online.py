@@ -80,7 +80,7 @@ def online_step(
 
     def densities(tables: Parameters, reals: Parameters) -> tuple[Array, Array]:
         at = density(model, parameters | tables | parts.from_reals(reals), chunk)
-        return log_sum_exp(at.log_joint).sum(), at.log_prior
+        return log_sum_exp(at.log_joint).sum(), at.log_prior_in_log_odds
 
     (value, _), pull = jax.vjp(densities, tables, reals)
     one, zero = jnp.ones((), value.dtype), jnp.zeros((), value.dtype)
@@ -165,7 +165,7 @@ def _pass(
 
 @compiled
 def _log_prior(model: Model, chunk: Chunk, parameters: Parameters) -> Array:
-    return density(model, parameters, chunk).log_prior
+    return density(model, parameters, chunk).log_prior_in_log_odds
 
 
 def _warnings(history: tuple[float, ...]) -> tuple[str, ...]:

@@ -20,11 +20,10 @@ from ...data.chunks import Chunk
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from . import online, streaming, svi
-from .ascent import tables_mean
 from .outcome import Outcome, as_point
 from .progress import progress_bar
 from .settings import EMSettings, SVISettings
-from .streaming import Source, one_pass
+from .streaming import Source
 
 
 class OnlineSVIState(NamedTuple):
@@ -80,12 +79,10 @@ def run(
 
 
 def _start(model: Model, source: Source, key: Array, *, progress: bool) -> Parameters:
-    """Where stochastic EM leads, with the probability tables at the mean of their conditional posterior."""
+    """Where stochastic EM leads."""
     settings = EMSettings(epochs=online.PASSES)
     found = online.run(model, source, key, settings, progress=progress)
-    parameters = {name: jnp.asarray(value[0, 0]) for name, value in found.draws.items()}
-    passed = one_pass(model, source, parameters, on_votes=False, tell=lambda done: None)
-    return parameters | tables_mean(passed.sums.counts)
+    return {name: jnp.asarray(value[0, 0]) for name, value in found.draws.items()}
 
 
 def _pass(

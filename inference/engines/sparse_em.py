@@ -57,7 +57,7 @@ def solution(
     key: Array,
     settings: EMSettings,
 ) -> Parameters:
-    """Return the parameters after EM over the tasks that move, from ``parameters`` raised off zero.
+    """Return the parameters after EM over the tasks that move, from ``parameters``.
 
     Args:
         model: the story.
@@ -88,6 +88,5 @@ def solution(
     seen, values = part(moving)
     tables = {name: values.pop(name) for name in held}
     beside = holding_tasks(model, held, values)
-    start = em.raised_off_zero(beside, seen, tables)
-    found = em.solve(beside, seen, key, settings._replace(restarts=1), progress=False, start=start)
+    found = em.solve(beside, seen, key, settings._replace(restarts=1), progress=False, start=tables)
     return parameters | by_size.cut(found.parameters, dims, annotations)

@@ -148,7 +148,7 @@ def with_prior(model: Model, chunk: Chunk, parameters: Parameters, running: Runn
     tables = {name: parameters[name] for name in parts.tables}
 
     def log_prior(tables: Parameters, reals: Parameters) -> Array:
-        return density(model, parameters | tables | parts.from_reals(reals), chunk).log_prior
+        return density(model, parameters | tables | parts.from_reals(reals), chunk).log_prior_in_log_odds
 
     value, (of_tables, slope) = jax.value_and_grad(log_prior, (0, 1))(tables, parts.to_reals(parameters))
     of_prior = Sums({name: table * of_tables[name] for name, table in tables.items()}, slope, jnp.zeros((), float))

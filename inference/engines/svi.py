@@ -113,7 +113,7 @@ def run(
     em_key, init_key, batch_key, draw_key = jax.random.split(key, 4)
     plan = _plan(model, annotations, settings.batch_size)
     settings_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
-    values = em.interior_solution(model, annotations, em_key, settings_em, progress=progress, start=start)
+    values = em.solve(model, annotations, em_key, settings_em, progress=progress, start=start).parameters
     rates = rates_of(settings)
     weights_start = {name: values[name] for name in names if name in weights}
     problem = Problem(model, annotations, values, weights_start, plan, rates)

@@ -40,13 +40,19 @@ def whole(name: str, value: int) -> int:
     return int(value)
 
 
-def diagonal_concentration(n_classes: int, diagonal: float, off_diagonal: float) -> np.ndarray | Array:
+def diagonal_concentration(n_classes: int, diagonal: float, off_diagonal: float | None = None) -> np.ndarray | Array:
     """Concentration ``(K, K)`` with one value for right annotations and one for each wrong annotation.
+
+    Args:
+        n_classes: K.
+        diagonal: of right annotations.
+        off_diagonal: of each wrong annotation; by default a row's wrong annotations count as one together.
 
     Raises:
         StoryError: either is not positive and finite.
     """
-    right, wrong = positive("diagonal", diagonal), positive("off_diagonal", off_diagonal)
+    wrong_each = 1 / max(n_classes - 1, 1) if off_diagonal is None else off_diagonal
+    right, wrong = positive("diagonal", diagonal), positive("off_diagonal", wrong_each)
     where = jnp.where if isinstance(right, Array) or isinstance(wrong, Array) else np.where
     return where(np.eye(n_classes, dtype=bool), right, wrong).astype(np.float32)
 

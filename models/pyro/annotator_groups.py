@@ -24,8 +24,8 @@ def annotator_groups(
     membership: Literal["answer", "worker"] = "answer",
     truth: Literal["shared", "answer"] = "shared",
     gated: bool = False,
-    diagonal: float | None = None,
-    off_diagonal: float = 1.0,
+    diagonal: float = 2.0,
+    off_diagonal: float | None = None,
     share: float = 1.0,
 ) -> None:
     """Annotations come from a few groups of annotators, each with a confusion matrix; workers need no names.
@@ -35,7 +35,7 @@ def annotator_groups(
     n_groups, n_classes, device = whole("groups", groups), annotations.n_classes, annotations.task.device
     if membership == "worker" and gated:
         raise StoryError("annotator_groups(gated=True) gives each annotation a group; it needs membership='answer'")
-    prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
+    prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
     shares = dist.Dirichlet(torch.full((n_groups,), positive("share", share), device=device))
     alone = n_groups == 1  # one group writes everything
     with pyro.plate("group", n_groups, dim=-2), pyro.plate("class", n_classes, dim=-1):

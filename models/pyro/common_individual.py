@@ -22,8 +22,8 @@ def common_individual(
     by_task: bool | None = None,
     embedding: int = 20,
     separation: float = 0.0,
-    diagonal: float | None = None,
-    off_diagonal: float = 1.0,
+    diagonal: float = 2.0,
+    off_diagonal: float | None = None,
     coin: float = 1.0,
 ) -> None:
     """Annotations follow a confusion matrix that all workers have in common, or the worker's own, by a switch.
@@ -31,8 +31,7 @@ def common_individual(
     Sites, hyperparameters and errors are those of :func:`crowdppl.models.common_individual`.
     """
     n_workers, n_classes, device = named_workers(annotations), annotations.n_classes, annotations.task.device
-    right = (n_classes + 1) / 2 if diagonal is None else diagonal
-    rows = dist.Dirichlet(tensor(diagonal_concentration(n_classes, right, off_diagonal)).to(device))
+    rows = dist.Dirichlet(tensor(diagonal_concentration(n_classes, diagonal, off_diagonal)).to(device))
     if not separation >= 0:
         raise StoryError(f"separation={separation!r}: a number from 0 is needed")
     workers = pyro.plate("worker", n_workers, dim=-1)

@@ -17,8 +17,8 @@ def dawid_skene(
     annotations: Annotations,
     *,
     truth_prior: TruthPrior | None = None,
-    diagonal: float | None = None,
-    off_diagonal: float = 1.0,
+    diagonal: float = 2.0,
+    off_diagonal: float | None = None,
     history: pd.DataFrame | np.ndarray | None = None,
 ) -> None:
     """Every worker has a confusion matrix: how often each class is annotated to tasks of each class.
@@ -26,7 +26,7 @@ def dawid_skene(
     Sites, hyperparameters and errors are those of :func:`crowdppl.models.dawid_skene`.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
-    prior = diagonal_concentration(n_classes, (n_classes + 1) / 2 if diagonal is None else diagonal, off_diagonal)
+    prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
     concentration = tensor(prior + pseudo_counts(history, annotations)).to(annotations.task.device)
     with pyro.plate("worker", n_workers, dim=-2), pyro.plate("class", n_classes, dim=-1):
         confusion = pyro.sample("confusion", dist.Dirichlet(concentration))

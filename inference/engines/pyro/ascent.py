@@ -25,7 +25,7 @@ def gradient(model: Model, annotations: Annotations, parts: Anatomy, parameters:
     tables = {name: parameters[name].detach().requires_grad_() for name in parts.tables}
     reals = {name: value.detach().requires_grad_() for name, value in parts.to_reals(parameters).items()}
     at = density(model, {**tables, **parts.from_reals(reals)}, annotations)
-    slopes = slopes_of(at.log_posterior, tables | reals)
+    slopes = slopes_of(at.log_posterior_in_log_odds, tables | reals)
     counts = {name: table.detach() * slopes[name] for name, table in tables.items()}
     return Gradient(counts, {name: slopes[name] for name in reals}, at)
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.distributions import Transform, biject_to
 
 from ....data import Annotations
+from ....models.parts.emissions import SMALLEST
 from ....models.pyro import running
 from ...densities.model import Model
 
@@ -27,6 +28,7 @@ class Density(NamedTuple):
 
     log_joint: Tensor  # (N, K) log p(z_i = k, y_i | θ)
     log_prior: Tensor  # () log p(θ) with regularisers, in the parameters' own space
+    log_volume: Tensor  # () log-determinant of the probability tables in log-odds, Σ log θ
     scale: float  # tasks in the population for each task here
     truth_prior: Tensor  # (K,) or (N, K) log-probabilities of the classes before any annotation
 
@@ -44,6 +46,16 @@ class Density(NamedTuple):
     def log_posterior(self) -> Tensor:
         """Log-posterior of the parameters up to a constant, ``()``."""
         return self.scale * self.log_likelihood.sum() + self.log_prior
+
+    @property
+    def log_prior_in_log_odds(self) -> Tensor:
+        """Log-prior of the parameters with the probability tables in log-odds, ``()``."""
+        return self.log_prior + self.log_volume
+
+    @property
+    def log_posterior_in_log_odds(self) -> Tensor:
+        """Log-posterior of the parameters with the probability tables in log-odds, ``()``: EM finds its mode."""
+        return self.log_posterior + self.log_volume
 
 
 def density(
@@ -67,6 +79,7 @@ def density(
     return Density(
         log_joint.reshape(annotations.n_classes, annotations.n_tasks).T,
         sum((value.sum() for value in of_parameters), start=zero),
+        sum((_log_volume(site) for name, site in run.sites.items() if name not in by_task and _is_table(site)), zero),
         float(by_task["truth"]["scale"]),
         run.truth_prior,
     )
@@ -94,7 +107,7 @@ def anatomy(model: Model, parameters: Mapping[str, Tensor], annotations: Annotat
     with torch.no_grad(), running(inputs), _Enumerated(parameters, annotations) as run:
         model(annotations)
     latents = {name: site for name, site in run.sites.items() if not site["is_observed"] and name != "truth"}
-    tables = tuple(name for name, site in latents.items() if isinstance(_base(site["fn"]), Dirichlet))
+    tables = tuple(name for name, site in latents.items() if _is_table(site))
     bijections = {name: biject_to(site["fn"].support) for name, site in latents.items()}
     return Anatomy(
         tables,
@@ -151,6 +164,15 @@ def _base(fn: Any) -> Any:
     while hasattr(fn, "base_dist"):
         fn = fn.base_dist
     return fn
+
+
+def _is_table(site: Site) -> bool:
+    return isinstance(_base(site["fn"]), Dirichlet)
+
+
+def _log_volume(table: Site) -> Tensor:
+    """Return the log-determinant of the simplices of a table's rows in log-odds: the sum of all log-probabilities."""
+    return table["scale"] * table["value"].clamp_min(SMALLEST).log().sum()
 
 
 def _log_prob(site: Site) -> Tensor:

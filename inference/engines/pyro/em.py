@@ -2,7 +2,7 @@ r"""Expectation maximisation of any Pyro story by :mod:`torch.autograd`.
 
 It uses the identities of :mod:`crowdppl.inference.engines.em`.
 The expected counts of a probability table are :math:`n = \theta \odot \nabla_\theta \log Z(\theta)`, and its exact
-M-step is :math:`\theta' \propto \max(\alpha - 1 + n, 0)`. Parameters that are no probability tables climb by Adam;
+M-step is :math:`\theta' \propto \alpha + n`. Parameters that are no probability tables climb by Adam;
 where the exact M-step is not all of an iteration, it is halved until the log-posterior does not fall.
 """
 
@@ -14,7 +14,6 @@ import torch
 
 from ....data import Annotations
 from ...densities.model import Model
-from ..ascent import INTERIOR
 from ..em import CALM, RECOVERY, not_converged
 from ..outcome import Outcome
 from ..progress import progress_bar
@@ -95,7 +94,7 @@ def _iterate(
         if len(history) % CHUNK == 0:
             tell(len(history), history[-1])
     with torch.no_grad():
-        history.append(float(density(model, climber.parameters, annotations).log_posterior))
+        history.append(float(density(model, climber.parameters, annotations).log_posterior_in_log_odds))
     return Solution(climber.parameters, history, not_converged(climber.change, settings))
 
 
@@ -123,7 +122,7 @@ class Climber:
         """Take one iteration: E-step, M-step of the probability tables and a step of the others, by one gradient."""
         parts, old = self.parts, self.parameters
         counts, slope, at = gradient(self.model, self.annotations, parts, old)
-        log_posterior = float(at.log_posterior.detach())
+        log_posterior = float(at.log_posterior_in_log_odds.detach())
         with torch.no_grad():
             new = {**old, **tables_mode(counts, old)}
             change = abs((log_posterior - self.log_posterior) / log_posterior)
@@ -154,15 +153,7 @@ class Climber:
         while share > 0.5**self.settings.halvings:
             there = {name: (1 - share) * old[name] + share * new[name] for name in parts.tables}
             there |= parts.from_reals({n: (1 - share) * old_reals[n] + share * new_reals[n] for n in old_reals})
-            if float(density(self.model, there, self.annotations).log_posterior) >= least:
+            if float(density(self.model, there, self.annotations).log_posterior_in_log_odds) >= least:
                 return there, share
             share /= 2
         return old, 0.0
-
-
-def to_interior(problem: Problem, parameters: Parameters) -> Parameters:
-    r"""Return the parameters with each probability table at its conditional mean, :math:`\propto \alpha + n`."""
-    annotations = problem.source.whole().annotations
-    counts = gradient(problem.model, annotations, anatomy(problem.model, parameters, annotations), parameters).counts
-    inner = {name: (count + 1).clamp_min(INTERIOR) for name, count in counts.items()}
-    return {**parameters, **{name: count / count.sum(-1, keepdim=True) for name, count in inner.items()}}

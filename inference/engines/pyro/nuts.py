@@ -36,7 +36,7 @@ def run(problem: Problem, key: jax.Array, settings: NUTSSettings, *, progress: b
         refuse(problem.options, "NUTS", ("optimizer", "scheduler", "clip", "checkpoint", "resume"))
     solution = em.solve(problem, key, start_settings(settings), progress=progress)
     settled = problem.settled()
-    values = em.to_interior(settled, solution.parameters)
+    values = solution.parameters
     annotations = settled.source.whole().annotations
     bijections = anatomy(settled.model, values, annotations).all_bijections
 

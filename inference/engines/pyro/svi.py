@@ -193,8 +193,8 @@ def _program(problem: Problem) -> Callable[[Annotations, Any], None]:
 def _start(problem: Problem, key: jax.Array, *, progress: bool) -> Parameters:
     settings = EMSettings(tolerance=1e-5)
     if problem.classifier is not None:
-        return em.to_interior(problem.settled(), problem.start(key))
-    return em.to_interior(problem, em.solve(problem.plain(), key, settings, progress=progress).parameters)
+        return problem.start(key)
+    return em.solve(problem.plain(), key, settings, progress=progress).parameters
 
 
 def _batches(problem: Problem, size: int | None, seed: int, done: int = 0) -> Iterator[Batch]:

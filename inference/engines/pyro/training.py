@@ -15,7 +15,6 @@ from torch import Tensor
 from ....data import Annotations
 from ....models.parts.emissions import SMALLEST
 from ....models.pyro import soft_votes
-from ..ascent import INTERIOR
 from ..epochs import BATCH, batch_size
 from ..settings import EMSettings
 from .ascent import slopes_of, tables_mode
@@ -46,7 +45,6 @@ class Trainer:
         first = next(iter(source.epoch(min(self.size, 2), torch.Generator().manual_seed(0))))
         self.parts: Anatomy = anatomy(self.model, parameters, first.annotations, first.inputs)
         self.tables = {name: parameters[name].detach() for name in self.parts.tables}
-        self.means = self.tables  # of their conditional posteriors, after an epoch
         reals = self.parts.to_reals(parameters)
         self.reals = {name: value.detach().clone().requires_grad_() for name, value in reals.items()}
         self.stepper = Stepper(self._groups(problem.options), problem.options, torch.optim.Adam)
@@ -77,12 +75,11 @@ class Trainer:
             target = at.posterior.detach()
             if number <= self.settings.warmup:
                 target = _votes_with_evidence(batch.annotations)
-            log_prior = float(at.log_prior.detach())
+            log_prior = float(at.log_prior_in_log_odds.detach())
             if self.stepper.parameters:
                 self._move(batch, target, f"step {i + 1} of epoch {number}")
         slopes = slopes_of(self._log_prior(tables, batch), tables)
         counts = {name: counts[name] + self.tables[name] * slopes[name] for name in counts}
-        self.means = _means(counts)
         self.tables = tables_mode(counts, self.tables)
         return log_likelihood + log_prior
 
@@ -95,7 +92,7 @@ class Trainer:
             self.model, self.tables | self.parts.from_reals(self.reals), batch.annotations, batch.inputs, train=True
         )
         expected = torch.where(target > 0, target * at.log_joint, torch.zeros_like(target)).sum(-1)
-        loss = -((batch.weight * expected).sum() / batch.weight.sum() + at.log_prior / self.n_tasks)
+        loss = -((batch.weight * expected).sum() / batch.weight.sum() + at.log_prior_in_log_odds / self.n_tasks)
         if not torch.isfinite(loss):
             finite = bool(torch.isfinite(at.truth_prior).all())
             what = f"the loss is {float(loss)}" if finite else "the classifier's logits are not finite"
@@ -106,21 +103,21 @@ class Trainer:
 
     def _log_prior(self, tables: Parameters, batch: Batch) -> Tensor:
         with frozen(self.module):
-            return density(self.model, {**tables, **self._held()}, batch.annotations, batch.inputs).log_prior
+            at = density(self.model, {**tables, **self._held()}, batch.annotations, batch.inputs)
+        return at.log_prior_in_log_odds
 
     def predicted(self) -> float:
         r"""Return the log-probability of the held-out annotations given the seen ones.
 
-        It is :math:`\log p(y) - \log p(y_\text{seen})` with probability tables at their mean: at their mode an
-        annotation would be impossible where no annotation of its kind was seen.
+        It is :math:`\log p(y) - \log p(y_\text{seen})`.
         """
-        whole, part = (self.log_likelihood(source, self.means) for source in (self.problem.source, self.source))
+        whole, part = (self.log_likelihood(source) for source in (self.problem.source, self.source))
         return whole - part
 
-    def log_likelihood(self, source: Source, tables: Parameters | None = None) -> float:
-        """Return the log-likelihood of ``source``, the labels summed out, at other tables where some are given."""
+    def log_likelihood(self, source: Source) -> float:
+        """Return the log-likelihood of ``source``, the labels summed out."""
         size, total = max(self.size, BATCH), 0.0
-        parameters = self.parameters | (tables or {})
+        parameters = self.parameters
         with torch.no_grad():
             for batch in source.epoch(min(size, self.n_tasks), torch.Generator().manual_seed(0)):
                 at = density(self.model, parameters, batch.annotations, batch.inputs)
@@ -131,7 +128,7 @@ class Trainer:
         """Return the log-posterior of the parameters on all data."""
         batch = next(iter(self.source.epoch(min(self.size, 2), torch.Generator().manual_seed(0))))
         with torch.no_grad():
-            log_prior = density(self.model, self.parameters, batch.annotations, batch.inputs).log_prior
+            log_prior = density(self.model, self.parameters, batch.annotations, batch.inputs).log_prior_in_log_odds
         return self.log_likelihood(self.problem.source) + float(log_prior)
 
     def state(self) -> dict[str, Any]:
@@ -186,11 +183,6 @@ def run(problem: Problem, parameters: Parameters, settings: EMSettings, tell: Ca
             write(options.checkpoint, "em", at)
     trainer.load(best)
     return Solution(trainer.parameters, [*history, trainer.log_posterior()], (), snapshot(trainer.module))
-
-
-def _means(counts: Parameters) -> Parameters:
-    counts = {name: (count + 1).clamp_min(INTERIOR) for name, count in counts.items()}
-    return {name: count / count.sum(-1, keepdim=True) for name, count in counts.items()}
 
 
 def _without(problem: Problem, share: float) -> Source:

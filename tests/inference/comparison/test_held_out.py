@@ -23,7 +23,6 @@ from crowdppl.inference.comparison.held_out import (
     refit_without,
 )
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.engines.ascent import interior
 from crowdppl.inference.fitted.pointwise import counts, leave_one_annotation_out, rounds
 
 
@@ -201,7 +200,5 @@ def test_a_refit_without_rows_is_a_fit_of_the_table_without_them():
         frame, tasks=list(annotations.tasks), workers=list(annotations.workers), classes=list(annotations.classes)
     )
     again = cp.fit("dawid_skene", rest, tolerance=1e-9, max_iterations=300, progress=False)
-    mode = {name: jnp.asarray(value[0, 0]) for name, value in again.outcome.draws.items()}
-    expected = interior(again.model, jax.tree.map(jnp.asarray, rest), mode)  # the mode has impossible annotations
     for name in ("prevalence", "confusion"):
-        np.testing.assert_allclose(np.asarray(found.draws[name][0, 0]), np.asarray(expected[name]), atol=2e-4)
+        np.testing.assert_allclose(found.draws[name][0, 0], again.outcome.draws[name][0, 0], atol=2e-4)

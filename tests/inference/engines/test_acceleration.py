@@ -94,7 +94,7 @@ def test_the_log_posterior_never_falls(story, seed):
 
 def test_wherever_it_stops_the_last_log_posterior_is_that_of_the_solution(noisy):
     """Also where the next step would be from a proposal, which has not been looked at."""
-    log_posterior = jax.jit(lambda parameters: density(MODEL, parameters, noisy).log_posterior)
+    log_posterior = jax.jit(lambda parameters: density(MODEL, parameters, noisy).log_posterior_in_log_odds)
     with jax.enable_x64(True):
         for n in range(1, 13):
             outcome = em.run(MODEL, noisy, jax.random.key(0), em.EMSettings(n, 0.0), progress=False)

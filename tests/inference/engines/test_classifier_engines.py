@@ -100,7 +100,7 @@ def exact(request, annotations):
         theta = {name: value[0, 0] for name, value in outcome.draws.items()} | outcome.fixed
 
         def log_posterior(weights):
-            return density(model, theta | weights, annotations).log_posterior
+            return density(model, theta | weights, annotations).log_posterior_in_log_odds
 
         weights = {name: value for name, value in theta.items() if name.startswith("classifier.")}
         slope = jax.jit(jax.grad(log_posterior))(weights)

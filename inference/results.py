@@ -161,8 +161,13 @@ class Fit(Result):
 
     @property
     def has_draws(self) -> bool:
-        """Whether there are draws to take intervals from; EM, and a guide that is one point, have none."""
+        """Whether there are draws of the posterior; EM, and a guide that is one point, have none."""
         return self.fitted.has_draws
+
+    @property
+    def with_uncertainty(self) -> Fitted:
+        """The fitted story with draws that say how uncertain it is; around a point they are made."""
+        return self.fitted.with_uncertainty
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -396,8 +401,13 @@ class Stack(Result):
 
     @property
     def has_draws(self) -> bool:
-        """Whether every fit has draws to take intervals from."""
+        """Whether every fit has draws of the posterior."""
         return self.averaged.has_draws
+
+    @property
+    def with_uncertainty(self) -> Averaged:
+        """The average with draws of every fit that say how uncertain it is."""
+        return self.averaged.with_uncertainty
 
     @property
     def warnings(self) -> tuple[str, ...]:

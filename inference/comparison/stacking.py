@@ -1,7 +1,9 @@
 """Labels averaged over several stories, with weights by how well each predicts held-out data."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -51,6 +53,12 @@ class Averaged(Labelled):
     def has_draws(self) -> bool:
         """Whether every fit has draws to take intervals from."""
         return all(fitted.has_draws for fitted in self.fits.values())
+
+    @cached_property
+    def with_uncertainty(self) -> Averaged:
+        """The average of the same fits with draws, around their points where they are points."""
+        fits = {name: fitted.with_uncertainty for name, fitted in self.fits.items()}
+        return self if self.has_draws else replace(self, fits=fits)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from .labelled import Labelled
 
 
 def confusion_frame(source: Labelled, interval: float = INTERVAL) -> pd.DataFrame:
-    """The workers' confusion matrices in long form: worker, truth, annotation, probability; low and high with draws.
+    """The workers' confusion matrices in long form: worker, truth, annotation, probability, low, high.
 
     Args:
         source: with named workers.
@@ -21,13 +21,11 @@ def confusion_frame(source: Labelled, interval: float = INTERVAL) -> pd.DataFram
     Raises:
         AnnotationError: the annotations name no workers.
     """
-    draws, annotations = np.asarray(source.confusion_draws), source.annotations
+    at_point, annotations = np.asarray(source.confusion_draws), source.annotations
     ids = {"worker": annotations.workers, "truth": annotations.classes, "annotation": annotations.kinds}
     index = pd.MultiIndex.from_product([one.to_index(name) for name, one in ids.items()])
-    columns = {"probability": draws.mean((0, 1)).ravel()}
-    if source.has_draws:
-        low, high = of_draws(draws, interval)
-        columns |= {"low": low.ravel(), "high": high.ravel()}
+    low, high = of_draws(np.asarray(source.with_uncertainty.confusion_draws), interval)
+    columns = {"probability": at_point.mean((0, 1)).ravel(), "low": low.ravel(), "high": high.ravel()}
     return pd.DataFrame(columns, index=index).reset_index()
 
 

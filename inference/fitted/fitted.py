@@ -100,6 +100,13 @@ class Fitted(Labelled):
         """Whether the draws say how uncertain the parameters are; the mode, or any one point, does not."""
         return not self.outcome.is_point
 
+    @cached_property
+    def with_uncertainty(self) -> Fitted:
+        """Itself where it has draws; else with draws around its point, by one step of data augmentation."""
+        from .augmented import augmented
+
+        return self if self.has_draws else augmented(self)
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a user should act on, a sentence each; empty where nothing was found."""

@@ -1,5 +1,7 @@
 """What has labels: a fitted story, or several averaged."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +22,7 @@ class Labelled:
         posterior: ``P(truth | annotations)``, ``(N, K)``.
         confusion_draws: each worker's confusion matrix in each draw, ``(chain, draw, J, K, L)``.
         has_draws: whether the draws say how uncertain the parameters are; one point does not.
+        with_uncertainty: the same with draws that do.
     """
 
     if TYPE_CHECKING:
@@ -39,6 +42,10 @@ class Labelled:
         @property
         def has_draws(self) -> bool:
             """Whether there is more than one point."""
+
+        @property
+        def with_uncertainty(self) -> Labelled:
+            """Itself where it has draws; else with draws around its point."""
 
     @property
     def probabilities(self) -> pd.DataFrame:

@@ -175,6 +175,5 @@ def _classes(fitted: Fitted, interval: float) -> pd.DataFrame:
     if "prevalence" in fitted.draws:
         draws = fitted.draws["prevalence"]
         frame["prevalence"] = draws.mean((0, 1))
-        if fitted.has_draws:
-            frame["low"], frame["high"] = of_draws(draws, interval)
+        frame["low"], frame["high"] = of_draws(fitted.with_uncertainty.draws["prevalence"], interval)
     return frame

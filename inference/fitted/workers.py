@@ -1,5 +1,7 @@
 """Scores by worker: from confusion matrices, from gold labels, and how long an annotation takes."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,25 +19,19 @@ def fitted_scores(fitted: Labelled, interval: float) -> pd.DataFrame:
     """The scores that follow from the confusion matrices alone: the first columns of :func:`worker_scores`.
 
     By worker: annotations, accuracy, spammer_score, with two classes sensitivity and specificity, and with abstentions
-    abstention_rate; with draws each with low and high.
+    abstention_rate; each with low and high.
     """
     frame = pd.DataFrame(index=fitted.annotations.workers.to_index("worker"))
     frame["annotations"] = fitted.annotations.n_by_worker().astype(int)
-    return _with_scores(
-        fitted, frame, confusion_scores.scores(fitted.confusion_draws, fitted.posterior.mean(0)), interval
-    )
+    return _with_scores(fitted, frame, partial(confusion_scores.scores, shares=fitted.posterior.mean(0)), interval)
 
 
 def worker_scores(fitted: Fitted, interval: float = INTERVAL, *, rank_one: bool = False) -> pd.DataFrame:
     """Everything by worker: see :meth:`.Fit.worker_scores`."""
-    matrices, shares = fitted.confusion_draws, fitted.posterior.mean(0)
-    frame = _with_scores(
-        fitted, fitted_scores(fitted, interval), confusion_scores.more_scores(matrices, shares), interval
-    )
+    more = partial(confusion_scores.more_scores, shares=fitted.posterior.mean(0))
+    frame = _with_scores(fitted, fitted_scores(fitted, interval), more, interval)
     if rank_one:
-        frame = _with_scores(
-            fitted, frame, {"rank_one_distance": confusion_scores.rank_one_distance(matrices)}, interval
-        )
+        frame = _with_scores(fitted, frame, _rank_one, interval)
     frame = _with_realised_accuracy(fitted, frame, interval)
     parts = []
     if fitted.annotations.gold is not None:
@@ -43,9 +39,7 @@ def worker_scores(fitted: Fitted, interval: float = INTERVAL, *, rank_one: bool 
     if fitted.annotations.seconds is not None:
         parts.append(seconds_by_worker(fitted.annotations, interval))
     for part in parts:
-        # Scores of a point have no intervals at all, so that none is taken for the posterior's.
-        kept = part if fitted.has_draws else part[[name for name in part if not str(name).endswith(("_low", "_high"))]]
-        frame = frame.join(kept)
+        frame = frame.join(part)
     return frame
 
 
@@ -131,20 +125,26 @@ def seconds_by_worker(annotations: Annotations, interval: float = INTERVAL) -> p
     return pd.DataFrame(rows, index=annotations.workers.to_index("worker"), columns=columns, dtype=float)
 
 
-def _with_scores(fitted: Labelled, frame: pd.DataFrame, found: dict[str, np.ndarray], interval: float) -> pd.DataFrame:
-    for name, draws in found.items():
-        frame[name] = draws.mean((0, 1))
-        if fitted.has_draws:
-            frame[f"{name}_low"], frame[f"{name}_high"] = of_draws(draws, interval)
+def _with_scores(
+    fitted: Labelled, frame: pd.DataFrame, scores: Callable[[np.ndarray], dict[str, np.ndarray]], interval: float
+) -> pd.DataFrame:
+    """The frame with scores ``(..., J)`` of confusion matrices: their means, and intervals with the uncertainty."""
+    around = scores(fitted.with_uncertainty.confusion_draws)
+    for name, values in scores(fitted.confusion_draws).items():
+        frame[name] = values.mean((0, 1))
+        frame[f"{name}_low"], frame[f"{name}_high"] = of_draws(around[name], interval)
     return frame
+
+
+def _rank_one(confusions: np.ndarray) -> dict[str, np.ndarray]:
+    return {"rank_one_distance": confusion_scores.rank_one_distance(confusions)}
 
 
 def _with_realised_accuracy(fitted: Fitted, frame: pd.DataFrame, interval: float) -> pd.DataFrame:
     """The frame with the share of the annotations given that are right, beside the accuracy in the long run."""
-    found = {"realised_accuracy": realised_accuracy(fitted)}
-    if fitted.has_draws:
-        low, high = of_draws(realised_accuracy_draws(fitted)[None], interval)
-        found |= {"realised_accuracy_low": low, "realised_accuracy_high": high}
+    low, high = of_draws(realised_accuracy_draws(fitted.with_uncertainty)[None], interval)
+    found = {"realised_accuracy": realised_accuracy(fitted), "realised_accuracy_low": low}
+    found["realised_accuracy_high"] = high
     beside = max(at for at, name in enumerate(frame) if str(name).startswith("accuracy")) + 1
     return pd.concat([frame.iloc[:, :beside], pd.DataFrame(found, frame.index), frame.iloc[:, beside:]], axis=1)
 

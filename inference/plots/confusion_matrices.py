@@ -30,9 +30,9 @@ def plot_confusions(
 
     The columns are the classes and then the abstentions, where there are any.
 
-    With up to ten classes the cells hold the probabilities and, where the fit has draws, half the width of their
-    credible intervals. Above each matrix are the worker's number of annotations and accuracy: the probability that an
-    annotation is right, of a task whose class is as frequent as among the labels.
+    With up to ten classes the cells hold the probabilities and half the width of their credible intervals. Above each
+    matrix are the worker's number of annotations and accuracy: the probability that an annotation is right, of a task
+    whose class is as frequent as among the labels.
 
     Args:
         fit: a fit, or a stack of fits, of annotations that name their workers (J workers, K classes).
@@ -66,7 +66,8 @@ def plot_confusions(
         [_title(scores.iloc[j]) for j in shown],
         fit.annotations.classes,
         kinds=fit.annotations.kinds,
-        interval=interval if fit.has_draws else None,
+        around=fit.with_uncertainty.confusion_draws[:, :, shown],
+        interval=interval,
         heading=f"Confusion matrices of {which_workers(len(shown), len(scores), by_annotations=workers is None)}",
         axes=given_axes(given, len(shown), f"{len(shown)} workers"),
     )
@@ -110,7 +111,8 @@ def plot_groups(fit: HoldsFitted, *, interval: float = INTERVAL, axes: Any = Non
         confusions[:, :, order],
         titles,
         fitted.annotations.classes,
-        interval=interval if fitted.has_draws else None,
+        around=confusions[:, :, order] if fitted.has_draws else None,
+        interval=interval,
         heading=f"Confusion matrices of {counted(n_groups, 'group')} ({fitted.story})",
         axes=given_axes(axes, n_groups, f"{n_groups} groups"),
     )

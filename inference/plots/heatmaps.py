@@ -23,7 +23,8 @@ def draw_confusions(
     classes: Sequence[object],
     *,
     kinds: Sequence[object] | None = None,
-    interval: float | None,
+    around: np.ndarray | None,
+    interval: float,
     heading: str,
     axes: np.ndarray | None,
 ) -> np.ndarray:
@@ -34,7 +35,8 @@ def draw_confusions(
         titles: above the n matrices.
         classes: names of the K classes, which are the rows.
         kinds: names of the L kinds of annotations, which are the columns; the classes by default.
-        interval: mass of the equal-tailed credible intervals; None to draw none.
+        around: draws of them that say how uncertain they are; None to write no intervals.
+        interval: mass of the equal-tailed credible intervals.
         heading: title of a new figure.
         axes: n axes to draw in, without heading and colour bar around them; None for a new figure.
 
@@ -42,7 +44,7 @@ def draw_confusions(
         The n axes.
     """
     means = confusions.mean((0, 1))
-    spread = None if interval is None else _half_width(confusions, interval)
+    spread = None if around is None else _half_width(around, interval)
     truths = [short(name, 18) for name in classes]
     names = truths if kinds is None else [short(name, 18) for name in kinds]
     n_columns = _n_columns(len(means), len(names))

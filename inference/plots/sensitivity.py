@@ -83,13 +83,13 @@ def plot_sensitivity_specificity(
     ax.set_xlabel(f"1 − specificity: P(annotation {positive} | truth {short(names[0], 14)})", parse_math=False)
     ax.set_ylabel(f"sensitivity: P(annotation {positive} | truth {positive})", parse_math=False)
     clean(ax)
-    regions = fit.has_draws and len(shown) <= MAX_REGIONS
+    regions = len(shown) <= MAX_REGIONS
     if density:
         cells = ax.hexbin(x, y, gridsize=32, extent=(0, 1, 0, 1), mincnt=1, cmap=COLOURS, linewidths=0.2)
         colour_bar(cells, ax, "workers", shrink=0.8)
     else:
         if regions:
-            _draw_regions(ax, rates, interval)
+            _draw_regions(ax, _rates(fit.with_uncertainty.confusion_draws[:, :, shown]), interval)
         estimate = "posterior mean of a worker" if fit.has_draws else "worker"
         dots: dict[str, Any] = {"s": 30 if regions else 18, "color": DARK, "edgecolor": "white", "linewidth": 0.6}
         ax.scatter(x, y, zorder=3, label=estimate, **dots)

@@ -38,7 +38,7 @@ def workers_section(subject: Subject) -> Section:
         "file workers.csv that the command crowdppl fit writes, have all."
     )
     meant = "; ".join(f"{name.replace('_', ' ')}: {means}" for name, means in MEANINGS.items() if name in shown)
-    intervals = f" Beside a score is its {INTERVAL:.0%} credible interval." if source.has_draws else ""
+    intervals = f" Beside a score is its {INTERVAL:.0%} credible interval."
     pictures = [picture(lambda: plot_workers(source, max_workers=None), "Workers by accuracy")]  # type: ignore[arg-type]
     if annotations.n_classes == 2:
         pictures.append(picture(lambda: plot_sensitivity_specificity(source), "Workers’ sensitivity and specificity"))

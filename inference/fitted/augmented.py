@@ -1,0 +1,121 @@
+r"""What a point says of its uncertainty: draws of the parameters around it, by one step of data augmentation.
+
+Around a mode the true labels are drawn from their posterior there, and the parameters given these labels, once for each
+draw: the poor man's data augmentation of Wei & Tanner (1990). A row of probabilities is drawn from its Dirichlet
+posterior; other parameters take a step of Newton's towards the labels drawn, each for itself, and a normal number with
+the variance of their curvature. What it leaves out is what a second step would add, that labels drawn with other
+parameters are others.
+
+It needs no derivation for a story: concentrations and steps are gradients of the complete data's log-density, and a
+curvature is a derivative along one direction, since given the labels workers have nothing to do with each other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from ...models.parts.emissions import SMALLEST
+from ..densities.enumerated import Parameters
+from ..densities.programs import compiled
+from ..densities.sites import Anatomy, anatomy
+
+if TYPE_CHECKING:
+    from .fitted import Fitted
+
+DRAWS = (25, 200)  # at the least and at the most
+NUMBERS = 2e7  # of parameters in all draws, about, and of annotations over which the draws go
+DIRECTIONS = 600  # along which curvatures are taken at the most; a parameter of more of them stays where it is
+FLATTEST = 0.01  # curvature at the least
+APART = ("worker", "task")  # dimensions whose members have nothing to do with each other, given the labels
+
+
+def augmented(fitted: Fitted, seed: int = 0) -> Fitted:
+    """The same story with draws around its point.
+
+    Args:
+        fitted: a mode, or another point.
+        seed: of the draws.
+    """
+    size = sum(np.size(value) for value in fitted.draws.values()) + fitted.annotations.n_rows
+    n = int(np.clip(NUMBERS / max(size, 1), *DRAWS))
+    found = _augmented(fitted.at_size, jax.random.split(jax.random.key(seed), n))
+    draws = {
+        name: np.asarray(value)[:, *(slice(n) for n in fitted.draws[name].shape[2:])][None]
+        for name, value in found.items()
+    }
+    at_draws = fitted.with_draws(draws)
+    return at_draws.replace(outcome=at_draws.outcome._replace(is_point=False), stored_posterior=fitted.posterior)
+
+
+@compiled(once=True)
+def _augmented(fitted: Fitted, keys: Array) -> Parameters:
+    """Draws ``(draw, ...)`` by site."""
+    mode = {name: jnp.asarray(value)[0, 0] for name, value in fitted.draws.items()}
+    parts = anatomy(fitted.model, fitted.annotations)
+    tables = {name: mode[name] for name in parts.tables}
+    reals = {name: bijection.inv(mode[name]) for name, bijection in parts.bijections.items() if name in mode}
+    still = fitted.at(mode)
+
+    def of_both(tables: Parameters, reals: Parameters, labels: Array) -> Array:
+        """The log-density of parameters in log-odds and labels ``(N, K)``, probabilities or ones and zeros."""
+        own = {name: parts.bijections[name](real) for name, real in reals.items()}
+        at = fitted.at(tables | own)
+        return jnp.where(labels > 0, labels * at.log_joint, 0.0).sum() + at.log_prior_in_log_odds
+
+    slopes = jax.grad(of_both, argnums=(0, 1))
+    flat = _curvatures(lambda reals: slopes(tables, reals, still.posterior)[1], reals, parts)
+
+    def draw(key: Array) -> Parameters:
+        of_label, of_table, of_real = jax.random.split(key, 3)
+        classes = jnp.arange(still.log_joint.shape[-1])
+        labels = (jax.random.categorical(of_label, still.log_joint)[:, None] == classes).astype(float)
+        of_tables, slope = slopes(tables, reals, labels)
+        found = {}
+        for number, (name, table) in enumerate(tables.items()):
+            counts = jnp.maximum(table * of_tables[name], SMALLEST)
+            rows = jax.random.dirichlet(jax.random.fold_in(of_table, number), counts)
+            found[name] = jnp.maximum(rows, 2 * SMALLEST)
+        for number, (name, real) in enumerate(reals.items()):
+            if name in flat:
+                noise = jax.random.normal(jax.random.fold_in(of_real, number), real.shape)
+                real = real + slope[name] / flat[name] + noise / jnp.sqrt(flat[name])
+            found[name] = parts.bijections[name](real)
+        return found
+
+    return jax.lax.map(draw, keys)
+
+
+def _curvatures(slope: Callable[[Parameters], Parameters], reals: Parameters, parts: Anatomy) -> Parameters:
+    """The negative second derivative of each real-valued parameter, but of those with too many directions.
+
+    Args:
+        slope: of all of them, as a function of them.
+        reals: where it is taken.
+        parts: of the story.
+    """
+    nothing = jax.tree.map(jnp.zeros_like, reals)
+    found = {}
+    for name, real in reals.items():
+        apart = [dim in APART for dim in parts.dims[name]] + [False] * real.ndim
+        ways = [1 if apart[axis] else size for axis, size in enumerate(real.shape)]
+        if np.prod(ways, dtype=float) > DIRECTIONS:
+            continue
+
+        def add(total: Array, place: Array, name: str = name, apart: list[bool] = apart) -> tuple[Array, None]:
+            zeros = nothing[name]
+            at = tuple(slice(None) if apart[axis] else place[axis] for axis in range(zeros.ndim))
+            direction = zeros.at[at].set(1.0)
+            _, change = jax.jvp(slope, (reals,), (nothing | {name: direction},))
+            return total - direction * change[name], None
+
+        places = np.array(list(itertools.product(*map(range, ways))), dtype=int).reshape(-1, real.ndim)
+        total, _ = jax.lax.scan(add, nothing[name], jnp.asarray(places))
+        found[name] = jnp.maximum(total, FLATTEST)
+    return found

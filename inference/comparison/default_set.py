@@ -1,7 +1,10 @@
-"""``cp.fit("auto", …)``: a default set of stories, fitted, compared and averaged."""
+"""``cp.fit("auto", …)``: a default set of stories, fitted and averaged with the votes."""
 
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from typing import Any
+
+import pandas as pd
 
 from ...data import Annotations
 from ...models import Story, StoryError
@@ -14,16 +17,14 @@ from .stacking import Averaged
 StorySet = Mapping[str, Mapping[str, Any]]
 
 DEFAULT_SET: dict[str, dict[str, Any]] = {
+    "shared errors": {"story": "dawid_skene", "shared_error": True},
     "dawid_skene": {},
-    "worker_clusters": {},
-    "mace": {},
-    "common_individual": {},
+    "one_coin": {},
 }
 """The default set of stories: by name the options of :func:`crowdppl.fit`, with ``story``, by default the name.
 
-These four of the seven stories for named workers and any number of classes gave the best labels, averaged, on public
-datasets (``benchmarks/auto.py``). hierarchical_dawid_skene, annotator_groups and independent_confusion_subtypes often
-predict annotations better, but their labels are right less often.
+They differ in what misleads them: workers who err together, workers of whom little is known, classes that workers
+confuse in their own ways. ``benchmarks/auto.py`` compares them with other sets.
 """
 
 DEFAULT_SET_UNNAMED: dict[str, dict[str, Any]] = {
@@ -32,19 +33,27 @@ DEFAULT_SET_UNNAMED: dict[str, dict[str, Any]] = {
 """The default set of stories where no worker is named, in the form of :data:`DEFAULT_SET`."""
 
 
+WEIGHTS = ("equal", "stacking")
+VOTES = 0.25  # as much as each of three stories
+
+
 def auto(
     annotations: Annotations,
     *,
     stories: StorySet | Iterable[str | Story] | None = None,
     method: str = "em",
+    weights: str = "equal",
+    votes: float = VOTES,
     folds: int = 5,
     seed: int = 0,
     progress: bool = True,
     **options: Any,
 ) -> Averaged:
-    """Fit a set of stories, compare them by how well they predict held-out annotations, and average their labels.
+    r"""Fit a set of stories, and average their labels with the votes.
 
-    The weights are those of stacking over K folds of the annotations, refitted by EM whatever the fits' engine.
+    A story is sure of its labels as if it were true. Where it is not, most of all where workers err alike, it is sure
+    of wrong labels. Stories differ there, and votes know nothing of it, so that the probabilities of their average are
+    nearer to how often its labels are right.
 
     Args:
         annotations: who labelled what.
@@ -52,6 +61,9 @@ def auto(
             :data:`DEFAULT_SET` by default, or :data:`DEFAULT_SET_UNNAMED` where no worker is named.
         method: the engine of the fits whose labels are averaged; ``"svi"`` and ``"nuts"`` give the workers' scores
             intervals.
+        weights: ``"equal"``; or ``"stacking"``, which compares the stories by how well they predict held-out
+            annotations, over K folds refitted by EM whatever the fits' engine: the mixture that predicts best.
+        votes: share of the label probabilities that are the votes', from 0 to below 1 (:class:`.Averaged`).
         folds: K, of the comparison.
         seed: of the engines and the folds.
         progress: whether to show a progress bar.
@@ -61,8 +73,13 @@ def auto(
         the average, with its fits, weights and comparison, and the stories that do not fit these data.
 
     Raises:
-        ValueError: fewer than two of the stories fit these data; with the reason of each.
+        ValueError: fewer than two of the stories fit these data, with the reason of each; or `weights` or `votes` is
+            none of these.
     """
+    if weights not in WEIGHTS:
+        raise ValueError(f"weights={weights!r}: 'equal' or 'stacking' is needed")
+    if not (isinstance(votes, Real) and 0 <= votes < 1):
+        raise ValueError(f"votes={votes!r}: a share from 0 to below 1 is needed")
     chosen = story_set(stories, annotations)
     fits: dict[str, Fitted] = {}
     left_out: dict[str, str] = {}
@@ -80,10 +97,17 @@ def auto(
             raise ValueError(
                 f"{len(fits)} of {len(chosen)} stories fit these data, and two at least are needed. {reasons}"
             )
+        if weights == "equal":
+            return Averaged(fits, _equal(fits), None, left_out, float(votes))
         bar(len(chosen), "comparing")
         comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=False)
         comparison.attrs["how"] = f"{folds} folds of the annotations, for each of which every story was refitted by EM"
-    return Averaged(fits, comparison["weight"].reindex(list(fits)), comparison, left_out)
+    return Averaged(fits, comparison["weight"].reindex(list(fits)), comparison, left_out, float(votes))
+
+
+def _equal(fits: Iterable[str]) -> pd.Series:
+    index = pd.Index(list(fits), name="story")
+    return pd.Series(1 / len(index), index=index, name="weight")
 
 
 def story_set(stories: StorySet | Iterable[str | Story] | None, annotations: Annotations) -> dict[str, dict[str, Any]]:

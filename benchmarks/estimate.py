@@ -41,8 +41,8 @@ def main(simulations: int = 500, story: str = "one_coin", write: bool = False) -
     covered = [100 * hits.mean() for hits, _, _ in everything]
     report.note(
         f"{simulations} simulations of {TASKS:,} tasks with 5 annotations each by 20 workers, whose parameters are "
-        "drawn from the prior of the story that the data are of; gold tasks are drawn at random, and the fit does not see "
-        "their labels. Covered: percent of the intervals that hold the share among these tasks, of the prevalence over "
+        "drawn from the prior of the story that the data are of; gold tasks are drawn at random, and the fit does not "
+        "see their labels. Covered: percent of the intervals that hold the share among these tasks, of the prevalence over "
         "all classes. Wide: the mean width. Without gold: the mean distance of the mean label probability from the "
         "actual share. Rogan–Gladen: of the draws that have gold of every class, where these are at least 50."
     )
@@ -58,7 +58,7 @@ Hits = dict[tuple[str, str, int], list[tuple[float, float, float]]]
 
 
 def measured(truth: str, options: dict[str, Any], story: str, simulations: int) -> Hits:
-    """By quantity, method and number of gold labels: whether the interval holds the share, its width, the story's gap."""
+    """By quantity, method and number of gold labels: whether an interval holds the share, its width, and a gap."""
     found: Hits = {}
     for seed in range(simulations):
         annotations, _ = cp.simulate(truth, n_tasks=TASKS, n_workers=20, annotations_per_task=5, seed=seed, **options)

@@ -13,7 +13,7 @@ from ...data.errors import warn
 from ...data.numbers import real_number
 from ..fitted.intervals import INTERVAL, checked_tail, quantile
 from .gold_sample import FEW, GoldSample, gold_sample
-from .gold_shares import Residuals, Stratum, ends, power, residuals, strata_of
+from .gold_shares import Residuals, Stratum, ends, residuals, slope, strata_of
 
 LISTED = 6  # quantities that a sentence names
 
@@ -171,7 +171,7 @@ def _of_pilot(sample: GoldSample, q: int) -> Assumed:
     """What the pilot's gold tasks say of one property; those without any gold task keep their mean prediction."""
     y, f, upper = sample.properties()
     part = slice(None, -1) if q < y.shape[1] - 1 else slice(-1, None)  # as the estimate has one λ for all classes
-    weight = power(y[:, part], f[:, part], sample.at)
+    weight = slope(y[:, part], f[:, part], sample.at)
     strata = strata_of(y[:, q], f[:, q], upper[:, q], sample.at)
     return Assumed(strata, residuals(y[:, q], f[:, q], upper[:, q], sample.at, weight))
 

@@ -55,20 +55,23 @@ class Residuals(NamedTuple):
     within: float  # after the strata's means
 
 
-def power(y: np.ndarray, f: np.ndarray, at: np.ndarray) -> float:
-    r"""The weight :math:`\lambda` of the predictions, from 0 to 1.
+def slope(y: np.ndarray, f: np.ndarray, at: np.ndarray) -> float:
+    """By how much the properties rise with their predictions, from 0; 0 where the predictions do not differ.
 
     Args:
         y: 1 where a gold task has the property, ``(n, Q)``.
         f: predictions, ``(N, Q)``.
         at: positions of the gold tasks among all, ``(n,)``.
     """
-    n, others = len(y), len(f) - len(y)
     spread = f.var(0, ddof=1).sum() if len(f) > 1 else 0.0
-    if not others or spread < 1e-12:
+    if spread < 1e-12:
         return 0.0
-    together = ((y - y.mean(0)) * (f[at] - f[at].mean(0))).mean(0).sum()
-    return float(np.clip(together / ((1 + n / others) * spread), 0.0, 1.0))
+    return max(float(((y - y.mean(0)) * (f[at] - f[at].mean(0))).mean(0).sum() / spread), 0.0)
+
+
+def power(y: np.ndarray, f: np.ndarray, at: np.ndarray) -> float:
+    r"""The weight :math:`\lambda` of the predictions, from 0 to 1; the arguments are as for :func:`slope`."""
+    return min(slope(y, f, at) * (1 - len(y) / len(f)), 1.0)
 
 
 def estimated(y: np.ndarray, f: np.ndarray, upper: np.ndarray, at: np.ndarray, interval: float) -> Shares:
@@ -81,10 +84,9 @@ def estimated(y: np.ndarray, f: np.ndarray, upper: np.ndarray, at: np.ndarray, i
         at: positions of the gold tasks among all, ``(n,)``.
         interval: mass of the intervals.
     """
-    weight = power(y, f, at)
-    others = np.delete(f, at, axis=0)
-    gain = others.mean(0) - f[at].mean(0) if len(others) else 0.0
-    means = y.mean(0) + weight * gain
+    # On the mean prediction of all tasks, of which the gold tasks are a part, λ weighs as much as this:
+    weight = power(y, f, at) / (1 - len(y) / len(f)) if len(y) < len(f) else 0.0
+    means = y.mean(0) + weight * (f.mean(0) - f[at].mean(0))
     found = [_distances(y[:, q], f[:, q], upper[:, q], at, weight, interval) for q in range(y.shape[1])]
     below, above = np.array(found).T
     return Shares(means, below, above)
@@ -109,7 +111,11 @@ def strata_of(y: np.ndarray, f: np.ndarray, upper: np.ndarray, at: np.ndarray) -
 
 
 def residuals(y: np.ndarray, f: np.ndarray, upper: np.ndarray, at: np.ndarray, weight: float) -> Residuals:
-    """Mean squares over the gold tasks, of one property; arguments as for :func:`strata_of`, and λ."""
+    """Mean squares over the gold tasks, of one property; arguments as for :func:`strata_of`.
+
+    Args:
+        weight: of the predictions, where their mean over all tasks is taken.
+    """
     tuned = y - y.mean() - weight * (f[at] - f[at].mean())
     sides = [y[upper[at] == side] for side in (False, True)]
     within = sum(float(((part - part.mean()) ** 2).sum()) for part in sides if len(part))

@@ -63,7 +63,7 @@ def plot_estimate(estimates: Estimate | Mapping[str, Estimate], *, ax: Axes | No
         text = f"{short(name, 24)}, {one.interval:.0%} interval, {one.n_gold:,} gold labels"
         ax.hlines(at, table["low"], table["high"], color=colour, linewidth=2, alpha=0.6)
         ax.scatter(table["estimate"], at, s=28, color=colour, zorder=3, label=text)
-    said = first.table.loc[keys, "without_gold"]
+    said = first.table.loc[keys]["without_gold"]
     ax.scatter(
         said, range(len(keys)), s=34, marker="D", facecolor="white", edgecolor="0.4", zorder=2, label="without gold"
     )

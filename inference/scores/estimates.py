@@ -56,7 +56,7 @@ class Estimate:
     @property
     def prevalence(self) -> pd.DataFrame:
         """By class its share of the tasks: estimate, low, high, without_gold."""
-        return self.table.loc["prevalence"].rename_axis("class")
+        return self.table.loc[["prevalence"]].droplevel("quantity").rename_axis("class")
 
     def summary(self) -> Summary:
         """What was estimated, from what, and the figures; prints as text, shows as a table in notebooks."""

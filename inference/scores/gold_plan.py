@@ -46,9 +46,10 @@ class GoldNeeded:
         return self.n_gold
 
     def __str__(self) -> str:
+        shown = self.table.reset_index().head(LISTED)
         parts = [
             f"{n:,} for the {quantity}{'' if quantity == 'accuracy' else f' of {of}'}"
-            for (quantity, of), n in self.table["n_gold"].head(LISTED).items()
+            for quantity, of, n in zip(shown["quantity"], shown["of"], shown["n_gold"], strict=True)
         ]
         more = f", and {len(self.table) - LISTED:,} more" if len(self.table) > LISTED else ""
         source = (
@@ -104,7 +105,7 @@ def gold_needed(source: Any, width: float = 0.05, *, gold: Any = None, interval:
     if 0 < pilot < FEW:
         warn(f"a pilot of {pilot} gold labels says little of how many are needed; 50 say enough")
     assumed = [_of_pilot(sample, q) if pilot else _of_probabilities(sample, q) for q in _columns(sample)]
-    rows = {
+    rows: dict[str, list[float]] = {
         "n_gold": [_fewest(one, width, interval) for one in assumed],
         "expected": [one.share for one in assumed],
         "width_now": [one.width(pilot, interval) if pilot else np.nan for one in assumed],

@@ -9,7 +9,8 @@ that of Angelopoulos, Duchi & Zrnic 2023 ("PPI++", section 6), as the package ``
     \lambda = \frac{\sum_q \text{cov}_{\text{gold}}(y_q, f_q)}{(1 + \frac{n}{N - n}) \sum_q \text{var}(f_q)}
 
 clipped to 0 … 1, over the properties q that are estimated together. It is unbiased up to the choice of :math:`\lambda`
-whatever the predictions are worth.
+whatever the predictions are worth. As a correction to the mean over all tasks, gold ones among them, the weight is
+:math:`\lambda N / (N - n)`, and so the residuals are :math:`y_i - \lambda \frac{N}{N - n} f_i`.
 
 Its normal interval is too short where few gold tasks contradict the predictions: with none it has no length at all. The
 interval here is of Wilson's form. The tasks are cut in two strata by their predictions, the share in each has Wilson's

@@ -257,6 +257,7 @@ def test_gold_labels_come_in_every_form(crowd, fit, tmp_path):
     pd.testing.assert_frame_equal(cp.estimate(carried).table, expected)
 
 
+@pytest.mark.filterwarnings("ignore:the gold label contradicts")
 def test_gold_that_the_fit_was_told_is_no_sample_and_its_tasks_are_known(crowd):
     annotations, truth = crowd
     told = {f"t{i}": truth[f"t{i}"] for i in range(40)}

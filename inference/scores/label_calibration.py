@@ -67,8 +67,8 @@ def calibrate_labels(
     the T of the greatest likelihood of the gold labels times :math:`\log T \sim \text{Normal}(0, 1)`, which bounds T
     where all gold labels agree with the labels. The order of the classes stays. ``"isotonic"`` replaces each class's
     probability by a step function that rises with it (Zadrozny & Elkan 2002, one class against the others, scaled to
-    sum 1; scikit-learn's :class:`IsotonicRegression`), between :math:`1/(n+2)` and :math:`(n+1)/(n+2)`; it takes some
-    hundred gold labels.
+    sum 1; scikit-learn's ``IsotonicRegression``), between :math:`1/(n+2)` and :math:`(n+1)/(n+2)`; it asks
+    for more gold labels than the one number of a temperature.
 
     What it gains is measured by K folds: the gold labels of each fold are scored by a calibration on the others.
 

@@ -1,5 +1,6 @@
 """Accuracy and prevalence from a few gold labels: closed forms, ppi-python, brute force, and coverage."""
 
+import doctest
 from itertools import combinations
 
 import numpy as np
@@ -349,3 +350,11 @@ def test_rogan_and_gladens_estimate_refuses_classes_that_have_no_gold_or_no_labe
     same = pd.DataFrame({"a": np.full(40, 0.9), "b": np.full(40, 0.1)})
     with pytest.raises(AnnotationError, match="the labels say nothing of the prevalence"):
         cp.estimate(same, {task: "ab"[task % 2] for task in range(30)}, method="rogan_gladen")
+
+
+@pytest.mark.filterwarnings("ignore:the gold label contradicts")
+@pytest.mark.parametrize("function", [cp.estimate, cp.gold_needed, cp.calibrate_labels, cp.plot_estimate])
+def test_the_examples_give_what_they_show(function):
+    found = doctest.DocTestFinder(recurse=False).find(function, function.__name__)
+    assert found[0].examples
+    assert doctest.DocTestRunner().run(found[0]).failed == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -140,19 +141,32 @@ def _beside_votes(posterior: np.ndarray, annotations: Annotations, share: float)
 def averaged(
     fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted],
     weights: Mapping[str, float] | pd.Series | None = None,
+    *,
+    votes: float = 0.0,
     **options: object,
 ) -> Averaged:
     """Average fits of the same annotations by stacking weights: see :func:`crowdppl.stack`."""
-    named = by_name(fits)
+    named, votes = by_name(fits), share_of_votes(votes)
     if weights is None:
         comparison = compare(named, **options)  # type: ignore[arg-type]
-        return Averaged(named, comparison["weight"].reindex(list(named)), comparison)
+        return Averaged(named, comparison["weight"].reindex(list(named)), comparison, votes=votes)
     if options:
         raise ValueError(
             f"weights are given, so nothing is compared; leave out {', '.join(map(repr, options))}, or weights"
         )
     check_same_data(named)
-    return Averaged(named, _given(dict(weights), named))
+    return Averaged(named, _given(dict(weights), named), votes=votes)
+
+
+def share_of_votes(votes: float) -> float:
+    """The votes' share of label probabilities itself.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(votes, bool) or not (isinstance(votes, Real) and 0 <= votes < 1):
+        raise ValueError(f"votes={votes!r}: a share from 0 to below 1 is needed")
+    return float(votes)
 
 
 def _given(weights: Mapping[str, float], fits: Mapping[str, Fitted]) -> pd.Series:

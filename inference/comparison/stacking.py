@@ -146,7 +146,7 @@ def averaged(
     **options: object,
 ) -> Averaged:
     """Average fits of the same annotations by stacking weights: see :func:`crowdppl.stack`."""
-    named, votes = by_name(fits), share_of_votes(votes)
+    named, votes = by_name(fits, least=2 if weights is None else 1), share_of_votes(votes)
     if weights is None:
         comparison = compare(named, **options)  # type: ignore[arg-type]
         return Averaged(named, comparison["weight"].reindex(list(named)), comparison, votes=votes)

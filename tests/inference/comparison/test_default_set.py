@@ -39,6 +39,14 @@ def test_stories_weigh_alike_and_the_posterior_is_one_vote_among_the_votes(auto)
     assert "their share of the label probabilities is 33%" in str(auto.summary())
 
 
+def test_one_fit_is_averaged_with_the_votes_as_auto_does(auto):
+    fit = cp.fit("one_coin", auto.annotations, progress=False)
+    alone = cp.fit("auto", auto.annotations, stories=["one_coin"], votes=0.5, progress=False)
+    stack = cp.stack([fit], weights={"one_coin": 1.0}, votes=0.5)
+    np.testing.assert_array_equal(stack.posterior, alone.posterior)
+    assert np.abs(stack.posterior - fit.posterior).max() > 0.01
+
+
 def test_a_task_without_votes_or_with_a_gold_label_has_the_stories_probabilities():
     annotations, _ = cp.simulate("dawid_skene", n_tasks=40, n_workers=6, n_classes=3, seed=1, gold=0.0)
     frame = annotations.to_frame()

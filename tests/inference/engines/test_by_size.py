@@ -121,7 +121,8 @@ def test_start_potential_and_gradient_are_those_of_the_data_themselves(option):
     [
         "dawid_skene",
         "glad",
-        *(pytest.param(s, marks=pytest.mark.slow) for s in ("common_individual", "worker_clusters")),
+        pytest.param("common_individual", marks=pytest.mark.slow),
+        pytest.param("worker_clusters", marks=pytest.mark.slow),
     ],
 )
 def test_em_ends_where_it_ends_on_the_data_themselves(story):

@@ -127,8 +127,9 @@ def test_labels_workers_and_derived_quantities_are_those_in_memory(pair):
         labels[["label", "probability", "entropy"]], expected.labels, check_exact=False, atol=2e-3, check_dtype=False
     )
     np.testing.assert_allclose(labels.filter(like="p_"), expected.posterior, atol=2e-3)
+    workers = streamed.workers  # without intervals
     pd.testing.assert_frame_equal(
-        streamed.workers, expected.workers, check_exact=False, atol=2e-3, check_dtype=False, check_names=False
+        workers, expected.workers[list(workers)], check_exact=False, atol=2e-3, check_dtype=False, check_names=False
     )
     assert set(streamed.derived) == set(expected.derived)
     shares = (np.sort(fit.derived["group_share"]) for fit in pair)

@@ -16,7 +16,7 @@ from ..data.some_tasks import changed_tasks
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
-from ..models.parts.shared_error import families_frame, hyperparameters_of
+from ..models.parts.shared_error import families_frame, hyperparameters_of, unwrapped
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.program_cache import use_program_cache
@@ -65,7 +65,7 @@ def fit_story(
     annotations = with_abstentions_that(annotations, abstentions)
     engine = look_up("method", method, ENGINES)
     seed = checked_seed(seed)
-    story = find_story(story)
+    story, options = unwrapped(find_story(story), options)
     in_torch = _torch_backend() if check_name("backend", backend, BACKENDS) == "pyro" else None
     mesh = None if devices is None else mesh_of(devices)
     if in_torch is not None:

@@ -46,7 +46,10 @@ USUAL_RIGHT = 0.7  # how often an impression is expected to be the true class
 WEIGHT = 50.0  # of these expectations, in tasks
 
 GENERAL: dict[str, Any] = {"shared_error": False, "worker_families": None, "shared_weight": WEIGHT}
-"""Hyperparameters that every story takes, with their defaults: those of :func:`with_shared_error`."""
+"""Hyperparameters that every story takes, with their defaults: those of :func:`crowdppl.with_shared_error`."""
+
+WRAPPED = "_shares_errors"
+"""The attribute of a story with shared errors that has the story beneath and the hyperparameters."""
 
 Story = Callable[..., None]
 
@@ -154,31 +157,15 @@ class _Scores:
     shared: Array
 
 
-def with_shared_error(
+def sharing(
     story: Story,
     *,
     worker_families: pd.DataFrame | Mapping[Any, Any] | pd.Series | None = None,
     shared_weight: float = WEIGHT,
 ) -> Story:
-    """Return the story in which workers share some of their errors; it keeps the contract of a story.
-
-    ``cp.fit(story, annotations, shared_error=True)`` fits it. Sites beside the story's own: ``pull_strength (F, 5)``,
-    how often a task's pull on a family of workers is 0, 0.2, 0.4, 0.6 or 0.8, the probability that an annotation
-    follows the impression instead of the worker's own judgement; and ``pull (K, K)``, the class of the impression by
-    true class.
-
-    Args:
-        story: any story.
-        worker_families: the family of each worker, such as the model behind several prompts: a mapping, a series, or a
-            frame with the columns worker and family. Each family has impressions of its own. All workers are one
-            family by default.
-        shared_weight: number of tasks that the prior of each row of both sites counts as. They expect a pull of 0.27
-            on average, to the true class in 70 of 100 tasks.
-
-    Raises:
-        StoryError: the weight is not positive, or the families name a worker that the annotations do not know, or do
-            not name one that they know.
-    """
+    """Return the story in which workers share some of their errors: :func:`crowdppl.with_shared_error`."""
+    if hasattr(story, WRAPPED):
+        raise StoryError(f"{story.__name__} has shared errors already; give with_shared_error the story without them")
 
     @wraps(story)
     def shared(annotations: Annotations, **hyperparameters: Any) -> None:
@@ -199,7 +186,29 @@ def with_shared_error(
         with _Pulled(strength, pull, family):
             story(annotations, **hyperparameters)
 
+    given = {"worker_families": worker_families, "shared_weight": shared_weight}
+    changed = {name: value for name, value in given.items() if value is not GENERAL[name]}
+    setattr(shared, WRAPPED, (story, {"shared_error": True} | changed))
     return shared
+
+
+def unwrapped(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:
+    """Return the story beneath :func:`crowdppl.with_shared_error`, with what that was given among its hyperparameters.
+
+    So both ways to ask for shared errors are one fit, which a file can hold. Other stories stay as they are.
+
+    Raises:
+        StoryError: one of its hyperparameters is given here and there.
+    """
+    if not hasattr(story, WRAPPED):
+        return story, dict(hyperparameters)
+    inner, shared = getattr(story, WRAPPED)
+    if twice := [name for name in shared if name in hyperparameters]:
+        raise StoryError(
+            f"{twice[0]} is given twice: the story is with_shared_error({inner.__name__}) already; leave {twice[0]}= "
+            f"out, or give the story {inner.__name__} itself"
+        )
+    return inner, shared | dict(hyperparameters)
 
 
 class _Pulled(Messenger):
@@ -227,10 +236,11 @@ def told(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[
     Raises:
         StoryError: families or a weight are given without ``shared_error=True``.
     """
+    story, hyperparameters = unwrapped(story, hyperparameters)
     own = {name: value for name, value in hyperparameters.items() if name not in GENERAL}
     general = {name: value for name, value in hyperparameters.items() if name in GENERAL}
     if general.pop("shared_error", False):
-        return with_shared_error(story, **general), own
+        return sharing(story, **general), own
     for name, value in general.items():
         raise StoryError(f"{name}={value!r} would be ignored: it belongs to shared errors; give shared_error=True too")
     return story, own

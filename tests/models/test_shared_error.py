@@ -216,3 +216,53 @@ def test_a_fit_with_families_comes_back_from_its_folder(tmp_path):
     fit.save(tmp_path / "fit")
     again = cp.load_fit(tmp_path / "fit")
     np.testing.assert_allclose(again.posterior, fit.posterior, atol=1e-6)
+
+
+def own(annotations, *, truth_prior=None):
+    """A story that the package does not have, under the name of one that it has."""
+    STORIES["one_coin"](annotations, truth_prior=truth_prior)
+
+
+own.__name__ = "dawid_skene"
+
+
+@pytest.mark.parametrize("story", ["dawid_skene", STORIES["dawid_skene"]])
+def test_a_story_with_shared_error_is_the_fit_of_shared_error_true_and_comes_back_from_its_folder(story, tmp_path):
+    annotations = cp.load_dataset("anesthesia").without_gold()
+    families = {worker: i % 2 for i, worker in enumerate(annotations.workers)}
+    options = {"max_iterations": 5, "progress": False}
+    wrapped = cp.fit(with_shared_error(story, worker_families=families, shared_weight=20.0), annotations, **options)
+    asked = cp.fit(
+        "dawid_skene", annotations, shared_error=True, worker_families=families, shared_weight=20.0, **options
+    )
+    np.testing.assert_array_equal(wrapped.posterior, asked.posterior)
+    assert "shared_error" in str(wrapped.summary())
+    wrapped.save(tmp_path / "fit")
+    again = cp.load_fit(tmp_path / "fit")
+    pd.testing.assert_frame_equal(again.workers, wrapped.workers, check_exact=False, rtol=1e-5)
+    assert "pull" in again.update(annotations.to_frame().head(3), progress=False).parameters
+
+
+def test_a_story_of_ones_own_with_shared_error_is_not_read_as_the_story_of_its_name(tmp_path):
+    annotations = cp.load_dataset("anesthesia").without_gold()
+    fit = cp.fit(with_shared_error(own), annotations, max_iterations=5, progress=False)
+    fit.save(tmp_path / "fit")
+    with pytest.raises(cp.StorageError, match="story=…"):
+        cp.load_fit(tmp_path / "fit")
+    with pytest.raises(cp.StorageError, match="'confusion' is not saved"):
+        cp.load_fit(tmp_path / "fit", story="dawid_skene")
+    for story in (own, with_shared_error(own)):
+        again = cp.load_fit(tmp_path / "fit", story=story)
+        np.testing.assert_allclose(again.workers["accuracy"], fit.workers["accuracy"], rtol=1e-5)
+
+
+def test_shared_errors_asked_for_twice_are_refused():
+    annotations = cp.load_dataset("anesthesia")
+    once = with_shared_error("dawid_skene", shared_weight=20.0)
+    for twice in ({"shared_error": True}, {"shared_weight": 5.0}):
+        with pytest.raises(StoryError, match=f"{next(iter(twice))} is given twice"):
+            cp.fit(once, annotations, progress=False, **twice)
+    with pytest.raises(StoryError, match="already"):
+        with_shared_error(once)
+    with pytest.raises(cp.UnknownNameError, match="dawid_skene"):
+        with_shared_error("david_skene")

@@ -93,7 +93,7 @@ def course(method: str, history: np.ndarray, n_draws: int, seed: int) -> str:
 def prior_fact(fitted: Fitted) -> dict[str, str]:
     """What the prior of the workers counts like and expects, in words; empty where no worker is named."""
     prior = worker_prior(fitted)
-    return {} if prior is None else {"prior": prior.text(fitted.annotations.n_by_worker())}
+    return {} if prior is None else {"prior": prior.text(fitted.annotations.of_classes().n_by_worker())}
 
 
 def sizes(annotations: Annotations) -> str:

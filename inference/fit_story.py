@@ -147,7 +147,8 @@ def update(
     Args:
         fitted: whose story, options, seed and evidence are used again.
         more: further annotations, of old and new tasks by old and new workers: :meth:`.Annotations.joined`.
-        gold: known labels to use from now on, as for :func:`crowdppl.fit`, beside those that the fit has used.
+        gold: known labels to use from now on, as for :func:`crowdppl.fit`, beside those that the fit has used; of a
+            task that has two the new one.
         evidence: another model's probabilities, likewise.
         progress: show a progress bar.
 
@@ -169,8 +170,7 @@ def update(
     annotations = fitted.annotations.joined(more)
     added = with_evidence(annotations.replace(evidence=None), gold, evidence).evidence
     if added is not None:
-        known = annotations.evidence
-        annotations = annotations.replace(evidence=added if known is None else np.asarray(known) + added)
+        annotations = annotations.replace(evidence=_both(annotations.evidence, added))
     annotations = _with_gold(annotations, gold)
     data = annotations.replace(gold=None, seconds=None)
     key = jax.random.key(fitted.settings["seed"])
@@ -183,6 +183,14 @@ def update(
         start = sparse_em.solution(model, data, moving, start, fitted.dims, key, of_em)
     outcome = by_size.run(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
     return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims))
+
+
+def _both(known: np.ndarray | None, added: np.ndarray) -> np.ndarray:
+    """The log-weights ``(N, K)`` of earlier evidence and of new; of a task whose gold label is another now, the new."""
+    if known is None:
+        return added
+    total = np.asarray(known) + added
+    return np.where(np.isneginf(total).all(-1, keepdims=True), added, total)
 
 
 def _taken_over(old: np.ndarray, fresh: np.ndarray) -> jax.Array:

@@ -329,7 +329,8 @@ class Fit(Result):
 
         Args:
             more: annotations of old and new tasks by old and new workers, of the same classes.
-            gold: known labels to use from now on, beside those that this fit has used, as for :func:`crowdppl.fit`.
+            gold: known labels to use from now on, beside those that this fit has used, as for :func:`crowdppl.fit`; of
+                a task that has two the new one.
             evidence: another model's probabilities of the classes, likewise.
             progress: show a progress bar.
 

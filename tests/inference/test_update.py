@@ -113,3 +113,15 @@ def test_what_cannot_be_updated_says_so():
     in_batches = cp.fit("dawid_skene", early, batch_size=30, epochs=2, progress=False)
     with pytest.raises(ValueError, match="fit everything anew"):
         in_batches.update(late, progress=False)
+
+
+def test_a_corrected_gold_label_takes_the_place_of_the_first_also_beside_evidence():
+    early, late, _ = grown("dawid_skene")
+    first, other = early.tasks[0], early.tasks[1]
+    options = {"progress": False, "max_iterations": 20}
+    fit = cp.fit("dawid_skene", early, gold={first: 1, other: 0}, **options)
+    evidence = pd.DataFrame([[0.5, 0.3, 0.2]], index=[first], columns=[0, 1, 2])
+    updated = fit.update(late, gold={first: 2}, evidence=evidence, progress=False)
+    assert updated.labels.loc[first, ["label", "probability"]].tolist() == [2, 1.0]
+    assert updated.labels.loc[other, ["label", "probability"]].tolist() == [0, 1.0]
+    assert np.isfinite(updated.history).all()

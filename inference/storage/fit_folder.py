@@ -61,6 +61,8 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
         about["format"] = WITH_ABSTENTIONS
         about["ids"]["abstentions"] = fitted.annotations.abstentions.to_json()
         about["informative"] = fitted.annotations.informative
+    if fitted.annotations.repeats != "keep":
+        about["repeats"] = fitted.annotations.repeats
     with whole_folder(path, overwrite=overwrite) as folder:
         write_groups(to_groups(fitted), folder / "posterior.nc")
         (folder / "fit.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -103,7 +105,7 @@ def read(
     posterior, found = groups["posterior"], groups[FIT_GROUP]
     stats = groups["sample_stats"] if "sample_stats" in groups else xr.Dataset()
     annotations = _annotations(about["ids"], groups["observed_data"], groups["constant_data"])
-    annotations = annotations.replace(informative=about.get("informative", True))
+    annotations = annotations.replace(informative=about.get("informative", True), repeats=about.get("repeats", "keep"))
     outcome = Outcome(
         draws={str(name): values.to_numpy() for name, values in posterior.items()},
         fixed={name: found[name].to_numpy() for name in about["fixed"]},

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,8 @@ from .intervals import of_draws
 from .labelled import Labelled
 from .worker_prior import worker_prior
 from .workers import fitted_scores
+
+SHOWN = 9  # numbers of a hyperparameter; of larger ones the shape is
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,17 @@ def best_and_worst(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def options_text(model: Model) -> str:
     """The hyperparameters that were given, in words."""
-    return ", ".join(f"{name}={value!r}" for name, value in model.hyperparameters.items()) or "defaults"
+    return ", ".join(f"{name}={_brief(value)}" for name, value in model.hyperparameters.items()) or "defaults"
+
+
+def _brief(value: Any) -> str:
+    """A hyperparameter in a line: of a table its size, of a table of families how many there are."""
+    if isinstance(value, pd.DataFrame) and "family" in value:
+        n_families = value["family"].nunique()
+        return f"{n_families:,} {'family' if n_families == 1 else 'families'} of {count_text(len(value), 'worker')}"
+    if np.ndim(value) and np.size(value) > SHOWN:
+        return f"a table of shape {np.shape(value)}"
+    return repr(value)
 
 
 def course(method: str, history: np.ndarray, n_draws: int, seed: int) -> str:

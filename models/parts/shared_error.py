@@ -239,10 +239,14 @@ def told(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[
     story, hyperparameters = unwrapped(story, hyperparameters)
     own = {name: value for name, value in hyperparameters.items() if name not in GENERAL}
     general = {name: value for name, value in hyperparameters.items() if name in GENERAL}
-    if general.pop("shared_error", False):
+    is_shared = general.pop("shared_error", False)
+    if not isinstance(is_shared, bool | np.bool_):
+        raise StoryError(f"shared_error={is_shared!r}: True or False is needed")
+    if is_shared:
         return sharing(story, **general), own
     for name, value in general.items():
-        raise StoryError(f"{name}={value!r} would be ignored: it belongs to shared errors; give shared_error=True too")
+        said = "…" if np.ndim(value) else repr(value)
+        raise StoryError(f"{name}={said} would be ignored: it belongs to shared errors; give shared_error=True too")
     return story, own
 
 
@@ -266,14 +270,32 @@ def families_frame(families: pd.DataFrame | Mapping[Any, Any] | pd.Series) -> pd
                 f"worker_families lacks the column {missing[0]!r}; it has {list(families.columns)}, needed are "
                 "['worker', 'family']"
             )
-        return families[["worker", "family"]]
+        return _without_gaps(families[["worker", "family"]])
     if not isinstance(families, Mapping | pd.Series):
         raise StoryError(
             f"worker_families is a {type(families).__name__}; a mapping or series from workers to families is needed, "
             "or a frame with the columns worker and family"
         )
     series = families if isinstance(families, pd.Series) else pd.Series(dict(families), dtype=object)
-    return pd.DataFrame({"worker": series.index.tolist(), "family": series.tolist()})
+    return _without_gaps(pd.DataFrame({"worker": series.index.tolist(), "family": series.tolist()}))
+
+
+def _without_gaps(frame: pd.DataFrame) -> pd.DataFrame:
+    if (missing := frame["family"].isna().to_numpy()).any():
+        worker, n = frame["worker"].iloc[int(np.argmax(missing))], int(missing.sum())
+        others = f" ({n} such workers)" if n > 1 else ""
+        raise StoryError(f"worker_families has no family for the worker {worker!r}{others}; give each worker a family")
+    return frame
+
+
+def more_families(known: pd.DataFrame, new: pd.DataFrame | Mapping[Any, Any] | pd.Series) -> pd.DataFrame:
+    """Return the families of both as a frame; of a worker that both name the new one.
+
+    Raises:
+        StoryError: as :func:`families_frame`.
+    """
+    both = pd.concat([families_frame(known), families_frame(new)], ignore_index=True)
+    return both.drop_duplicates("worker", keep="last", ignore_index=True)
 
 
 def _families(families: Any, annotations: Annotations) -> tuple[Array | None, int]:
@@ -295,7 +317,10 @@ def _families(families: Any, annotations: Annotations) -> tuple[Array | None, in
     found[known] = codes
     if (found < 0).any():
         worker = annotations.workers[int(np.argmax(found < 0))]
-        raise StoryError(f"worker_families does not name the worker {worker!r}; give each worker a family")
+        raise StoryError(
+            f"worker_families does not name the worker {worker!r}; give each worker a family, a new one "
+            f"by fit.update(more, worker_families={{{worker!r}: …}})"
+        )
     return jnp.asarray(found, jnp.int32), len(names)
 
 

@@ -266,3 +266,23 @@ def test_shared_errors_asked_for_twice_are_refused():
         with_shared_error(once)
     with pytest.raises(cp.UnknownNameError, match="dawid_skene"):
         with_shared_error("david_skene")
+
+
+def test_families_that_are_missing_and_a_switch_that_is_no_switch_are_refused():
+    annotations = cp.load_dataset("anesthesia")
+    known = list(annotations.workers)
+    with pytest.raises(StoryError, match=rf"no family for the worker {known[0]!r} \(5 such workers\)"):
+        cp.fit("dawid_skene", annotations, shared_error=True, worker_families=dict.fromkeys(known), progress=False)
+    for value in ("yes", 1):
+        with pytest.raises(StoryError, match=f"shared_error={value!r}: True or False is needed"):
+            cp.fit("dawid_skene", annotations, shared_error=value, progress=False)
+
+
+def test_families_take_a_line_in_errors_and_summaries():
+    annotations = cp.simulate("one_coin", n_tasks=10, n_workers=39, seed=0)[0]
+    families = {worker: worker % 3 for worker in annotations.workers}
+    with pytest.raises(StoryError, match="shared_error=True") as error:
+        cp.fit("one_coin", annotations, worker_families=families, progress=False)
+    assert "\n" not in str(error.value)
+    fit = cp.fit("one_coin", annotations, shared_error=True, worker_families=families, max_iterations=2, progress=False)
+    assert fit.summary().facts["hyperparameters"] == "shared_error=True, worker_families=3 families of 39 workers"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -77,6 +77,8 @@ class StreamedFit:
         method: the engine's name.
     """
 
+    on_disk: ClassVar[bool] = True
+
     prepared: Prepared
     source: Source
     model: Model
@@ -97,9 +99,10 @@ class StreamedFit:
                 "a streamed fit has no save: cp.fit(story, scan, folder=…) keeps it, and the same call reads it again"
             )
         if name in IN_MEMORY:
+            lacks = "annotations" if name == "annotations" else f"{name}, which needs the annotations in memory"
             raise AttributeError(
-                f"a streamed fit has no {name}, which needs the annotations in memory; it has workers, parameters, "
-                "derived, summary() and write_labels(path)"
+                f"a streamed fit has no {lacks}: they stay on the disk, and cp.Annotations.from_parquet(path) loads "
+                "them; a streamed fit has workers, parameters, derived, summary() and write_labels(path)"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

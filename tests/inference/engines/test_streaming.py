@@ -139,6 +139,9 @@ def test_what_stays_on_the_disk_says_where_it_is_to_be_had(pair):
     streamed = pair[0]
     with pytest.raises(AttributeError, match=r"no labels: labels stay in files; write_labels\(path\)"):
         streamed.labels  # noqa: B018
+    for view in (cp.next_annotations, cp.plot_workers, cp.error_correlation):
+        with pytest.raises(TypeError, match="the annotations are needed in memory, and a streamed fit leaves them on"):
+            view(streamed)
     with pytest.raises(AttributeError, match="no report, which needs the annotations in memory"):
         streamed.report("x")
     with pytest.raises(AttributeError, match=r"no save: cp\.fit\(story, scan, folder=…\) keeps it"):

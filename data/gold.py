@@ -43,8 +43,8 @@ def resolve_gold(
         abstentions: the annotations that are no class.
 
     Raises:
-        AnnotationError: a task or class is unknown, a label is an abstention, a task has two different labels, or there is
-            no such file.
+        AnnotationError: a task or class is unknown, a label is an abstention, a task has two different labels, or there
+            is no such file.
     """
     if isinstance(gold, str | Path):
         gold, where = _read(Path(gold), (task, tasks), (label, classes))

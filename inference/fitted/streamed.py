@@ -29,6 +29,7 @@ from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import Dims, derived
+from ..engines.diagnostics import lost_from_totals
 from ..engines.outcome import Outcome
 from ..engines.progress import progress_bar
 from ..engines.streaming import Source
@@ -131,10 +132,14 @@ class StreamedFit:
         """The K classes in their order."""
         return list(self.prepared.classes)
 
-    @property
+    @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What was found wrong with the fit, a sentence each; empty where nothing was."""
-        return self.outcome.warnings
+        """What was found wrong with the fit, a sentence each; empty where nothing was.
+
+        It takes a pass over the data, which serves the summary and the workers' scores too.
+        """
+        tasks = np.asarray(self._overview.shares, dtype=float)
+        return (*self.outcome.warnings, *lost_from_totals(tasks, self.prepared.by_class, self.classes))
 
     @property
     def has_draws(self) -> bool:
@@ -178,6 +183,8 @@ class StreamedFit:
     @cached_property
     def workers(self) -> pd.DataFrame:
         """By worker: number of annotations, accuracy, spammer score and more, the columns of ``Fit.workers``.
+
+        Workers are in the order in which they first came, as in memory.
 
         Raises:
             AnnotationError: the annotations name no workers.

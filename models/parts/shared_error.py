@@ -282,7 +282,7 @@ def families_frame(families: pd.DataFrame | Mapping[Any, Any] | pd.Series) -> pd
 
 def _without_gaps(frame: pd.DataFrame) -> pd.DataFrame:
     if (missing := frame["family"].isna().to_numpy()).any():
-        worker, n = frame["worker"].iloc[int(np.argmax(missing))], int(missing.sum())
+        worker, n = frame["worker"].tolist()[int(np.argmax(missing))], int(missing.sum())
         others = f" ({n} such workers)" if n > 1 else ""
         raise StoryError(f"worker_families has no family for the worker {worker!r}{others}; give each worker a family")
     return frame
@@ -309,8 +309,8 @@ def _families(families: Any, annotations: Annotations) -> tuple[Array | None, in
     if (known < 0).any():
         row = int(np.argmax(known < 0))
         raise StoryError(
-            f"worker_families names the worker {frame['worker'].iloc[row]!r} (row {row}), whom the annotations do not "
-            f"know; known are {list(annotations.workers[:5])}{' …' if annotations.n_workers > 5 else ''}"
+            f"worker_families names the worker {frame['worker'].tolist()[row]!r} (row {row}), whom the annotations do "
+            f"not know; known are {list(annotations.workers[:5])}{' …' if annotations.n_workers > 5 else ''}"
         )
     names, codes = np.unique(frame["family"].astype(str).to_numpy(), return_inverse=True)
     found = np.full(annotations.n_workers, -1)

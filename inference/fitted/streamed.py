@@ -197,7 +197,7 @@ class StreamedFit:
         right, n = np.asarray(self._overview.right, float), self.prepared.n_by_worker
         scores = confusion_scores.scores(confusions, shares)
         frame["accuracy"] = scores.pop("accuracy")
-        frame["realised_accuracy"] = right / np.where(n > 0, n, np.nan)
+        frame["realised_accuracy"] = np.minimum(right / np.where(n > 0, n, np.nan), 1.0)  # sums of float32
         for name, values in (scores | confusion_scores.more_scores(confusions, shares)).items():
             frame[name] = values
         return frame

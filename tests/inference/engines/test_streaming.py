@@ -380,6 +380,13 @@ def test_an_interrupted_stochastic_fit_goes_on_to_the_same_bits(many_chunks, tmp
         cp.fit("dawid_skene", many_chunks, folder=tmp_path / "fit", progress=False)
 
 
+def test_stochastic_steps_on_one_chunk_say_that_exact_ones_are_better(tmp_path):
+    fit = cp.fit("one_coin", written(tmp_path, table()), step="stochastic", progress=False)
+    assert len(fit.source) == 1
+    assert "all 247 rows are one chunk" in fit.warnings[-1]
+    assert "leave out step" in fit.warnings[-1]
+
+
 def rare_second_class(annotations):
     """Truth prior: one task of a billion is of the second class."""
     return np.log(np.array([1 - 1e-9, 1e-9]))

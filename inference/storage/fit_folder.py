@@ -23,6 +23,7 @@ from ..densities.model import Model
 from ..densities.program_cache import use_program_cache
 from ..densities.sites import parameter_dims
 from ..engines.outcome import Outcome
+from ..engines.stream_state import FILE as STATE
 from ..fitted.fitted import Fitted
 from .arviz_data import read_groups, write_groups
 from .arviz_groups import FIT_GROUP, is_plain, to_groups
@@ -88,6 +89,7 @@ def read(
     import xarray as xr
 
     folder = Path(path)
+    _refuse_streamed(folder)
     try:
         about = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
         groups = read_groups(folder / "posterior.nc")
@@ -131,6 +133,27 @@ def read(
         stored_posterior=found["label_probability"].to_numpy(),
         dims={name: tuple(dims) for name, dims in about["dims"].items()},
     )
+
+
+def _refuse_streamed(folder: Path) -> None:
+    """Refuse what a streamed fit left, which is no fit in memory.
+
+    Raises:
+        StorageError: with how to read it.
+    """
+    if (folder / "fit.json").exists():
+        return
+    if (folder / STATE).is_file():
+        raise StorageError(
+            f"{folder} has the state of a streamed fit, and no fit in memory; cp.fit(story, scan, folder=…) with the "
+            "same arguments reads it again"
+        )
+    if (folder / "labels").is_dir() and (folder / "parameters.nc").is_file():
+        raise StorageError(
+            f"{folder} has the results of a streamed fit, and no fit in memory: pd.read_parquet(folder / 'labels') has "
+            "the labels, pd.read_csv(folder / 'workers.csv') the workers, and xarray.open_dataset(folder / "
+            "'parameters.nc') the parameters; crowdppl fit --no-stream writes a fit, where memory allows it"
+        )
 
 
 def _check_parameters(model: Model, annotations: Annotations, saved: dict[str, Any], folder: Path) -> None:

@@ -181,7 +181,7 @@ class Fitted(Labelled):
     @cached_property
     def named_draws(self) -> xr.Dataset:
         """The parameters' draws, with the dimensions chain, draw and named others; a mode is the only draw."""
-        return parameter_dataset(self.draws, self.dims, self.annotations)
+        return parameter_dataset(self.draws, self.dims, self.annotations, self.model.hyperparameters)
 
     @cached_property
     def parameters(self) -> xr.Dataset:
@@ -242,7 +242,7 @@ class Fitted(Labelled):
         return by_size.cut(arrays, self._derived_dims, self.annotations, leading)
 
     def _derived_dataset(self, values: dict[str, np.ndarray]) -> xr.Dataset:
-        return parameter_dataset(values, self._derived_dims, self.annotations)
+        return parameter_dataset(values, self._derived_dims, self.annotations, self.model.hyperparameters)
 
     @cached_property
     def _derived_dims(self) -> Dims:

@@ -35,7 +35,7 @@ from ..engines.progress import progress_bar
 from ..engines.streaming import Source
 from . import confusion_scores
 from .named_draws import parameter_dataset
-from .summary import Summary, best_and_worst, course, options_text
+from .summary import Summary, best_and_worst, course, options_text, shared_errors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -155,7 +155,7 @@ class StreamedFit:
     @cached_property
     def draws(self) -> xr.Dataset:
         """The parameters' draws, with the dimensions chain, draw and named others; EM's mode is the only draw."""
-        return parameter_dataset(self.outcome.draws, self.dims, self.prepared.names())
+        return parameter_dataset(self.outcome.draws, self.dims, self.prepared.names(), self.model.hyperparameters)
 
     @cached_property
     def parameters(self) -> xr.Dataset:
@@ -178,7 +178,8 @@ class StreamedFit:
             totals = self._added(lambda chunk: _derived_sums(self.model, chunk, self._few), totals)
         values = _derived(self.model, first, self._few, totals, names=names)
         draws = {name: np.asarray(value)[None, None] for name, value in values.items()}
-        return parameter_dataset(draws, dims, self.prepared.names()).isel(chain=0, draw=0, drop=True)
+        named = parameter_dataset(draws, dims, self.prepared.names(), self.model.hyperparameters)
+        return named.isel(chain=0, draw=0, drop=True)
 
     @cached_property
     def workers(self) -> pd.DataFrame:
@@ -266,7 +267,8 @@ class StreamedFit:
         overview = self._overview
         shares = np.asarray(overview.shares, dtype=float)
         facts = self._facts() | {
-            "labels": f"{int(overview.sure):,} of {self.n_tasks:,} labels have probability ≥ {SURE}"
+            "labels": f"{int(overview.sure):,} of {self.n_tasks:,} labels have probability ≥ {SURE}",
+            **shared_errors(self.model, self.parameters),
         }
         classes = pd.DataFrame({"share_of_labels": shares / shares.sum()}, self.prepared.classes.to_index("class"))
         tables = {"classes": classes}

@@ -99,11 +99,12 @@ def read(
         raise StorageError(f"{folder} was written by a newer crowdppl (format {about['format']}, known is {known})")
     use_program_cache()
     own = None if about.get("own_story") else STORIES.get(about["story"])
-    if story is None and own is None:
+    given = own if story is None else story
+    if given is None:
         raise StorageError(
             f"{about['story']!r} is none of crowdppl's stories; give its function: load_fit(path, story=…)"
         )
-    story, shared = unwrapped(find_story(own if story is None else story), {})
+    story, shared = unwrapped(find_story(given), {})
     posterior, found = groups["posterior"], groups[FIT_GROUP]
     stats = groups["sample_stats"] if "sample_stats" in groups else xr.Dataset()
     annotations = _annotations(about["ids"], groups["observed_data"], groups["constant_data"])

@@ -51,6 +51,9 @@ GENERAL: dict[str, Any] = {"shared_error": False, "worker_families": None, "shar
 WRAPPED = "_shares_errors"
 """The attribute of a story with shared errors that has the story beneath and the hyperparameters."""
 
+STRENGTH = "pull_strength"
+"""The site of how often each level of the pull is, by family."""
+
 Story = Callable[..., None]
 
 
@@ -174,8 +177,8 @@ def sharing(
         n_classes = annotations.n_classes
         with numpyro.plate("family", n_families, dim=-1):
             strength = numpyro.sample(
-                "pull_strength",
-                dist.Dirichlet(1 + weight * jnp.asarray(USUAL_STRENGTH, float)),
+                STRENGTH,
+                dist.Dirichlet(_prior_strength(weight)),
                 infer={"event_dims": ["level"]},
             )
         wrong = (1 - USUAL_RIGHT) / max(n_classes - 1, 1)
@@ -250,6 +253,30 @@ def told(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[
     return story, own
 
 
+def _prior_strength(weight: float) -> Array:
+    return 1 + weight * jnp.asarray(USUAL_STRENGTH, float)
+
+
+def prior_share(hyperparameters: Mapping[str, Any]) -> float:
+    """The share of annotations that follow a common impression, as the prior expects it."""
+    concentration = np.asarray(_prior_strength(hyperparameters.get("shared_weight", WEIGHT)))
+    return float(concentration @ LEVELS / concentration.sum())
+
+
+def coordinates(hyperparameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """What the dimensions of :data:`STRENGTH` stand for, by name; none where errors are not shared."""
+    if not hyperparameters.get("shared_error"):
+        return {}
+    families = hyperparameters.get("worker_families")
+    names = ["all workers"] if families is None else _names(families_frame(families))[0]
+    return {"family": np.array(names), "level": LEVELS}
+
+
+def _names(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """The families in their order, and which of them each row has."""
+    return np.unique(frame["family"].astype(str).to_numpy(dtype=str), return_inverse=True)
+
+
 def hyperparameters_of(story: Story) -> dict[str, Any]:
     """Return the names of a story's hyperparameters, those that every story takes among them, with their defaults."""
     parameters = list(inspect.signature(story).parameters.values())[1:]
@@ -312,7 +339,7 @@ def _families(families: Any, annotations: Annotations) -> tuple[Array | None, in
             f"worker_families names the worker {frame['worker'].tolist()[row]!r} (row {row}), whom the annotations do "
             f"not know; known are {list(annotations.workers[:5])}{' …' if annotations.n_workers > 5 else ''}"
         )
-    names, codes = np.unique(frame["family"].astype(str).to_numpy(), return_inverse=True)
+    names, codes = _names(frame)
     found = np.full(annotations.n_workers, -1)
     found[known] = codes
     if (found < 0).any():

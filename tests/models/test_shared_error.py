@@ -14,6 +14,7 @@ from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import starting_point
 from crowdppl.inference.engines.diagnostics import lost_classes
+from crowdppl.inference.fitted.summary import options_text, shared_errors
 from crowdppl.models import STORIES, SharedError, with_shared_error
 from crowdppl.models.parts.shared_error import LEVELS
 
@@ -285,4 +286,29 @@ def test_families_take_a_line_in_errors_and_summaries():
         cp.fit("one_coin", annotations, worker_families=families, progress=False)
     assert "\n" not in str(error.value)
     fit = cp.fit("one_coin", annotations, shared_error=True, worker_families=families, max_iterations=2, progress=False)
-    assert fit.summary().facts["hyperparameters"] == "shared_error=True, worker_families=3 families of 39 workers"
+    assert options_text(fit.model) == "shared_error=True, worker_families=3 families of 39 workers"
+
+
+def test_the_summary_says_how_strong_the_pull_is_and_the_parameters_name_families_and_levels(tmp_path):
+    annotations = cp.simulate("one_coin", n_tasks=20, n_workers=4, seed=0)[0].without_gold()
+    families = {worker: "even" if worker % 2 == 0 else "odd" for worker in annotations.workers}
+    options = {"shared_error": True, "max_iterations": 3, "progress": False}
+    plain = cp.fit("one_coin", annotations, **options)
+    strength = plain.parameters["pull_strength"]
+    assert strength["family"].values.tolist() == ["all workers"]
+    np.testing.assert_allclose(strength["level"], LEVELS)
+    share = float((strength * strength["level"]).sum())
+    text = plain.summary().facts["shared errors"]
+    # The prior expects (1 + 50 u) / 55 of the levels, with u = (0.35, 0.25, 0.2, 0.12, 0.08) of 0, 0.2, …, 0.8.
+    assert text.startswith(f"{share:.0%} of the annotations follow a common impression")
+    assert "(the prior expects 28%); cp.error_correlation(fit)" in text
+    by_family = cp.fit("one_coin", annotations, worker_families=families, **options)
+    pulls = by_family.parameters["pull_strength"] @ by_family.parameters["level"]
+    expected = ", ".join(f"{float(pulls.sel(family=name)):.0%} of {name}" for name in ("even", "odd"))
+    said = shared_errors(by_family.model, by_family.parameters)["shared errors"]
+    assert said.startswith(f"{expected}: shares of annotations that follow")
+    by_family.save(tmp_path / "fit")
+    again = cp.load_fit(tmp_path / "fit").parameters["pull_strength"]
+    np.testing.assert_allclose(again.sel(family="odd"), by_family.parameters["pull_strength"].sel(family="odd"))
+    own = cp.fit("one_coin", annotations, max_iterations=3, progress=False)
+    assert shared_errors(own.model, own.parameters) == {}

@@ -41,14 +41,14 @@ def check_input(request: Request) -> None:
         raise AnnotationError("--no-worker and --worker cannot be given together")
     for option, file in (("--gold", request.gold), ("--features", request.features)):
         if file is not None and not file.is_file():
-            raise AnnotationError(f"{option}: there is no file {file}{_similar(file)}")
+            raise AnnotationError(f"{option}: there is no file {file}{similar(file)}")
     path = Path(request.file)
     named, suffix = request.column_options, path.suffix.lower()
     if request.is_several:
         return  # of Parquet files, whose footers say the rest
     if not path.is_file():
         if path.suffix or len(path.parts) > 1:
-            raise AnnotationError(f"there is no file {path}{_similar(path)}")
+            raise AnnotationError(f"there is no file {path}{similar(path)}")
         if named:
             raise AnnotationError(f"{named[0]}: there is no file {path}, and a dataset has no columns to name")
         return
@@ -214,7 +214,7 @@ def _read_features(file: Path) -> pd.DataFrame:
         raise AnnotationError(f"--features: {file} cannot be read as a table: {error}") from error
 
 
-def _similar(path: Path) -> str:
+def similar(path: Path) -> str:
     """Return "; did you mean ...?" with the file in the same folder that has the most similar name, or nothing."""
     files = [entry.name for entry in path.parent.iterdir() if entry.is_file()] if path.parent.is_dir() else []
     near = nearest(path.name, files)

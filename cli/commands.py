@@ -18,6 +18,7 @@ from .. import __version__
 from ..data.errors import AnnotationError
 from . import options
 from .arguments import check_input, parse_settings, read_annotations
+from .estimate_command import estimate
 from .output import output_folder, write_results
 from .report_command import report
 from .request import Request, takes_request
@@ -105,6 +106,7 @@ def fit(
 
 
 app.command("report")(report)
+app.command("estimate")(estimate)
 
 
 @app.command("demo")

@@ -98,10 +98,11 @@ def _show_prevalence(fits: dict[str, Fit], console: Console) -> None:
     table = make_table("How common is each class?")
     table.add_column("class")
     for method in fits:
-        table.add_column(f"{method.upper()}{f' ({INTERVAL:.0%} interval)' if fits[method].has_draws else ''}")
-    draws = {method: result.draws["prevalence"].to_numpy() for method, result in fits.items()}
+        table.add_column(f"{method.upper()} ({INTERVAL:.0%} interval)")
+    found = {method: result.parameters["prevalence"].to_numpy() for method, result in fits.items()}
+    draws = {method: result.with_uncertainty.draws["prevalence"] for method, result in fits.items()}
     for k, name in enumerate(fits["em"].annotations.classes):
-        table.add_row(str(name), *(_estimate(draws[method][..., k], fits[method].has_draws) for method in fits))
+        table.add_row(str(name), *(_estimate(found[method][k], draws[method][..., k]) for method in fits))
     console.print(table)
     console.print("Posterior means published with rater: 0.376, 0.407, 0.143, 0.074\n", style="dim")
 
@@ -143,14 +144,10 @@ def _show_workers(fits: dict[str, Fit], console: Console) -> None:
     console.print(table)
 
 
-def _estimate(draws: np.ndarray, with_interval: bool) -> str:
-    if not with_interval:
-        return f"{draws.mean():.3f}"
+def _estimate(found: float, draws: np.ndarray) -> str:
     low, high = np.quantile(draws, [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2])
-    return f"{draws.mean():.3f} ({interval_text(low, high)})"
+    return f"{found:.3f} ({interval_text(low, high)})"
 
 
 def _score(score: pd.Series) -> str:
-    if "accuracy_low" not in score:
-        return f"{score['accuracy']:.3f}"
     return f"{score['accuracy']:.3f} ({interval_text(score['accuracy_low'], score['accuracy_high'])})"

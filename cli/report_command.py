@@ -61,7 +61,7 @@ def report(
         shared = {"method": method, **request.shared_options, **settings}
         with doing(f"fitting {', '.join(stories)} by {method.upper()}", request):
             if len(stories) > 1:
-                result = fit_story("auto", annotations, stories=stories, **shared)
+                result = fit_story("auto", annotations, stories=stories, weights="stacking", **shared)
             else:
                 result = fit_story(stories[0], annotations, **shared)
         with doing("writing the page", request):

@@ -72,7 +72,7 @@ def fit(
 
     Args:
         story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story. ``"auto"`` fits
-            a default set of stories, compares them and averages their labels: :func:`.auto`.
+            a default set of stories and averages their labels with the votes: :func:`.auto`.
         annotations: who labelled what; or a :func:`.scan` of files that are larger than memory, which EM or SVI
             reads chunk by chunk.
         method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or ``"nuts"``

@@ -480,6 +480,8 @@ class Stack(Result):
 def stack(
     fits: Mapping[str, Fit] | Iterable[Fit],
     weights: Mapping[str, float] | pd.Series | None = None,
+    *,
+    votes: float = 0.0,
     **options: object,
 ) -> Stack:
     """Average fits of the same annotations by stacking weights (Yao, Vehtari, Simpson & Gelman 2018).
@@ -487,13 +489,15 @@ def stack(
     Args:
         fits: as for :func:`crowdppl.compare`.
         weights: by name, instead of those of the comparison; they are scaled to sum 1.
+        votes: share of the label probabilities that is the votes', from 0 to below 1.
         options: of :func:`crowdppl.compare`, such as ``by`` and ``method``.
 
     Raises:
-        ValueError: for fits that cannot be compared, or weights that are negative, not finite or all 0.
+        ValueError: for fits that cannot be compared, weights that are negative, not finite or all 0, or a share of the
+            votes that is none.
         UnknownNameError: a weight is of no fit.
     """
-    return Stack(averaged(fits, weights, **options))
+    return Stack(averaged(fits, weights, votes=votes, **options))
 
 
 def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None) -> Fit:

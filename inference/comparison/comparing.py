@@ -131,11 +131,15 @@ def table(scores: Mapping[str, Elpd], seed: int = 0) -> pd.DataFrame:
     return frame.sort_values("elpd", ascending=False, kind="stable")
 
 
-def by_name(fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted]) -> dict[str, Fitted]:
+def by_name(fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted], least: int = 2) -> dict[str, Fitted]:
     """Fits by the names that were given, or else by those of their stories; several of one story are numbered.
 
+    Args:
+        fits: the fits.
+        least: how many there have to be.
+
     Raises:
-        ValueError: there are fewer than two, or one is no fit.
+        ValueError: there are fewer, or one is no fit.
     """
     if hasattr(fits, "fitted"):
         raise ValueError(
@@ -156,7 +160,7 @@ def by_name(fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted]) -> dict[str
             found[name] = fitted_of(fit)
         except TypeError as error:
             raise ValueError(f"{name!r} is of type {type(fit).__name__}; fits by cp.fit are needed") from error
-    if len(found) < 2:
+    if len(found) < least:
         raise ValueError(f"{len(found)} fits are given, and two at least are needed to compare")
     return found
 

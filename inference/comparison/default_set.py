@@ -1,7 +1,9 @@
-"""``cp.fit("auto", …)``: a default set of stories, fitted, compared and averaged."""
+"""``cp.fit("auto", …)``: a default set of stories, fitted and averaged with the votes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+import pandas as pd
 
 from ...data import Annotations
 from ...models import Story, StoryError
@@ -9,21 +11,17 @@ from ..engines.progress import progress_bar
 from ..fit_story import fit_story
 from ..fitted.fitted import Fitted
 from .comparing import compare
-from .stacking import Averaged
+from .stacking import Averaged, share_of_votes
 
 StorySet = Mapping[str, Mapping[str, Any]]
 
 DEFAULT_SET: dict[str, dict[str, Any]] = {
-    "dawid_skene": {},
-    "worker_clusters": {},
-    "mace": {},
-    "common_individual": {},
+    "dawid_skene with shared errors": {"story": "dawid_skene", "shared_error": True},
 }
 """The default set of stories: by name the options of :func:`crowdppl.fit`, with ``story``, by default the name.
 
-These four of the seven stories for named workers and any number of classes gave the best labels, averaged, on public
-datasets (``benchmarks/auto.py``). hierarchical_dawid_skene, annotator_groups and independent_confusion_subtypes often
-predict annotations better, but their labels are right less often.
+One story that nests others does better here than several: where workers' errors are independent the shared ones go to
+nothing. ``benchmarks/auto.py`` compares it with sets of several, and chooses for each dataset on the others.
 """
 
 DEFAULT_SET_UNNAMED: dict[str, dict[str, Any]] = {
@@ -32,19 +30,27 @@ DEFAULT_SET_UNNAMED: dict[str, dict[str, Any]] = {
 """The default set of stories where no worker is named, in the form of :data:`DEFAULT_SET`."""
 
 
+WEIGHTS = ("equal", "stacking")
+VOTES = 1 / 3
+
+
 def auto(
     annotations: Annotations,
     *,
     stories: StorySet | Iterable[str | Story] | None = None,
     method: str = "em",
+    weights: str = "equal",
+    votes: float = VOTES,
     folds: int = 5,
     seed: int = 0,
     progress: bool = True,
     **options: Any,
 ) -> Averaged:
-    """Fit a set of stories, compare them by how well they predict held-out annotations, and average their labels.
+    r"""Fit a story with errors that workers share, or a set of stories, and average their labels with the votes.
 
-    The weights are those of stacking over K folds of the annotations, refitted by EM whatever the fits' engine.
+    A story is sure of its labels as if it were true, and no story is. The votes know nothing of the story: of a task
+    on which workers disagree they are as unsure as the workers. The probabilities of the average are nearer to how
+    often its labels are right (``benchmarks/auto.py``).
 
     Args:
         annotations: who labelled what.
@@ -52,6 +58,9 @@ def auto(
             :data:`DEFAULT_SET` by default, or :data:`DEFAULT_SET_UNNAMED` where no worker is named.
         method: the engine of the fits whose labels are averaged; ``"svi"`` and ``"nuts"`` give the workers' scores
             intervals.
+        weights: ``"equal"``; or ``"stacking"``, which compares the stories by how well they predict held-out
+            annotations, over K folds refitted by EM whatever the fits' engine: the mixture that predicts best.
+        votes: share of the label probabilities that are the votes', from 0 to below 1 (:class:`.Averaged`).
         folds: K, of the comparison.
         seed: of the engines and the folds.
         progress: whether to show a progress bar.
@@ -61,8 +70,12 @@ def auto(
         the average, with its fits, weights and comparison, and the stories that do not fit these data.
 
     Raises:
-        ValueError: fewer than two of the stories fit these data; with the reason of each.
+        ValueError: none of the stories fits these data, with the reason of each; or `weights` or `votes` is none of
+            these.
     """
+    if weights not in WEIGHTS:
+        raise ValueError(f"weights={weights!r}: 'equal' or 'stacking' is needed")
+    votes = share_of_votes(votes)
     chosen = story_set(stories, annotations)
     fits: dict[str, Fitted] = {}
     left_out: dict[str, str] = {}
@@ -75,15 +88,20 @@ def auto(
                 fits[name] = fit_story(story, annotations, method=method, seed=seed, progress=False, **own)
             except StoryError as error:
                 left_out[name] = str(error)
-        if len(fits) < 2:
+        if not fits:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-            raise ValueError(
-                f"{len(fits)} of {len(chosen)} stories fit these data, and two at least are needed. {reasons}"
-            )
+            raise ValueError(f"none of {len(chosen)} stories fits these data. {reasons}")
+        if weights == "equal" or len(fits) == 1:
+            return Averaged(fits, _equal(fits), None, left_out, votes)
         bar(len(chosen), "comparing")
         comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=False)
         comparison.attrs["how"] = f"{folds} folds of the annotations, for each of which every story was refitted by EM"
-    return Averaged(fits, comparison["weight"].reindex(list(fits)), comparison, left_out)
+    return Averaged(fits, comparison["weight"].reindex(list(fits)), comparison, left_out, votes)
+
+
+def _equal(fits: Iterable[str]) -> pd.Series:
+    index = pd.Index(list(fits), name="story")
+    return pd.Series(1 / len(index), index=index, name="weight")
 
 
 def story_set(stories: StorySet | Iterable[str | Story] | None, annotations: Annotations) -> dict[str, dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,12 @@ SHOWN_WEIGHT = 0.005  # smaller weights are left out of texts
 class Averaged(Labelled):
     r"""Several fits of the same annotations, averaged: :math:`P(z_i = k) = \sum_m w_m P_m(z_i = k \mid y)`.
 
+    With a share :math:`v` of votes it is, with :math:`n_{ik}` annotations of task i that are k,
+
+    .. math:: (1 - v) P(z_i = k) + v \, \frac{n_{ik} + P(z_i = k)}{\sum_l n_{il} + 1}
+
+    but of tasks of which something is known from elsewhere, such as gold labels.
+
     It has labels, probabilities, decisions and workers as a fit has them. `Stack` holds it.
 
     Args:
@@ -32,12 +39,14 @@ class Averaged(Labelled):
         comparison: the comparison that the weights come from, as :func:`.compare` returns it; None where they were
             given.
         left_out: stories that were asked for and do not fit these data, by name, with the reason.
+        votes: the share of the votes, from 0 to below 1.
     """
 
     fits: dict[str, Fitted]
     weights: pd.Series
     comparison: pd.DataFrame | None = None
     left_out: dict[str, str] = field(default_factory=dict)
+    votes: float = 0.0
 
     @property
     def annotations(self) -> Annotations:
@@ -70,9 +79,10 @@ class Averaged(Labelled):
     @cached_property
     def posterior(self) -> np.ndarray:
         """``P(truth | annotations)`` averaged over the stories: ``(N, K)``."""
-        return sum(
+        mean = sum(
             self.weights[name] * fitted.posterior for name, fitted in self.fits.items() if self.weights[name] > 0
         )
+        return mean if self.votes == 0 else _beside_votes(mean, self.annotations, self.votes)
 
     @cached_property
     def confusion_draws(self) -> np.ndarray:
@@ -98,6 +108,8 @@ class Averaged(Labelled):
         """What was averaged, with which weights, and why; it prints as text and shows as a table in notebooks."""
         facts = {"data": sizes(self.annotations), "labels": certainty(self)}
         tables = {"weights": self.weights.to_frame()}
+        if self.votes:
+            facts["votes"] = f"their share of the label probabilities is {self.votes:.0%}, beside the stories'"
         if self.comparison is not None:
             facts["why"] = why(self.comparison)
             if how := self.comparison.attrs.get("how"):
@@ -116,22 +128,45 @@ class Averaged(Labelled):
         return ", ".join(f"{name} {weight:.2f}" for name, weight in self.weights.items() if weight > SHOWN_WEIGHT)
 
 
+def _beside_votes(posterior: np.ndarray, annotations: Annotations, share: float) -> np.ndarray:
+    """Label probabilities ``(N, K)`` with a share of the votes, which a posterior counts to as one vote more."""
+    votes = np.asarray(annotations.votes(), dtype=float)
+    mixed = (1 - share) * posterior + share * (votes + posterior) / (votes.sum(1, keepdims=True) + 1)
+    if annotations.evidence is None:
+        return mixed
+    known = np.ptp(np.asarray(annotations.evidence), axis=1) > 0
+    return np.where(known[:, None], posterior, mixed)
+
+
 def averaged(
     fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted],
     weights: Mapping[str, float] | pd.Series | None = None,
+    *,
+    votes: float = 0.0,
     **options: object,
 ) -> Averaged:
     """Average fits of the same annotations by stacking weights: see :func:`crowdppl.stack`."""
-    named = by_name(fits)
+    named, votes = by_name(fits, least=2 if weights is None else 1), share_of_votes(votes)
     if weights is None:
         comparison = compare(named, **options)  # type: ignore[arg-type]
-        return Averaged(named, comparison["weight"].reindex(list(named)), comparison)
+        return Averaged(named, comparison["weight"].reindex(list(named)), comparison, votes=votes)
     if options:
         raise ValueError(
             f"weights are given, so nothing is compared; leave out {', '.join(map(repr, options))}, or weights"
         )
     check_same_data(named)
-    return Averaged(named, _given(dict(weights), named))
+    return Averaged(named, _given(dict(weights), named), votes=votes)
+
+
+def share_of_votes(votes: float) -> float:
+    """The votes' share of label probabilities itself.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(votes, bool) or not (isinstance(votes, Real) and 0 <= votes < 1):
+        raise ValueError(f"votes={votes!r}: a share from 0 to below 1 is needed")
+    return float(votes)
 
 
 def _given(weights: Mapping[str, float], fits: Mapping[str, Fitted]) -> pd.Series:

@@ -18,6 +18,7 @@ from jax import Array
 
 from ...data import AnnotationError, Annotations, unknown_name
 from ...data.padding import PaddedAnnotations
+from ..densities.augmented import augmented_draws
 from ..densities.enumerated import Density, Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
@@ -29,6 +30,9 @@ from .named_draws import parameter_dataset
 
 if TYPE_CHECKING:
     import xarray as xr
+
+AROUND = (25, 200)  # draws around a point, at the least and at the most
+NUMBERS = 2e7  # of parameters and annotations in all of these draws, about
 
 
 @jax.tree_util.register_pytree_node_class
@@ -102,10 +106,24 @@ class Fitted(Labelled):
 
     @cached_property
     def with_uncertainty(self) -> Fitted:
-        """Itself where it has draws; else with draws around its point, by one step of data augmentation."""
-        from .augmented import augmented
+        """Itself where it has draws; else with draws around its point, by one step of data augmentation.
 
-        return self if self.has_draws else augmented(self)
+        The label probabilities are those at the point.
+        """
+        if self.has_draws:
+            return self
+        size = sum(np.size(value) for value in self.draws.values()) + self.annotations.n_rows
+        keys = jax.random.split(jax.random.key(0), int(np.clip(NUMBERS / size, *AROUND)))
+        seen = self.at_size
+        mode = {name: jnp.asarray(value)[0, 0] for name, value in seen.draws.items()}
+        found = augmented_draws(seen.model, seen.annotations, mode, seen.fixed, keys)
+        real = {name: tuple(map(slice, value.shape[2:])) for name, value in self.draws.items()}
+        draws = {name: np.asarray(value)[:, *real[name]][None] for name, value in found.items()}
+        return replace(
+            self,
+            outcome=self.outcome._replace(draws=draws, is_point=False),
+            stored_posterior=self.posterior,
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:

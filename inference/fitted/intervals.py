@@ -45,6 +45,31 @@ def jeffreys(right: np.ndarray, total: np.ndarray, interval: float) -> tuple[np.
     return np.where(total > 0, low, np.nan), np.where(total > 0, high, np.nan)
 
 
+def wilson(share: float, n: float, interval: float) -> tuple[float, float]:
+    r"""Wilson's score interval of a proportion of which a sample of n has the share :math:`\hat p`.
+
+    .. math::
+        \frac{\hat p + \frac{c^2}{2 n} \pm c \sqrt{\frac{\hat p (1 - \hat p)}{n} + \frac{c^2}{4 n^2}}}{1 +
+        \frac{c^2}{n}}
+
+    with :math:`c` the normal quantile (Wilson 1927).
+
+    Args:
+        share: from 0 to 1.
+        n: above 0; a fraction where it is an effective size, infinity for one that leaves no doubt.
+        interval: mass, between 0 and 1.
+    """
+    c = quantile(interval)
+    centre, scale = share + c**2 / (2 * n), 1 + c**2 / n
+    half = c * np.sqrt(share * (1 - share) / n + c**2 / (4 * n**2))
+    return max(float((centre - half) / scale), 0.0), min(float((centre + half) / scale), 1.0)
+
+
+def quantile(interval: float) -> float:
+    """The standard normal quantile that leaves half of what an interval leaves out above it: 1.645 for 0.9."""
+    return float(special.ndtri(1 - checked_tail(interval)))
+
+
 def of_median(values: np.ndarray, interval: float) -> tuple[float, float]:
     r"""An interval of the median between two order statistics, whatever the distribution is.
 

@@ -83,11 +83,18 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
 
 
 def best_and_worst(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The workers' scores by accuracy: of all of them, or of the best five and the worst five of many."""
-    scores = scores.sort_values("accuracy", ascending=False)
+    """The workers' scores by accuracy: of all of them, or of the best five and the worst five of many.
+
+    The best are those with the highest lower bounds of accuracy, and the worst those with the lowest upper bounds, so
+    that nobody is among them for a few annotations.
+    """
+    low, high = (name if name in scores else "accuracy" for name in ("accuracy_low", "accuracy_high"))
+    best = scores.sort_values(low, ascending=False)
     if len(scores) <= 10:
-        return {"workers": scores}
-    return {f"the best five of {len(scores):,} workers": scores.head(5), "the worst five": scores.tail(5)}
+        return {"workers": best}
+    worst = scores.sort_values(high, ascending=False).tail(5)
+    bounds = (" by the lower bound of accuracy", " by its upper bound") if low == "accuracy_low" else ("", "")
+    return {f"the best five of {len(scores):,} workers{bounds[0]}": best.head(5), f"the worst five{bounds[1]}": worst}
 
 
 def options_text(model: Model) -> str:

@@ -10,6 +10,7 @@ from ...data.lazy import lazy_names
 if TYPE_CHECKING:  # imported when first used
     from .compared_stories import plot_comparison
     from .confusion_matrices import plot_confusions, plot_groups
+    from .estimated_shares import plot_estimate
     from .history import plot_history
     from .pointwise_elpd import plot_differences, plot_pareto_k
     from .predictive_checks import plot_check, plot_checks
@@ -31,6 +32,7 @@ __all__ = [
     "plot_confusions",
     "plot_differences",
     "plot_entropy",
+    "plot_estimate",
     "plot_groups",
     "plot_history",
     "plot_pareto_k",

@@ -38,7 +38,8 @@ def comparison_section(subject: Subject) -> Section | None:
     found = subject.comparison
     if found is None:
         assert stack is not None
-        parts.append(paragraph("The labels are averages over these stories, by weights that were given."))
+        and_votes = f", and the votes count for {stack.votes:.0%}" if stack.votes else ""
+        parts.append(paragraph(f"The labels are averages over these stories, by these weights{and_votes}."))
         parts.append(table(stack.weights.to_frame(), "Weights"))
     else:
         by_folds = bool(found["pareto_k"].isna().all())

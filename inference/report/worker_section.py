@@ -29,10 +29,10 @@ def workers_section(subject: Subject) -> Section:
         scores = scores.join(gold_scores(annotations))
     scores.index = scores.index.map(str).rename("worker")
     order = np.argsort(-scores["annotations"].to_numpy(), kind="stable")[:MOST_WORKERS]
-    shown = scores.iloc[order].sort_values("accuracy", ascending=False, kind="stable")
+    shown = scores.iloc[order].sort_values("accuracy_low", ascending=False, kind="stable")
     n = len(scores)
     said = (
-        f"The table has all {n:,} workers, the most accurate first."
+        f"The table has all {n:,} workers, by the lower bound of their accuracy."
         if n <= MOST_WORKERS
         else f"The table has the {MOST_WORKERS:,} of {n:,} workers with the most annotations; fit.workers, and the "
         "file workers.csv that the command crowdppl fit writes, have all."

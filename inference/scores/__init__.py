@@ -7,14 +7,23 @@ from ...data.lazy import lazy_names
 if TYPE_CHECKING:  # imported when first used
     from .calibration import expected_calibration_error, reliability
     from .divergences import confusion_divergences, empirical_confusions, worker_divergences
+    from .estimates import Estimate, estimate
+    from .gold_plan import GoldNeeded, gold_needed
+    from .label_calibration import LabelCalibration, calibrate_labels
     from .label_scores import label_confusion, roc, score
 
 __getattr__, __dir__ = lazy_names(__name__, __file__)
 
 __all__ = [
+    "Estimate",
+    "GoldNeeded",
+    "LabelCalibration",
+    "calibrate_labels",
     "confusion_divergences",
     "empirical_confusions",
+    "estimate",
     "expected_calibration_error",
+    "gold_needed",
     "label_confusion",
     "reliability",
     "roc",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...data import AnnotationError, Ids, unknown_name
+from ...data import AnnotationError, Annotations, Ids, unknown_name
 from ...data.gold import resolve_gold
 
 TIE = 1e-6  # probabilities that differ by less are equal: they come in single precision
@@ -72,26 +72,74 @@ def against_gold(source: Any, gold: Any = None) -> GoldTasks:
     Args:
         source: a fit, or anything with ``probabilities`` and ``annotations``; or a frame of probabilities, tasks ×
             classes.
-        gold: label by task, as :meth:`.Annotations.with_gold` takes it; None for those that the annotations carry.
+        gold: label by task, as :meth:`.Annotations.with_gold` takes it, or annotations that carry gold labels; None for
+            those that the annotations carry.
 
     Raises:
         AnnotationError: there are no gold labels, they do not fit the tasks or the classes, the fit used all of them,
             or a frame holds no probabilities.
         TypeError: `source` is something else.
     """
+    found = with_gold(source, gold)
+    return _of_arrays(found.probabilities, found.gold, found.gold_used)
+
+
+@dataclass(frozen=True, eq=False)
+class TasksWithGold:
+    """All N tasks with their label probabilities, whether or not a gold label is known.
+
+    Args:
+        probabilities: of the labels, N tasks × K classes.
+        gold: the gold labels as positions of classes, ``(N,)``; −1 where none is known.
+        gold_used: whether the fit used a certain label of the task as evidence, ``(N,)``.
+        annotations: the annotations; None where `probabilities` came as a frame.
+    """
+
+    probabilities: pd.DataFrame
+    gold: np.ndarray
+    gold_used: np.ndarray
+    annotations: Annotations | None
+
+
+def with_gold(source: Any, gold: Any = None, *, needed: bool = True) -> TasksWithGold:
+    """All tasks with their label probabilities, and the gold labels that are known.
+
+    Args:
+        source: as for :func:`against_gold`.
+        gold: as for :func:`against_gold`.
+        needed: whether gold labels are refused that are not there.
+
+    Raises:
+        AnnotationError: there are no gold labels where they are needed, they do not fit the tasks or the classes, or a
+            frame holds no probabilities.
+        TypeError: `source` is something else.
+    """
+    if isinstance(gold, Annotations):
+        gold = _labels_by_task(gold)
     if isinstance(source, pd.DataFrame):
-        return _of_frame(source, gold)
+        return _of_frame(source, gold, needed)
     if not (hasattr(source, "probabilities") and hasattr(source, "annotations")):
-        raise TypeError(f"a fit or a frame of probabilities (tasks × classes) is needed, got a {type(source).__name__}")
+        raise TypeError(
+            f"a fit with labels or a frame of probabilities (tasks × classes) is needed, got a {type(source).__name__}"
+        )
     annotations = source.annotations if gold is None else source.annotations.with_gold(gold)
-    if annotations.gold is None:
+    if annotations.gold is None and needed:
         raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}")
-    return _of_arrays(source.probabilities, np.asarray(annotations.gold), _gold_used(source))
+    known = np.full(annotations.n_tasks, -1) if annotations.gold is None else np.asarray(annotations.gold)
+    return TasksWithGold(source.probabilities, known, _gold_used(source), annotations)
 
 
-def _of_frame(frame: pd.DataFrame, gold: Any) -> GoldTasks:
-    """The gold tasks of a frame of probabilities, tasks × classes, after a check that it holds probabilities."""
-    if gold is None:
+def _labels_by_task(annotations: Annotations) -> dict[Any, Any]:
+    """The gold labels that annotations carry, by task."""
+    if annotations.gold is None:
+        raise AnnotationError("gold: the annotations carry no gold labels; give gold={task: label, …}")
+    known = np.flatnonzero(np.asarray(annotations.gold) >= 0)
+    return {annotations.tasks[int(i)]: annotations.classes[int(annotations.gold[i])] for i in known}
+
+
+def _of_frame(frame: pd.DataFrame, gold: Any, needed: bool) -> TasksWithGold:
+    """The tasks of a frame of probabilities, tasks × classes, after a check that it holds probabilities."""
+    if gold is None and needed:
         raise AnnotationError("a frame of probabilities carries no gold labels; give gold={task: label, …}")
     values = frame.to_numpy(dtype=float)
     bad = ~(np.isfinite(values).all(-1) & (values >= 0).all(-1) & (np.abs(values.sum(-1) - 1) < 1e-3))
@@ -102,7 +150,8 @@ def _of_frame(frame: pd.DataFrame, gold: Any) -> GoldTasks:
             f"over the classes {frame.columns.tolist()} are needed"
         )
     tasks, classes = Ids(frame.index, what="tasks"), Ids(frame.columns, what="classes")
-    return _of_arrays(frame, resolve_gold(gold, tasks, classes), np.zeros(len(frame), bool))
+    known = np.full(len(frame), -1) if gold is None else resolve_gold(gold, tasks, classes)
+    return TasksWithGold(frame, known, np.zeros(len(frame), bool), None)
 
 
 def _of_arrays(probabilities: pd.DataFrame, gold: np.ndarray, gold_used: np.ndarray) -> GoldTasks:

@@ -56,10 +56,10 @@ def score(source: Any, gold: Any = None) -> pd.Series | pd.DataFrame:
     if isinstance(source, Mapping):
         if not source:
             raise ValueError("there is nothing to score: the mapping is empty; give {name: fit, …}")
-        rows = {name: _score(against_gold(one, gold)) for name, one in source.items()}
+        rows = {name: scores_of(against_gold(one, gold)) for name, one in source.items()}
         frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("story")
         return frame.astype({"tasks": int, "gold_used": int})
-    return pd.Series(_score(against_gold(source, gold)), name="score")
+    return pd.Series(scores_of(against_gold(source, gold)), name="score")
 
 
 def label_confusion(source: Any, gold: Any = None) -> pd.DataFrame:
@@ -118,21 +118,21 @@ def roc(source: Any, gold: Any = None, *, positive: object = None) -> pd.DataFra
     return pd.DataFrame({"threshold": threshold, "false_positive_rate": false, "true_positive_rate": true})
 
 
-def _score(found: GoldTasks) -> dict[str, float | int]:
+def scores_of(found: GoldTasks) -> dict[str, float | int]:
     """The scores of :func:`score` by name."""
     log = np.log(np.maximum(found.gold_probability, SMALLEST))
     is_gold = np.arange(len(found.classes)) == found.gold[:, None]
     each = {"accuracy": found.right, "log_score": log, "brier": ((found.probabilities - is_gold) ** 2).sum(-1)}
     row: dict[str, float | int] = {"tasks": len(found.gold), "gold_used": found.gold_used}
     for name, values in each.items():
-        row |= {name: float(values.mean()), f"{name}_se": _standard_error(values)}
+        row |= {name: float(values.mean()), f"{name}_se": standard_error(values)}
     row["ece"] = calibration_error(found)
     if len(found.classes) == 2:
         row["auc"], row["auc_se"] = _area(found.probabilities[:, 1], found.gold == 1)
     return row
 
 
-def _standard_error(values: np.ndarray) -> float:
+def standard_error(values: np.ndarray) -> float:
     """Standard error of the mean of ``values (n,)``; NaN for a single one."""
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.nan
 
@@ -151,4 +151,4 @@ def _area(value: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
     rank = rankdata(value)
     beats = (rank[positive] - rankdata(value[positive])) / n
     beaten = 1 - (rank[~positive] - rankdata(value[~positive])) / m
-    return float(beats.mean()), float(np.hypot(_standard_error(beats), _standard_error(beaten)))
+    return float(beats.mean()), float(np.hypot(standard_error(beats), standard_error(beaten)))

@@ -24,6 +24,7 @@ from crowdppl.models import STORIES, Abstaining, Confusion, PerAnnotation, Subty
 from crowdppl.models.parts.starts import soft_votes, vote_confusions
 
 EVERY = pytest.mark.parametrize("name", list(STORIES))
+SOME = ("dawid_skene", "one_coin", "glad", "hierarchical_dawid_skene")
 VOTES = np.random.default_rng(0).dirichlet([0.5, 0.5], 6)
 ARGUMENTS = {"difficulty": {"kind": "fixed", "votes": VOTES, "votes_as_prior": False}}
 TABLE = np.array([[[0.7, 0.3], [0.2, 0.8]], [[0.9, 0.1], [0.4, 0.6]], [[0.5, 0.5], [0.1, 0.9]]])
@@ -151,8 +152,14 @@ def _dims(name, annotations):
     return parameter_dims(of(name), annotations)
 
 
-@EVERY
-@pytest.mark.parametrize("method", ["em", pytest.param("svi", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        *((name, "em") for name in SOME),
+        *(pytest.param(name, "em", marks=pytest.mark.slow) for name in STORIES if name not in SOME),
+        *(pytest.param(name, "svi", marks=pytest.mark.slow) for name in STORIES),
+    ],
+)
 def test_every_story_is_simulated_and_fitted(name, method):
     """By a few steps: that all that a fit computes has a shape for abstentions."""
     options = {} if name != "difficulty" else {"kind": "fixed", "votes": np.full((30, 2), 0.5)}
@@ -213,6 +220,7 @@ def test_one_rate_of_abstention_is_simulated_for_all():
         cp.simulate("one_coin", n_tasks=4, n_workers=2, abstain_rate=1.5)
 
 
+@pytest.mark.slow
 def test_intervals_of_nuts_hold_the_rates():
     annotations, _ = cp.simulate(
         "one_coin", n_tasks=60, n_workers=3, abstain=ABSTAIN, parameters={"abstention": RATE}, seed=5

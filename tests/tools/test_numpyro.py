@@ -118,7 +118,7 @@ def test_a_multivariate_guide_fits_the_marginal(option):
     assert np.isfinite(result.losses).all()
 
 
-@EVERY_OPTION
+@FURTHER_ARE_SLOW
 def test_its_densities_under_handlers_are_those_of_the_story(option):
     """With truth enumerated by NumPyro and by crowdppl; of one labelling; scaled; and without the annotations."""
     story, annotations = program(option), option.annotations()

@@ -16,18 +16,61 @@ def auto():
     return cp.fit("auto", cp.load_dataset("anesthesia"), stories=stories, max_iterations=50, seed=3, progress=False)
 
 
+@pytest.fixture(scope="module")
+def stacked():
+    data = cp.load_dataset("anesthesia")
+    options = {"weights": "stacking", "votes": 0.0, "max_iterations": 50, "seed": 3, "progress": False}
+    return cp.fit("auto", data, stories=TWO, **options)
+
+
 def test_the_stories_are_fitted_as_they_would_be_alone(auto):
     assert list(auto.fits) == ["plain", "eager"]
     alone = cp.fit("one_coin", auto.annotations, right=4.0, max_iterations=50, seed=3, progress=False)
     np.testing.assert_array_equal(auto.fits["eager"].posterior, alone.posterior)
 
 
-def test_the_weights_are_those_of_stacking_over_held_out_annotations(auto):
-    expected = cp.compare(auto.fits, method="kfold", refit_by="em", seed=3, progress=False)
-    assert auto.weights.to_dict() == pytest.approx(expected["weight"].to_dict())
-    assert auto.weights.sum() == pytest.approx(1)
-    mixed = sum(auto.weights[name] * fit.posterior for name, fit in auto.fits.items())
-    np.testing.assert_allclose(auto.posterior, mixed)
+def test_stories_weigh_alike_and_the_posterior_is_one_vote_among_the_votes(auto):
+    assert auto.weights.to_dict() == {"plain": 0.5, "eager": 0.5}
+    assert auto.comparison is None
+    mean = (auto.fits["plain"].posterior + auto.fits["eager"].posterior) / 2
+    votes = auto.annotations.votes()
+    expected = 2 / 3 * mean + 1 / 3 * (votes + mean) / (votes.sum(1, keepdims=True) + 1)
+    np.testing.assert_allclose(auto.posterior, expected, atol=1e-6)
+    assert "their share of the label probabilities is 33%" in str(auto.summary())
+
+
+def test_one_fit_is_averaged_with_the_votes_as_auto_does(auto):
+    fit = cp.fit("one_coin", auto.annotations, progress=False)
+    alone = cp.fit("auto", auto.annotations, stories=["one_coin"], votes=0.5, progress=False)
+    stack = cp.stack([fit], weights={"one_coin": 1.0}, votes=0.5)
+    np.testing.assert_array_equal(stack.posterior, alone.posterior)
+    assert np.abs(stack.posterior - fit.posterior).max() > 0.01
+
+
+def test_a_task_without_votes_or_with_a_gold_label_has_the_stories_probabilities():
+    annotations, _ = cp.simulate("dawid_skene", n_tasks=40, n_workers=6, n_classes=3, seed=1, gold=0.0)
+    frame = annotations.to_frame()
+    some = cp.Annotations.from_frame(frame[frame["task"] != 3], tasks=list(annotations.tasks), classes=range(3))
+    stack = cp.fit("auto", some, stories=TWO, gold={0: 2}, progress=False)
+    mean = (stack.fits["plain"].posterior + stack.fits["eager"].posterior) / 2
+    np.testing.assert_allclose(stack.posterior[[0, 3]], mean[[0, 3]], atol=1e-6)
+    np.testing.assert_allclose(stack.posterior[0], [0, 0, 1], atol=1e-6)
+    np.testing.assert_allclose(stack.posterior.sum(1), 1, atol=1e-6)
+    assert np.abs(stack.posterior - mean).max() > 0.01
+
+
+def test_the_weights_are_those_of_stacking_over_held_out_annotations(stacked):
+    expected = cp.compare(stacked.fits, method="kfold", refit_by="em", seed=3, progress=False)
+    assert stacked.weights.to_dict() == pytest.approx(expected["weight"].to_dict())
+    assert stacked.weights.sum() == pytest.approx(1)
+    mixed = sum(stacked.weights[name] * fit.posterior for name, fit in stacked.fits.items())
+    np.testing.assert_allclose(stacked.posterior, mixed)
+
+
+@pytest.mark.parametrize(("option", "value"), [("weights", "best"), ("votes", 1.0), ("votes", -0.1), ("votes", "all")])
+def test_weights_and_votes_that_cannot_be_are_refused(option, value):
+    with pytest.raises(ValueError, match=f"{option}={value!r}"):
+        cp.fit("auto", cp.load_dataset("anesthesia"), **{option: value}, progress=False)
 
 
 def test_a_story_that_does_not_fit_the_data_is_left_out_with_its_reason(auto):
@@ -36,12 +79,12 @@ def test_a_story_that_does_not_fit_the_data_is_left_out_with_its_reason(auto):
     assert f"binary: {auto.left_out['binary']}" in str(auto.summary())
 
 
-def test_the_summary_says_which_story_predicts_best_and_what_is_averaged(auto):
-    best = auto.comparison.index[0]
-    heaviest = auto.weights.idxmax()
-    text = str(auto.summary())
+def test_the_summary_says_which_story_predicts_best_and_what_is_averaged(stacked):
+    best = stacked.comparison.index[0]
+    heaviest = stacked.weights.idxmax()
+    text = str(stacked.summary())
     assert f"{best} predicts held-out annotations best" in text
-    assert f"{auto.weights[heaviest]:.0%} {heaviest}" in text
+    assert f"{stacked.weights[heaviest]:.0%} {heaviest}" in text
 
 
 def test_unnamed_annotations_have_a_default_set_of_stories_that_need_no_names():
@@ -59,9 +102,9 @@ def test_stories_are_taken_by_name_and_as_functions():
     }
 
 
-def test_fewer_than_two_stories_that_fit_the_data_are_refused_with_the_reasons():
-    with pytest.raises(ValueError, match=r"1 of 2 stories fit these data.* two_coin"):
-        cp.fit("auto", cp.load_dataset("anesthesia"), stories=["one_coin", "two_coin"], progress=False)
+def test_where_no_story_fits_the_data_the_reasons_are_given():
+    with pytest.raises(ValueError, match=r"none of 2 stories fits these data.* two_coin: .*item_response: "):
+        cp.fit("auto", cp.load_dataset("anesthesia"), stories=["two_coin", "item_response"], progress=False)
 
 
 @pytest.mark.slow

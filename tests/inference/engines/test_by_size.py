@@ -41,8 +41,13 @@ class OfThree(Option):
         return plain.replace(count=rng.integers(1, 4, 17).astype(np.float32), evidence=evidence)
 
 
-OPTIONS = [*DEFAULTS, *FURTHER, *(OfThree(story, {}) for story in THREE_CLASSES)]
-EVERY = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+OPTIONS = [*DEFAULTS, OfThree("dawid_skene", {})]
+FURTHER_OPTIONS = [*FURTHER, *(OfThree(story, {}) for story in THREE_CLASSES[1:])]
+EVERY = pytest.mark.parametrize(
+    "option",
+    [*OPTIONS, *(pytest.param(option, marks=pytest.mark.slow) for option in FURTHER_OPTIONS)],
+    ids=lambda option: option.name,
+)
 
 
 def named(rng, n_tasks, n_workers, name):
@@ -111,7 +116,15 @@ def test_start_potential_and_gradient_are_those_of_the_data_themselves(option):
             np.testing.assert_array_equal(beyond, 0.0)
 
 
-@pytest.mark.parametrize("story", ["dawid_skene", "glad", "common_individual", "worker_clusters"])
+@pytest.mark.parametrize(
+    "story",
+    [
+        "dawid_skene",
+        "glad",
+        pytest.param("common_individual", marks=pytest.mark.slow),
+        pytest.param("worker_clusters", marks=pytest.mark.slow),
+    ],
+)
 def test_em_ends_where_it_ends_on_the_data_themselves(story):
     annotations = OfThree(story, {}).annotations()
     # So many iterations in both: where the steps become as small as float32's rounding, that decides which is the last.
@@ -126,7 +139,7 @@ def test_em_ends_where_it_ends_on_the_data_themselves(story):
         np.testing.assert_allclose(found.draws[name], value, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("guide", ["normal", "delta"])
+@pytest.mark.parametrize("guide", ["normal", pytest.param("delta", marks=pytest.mark.slow)])
 def test_svi_has_the_loss_and_the_draws_of_the_data_themselves(guide):
     annotations = OfThree("dawid_skene", {}).annotations()
     model, key = Model(find_story("dawid_skene")), jax.random.key(3)

@@ -21,11 +21,14 @@ from crowdppl.models import STORIES, Confusion
 ITERATIONS = 12
 GROW = {"glad", "item_response"}  # stories that have a parameter for each task
 STREAMED = [
-    *((name, {}) for name in STORIES if name not in GROW),
-    ("item_response", {"difficulty": False}),
+    ("dawid_skene", {}),
+    ("difficulty", {}),
+    ("annotator_groups", {}),
     *(
         pytest.param(*options, marks=pytest.mark.slow)
         for options in [
+            *((name, {}) for name in STORIES if name not in GROW | {"dawid_skene", "difficulty", "annotator_groups"}),
+            ("item_response", {"difficulty": False}),
             ("annotator_groups", {"membership": "worker"}),
             ("annotator_groups", {"truth": "answer"}),
             ("difficulty", {"votes_as_prior": False, "by_class": True}),

@@ -55,6 +55,11 @@ def test_the_scores_are_scikit_learns(k):
     assert (found["tasks"], found["gold_used"]) == (200, 0)
 
 
+def test_gold_labels_may_be_those_that_other_annotations_carry(crowd, em):
+    plain = fit_at("dawid_skene", crowd.without_gold(), random_confusions(crowd))
+    pd.testing.assert_series_equal(score(plain, crowd), score(em))
+
+
 def test_standard_errors_are_those_of_means():
     probabilities, gold, codes = table(50, 3)
     found, p = score(probabilities, gold), probabilities.to_numpy()[np.arange(50), codes]

@@ -10,64 +10,53 @@ It needs no derivation for a story: concentrations and steps are gradients of th
 curvature is a derivative along one direction, since given the labels workers have nothing to do with each other.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from ...data import Annotations
 from ...models.parts.emissions import SMALLEST
-from ..densities.enumerated import Parameters
-from ..densities.programs import compiled
-from ..densities.sites import Anatomy, anatomy
+from .enumerated import Density, Parameters, density
+from .model import Model
+from .programs import compiled
+from .sites import Anatomy, anatomy
 
-if TYPE_CHECKING:
-    from .fitted import Fitted
-
-DRAWS = (25, 200)  # at the least and at the most
-NUMBERS = 2e7  # of parameters in all draws, about, and of annotations over which the draws go
 DIRECTIONS = 600  # along which curvatures are taken at the most; a parameter of more of them stays where it is
 FLATTEST = 0.01  # curvature at the least
 APART = ("worker", "task")  # dimensions whose members have nothing to do with each other, given the labels
 
 
-def augmented(fitted: Fitted, seed: int = 0) -> Fitted:
-    """The same story with draws around its point.
+@compiled(once=True)
+def augmented_draws(
+    model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters, keys: Array
+) -> Parameters:
+    """Draws of the parameters around a mode, by site, ``(draw, ...)``.
 
     Args:
-        fitted: a mode, or another point.
-        seed: of the draws.
+        model: the story.
+        annotations: the data.
+        mode: the parameters that are drawn, by site.
+        fixed: those that stay where they are.
+        keys: one for each draw.
     """
-    size = sum(np.size(value) for value in fitted.draws.values()) + fitted.annotations.n_rows
-    n = int(np.clip(NUMBERS / max(size, 1), *DRAWS))
-    found = _augmented(fitted.at_size, jax.random.split(jax.random.key(seed), n))
-    draws = {
-        name: np.asarray(value)[:, *(slice(n) for n in fitted.draws[name].shape[2:])][None]
-        for name, value in found.items()
-    }
-    at_draws = fitted.with_draws(draws)
-    return at_draws.replace(outcome=at_draws.outcome._replace(is_point=False), stored_posterior=fitted.posterior)
-
-
-@compiled(once=True)
-def _augmented(fitted: Fitted, keys: Array) -> Parameters:
-    """Draws ``(draw, ...)`` by site."""
-    mode = {name: jnp.asarray(value)[0, 0] for name, value in fitted.draws.items()}
-    parts = anatomy(fitted.model, fitted.annotations)
+    parts = anatomy(model, annotations)
     tables = {name: mode[name] for name in parts.tables}
     reals = {name: bijection.inv(mode[name]) for name, bijection in parts.bijections.items() if name in mode}
-    still = fitted.at(mode)
+
+    def at(own: Parameters) -> Density:
+        return density(model, own | fixed, annotations)
+
+    still = at(mode)
 
     def of_both(tables: Parameters, reals: Parameters, labels: Array) -> Array:
         """The log-density of parameters in log-odds and labels ``(N, K)``, probabilities or ones and zeros."""
         own = {name: parts.bijections[name](real) for name, real in reals.items()}
-        at = fitted.at(tables | own)
-        return jnp.where(labels > 0, labels * at.log_joint, 0.0).sum() + at.log_prior_in_log_odds
+        here = at(tables | own)
+        return jnp.where(labels > 0, labels * here.log_joint, 0.0).sum() + here.log_prior_in_log_odds
 
     slopes = jax.grad(of_both, argnums=(0, 1))
     flat = _curvatures(lambda reals: slopes(tables, reals, still.posterior)[1], reals, parts)

@@ -1,0 +1,176 @@
+"""Coverage of the intervals of `cp.estimate`: accuracy and prevalence from a few gold labels, under wrong stories."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import typer
+from support.report import Report
+
+import crowdppl as cp
+
+TASKS, INTERVAL = 1000, 0.9
+GOLD = (20, 50, 100, 200)
+DATA: dict[str, tuple[str, dict[str, Any]]] = {
+    "tasks of different difficulty": ("glad", {}),
+    "workers who confuse classes": ("dawid_skene", {"n_classes": 4, "diagonal": 3.0, "off_diagonal": 1.0}),
+    "subtypes that mislead all alike": ("independent_confusion_subtypes", {"n_classes": 3}),
+    "errors that workers share": ("dawid_skene", {"n_classes": 3, "shared_error": True}),
+    "tasks that are guessed": ("item_response", {}),
+}
+"""By what is wrong with the story that is fitted: the story that the data are of, and its options."""
+
+METHODS = ("ppi", "classical", "rogan_gladen")
+CROWDS = ("rte", "dog", "sentiment", "product", "movie_sp", "music", "labelme", "temp", "weather_amt")
+
+
+def main(simulations: int = 500, story: str = "one_coin", write: bool = False) -> None:
+    """Measure, and print what was found.
+
+    Args:
+        simulations: of each kind of data.
+        story: the story that is fitted by EM with its defaults.
+        write: refresh this section of RESULTS.md.
+    """
+    report = Report("A few gold labels: coverage of 90 % intervals under wrong stories")
+    found = {name: measured(*data, story, simulations) for name, data in DATA.items()}
+    for quantity in ("accuracy", "prevalence"):
+        rows = [row(name, n, quantity, one) for name, one in found.items() for n in GOLD]
+        report.table(f"{quantity}, {story} fitted", rows)
+    everything = [_of(one, "accuracy", "ppi", n) for one in found.values() for n in GOLD if n >= 50]
+    everything += [_of(one, "prevalence", "ppi", n) for one in found.values() for n in GOLD if n >= 50]
+    covered = [100 * hits.mean() for hits, _, _ in everything]
+    report.note(
+        f"{simulations} simulations of {TASKS:,} tasks with 5 annotations each by 20 workers, whose parameters are "
+        "drawn from the prior of the story that the data are of; gold tasks are drawn at random, and the fit does "
+        "not see their labels. Covered: percent of the intervals that hold the share among these tasks, of the "
+        "prevalence over all classes. Wide: the mean width. Without gold: the mean distance of the mean label "
+        "probability from the actual share. Rogan–Gladen: of the draws that have gold of every class, where these are "
+        "at least 50."
+    )
+    report.note(
+        f"With 50 gold labels or more the intervals of method='ppi' hold {min(covered):.1f} to {max(covered):.1f} %, "
+        f"{np.mean(covered):.1f} % in the mean; the goal is 87 to 93 %."
+    )
+    crowds = {name: _crowd(name) for name in CROWDS}
+    report.table("real crowds, dawid_skene fitted", [on_crowd(name, *one, simulations) for name, one in crowds.items()])
+    report.note(
+        f"{simulations} draws of gold tasks of each crowd, by EM with the defaults; the share to be held is that among "
+        "all tasks that have gold labels, of the prevalence over all classes. n: how many gold labels."
+    )
+    rows = [calibrated(name, *one) for name, one in crowds.items()]
+    report.table("real crowds, probabilities calibrated on 100 gold labels", rows)
+    report.note(
+        "Mean log-score and expected calibration error of the label probabilities of all other gold tasks, means over "
+        "20 draws of 100 gold tasks: as dawid_skene gives them by EM → by temperature → by isotonic regression."
+    )
+    if write:
+        report.write()
+
+
+Crowd = tuple[pd.DataFrame, pd.Series]
+
+
+def _crowd(name: str) -> Crowd:
+    """Label probabilities and gold labels of the tasks that have gold labels."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        annotations = cp.load_dataset(name)
+        fit = cp.fit("dawid_skene", annotations.without_gold(), progress=False)
+    known = np.flatnonzero(np.asarray(annotations.gold) >= 0)
+    gold = fit.probabilities.columns[np.asarray(annotations.gold)[known]]
+    return fit.probabilities.iloc[known], pd.Series(gold, index=fit.probabilities.index[known])
+
+
+def on_crowd(name: str, probabilities: pd.DataFrame, gold: pd.Series, draws: int) -> dict[str, object]:
+    """Coverage and width over draws of gold tasks."""
+    right = (probabilities.idxmax(axis=1) == gold).mean()
+    shares = gold.value_counts(normalize=True).reindex(probabilities.columns, fill_value=0.0)
+    line: dict[str, object] = {"crowd": name, "tasks": len(gold), "right": f"{right:.3f}"}
+    line["said"] = f"{probabilities.max(axis=1).mean():.3f}"
+    for n in (50, 100):
+        tables = [cp.estimate(probabilities, gold.sample(n, random_state=seed)).table for seed in range(draws)]
+        low, high = (np.array([table[end] for table in tables]) for end in ("low", "high"))
+        actual = np.array([right, *shares])
+        holds = 100 * ((low - 1e-9 <= actual) & (actual <= high + 1e-9))
+        line[f"accuracy, n={n}"] = f"{holds[:, 0].mean():.1f}"
+        line[f"wide, n={n}"] = f"{(high - low)[:, 0].mean():.3f}"
+        line[f"prevalence, n={n}"] = f"{holds[:, 1:].mean():.1f}"
+    return line
+
+
+def calibrated(name: str, probabilities: pd.DataFrame, gold: pd.Series) -> dict[str, object]:
+    """Log-score and calibration error of the tasks that no calibration has seen."""
+    columns: dict[str, list[np.ndarray]] = {"log_score": [], "ece": []}
+    for seed in range(20):
+        seen = gold.sample(100, random_state=seed)
+        others = gold.drop(seen.index)
+        sources = [probabilities] + [
+            cp.calibrate_labels(probabilities, seen, method=method).probabilities
+            for method in ("temperature", "isotonic")
+        ]
+        scores = [cp.score(source, others) for source in sources]
+        for column, values in columns.items():
+            values.append(np.array([one[column] for one in scores]))
+    texts = {column: [f"{value:.2f}" for value in np.mean(values, axis=0)] for column, values in columns.items()}
+    return {"crowd": name, "log-score": " → ".join(texts["log_score"]), "calibration error": " → ".join(texts["ece"])}
+
+
+Hits = dict[tuple[str, str, int], list[tuple[float, float, float]]]
+
+
+def measured(truth: str, options: dict[str, Any], story: str, simulations: int) -> Hits:
+    """By quantity, method and number of gold labels: whether an interval holds the share, its width, and a gap."""
+    found: Hits = {}
+    for seed in range(simulations):
+        annotations, _ = cp.simulate(truth, n_tasks=TASKS, n_workers=20, annotations_per_task=5, seed=seed, **options)
+        actual = np.asarray(annotations.gold)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # gold that contradicts a unanimous crowd is what these data are made of
+            fit = cp.fit(story, annotations.without_gold(), progress=False)
+            shares = {"accuracy": [float((fit.labels["label"].to_numpy() == actual).mean())]}
+            shares["prevalence"] = list(np.bincount(actual, minlength=annotations.n_classes) / TASKS)
+            drawn = np.random.default_rng(seed).permutation(TASKS)
+            for n in GOLD:
+                gold = {int(i): int(actual[i]) for i in drawn[:n]}
+                for method in METHODS:
+                    if method == "rogan_gladen" and len(set(gold.values())) < annotations.n_classes:
+                        continue
+                    try:
+                        table = cp.estimate(fit, gold, method=method, interval=INTERVAL).table
+                    except cp.AnnotationError:
+                        continue  # labels that say nothing of the classes
+                    for quantity, actual_shares in shares.items():
+                        for share, line in zip(actual_shares, table.loc[quantity].itertuples(), strict=True):
+                            holds = line.low - 1e-9 <= share <= line.high + 1e-9
+                            figures = (float(holds), line.high - line.low, abs(line.without_gold - share))
+                            found.setdefault((quantity, method, n), []).append(figures)
+    return found
+
+
+def row(name: str, n: int, quantity: str, found: Hits) -> dict[str, object]:
+    """One row of a table."""
+    covered = {method: _of(found, quantity, method, n) for method in METHODS}
+    rogan = covered["rogan_gladen"]
+    enough = rogan[0].size >= 50
+    return {
+        "data": name,
+        "gold": n,
+        "covered": f"{100 * covered['ppi'][0].mean():.1f}",
+        "wide": f"{covered['ppi'][1].mean():.3f}",
+        "classical covered": f"{100 * covered['classical'][0].mean():.1f}",
+        "classical wide": f"{covered['classical'][1].mean():.3f}",
+        "Rogan–Gladen covered": f"{100 * rogan[0].mean():.1f}" if enough else "–",
+        "Rogan–Gladen wide": f"{rogan[1].mean():.3f}" if enough else "–",
+        "without gold": f"{covered['ppi'][2].mean():.3f}",
+    }
+
+
+def _of(found: Hits, quantity: str, method: str, n: int) -> np.ndarray:
+    """Holds, width, gap: ``(3, simulations × classes)``."""
+    return np.array(found.get((quantity, method, n), np.empty((0, 3)))).T
+
+
+if __name__ == "__main__":
+    typer.run(main)

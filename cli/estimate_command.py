@@ -1,0 +1,74 @@
+"""The subcommand ``crowdppl estimate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..data.atomic import check_new_file, whole_file
+from ..data.errors import AnnotationError, check_name
+from .arguments import similar
+from .terminal import frame_table, plain_messages, stdout
+
+METHODS = ("ppi", "rogan_gladen", "classical")
+
+
+def estimate(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="Folder that crowdppl fit wrote, without --use-gold.", show_default=False),
+    ],
+    gold: Annotated[
+        Path,
+        typer.Argument(
+            metavar="GOLD",
+            help="True labels of tasks that were drawn at random: a .csv, .tsv or .parquet file with the columns task "
+            "and label.",
+            show_default=False,
+        ),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(METHODS),
+            help="Prediction-powered inference; Rogan and Gladen's estimate, for gold labels drawn within each class; "
+            "or the gold labels alone.",
+        ),
+    ] = "ppi",
+    of: Annotated[
+        str,
+        typer.Option(metavar="tasks|population", help="Shares among these tasks, or where they were drawn from."),
+    ] = "tasks",
+    width: Annotated[
+        float | None,
+        typer.Option(metavar="W", help="Say how many gold labels intervals take that are at most so wide."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE.csv", help="Write the table to a new file.")
+    ] = None,
+) -> None:
+    """Estimate the accuracy of a fit's labels and the prevalence of the classes from a few gold labels."""
+    with plain_messages():
+        check_name("value of --method", method, METHODS)
+        if out is not None:
+            check_new_file(out, (".csv",))
+        if not gold.is_file():
+            raise AnnotationError(f"there is no file {gold}{similar(gold)}")
+        from rich.text import Text
+
+        from .. import estimate as estimated
+        from .. import gold_needed, load_fit
+
+        fit = load_fit(folder)
+        found = estimated(fit, gold, method=method, of=of)
+        console = stdout()
+        console.print(Text(str(found)))
+        table = found.table.reset_index("quantity").rename_axis("of")
+        console.print(frame_table(table))
+        if width is not None:
+            console.print(Text(str(gold_needed(fit, width, gold=gold))))
+        if out is not None:
+            with whole_file(out) as path:
+                found.table.to_csv(path)

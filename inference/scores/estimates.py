@@ -1,0 +1,248 @@
+"""Prevalence and accuracy of the labels from a few gold labels, with intervals that hold where the story is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...data import AnnotationError
+from ...data.errors import check_name, look_up, warn
+from ..fitted.intervals import INTERVAL, checked_tail, wilson
+from ..fitted.summary import Summary
+from .gold_plan import planned_width
+from .gold_sample import FEW, GoldSample, gold_sample
+from .gold_shares import Shares, counted, estimated
+from .rogan_gladen import drawn_rates, error_rates, solved
+
+OF = ("tasks", "population")
+LISTED = 6  # classes that a sentence names
+NAMES = {"ppi": "prediction-powered inference", "rogan_gladen": "Rogan & Gladen's estimate", "classical": "counting"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate:
+    """Accuracy and prevalence, estimated from gold labels.
+
+    Attributes:
+        table: by ``quantity`` ("accuracy", "prevalence") and ``of`` ("labels", or the class): ``estimate``, ``low``,
+            ``high``, and ``without_gold``, what the label probabilities alone say.
+        method: "ppi", "rogan_gladen" or "classical".
+        of: "tasks" or "population".
+        interval: mass of the intervals.
+        n_tasks: how many tasks have labels.
+        n_gold: how many gold labels the estimates are from.
+        gold_used: how many gold labels are left out, because the fit was told them.
+        contradicted: by task, gold labels that contradict all annotations: gold, annotation, annotations.
+    """
+
+    table: pd.DataFrame
+    method: str
+    of: str
+    interval: float
+    n_tasks: int
+    n_gold: int
+    gold_used: int
+    contradicted: pd.DataFrame
+
+    @property
+    def accuracy(self) -> pd.Series:
+        """The share of the labels that are right: estimate, low, high, without_gold."""
+        return self.table.loc["accuracy"].iloc[0].rename("accuracy")
+
+    @property
+    def prevalence(self) -> pd.DataFrame:
+        """By class its share of the tasks: estimate, low, high, without_gold."""
+        return self.table.loc[["prevalence"]].droplevel("quantity").rename_axis("class")
+
+    def summary(self) -> Summary:
+        """What was estimated, from what, and the figures; prints as text, shows as a table in notebooks."""
+        odd = len(self.contradicted)
+        facts = {
+            "gold": f"{self.n_gold:,} gold labels of {self.n_tasks:,} tasks",
+            "method": f"{NAMES[self.method]}, {self.interval:.0%} intervals",
+            "in words": str(self),
+        }
+        if self.gold_used:
+            facts["left out"] = f"{self.gold_used:,} gold labels that the fit was told"
+        if odd:
+            facts["contradicted"] = f"{odd:,} gold labels contradict all annotations of their task"
+        return Summary("Estimated from gold labels", facts, {"estimates": self.table}, ())
+
+    def __str__(self) -> str:
+        accuracy, prevalence = self.accuracy, self.prevalence
+        what = f"{self.n_tasks:,} labels" if self.of == "tasks" else "labels of tasks like these"
+        shown = [f"{name} {_text(row)}" for name, row in prevalence.head(LISTED).iterrows()]
+        more = f", and {len(prevalence) - LISTED:,} more classes" if len(prevalence) > LISTED else ""
+        return (
+            f"{accuracy['estimate']:.1%} of {what} are right ({self.interval:.0%} interval {_bounds(accuracy)}; their "
+            f"probabilities say {accuracy['without_gold']:.1%}). Prevalence: {', '.join(shown)}{more}. By "
+            f"{NAMES[self.method]} from {self.n_gold:,} gold labels."
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+
+def estimate(
+    source: Any, gold: Any = None, *, method: str = "ppi", of: str = "tasks", interval: float = INTERVAL, seed: int = 0
+) -> Estimate:
+    """Estimate the accuracy of the labels and the prevalence of the classes from a few gold labels.
+
+    The intervals hold whatever story was fitted, and however wrong it is: its labels and probabilities are taken as
+    predictions, whose errors the gold labels measure. What they rest on is the draw. **The gold tasks must be drawn at
+    random from all tasks** whose labels the fit was not told, each equally likely; gold labels of the tasks that were
+    easy, uncertain or first in line give intervals of something else, and nothing here can see it. Gold labels that the
+    fit was told are left out of the sample, and the labels of those tasks count as known.
+
+    Example:
+        >>> import numpy as np
+        >>> import crowdppl as cp
+        >>> annotations, _ = cp.simulate("glad", n_tasks=500, n_workers=20, annotations_per_task=5, seed=1)
+        >>> fit = cp.fit("one_coin", annotations.without_gold(), progress=False)
+        >>> drawn = np.random.default_rng(0).choice(500, 100, replace=False)
+        >>> found = cp.estimate(fit, {int(i): int(annotations.gold[i]) for i in drawn})
+        >>> right = float((fit.labels["label"] == annotations.gold).mean())
+        >>> bool(found.accuracy["low"] <= right <= found.accuracy["high"])
+        True
+
+    Args:
+        source: a fit, a stack, or a frame of probabilities, tasks × classes.
+        gold: label by task: a mapping, a Series, a table with the columns task and label, or the path of a file with
+            one; or annotations that carry gold labels. None for the gold labels of the fit's annotations.
+        method: ``"ppi"``, prediction-powered inference: the shares among the gold tasks, corrected by how the
+            probabilities of the gold tasks differ from those of the others (:mod:`.gold_shares`). ``"rogan_gladen"``:
+            from the labels' error rates within each class, for which the gold tasks need to be drawn at random only
+            within each class (:mod:`.rogan_gladen`). ``"classical"``: the shares among the gold tasks, with Wilson's
+            interval, without predictions.
+        of: ``"tasks"`` for the shares among these N tasks, ``"population"`` for those among the tasks that they were
+            drawn from, whose intervals are wider.
+        interval: mass of the intervals, between 0 and 1.
+        seed: of the draws of ``"rogan_gladen"``.
+
+    Returns:
+        :class:`Estimate`, which prints as sentences: ``accuracy`` and ``prevalence``, each with ``estimate``, ``low``
+        and ``high``. The accuracy is the share of ``fit.labels`` that are right.
+
+    Warns:
+        AnnotationWarning: there are fewer than 20 gold labels, or some contradict all annotations of their task.
+
+    Raises:
+        AnnotationError: there is no gold label that the fit was not told; gold labels are of an unknown task or class;
+            or, for ``"rogan_gladen"``, no gold label is of some class, or labels say nothing of the classes.
+        UnknownNameError: there is no such `method` or `of`.
+        ValueError: `interval` is not between 0 and 1.
+        TypeError: `source` is something else.
+
+    Source:
+        Angelopoulos, Duchi & Zrnic 2023, "PPI++: Efficient prediction-powered inference"; Rogan & Gladen 1978,
+        "Estimating prevalence from the results of a screening test"; Wilson 1927.
+    """
+    find = look_up("method", method, METHODS)
+    check_name("value of of", of, OF)
+    checked_tail(interval)
+    sample = gold_sample(source, gold)
+    found = _with_told(sample, find(sample, interval, seed))
+    if of == "population":
+        found = _of_population(found, len(sample.tasks), interval)
+    table = _table(sample, found)
+    result = Estimate(
+        table, method, of, interval, len(sample.tasks), len(sample.gold), sample.gold_used, sample.contradicted
+    )
+    if len(sample.gold) < FEW:
+        warn(_few_text(result, sample))
+    return result
+
+
+def _ppi(sample: GoldSample, interval: float, seed: int) -> Shares:
+    y, f, upper = sample.properties()
+    parts = [slice(None, -1), slice(-1, None)]  # the classes have one λ, so that their estimates sum to 1
+    found = [estimated(y[:, part], f[:, part], upper[:, part], sample.at, interval) for part in parts]
+    return Shares(*(np.concatenate(both) for both in zip(*found, strict=True)))
+
+
+def _classical(sample: GoldSample, interval: float, seed: int) -> Shares:
+    return counted(sample.properties()[0], len(sample.probabilities), interval)
+
+
+def _rogan_gladen(sample: GoldSample, interval: float, seed: int) -> Shares:
+    k = len(sample.classes)
+    counts = error_rates(sample.gold, sample.label[sample.at], k)
+    if (missing := np.flatnonzero(counts.sum(-1) == 0)).size:
+        raise AnnotationError(
+            f"no gold label is of class {sample.classes[missing[0]]!r}: method='rogan_gladen' needs the labels' error "
+            "rates in every class; give gold labels of it, or take method='ppi'"
+        )
+    rates = counts / counts.sum(-1, keepdims=True)
+    if abs(np.linalg.det(rates)) < 1e-9:
+        raise AnnotationError(
+            "the gold tasks of different classes have labels in the same proportions, so that the labels say nothing "
+            "of the prevalence: method='rogan_gladen' cannot be used; take method='ppi'"
+        )
+    shares = np.bincount(sample.label, minlength=k) / len(sample.label)
+    point = solved(rates, shares)
+    draws = solved(drawn_rates(counts, len(sample.label), seed), shares)
+    tail = checked_tail(interval)
+    low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
+    return Shares(point, np.maximum(point - low, 0.0), np.maximum(high - point, 0.0))
+
+
+METHODS: Mapping[str, Callable[[GoldSample, float, int], Shares]] = {
+    "ppi": _ppi,
+    "rogan_gladen": _rogan_gladen,
+    "classical": _classical,
+}
+
+
+def _with_told(sample: GoldSample, found: Shares) -> Shares:
+    """The shares among all tasks: those that the fit was told of are known, and their labels are right."""
+    rest, told = len(sample.probabilities), len(sample.told)
+    known = np.append(np.bincount(sample.told, minlength=len(sample.classes)), told)
+    total = rest + told
+    return Shares((rest * found.estimate + known) / total, rest / total * found.below, rest / total * found.above)
+
+
+def _of_population(found: Shares, n_tasks: int, interval: float) -> Shares:
+    """The shares in the population that the tasks were drawn from: Wilson's distances for N tasks are added."""
+    wider = [wilson(float(np.clip(p, 0, 1)), n_tasks, interval) for p in found.estimate]
+    low, high = np.array(wider).T
+    point = np.clip(found.estimate, 0, 1)
+    return Shares(found.estimate, np.hypot(found.below, point - low), np.hypot(found.above, high - point))
+
+
+def _table(sample: GoldSample, found: Shares) -> pd.DataFrame:
+    """The figures, the accuracy first."""
+    low, high = found.estimate - found.below, found.estimate + found.above
+    without = _with_told(sample, Shares(sample.properties()[1].mean(0), *np.zeros((2, len(low))))).estimate
+    columns = {"estimate": found.estimate, "low": low, "high": high, "without_gold": without}
+    frame = pd.DataFrame({name: np.clip(np.roll(values, 1), 0.0, 1.0) for name, values in columns.items()})
+    quantity = ["accuracy", *["prevalence"] * len(sample.classes)]
+    frame.index = pd.MultiIndex.from_arrays(
+        [quantity, pd.Index(["labels", *sample.classes], dtype=object)], names=["quantity", "of"]
+    )
+    return frame
+
+
+def _few_text(found: Estimate, sample: GoldSample) -> str:
+    width = found.accuracy["high"] - found.accuracy["low"]
+    text = (
+        f"{found.n_gold} gold labels are few: the {found.interval:.0%} interval of the accuracy is {width:.2f} wide "
+        f"({_bounds(found.accuracy)})"
+    )
+    if len(sample.probabilities) <= 50:
+        return f"{text}; gold labels of all {len(sample.probabilities):,} tasks would leave no doubt"
+    planned = planned_width(sample.right, 50, len(sample.probabilities), found.interval)
+    return f"{text}; 50 would make it about {planned:.2f} wide"
+
+
+def _text(row: pd.Series) -> str:
+    return f"{row['estimate']:.1%} ({_bounds(row)})"
+
+
+def _bounds(row: pd.Series) -> str:
+    return f"{100 * row['low']:.1f}–{100 * row['high']:.1f} %"

@@ -1,0 +1,191 @@
+"""How many gold labels an interval of a wanted width takes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ...data.errors import warn
+from ...data.numbers import real_number
+from ..fitted.intervals import INTERVAL, checked_tail, quantile
+from .gold_sample import FEW, GoldSample, gold_sample
+from .gold_shares import Residuals, Stratum, ends, residuals, slope, strata_of
+
+LISTED = 6  # quantities that a sentence names
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GoldNeeded:
+    """A number of gold labels, and what it is for.
+
+    Attributes:
+        n_gold: how many gold labels every interval of the wanted width takes, those of the pilot among them; also
+            ``int(…)`` of the plan.
+        table: by ``quantity`` ("accuracy", "prevalence") and ``of`` ("labels", or the class): ``n_gold``, how many it
+            takes alone; ``expected``, the share that was assumed; ``width_now``, of the pilot's interval, NaN without.
+        at_most: how many are enough whatever the labels are worth.
+        width: from the low to the high end.
+        interval: mass of the intervals.
+        n_tasks: how many tasks there are to draw from.
+        pilot: how many gold labels the plan is from; 0 where it is from the label probabilities.
+    """
+
+    n_gold: int
+    table: pd.DataFrame
+    at_most: int
+    width: float
+    interval: float
+    n_tasks: int
+    pilot: int
+
+    def __int__(self) -> int:
+        return self.n_gold
+
+    def __str__(self) -> str:
+        shown = self.table.reset_index().head(LISTED)
+        parts = [
+            f"{n:,} for the {quantity}{'' if quantity == 'accuracy' else f' of {of}'}"
+            for quantity, of, n in zip(shown["quantity"], shown["of"], shown["n_gold"], strict=True)
+        ]
+        more = f", and {len(self.table) - LISTED:,} more" if len(self.table) > LISTED else ""
+        source = (
+            f"a pilot of {self.pilot:,} gold labels, which count"
+            if self.pilot
+            else "the label probabilities, which are often too sure: plan again with a pilot of 50 gold labels"
+        )
+        return (
+            f"{self.n_gold:,} gold labels of tasks drawn at random from {self.n_tasks:,} make {self.interval:.0%} "
+            f"intervals at most {self.width:g} wide ({', '.join(parts)}{more}), by {source}. {self.at_most:,} are "
+            "enough whatever the labels are worth."
+        )
+
+    __repr__ = __str__
+
+
+def gold_needed(source: Any, width: float = 0.05, *, gold: Any = None, interval: float = INTERVAL) -> GoldNeeded:
+    """Say how many gold labels make the intervals of :func:`crowdppl.estimate` as narrow as wanted.
+
+    The width is that of ``method="ppi"`` where as many gold tasks as expected have each property. What the predictions
+    explain is measured on a pilot, or taken from the label probabilities as if they were right; on real crowds these
+    are too sure, so that too few gold labels come out.
+
+    Example:
+        >>> import crowdppl as cp
+        >>> annotations, _ = cp.simulate("one_coin", n_tasks=1000, n_workers=20, annotations_per_task=5, seed=1)
+        >>> plan = cp.gold_needed(cp.fit("one_coin", annotations.without_gold(), progress=False), width=0.1)
+        >>> 0 < int(plan) <= plan.at_most <= 1000
+        True
+
+    Args:
+        source: a fit, a stack, or a frame of probabilities, tasks × classes.
+        width: from the low to the high end of each interval, above 0 and below 1.
+        gold: a pilot: gold labels of tasks drawn at random, as for :func:`crowdppl.estimate`. None for those of the
+            fit's annotations, and for the label probabilities where there are none.
+        interval: mass of the intervals, between 0 and 1.
+
+    Returns:
+        :class:`GoldNeeded`, a number that prints as a sentence.
+
+    Warns:
+        AnnotationWarning: the pilot has fewer than 20 gold labels, or some contradict all annotations of their task.
+
+    Raises:
+        AnnotationError: gold labels are of an unknown task or class, or the fit was told all of them.
+        ValueError: `width` or `interval` is not between 0 and 1.
+        TypeError: `source` is something else.
+    """
+    width = real_number("width", width, above=0, below=1)
+    checked_tail(interval)
+    sample = gold_sample(source, gold, needed=False)
+    pilot, n_tasks = len(sample.gold), len(sample.probabilities)
+    if 0 < pilot < FEW:
+        warn(f"a pilot of {pilot} gold labels says little of how many are needed; 50 say enough")
+    assumed = [_of_pilot(sample, q) if pilot else _of_probabilities(sample, q) for q in _columns(sample)]
+    rows: dict[str, list[float]] = {
+        "n_gold": [_fewest(one, width, interval) for one in assumed],
+        "expected": [one.share for one in assumed],
+        "width_now": [one.width(pilot, interval) if pilot else np.nan for one in assumed],
+    }
+    table = pd.DataFrame({name: np.roll(values, 1) for name, values in rows.items()})
+    quantity = ["accuracy", *["prevalence"] * len(sample.classes)]
+    table.index = pd.MultiIndex.from_arrays(
+        [quantity, pd.Index(["labels", *sample.classes], dtype=object)], names=["quantity", "of"]
+    )
+    at_most = _fewest(_alone(0.5, n_tasks), width, interval)
+    return GoldNeeded(int(table["n_gold"].max()), table, at_most, width, interval, n_tasks, pilot)
+
+
+class Assumed(NamedTuple):
+    """What an interval's width is planned from: the strata's sizes and shares, and the residuals."""
+
+    strata: list[Stratum]
+    residual: Residuals
+
+    @property
+    def n_tasks(self) -> int:
+        """In all strata."""
+        return sum(one.tasks for one in self.strata)
+
+    @property
+    def share(self) -> float:
+        """Of all tasks that have the property."""
+        return sum(one.tasks * one.share for one in self.strata) / self.n_tasks
+
+    def width(self, n_gold: int, interval: float) -> float:
+        """Of the interval from so many gold tasks, as many of each stratum as it has of all tasks."""
+        strata = [one._replace(gold=n_gold * one.tasks / self.n_tasks) for one in self.strata]
+        return sum(ends(strata, interval, self.residual, n_gold))
+
+
+def planned_width(right: np.ndarray, n_gold: int, n_tasks: int, interval: float) -> float:
+    r"""The width of the accuracy's interval from `n_gold` gold tasks alone, by those that there are.
+
+    Where few are counted their share says little: it is moved towards a half by :math:`c^2` pseudo-tasks (Agresti &
+    Coull 1998).
+
+    Args:
+        right: whether the label of each gold task is right, ``(n,)``.
+        n_gold: how many there will be.
+        n_tasks: of all tasks.
+        interval: mass.
+    """
+    few = quantile(interval) ** 2
+    share = float((right.sum() + few / 2) / (len(right) + few))
+    return _alone(share, n_tasks).width(n_gold, interval)
+
+
+def _alone(share: float, n_tasks: int) -> Assumed:
+    """One stratum, of which the predictions explain nothing."""
+    return Assumed([Stratum(n_tasks, 0, share)], Residuals(share * (1 - share), share * (1 - share)))
+
+
+def _columns(sample: GoldSample) -> range:
+    """The properties by their columns in :meth:`.GoldSample.properties`."""
+    return range(len(sample.classes) + 1)
+
+
+def _of_pilot(sample: GoldSample, q: int) -> Assumed:
+    """What the pilot's gold tasks say of one property; those without any gold task keep their mean prediction."""
+    y, f, upper = sample.properties()
+    part = slice(None, -1) if q < y.shape[1] - 1 else slice(-1, None)  # as the estimate has one λ for all classes
+    weight = slope(y[:, part], f[:, part], sample.at)
+    strata = strata_of(y[:, q], f[:, q], upper[:, q], sample.at)
+    return Assumed(strata, residuals(y[:, q], f[:, q], upper[:, q], sample.at, weight))
+
+
+def _of_probabilities(sample: GoldSample, q: int) -> Assumed:
+    """What the label probabilities say of one property if they are right: a task has it with probability f."""
+    y, f, upper = (array[:, q] for array in sample.properties())
+    strata = strata_of(y, f, upper, sample.at)
+    within = sum(one.tasks * one.share * (1 - one.share) for one in strata) / len(f)
+    return Assumed(strata, Residuals(float((f * (1 - f)).mean()), within))
+
+
+def _fewest(assumed: Assumed, width: float, interval: float) -> int:
+    """The least number of gold labels whose interval is at most so wide; gold labels of all tasks leave no width."""
+    numbers = range(1, assumed.n_tasks + 1)
+    return numbers[bisect_left(numbers, -width, key=lambda n: -assumed.width(n, interval))]

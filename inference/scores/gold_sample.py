@@ -1,0 +1,145 @@
+"""A sample of tasks with gold labels, what the fit was told of others, and gold labels that all workers contradict."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...data import AnnotationError, Annotations
+from ...data.errors import warn
+from .against_gold import TasksWithGold, with_gold
+
+FEW = 20  # gold labels below which they are said to be few
+NAMED = 5  # tasks that a warning names
+
+
+@dataclass(frozen=True, eq=False)
+class GoldSample:
+    """The N tasks whose label the fit was not told, n of them with gold labels; and the tasks that it was told of.
+
+    Args:
+        probabilities: of the labels of the former, ``(N, K)``.
+        at: positions of the gold tasks among them, ``(n,)``.
+        gold: their gold labels as positions of classes, ``(n,)``.
+        told: the labels that the fit was told, as positions of classes, ``(U,)``.
+        gold_used: how many gold labels were given that the fit had been told.
+        contradicted: gold tasks whose annotations are all of one other class: :func:`contradicted_by_all`.
+        tasks: all tasks.
+        classes: the K classes.
+    """
+
+    probabilities: np.ndarray
+    at: np.ndarray
+    gold: np.ndarray
+    told: np.ndarray
+    gold_used: int
+    contradicted: pd.DataFrame
+    tasks: pd.Index
+    classes: pd.Index
+
+    @property
+    def label(self) -> np.ndarray:
+        """The most probable class of each of the N tasks as in ``fit.labels``: of a tie the first, ``(N,)``."""
+        return self.probabilities.argmax(-1)
+
+    @property
+    def right(self) -> np.ndarray:
+        """Whether the label of each gold task is the gold label, ``(n,)``."""
+        return self.label[self.at] == self.gold
+
+    def properties(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What is estimated of the tasks: that they are of each of the K classes, and that their label is right.
+
+        Returns:
+            Which gold tasks have each property, ``(n, K + 1)``; predictions of it for all tasks, ``(N, K + 1)``; and
+            whether a task belongs to the upper stratum of the predictions, ``(N, K + 1)``: it has the label, or its
+            label is surer than the mean.
+        """
+        k = len(self.classes)
+        y = np.column_stack([np.eye(k)[self.gold], self.right])
+        sure = self.probabilities.max(-1)
+        upper = np.column_stack([np.eye(k, dtype=bool)[self.label], sure > sure.mean()])
+        return y, np.column_stack([self.probabilities, sure]), upper
+
+
+def gold_sample(source: Any, gold: Any = None, *, needed: bool = True) -> GoldSample:
+    """The gold tasks of a fit as a sample of its tasks; warns where gold labels contradict all annotations of a task.
+
+    Args:
+        source: a fit, a stack, or a frame of probabilities, tasks × classes.
+        gold: label by task, or annotations that carry gold labels; None for the gold labels of the fit's annotations.
+        needed: whether a sample without a gold label is refused; where `gold` is given it is refused anyway.
+
+    Raises:
+        AnnotationError: as for :func:`.against_gold`.
+        TypeError: `source` is something else.
+    """
+    found = with_gold(source, gold, needed=needed)
+    known = found.gold >= 0
+    use = known & ~found.gold_used
+    if not use.any() and (needed or gold is not None):
+        why = "the fit was told all of them" if known.any() else "they are all missing"
+        raise AnnotationError(
+            f"there is no gold label to estimate from: {why}; give those of tasks that were drawn at random and kept "
+            "from the fit, by gold={task: label, …}"
+        )
+    told, labels_told = _told(found)
+    rest = np.flatnonzero(~told)
+    contradicted = contradicted_by_all(found.annotations, np.where(use, found.gold, -1))
+    if len(contradicted):
+        warn(_contradiction_text(contradicted))
+    return GoldSample(
+        found.probabilities.to_numpy(dtype=float)[rest],
+        np.flatnonzero(use[rest]),
+        found.gold[rest][use[rest]],
+        labels_told,
+        int((known & found.gold_used).sum()),
+        contradicted,
+        found.probabilities.index,
+        found.probabilities.columns,
+    )
+
+
+def contradicted_by_all(annotations: Annotations | None, gold: np.ndarray) -> pd.DataFrame:
+    """Gold tasks with two annotations or more, all of one class, which is not the gold label.
+
+    Args:
+        annotations: the annotations; None where only probabilities are known.
+        gold: gold labels as positions of classes, ``(N,)``; −1 where none is known.
+
+    Returns:
+        By task: gold, annotation (the class that all gave), annotations (how many).
+    """
+    empty = pd.DataFrame({"gold": [], "annotation": [], "annotations": []}, index=pd.Index([], name="task"))
+    if annotations is None:
+        return empty
+    votes = annotations.votes()
+    given, all_give = votes.sum(-1), votes.argmax(-1)
+    odd = np.flatnonzero((gold >= 0) & (given >= 2) & (votes.max(-1) == given) & (all_give != gold))
+    if not len(odd):
+        return empty
+    classes = annotations.classes.to_index()
+    return pd.DataFrame(
+        {"gold": classes[gold[odd]], "annotation": classes[all_give[odd]], "annotations": given[odd]},
+        index=annotations.tasks.to_index("task")[odd],
+    )
+
+
+def _contradiction_text(contradicted: pd.DataFrame) -> str:
+    rows = [
+        f"{task!r} (gold {row.gold!r}, all {row.annotations} annotations {row.annotation!r})"
+        for task, row in zip(contradicted.index, contradicted.head(NAMED).itertuples(index=False), strict=False)
+    ]
+    more = f" and {len(contradicted) - NAMED:,} more" if len(contradicted) > NAMED else ""
+    tasks = "task" if len(contradicted) == 1 else "tasks"
+    return (
+        f"the gold label contradicts all annotations of {len(contradicted):,} {tasks}: {', '.join(rows)}{more}; look "
+        "whether the gold label is wrong, or the task misleads the workers"
+    )
+
+
+def _told(found: TasksWithGold) -> tuple[np.ndarray, np.ndarray]:
+    """The tasks whose label the fit was told, ``(N,)`` bool, and these labels, ``(U,)``."""
+    told = found.gold_used & (found.probabilities.to_numpy(dtype=float).max(-1) > 1 - 1e-6)
+    return told, found.probabilities.to_numpy(dtype=float)[told].argmax(-1)

@@ -1,0 +1,83 @@
+"""Draws around a mode say how uncertain it is as a sampler's do, and workers are ranked by them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.inference.fitted.summary import best_and_worst
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+FURTHER = ("one_coin", "worker_clusters", "mace", "common_individual")
+BOUNDS = ["accuracy_low", "accuracy_high"]
+
+
+@pytest.fixture(scope="module")
+def annotations():
+    """Twelve workers with a hundred annotations, and one with three that are all right."""
+    annotations, _ = cp.simulate(
+        "dawid_skene", n_tasks=300, n_workers=12, n_classes=3, annotations_per_task=4, diagonal=6.0, seed=2, gold=1.0
+    )
+    frame = annotations.to_frame()
+    right = np.asarray(annotations.gold)[:3]
+    few = pd.DataFrame({"task": list(annotations.tasks)[:3], "worker": "few", "label": right})
+    return cp.Annotations.from_frame(pd.concat([frame[["task", "worker", "label"]], few]).astype({"worker": str}))
+
+
+@pytest.fixture(scope="module")
+def em(annotations):
+    return cp.fit("dawid_skene", annotations, progress=False)
+
+
+def test_they_are_as_wide_as_a_samplers(annotations, em):
+    """Of a posterior that is nearly normal the draws of one step of data augmentation are those of a chain."""
+    nuts = cp.fit("dawid_skene", annotations, method="nuts", draws=300, warmup=200, chains=1, progress=False)
+    ours, theirs = em.workers, nuts.workers
+    for name in ("accuracy", "realised_accuracy"):
+        widths = [(frame[f"{name}_high"] - frame[f"{name}_low"]).drop("few") for frame in (ours, theirs)]
+        assert 0.8 < widths[0].mean() / widths[1].mean() < 1.1
+    middle = [frame[BOUNDS].mean(axis=1) for frame in (ours, theirs)]
+    np.testing.assert_allclose(*middle, atol=0.05)
+
+
+@pytest.mark.parametrize("story", ["glad", *(pytest.param(s, marks=pytest.mark.slow) for s in FURTHER)])
+def test_every_kind_of_parameter_is_drawn_around_the_mode(annotations, story):
+    fit = cp.fit(story, annotations, progress=False, max_iterations=100)
+    around = fit.with_uncertainty
+    assert around.has_draws
+    assert not fit.has_draws
+    assert around.with_uncertainty is around
+    for name, draws in around.draws.items():
+        assert np.isfinite(draws).all()
+        assert (np.std(draws, axis=(0, 1)) > 0).any(), name
+    accuracy = fit.workers["accuracy"]
+    assert (fit.workers["accuracy_low"] < accuracy).mean() > 0.9
+    assert (fit.workers["accuracy_high"] > accuracy).mean() > 0.9
+
+
+def test_label_probabilities_stay_those_of_the_point(em):
+    np.testing.assert_array_equal(em.with_uncertainty.posterior, em.posterior)
+
+
+def test_a_worker_with_few_annotations_is_not_among_the_best(em):
+    scores = em.workers
+    few = scores.loc["few"]
+    assert few["accuracy_high"] - few["accuracy_low"] > 2 * (scores["accuracy_high"] - scores["accuracy_low"]).median()
+    best, worst = best_and_worst(scores).values()
+    assert "few" not in best.index
+    assert best["accuracy_low"].is_monotonic_decreasing
+    assert worst["accuracy_high"].max() <= scores["accuracy_high"].nsmallest(5).max()
+
+
+def test_a_stack_of_points_has_intervals_too(annotations, em):
+    stack = cp.stack([em, cp.fit("one_coin", annotations, progress=False)], weights={"dawid_skene": 1, "one_coin": 1})
+    assert (stack.workers["accuracy_low"] < stack.workers["accuracy_high"]).all()
+
+
+def test_gold_labels_that_were_used_are_drawn_as_they_are():
+    annotations, _ = cp.simulate("one_coin", n_tasks=30, n_workers=3, n_classes=2, seed=4, gold=1.0)
+    fit = cp.fit("one_coin", annotations, gold=True, progress=False)
+    known = fit.workers
+
+    width = known["realised_accuracy_high"] - known["realised_accuracy_low"]
+    assert width.max() < 1e-6

@@ -1,0 +1,56 @@
+"""The plot of an estimate has its figures."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+
+
+@pytest.fixture
+def estimates():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 200)
+    said = np.full((200, 3), 0.1)
+    said[np.arange(200), np.where(rng.random(200) < 0.2, rng.integers(0, 3, 200), truth)] = 0.8
+    gold = pd.Series(["$x$", "b", "c"])[truth[:60]].tolist()
+    frame = pd.DataFrame(said, columns=["$x$", "b", "c"])
+    return {method: cp.estimate(frame, dict(enumerate(gold)), method=method) for method in ("ppi", "rogan_gladen")}
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def test_dots_and_lines_stand_at_the_estimates_and_their_intervals(estimates):
+    one = estimates["ppi"]
+    ax = cp.plot_estimate(one)
+    lines, dots, said = ax.collections
+    np.testing.assert_allclose(dots.get_offsets()[:, 0], one.table["estimate"])
+    np.testing.assert_allclose([segment[:, 0] for segment in lines.get_segments()], one.table[["low", "high"]])
+    np.testing.assert_allclose(said.get_offsets()[:, 0], one.table["without_gold"])
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["accuracy", "$x$", "b", "c"]
+    assert ax.get_legend().get_texts()[0].get_text() == "estimate, 90% interval, 60 gold labels"
+
+
+def test_several_estimates_stand_beside_each_other(estimates):
+    _, own = plt.subplots()
+    ax = cp.plot_estimate(estimates, ax=own)
+    assert ax is own
+    first, second = ax.collections[1], ax.collections[3]
+    assert (first.get_offsets()[:, 1] < second.get_offsets()[:, 1]).all()
+    names = [text.get_text().split(",")[0] for text in ax.get_legend().get_texts()]
+    assert names == ["ppi", "rogan_gladen", "without gold"]
+
+
+def test_what_is_no_estimate_is_refused(estimates):
+    with pytest.raises(TypeError, match=r"'estimate' is a DataFrame; what cp.estimate returns is needed"):
+        cp.plot_estimate(estimates["ppi"].table)
+    with pytest.raises(ValueError, match="0 estimates: 1 to 7"):
+        cp.plot_estimate({})
+    other = cp.estimate(pd.DataFrame({"a": [0.9] * 30, "b": [0.1] * 30}), dict.fromkeys(range(25), "a"))
+    with pytest.raises(ValueError, match="'other' is of other classes than the first"):
+        cp.plot_estimate({"ppi": estimates["ppi"], "other": other})

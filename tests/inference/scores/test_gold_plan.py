@@ -1,0 +1,97 @@
+"""The planned number of gold labels is the least whose interval is as narrow as wanted."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl import AnnotationError
+from crowdppl.data.errors import AnnotationWarning
+from crowdppl.inference.fitted.intervals import wilson
+
+
+def population(n=1000, seed=0, sharp=1.0):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(4, 1, n) * np.array([1, -1])[np.arange(n) % 2] % 1
+    truth = (rng.random(n) < p).astype(int)
+    odds = (p / (1 - p)) ** sharp
+    said = odds / (1 + odds)
+    return pd.DataFrame({"a": 1 - said, "b": said}), pd.Series(np.array(["a", "b"])[truth])
+
+
+def width(table):
+    return table["high"] - table["low"]
+
+
+def test_whatever_labels_are_worth_the_number_is_the_least_of_wilsons_widths_at_a_half():
+    probabilities, _ = population(400)
+
+    def of(n):
+        low, high = wilson(0.5, n / (1 - n / 400), 0.9)
+        return high - low
+
+    plan = cp.gold_needed(probabilities, 0.1)
+    assert plan.at_most == next(n for n in range(1, 400) if of(n) <= 0.1)
+
+
+def test_predictions_that_say_nothing_take_as_many_as_counting():
+    flat = pd.DataFrame({"a": np.full(400, 0.5), "b": np.full(400, 0.5)})
+    plan = cp.gold_needed(flat, 0.1)
+    assert int(plan) == plan.n_gold == plan.at_most
+    assert (plan.table["n_gold"] == plan.at_most).all()
+
+
+@pytest.mark.parametrize("sharp", [1.0, 4.0])
+def test_as_many_as_a_pilot_says_give_the_width_that_was_wanted(sharp):
+    """In the mean over draws; the pilot is large, so that its own error is small."""
+    probabilities, gold = population(2000, sharp=sharp)
+    plan = cp.gold_needed(probabilities, 0.1, gold=gold.sample(1000, random_state=0))
+    for key in [("accuracy", "labels"), ("prevalence", "a")]:
+        n = int(plan.table.loc[key, "n_gold"])
+        tables = [cp.estimate(probabilities, gold.sample(n, random_state=seed)).table for seed in range(1, 41)]
+        assert np.mean([width(table).loc[key] for table in tables]) == pytest.approx(0.1, rel=0.05)
+
+
+def test_label_probabilities_that_are_right_say_what_a_pilot_says_and_too_sure_ones_say_less():
+    probabilities, gold = population(4000)
+    measured = int(cp.gold_needed(probabilities, 0.08, gold=gold))
+    assert int(cp.gold_needed(probabilities, 0.08)) == pytest.approx(measured, rel=0.1)
+    sharp, _ = population(4000, sharp=4.0)
+    assert int(cp.gold_needed(sharp, 0.08)) < 0.6 * int(cp.gold_needed(sharp, 0.08, gold=gold))
+
+
+def test_narrower_and_surer_intervals_take_more_and_never_more_than_there_are():
+    probabilities, _ = population(300)
+    numbers = [int(cp.gold_needed(probabilities, wanted)) for wanted in (0.3, 0.1, 0.05, 0.001)]
+    assert numbers == sorted(numbers)
+    assert len(set(numbers)) == 4
+    assert numbers[-1] <= 300
+    assert int(cp.gold_needed(probabilities, 0.1, interval=0.99)) > numbers[1]
+
+
+def test_it_prints_the_number_and_what_it_is_from():
+    probabilities, gold = population()
+    plan, of_pilot = cp.gold_needed(probabilities, 0.1), cp.gold_needed(probabilities, 0.1, gold=gold.head(60))
+    assert str(plan).startswith(f"{plan.n_gold:,} gold labels of tasks drawn at random from 1,000 make 90% intervals")
+    assert "at most 0.1 wide" in repr(plan)
+    assert "label probabilities, which are often too sure" in str(plan)
+    assert "a pilot of 60 gold labels, which count" in str(of_pilot)
+    assert plan.table["width_now"].isna().all()
+    expected = width(cp.estimate(probabilities, gold.head(60)).table)
+    np.testing.assert_allclose(of_pilot.table["width_now"], expected, rtol=0.1)  # its strata differ from all tasks'
+
+
+@pytest.mark.parametrize("wanted", [0, 1, -0.1, "narrow", None, float("nan")])
+def test_a_width_lies_between_0_and_1(wanted):
+    with pytest.raises(ValueError, match=r"width=.*a finite number above 0 and below 1 is needed"):
+        cp.gold_needed(population(100)[0], wanted)
+
+
+def test_a_small_pilot_is_said_and_a_wrong_one_refused():
+    probabilities, gold = population(100)
+    with pytest.warns(AnnotationWarning, match="a pilot of 6 gold labels says little"):
+        cp.gold_needed(probabilities, gold=gold.head(6))
+    with pytest.raises(AnnotationError, match="task 'x' is not among the annotated tasks"):
+        cp.gold_needed(probabilities, gold={"x": "a"})
+    with pytest.raises(ValueError, match="interval=2"):
+        cp.gold_needed(probabilities, interval=2)

@@ -5,12 +5,25 @@ from __future__ import annotations
 import re
 
 _COLUMNS = "task|worker|label|count|seconds"
+_OPTIONS = "draws|warmup|epochs|max_iterations|learning_rate|target_accept|max_tree_depth"
 _RULES = (
     (r"\bworker=None\b", "--no-worker"),
     (rf"\b({_COLUMNS}|separator|repeats)=('[^']*'|\"[^\"]*\")", r"--\1 \2"),
     (rf"\b({_COLUMNS})=(?=[\s,;.]|$)", r"--\1"),
     (r"\bclasses=\[\.\.\.\]", "--classes A,B,C"),
     (r"\babstain=\[\.\.\.\]", "--abstain VALUE"),
+    (r"\bAnnotations\.from_frame\(frame, abstain=\[[^]]*\]\)", "--abstain VALUE"),
+    (r"\bgive overwrite=True", "give --overwrite"),
+    (r"\bleave out step\b", "leave out --set step"),
+    (rf"\b(raise|lower) ({_OPTIONS})\b", r"\1 --set \2=…"),
+    (rf"(--set \w+=…) (and|or) ({_OPTIONS})\b", r"\1 \2 --set \3=…"),
+    (r"\bSmaller (\w+)= and (\w+)= weaken\b", r"Smaller --set \1=… and --set \2=… weaken"),
+    (r"\bgive step='stochastic'", "give --set step=stochastic"),
+    (r"\bgive shared_error=True\b", "give --set shared_error=true"),
+    (r"\bload the annotations with cp\.Annotations\.from_parquet\(path\)( for that)?", r"give --no-stream\1"),
+    (r"\bGive scan\(…, memory=…\) more\b", "Give more --memory"),
+    (r"\bscan\(…, memory=…\) more\b", "more --memory"),
+    (r"\bscan\(…, memory=…\)", "--memory"),
     (r"\babstentions='uninformative'", "--set abstentions=uninformative"),
     (r"\b(classes|tasks|workers)=\[", r"\1 ["),
     (r"\blist all tasks in tasks \[\.\.\.\]", "list all tasks in Python, with tasks=[...]"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,7 @@ from .estimate_command import estimate
 from .output import output_folder, write_results
 from .report_command import report
 from .request import Request, takes_request
-from .stream import scan_of
+from .stream import saying_how_to_go_on, scan_of
 from .terminal import doing, frame_table, plain_messages, show_result, stdout
 
 app = typer.Typer(
@@ -96,7 +97,8 @@ def fit(
                 annotations = read_annotations(request) if scan is None else scan
             with doing(f"fitting {story} by {method.upper()}", request):
                 given = {**request.shared_options, **settings, **({} if work is None else {"folder": work})}
-                result = fit_story(story, annotations, method=method, **given)
+                with nullcontext() if scan is None else saying_how_to_go_on(work):
+                    result = fit_story(story, annotations, method=method, **given)
             with doing("writing the results", request):
                 files = write_results(result, folder, plot=plot)
         if not request.quiet:

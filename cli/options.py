@@ -136,7 +136,7 @@ Stream = Annotated[
     bool | None,
     typer.Option(
         "--stream/--no-stream",
-        help="Read Parquet files chunk by chunk, so that they may be larger than memory; by EM.",
+        help="Read Parquet files chunk by chunk, so that they may be larger than memory; by EM or SVI.",
         show_default="for folders, and for files that are too large for memory",
         rich_help_panel=FIT,
     ),

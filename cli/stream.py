@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +88,27 @@ def write_stream(result: StreamedFit, folder: Path) -> dict[str, str]:
     if result.prepared.named:
         result.workers.to_csv(folder / "workers.csv", encoding="utf-8")
     return {name: content for name, content in STREAM_FILES.items() if (folder / name).exists()}
+
+
+@contextmanager
+def saying_how_to_go_on(work: Path | None) -> Iterator[None]:
+    """Say, where a streamed fit is interrupted, how the same command goes on from there.
+
+    Args:
+        work: the folder of its state; None where there is none.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        from .terminal import stderr
+
+        stderr().print(
+            "Stopped; with --work DIR the same command would go on from the last pass over the data"
+            if work is None
+            else f"Stopped; the same command goes on from what {work} has",
+            markup=False,
+        )
+        raise
 
 
 def _not_streamed(request: Request, story: str, method: str) -> list[str]:

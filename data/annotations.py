@@ -12,19 +12,21 @@ import pandas as pd
 
 from . import description
 from .agreement import krippendorff_alpha
-from .build import read_only
+from .build import build, read_only
 from .constructors import Constructors
 from .errors import AnnotationError
+from .frames import as_frame, is_frame
 from .gold import resolve_gold
 from .ids import Ids
-from .joining import joined
-from .long import long_fields
+from .joining import joined, refuse_new_classes
+from .long import frame_rows
+from .repeats import Repeats
 
 NO_IDS = Ids()
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
 
-STATIC = ("tasks", "workers", "classes", "population", "abstentions", "informative")
+STATIC = ("tasks", "workers", "classes", "population", "abstentions", "informative", "repeats")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,6 +63,8 @@ class Annotations(Constructors):
         abstentions: the L − K kinds of annotations that are no class, such as "can't tell"; none where L = K.
         informative: whether how often a worker abstains may depend on the true class, so that abstentions say
             something of it; False for a rate of each worker alone, under which labels are as without abstentions.
+        repeats: what was done where a worker annotated a task more than once, as for `from_frame`; `joined` does the
+            same. A fit on the disk has it; a table of the annotations does not.
     """
 
     task: Array
@@ -79,6 +83,7 @@ class Annotations(Constructors):
     seconds: Array | None = None
     abstentions: Ids = NO_IDS
     informative: bool = True
+    repeats: Repeats = "keep"
 
     @property
     def n_tasks(self) -> int:
@@ -143,7 +148,7 @@ class Annotations(Constructors):
             return self.without_gold()
         if self._are_positions(gold):
             return self.replace(gold=read_only(gold.astype(np.int32)))
-        return self.replace(gold=read_only(resolve_gold(gold, self.tasks, self.classes)))
+        return self.replace(gold=read_only(resolve_gold(gold, self.tasks, self.classes, abstentions=self.abstentions)))
 
     def _are_positions(self, gold: Any) -> bool:
         """Whether these are positions of classes in the order of the tasks, −1 where unknown."""
@@ -154,11 +159,12 @@ class Annotations(Constructors):
         """Return the same annotations without gold labels."""
         return self.replace(gold=None)
 
-    def joined(self, more: Annotations | pd.DataFrame) -> Annotations:
+    def joined(self, more: Annotations | pd.DataFrame | None) -> Annotations:
         """Return these annotations and others, as if they had come together.
 
         Tasks and workers that are new come after those that are known. Gold labels of both count, of a task that has
-        two the newer one. Evidence about the tasks that are known stays.
+        two the newer one. Evidence about the tasks that are known stays. Of a worker who annotates a task again, these
+        annotations' rule `repeats` takes all, the first (a warning counts the others), or none.
 
         >>> first = Annotations.from_dict({"t1": {"ann": "cat", "bob": "dog"}})
         >>> first.joined(Annotations.from_dict({"t2": {"cy": "dog"}, "t1": {"cy": "cat"}})).votes().tolist()
@@ -166,15 +172,18 @@ class Annotations(Constructors):
 
         Args:
             more: annotations of the same classes and abstentions, or some of them, with features where these have
-                them; or a table with the columns task, worker and label.
+                them; or a table with the columns task, worker and label, which may have no row; None for none.
 
         Raises:
-            AnnotationError: a class is not among these, a new task or worker lacks features that the others have, or
-                only one side names workers.
+            AnnotationError: a class is not among these, a new task or worker lacks features that the others have,
+                only one side names workers, or a worker annotates a task again and the rule is ``"error"``.
         """
+        if more is None or (is_frame(more) and not len(as_frame(more))):
+            return self
         if not isinstance(more, Annotations):
-            options: dict[str, Any] = {"classes": self.classes, "abstain": self.abstentions, "tell": False}
-            more = Annotations(**long_fields(more, **options))
+            rows = frame_rows(more, task="task", worker="worker", label="label", count=None)
+            refuse_new_classes(self, rows.label)
+            more = Annotations(**build(rows, classes=self.classes, abstain=self.abstentions, tell=False))
         return joined(self, more)
 
     def expanded(self) -> Annotations:

@@ -86,12 +86,15 @@ def build(
         "classes": named,
         "seconds": None if seconds is None else seconds[order].astype(np.float32),
         "abstentions": abstentions,
+        "repeats": repeats,
     }
     if tell and len(abstentions):
         given = fields["label"] < len(named)
         tell_abstainers(fields["task"], task.ids, fields["worker"], fields["workers"], given)
     if gold is not None:
-        fields["gold"] = resolve_gold(gold, task.ids, named, task=names[0], label=names[2], where=gold_where)
+        fields["gold"] = resolve_gold(
+            gold, task.ids, named, task=names[0], label=names[2], where=gold_where, abstentions=abstentions
+        )
     if features is not None:
         fields["features"] = resolve_features(features, task.ids, noun="task", column=names[0], ordered=ordered_tasks)
     if worker_features is not None and worker is not None:

@@ -144,7 +144,8 @@ class Constructors:
         Args:
             matrix: (N, J) whole numbers or text; an array, or a table whose columns are the workers (and
                 whose index, in pandas, are the tasks).
-            missing: the value of cells without an annotation; None for None and NaN.
+            missing: the value of cells without an annotation; None for None and NaN. Where it is among `abstain`, such
+                as −1 in the matrices of weak supervision, its cells are abstentions, and only None and NaN are missing.
             tasks: names of an array's rows (else 0, 1, ...), or the wanted order of a table's.
             workers: names of an array's columns (else 0, 1, ...), or the wanted order of a table's.
             **options: classes, abstain, gold, features (an array is in the order of the rows), worker_features
@@ -153,6 +154,8 @@ class Constructors:
         Raises:
             AnnotationError: as `from_frame`; the matrix holds floats, or an empty cell that is not `missing`.
         """
+        abstain = abstentions_of(options.get("abstain"))
+        missing = None if missing in abstain else missing
         return cls(**build(matrix_rows(matrix, missing, tasks, workers), **options))
 
     @classmethod

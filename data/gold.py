@@ -16,6 +16,8 @@ from .frames import as_frame, is_frame, take_column
 from .ids import Ids
 from .text import as_numbers
 
+NO_ABSTENTIONS = Ids()
+
 
 def resolve_gold(
     gold: Any,
@@ -25,6 +27,7 @@ def resolve_gold(
     task: str = "task",
     label: str = "label",
     where: Where | None = None,
+    abstentions: Ids = NO_ABSTENTIONS,
 ) -> np.ndarray:
     """Return the gold label of each task as a class index, shape (N,) int32; −1 where it is unknown.
 
@@ -37,9 +40,11 @@ def resolve_gold(
         task: the column of the table that names the task.
         label: the column of the table that holds the label.
         where: says where a row of the table is, for messages.
+        abstentions: the annotations that are no class.
 
     Raises:
-        AnnotationError: a task or class is unknown, a task has two different labels, or there is no such file.
+        AnnotationError: a task or class is unknown, a label is an abstention, a task has two different labels, or there
+            is no such file.
     """
     if isinstance(gold, str | Path):
         gold, where = _read(Path(gold), (task, tasks), (label, classes))
@@ -60,6 +65,12 @@ def resolve_gold(
     if (unknown := np.flatnonzero(class_of < 0)).size:
         value = given.ids[int(unknown[0])]
         row = int(rows[given.rows_with(int(unknown[0]))[0]])
+        if value in abstentions:
+            raise AnnotationError(
+                f"gold, {named.where(row)}: label {value!r} of task {named.ids[int(named.codes[row])]!r} is an "
+                f"abstention and no class, and the classes are {', '.join(map(repr, classes))}; leave out the task, or "
+                "give its class"
+            )
         raise AnnotationError(
             f"gold, {named.where(row)}: label {value!r} of task {named.ids[int(named.codes[row])]!r} is "
             f"none of the classes{type_hint(value, classes)}, which are {', '.join(map(repr, classes))}; pass "

@@ -7,8 +7,15 @@ from typing import Any
 import numpy as np
 
 from .arrays import counts, longer
+from .columns import Column, type_hint
 from .errors import AnnotationError
 from .ids import Ids
+from .repeats import resolve_repeats
+
+NO_CHOICE = (
+    "the annotations were made with repeats='error', so leave these out, or make annotations of everything with "
+    "repeats='keep' or repeats='first'"
+)
 
 GIVEN = {
     "features": "features of the tasks",
@@ -26,8 +33,22 @@ def joined(first: Any, more: Any) -> Any:
     kinds = np.array([*classes, *(_abstention(first, name) for name in more.abstentions)], np.int32)
     tasks, task = _together(first.tasks, more.tasks)
     workers, worker = _together(first.workers, more.workers)
-    rows = np.concatenate([np.asarray(first.task), task[np.asarray(more.task)]])
-    order = np.argsort(rows, kind="stable")
+    rows = np.concatenate([np.asarray(first.task), task[np.asarray(more.task)]]).astype(np.int32)
+    by = None
+    if more.worker is not None:
+        by = np.concatenate([np.asarray(first.worker), worker[np.asarray(more.worker)]]).astype(np.int32)
+    counted = first.count is not None or more.count is not None
+    count = np.concatenate([counts(first), counts(more)]) if counted else None
+    kept = np.arange(len(rows))
+    if by is not None:
+
+        def where(row: int) -> str:
+            return "one is known already" if row < first.n_rows else "one is to be added"
+
+        columns = Column("task", rows, tasks, where), Column("worker", by, workers, where)
+        kept, count = resolve_repeats(*columns, count, first.repeats, NO_CHOICE)
+    place = np.argsort(rows[kept], kind="stable")
+    order = kept[place]
 
     def by_row(old: np.ndarray | None, new: np.ndarray | None, missing: float) -> np.ndarray | None:
         if old is None and new is None:
@@ -38,13 +59,11 @@ def joined(first: Any, more: Any) -> Any:
         ]
         return _frozen(np.concatenate(parts)[order])
 
-    new_worker = None if more.worker is None else worker[np.asarray(more.worker)]
-    counted = first.count is not None or more.count is not None
     return first.replace(
-        task=_frozen(rows[order].astype(np.int32)),
-        worker=None if new_worker is None else by_row(first.worker, new_worker.astype(np.int32), 0),
+        task=_frozen(rows[order]),
+        worker=None if by is None else _frozen(by[order]),
         label=by_row(first.label, kinds[np.asarray(more.label)], 0),
-        count=by_row(counts(first), counts(more), 1) if counted else None,
+        count=None if count is None else _frozen(count[place].astype(np.float32)),
         seconds=by_row(first.seconds, more.seconds, np.nan),
         gold=_gold(first, more, classes, task, len(tasks)),
         features=_of(first, more, "features", first.tasks, more.tasks, task, len(tasks)),
@@ -56,6 +75,28 @@ def joined(first: Any, more: Any) -> Any:
     )
 
 
+def refuse_new_classes(first: Any, label: Column) -> None:
+    """Refuse a table's labels that are neither among the classes nor among the abstentions.
+
+    Raises:
+        AnnotationError: with the first such label and its row.
+    """
+    place = first.kinds.index_of(label.ids)
+    if (unknown := np.flatnonzero(place < 0)).size:
+        name, row = label.ids[int(unknown[0])], int(label.rows_with(int(unknown[0]))[0])
+        raise AnnotationError(
+            f"{label.title}, {label.where(row)}: {_no_class(first, name)}{type_hint(name, first.kinds)}"
+        )
+
+
+def _no_class(first: Any, name: object) -> str:
+    among = f" and no abstention of {list(first.abstentions[:10])}" if first.abstains else ""
+    return (
+        f"the class {name!r} is none of the {first.n_classes} classes {list(first.classes[:10])}{among}, and classes "
+        "cannot be added to; make annotations of everything with classes=[…], and fit them anew where there is a fit"
+    )
+
+
 def _class(first: Any, name: object) -> int:
     """The place of a class among those that are known.
 
@@ -64,10 +105,7 @@ def _class(first: Any, name: object) -> int:
     """
     place = int(first.classes.index_of([name])[0])
     if place < 0:
-        raise AnnotationError(
-            f"the class {name!r} is none of the {first.n_classes} classes {list(first.classes[:10])}, and classes "
-            "cannot be added to; make annotations of everything with classes=[…]"
-        )
+        raise AnnotationError(_no_class(first, name))
     return place
 
 

@@ -145,7 +145,7 @@ def anonymous(annotations: Annotations) -> Annotations:
     """The same with numbers as identifiers, which all data of these sizes share."""
     names = {"tasks": annotations.n_tasks, "workers": annotations.n_workers, "classes": annotations.n_classes}
     numbered = {name: _range(size) for name, size in names.items()}
-    return annotations.replace(**numbered, abstentions=numbered_abstentions(annotations))
+    return annotations.replace(**numbered, abstentions=numbered_abstentions(annotations), repeats="keep")
 
 
 def numbered_abstentions(annotations: Annotations) -> Ids:

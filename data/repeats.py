@@ -13,8 +13,12 @@ from .errors import AnnotationError, check_name, warn
 Repeats = Literal["keep", "first", "error"]
 
 
+TO_CHOOSE = "pass repeats='keep' to use all of these annotations, or repeats='first' to use the first one"
+"""What an error advises where the rule can be chosen."""
+
+
 def resolve_repeats(
-    task: Column, worker: Column, count: np.ndarray | None, repeats: Repeats
+    task: Column, worker: Column, count: np.ndarray | None, repeats: Repeats, advice: str = TO_CHOOSE
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the rows to keep, shape (A',), and their counts; rows that count zero annotations are left out.
 
@@ -24,6 +28,7 @@ def resolve_repeats(
         count: how many equal annotations each row stands for, shape (A,), or None for one each.
         repeats: "keep" takes every annotation as an observation of its own, "first" takes the first annotation of
             each worker for each task (a warning says how many others were left out), "error" raises an error.
+        advice: what the error says can be done.
 
     Raises:
         AnnotationError: with repeats="error", a worker annotated a task more than once.
@@ -43,8 +48,7 @@ def resolve_repeats(
         row, rows = int(used[first]), used[pair == pair[first]]
         raise AnnotationError(
             f"worker {worker.ids[int(worker.codes[row])]!r} annotated task {task.ids[int(task.codes[row])]!r} "
-            f"more than once: {some_rows(rows, task.where)}; pass repeats='keep' to use all of these annotations, or "
-            "repeats='first' to use the first one"
+            f"more than once: {some_rows(rows, task.where)}; {advice}"
         )
     kept = used[~later]
     total = len(used) if kept_counts is None else int(kept_counts.sum())

@@ -106,8 +106,11 @@ class Scan:
             f"{role} ({types[role]})" if role == name else f"{role} = {name!r} ({types[role]})"
             for role, name in self.columns.items()
         )
+        alone = sum(file.row_groups for file in self.files) == 1
         order = {
-            True: "the row groups are in the order of their tasks",
+            True: "one row group, whose rows are sorted by task, on the disk, before the first fit where they are not"
+            if alone
+            else "the row groups are in the order of their tasks",
             False: "not sorted by task: sorted once, on the disk, before the first fit",
             None: "the files do not say whether they are sorted by task: sorted once where they are not",
         }[self.is_sorted]

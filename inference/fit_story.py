@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ from ..data.some_tasks import changed_tasks
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
-from ..models.parts.shared_error import families_frame, hyperparameters_of
+from ..models.parts.shared_error import families_frame, hyperparameters_of, more_families, unwrapped
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.program_cache import use_program_cache
@@ -65,7 +66,7 @@ def fit_story(
     annotations = with_abstentions_that(annotations, abstentions)
     engine = look_up("method", method, ENGINES)
     seed = checked_seed(seed)
-    story = find_story(story)
+    story, options = unwrapped(find_story(story), options)
     in_torch = _torch_backend() if check_name("backend", backend, BACKENDS) == "pyro" else None
     mesh = None if devices is None else mesh_of(devices)
     if in_torch is not None:
@@ -82,7 +83,7 @@ def fit_story(
     model = Model(story, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     annotations = _with_gold(with_evidence(annotations, gold, evidence), gold)
     use_program_cache()
-    data = annotations.replace(gold=None, seconds=None)
+    data = annotations.replace(gold=None, seconds=None, repeats="keep")
     if in_torch is not None:
         problem = in_torch.make(model, jax.tree.map(jnp.asarray, data), for_torch)
         model, data = problem.twin, problem.data
@@ -124,7 +125,7 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
     same = {name: fitted.settings[name] for name in engine.settings._fields} if method == fitted.method else {}
     settings = engine.settings(**same)
     same_run = {name: fitted.settings[name] for name in ("seed", "backend")}
-    data = annotations.replace(gold=None, seconds=None)
+    data = annotations.replace(gold=None, seconds=None, repeats="keep")
     key = jax.random.key(fitted.settings["seed"])
     outcome = by_size.run(engine, fitted.model, data, fitted.dims, key, settings, progress=False)
     return Fitted(fitted.model, annotations, outcome, method, settings._asdict() | same_run, fitted.dims)
@@ -132,11 +133,12 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
 
 def update(
     fitted: Fitted,
-    more: Annotations | pd.DataFrame,
+    more: Annotations | pd.DataFrame | None = None,
     *,
     gold: Gold = None,
     evidence: pd.DataFrame | np.ndarray | None = None,
     progress: bool = True,
+    **by_worker: Any,
 ) -> Fitted:
     """Fit the same story to the annotations and to more of them, starting where the fit ended.
 
@@ -146,20 +148,26 @@ def update(
 
     Args:
         fitted: whose story, options, seed and evidence are used again.
-        more: further annotations, of old and new tasks by old and new workers: :meth:`.Annotations.joined`.
-        gold: known labels to use from now on, as for :func:`crowdppl.fit`, beside those that the fit has used.
+        more: further annotations, of old and new tasks by old and new workers: :meth:`.Annotations.joined`; None, or a
+            table without rows, for none.
+        gold: known labels to use from now on, as for :func:`crowdppl.fit`, beside those that the fit has used; of a
+            task that has two the new one.
         evidence: another model's probabilities, likewise.
         progress: show a progress bar.
+        by_worker: tables among the story's hyperparameters, which grow with workers or tasks, for all of them; of
+            ``worker_families`` those of new workers are enough.
 
     Raises:
         AnnotationError: a class is new, or a new task or worker lacks features that the others have.
-        ValueError: the fit is one of Pyro's, or its story is trained in minibatches.
+        StoryError: a new worker lacks a family.
+        ValueError: the fit is one of Pyro's, its story is trained in minibatches, or a hyperparameter is given anew
+            that is no table.
     """
     if fitted.settings.get("backend") == "pyro":
         raise ValueError(
             f"{fitted.story} was fitted by Pyro, whose fits are not updated; fit everything anew by cp.fit"
         )
-    engine, model = look_up("engine", fitted.method, ENGINES), fitted.model
+    engine, model = look_up("engine", fitted.method, ENGINES), _with_tables(fitted.model, by_worker)
     settings = engine.settings(**{name: fitted.settings[name] for name in engine.settings._fields})
     if not engine.pads(settings) or has_network(model):
         raise ValueError(
@@ -169,10 +177,11 @@ def update(
     annotations = fitted.annotations.joined(more)
     added = with_evidence(annotations.replace(evidence=None), gold, evidence).evidence
     if added is not None:
-        known = annotations.evidence
-        annotations = annotations.replace(evidence=added if known is None else np.asarray(known) + added)
+        annotations = annotations.replace(evidence=_both(annotations.evidence, added))
     annotations = _with_gold(annotations, gold)
-    data = annotations.replace(gold=None, seconds=None)
+    data = annotations.replace(gold=None, seconds=None, repeats="keep")
+    if any(np.ndim(value) for value in model.hyperparameters.values()):
+        parameter_dims(model, data)  # a table that does not fit these data is refused before anything runs
     key = jax.random.key(fitted.settings["seed"])
     here = {name: value.mean((0, 1)) for name, value in fitted.draws.items()} | dict(fitted.fixed)
     fresh = by_size.start_of(model, data, fitted.dims, key)
@@ -183,6 +192,34 @@ def update(
         start = sparse_em.solution(model, data, moving, start, fitted.dims, key, of_em)
     outcome = by_size.run(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
     return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims))
+
+
+def _with_tables(model: Model, given: Mapping[str, Any]) -> Model:
+    """The model with some of its hyperparameters given anew, all of them tables.
+
+    Raises:
+        ValueError: one is no hyperparameter of the fit that is a table.
+    """
+    known = [name for name, value in model.hyperparameters.items() if np.ndim(value)]
+    for name in given:
+        if name not in known:
+            tables = f"tables of this fit: {', '.join(known)}" if known else "tables, and this fit has none"
+            raise ValueError(
+                f"{name}=… is not given anew by update, which goes on with the story's hyperparameters; those that "
+                f"may be given, since they grow with workers or tasks, are {tables}; fit everything anew by cp.fit"
+            )
+    new = dict(given)
+    if "worker_families" in new:
+        new["worker_families"] = more_families(model.hyperparameters["worker_families"], new["worker_families"])
+    return replace(model, hyperparameters=dict(model.hyperparameters) | new)
+
+
+def _both(known: np.ndarray | None, added: np.ndarray) -> np.ndarray:
+    """The log-weights ``(N, K)`` of earlier evidence and of new; of a task whose gold label is another now, the new."""
+    if known is None:
+        return added
+    total = np.asarray(known) + added
+    return np.where(np.isneginf(total).all(-1, keepdims=True), added, total)
 
 
 def _taken_over(old: np.ndarray, fresh: np.ndarray) -> jax.Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -309,11 +309,12 @@ class Fit(Result):
 
     def update(
         self,
-        more: Annotations | pd.DataFrame,
+        more: Annotations | pd.DataFrame | None = None,
         *,
         gold: Any = None,
         evidence: pd.DataFrame | np.ndarray | None = None,
         progress: bool = True,
+        **by_worker: Any,
     ) -> Fit:
         """Fit the same story to these annotations and more of them, starting from this fit: :func:`.fit_story.update`.
 
@@ -328,16 +329,24 @@ class Fit(Result):
         ['t1', 't2', 't3']
 
         Args:
-            more: annotations of old and new tasks by old and new workers, of the same classes.
-            gold: known labels to use from now on, beside those that this fit has used, as for :func:`crowdppl.fit`.
+            more: annotations of old and new tasks by old and new workers, of the same classes; None, or a table
+                without rows, where only gold labels or evidence are new. Where a worker annotates a task again, what
+                `repeats` was given when the fit's annotations were made holds (:meth:`.Annotations.joined`).
+            gold: known labels to use from now on, beside those that this fit has used, as for :func:`crowdppl.fit`; of
+                a task that has two the new one.
             evidence: another model's probabilities of the classes, likewise.
             progress: show a progress bar.
+            by_worker: hyperparameters of this fit that are tables and grow with workers or tasks, such as ``history``,
+                for all of them; of ``worker_families`` those of new workers are enough.
 
         Raises:
-            AnnotationError: a class is new, or a new task or worker lacks features that the others have.
-            ValueError: the fit is one of Pyro's, or its story is trained in minibatches.
+            AnnotationError: a class is new (a fit's classes cannot be added to: fit everything anew), or a new task or
+                worker lacks features that the others have.
+            StoryError: a new worker lacks a family.
+            ValueError: the fit is one of Pyro's, its story is trained in minibatches, or a hyperparameter is given that
+                is no table of this fit.
         """
-        fitted = update(self.fitted, more, gold=gold, evidence=evidence, progress=progress)
+        fitted = update(self.fitted, more, gold=gold, evidence=evidence, progress=progress, **by_worker)
         for message in fitted.warnings:
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return Fit(fitted)
@@ -427,6 +436,35 @@ class Stack(Result):
             AnnotationError: the annotations name no workers.
         """
         return self.averaged.confusion_draws
+
+    def update(
+        self,
+        more: Annotations | pd.DataFrame | None = None,
+        *,
+        gold: Any = None,
+        evidence: pd.DataFrame | np.ndarray | None = None,
+        progress: bool = True,
+    ) -> Stack:
+        """The same average of all fits with these annotations and more of them: :meth:`Fit.update` of each.
+
+        The weights stay; ``cp.stack(stack.fits)`` of what comes back compares the fits anew.
+
+        Args:
+            more: as for :meth:`Fit.update`.
+            gold: likewise.
+            evidence: likewise.
+            progress: show a progress bar.
+
+        Raises:
+            AnnotationError: as :meth:`Fit.update`.
+            ValueError: one of the fits cannot be updated.
+        """
+        given: dict[str, Any] = {"gold": gold, "evidence": evidence, "progress": progress}
+        fits = {name: update(fitted, more, **given) for name, fitted in self.averaged.fits.items()}
+        found = replace(self.averaged, fits=fits)
+        for message in found.warnings:
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        return Stack(found)
 
     def summary(self) -> Summary:
         """What was averaged, with which weights, and why; prints as text, shows as a table in notebooks."""

@@ -16,6 +16,7 @@ from ..data.errors import check_name
 from ..data.prepared import Prepared, open_prepared
 from ..data.scan import Scan
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
+from ..models.parts.shared_error import unwrapped
 from ..models.parts.truth_prior import Given
 from .densities.enumerated import Parameters, density
 from .densities.model import Model
@@ -143,7 +144,8 @@ def stream_story(
         raise ValueError(f"backend={backend!r}: a scan is fitted by backend='numpyro'")
     if devices is not None:
         raise ValueError(f"devices={devices!r}: a scan is read by one device; leave it out, or {IN_MEMORY}")
-    seed, found = checked_seed(seed), find_story(story)
+    seed = checked_seed(seed)
+    found, options = unwrapped(find_story(story), options)
     hyperparameters, settings, _ = split_options(way.defaults | options, found, ENGINES[method], ())
     _refuse_options(settings, name)
     model = Model(found, hyperparameters if truth_prior is None else hyperparameters | {"truth_prior": truth_prior})

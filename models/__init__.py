@@ -1,6 +1,7 @@
 """The stories, which are generative models of how workers annotate, and the parts that they are made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -21,7 +22,7 @@ from .parts.correct import Correct
 from .parts.derived import derived
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion, Switch
 from .parts.responses import Responses
-from .parts.shared_error import SharedError, with_shared_error
+from .parts.shared_error import WEIGHT, SharedError, sharing
 from .parts.story_error import StoryError
 from .parts.subtypes import Subtypes
 from .parts.truth import Truth, observe, tasks
@@ -61,6 +62,35 @@ def find_story(story: str | Story) -> Story:
     if story not in STORIES:
         raise unknown_name("story", story, STORIES)
     return STORIES[story]
+
+
+def with_shared_error(
+    story: str | Story,
+    *,
+    worker_families: pd.DataFrame | Mapping[Any, Any] | pd.Series | None = None,
+    shared_weight: float = WEIGHT,
+) -> Story:
+    """Return the story in which workers share some of their errors; it keeps the contract of a story.
+
+    ``cp.fit(story, annotations, shared_error=True)`` fits it, and is the same fit. Sites beside the story's own:
+    ``pull_strength (F, 5)``, how often a task's pull on a family of workers is 0, 0.2, 0.4, 0.6 or 0.8, the probability
+    that an annotation follows the impression instead of the worker's own judgement; and ``pull (K, K)``, the class of
+    the impression by true class.
+
+    Args:
+        story: a story's name, or any story.
+        worker_families: the family of each worker, such as the model behind several prompts: a mapping, a series, or a
+            frame with the columns worker and family. Each family has impressions of its own. All workers are one
+            family by default.
+        shared_weight: number of tasks that the prior of each row of both sites counts as. They expect a pull of 0.27
+            on average, to the true class in 70 of 100 tasks.
+
+    Raises:
+        UnknownNameError: no story has that name.
+        StoryError: the story has shared errors already; where it runs: the weight is not positive, or the families name
+            a worker that the annotations do not know, or do not name one that they know.
+    """
+    return sharing(find_story(story), worker_families=worker_families, shared_weight=shared_weight)
 
 
 def list_stories() -> pd.DataFrame:

@@ -103,16 +103,27 @@ def permuted_chains(posteriors: np.ndarray, classes: Sequence[object]) -> tuple[
 def lost_classes(posterior: np.ndarray, votes: np.ndarray, classes: Sequence[object]) -> tuple[str, ...]:
     """Return a warning for each class that many annotations give and hardly any task has.
 
-    Data so small that the class would have fewer than five tasks say nothing: four annotations may well disagree.
-
     Args:
         posterior: label probabilities, ``(N, K)``.
         votes: annotations of each class to each task, ``(N, K)``.
         classes: the names of the classes.
     """
-    given = votes.sum(0) / max(votes.sum(), 1)
-    found = posterior.mean(0)
-    lost = np.flatnonzero((given >= MUCH) & (given * len(votes) >= ENOUGH) & (found < given / 10))
+    return lost_from_totals(posterior.sum(0), votes.sum(0), classes)
+
+
+def lost_from_totals(tasks: np.ndarray, votes: np.ndarray, classes: Sequence[object]) -> tuple[str, ...]:
+    """The same, from sums over all tasks.
+
+    Data so small that the class would have fewer than five tasks say nothing: four annotations may well disagree.
+
+    Args:
+        tasks: the expected number of tasks of each class, ``(K,)``; they sum to the number of tasks.
+        votes: annotations of each class, ``(K,)``.
+        classes: the names of the classes.
+    """
+    n_tasks = tasks.sum()
+    given, found = votes / max(votes.sum(), 1), tasks / max(n_tasks, 1)
+    lost = np.flatnonzero((given >= MUCH) & (given * n_tasks >= ENOUGH) & (found < given / 10))
     return tuple(
         f"{given[k]:.0%} of the annotations are {classes[k]!r}, and {found[k]:.1%} of the tasks: the story may have "
         "lost the class to its other parameters; compare with majority vote, give gold labels or another story"

@@ -136,7 +136,8 @@ def run(
         last = one_pass(model, source, state.parameters, on_votes=False, tell=lambda done: None)
     history = (*state.history, last.log_posterior)
     draws = {name: np.asarray(value)[None, None] for name, value in state.parameters.items()}
-    return Outcome(draws, {}, np.array(history), {}, _warnings(history), is_point=True)
+    warnings = (*_warnings(history), *_one_chunk(source))
+    return Outcome(draws, {}, np.array(history), {}, warnings, is_point=True)
 
 
 def _pass(
@@ -175,6 +176,15 @@ def _warnings(history: tuple[float, ...]) -> tuple[str, ...]:
     return (
         f"stochastic EM still moves: the log-posterior changed by {change:.1e} of itself after the last pass; raise "
         "epochs, or leave out step for exact steps",
+    )
+
+
+def _one_chunk(source: Source) -> tuple[str, ...]:
+    if len(source) > 1:
+        return ()
+    return (
+        f"step='stochastic' takes a step after each chunk, and all {source.prepared.n_rows:,} rows are one chunk, so "
+        "that a pass is one step; leave out step for exact steps, which go further in a pass",
     )
 
 

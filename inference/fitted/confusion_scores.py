@@ -33,7 +33,7 @@ def abstention_rate(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
     Returns:
         ``(..., J)``.
     """
-    return np.einsum("...kl,k->...", confusions[..., confusions.shape[-2] :], shares)
+    return _probability(np.einsum("...kl,k->...", confusions[..., confusions.shape[-2] :], shares))
 
 
 def given_a_class(confusions: np.ndarray) -> np.ndarray:
@@ -61,9 +61,9 @@ def accuracy(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """
     right = np.einsum("...kk,k->...", confusions[..., : confusions.shape[-2]], shares)
     if confusions.shape[-1] == confusions.shape[-2]:
-        return right
+        return _probability(right)
     given = 1 - abstention_rate(confusions, shares)
-    return np.where(given > 0, right / np.where(given > 0, given, 1.0), np.nan)
+    return _probability(np.where(given > 0, right / np.where(given > 0, given, 1.0), np.nan))
 
 
 def spammer_score(confusions: np.ndarray) -> np.ndarray:
@@ -129,7 +129,7 @@ def trace(confusions: np.ndarray) -> np.ndarray:
     Returns:
         ``(..., J)``.
     """
-    return np.einsum("...kk->...", given_a_class(confusions)) / confusions.shape[-2]
+    return _probability(np.einsum("...kk->...", given_a_class(confusions)) / confusions.shape[-2])
 
 
 def informativeness(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -167,6 +167,11 @@ def rank_one_distance(confusions: np.ndarray) -> np.ndarray:
     """
     values = np.linalg.svd(confusions, compute_uv=False)
     return (values[..., 1:] ** 2).sum(-1) / (confusions.shape[-2] - 1)
+
+
+def _probability(values: np.ndarray) -> np.ndarray:
+    """Without what rounding has added to one: rows of float32 sum to one up to some 1e-7."""
+    return np.clip(values, 0.0, 1.0)
 
 
 def entropy(p: np.ndarray) -> np.ndarray:

@@ -14,7 +14,9 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
+from .fitted import refuse_streamed
 from .intervals import INTERVAL, of_draws
+from .labelled import Labelled
 
 DRAWS = 100  # of the true labels
 
@@ -61,9 +63,13 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
         seed: of these draws.
 
     Raises:
+        TypeError: `source` is none of these.
         AnnotationError: no worker is named, no true label is known, or no task has annotations of two workers.
         ValueError: `interval` is not between 0 and 1.
     """
+    if not isinstance(source, Annotations | Labelled):
+        refuse_streamed(source)
+        raise TypeError(f"a fit by cp.fit, a stack, or annotations are needed, got a {type(source).__name__}")
     annotations = source if isinstance(source, Annotations) else source.annotations
     if not annotations.named:
         raise AnnotationError("the annotations name no workers, so that nobody's errors can be told apart")

@@ -133,7 +133,7 @@ class Fitted(Labelled):
     @property
     def data(self) -> Annotations:
         """The annotations as engines see them: gold labels only as evidence where they were asked for, no times."""
-        return self.annotations.replace(gold=None, seconds=None)
+        return self.annotations.replace(gold=None, seconds=None, repeats="keep")
 
     @property
     def at_size(self) -> Fitted:
@@ -199,7 +199,7 @@ class Fitted(Labelled):
     @cached_property
     def named_draws(self) -> xr.Dataset:
         """The parameters' draws, with the dimensions chain, draw and named others; a mode is the only draw."""
-        return parameter_dataset(self.draws, self.dims, self.annotations)
+        return parameter_dataset(self.draws, self.dims, self.annotations, self.model.hyperparameters)
 
     @cached_property
     def parameters(self) -> xr.Dataset:
@@ -260,7 +260,7 @@ class Fitted(Labelled):
         return by_size.cut(arrays, self._derived_dims, self.annotations, leading)
 
     def _derived_dataset(self, values: dict[str, np.ndarray]) -> xr.Dataset:
-        return parameter_dataset(values, self._derived_dims, self.annotations)
+        return parameter_dataset(values, self._derived_dims, self.annotations, self.model.hyperparameters)
 
     @cached_property
     def _derived_dims(self) -> Dims:
@@ -297,12 +297,27 @@ def fitted_of(source: HoldsFitted | Any) -> Fitted:
     """The fitted story that a view is asked about.
 
     Raises:
-        TypeError: `source` holds none.
+        TypeError: `source` holds none, or leaves its annotations on the disk.
     """
+    refuse_streamed(source)
     found = getattr(source, "fitted", None)
     if not isinstance(found, Fitted):
         raise TypeError(f"a fit by cp.fit is needed, got a {type(source).__name__}")
     return found
+
+
+def refuse_streamed(source: Any) -> None:
+    """Refuse a streamed fit where a view needs the annotations.
+
+    Raises:
+        TypeError: `source` is one.
+    """
+    if getattr(type(source), "on_disk", False):
+        raise TypeError(
+            "the annotations are needed in memory, and a streamed fit leaves them on the disk: load them with "
+            "cp.Annotations.from_parquet(path) and fit them; a streamed fit has workers, parameters, derived, "
+            "summary() and write_labels(path)"
+        )
 
 
 def label_posteriors(fitted: Fitted) -> np.ndarray:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...data import Annotations
 from ...models.parts.abstaining import DIM
+from ...models.parts.shared_error import coordinates
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -17,14 +18,26 @@ RENAMED = {"class": "truth"}  # a story's plate may not bear the name of the sit
 
 
 def parameter_dataset(
-    draws: Mapping[str, np.ndarray], dims: Mapping[str, tuple[str, ...]], annotations: Annotations
+    draws: Mapping[str, np.ndarray],
+    dims: Mapping[str, tuple[str, ...]],
+    annotations: Annotations,
+    hyperparameters: Mapping[str, Any],
 ) -> xr.Dataset:
-    """Draws ``(chain, draw, ...)`` as a dataset with dimensions named by plates and events."""
+    """Draws ``(chain, draw, ...)`` as a dataset with dimensions named by plates and events.
+
+    Args:
+        draws: by site.
+        dims: names of each site's dimensions.
+        annotations: whose tasks, workers and classes give the coordinates.
+        hyperparameters: of the story, which name the families of workers.
+    """
     import xarray as xr
 
     names = {site: ("chain", "draw", *(RENAMED.get(dim, dim) for dim in dims[site])) for site in draws}
     variables = {site: (names[site], value) for site, value in draws.items()}
-    coords = coords_of(annotations, {dim for site_dims in names.values() for dim in site_dims})
+    wanted = {dim for site_dims in names.values() for dim in site_dims}
+    coords = coords_of(annotations, wanted)
+    coords |= {dim: values for dim, values in coordinates(hyperparameters).items() if dim in wanted}
     shape = next((values.shape[:2] for values in draws.values()), (0, 0))
     return xr.Dataset(variables, coords | {"chain": np.arange(shape[0]), "draw": np.arange(shape[1])})
 

@@ -25,7 +25,7 @@ def realised_accuracy(source: Labelled) -> np.ndarray:
     right = np.asarray(source.posterior, dtype=float)[annotations.task, annotations.label]
     weight = 1.0 if annotations.count is None else np.asarray(annotations.count)
     total = np.bincount(np.asarray(annotations.worker), right * weight, annotations.n_workers)
-    return total / _n_or_nan(annotations.n_by_worker())
+    return np.minimum(total / _n_or_nan(annotations.n_by_worker()), 1.0)  # up to the rounding of the posterior
 
 
 def realised_accuracy_draws(fitted: Fitted, n: int = MOST_DRAWS, seed: int = 0) -> np.ndarray:

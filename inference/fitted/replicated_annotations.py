@@ -49,7 +49,7 @@ def prior(fitted: Fitted, n: int, *, seed: int = 0) -> tuple[xr.Dataset, xr.Data
     one_chain = {name: np.asarray(value)[None] for name, value in drawn.items()}
     parameters = {name: value for name, value in one_chain.items() if name in fitted.draws}
     new = _dataset(one_chain["truth"], one_chain["annotation"], fitted.annotations)
-    return parameter_dataset(parameters, fitted.dims, fitted.annotations), new
+    return parameter_dataset(parameters, fitted.dims, fitted.annotations, fitted.model.hyperparameters), new
 
 
 def log_prior(fitted: Fitted) -> xr.Dataset:

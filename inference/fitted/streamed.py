@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,12 +29,13 @@ from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import Dims, derived
+from ..engines.diagnostics import lost_from_totals
 from ..engines.outcome import Outcome
 from ..engines.progress import progress_bar
 from ..engines.streaming import Source
 from . import confusion_scores
 from .named_draws import parameter_dataset
-from .summary import Summary, best_and_worst, course, options_text
+from .summary import Summary, best_and_worst, course, options_text, shared_errors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -77,6 +78,8 @@ class StreamedFit:
         method: the engine's name.
     """
 
+    on_disk: ClassVar[bool] = True
+
     prepared: Prepared
     source: Source
     model: Model
@@ -97,9 +100,10 @@ class StreamedFit:
                 "a streamed fit has no save: cp.fit(story, scan, folder=…) keeps it, and the same call reads it again"
             )
         if name in IN_MEMORY:
+            lacks = "annotations" if name == "annotations" else f"{name}, which needs the annotations in memory"
             raise AttributeError(
-                f"a streamed fit has no {name}, which needs the annotations in memory; it has workers, parameters, "
-                "derived, summary() and write_labels(path)"
+                f"a streamed fit has no {lacks}: they stay on the disk, and cp.Annotations.from_parquet(path) loads "
+                "them; a streamed fit has workers, parameters, derived, summary() and write_labels(path)"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -128,10 +132,14 @@ class StreamedFit:
         """The K classes in their order."""
         return list(self.prepared.classes)
 
-    @property
+    @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What was found wrong with the fit, a sentence each; empty where nothing was."""
-        return self.outcome.warnings
+        """What was found wrong with the fit, a sentence each; empty where nothing was.
+
+        It takes a pass over the data, which serves the summary and the workers' scores too.
+        """
+        tasks = np.asarray(self._overview.shares, dtype=float)
+        return (*self.outcome.warnings, *lost_from_totals(tasks, self.prepared.by_class, self.classes))
 
     @property
     def has_draws(self) -> bool:
@@ -147,7 +155,7 @@ class StreamedFit:
     @cached_property
     def draws(self) -> xr.Dataset:
         """The parameters' draws, with the dimensions chain, draw and named others; EM's mode is the only draw."""
-        return parameter_dataset(self.outcome.draws, self.dims, self.prepared.names())
+        return parameter_dataset(self.outcome.draws, self.dims, self.prepared.names(), self.model.hyperparameters)
 
     @cached_property
     def parameters(self) -> xr.Dataset:
@@ -170,11 +178,14 @@ class StreamedFit:
             totals = self._added(lambda chunk: _derived_sums(self.model, chunk, self._few), totals)
         values = _derived(self.model, first, self._few, totals, names=names)
         draws = {name: np.asarray(value)[None, None] for name, value in values.items()}
-        return parameter_dataset(draws, dims, self.prepared.names()).isel(chain=0, draw=0, drop=True)
+        named = parameter_dataset(draws, dims, self.prepared.names(), self.model.hyperparameters)
+        return named.isel(chain=0, draw=0, drop=True)
 
     @cached_property
     def workers(self) -> pd.DataFrame:
         """By worker: number of annotations, accuracy, spammer score and more, the columns of ``Fit.workers``.
+
+        Workers are in the order in which they first came, as in memory.
 
         Raises:
             AnnotationError: the annotations name no workers.
@@ -187,7 +198,7 @@ class StreamedFit:
         right, n = np.asarray(self._overview.right, float), self.prepared.n_by_worker
         scores = confusion_scores.scores(confusions, shares)
         frame["accuracy"] = scores.pop("accuracy")
-        frame["realised_accuracy"] = right / np.where(n > 0, n, np.nan)
+        frame["realised_accuracy"] = np.minimum(right / np.where(n > 0, n, np.nan), 1.0)  # sums of float32
         for name, values in (scores | confusion_scores.more_scores(confusions, shares)).items():
             frame[name] = values
         return frame
@@ -256,7 +267,8 @@ class StreamedFit:
         overview = self._overview
         shares = np.asarray(overview.shares, dtype=float)
         facts = self._facts() | {
-            "labels": f"{int(overview.sure):,} of {self.n_tasks:,} labels have probability ≥ {SURE}"
+            "labels": f"{int(overview.sure):,} of {self.n_tasks:,} labels have probability ≥ {SURE}",
+            **shared_errors(self.model, self.parameters),
         }
         classes = pd.DataFrame({"share_of_labels": shares / shares.sum()}, self.prepared.classes.to_index("class"))
         tables = {"classes": classes}

@@ -1,7 +1,10 @@
 """A fit in a few lines: what was fitted, whether to trust it, what was found."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +13,7 @@ from ...data import Annotations
 from ...data.description import count_text
 from ...data.majority import majority_accuracy
 from ...models.parts.classifier import PREFIX, Classifier
+from ...models.parts.shared_error import LEVELS, STRENGTH, prior_share
 from ..densities.model import Model
 from ..engines.diagnostics import smallest_ess, worst_rhat
 from .fitted import Fitted
@@ -17,6 +21,11 @@ from .intervals import of_draws
 from .labelled import Labelled
 from .worker_prior import worker_prior
 from .workers import fitted_scores
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+SHOWN = 9  # numbers of a hyperparameter, of larger ones the shape is; families of workers
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,9 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         "engine": _engine(fitted),
         "labels": certainty(fitted),
     }
+    for name, text in shared_errors(fitted.model, fitted.parameters).items():
+        counted = count_text(annotations.n_workers, "worker")
+        facts[name] = f"{text}; cp.error_correlation(fit) says like how many independent ones the {counted} count"
     if (classifier := fitted.model.classifier) is not None:
         facts["classifier"] = _classifier(fitted, classifier)
     if annotations.gold is not None:
@@ -87,7 +99,17 @@ def best_and_worst(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def options_text(model: Model) -> str:
     """The hyperparameters that were given, in words."""
-    return ", ".join(f"{name}={value!r}" for name, value in model.hyperparameters.items()) or "defaults"
+    return ", ".join(f"{name}={_brief(value)}" for name, value in model.hyperparameters.items()) or "defaults"
+
+
+def _brief(value: Any) -> str:
+    """A hyperparameter in a line: of a table its size, of a table of families how many there are."""
+    if isinstance(value, pd.DataFrame) and "family" in value:
+        n_families = value["family"].nunique()
+        return f"{n_families:,} {'family' if n_families == 1 else 'families'} of {count_text(len(value), 'worker')}"
+    if np.ndim(value) and np.size(value) > SHOWN:
+        return f"a table of shape {np.shape(value)}"
+    return repr(value)
 
 
 def course(method: str, history: np.ndarray, n_draws: int, seed: int) -> str:
@@ -100,7 +122,7 @@ def course(method: str, history: np.ndarray, n_draws: int, seed: int) -> str:
 def prior_fact(fitted: Fitted) -> dict[str, str]:
     """What the prior of the workers counts like and expects, in words; empty where no worker is named."""
     prior = worker_prior(fitted)
-    return {} if prior is None else {"prior": prior.text(fitted.annotations.n_by_worker())}
+    return {} if prior is None else {"prior": prior.text(fitted.annotations.of_classes().n_by_worker())}
 
 
 def sizes(annotations: Annotations) -> str:
@@ -111,6 +133,21 @@ def sizes(annotations: Annotations) -> str:
         n = int(annotations.counts_by_kind()[:, annotations.n_classes :].sum())
         given += f" ({n / max(annotations.n_annotations, 1):.0%} of them abstentions)"
     return f"{tasks}, {workers}, {classes}, {given}"
+
+
+def shared_errors(model: Model, parameters: xr.Dataset) -> dict[str, str]:
+    """How many annotations follow a common impression, in words; empty where the story has no shared errors."""
+    if STRENGTH not in parameters or not model.hyperparameters.get("shared_error"):
+        return {}
+    strength = parameters[STRENGTH].transpose("family", "level")
+    followed = strength.to_numpy() @ LEVELS
+    of_families = [f"{share:.0%} of {name}" for name, share in zip(strength["family"].values, followed, strict=True)]
+    more = f" and {len(of_families) - SHOWN:,} families more" if len(of_families) > SHOWN else ""
+    said = f"{', '.join(of_families[:SHOWN])}{more}: shares of annotations that follow"
+    if len(followed) == 1:
+        said = f"{followed[0]:.0%} of the annotations follow"
+    expected = f"the prior expects {prior_share(model.hyperparameters):.0%}"
+    return {"shared errors": f"{said} a common impression of their task, right or wrong ({expected})"}
 
 
 def _engine(fitted: Fitted) -> str:

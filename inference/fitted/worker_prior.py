@@ -17,6 +17,7 @@ from numpyro import handlers
 from numpyro.distributions import Distribution
 
 from ...data.description import count_text
+from ...models.parts.abstaining import SITE
 from ..densities.enumerated import density, run_enumerated, site_values
 from ..densities.padded_sites import is_table
 from ..densities.programs import compiled
@@ -68,21 +69,22 @@ def worker_prior(fitted: Fitted) -> WorkerPrior | None:
     :math:`\sum_{kl} \gamma_{jkl}` and the expected accuracy :math:`\frac1K \sum_k \gamma_{jkk} / \sum_l \gamma_{jkl}`;
     concentrations that depend on other parameters are taken at these parameters' posterior mean. Of other stories the
     mean :math:`m` and the variance :math:`v` of a worker's accuracy are estimated from draws of the prior, and the
-    weight is that of a Beta distribution with them, :math:`m (1 - m) / v - 1`.
+    weight is that of a Beta distribution with them, :math:`m (1 - m) / v - 1`. All of this is of the annotations that
+    are classes; how often a worker abstains has a prior of its own.
 
     Returns:
         the prior; None where no worker is named.
     """
     if not fitted.annotations.named:
         return None
-    return exact_worker_prior(fitted) or _estimated(fitted)
+    return exact_worker_prior(fitted) or _estimated(_of_classes(fitted))
 
 
 def exact_worker_prior(fitted: Fitted) -> WorkerPrior | None:
     """The same where the workers' matrices have a Dirichlet prior, which takes no draws; else None."""
     if not fitted.annotations.named or not any(dims == MATRIX for dims in fitted.dims.values()):
         return None
-    n = fitted.annotations.n_workers
+    fitted, n = _of_classes(fitted), fitted.annotations.n_workers
     for found in _matrix_priors(_at_mean(fitted.at_size)):
         concentration, matrix, confusion = (np.asarray(value, dtype=float)[:n] for value in found)
         if np.allclose(matrix, confusion, atol=1e-5):  # nothing else makes the worker's matrix
@@ -99,7 +101,7 @@ def outweighed(fitted: Fitted) -> list[str]:
     prior = exact_worker_prior(fitted)
     if prior is None:
         return []
-    given = fitted.annotations.n_by_worker()
+    given = fitted.annotations.of_classes().n_by_worker()
     asked = given > 0
     few = asked & (prior.weight > given)
     if not asked.any() or 2 * few.sum() < asked.sum():
@@ -110,6 +112,14 @@ def outweighed(fitted: Fitted) -> list[str]:
         f"{pseudo_annotations(weight)} a worker with accuracy {accuracy:.2f}, and the median worker gave "
         f"{np.median(given[asked]):,.0f}; accuracies are drawn to it. {_remedy(fitted)}"
     ]
+
+
+def _of_classes(fitted: Fitted) -> Fitted:
+    """The fit of the annotations that are classes, as if nobody had abstained, at the same parameters."""
+    if not fitted.annotations.abstains:
+        return fitted
+    draws = {name: value for name, value in fitted.draws.items() if name != SITE}
+    return fitted.with_draws(draws).with_data(fitted.annotations.of_classes())
 
 
 def _remedy(fitted: Fitted) -> str:

@@ -20,7 +20,11 @@ def fitted_scores(fitted: Labelled, interval: float) -> pd.DataFrame:
 
     By worker: annotations, accuracy, spammer_score, with two classes sensitivity and specificity, and with abstentions
     abstention_rate; each with low and high.
+
+    Raises:
+        AnnotationError: the annotations name no workers.
     """
+    _named(fitted.annotations)
     frame = pd.DataFrame(index=fitted.annotations.workers.to_index("worker"))
     frame["annotations"] = fitted.annotations.n_by_worker().astype(int)
     return _with_scores(fitted, frame, partial(confusion_scores.scores, shares=fitted.posterior.mean(0)), interval)

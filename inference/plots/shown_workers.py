@@ -9,6 +9,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Ids, UnknownNameError, unknown_name
 from ...data.columns import type_hint
+from ..fitted.fitted import refuse_streamed
 from ..fitted.labelled import Labelled
 from ..fitted.workers import fitted_scores
 from .style import counted
@@ -43,8 +44,10 @@ def refuse_unnamed(fit: Labelled) -> None:
     """Refuse annotations that name no workers.
 
     Raises:
+        TypeError: the annotations are on the disk.
         AnnotationError: they name none.
     """
+    refuse_streamed(fit)
     if not fit.annotations.named:
         raise AnnotationError("the annotations name no workers, so there are no workers to draw")
 

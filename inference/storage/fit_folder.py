@@ -15,12 +15,15 @@ from ...data import Annotations, Ids
 from ...data.atomic import whole_folder
 from ...data.errors import StorageError
 from ...data.id_json import decode_id, encode_id
-from ...models import STORIES, Classifier, Story, StoryError
+from ...models import STORIES, Classifier, Story, StoryError, find_story
 from ...models.parts.classifier import PREFIX, Network
+from ...models.parts.shared_error import unwrapped
 from ...models.parts.truth_prior import ClassPrior, truth_prior_from_json
 from ..densities.model import Model
 from ..densities.program_cache import use_program_cache
+from ..densities.sites import parameter_dims
 from ..engines.outcome import Outcome
+from ..engines.stream_state import FILE as STATE
 from ..fitted.fitted import Fitted
 from .arviz_data import read_groups, write_groups
 from .arviz_groups import FIT_GROUP, is_plain, to_groups
@@ -45,6 +48,7 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
     about: dict[str, Any] = {
         "format": FORMAT,
         "story": fitted.story,
+        "own_story": STORIES.get(fitted.story) is not fitted.model.story,
         "hyperparameters": {name: _encode(name, value) for name, value in fitted.model.hyperparameters.items()},
         "method": fitted.method,
         "settings": {name: value if is_plain(value) else repr(value) for name, value in fitted.settings.items()},
@@ -58,6 +62,8 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
         about["format"] = WITH_ABSTENTIONS
         about["ids"]["abstentions"] = fitted.annotations.abstentions.to_json()
         about["informative"] = fitted.annotations.informative
+    if fitted.annotations.repeats != "keep":
+        about["repeats"] = fitted.annotations.repeats
     with whole_folder(path, overwrite=overwrite) as folder:
         write_groups(to_groups(fitted), folder / "posterior.nc")
         (folder / "fit.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -83,6 +89,7 @@ def read(
     import xarray as xr
 
     folder = Path(path)
+    _refuse_streamed(folder)
     try:
         about = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
         groups = read_groups(folder / "posterior.nc")
@@ -91,15 +98,17 @@ def read(
     if about["format"] > (known := max(FORMAT, WITH_ABSTENTIONS)):
         raise StorageError(f"{folder} was written by a newer crowdppl (format {about['format']}, known is {known})")
     use_program_cache()
-    story = STORIES.get(about["story"]) if story is None else story
-    if story is None:
+    own = None if about.get("own_story") else STORIES.get(about["story"])
+    given = own if story is None else story
+    if given is None:
         raise StorageError(
             f"{about['story']!r} is none of crowdppl's stories; give its function: load_fit(path, story=…)"
         )
+    story, shared = unwrapped(find_story(given), {})
     posterior, found = groups["posterior"], groups[FIT_GROUP]
     stats = groups["sample_stats"] if "sample_stats" in groups else xr.Dataset()
     annotations = _annotations(about["ids"], groups["observed_data"], groups["constant_data"])
-    annotations = annotations.replace(informative=about.get("informative", True))
+    annotations = annotations.replace(informative=about.get("informative", True), repeats=about.get("repeats", "keep"))
     outcome = Outcome(
         draws={str(name): values.to_numpy() for name, values in posterior.items()},
         fixed={name: found[name].to_numpy() for name in about["fixed"]},
@@ -108,14 +117,16 @@ def read(
         warnings=tuple(about["warnings"]),
         is_point=about["is_point"],
     )
-    hyperparameters = {
+    hyperparameters = shared | {
         name: _decode(value) for name, value in about["hyperparameters"].items() if name != "truth_prior"
     }
     if "truth_prior" in about["hyperparameters"]:
         saved = about["hyperparameters"]["truth_prior"]
         hyperparameters["truth_prior"] = _truth_prior(saved, classifier, outcome, annotations, folder)
+    model = Model(story, hyperparameters)
+    _check_parameters(model, annotations, about["dims"], folder)
     return Fitted(
-        model=Model(story, hyperparameters),
+        model=model,
         annotations=annotations,
         method=about["method"],
         settings=about["settings"],
@@ -123,6 +134,43 @@ def read(
         stored_posterior=found["label_probability"].to_numpy(),
         dims={name: tuple(dims) for name, dims in about["dims"].items()},
     )
+
+
+def _refuse_streamed(folder: Path) -> None:
+    """Refuse what a streamed fit left, which is no fit in memory.
+
+    Raises:
+        StorageError: with how to read it.
+    """
+    if (folder / "fit.json").exists():
+        return
+    if (folder / STATE).is_file():
+        raise StorageError(
+            f"{folder} has the state of a streamed fit, and no fit in memory; cp.fit(story, scan, folder=…) with the "
+            "same arguments reads it again"
+        )
+    if (folder / "labels").is_dir() and (folder / "parameters.nc").is_file():
+        raise StorageError(
+            f"{folder} has the results of a streamed fit, and no fit in memory: pd.read_parquet(folder / 'labels') has "
+            "the labels, pd.read_csv(folder / 'workers.csv') the workers, and xarray.open_dataset(folder / "
+            "'parameters.nc') the parameters; crowdppl fit --no-stream writes a fit, where memory allows it"
+        )
+
+
+def _check_parameters(model: Model, annotations: Annotations, saved: dict[str, Any], folder: Path) -> None:
+    """Refuse a story that has other parameters than those that were saved.
+
+    Raises:
+        StorageError: with the parameters that differ.
+    """
+    name, found = model.story.__name__, set(parameter_dims(model, annotations.replace(gold=None, seconds=None)))
+    lacking, other = sorted(set(saved) - found), sorted(found - set(saved))
+    if lacking or other:
+        differing = [f"{site!r} is saved only" for site in lacking] + [f"{site!r} is not saved" for site in other]
+        raise StorageError(
+            f"{folder}: the story {name} has other parameters than the one that was fitted ({', '.join(differing)}); "
+            "give the function that was fitted: load_fit(path, story=…)"
+        )
 
 
 def _truth_prior(saved: Any, classifier: Any, outcome: Outcome, annotations: Annotations, folder: Path) -> ClassPrior:

@@ -46,7 +46,13 @@ USUAL_RIGHT = 0.7  # how often an impression is expected to be the true class
 WEIGHT = 50.0  # of these expectations, in tasks
 
 GENERAL: dict[str, Any] = {"shared_error": False, "worker_families": None, "shared_weight": WEIGHT}
-"""Hyperparameters that every story takes, with their defaults: those of :func:`with_shared_error`."""
+"""Hyperparameters that every story takes, with their defaults: those of :func:`crowdppl.with_shared_error`."""
+
+WRAPPED = "_shares_errors"
+"""The attribute of a story with shared errors that has the story beneath and the hyperparameters."""
+
+STRENGTH = "pull_strength"
+"""The site of how often each level of the pull is, by family."""
 
 Story = Callable[..., None]
 
@@ -154,31 +160,15 @@ class _Scores:
     shared: Array
 
 
-def with_shared_error(
+def sharing(
     story: Story,
     *,
     worker_families: pd.DataFrame | Mapping[Any, Any] | pd.Series | None = None,
     shared_weight: float = WEIGHT,
 ) -> Story:
-    """Return the story in which workers share some of their errors; it keeps the contract of a story.
-
-    ``cp.fit(story, annotations, shared_error=True)`` fits it. Sites beside the story's own: ``pull_strength (F, 5)``,
-    how often a task's pull on a family of workers is 0, 0.2, 0.4, 0.6 or 0.8, the probability that an annotation
-    follows the impression instead of the worker's own judgement; and ``pull (K, K)``, the class of the impression by
-    true class.
-
-    Args:
-        story: any story.
-        worker_families: the family of each worker, such as the model behind several prompts: a mapping, a series, or a
-            frame with the columns worker and family. Each family has impressions of its own. All workers are one
-            family by default.
-        shared_weight: number of tasks that the prior of each row of both sites counts as. They expect a pull of 0.27
-            on average, to the true class in 70 of 100 tasks.
-
-    Raises:
-        StoryError: the weight is not positive, or the families name a worker that the annotations do not know, or do
-            not name one that they know.
-    """
+    """Return the story in which workers share some of their errors: :func:`crowdppl.with_shared_error`."""
+    if hasattr(story, WRAPPED):
+        raise StoryError(f"{story.__name__} has shared errors already; give with_shared_error the story without them")
 
     @wraps(story)
     def shared(annotations: Annotations, **hyperparameters: Any) -> None:
@@ -187,8 +177,8 @@ def with_shared_error(
         n_classes = annotations.n_classes
         with numpyro.plate("family", n_families, dim=-1):
             strength = numpyro.sample(
-                "pull_strength",
-                dist.Dirichlet(1 + weight * jnp.asarray(USUAL_STRENGTH, float)),
+                STRENGTH,
+                dist.Dirichlet(_prior_strength(weight)),
                 infer={"event_dims": ["level"]},
             )
         wrong = (1 - USUAL_RIGHT) / max(n_classes - 1, 1)
@@ -199,7 +189,29 @@ def with_shared_error(
         with _Pulled(strength, pull, family):
             story(annotations, **hyperparameters)
 
+    given = {"worker_families": worker_families, "shared_weight": shared_weight}
+    changed = {name: value for name, value in given.items() if value is not GENERAL[name]}
+    setattr(shared, WRAPPED, (story, {"shared_error": True} | changed))
     return shared
+
+
+def unwrapped(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:
+    """Return the story beneath :func:`crowdppl.with_shared_error`, with what that was given among its hyperparameters.
+
+    So both ways to ask for shared errors are one fit, which a file can hold. Other stories stay as they are.
+
+    Raises:
+        StoryError: one of its hyperparameters is given here and there.
+    """
+    if not hasattr(story, WRAPPED):
+        return story, dict(hyperparameters)
+    inner, shared = getattr(story, WRAPPED)
+    if twice := [name for name in shared if name in hyperparameters]:
+        raise StoryError(
+            f"{twice[0]} is given twice: the story is with_shared_error({inner.__name__}) already; leave {twice[0]}= "
+            f"out, or give the story {inner.__name__} itself"
+        )
+    return inner, shared | dict(hyperparameters)
 
 
 class _Pulled(Messenger):
@@ -227,13 +239,42 @@ def told(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[
     Raises:
         StoryError: families or a weight are given without ``shared_error=True``.
     """
+    story, hyperparameters = unwrapped(story, hyperparameters)
     own = {name: value for name, value in hyperparameters.items() if name not in GENERAL}
     general = {name: value for name, value in hyperparameters.items() if name in GENERAL}
-    if general.pop("shared_error", False):
-        return with_shared_error(story, **general), own
+    is_shared = general.pop("shared_error", False)
+    if not isinstance(is_shared, bool | np.bool_):
+        raise StoryError(f"shared_error={is_shared!r}: True or False is needed")
+    if is_shared:
+        return sharing(story, **general), own
     for name, value in general.items():
-        raise StoryError(f"{name}={value!r} would be ignored: it belongs to shared errors; give shared_error=True too")
+        said = "…" if np.ndim(value) else repr(value)
+        raise StoryError(f"{name}={said} would be ignored: it belongs to shared errors; give shared_error=True too")
     return story, own
+
+
+def _prior_strength(weight: float) -> Array:
+    return 1 + weight * jnp.asarray(USUAL_STRENGTH, float)
+
+
+def prior_share(hyperparameters: Mapping[str, Any]) -> float:
+    """The share of annotations that follow a common impression, as the prior expects it."""
+    concentration = np.asarray(_prior_strength(hyperparameters.get("shared_weight", WEIGHT)))
+    return float(concentration @ LEVELS / concentration.sum())
+
+
+def coordinates(hyperparameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """What the dimensions of :data:`STRENGTH` stand for, by name; none where errors are not shared."""
+    if not hyperparameters.get("shared_error"):
+        return {}
+    families = hyperparameters.get("worker_families")
+    names = ["all workers"] if families is None else _names(families_frame(families))[0]
+    return {"family": np.array(names), "level": LEVELS}
+
+
+def _names(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """The families in their order, and which of them each row has."""
+    return np.unique(frame["family"].astype(str).to_numpy(dtype=str), return_inverse=True)
 
 
 def hyperparameters_of(story: Story) -> dict[str, Any]:
@@ -256,14 +297,32 @@ def families_frame(families: pd.DataFrame | Mapping[Any, Any] | pd.Series) -> pd
                 f"worker_families lacks the column {missing[0]!r}; it has {list(families.columns)}, needed are "
                 "['worker', 'family']"
             )
-        return families[["worker", "family"]]
+        return _without_gaps(families[["worker", "family"]])
     if not isinstance(families, Mapping | pd.Series):
         raise StoryError(
             f"worker_families is a {type(families).__name__}; a mapping or series from workers to families is needed, "
             "or a frame with the columns worker and family"
         )
     series = families if isinstance(families, pd.Series) else pd.Series(dict(families), dtype=object)
-    return pd.DataFrame({"worker": series.index.tolist(), "family": series.tolist()})
+    return _without_gaps(pd.DataFrame({"worker": series.index.tolist(), "family": series.tolist()}))
+
+
+def _without_gaps(frame: pd.DataFrame) -> pd.DataFrame:
+    if (missing := frame["family"].isna().to_numpy()).any():
+        worker, n = frame["worker"].tolist()[int(np.argmax(missing))], int(missing.sum())
+        others = f" ({n} such workers)" if n > 1 else ""
+        raise StoryError(f"worker_families has no family for the worker {worker!r}{others}; give each worker a family")
+    return frame
+
+
+def more_families(known: pd.DataFrame, new: pd.DataFrame | Mapping[Any, Any] | pd.Series) -> pd.DataFrame:
+    """Return the families of both as a frame; of a worker that both name the new one.
+
+    Raises:
+        StoryError: as :func:`families_frame`.
+    """
+    both = pd.concat([families_frame(known), families_frame(new)], ignore_index=True)
+    return both.drop_duplicates("worker", keep="last", ignore_index=True)
 
 
 def _families(families: Any, annotations: Annotations) -> tuple[Array | None, int]:
@@ -277,15 +336,18 @@ def _families(families: Any, annotations: Annotations) -> tuple[Array | None, in
     if (known < 0).any():
         row = int(np.argmax(known < 0))
         raise StoryError(
-            f"worker_families names the worker {frame['worker'].iloc[row]!r} (row {row}), whom the annotations do not "
-            f"know; known are {list(annotations.workers[:5])}{' …' if annotations.n_workers > 5 else ''}"
+            f"worker_families names the worker {frame['worker'].tolist()[row]!r} (row {row}), whom the annotations do "
+            f"not know; known are {list(annotations.workers[:5])}{' …' if annotations.n_workers > 5 else ''}"
         )
-    names, codes = np.unique(frame["family"].astype(str).to_numpy(), return_inverse=True)
+    names, codes = _names(frame)
     found = np.full(annotations.n_workers, -1)
     found[known] = codes
     if (found < 0).any():
         worker = annotations.workers[int(np.argmax(found < 0))]
-        raise StoryError(f"worker_families does not name the worker {worker!r}; give each worker a family")
+        raise StoryError(
+            f"worker_families does not name the worker {worker!r}; give each worker a family, a new one "
+            f"by fit.update(more, worker_families={{{worker!r}: …}})"
+        )
     return jnp.asarray(found, jnp.int32), len(names)
 
 

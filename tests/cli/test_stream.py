@@ -11,6 +11,7 @@ from command_line import crowdppl, refused
 import crowdppl as cp
 from crowdppl.cli import stream
 from crowdppl.data import scan as scanning
+from crowdppl.inference import stream_story as crowdppl_stream_story
 
 
 @pytest.fixture
@@ -52,6 +53,30 @@ def test_a_folder_is_streamed_and_its_labels_are_those_of_python(folder):
         "--overwrite",
     )
     assert again.exit_code == 0, again.output
+
+
+def test_the_folder_of_a_streamed_fit_says_how_it_is_read(folder):
+    command = ("fit", folder / "crowd", "--task", "item", "--story", "one_coin", "--set", "max_iterations=2")
+    crowdppl(*command, "--out", folder / "out", "--work", folder / "work")
+    with pytest.raises(cp.StorageError, match=r"results of a streamed fit.*read_parquet\(folder / 'labels'\)"):
+        cp.load_fit(folder / "out")
+    with pytest.raises(cp.StorageError, match=r"state of a streamed fit.*cp\.fit\(story, scan, folder=…\)"):
+        cp.load_fit(folder / "work")
+
+
+@pytest.mark.parametrize(
+    ("work", "said"), [((), "with --work DIR the same command"), (("--work",), "goes on from what")]
+)
+def test_an_interrupted_fit_says_how_it_goes_on_also_where_it_is_quiet(folder, monkeypatch, work, said):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(crowdppl_stream_story, "open_prepared", interrupted)
+    work = (*work, folder / "work") if work else ()
+    done = crowdppl("fit", folder / "crowd", "--task", "item", "--out", folder / "out", "-q", *work)
+    assert done.exit_code == 130
+    assert said in done.stderr
+    assert not (folder / "out").exists()
 
 
 def test_a_folder_is_fitted_by_svi_and_its_draws_are_kept(folder):

@@ -1,6 +1,7 @@
 """Annotations that are no class: how they are read, counted and shown, and what is said of bad ones."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -156,3 +157,14 @@ def test_a_dataset_has_its_abstentions(real):
     assert youtube.describe()["share of abstentions"] == pytest.approx(0.830, abs=5e-4)
     assert cp.list_datasets().set_index("name").loc["ws_youtube", "classes"] == 2
     assert np.asarray(youtube.gold).min() == 0
+
+
+def test_missing_cells_of_a_matrix_that_abstain_names_are_abstentions():
+    """The matrices of weak supervision have −1 where a labelling function abstains."""
+    matrix = np.array([[0, -1, 1], [-1, 1, 1], [0, 0, -1]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        annotations = Annotations.from_matrix(matrix, abstain=-1)
+    assert list(annotations.abstentions) == [-1]
+    assert annotations.counts_by_kind().tolist() == [[1, 1, 1], [0, 2, 1], [2, 0, 1]]
+    assert Annotations.from_matrix(matrix).n_annotations == 6

@@ -146,3 +146,12 @@ def test_features_of_workers_are_brought_into_their_order():
     annotations = Annotations.from_frame(ROWS, workers=["bob", "ann"], worker_features=expected)
     assert annotations.worker_features.tolist() == expected
     assert list(annotations.workers) == ["bob", "ann"]
+
+
+def test_gold_that_is_an_abstention_is_refused_as_one():
+    by_task = {"t1": {"ann": "cat", "bob": "skip"}, "t2": {"ann": "dog", "bob": "dog"}}
+    message = "label 'skip' of task 't1' is an abstention and no class, and the classes are 'cat', 'dog'"
+    with pytest.raises(AnnotationError, match=message):
+        Annotations.from_dict(by_task, abstain=["skip"], gold={"t1": "skip"})
+    with pytest.raises(AnnotationError, match=message):
+        Annotations.from_dict(by_task, abstain=["skip"]).with_gold({"t1": "skip"})

@@ -72,3 +72,38 @@ def test_a_class_a_feature_or_a_name_that_is_missing_is_named():
         with_features.joined(first)
     with pytest.raises(cp.AnnotationError, match="only these annotations name workers"):
         first.joined(first.replace(worker=None))
+
+
+FIRST = [("a", "u", "yes"), ("b", "u", "no")]
+AGAIN = [("a", "u", "no"), ("a", "v", "yes"), ("a", "v", "no")]
+
+
+@pytest.mark.parametrize("as_table", [False, True])
+def test_the_rule_for_repeated_annotations_holds_for_both_together(as_table):
+    more = pd.DataFrame(AGAIN, columns=["task", "worker", "label"]) if as_table else annotations(AGAIN)
+    with pytest.warns(UserWarning, match="left out 2 of 5 annotations"):
+        both = annotations(FIRST, repeats="first").joined(more)
+    assert both.to_frame().to_numpy().tolist() == [["a", "u", "yes"], ["a", "v", "yes"], ["b", "u", "no"]]
+    with pytest.raises(cp.AnnotationError, match=r"worker 'u' annotated task 'a' more than once.*made with repeats"):
+        annotations(FIRST, repeats="error").joined(more)
+    assert annotations(FIRST).joined(more).n_annotations == 5
+
+
+def test_the_rule_for_repeated_annotations_is_kept_by_what_is_joined_and_counts():
+    first = annotations(FIRST, repeats="first")
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="left out"):
+            first = first.joined(annotations(FIRST).replace(count=np.array([3.0, 1.0], np.float32)))
+    assert first.votes().tolist() == [[0, 1], [1, 0]]
+
+
+def test_a_table_without_rows_adds_nothing():
+    first = annotations(FIRST)
+    assert first.joined(pd.DataFrame(columns=["task", "worker", "label"])) is first
+    assert first.joined(None) is first
+
+
+def test_a_new_class_in_a_table_is_named_with_its_row_and_what_can_be_done():
+    more = pd.DataFrame([*FIRST, ("c", "u", "maybe")], columns=["task", "worker", "label"])
+    with pytest.raises(cp.AnnotationError, match=r"row 2: the class 'maybe' is none of the 2 classes.*fit them anew"):
+        annotations(FIRST).joined(more)

@@ -116,6 +116,8 @@ def test_a_scan_reads_no_row_and_says_what_there_is(tmp_path, monkeypatch):
     for text in ("2 Parquet files", "3,500 rows in 4 row groups", "task (", "not sorted by task", "2.0 GiB", "work"):
         assert text in said
     assert not (tmp_path / "work").exists()
+    table().to_parquet(tmp_path / "one.parquet")
+    assert "one row group, whose rows are sorted by task" in repr(cp.scan(tmp_path / "one.parquet"))
 
 
 @pytest.mark.parametrize(

@@ -98,9 +98,13 @@ def test_two_classes_have_sensitivity_and_specificity_with_intervals(nuts, tiny)
     assert "sensitivity" not in cp.fit("dawid_skene", tiny, progress=False).workers  # of three classes
 
 
-def test_a_point_estimate_has_no_intervals(em):
-    assert not any(column.endswith(("_low", "_high")) for column in em.workers)
-    assert list(em.confusions().columns) == ["worker", "truth", "annotation", "probability"]
+def test_a_point_estimate_has_intervals_around_it(em):
+    workers, confusions = em.workers, em.confusions()
+    assert not em.has_draws
+    assert (workers["accuracy_low"] < workers["accuracy"]).all()
+    assert (workers["accuracy"] < workers["accuracy_high"]).all()
+    assert list(confusions.columns) == ["worker", "truth", "annotation", "probability", "low", "high"]
+    assert (confusions["low"] < confusions["high"]).all()
 
 
 def test_confusions_are_the_tables_in_long_form(nuts):
@@ -164,11 +168,11 @@ def test_the_prior_group_has_the_priors_moments_and_log_prior_is_their_density(n
     drawn = group(idata, "prior")["confusion"]
     assert drawn.dims == ("chain", "draw", "worker", "truth", "annotation")
     mean = drawn.mean(("chain", "draw", "worker")).to_numpy()
-    np.testing.assert_allclose(np.diagonal(mean), 1.5 / 2.5, atol=0.02)
+    np.testing.assert_allclose(np.diagonal(mean), 2 / 3, atol=0.02)
     assert group(idata, "prior_predictive")["annotation"].sizes["row"] == nuts.annotations.n_rows
     log_prior = group(idata, "log_prior")
     confusion = nuts.outcome.draws["confusion"][1, 7].astype(float)
-    alpha = np.where(np.eye(2, dtype=bool), 1.5, 1.0)
+    alpha = np.where(np.eye(2, dtype=bool), 2.0, 1.0)
     expected = dirichlet_log_density(confusion, alpha).sum()
     assert float(log_prior["confusion"][1, 7]) == pytest.approx(expected, abs=1e-3)
 

@@ -113,3 +113,81 @@ def test_what_cannot_be_updated_says_so():
     in_batches = cp.fit("dawid_skene", early, batch_size=30, epochs=2, progress=False)
     with pytest.raises(ValueError, match="fit everything anew"):
         in_batches.update(late, progress=False)
+
+
+def test_a_corrected_gold_label_takes_the_place_of_the_first_also_beside_evidence():
+    early, late, _ = grown("dawid_skene")
+    first, other = early.tasks[0], early.tasks[1]
+    options = {"progress": False, "max_iterations": 20}
+    fit = cp.fit("dawid_skene", early, gold={first: 1, other: 0}, **options)
+    evidence = pd.DataFrame([[0.5, 0.3, 0.2]], index=[first], columns=[0, 1, 2])
+    updated = fit.update(late, gold={first: 2}, evidence=evidence, progress=False)
+    assert updated.labels.loc[first, ["label", "probability"]].tolist() == [2, 1.0]
+    assert updated.labels.loc[other, ["label", "probability"]].tolist() == [0, 1.0]
+    assert np.isfinite(updated.history).all()
+
+
+@pytest.mark.filterwarnings("ignore:repeats='first'")
+def test_an_update_with_the_same_rows_leaves_them_out_where_the_first_annotations_count(tmp_path):
+    frame = cp.simulate("one_coin", n_tasks=20, n_workers=4, seed=0)[0].without_gold().to_frame()
+    fit = cp.fit("one_coin", cp.Annotations.from_frame(frame, repeats="first"), progress=False)
+    fit.save(tmp_path / "fit")
+    for known in (fit, cp.load_fit(tmp_path / "fit")):
+        assert known.update(frame, progress=False).annotations.n_annotations == len(frame)
+
+
+def test_gold_labels_alone_and_a_table_without_rows_are_an_update():
+    early, late, _ = grown("dawid_skene")
+    fit = cp.fit("dawid_skene", early, progress=False)
+    first = early.tasks[0]
+    wrong = (int(fit.labels.loc[first, "label"]) + 1) % 3
+    for more in ({}, {"more": late.head(0)}):
+        updated = fit.update(**more, gold={first: wrong}, progress=False)
+        assert updated.labels.loc[first, "label"] == wrong
+        assert updated.annotations.n_annotations == early.n_annotations
+    same = fit.update(late.head(0), progress=False)
+    np.testing.assert_allclose(same.posterior, fit.posterior, atol=1e-3)
+
+
+def test_a_fit_with_families_takes_a_new_worker_with_the_family_of_that_one():
+    early = cp.simulate("one_coin", n_tasks=20, n_workers=4, seed=0)[0].without_gold()
+    families = {worker: worker % 2 for worker in early.workers}
+    options = {"shared_error": True, "worker_families": families, "progress": False, "max_iterations": 20}
+    fit = cp.fit("dawid_skene", early, **options)
+    more = pd.DataFrame({"task": [0, 1], "worker": [9, 9], "label": [0, 1]})
+    with pytest.raises(
+        cp.StoryError, match=r"does not name the worker 9.*fit\.update\(more, worker_families=\{9: …\}\)"
+    ):
+        fit.update(more, progress=False)
+    for new in ({9: 1}, {9: "another"}, pd.DataFrame({"worker": [9], "family": [1]})):
+        updated = fit.update(more, worker_families=new, progress=False)
+        assert len(updated.workers) == 5
+        given = updated.model.hyperparameters["worker_families"]
+        assert dict(zip(given["worker"], given["family"], strict=True)) == families | {
+            9: new[9] if isinstance(new, dict) else 1
+        }
+        assert len(updated.parameters["pull_strength"]) == given["family"].nunique()
+    with pytest.raises(ValueError, match=r"diagonal=… is not given anew by update.*worker_families"):
+        fit.update(more, diagonal=3.0, progress=False)
+
+
+def test_a_history_of_all_workers_is_given_anew_with_a_new_worker():
+    early = cp.simulate("one_coin", n_tasks=20, n_workers=4, seed=0)[0].without_gold()
+    fit = cp.fit("dawid_skene", early, history=np.zeros((4, 2, 2)), progress=False)
+    more = pd.DataFrame({"task": [0, 1], "worker": [9, 9], "label": [0, 1]})
+    history = np.zeros((5, 2, 2))
+    history[4] = [[1000, 0], [0, 1000]]
+    updated = fit.update(more, history=history, progress=False)
+    assert updated.workers.loc[9, "accuracy"] > 0.99
+    with pytest.raises(cp.StoryError, match="history"):
+        fit.update(more, progress=False)
+
+
+def test_a_stack_is_updated_fit_by_fit_with_its_weights():
+    early, late, whole = grown("dawid_skene")
+    fits = {name: cp.fit(name, early, progress=False) for name in ("dawid_skene", "one_coin")}
+    stack = cp.stack(fits, {"dawid_skene": 1.0, "one_coin": 3.0}).update(late, progress=False)
+    assert stack.weights.to_dict() == {"dawid_skene": 0.25, "one_coin": 0.75}
+    each = [fits[name].update(late, progress=False).posterior for name in fits]
+    np.testing.assert_allclose(stack.posterior, 0.25 * each[0] + 0.75 * each[1], atol=1e-6)
+    assert stack.labels.index.tolist() == list(whole.tasks)

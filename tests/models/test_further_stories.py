@@ -49,7 +49,7 @@ def test_maces_m_step_counts_who_knew_and_who_spammed(tiny):
     }
     model = Model(STORIES["mace"], {"knows": 3.0, "spams": 1.5, "habit": 2.0})
     posterior = np.asarray(density(model, theta, tiny).posterior)
-    ability, strategy = np.tile([0.5, 2.0], (3, 1)), np.full((3, 3), 1.0)
+    ability, strategy = np.tile([1.5, 3.0], (3, 1)), np.full((3, 3), 2.0)
     for task, worker, label in zip(tiny.task, tiny.worker, tiny.label, strict=True):
         knew = theta["ability"][worker, 1]
         spammed = theta["ability"][worker, 0] * theta["strategy"][worker, label]

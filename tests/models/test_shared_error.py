@@ -14,6 +14,7 @@ from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import starting_point
 from crowdppl.inference.engines.diagnostics import lost_classes
+from crowdppl.inference.fitted.summary import options_text, shared_errors
 from crowdppl.models import STORIES, SharedError, with_shared_error
 from crowdppl.models.parts.shared_error import LEVELS
 
@@ -216,3 +217,98 @@ def test_a_fit_with_families_comes_back_from_its_folder(tmp_path):
     fit.save(tmp_path / "fit")
     again = cp.load_fit(tmp_path / "fit")
     np.testing.assert_allclose(again.posterior, fit.posterior, atol=1e-6)
+
+
+def own(annotations, *, truth_prior=None):
+    """A story that the package does not have, under the name of one that it has."""
+    STORIES["one_coin"](annotations, truth_prior=truth_prior)
+
+
+own.__name__ = "dawid_skene"
+
+
+@pytest.mark.parametrize("story", ["dawid_skene", STORIES["dawid_skene"]])
+def test_a_story_with_shared_error_is_the_fit_of_shared_error_true_and_comes_back_from_its_folder(story, tmp_path):
+    annotations = cp.load_dataset("anesthesia").without_gold()
+    families = {worker: i % 2 for i, worker in enumerate(annotations.workers)}
+    options = {"max_iterations": 5, "progress": False}
+    wrapped = cp.fit(with_shared_error(story, worker_families=families, shared_weight=20.0), annotations, **options)
+    asked = cp.fit(
+        "dawid_skene", annotations, shared_error=True, worker_families=families, shared_weight=20.0, **options
+    )
+    np.testing.assert_array_equal(wrapped.posterior, asked.posterior)
+    assert "shared_error" in str(wrapped.summary())
+    wrapped.save(tmp_path / "fit")
+    again = cp.load_fit(tmp_path / "fit")
+    pd.testing.assert_frame_equal(again.workers, wrapped.workers, check_exact=False, rtol=1e-5)
+    assert "pull" in again.update(annotations.to_frame().head(3), progress=False).parameters
+
+
+def test_a_story_of_ones_own_with_shared_error_is_not_read_as_the_story_of_its_name(tmp_path):
+    annotations = cp.load_dataset("anesthesia").without_gold()
+    fit = cp.fit(with_shared_error(own), annotations, max_iterations=5, progress=False)
+    fit.save(tmp_path / "fit")
+    with pytest.raises(cp.StorageError, match="story=…"):
+        cp.load_fit(tmp_path / "fit")
+    with pytest.raises(cp.StorageError, match="'confusion' is not saved"):
+        cp.load_fit(tmp_path / "fit", story="dawid_skene")
+    for story in (own, with_shared_error(own)):
+        again = cp.load_fit(tmp_path / "fit", story=story)
+        np.testing.assert_allclose(again.workers["accuracy"], fit.workers["accuracy"], rtol=1e-5)
+
+
+def test_shared_errors_asked_for_twice_are_refused():
+    annotations = cp.load_dataset("anesthesia")
+    once = with_shared_error("dawid_skene", shared_weight=20.0)
+    for twice in ({"shared_error": True}, {"shared_weight": 5.0}):
+        with pytest.raises(StoryError, match=f"{next(iter(twice))} is given twice"):
+            cp.fit(once, annotations, progress=False, **twice)
+    with pytest.raises(StoryError, match="already"):
+        with_shared_error(once)
+    with pytest.raises(cp.UnknownNameError, match="dawid_skene"):
+        with_shared_error("david_skene")
+
+
+def test_families_that_are_missing_and_a_switch_that_is_no_switch_are_refused():
+    annotations = cp.load_dataset("anesthesia")
+    known = list(annotations.workers)
+    with pytest.raises(StoryError, match=rf"no family for the worker {known[0]!r} \(5 such workers\)"):
+        cp.fit("dawid_skene", annotations, shared_error=True, worker_families=dict.fromkeys(known), progress=False)
+    for value in ("yes", 1):
+        with pytest.raises(StoryError, match=f"shared_error={value!r}: True or False is needed"):
+            cp.fit("dawid_skene", annotations, shared_error=value, progress=False)
+
+
+def test_families_take_a_line_in_errors_and_summaries():
+    annotations = cp.simulate("one_coin", n_tasks=10, n_workers=39, seed=0)[0]
+    families = {worker: worker % 3 for worker in annotations.workers}
+    with pytest.raises(StoryError, match="shared_error=True") as error:
+        cp.fit("one_coin", annotations, worker_families=families, progress=False)
+    assert "\n" not in str(error.value)
+    fit = cp.fit("one_coin", annotations, shared_error=True, worker_families=families, max_iterations=2, progress=False)
+    assert options_text(fit.model) == "shared_error=True, worker_families=3 families of 39 workers"
+
+
+def test_the_summary_says_how_strong_the_pull_is_and_the_parameters_name_families_and_levels(tmp_path):
+    annotations = cp.simulate("one_coin", n_tasks=20, n_workers=4, seed=0)[0].without_gold()
+    families = {worker: "even" if worker % 2 == 0 else "odd" for worker in annotations.workers}
+    options = {"shared_error": True, "max_iterations": 3, "progress": False}
+    plain = cp.fit("one_coin", annotations, **options)
+    strength = plain.parameters["pull_strength"]
+    assert strength["family"].values.tolist() == ["all workers"]
+    np.testing.assert_allclose(strength["level"], LEVELS)
+    share = float((strength * strength["level"]).sum())
+    text = plain.summary().facts["shared errors"]
+    # The prior expects (1 + 50 u) / 55 of the levels, with u = (0.35, 0.25, 0.2, 0.12, 0.08) of 0, 0.2, …, 0.8.
+    assert text.startswith(f"{share:.0%} of the annotations follow a common impression")
+    assert "(the prior expects 28%); cp.error_correlation(fit)" in text
+    by_family = cp.fit("one_coin", annotations, worker_families=families, **options)
+    pulls = by_family.parameters["pull_strength"] @ by_family.parameters["level"]
+    expected = ", ".join(f"{float(pulls.sel(family=name)):.0%} of {name}" for name in ("even", "odd"))
+    said = shared_errors(by_family.model, by_family.parameters)["shared errors"]
+    assert said.startswith(f"{expected}: shares of annotations that follow")
+    by_family.save(tmp_path / "fit")
+    again = cp.load_fit(tmp_path / "fit").parameters["pull_strength"]
+    np.testing.assert_allclose(again.sel(family="odd"), by_family.parameters["pull_strength"].sel(family="odd"))
+    own = cp.fit("one_coin", annotations, max_iterations=3, progress=False)
+    assert shared_errors(own.model, own.parameters) == {}

@@ -27,7 +27,7 @@ CASES: dict[str, dict[str, tuple[dict, object]]] = {
     "em": {
         "max_iterations": ({}, 3),
         "tolerance": ({}, 1e-2),
-        "restarts": ({"story": "annotator_groups", "groups": 3}, 8),
+        "restarts": ({"story": "independent_confusion_subtypes", "subtypes": 3}, 8),
         "learning_rate": ({"story": "glad", "max_iterations": 5}, 0.2),
         "halvings": ({"story": "glad", "learning_rate": 5.0, "max_iterations": 5}, 1),
         "accelerate": ({}, False),

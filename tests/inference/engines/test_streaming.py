@@ -127,8 +127,9 @@ def test_labels_workers_and_derived_quantities_are_those_in_memory(pair):
         labels[["label", "probability", "entropy"]], expected.labels, check_exact=False, atol=2e-3, check_dtype=False
     )
     np.testing.assert_allclose(labels.filter(like="p_"), expected.posterior, atol=2e-3)
+    workers = streamed.workers  # without intervals
     pd.testing.assert_frame_equal(
-        streamed.workers, expected.workers, check_exact=False, atol=2e-3, check_dtype=False, check_names=False
+        workers, expected.workers[list(workers)], check_exact=False, atol=2e-3, check_dtype=False, check_names=False
     )
     assert set(streamed.derived) == set(expected.derived)
     shares = (np.sort(fit.derived["group_share"]) for fit in pair)
@@ -142,6 +143,9 @@ def test_what_stays_on_the_disk_says_where_it_is_to_be_had(pair):
     streamed = pair[0]
     with pytest.raises(AttributeError, match=r"no labels: labels stay in files; write_labels\(path\)"):
         streamed.labels  # noqa: B018
+    for view in (lambda fit: cp.next_annotations(fit, 1), cp.plot_workers, cp.error_correlation):
+        with pytest.raises(TypeError, match="the annotations are needed in memory, and a streamed fit leaves them on"):
+            view(streamed)
     with pytest.raises(AttributeError, match="no report, which needs the annotations in memory"):
         streamed.report("x")
     with pytest.raises(AttributeError, match=r"no save: cp\.fit\(story, scan, folder=…\) keeps it"):
@@ -377,3 +381,26 @@ def test_an_interrupted_stochastic_fit_goes_on_to_the_same_bits(many_chunks, tmp
     np.testing.assert_array_equal(resumed.outcome.draws["confusion"], whole.outcome.draws["confusion"])
     with pytest.raises(cp.StorageError, match="not the same step"):
         cp.fit("dawid_skene", many_chunks, folder=tmp_path / "fit", progress=False)
+
+
+def test_stochastic_steps_on_one_chunk_say_that_exact_ones_are_better(tmp_path):
+    fit = cp.fit("one_coin", written(tmp_path, table()), step="stochastic", progress=False)
+    assert len(fit.source) == 1
+    assert "all 247 rows are one chunk" in fit.warnings[-1]
+    assert "leave out step" in fit.warnings[-1]
+
+
+def rare_second_class(annotations):
+    """Truth prior: one task of a billion is of the second class."""
+    return np.log(np.array([1 - 1e-9, 1e-9]))
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_a_lost_class_is_said_as_in_memory(tmp_path):
+    frame = table()
+    options = {"truth_prior": rare_second_class, "max_iterations": 3, "progress": False}
+    streamed = cp.fit("one_coin", written(tmp_path, frame), **options)
+    expected = cp.fit("one_coin", in_memory(frame), accelerate=False, **options)
+    assert any("may have lost the class" in text for text in expected.warnings)
+    assert streamed.warnings[-1] == expected.warnings[-1]
+    assert not any("lost the class" in text for text in cp.fit("one_coin", written(tmp_path, frame)).warnings)

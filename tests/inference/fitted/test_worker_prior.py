@@ -114,3 +114,33 @@ def test_nameless_workers_have_no_prior_to_show():
     fit = cp.fit("annotator_groups", cp.Annotations.from_counts(counts), progress=False)
     assert worker_prior(fit.fitted) is None
     assert "prior" not in fit.summary().facts
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("story", ["dawid_skene", "one_coin"])
+@pytest.mark.parametrize("values", [["skip"], ["skip", "never used"]])
+def test_the_prior_is_of_the_annotations_that_are_classes(crowd, story, values):
+    """With abstentions that say nothing, prior and warning are those of the data without them."""
+    frame = crowd.to_frame().astype({"label": str})
+    skipped = frame["task"] % 3 > 0
+    without = cp.Annotations.from_frame(frame[~skipped], classes=["0", "1", "2"], tasks=list(crowd.tasks))
+    frame.loc[skipped, "label"] = "skip"
+    abstaining = cp.Annotations.from_frame(frame, classes=["0", "1", "2"], abstain=values)
+    heavy = {"diagonal": 5.0, "off_diagonal": 2.0} if story == "dawid_skene" else {"right": 6.0, "wrong": 2.0}
+    plain = fitted(story, without, **heavy)
+    for abstentions in ("informative", "uninformative"):
+        skipping = fitted(story, abstaining, abstentions=abstentions, **heavy)
+        expected, found = worker_prior(plain), worker_prior(skipping)
+        assert found.is_exact == expected.is_exact
+        np.testing.assert_allclose(found.weight, expected.weight, rtol=1e-5)
+        np.testing.assert_allclose(found.accuracy, expected.accuracy, rtol=1e-5)
+        assert outweighed(skipping) == outweighed(plain)
+    assert bool(outweighed(plain)) == (story == "dawid_skene")
+    assert "the median worker gave 10 annotations" in cp.fit(story, abstaining, progress=False).summary().facts["prior"]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_workers_who_all_abstain_have_a_prior_all_the_same():
+    silent = cp.Annotations.from_dict({"t": {"ann": "skip", "bob": "skip"}}, classes=["a", "b"], abstain=["skip"])
+    prior = worker_prior(fitted("dawid_skene", silent))
+    np.testing.assert_allclose(prior.accuracy, [2 / 3, 2 / 3], rtol=1e-6)

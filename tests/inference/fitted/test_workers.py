@@ -210,3 +210,32 @@ def test_what_is_not_there_is_said(em):
             score(unnamed)
     with pytest.raises(cp.AnnotationError, match="name no workers"):
         _ = changed(em, annotations=unnamed).workers
+
+
+def test_no_probability_is_above_one_where_rounded_rows_are():
+    tables = np.full((2, 2, 2), np.float32(1.0000001)) * np.eye(2, dtype=np.float32)
+    for values in (accuracy(tables, np.array([0.4, 0.6])), trace(tables)):
+        assert (values <= 1).all()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("method", "options", "error"),
+    # The mean of a Beta(2, 1) has a standard error of 0.24 / √400 = 0.012 for independent draws; SVI is a rough guide.
+    [
+        ("em", {}, 1e-3),
+        ("svi", {"max_iterations": 500}, 0.1),
+        pytest.param("nuts", {"warmup": 200, "draws": 400, "chains": 1}, 0.06, marks=pytest.mark.slow),
+    ],
+)
+def test_a_worker_who_only_abstains_has_the_scores_of_the_prior_by_every_engine(method, options, error):
+    frame = cp.simulate("one_coin", n_tasks=20, n_workers=4, seed=0)[0].to_frame().astype({"label": str})
+    frame.loc[frame["worker"] == 3, "label"] = "skip"
+    annotations = cp.Annotations.from_frame(frame, abstain=["skip"])
+    fit = cp.fit("dawid_skene", annotations, method=method, progress=False, **options)
+    silent = fit.workers.loc[3]
+    for score in ("accuracy", "sensitivity", "specificity", "trace"):
+        assert silent[score] == pytest.approx(2 / 3, abs=error)
+        assert silent[f"{score}_low"] < 0.45
+        assert silent[f"{score}_high"] > 0.85
+    assert np.isnan(silent["realised_accuracy"])

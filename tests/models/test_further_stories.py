@@ -212,7 +212,10 @@ def test_one_cluster_is_a_common_dirichlet_prior(tiny):
     at = density(model, theta | {"cluster_logits": logits}, tiny)
     centre = np.asarray(jax.nn.softmax(logits[0], -1))
     counts = gradient(model, tiny, anatomy(model, tiny), jax.tree.map(jnp.asarray, theta | {"cluster_logits": logits}))
-    plain = Model(STORIES["dawid_skene"], {"history": np.broadcast_to(5.0 * centre, (3, 3, 3)), "diagonal": 1.0})
+    plain = Model(
+        STORIES["dawid_skene"],
+        {"history": np.broadcast_to(5.0 * centre, (3, 3, 3)), "diagonal": 1.0, "off_diagonal": 1.0},
+    )
     theirs = gradient(plain, tiny, anatomy(plain, tiny), jax.tree.map(jnp.asarray, theta))
     np.testing.assert_allclose(at.log_joint, theirs.at.log_joint, rtol=1e-5)
     np.testing.assert_allclose(counts.counts["confusion"], theirs.counts["confusion"], atol=1e-4)

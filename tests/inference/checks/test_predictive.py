@@ -294,7 +294,7 @@ def test_prior_checks_take_a_truth_prior_as_fit_does(crowd):
 @pytest.mark.data
 def test_dawid_skene_is_rejected_on_music(real):
     fit = cp.fit("dawid_skene", real("music"), progress=False)
-    table = check(fit, ["votes", "majority"]).table
+    table = check(fit, ["agreement", "majority"]).table
     assert (table["p_value"] < 0.01).all()
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.scipy.special import logsumexp
+from jax.scipy.special import gammaln, logsumexp
 from jax.sharding import PartitionSpec
 from numpyro import handlers
 
@@ -25,7 +25,7 @@ from ...models.parts.classifier import training
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.plates import dim_of_plate
 from .model import Model
-from .padded_sites import PaddingWeighsNothing, is_table
+from .padded_sites import PaddingWeighsNothing, dirichlet_of, is_table
 
 UNROLLED = 32  # classes at the most for which sums over them are written out
 
@@ -41,7 +41,7 @@ class Density(NamedTuple):
 
     log_joint: Array  # (N, K) log p(z_i = k, y_i | θ)
     log_prior: Array  # () log p(θ) with regularisers, in the parameters' own space
-    log_volume: Array  # () log-determinant of the probability tables in log-odds, Σ log θ
+    log_prior_in_log_odds: Array  # () the same with the probability tables in log-odds
     scale: Array  # () tasks in the population for each task here
     truth_prior: Array  # (K,) or (N, K) log-probabilities of the classes before any annotation
     responses: Responses
@@ -63,14 +63,9 @@ class Density(NamedTuple):
         return self.scale * self.log_likelihood.sum() + self.log_prior
 
     @property
-    def log_prior_in_log_odds(self) -> Array:
-        """Log-prior of the parameters with the probability tables in log-odds, ``()``."""
-        return self.log_prior + self.log_volume
-
-    @property
     def log_posterior_in_log_odds(self) -> Array:
         """Log-posterior of the parameters with the probability tables in log-odds, ``()``: EM finds its mode."""
-        return self.log_posterior + self.log_volume
+        return self.scale * self.log_likelihood.sum() + self.log_prior_in_log_odds
 
 
 def density(
@@ -88,11 +83,12 @@ def density(
     with training() if train else nullcontext():
         values = handlers.substitute(substitute_fn=site_values(parameters))
         sites, by_task = run_enumerated(model, annotations, values, key)
-    log_prior = sum((_log_prob(s).sum() for s in sites.values() if s["type"] == "sample"), start=jnp.zeros(()))
+    priors = [site for site in sites.values() if site["type"] == "sample"]
+    zero = jnp.zeros(())
     return Density(
         log_joint_of_tasks(model, annotations, sites, by_task),
-        log_prior,
-        sum((_log_volume(s) for s in sites.values() if is_table(s)), start=jnp.zeros(())),
+        sum((_log_prob(site).sum() for site in priors), start=zero),
+        sum((_in_log_odds(site) if is_table(site) else _log_prob(site).sum() for site in priors), start=zero),
         jnp.asarray(scale_of(by_task)),
         by_task["truth"]["fn"].log_probs,
         by_task["annotation"]["fn"],
@@ -258,8 +254,14 @@ def _log_prob(site: Site) -> Array:
     return log_prob if site["scale"] is None else site["scale"] * log_prob
 
 
-def _log_volume(table: Site) -> Array:
-    """Log-determinant of the simplices of a table's rows in log-odds, which is the sum of all log-probabilities."""
-    logs = jnp.log(jnp.maximum(table["value"], SMALLEST))
-    by_row = logs.sum(tuple(range(-table["fn"].event_dim, 0)))
-    return (by_row if table["scale"] is None else table["scale"] * by_row).sum()
+def _in_log_odds(table: Site) -> Array:
+    r"""Log-density of a table's rows in log-odds, :math:`\log p(\theta) + \sum_k \log \theta_k`.
+
+    It is written with :math:`\alpha` instead of :math:`\alpha - 1` and 1: exact for probabilities near zero too.
+    """
+    value, concentration = table["value"], dirichlet_of(table["fn"]).concentration
+    logs = jnp.log(jnp.maximum(value, SMALLEST))
+    norm = gammaln(concentration.sum(-1)) - gammaln(concentration).sum(-1)
+    by_row = jnp.broadcast_to(norm + (concentration * logs).sum(-1), value.shape[:-1])
+    by_draw = by_row.sum(tuple(range(1 - table["fn"].event_dim, 0)))
+    return (by_draw if table["scale"] is None else table["scale"] * by_draw).sum()

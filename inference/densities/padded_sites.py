@@ -68,9 +68,11 @@ class PaddingWeighsNothing(Messenger):
 
 def is_table(site: Site) -> bool:
     """Whether a site's value has rows of probabilities: beneath what wraps it its distribution is a Dirichlet."""
-    if site["type"] != "sample":
-        return False
-    fn = site["fn"]
-    while isinstance(fn, Distribution) and hasattr(fn, "base_dist"):
-        fn = fn.base_dist
-    return isinstance(fn, Dirichlet)
+    return site["type"] == "sample" and isinstance(dirichlet_of(site["fn"]), Dirichlet)
+
+
+def dirichlet_of(distribution: Distribution) -> Distribution:
+    """The distribution beneath what wraps it, which is a Dirichlet for a table."""
+    while isinstance(distribution, Distribution) and hasattr(distribution, "base_dist"):
+        distribution = distribution.base_dist
+    return distribution

@@ -14,12 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpyro import handlers
-from numpyro.distributions import Distribution
 
 from ...data.description import count_text
 from ...models.parts.abstaining import SITE
 from ..densities.enumerated import density, run_enumerated, site_values
-from ..densities.padded_sites import is_table
+from ..densities.padded_sites import dirichlet_of, is_table
 from ..densities.programs import compiled
 from .fitted import Fitted
 
@@ -147,16 +146,10 @@ def _matrix_priors(fitted: Fitted) -> list[tuple[Array, Array, Array]]:
     sites, by_task = run_enumerated(fitted.model, fitted.annotations, values, None)
     confusions = by_task["annotation"]["fn"].emission.confusions(fitted.annotations)
     return [
-        (jnp.broadcast_to(_dirichlet(site["fn"]).concentration, confusions.shape), site["value"], confusions)
+        (jnp.broadcast_to(dirichlet_of(site["fn"]).concentration, confusions.shape), site["value"], confusions)
         for site in sites.values()
         if site["type"] == "sample" and is_table(site) and site["fn"].shape() == confusions.shape
     ]
-
-
-def _dirichlet(fn: Distribution) -> Distribution:
-    while hasattr(fn, "base_dist"):
-        fn = fn.base_dist
-    return fn
 
 
 def _estimated(fitted: Fitted) -> WorkerPrior:

@@ -32,6 +32,7 @@ def fitted_scores(fitted: Labelled, interval: float) -> pd.DataFrame:
 
 def worker_scores(fitted: Fitted, interval: float = INTERVAL, *, rank_one: bool = False) -> pd.DataFrame:
     """Everything by worker: see :meth:`.Fit.worker_scores`."""
+    _named(fitted.annotations)
     more = partial(confusion_scores.more_scores, shares=fitted.posterior.mean(0))
     frame = _with_scores(fitted, fitted_scores(fitted, interval), more, interval)
     if rank_one:
@@ -133,8 +134,9 @@ def _with_scores(
     fitted: Labelled, frame: pd.DataFrame, scores: Callable[[np.ndarray], dict[str, np.ndarray]], interval: float
 ) -> pd.DataFrame:
     """The frame with scores ``(..., J)`` of confusion matrices: their means, and intervals with the uncertainty."""
+    found = scores(fitted.confusion_draws)
     around = scores(fitted.with_uncertainty.confusion_draws)
-    for name, values in scores(fitted.confusion_draws).items():
+    for name, values in found.items():
         frame[name] = values.mean((0, 1))
         frame[f"{name}_low"], frame[f"{name}_high"] = of_draws(around[name], interval)
     return frame

@@ -22,7 +22,7 @@ def from_reals(target, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_log_density_is_that_of_every_labelling_summed_with_priors_and_jacobian(tiny, seed):
     with jax.enable_x64(True):
-        target = cp.potential("dawid_skene", tiny, diagonal=1.0)  # all Dirichlet priors are flat
+        target = cp.potential("dawid_skene", tiny, diagonal=1.0, off_diagonal=1.0)  # all Dirichlet priors are flat
         point, theta = from_reals(target, seed)
         log_z, labels, _ = enumerate_labellings(tiny, np.asarray(theta["prevalence"]), np.asarray(theta["confusion"]))
         rows = 1 + tiny.n_workers * 3

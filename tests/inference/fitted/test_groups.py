@@ -26,7 +26,7 @@ def crowd():
 @pytest.fixture(scope="module")
 def fit(crowd):
     annotations = cp.Annotations.from_frame(crowd, classes=[0, 1, 2])
-    return cp.fit("annotator_groups", annotations, membership="worker", groups=2, restarts=3, progress=False)
+    return cp.fit("annotator_groups", annotations, membership="worker", groups=2, share=0.1, restarts=3, progress=False)
 
 
 def test_each_worker_is_of_the_group_that_he_was_drawn_from(fit):

@@ -58,16 +58,17 @@ def test_a_region_follows_the_dependence_of_the_two_and_stays_between_0_and_1():
     assert np.corrcoef(outline.T)[0, 1] > 0.9
 
 
-def test_each_worker_has_a_region_of_the_draws_and_fits_without_draws_have_none(binary, crowded):
+def test_each_worker_has_a_region_of_the_draws_also_of_those_around_a_point(binary, crowded):
     ax = plot_sensitivity_specificity(binary, interval=0.5)
     outlines = [path.vertices for path in ax.collections[0].get_paths()]
     assert len(outlines) == 12
     tables = binary.confusion_draws[..., 1].reshape(-1, 12, 2)
     np.testing.assert_allclose(outlines[4][:100], region(tables[:, 4], 0.5), rtol=1e-5)
     assert "50% credible region" in [text.get_text() for text in ax.get_legend().get_texts()]
-    without = plot_sensitivity_specificity(crowded, workers=range(5))
-    assert [c.get_label() for c in without.collections] == ["worker"]
-    assert [text.get_text() for text in without.get_legend().get_texts()] == ["worker"]
+    of_a_point = plot_sensitivity_specificity(crowded, workers=range(5))
+    assert len(of_a_point.collections[0].get_paths()) == 5
+    said = {text.get_text() for text in of_a_point.get_legend().get_texts()}
+    assert said == {"90% credible region", "worker"}
 
 
 def test_actual_values_are_crosses_joined_to_the_fit_and_may_be_of_some_workers(binary, binary_data):

@@ -64,8 +64,8 @@ def annotator_groups(
             paper's mixture of experts.
         diagonal: Dirichlet concentration of right annotations, :math:`\gamma_{kk}`.
         off_diagonal: of each wrong annotation, :math:`\gamma_{kl}`; :math:`1 / (K - 1)` by default.
-        share: :math:`\eta`, concentration of each group's weight. Where each worker has weights, one below 1 puts workers
-            into one group each; EM blurs groups at 1.
+        share: :math:`\eta`, concentration of each group's weight. Where each worker has weights, one below 1 puts
+            workers into one group each; EM blurs groups at 1.
 
     Raises:
         StoryError: there is no group or there are more than annotations, no worker is named where workers have weights,

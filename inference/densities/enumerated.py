@@ -16,6 +16,7 @@ from jax import Array
 from jax.scipy.special import gammaln, logsumexp
 from jax.sharding import PartitionSpec
 from numpyro import handlers
+from numpyro.distributions import Dirichlet, ExpandedDistribution, Independent
 
 from ...data import Annotations
 from ...data.padding import real_tasks
@@ -25,7 +26,7 @@ from ...models.parts.classifier import training
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.plates import dim_of_plate
 from .model import Model
-from .padded_sites import PaddingWeighsNothing, dirichlet_of, is_table
+from .padded_sites import PaddingWeighsNothing, is_table
 
 UNROLLED = 32  # classes at the most for which sums over them are written out
 
@@ -257,10 +258,16 @@ def _log_prob(site: Site) -> Array:
 def _in_log_odds(table: Site) -> Array:
     r"""Log-density of a table's rows in log-odds, :math:`\log p(\theta) + \sum_k \log \theta_k`.
 
-    It is written with :math:`\alpha` instead of :math:`\alpha - 1` and 1: exact for probabilities near zero too.
+    Of a Dirichlet it is written with :math:`\alpha` instead of :math:`\alpha - 1` and 1: exact near zero too.
     """
-    value, concentration = table["value"], dirichlet_of(table["fn"]).concentration
+    value, rows = table["value"], table["fn"]
     logs = jnp.log(jnp.maximum(value, SMALLEST))
+    while isinstance(rows, ExpandedDistribution | Independent):
+        rows = rows.base_dist
+    if not isinstance(rows, Dirichlet):  # a density of the story's own
+        volume = logs.sum(tuple(range(-table["fn"].event_dim, 0)))
+        return (_log_prob(table) + (volume if table["scale"] is None else table["scale"] * volume)).sum()
+    concentration = rows.concentration
     norm = gammaln(concentration.sum(-1)) - gammaln(concentration).sum(-1)
     by_row = jnp.broadcast_to(norm + (concentration * logs).sum(-1), value.shape[:-1])
     by_draw = by_row.sum(tuple(range(1 - table["fn"].event_dim, 0)))

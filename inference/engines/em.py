@@ -6,7 +6,8 @@ A probability table is a Dirichlet site, such as the workers' confusion matrices
 .. math:: n = \theta \odot \nabla_\theta \log Z(\theta)
 
 (Fisher's identity), and its exact M-step under a :math:`\text{Dirichlet}(\alpha)` prior is
-:math:`\theta' \propto \alpha + n`, the mode of its log-odds (:mod:`.ascent`): one gradient is one iteration.
+:math:`\theta' \propto \alpha + n`, the mode of its log-odds (:mod:`crowdppl.inference.engines.ascent`): one gradient
+is one iteration.
 Parameters that are no tables climb the log-posterior in the same iteration by a step of Adam, or of Newton for a
 logistic regression (ECME, Liu & Rubin 1994).
 Where the exact M-step is not all of the iteration, it is halved until the log-posterior does not fall. The gradient

@@ -176,7 +176,7 @@ def with_abstentions(emission: Emission, annotations: Annotations) -> Emission:
     """The emission of a story with the rates of abstention over it, where there are abstentions.
 
     Raises:
-        StoryError: the plate ``task`` was not opened by :func:`.tasks`, which samples the rates.
+        StoryError: the plate ``task`` was not opened by :func:`crowdppl.tasks`, which samples the rates.
     """
     if not annotations.abstains:
         return emission

@@ -16,7 +16,7 @@ from crowdppl import Classifier, Prevalence
 from crowdppl.inference.densities import enumerated
 from crowdppl.inference.densities import sites as numpyro_sites
 from crowdppl.inference.engines.pyro.ascent import slopes_of
-from crowdppl.inference.engines.pyro.batches import Source, take
+from crowdppl.inference.engines.pyro.batches import TaskSource, take
 from crowdppl.inference.engines.pyro.density import density
 from crowdppl.models import find_story
 from crowdppl.models.pyro import STORIES, TorchClassifier, tensors
@@ -233,7 +233,7 @@ def test_batches_of_one_epoch_have_the_likelihood_of_all_tasks():
         numpyro_sites.Model(find_story("dawid_skene"), {}), jax.tree.map(jnp.asarray, annotations), 1
     )
     values = {name: torch.tensor(value) for name, value in parameters.items()}
-    source = Source(tensors(annotations), None, None, torch.device("cpu"))
+    source = TaskSource(tensors(annotations), None, None, torch.device("cpu"))
     whole = density(model, values, source.whole().annotations).log_likelihood.sum()
     parts = [
         (batch.weight * density(model, values, batch.annotations).log_likelihood).sum()

@@ -12,7 +12,7 @@ from torch_crowd import network
 
 import crowdppl as cp
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.engines.pyro.batches import Source
+from crowdppl.inference.engines.pyro.batches import TaskSource
 from crowdppl.inference.engines.pyro.density import density
 from crowdppl.models.pyro import STORIES, tensors
 
@@ -151,7 +151,7 @@ def test_a_steps_memory_does_not_grow_with_the_number_of_tasks():
         frame = pd.DataFrame({"task": np.repeat(np.arange(n_tasks), 3)})
         frame["worker"], frame["label"] = rng.integers(0, 20, len(frame)), rng.integers(0, 2, len(frame))
         annotations = cp.Annotations.from_frame(frame, repeats="keep")
-        source = Source(tensors(annotations), None, None, torch.device("cpu"))
+        source = TaskSource(tensors(annotations), None, None, torch.device("cpu"))
         batches = source.epoch(16, torch.Generator().manual_seed(0), population=n_tasks)
         next(batches)
         with torch.profiler.profile(profile_memory=True, activities=[torch.profiler.ProfilerActivity.CPU]) as profile:

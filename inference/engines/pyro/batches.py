@@ -22,7 +22,7 @@ class Batch(NamedTuple):
     inputs: Any  # of the classifier, where they are not the annotations' features
 
 
-class Source:
+class TaskSource:
     """All tasks, from which batches are taken.
 
     Args:
@@ -58,9 +58,9 @@ class Source:
         self._rows = torch.bincount(annotations.task, minlength=annotations.n_tasks)
         self._first = torch.cumsum(self._rows, 0) - self._rows
 
-    def with_annotations(self, annotations: Annotations) -> "Source":
+    def with_annotations(self, annotations: Annotations) -> "TaskSource":
         """Return these tasks with other annotations."""
-        return Source(annotations, self.dataset, self.loader, self.device)
+        return TaskSource(annotations, self.dataset, self.loader, self.device)
 
     def epoch(
         self, size: int, generator: torch.Generator, *, population: int | None = None, begin: int = 0

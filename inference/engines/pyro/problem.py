@@ -17,7 +17,7 @@ from ....models.pyro.classifier import CHUNK, GivenByTorch
 from ...densities.model import Model
 from .. import em
 from ..settings import EMSettings
-from .batches import Source
+from .batches import TaskSource
 from .density import Parameters
 from .options import TorchOptions
 
@@ -40,7 +40,7 @@ class Problem:
     model: Model
     twin: Model
     data: Annotations
-    source: Source
+    source: TaskSource
     classifier: TorchClassifier | None
     options: TorchOptions
 
@@ -79,7 +79,9 @@ class Problem:
         prior = torch.as_tensor(self._probabilities(), dtype=torch.get_default_dtype())
         model = Model(self.model.story, {**self.model.hyperparameters, "truth_prior": Given()})
         annotations = self.source.annotations.replace(prior=prior)
-        return replace(self, model=model, source=Source(annotations, None, None, self.source.device), classifier=None)
+        return replace(
+            self, model=model, source=TaskSource(annotations, None, None, self.source.device), classifier=None
+        )
 
     def fixed(self) -> dict[str, np.ndarray]:
         """Return the values without a posterior: the classifier's weights."""
@@ -113,10 +115,10 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
             raise ValueError("dataset= has the inputs of a classifier, and there is none; give classifier=")
         if chosen.autocast is not None:
             raise ValueError("autocast= is the precision of a classifier, and there is none; give classifier=")
-        source = Source(tensors(data), None, chosen.loader, torch.device(chosen.device or "cpu"))
+        source = TaskSource(tensors(data), None, chosen.loader, torch.device(chosen.device or "cpu"))
         return Problem(Model(STORIES[name], twin.hyperparameters), twin, data, source, None, chosen)
     classifier = TorchClassifier(prior.by, chosen.autocast)
-    source = Source(tensors(data), chosen.dataset, chosen.loader, _device(classifier, chosen.device))
+    source = TaskSource(tensors(data), chosen.dataset, chosen.loader, _device(classifier, chosen.device))
     _try_out(classifier, source)
     return Problem(
         Model(STORIES[name], {**twin.hyperparameters, "truth_prior": classifier}),
@@ -128,7 +130,7 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
     )
 
 
-def _try_out(classifier: TorchClassifier, source: Source) -> None:
+def _try_out(classifier: TorchClassifier, source: TaskSource) -> None:
     """Run the classifier on the first few tasks.
 
     Raises:

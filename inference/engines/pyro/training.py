@@ -18,7 +18,7 @@ from ....models.pyro import soft_votes
 from ..epochs import BATCH, batch_size
 from ..settings import EMSettings
 from .ascent import slopes_of, tables_mode
-from .batches import Batch, Source
+from .batches import Batch, TaskSource
 from .density import Anatomy, Parameters, anatomy, density
 from .options import TorchOptions
 from .problem import Problem
@@ -35,7 +35,7 @@ class Trainer:
         settings: of EM.
     """
 
-    def __init__(self, problem: Problem, parameters: Parameters, source: Source, settings: EMSettings) -> None:
+    def __init__(self, problem: Problem, parameters: Parameters, source: TaskSource, settings: EMSettings) -> None:
         self.problem, self.settings, self.source = problem, settings, source
         self.model, self.n_tasks = problem.model, source.annotations.n_tasks
         self.size = batch_size(problem.twin, problem.data, settings)
@@ -114,7 +114,7 @@ class Trainer:
         whole, part = (self.log_likelihood(source) for source in (self.problem.source, self.source))
         return whole - part
 
-    def log_likelihood(self, source: Source) -> float:
+    def log_likelihood(self, source: TaskSource) -> float:
         """Return the log-likelihood of ``source``, the labels summed out."""
         size, total = max(self.size, BATCH), 0.0
         parameters = self.parameters
@@ -185,7 +185,7 @@ def run(problem: Problem, parameters: Parameters, settings: EMSettings, tell: Ca
     return Solution(trainer.parameters, [*history, trainer.log_posterior()], (), snapshot(trainer.module))
 
 
-def _without(problem: Problem, share: float) -> Source:
+def _without(problem: Problem, share: float) -> TaskSource:
     """Return the tasks with a random share of the annotations taken out: their rows count less."""
     annotations = problem.source.annotations
     count = torch.ones(len(annotations.task)) if annotations.count is None else annotations.count

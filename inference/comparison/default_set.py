@@ -41,7 +41,7 @@ def auto(
     method: str = "em",
     weights: str = "equal",
     votes: float = VOTES,
-    folds: int = 5,
+    folds: int | None = None,
     seed: int = 0,
     progress: bool = True,
     **options: Any,
@@ -61,7 +61,7 @@ def auto(
         weights: ``"equal"``; or ``"stacking"``, which compares the stories by how well they predict held-out
             annotations, over K folds refitted by EM whatever the fits' engine: the mixture that predicts best.
         votes: share of the label probabilities that are the votes', from 0 to below 1 (:class:`.Averaged`).
-        folds: K, of the comparison.
+        folds: K, of the comparison of ``weights="stacking"``; 5 by default.
         seed: of the engines and the folds.
         progress: whether to show a progress bar.
         options: of :func:`crowdppl.fit`, for every story, such as ``gold``, ``evidence`` and ``classifier``.
@@ -70,13 +70,14 @@ def auto(
         the average, with its fits, weights and comparison, and the stories that do not fit these data.
 
     Raises:
-        ValueError: none of the stories fits these data, with the reason of each; or `weights` or `votes` is none of
-            these.
+        ValueError: none of the stories fits these data, with the reason of each; `weights` or `votes` is none of
+            these; or `folds` is given where nothing is compared.
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights={weights!r}: 'equal' or 'stacking' is needed")
     votes = share_of_votes(votes)
     chosen = story_set(stories, annotations)
+    _check_folds(folds, weights, len(chosen))
     fits: dict[str, Fitted] = {}
     left_out: dict[str, str] = {}
     with progress_bar("stories", len(chosen) + 1, show=progress) as bar:
@@ -93,10 +94,22 @@ def auto(
             raise ValueError(f"none of {len(chosen)} stories fits these data. {reasons}")
         if weights == "equal" or len(fits) == 1:
             return Averaged(fits, _equal(fits), None, left_out, votes)
+        folds = 5 if folds is None else folds
         bar(len(chosen), "comparing")
         comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=False)
         comparison.attrs["how"] = f"{folds} folds of the annotations, for each of which every story was refitted by EM"
     return Averaged(fits, comparison["weight"].reindex(list(fits)), comparison, left_out, votes)
+
+
+def _check_folds(folds: int | None, weights: str, n_stories: int) -> None:
+    if folds is None:
+        return
+    if weights == "equal":
+        raise ValueError(
+            f"folds={folds!r}: stories of equal weight are not compared; leave it out, or give weights='stacking'"
+        )
+    if n_stories == 1:
+        raise ValueError(f"folds={folds!r}: one story is compared with none; leave it out, or give several stories=")
 
 
 def _equal(fits: Iterable[str]) -> pd.Series:

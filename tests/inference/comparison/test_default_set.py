@@ -73,6 +73,28 @@ def test_weights_and_votes_that_cannot_be_are_refused(option, value):
         cp.fit("auto", cp.load_dataset("anesthesia"), **{option: value}, progress=False)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stories": TWO}, "folds=3: stories of equal weight are not compared; leave it out, or give weights='stack"),
+        ({"stories": TWO, "weights": "equal"}, "folds=3: stories of equal weight"),
+        ({"stories": ["one_coin"], "weights": "stacking"}, "folds=3: one story is compared with none"),
+    ],
+)
+def test_folds_are_refused_where_no_stories_are_compared(options, message):
+    with pytest.raises(ValueError, match=message):
+        cp.fit("auto", cp.load_dataset("anesthesia"), folds=3, **options, progress=False)
+
+
+def test_folds_change_what_stacking_compares(stacked):
+    options = {"weights": "stacking", "votes": 0.0, "max_iterations": 50, "seed": 3, "progress": False}
+    by_two = cp.fit("auto", stacked.annotations, stories=TWO, folds=2, **options)
+    expected = cp.compare(by_two.fits, method="kfold", folds=2, refit_by="em", seed=3, progress=False)
+    np.testing.assert_allclose(by_two.comparison["elpd"], expected["elpd"])
+    assert by_two.comparison.attrs["how"].startswith("2 folds")
+    assert stacked.comparison.attrs["how"].startswith("5 folds")
+
+
 def test_a_story_that_does_not_fit_the_data_is_left_out_with_its_reason(auto):
     assert list(auto.left_out) == ["binary"]
     assert "4" in auto.left_out["binary"]

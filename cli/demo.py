@@ -14,6 +14,7 @@ from rich.text import Text
 
 from .. import Annotations, Fit, Prevalence, fit, load_dataset
 from ..inference.fitted.intervals import INTERVAL
+from ..inference.fitted.labelled import interval_around
 from .output import output_folder, write_output
 from .terminal import interval_text, make_table, show_files, stderr
 
@@ -102,7 +103,8 @@ def _show_prevalence(fits: dict[str, Fit], console: Console) -> None:
     found = {method: result.parameters["prevalence"].to_numpy() for method, result in fits.items()}
     draws = {method: result.with_uncertainty.draws["prevalence"] for method, result in fits.items()}
     for k, name in enumerate(fits["em"].annotations.classes):
-        table.add_row(str(name), *(_estimate(found[method][k], draws[method][..., k]) for method in fits))
+        cells = (_estimate(fits[method], found[method][k], draws[method][..., k]) for method in fits)
+        table.add_row(str(name), *cells)
     console.print(table)
     console.print("Posterior means published with rater: 0.376, 0.407, 0.143, 0.074\n", style="dim")
 
@@ -144,8 +146,8 @@ def _show_workers(fits: dict[str, Fit], console: Console) -> None:
     console.print(table)
 
 
-def _estimate(found: float, draws: np.ndarray) -> str:
-    low, high = np.quantile(draws, [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2])
+def _estimate(fit: Fit, found: float, draws: np.ndarray) -> str:
+    low, high = interval_around(fit, found, draws, INTERVAL)
     return f"{found:.3f} ({interval_text(low, high)})"
 
 

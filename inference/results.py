@@ -60,7 +60,7 @@ class Result(Labelled):
         return gold_scores(self.annotations, gold, interval=interval)
 
     def confusions(self, interval: float = INTERVAL) -> pd.DataFrame:
-        """The workers' confusion matrices in long form: worker, truth, annotation, probability; low, high with draws.
+        """The workers' confusion matrices in long form: worker, truth, annotation, probability, low, high.
 
         Args:
             interval: mass of the equal-tailed intervals, between 0 and 1.
@@ -212,7 +212,7 @@ class Fit(Result):
         return task_scores(self.fitted, replicates=replicates, seed=seed)
 
     def worker_scores(self, interval: float = INTERVAL, *, rank_one: bool = False) -> pd.DataFrame:
-        """By worker what the fit, the gold labels and the times say; with draws each with ``_low`` and ``_high``.
+        """By worker what the fit, the gold labels and the times say, each with ``_low`` and ``_high``.
 
         - annotations: how many the worker gave.
         - accuracy: in the long run, the probability of a right annotation of a task of the crowd's mix.
@@ -229,8 +229,9 @@ class Fit(Result):
           (:func:`.workers.gold_scores`).
         - seconds: the median of how long an annotation took, where times are known.
 
-        The scores from confusion matrices are in :mod:`.confusion_scores`. A fit without draws has no intervals here;
-        those of the last two are in :meth:`gold_scores` and :func:`.workers.seconds_by_worker`.
+        The scores from confusion matrices are in :mod:`.confusion_scores`. The intervals of a fit without draws are of
+        draws around its point, widened where a score at the point lies outside of theirs (:func:`.interval_around`).
+        Those of the last two are described in :meth:`gold_scores` and :func:`.workers.seconds_by_worker`.
 
         Args:
             interval: mass of the intervals, equal-tailed, between 0 and 1.

@@ -7,8 +7,8 @@ from jax import Array
 from ...data import Annotations, Ids
 from ..densities.programs import compiled
 from .fitted import Fitted
-from .intervals import INTERVAL, of_draws
-from .labelled import Labelled
+from .intervals import INTERVAL
+from .labelled import Labelled, interval_around
 
 
 def confusion_frame(source: Labelled, interval: float = INTERVAL) -> pd.DataFrame:
@@ -16,16 +16,18 @@ def confusion_frame(source: Labelled, interval: float = INTERVAL) -> pd.DataFram
 
     Args:
         source: with named workers.
-        interval: mass of the equal-tailed intervals, between 0 and 1.
+        interval: mass of the equal-tailed intervals, between 0 and 1; around a point they hold the estimate
+            (:func:`.interval_around`).
 
     Raises:
         AnnotationError: the annotations name no workers.
     """
-    at_point, annotations = np.asarray(source.confusion_draws), source.annotations
+    estimate, annotations = np.asarray(source.confusion_draws).mean((0, 1)), source.annotations
     ids = {"worker": annotations.workers, "truth": annotations.classes, "annotation": annotations.kinds}
     index = pd.MultiIndex.from_product([one.to_index(name) for name, one in ids.items()])
-    low, high = of_draws(np.asarray(source.with_uncertainty.confusion_draws), interval)
-    columns = {"probability": at_point.mean((0, 1)).ravel(), "low": low.ravel(), "high": high.ravel()}
+    draws = np.asarray(source.with_uncertainty.confusion_draws)
+    low, high = interval_around(source, estimate, draws, interval)
+    columns = {"probability": estimate.ravel(), "low": low.ravel(), "high": high.ravel()}
     return pd.DataFrame(columns, index=index).reset_index()
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from ...data import Annotations
 from .confusion_scores import entropy
 from .decisions import decide
+from .intervals import of_draws
 
 
 class Labelled:
@@ -58,3 +59,22 @@ class Labelled:
         """By task: the most probable label (ties: the first class), its probability, and the entropy in nats."""
         frame = decide(self.probabilities)[["label", "probability"]]
         return frame.assign(entropy=entropy(np.asarray(self.posterior, dtype=float)))
+
+
+def interval_around(source: Labelled, estimate: np.ndarray, draws: np.ndarray, interval: float) -> np.ndarray:
+    """The interval of an estimate of `source`: equal-tailed quantiles of draws of its ``with_uncertainty``, ``(2, ...)``.
+
+    Where `source` is a point, the interval is widened to hold the estimate. A quantity that is no linear function of
+    the parameters differs at the point from its mean over the draws around it: the spammer score of confusion matrices
+    that scatter around one is greater than that of the one.
+
+    Args:
+        source: a fit or an average, with draws or at a point.
+        estimate: the quantity, ``(...)``: at the point, or its mean over the draws.
+        draws: the quantity in the draws, ``(chain, draw, ...)``.
+        interval: mass, between 0 and 1.
+    """
+    low, high = of_draws(draws, interval)
+    if source.has_draws:
+        return np.stack([low, high])
+    return np.stack([np.minimum(low, estimate), np.maximum(high, estimate)])

@@ -17,8 +17,7 @@ from ...models.parts.shared_error import LEVELS, STRENGTH, prior_share
 from ..densities.model import Model
 from ..engines.diagnostics import smallest_ess, worst_rhat
 from .fitted import Fitted
-from .intervals import of_draws
-from .labelled import Labelled
+from .labelled import Labelled, interval_around
 from .worker_prior import worker_prior
 from .workers import fitted_scores
 
@@ -217,7 +216,7 @@ def _classes(fitted: Fitted, interval: float) -> pd.DataFrame:
     index = fitted.annotations.classes.to_index("class")
     frame = pd.DataFrame({"share_of_labels": fitted.posterior.mean(0)}, index=index)
     if "prevalence" in fitted.draws:
-        draws = fitted.draws["prevalence"]
-        frame["prevalence"] = draws.mean((0, 1))
-        frame["low"], frame["high"] = of_draws(fitted.with_uncertainty.draws["prevalence"], interval)
+        frame["prevalence"] = estimate = fitted.draws["prevalence"].mean((0, 1))
+        draws = fitted.with_uncertainty.draws["prevalence"]
+        frame["low"], frame["high"] = interval_around(fitted, estimate, draws, interval)
     return frame

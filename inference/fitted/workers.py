@@ -10,8 +10,8 @@ import pandas as pd
 from ...data import AnnotationError, Annotations
 from . import confusion_scores
 from .fitted import Fitted
-from .intervals import INTERVAL, jeffreys, of_draws, of_median
-from .labelled import Labelled
+from .intervals import INTERVAL, jeffreys, of_median
+from .labelled import Labelled, interval_around
 from .realised import realised_accuracy, realised_accuracy_draws
 
 
@@ -137,8 +137,8 @@ def _with_scores(
     found = scores(fitted.confusion_draws)
     around = scores(fitted.with_uncertainty.confusion_draws)
     for name, values in found.items():
-        frame[name] = values.mean((0, 1))
-        frame[f"{name}_low"], frame[f"{name}_high"] = of_draws(around[name], interval)
+        frame[name] = estimate = values.mean((0, 1))
+        frame[f"{name}_low"], frame[f"{name}_high"] = interval_around(fitted, estimate, around[name], interval)
     return frame
 
 
@@ -148,8 +148,9 @@ def _rank_one(confusions: np.ndarray) -> dict[str, np.ndarray]:
 
 def _with_realised_accuracy(fitted: Fitted, frame: pd.DataFrame, interval: float) -> pd.DataFrame:
     """The frame with the share of the annotations given that are right, beside the accuracy in the long run."""
-    low, high = of_draws(realised_accuracy_draws(fitted.with_uncertainty)[None], interval)
-    found = {"realised_accuracy": realised_accuracy(fitted), "realised_accuracy_low": low}
+    estimate, draws = realised_accuracy(fitted), realised_accuracy_draws(fitted.with_uncertainty)[None]
+    low, high = interval_around(fitted, estimate, draws, interval)
+    found = {"realised_accuracy": estimate, "realised_accuracy_low": low}
     found["realised_accuracy_high"] = high
     beside = max(at for at, name in enumerate(frame) if str(name).startswith("accuracy")) + 1
     return pd.concat([frame.iloc[:, :beside], pd.DataFrame(found, frame.index), frame.iloc[:, beside:]], axis=1)

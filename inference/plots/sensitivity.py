@@ -35,10 +35,11 @@ def plot_sensitivity_specificity(
     r"""Draw workers' sensitivity over one minus their specificity: the further above the diagonal, the better.
 
     On the diagonal, :math:`\text{sensitivity} + \text{specificity} = 1`, are spammers: their annotations do not depend
-    on the truth (Raykar & Yu 2011). Where the fit has draws, up to 40 workers have a credible region of the mass
-    `interval`: the ellipse :math:`(x - \mu)^\top \Sigma^{-1} (x - \mu) = \chi^2_2(\text{interval})` of the mean
-    :math:`\mu` and the covariance :math:`\Sigma` of the logits of both, transformed back to probabilities. Up to 300
-    workers are dots; of more the density is drawn.
+    on the truth (Raykar & Yu 2011). Up to 40 workers have a credible region of the mass `interval`: the ellipse
+    :math:`(x - \mu)^\top \Sigma^{-1} (x - \mu) = \chi^2_2(\text{interval})` of the mean :math:`\mu` and the covariance
+    :math:`\Sigma` of the logits of both, transformed back to probabilities. Where the fit is a point, the draws are
+    those around it, and a region that would not hold the point is widened until it does. Up to 300 workers are dots;
+    of more the density is drawn.
 
     Args:
         fit: a fit, or a stack of fits, of annotations of two classes that name their workers; the second class is
@@ -89,7 +90,8 @@ def plot_sensitivity_specificity(
         colour_bar(cells, ax, "workers", shrink=0.8)
     else:
         if regions:
-            _draw_regions(ax, _rates(fit.with_uncertainty.confusion_draws[:, :, shown]), interval)
+            around = _rates(fit.with_uncertainty.confusion_draws[:, :, shown])
+            _draw_regions(ax, around, interval, None if fit.has_draws else rates[0])
         estimate = "posterior mean of a worker" if fit.has_draws else "worker"
         dots: dict[str, Any] = {"s": 30 if regions else 18, "color": DARK, "edgecolor": "white", "linewidth": 0.6}
         ax.scatter(x, y, zorder=3, label=estimate, **dots)
@@ -113,7 +115,7 @@ def _rates(confusions: np.ndarray) -> np.ndarray:
     return given_a_class(confusions)[..., 1].reshape(-1, *confusions.shape[2:4]).astype(float)
 
 
-def region(draws: np.ndarray, mass: float, points: int = 100) -> np.ndarray:
+def region(draws: np.ndarray, mass: float, points: int = 100, *, holds: np.ndarray | None = None) -> np.ndarray:
     """The outline of a region that holds the share `mass` of draws of two probabilities, by a normal
     approximation of their logits.
 
@@ -121,23 +123,32 @@ def region(draws: np.ndarray, mass: float, points: int = 100) -> np.ndarray:
         draws: ``(S, 2)``.
         mass: between 0 and 1.
         points: of the outline.
+        holds: two probabilities up to which the region is widened where it would leave them out, ``(2,)``.
 
     Returns:
         ``(points, 2)``, probabilities.
     """
     from scipy.stats import chi2
 
-    logits = logit(np.clip(draws, CERTAIN, 1 - CERTAIN))
+    logits = _logits(draws)
     values, vectors = np.linalg.eigh(np.cov(logits.T))
+    axes, radius = vectors * np.sqrt(np.maximum(values, 0)), np.sqrt(chi2.ppf(mass, 2))
+    if holds is not None:
+        radius = max(radius, np.linalg.norm(np.linalg.pinv(axes) @ (_logits(holds) - logits.mean(0))))
     angle = np.linspace(0, 2 * np.pi, points)
-    circle = np.sqrt(chi2.ppf(mass, 2)) * np.stack([np.cos(angle), np.sin(angle)])
-    return expit(logits.mean(0) + (vectors * np.sqrt(np.maximum(values, 0)) @ circle).T)
+    return expit(logits.mean(0) + (axes @ (radius * np.stack([np.cos(angle), np.sin(angle)]))).T)
 
 
-def _draw_regions(ax: Axes, rates: np.ndarray, interval: float) -> None:
+def _logits(probabilities: np.ndarray) -> np.ndarray:
+    return logit(np.clip(probabilities, CERTAIN, 1 - CERTAIN))
+
+
+def _draw_regions(ax: Axes, rates: np.ndarray, interval: float, points: np.ndarray | None) -> None:
     from matplotlib.collections import PolyCollection
 
-    outlines = [region(rates[:, j], interval) for j in range(rates.shape[1])]
+    outlines = [
+        region(rates[:, j], interval, holds=None if points is None else points[j]) for j in range(rates.shape[1])
+    ]
     style: dict[str, Any] = {"facecolor": LIGHT, "edgecolor": DARK, "alpha": 0.3, "linewidth": 0.8}
     ax.add_collection(PolyCollection(outlines, **style))
     ax.fill([], [], label=f"{interval:.0%} credible region", **style)

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl.inference.fitted.intervals import of_draws
+from crowdppl.inference.fitted.labelled import interval_around
 from crowdppl.inference.fitted.summary import best_and_worst
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
@@ -72,6 +74,40 @@ def test_a_worker_with_few_annotations_is_not_among_the_best(em):
 def test_a_stack_of_points_has_intervals_too(annotations, em):
     stack = cp.stack([em, cp.fit("one_coin", annotations, progress=False)], weights={"dawid_skene": 1, "one_coin": 1})
     assert (stack.workers["accuracy_low"] < stack.workers["accuracy_high"]).all()
+
+
+@pytest.fixture(scope="module")
+def spammers():
+    """Forty workers who guess, with ten annotations each."""
+    rng = np.random.default_rng(5)
+    rows = [(task, worker, rng.integers(4)) for worker in range(40) for task in rng.choice(50, 10, replace=False)]
+    annotations = cp.Annotations.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]), classes=range(4))
+    return cp.fit("dawid_skene", annotations, diagonal=1.0, off_diagonal=1.0, progress=False)
+
+
+@pytest.mark.parametrize("interval", [0.1, 0.9])
+def test_every_interval_around_a_point_holds_the_estimate(spammers, interval):
+    """The spammer score of draws that scatter around a spammer is greater than the spammer's."""
+    scores = spammers.worker_scores(interval, rank_one=True)
+    draws = spammers.with_uncertainty.confusion_draws
+    spread = draws - draws.mean(-2, keepdims=True)
+    low = of_draws((spread**2).sum((-1, -2)) / 3, interval)[0]
+    assert (low > scores["spammer_score"]).sum() > 5
+    pairs = [name for name in scores if f"{name}_low" in scores]
+    assert {"accuracy", "realised_accuracy", "spammer_score", "informativeness", "rank_one_distance"} <= set(pairs)
+    for name in pairs:
+        assert (scores[f"{name}_low"] <= scores[name]).all(), name
+        assert (scores[name] <= scores[f"{name}_high"]).all(), name
+    cells = spammers.confusions(interval)
+    assert ((cells["low"] <= cells["probability"]) & (cells["probability"] <= cells["high"])).all()
+
+
+def test_an_interval_of_draws_is_of_the_draws_alone(em):
+    draws = np.linspace(0, 1, 101)[None]
+    around = em.fitted.with_uncertainty
+    np.testing.assert_allclose(interval_around(around, np.array(2.0), draws, 0.9), [0.05, 0.95])
+    np.testing.assert_allclose(interval_around(em, np.array(2.0), draws, 0.9), [0.05, 2.0])
+    np.testing.assert_allclose(interval_around(em, np.array(0.5), draws, 0.9), [0.05, 0.95])
 
 
 def test_gold_labels_that_were_used_are_drawn_as_they_are():

@@ -58,6 +58,15 @@ def test_a_region_follows_the_dependence_of_the_two_and_stays_between_0_and_1():
     assert np.corrcoef(outline.T)[0, 1] > 0.9
 
 
+def test_a_region_that_would_leave_a_point_out_is_widened_up_to_it():
+    rng = np.random.default_rng(2)
+    draws, point = expit(rng.multivariate_normal([1.5, -0.5], [[0.5, 0.3], [0.3, 0.4]], 2_000)), np.array([0.1, 0.9])
+    widened = region(draws, 0.9, points=4_000, holds=point)
+    assert np.abs(widened - point).max(-1).min() < 0.01
+    within = draws.mean(0)
+    np.testing.assert_allclose(region(draws, 0.9, holds=within), region(draws, 0.9))
+
+
 def test_each_worker_has_a_region_of_the_draws_also_of_those_around_a_point(binary, crowded):
     ax = plot_sensitivity_specificity(binary, interval=0.5)
     outlines = [path.vertices for path in ax.collections[0].get_paths()]

@@ -33,6 +33,7 @@ from ..densities.model import Model
 from ..densities.sites import anatomy
 
 LEAST = 0.1  # of the concentrations that rows are taken to have
+LOWEST = -80.0  # logarithm of the least probability that a density sees: float32 has zeros from -103
 
 
 class Cuts(NamedTuple):
@@ -99,7 +100,7 @@ def place(model: Model, annotations: Annotations, coordinates: Coordinates, poin
     for name, cuts in coordinates.tables.items():
         log_odds, log_slope = cuts.log_odds(by_site[name])
         log_probs = log_probabilities(log_odds)
-        parameters[name] = jnp.exp(log_probs)
+        parameters[name] = jnp.exp(jnp.maximum(log_probs, LOWEST))
         of_all = log_probs.sum()
         of_real = _of_real(log_probs, parts.dims[name], annotations).sum()
         log_det += of_real

@@ -10,6 +10,7 @@ from scipy.stats import beta as beta_distribution
 
 from crowdppl import simulate
 from crowdppl.data.padding import padded
+from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.marginals import marginal_program, potential
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import parameter_dims, starting_point
@@ -60,6 +61,28 @@ def test_the_log_odds_of_a_beta_are_nearly_normal_in_the_coordinates(a, b):
     assert abs(np.trapezoid(bent * (x - mean) ** 2, x) - 1) < 0.2
     kurtosis = np.trapezoid(bent * (x - mean) ** 4, x) / np.trapezoid(bent * (x - mean) ** 2, x) ** 2
     assert abs(kurtosis - 3) < 0.7
+
+
+@pytest.mark.parametrize("far", [20.0, 40.0])
+def test_a_sparse_prior_has_a_finite_density_where_probabilities_are_too_small_for_float32(far):
+    """Weights of Dirichlet(0.1) reach e^-100 once in some thousand draws, and a density at zero would be infinite."""
+    annotations, _ = simulate("annotator_groups", n_tasks=10, n_workers=4, membership="worker", groups=2, seed=1)
+    annotations = jax.tree.map(jnp.asarray, annotations.replace(gold=None))
+    model = Model(find_story("annotator_groups"), {"membership": "worker", "groups": 2})
+    values = jax.jit(lambda key: starting_point(model, annotations, key))(jax.random.key(0))
+    found = coordinates.coordinates_near(model, annotations, values, {})
+    origin, back = ravel_pytree({name: jnp.zeros_like(cuts.centre) for name, cuts in found.tables.items()})
+
+    def log_posterior(x):
+        moved = ravel_pytree(back(origin) | {"weights": jnp.full_like(back(origin)["weights"], x)})[0]
+        at = coordinates.place(model, annotations, found, moved)
+        prior = density(model, at.parameters, annotations).log_posterior
+        return prior + at.log_det + at.correction, at.parameters["weights"]
+
+    (value, weights), slope = jax.jit(jax.value_and_grad(log_posterior, has_aux=True))(far)
+    assert weights.min() == pytest.approx(np.exp(coordinates.LOWEST), rel=1e-3)
+    assert np.isfinite(value)
+    assert slope < 0
 
 
 @pytest.mark.parametrize("story", STORIES)

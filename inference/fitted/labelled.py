@@ -62,7 +62,7 @@ class Labelled:
 
 
 def interval_around(source: Labelled, estimate: np.ndarray, draws: np.ndarray, interval: float) -> np.ndarray:
-    """The interval of an estimate of `source`: equal-tailed quantiles of draws of its ``with_uncertainty``, ``(2, ...)``.
+    """The interval of an estimate: equal-tailed quantiles of draws of the ``with_uncertainty`` of `source`.
 
     Where `source` is a point, the interval is widened to hold the estimate. A quantity that is no linear function of
     the parameters differs at the point from its mean over the draws around it: the spammer score of confusion matrices
@@ -73,6 +73,9 @@ def interval_around(source: Labelled, estimate: np.ndarray, draws: np.ndarray, i
         estimate: the quantity, ``(...)``: at the point, or its mean over the draws.
         draws: the quantity in the draws, ``(chain, draw, ...)``.
         interval: mass, between 0 and 1.
+
+    Returns:
+        Both ends, ``(2, ...)``.
     """
     low, high = of_draws(draws, interval)
     if source.has_draws:

@@ -45,7 +45,7 @@ def annotator_groups(
     gated: bool = False,
     diagonal: float = 2.0,
     off_diagonal: float | None = None,
-    share: float = 1.0,
+    share: float | None = None,
 ) -> None:
     r"""Annotations come from a few groups of annotators, each with a confusion matrix; workers need no names.
 
@@ -64,8 +64,9 @@ def annotator_groups(
             paper's mixture of experts.
         diagonal: Dirichlet concentration of right annotations, :math:`\gamma_{kk}`.
         off_diagonal: of each wrong annotation, :math:`\gamma_{kl}`; :math:`1 / (K - 1)` by default.
-        share: :math:`\eta`, concentration of each group's weight. Where each worker has weights, one below 1 puts
-            workers into one group each; EM blurs groups at 1.
+        share: :math:`\eta`, concentration of each group's weight; 1 by default. Where each worker has weights it is 0.1
+            by default, which puts workers into about one group each: at 1, where any weights are alike to the prior, EM
+            takes workers for mixtures of groups that are more extreme than any worker.
 
     Raises:
         StoryError: there is no group or there are more than annotations, no worker is named where workers have weights,
@@ -75,6 +76,7 @@ def annotator_groups(
     _one_of("membership", membership, ("answer", "worker"))
     _one_of("truth", truth, ("shared", "answer"))
     prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
+    share = share_of_a_group(membership) if share is None else share
 
     def start(key: Array) -> Array:
         if annotations.worker is None or annotations.n_workers < n_groups:
@@ -111,6 +113,11 @@ def annotator_groups(
     with tasks(annotations, log_probs) as true_class:
         observe(true_class, shown, annotations)
     _describe(tables, weights, annotations, membership)
+
+
+def share_of_a_group(membership: str) -> float:
+    """The concentration of a group's weight where none is given: of one group for each worker, or of any shares."""
+    return 0.1 if membership == "worker" else 1.0
 
 
 def _gate(annotations: Annotations, n_groups: int) -> Array:

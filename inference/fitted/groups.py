@@ -7,9 +7,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+from jax import Array
+from numpyro import handlers
 
 from ...data import AnnotationError, Annotations
+from ...data.description import count_text
 from ...models.parts.emissions import SMALLEST
+from ..densities.enumerated import run_enumerated, site_dims, site_values
+from ..densities.padded_sites import dirichlet_of, is_table
+from ..densities.programs import compiled
 from .confusion_scores import entropy
 from .fitted import Fitted, HoldsFitted, fitted_of
 from .intervals import INTERVAL, of_draws
@@ -40,6 +46,37 @@ def describe_groups(fit: HoldsFitted, interval: float = INTERVAL) -> pd.DataFram
         if fitted.has_draws:
             frame[f"{name}_low"], frame[f"{name}_high"] = of_draws(values, interval)
     return frame
+
+
+def weights_prior(fitted: Fitted) -> str | None:
+    """The prior of the weights of groups, in words: the concentration in force, whether it was given or not.
+
+    Returns:
+        the sentence; None where the story has no weights of groups with a Dirichlet prior.
+    """
+    if not any(dims[-1:] == ("group",) for dims in fitted.dims.values()):
+        return None
+    found = {name: np.unique(np.asarray(values)) for name, values in _concentrations(fitted.at_size).items()}
+    texts = []
+    for name, values in found.items():
+        each = f"each {fitted.dims[name][0]}'s weights over " if len(fitted.dims[name]) > 1 else "the weights of "
+        n_groups = fitted.draws[name].shape[-1]
+        numbers = ", ".join(f"{value:g}" for value in values)
+        texts.append(f"{each}{count_text(n_groups, 'group')} are Dirichlet with concentration {numbers}")
+    return "; ".join(texts) or None
+
+
+@compiled(once=True)
+def _concentrations(fitted: Fitted) -> dict[str, Array]:
+    """Of sites that are weights of groups the concentrations, at the fit's first draw."""
+    parameters = {name: jnp.asarray(value)[0, 0] for name, value in fitted.draws.items()} | fitted.fixed
+    values = handlers.substitute(substitute_fn=site_values(parameters))
+    sites, _ = run_enumerated(fitted.model, fitted.annotations, values, None)
+    return {
+        name: dirichlet_of(site["fn"]).concentration
+        for name, site in sites.items()
+        if is_table(site) and site_dims(site)[-1:] == ("group",)
+    }
 
 
 def group_memberships(fit: HoldsFitted, annotations: Annotations | None = None) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from ...models.parts.shared_error import LEVELS, STRENGTH, prior_share
 from ..densities.model import Model
 from ..engines.diagnostics import smallest_ess, worst_rhat
 from .fitted import Fitted
+from .groups import weights_prior
 from .labelled import Labelled, interval_around
 from .worker_prior import worker_prior
 from .workers import fitted_scores
@@ -65,6 +66,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         "data": sizes(annotations),
         "hyperparameters": options_text(fitted.model),
         **prior_fact(fitted),
+        **groups_fact(fitted),
         "engine": _engine(fitted),
         "labels": certainty(fitted),
     }
@@ -122,6 +124,12 @@ def prior_fact(fitted: Fitted) -> dict[str, str]:
     """What the prior of the workers counts like and expects, in words; empty where no worker is named."""
     prior = worker_prior(fitted)
     return {} if prior is None else {"prior": prior.text(fitted.annotations.of_classes().n_by_worker())}
+
+
+def groups_fact(fitted: Fitted) -> dict[str, str]:
+    """The prior of the weights of groups, in words; empty where there are none."""
+    prior = weights_prior(fitted)
+    return {} if prior is None else {"prior of groups": prior}
 
 
 def sizes(annotations: Annotations) -> str:

@@ -21,7 +21,7 @@ from ...models import STORIES
 from ...models.parts.classifier import PREFIX
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, of_draws
-from ..fitted.summary import prior_fact
+from ..fitted.summary import groups_fact, prior_fact
 from ..plots import plot_groups, plot_history, plot_switch
 from .html import Html, Section, facts, paragraph, section, tag
 from .pictures import picture
@@ -43,6 +43,7 @@ def story_section(subject: Subject) -> Section:
     name, fit = subject.lead
     parts: list[object] = [paragraph(subject.of_lead, tag("strong", name), ": ", says(fit))]
     parts += [facts([("prior of a worker", text)]) for text in prior_fact(fit).values()]
+    parts += [facts([item]) for item in groups_fact(fit).items()]
     with suppress(ValueError):  # the story has no groups
         parts.append(picture(partial(plot_groups, fit), "Confusion matrices of groups of workers"))
     for by in ("worker", "task"):

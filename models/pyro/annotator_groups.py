@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ...data import Annotations
+from ..annotator_groups import share_of_a_group
 from ..parts.concentration import diagonal_concentration, positive, whole
 from ..parts.story_error import StoryError
 from ..parts.truth import named_workers
@@ -26,7 +27,7 @@ def annotator_groups(
     gated: bool = False,
     diagonal: float = 2.0,
     off_diagonal: float | None = None,
-    share: float = 1.0,
+    share: float | None = None,
 ) -> None:
     """Annotations come from a few groups of annotators, each with a confusion matrix; workers need no names.
 
@@ -36,6 +37,7 @@ def annotator_groups(
     if membership == "worker" and gated:
         raise StoryError("annotator_groups(gated=True) gives each annotation a group; it needs membership='answer'")
     prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
+    share = share_of_a_group(membership) if share is None else share
     shares = dist.Dirichlet(torch.full((n_groups,), positive("share", share), device=device))
     alone = n_groups == 1  # one group writes everything
     with pyro.plate("group", n_groups, dim=-2), pyro.plate("class", n_classes, dim=-1):

@@ -31,6 +31,7 @@ STORY_OPTIONS = [
     ("difficulty", 3, {"kind": "fixed"}),
     ("difficulty", 3, {"kind": "fixed", "by_class": True, "votes_as_prior": False, "location": 1.0, "scale": 0.5}),
     ("annotator_groups", 3, {}),
+    ("annotator_groups", 3, {"groups": 2, "membership": "worker"}),
     ("annotator_groups", 3, {"groups": 2, "membership": "worker", "share": 2.0}),
     ("annotator_groups", 3, {"gated": True}),
     ("annotator_groups", 3, {"truth": "answer"}),

@@ -26,7 +26,27 @@ def crowd():
 @pytest.fixture(scope="module")
 def fit(crowd):
     annotations = cp.Annotations.from_frame(crowd, classes=[0, 1, 2])
-    return cp.fit("annotator_groups", annotations, membership="worker", groups=2, share=0.1, restarts=3, progress=False)
+    return cp.fit("annotator_groups", annotations, membership="worker", groups=2, restarts=3, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("story", "options", "said"),
+    [
+        ("annotator_groups", {}, "the weights of 3 groups are Dirichlet with concentration 1"),
+        ("annotator_groups", {"share": 0.5}, "the weights of 3 groups are Dirichlet with concentration 0.5"),
+        (
+            "annotator_groups",
+            {"membership": "worker", "groups": 2},
+            "each worker's weights over 2 groups are Dirichlet with concentration 0.1",
+        ),
+        ("worker_clusters", {}, "the weights of 3 groups are Dirichlet with concentration 1"),
+        ("annotator_groups", {"groups": 1}, None),
+        ("dawid_skene", {}, None),
+    ],
+)
+def test_the_summary_says_the_prior_of_groups_that_is_in_force(story, options, said):
+    fit = cp.fit(story, cp.load_dataset("anesthesia"), max_iterations=2, tolerance=1e9, progress=False, **options)
+    assert fit.summary().facts.get("prior of groups") == said
 
 
 def test_each_worker_is_of_the_group_that_he_was_drawn_from(fit):

@@ -130,6 +130,36 @@ def test_both_programs_have_the_same_marginal_likelihood_label_posterior_and_gra
         agree(our_label_slope[name], label_slope[name])
 
 
+@pytest.mark.parametrize(
+    ("story", "n_classes", "options"),
+    [
+        ("dawid_skene", 3, {}),
+        ("two_coin", 2, {"right": 3.0, "wrong": 0.5}),
+        ("annotator_groups", 3, {"groups": 2, "membership": "worker"}),
+        ("common_individual", 3, {"by_task": False}),
+    ],
+)
+def test_both_programs_have_the_same_density_of_log_odds_also_at_zero_probabilities(story, n_classes, options):
+    """A Dirichlet's density in log-odds is finite at zeros, with its exponents, not those less one, as slopes."""
+    annotations = annotations_of(n_classes, 0)
+    model = numpyro_sites.Model(find_story(story), options)
+    data = jax.tree.map(jnp.asarray, annotations)
+    parameters = random_parameters(model, data, 0)
+    for value in parameters.values():
+        value[(0,) * (value.ndim - 1)] = np.eye(value.shape[-1])[0]  # a row with zeros
+    theirs = enumerated.density(model, parameters, data)
+    ours = density(
+        numpyro_sites.Model(STORIES[story], options),
+        {name: torch.tensor(value) for name, value in parameters.items()},
+        tensors(annotations),
+    )
+    assert np.isfinite(float(ours.log_prior_in_log_odds))
+    found, expected = float(ours.log_prior_in_log_odds), float(theirs.log_prior_in_log_odds)
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-4)
+    found, expected = float(ours.log_posterior_in_log_odds), float(theirs.log_posterior_in_log_odds)
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-4)
+
+
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("story", "n_classes", "options"), WITH_CLASSIFIER)
 def test_both_programs_agree_with_the_same_network_as_prior_also_in_its_weights_gradients(

@@ -28,7 +28,7 @@ class Density(NamedTuple):
 
     log_joint: Tensor  # (N, K) log p(z_i = k, y_i | θ)
     log_prior: Tensor  # () log p(θ) with regularisers, in the parameters' own space
-    log_volume: Tensor  # () log-determinant of the probability tables in log-odds, Σ log θ
+    log_prior_in_log_odds: Tensor  # () the same with the probability tables in log-odds
     scale: float  # tasks in the population for each task here
     truth_prior: Tensor  # (K,) or (N, K) log-probabilities of the classes before any annotation
 
@@ -48,14 +48,9 @@ class Density(NamedTuple):
         return self.scale * self.log_likelihood.sum() + self.log_prior
 
     @property
-    def log_prior_in_log_odds(self) -> Tensor:
-        """Log-prior of the parameters with the probability tables in log-odds, ``()``."""
-        return self.log_prior + self.log_volume
-
-    @property
     def log_posterior_in_log_odds(self) -> Tensor:
         """Log-posterior of the parameters with the probability tables in log-odds, ``()``: EM finds its mode."""
-        return self.log_posterior + self.log_volume
+        return self.scale * self.log_likelihood.sum() + self.log_prior_in_log_odds
 
 
 def density(
@@ -74,12 +69,12 @@ def density(
         model(annotations)
     by_task = {name: site for name, site in run.sites.items() if _in_plate(site, "task")}
     log_joint = sum(site["fn"].log_prob(site["value"]) for site in by_task.values())
-    of_parameters = [_log_prob(site) for name, site in run.sites.items() if name not in by_task]
+    priors = [site for name, site in run.sites.items() if name not in by_task]
     zero = log_joint.new_zeros(())
     return Density(
         log_joint.reshape(annotations.n_classes, annotations.n_tasks).T,
-        sum((value.sum() for value in of_parameters), start=zero),
-        sum((_log_volume(site) for name, site in run.sites.items() if name not in by_task and _is_table(site)), zero),
+        sum((_log_prob(site).sum() for site in priors), start=zero),
+        sum((_in_log_odds(site) if _is_table(site) else _log_prob(site).sum() for site in priors), start=zero),
         float(by_task["truth"]["scale"]),
         run.truth_prior,
     )
@@ -170,9 +165,15 @@ def _is_table(site: Site) -> bool:
     return isinstance(_base(site["fn"]), Dirichlet)
 
 
-def _log_volume(table: Site) -> Tensor:
-    """Return the log-determinant of the simplices of a table's rows in log-odds: the sum of all log-probabilities."""
-    return table["scale"] * table["value"].clamp_min(SMALLEST).log().sum()
+def _in_log_odds(table: Site) -> Tensor:
+    r"""Return the log-density of a table's rows in log-odds, :math:`\log p(\theta) + \sum_k \log \theta_k`.
+
+    It is written with :math:`\alpha` instead of :math:`\alpha - 1` and 1: exact near zero too.
+    """
+    value, concentration = table["value"], _base(table["fn"]).concentration
+    norm = torch.lgamma(concentration.sum(-1)) - torch.lgamma(concentration).sum(-1)
+    by_row = norm + (concentration * value.clamp_min(SMALLEST).log()).sum(-1)
+    return table["scale"] * by_row.expand(value.shape[:-1]).sum()
 
 
 def _log_prob(site: Site) -> Tensor:

@@ -4,7 +4,7 @@ r"""Workers come in clusters, and each confusion matrix is near that of a cluste
     \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
     w &\sim \text{Dirichlet}(\eta) & (M) \\
     \zeta_{mkl} &\sim \text{Normal}(\mu [k = l], 1), \quad c_{mk} = \text{softmax}(\zeta_{mk}) & (M, K, K) \\
-    \beta_j &\sim \sum_m w_m \prod_k \text{Dirichlet}(1 + s \, c_{mk}) & (J, K, K) \\
+    \beta_j &\sim \sum_m w_m \prod_k \text{Dirichlet}(1 / K + s \, c_{mk}) & (J, K, K) \\
     z_i &\sim \text{Categorical}(\rho) & (N) \\
     y_a &\sim \text{Categorical}(\beta_{j_a z_{i_a}}) & (A)
 
@@ -52,7 +52,7 @@ def worker_clusters(
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         clusters: number M of clusters.
         strength: :math:`s`, how many annotations to tasks of each class a cluster's confusion matrix counts for in
-            each of its workers'; the greater, the more alike the workers of a cluster.
+            each of its workers', beside one annotation of any kind; the greater, the more alike a cluster's workers.
         diagonal: :math:`\mu`, mean of the logits of right annotations; those of wrong ones have the mean 0.
             :math:`\log(K + 1)` by default, which expects more than half of the annotations to be right, whatever the K.
         share: :math:`\eta`, concentration of each cluster's share of the workers.

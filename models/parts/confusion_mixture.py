@@ -14,9 +14,10 @@ from .emissions import SMALLEST
 class ConfusionMixture(Distribution):
     r"""Tables :math:`\theta` around one of M tables :math:`c_m`, with which of them summed out.
 
-    .. math:: p(\theta) = \sum_m w_m \prod_k \text{Dirichlet}(\theta_k \mid 1 + s \, c_{mk})
+    .. math:: p(\theta) = \sum_m w_m \prod_k \text{Dirichlet}(\theta_k \mid 1 / L + s \, c_{mk})
 
-    so that the mode of a component is its table. A table is one event, ``(K, L)``.
+    so that a component is its table, worth s annotations, and one annotation of any kind, whatever the L. A table is
+    one event, ``(K, L)``.
 
     Args:
         weights: :math:`w`, ``(M,)``.
@@ -38,7 +39,7 @@ class ConfusionMixture(Distribution):
     @property
     def base_dist(self) -> Dirichlet:
         """A Dirichlet distribution of the same mean, which tells engines that the event is a table."""
-        return Dirichlet(1 + self.strength * jnp.tensordot(self.weights, self.tables, 1))
+        return Dirichlet(self._concentration(jnp.tensordot(self.weights, self.tables, 1)))
 
     def log_prob(self, value: Array) -> Array:
         """Log-density of tables ``(..., K, L)``: ``(...)``."""
@@ -53,11 +54,15 @@ class ConfusionMixture(Distribution):
         component_key, table_key = jax.random.split(key)
         log_weights = jnp.log(jnp.maximum(self.weights, SMALLEST))
         component = jax.random.categorical(component_key, log_weights, shape=sample_shape)
-        return Dirichlet(1 + self.strength * self.tables[component]).sample(table_key)
+        return Dirichlet(self._concentration(self.tables[component])).sample(table_key)
 
     def _by_component(self, value: Array) -> Array:
-        strong = self.strength * self.tables
-        normaliser = (gammaln(self.tables.shape[-1] + self.strength) - gammaln(1 + strong).sum(-1)).sum(-1)
+        concentration = self._concentration(self.tables)
+        normaliser = (gammaln(concentration.sum(-1)) - gammaln(concentration).sum(-1)).sum(-1)
         log_value = jnp.log(jnp.maximum(value, SMALLEST))
-        inner = jnp.einsum("...kl,mkl->...m", log_value, strong, precision="highest")
+        inner = jnp.einsum("...kl,mkl->...m", log_value, concentration - 1, precision="highest")
         return inner + normaliser + jnp.log(jnp.maximum(self.weights, SMALLEST))
+
+    def _concentration(self, tables: Array) -> Array:
+        """Of rows around the rows of `tables`, ``(..., K, L)``."""
+        return 1 / tables.shape[-1] + self.strength * tables

@@ -195,7 +195,7 @@ def test_the_density_of_clustered_tables_is_the_mixture_of_dirichlets():
         found, membership = float(mixture.log_prob(value)), np.asarray(mixture.membership(value))
     joint = np.array(
         [
-            w * np.prod([dirichlet.pdf(v, 1 + 7.0 * c) for v, c in zip(value, table, strict=True)])
+            w * np.prod([dirichlet.pdf(v, 1 / 4 + 7.0 * c) for v, c in zip(value, table, strict=True)])
             for w, table in zip(weights, tables, strict=True)
         ]
     )
@@ -214,11 +214,23 @@ def test_one_cluster_is_a_common_dirichlet_prior(tiny):
     counts = gradient(model, tiny, anatomy(model, tiny), jax.tree.map(jnp.asarray, theta | {"cluster_logits": logits}))
     plain = Model(
         STORIES["dawid_skene"],
-        {"history": np.broadcast_to(5.0 * centre, (3, 3, 3)), "diagonal": 1.0, "off_diagonal": 1.0},
+        {"history": np.broadcast_to(5.0 * centre, (3, 3, 3)), "diagonal": 1 / 3, "off_diagonal": 1 / 3},
     )
     theirs = gradient(plain, tiny, anatomy(plain, tiny), jax.tree.map(jnp.asarray, theta))
     np.testing.assert_allclose(at.log_joint, theirs.at.log_joint, rtol=1e-5)
     np.testing.assert_allclose(counts.counts["confusion"], theirs.counts["confusion"], atol=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_a_cluster_counts_like_one_annotation_more_than_its_strength_whatever_the_classes(n_classes):
+    """A worker without annotations has, at the mode of log-odds, the prior's mean: near the cluster's own matrix."""
+    table = 0.8 * np.eye(n_classes) + 0.2 * np.full((n_classes, n_classes), 1 / n_classes)
+    mixture = ConfusionMixture(jnp.ones(1), jnp.asarray(table)[None], 9.0)
+    concentration = np.asarray(mixture.base_dist.concentration)
+    np.testing.assert_allclose(concentration.sum(-1), 10.0, rtol=1e-5)
+    np.testing.assert_allclose(concentration / 10.0, 0.9 * table + 0.1 / n_classes, rtol=1e-5)
+    drawn = np.asarray(mixture.sample(jax.random.key(0), (2_000,)))
+    assert np.abs(drawn.mean(0) - concentration / 10.0).max() < 4.5 * 0.5 / np.sqrt(11 * 2_000)
 
 
 def test_one_subtype_is_dawid_and_skene(binary):

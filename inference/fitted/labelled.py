@@ -61,7 +61,7 @@ class Labelled:
         return frame.assign(entropy=entropy(np.asarray(self.posterior, dtype=float)))
 
 
-def interval_around(source: Labelled, estimate: np.ndarray, draws: np.ndarray, interval: float) -> np.ndarray:
+def interval_around(source: Labelled, estimate: np.ndarray | float, draws: np.ndarray, interval: float) -> np.ndarray:
     """The interval of an estimate: equal-tailed quantiles of draws of the ``with_uncertainty`` of `source`.
 
     Where `source` is a point, the interval is widened to hold the estimate. A quantity that is no linear function of

@@ -25,6 +25,7 @@ ELSEWHERE |= {
 """Arguments of `crowdppl.fit` that --set does not take, and why."""
 
 TEXT = (".csv", ".tsv")  # suffixes of files that have a header
+ACCEPTED = "a .csv, .tsv, .parquet or .json file is needed, a folder of Parquet files, or the name of a dataset"
 
 
 def check_input(request: Request) -> None:
@@ -44,11 +45,13 @@ def check_input(request: Request) -> None:
             raise AnnotationError(f"{option}: there is no file {file}{similar(file)}")
     path = Path(request.file)
     named, suffix = request.column_options, path.suffix.lower()
+    if path.is_dir() and not any(path.rglob("*.parquet")):
+        raise AnnotationError(f"the folder {path} has no Parquet files; {ACCEPTED}")
     if request.is_several:
         return  # of Parquet files, whose footers say the rest
     if not path.is_file():
         if path.suffix or len(path.parts) > 1:
-            raise AnnotationError(f"there is no file {path}{similar(path)}")
+            raise AnnotationError(f"there is no file {path}{similar(path) or f'; {ACCEPTED}'}")
         if named:
             raise AnnotationError(f"{named[0]}: there is no file {path}, and a dataset has no columns to name")
         return

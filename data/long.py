@@ -51,7 +51,8 @@ def frame_rows(
     times = None if seconds is None else take_column(frame, seconds, "seconds", source)
     if not len(frame):
         raise AnnotationError(
-            f"{source} has the columns {', '.join(map(repr, frame.columns))} but no row: no annotations"
+            f"{source} has the columns {', '.join(map(repr, frame.columns))} but no row; a row for each annotation is "
+            "needed"
         )
     coded = {role: encode(values, f"column {name!r}", where) for role, (name, values) in columns.items()}
     numbers = None

@@ -337,6 +337,19 @@ def test_the_demo_finds_raters_prevalence_in_two_minutes(tmp_path):
     np.testing.assert_allclose(found, [0.3756, 0.4073, 0.1432, 0.0738], atol=0.005)
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("", "the file is empty; expected a header such as task,worker,label and rows below it"),
+        ("task,worker,label\n", "but no row; a row for each annotation is needed"),
+    ],
+)
+def test_files_without_annotations_are_refused_and_nothing_is_written(tmp_path, written, said):
+    (tmp_path / "a.csv").write_text(written)
+    assert said in refused("fit", tmp_path / "a.csv", "--out", tmp_path / "out")
+    only(tmp_path, "a.csv")
+
+
 def test_a_refusal_reaches_the_shell_as_status_2_on_standard_error(tmp_path):
     command = [sys.executable, "-m", "crowdppl", "fit", "no.csv", "--out", "results"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)

@@ -34,6 +34,8 @@ def modules_after(folder, *arguments):
         (["report", "--help"], 0, ""),
         (["fit", "a.csv", "--stroy", "mace", "-o", "out"], 2, "No such option"),
         (["fit", "no.csv", "-o", "out"], 2, "there is no file no.csv"),
+        (["fit", "judged.tsv", "-o", "out"], 2, "there is no file judged.tsv; a .csv, .tsv, .parquet or .json file is"),
+        (["fit", ".", "-o", "out"], 2, "has no Parquet files; a .csv, .tsv, .parquet or .json file is needed"),
         (["fit", "a.csv", "--worker", "rater", "-o", "out"], 2, "no column 'rater'"),
         (["fit", "a.csv", "--label", "lable", "-o", "out"], 2, "Did you mean --label 'label'?"),
         (["fit", "a.csv", "--gold", "gold.csv", "-o", "out"], 2, "--gold: there is no file gold.csv"),

@@ -85,23 +85,7 @@ def measure(name: str) -> dict[str, float]:
 def compare_unnamed(write: bool) -> None:
     """Auto's labels of the ten datasets without worker names, beside each of its stories alone and majority vote."""
     report = Report('Labels of cp.fit("auto") without worker names')
-    rows = {}
-    for name in DATASETS:
-        annotations, gold = given(name)
-        annotations = annotations.replace(worker=None)
-        began = time.perf_counter()
-        stack = cp.fit("auto", annotations, progress=False)
-        seconds = time.perf_counter() - began
-        found = {
-            AUTO: stack.probabilities,
-            "auto, votes=0": cp.stack(stack.fits, weights=stack.weights).probabilities,
-            **{story: stack.fits[story].probabilities for story in DEFAULT_SET_UNNAMED},
-            MAJORITY: in_frame(shares_of_votes(annotations), annotations),
-        }
-        scores = {method: scored(probabilities, gold) for method, probabilities in found.items()}
-        rows[name] = {f"{method}, {what}": scores[method][what] for what in MEASURES for method in found}
-        rows[name]["seconds"] = seconds
-    frame = pd.DataFrame(rows).T
+    frame = pd.DataFrame({name: measure_unnamed(name) for name in DATASETS}).T
     frame.loc["mean"] = frame.mean()
     for what in MEASURES:
         shown = {name.removesuffix(f", {what}"): frame[name] for name in frame if name.endswith(f", {what}")}
@@ -112,6 +96,24 @@ def compare_unnamed(write: bool) -> None:
     )
     if write:
         report.write()
+
+
+def measure_unnamed(name: str) -> dict[str, float]:
+    """Scores on one dataset without worker names, and the seconds that auto took."""
+    annotations, gold = given(name)
+    annotations = annotations.replace(worker=None)
+    began = time.perf_counter()
+    stack = cp.fit("auto", annotations, progress=False)
+    seconds = time.perf_counter() - began
+    found = {
+        AUTO: stack.probabilities,
+        "auto, votes=0": cp.stack(stack.fits, weights=stack.weights).probabilities,
+        **{story: stack.fits[story].probabilities for story in DEFAULT_SET_UNNAMED},
+        MAJORITY: in_frame(shares_of_votes(annotations), annotations),
+    }
+    scores = {method: scored(probabilities, gold) for method, probabilities in found.items()}
+    flat = {f"{method}, {what}": scores[method][what] for what in MEASURES for method in found}
+    return flat | {"seconds": seconds}
 
 
 def given(name: str) -> tuple[cp.Annotations, pd.Series]:

@@ -43,7 +43,8 @@ from .story_error import StoryError
 LEVELS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # of the pull
 USUAL_STRENGTH = np.array([0.35, 0.25, 0.2, 0.12, 0.08])  # how often each level is expected
 USUAL_RIGHT = 0.7  # how often an impression is expected to be the true class
-WEIGHT = 50.0  # of these expectations, in tasks
+WEIGHT = 50.0  # of the first of these expectations, in tasks
+TIMES = 4.0  # as much has the second: hardly anything but gold labels tells how often an impression is right
 
 GENERAL: dict[str, Any] = {"shared_error": False, "worker_families": None, "shared_weight": WEIGHT}
 """Hyperparameters that every story takes, with their defaults: those of :func:`crowdppl.with_shared_error`."""
@@ -184,7 +185,7 @@ def sharing(
         wrong = (1 - USUAL_RIGHT) / max(n_classes - 1, 1)
         expected = jnp.where(jnp.eye(n_classes, dtype=bool), USUAL_RIGHT, wrong)
         with numpyro.plate("class", n_classes, dim=-1):
-            prior = dist.Dirichlet(1 + weight * expected)
+            prior = dist.Dirichlet(TIMES * weight * expected)
             pull = numpyro.sample("pull", prior, infer={"event_dims": ["annotation"]})
         with _Pulled(strength, pull, family):
             story(annotations, **hyperparameters)
@@ -254,7 +255,7 @@ def told(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[
 
 
 def _prior_strength(weight: float) -> Array:
-    return 1 + weight * jnp.asarray(USUAL_STRENGTH, float)
+    return weight * jnp.asarray(USUAL_STRENGTH, float)
 
 
 def prior_share(hyperparameters: Mapping[str, Any]) -> float:

@@ -25,6 +25,7 @@ def main(
     options: str = "",
     datasets: str = DATASETS,
     gold: int = 0,
+    misled: str = "",
     interval: float = 0.9,
     seed: int = 0,
     write: bool = False,
@@ -37,6 +38,8 @@ def main(
         options: of the story and the engine, such as ``"diagonal=1.0,off_diagonal=0.1"``.
         datasets: their names, with commas.
         gold: how many gold labels, drawn at random, the fit is given; none by default.
+        misled: expected shares of tasks that mislead the whole crowd, with commas, to compare with the default and
+            to choose from for each dataset by the others.
         interval: mass of the intervals.
         seed: of the fits, and of the draw of gold labels.
         write: refresh this section of RESULTS.md.
@@ -45,15 +48,23 @@ def main(
     warnings.simplefilter("ignore", cp.ConvergenceWarning)
     report = Report(f"What {interval:.0%} intervals of real workers' accuracies hold")
     given, names, targets = _options(options), datasets.split(","), []
+    shares: list[float | None] = [None, *map(float, filter(None, misled.split(",")))]
     for engine in method.split(","):
-        rows = [{"dataset": name, **measure(name, story, engine, gold, interval, seed, given)} for name in names]
-        frame = pd.DataFrame(rows).set_index("dataset")
-        mean = {"dataset": f"mean of {len(rows)}"} | frame.mean().to_dict() | {"workers": int(frame["workers"].sum())}
+        found = {name: measure(name, story, engine, gold, interval, seed, given, shares) for name in names}
         labels = f"{gold or 'no'} gold labels given"
-        report.table(
-            f"{story} by {engine}, {options or 'default options'}, {labels}", [*rows, mean], absolute=["seconds"]
-        )
-        targets.append({"method": engine, **_reached(frame["realised, %"], frame["bias"].abs())})
+        for share in shares:
+            rows = [{"dataset": name, **found[name][share]} for name in names]
+            frame = pd.DataFrame(rows).set_index("dataset")
+            n_workers = int(frame["workers"].sum())
+            mean = {"dataset": f"mean of {len(rows)}"} | frame.mean().to_dict() | {"workers": n_workers}
+            said = "" if share is None else f", misled={share}"
+            if share is None:
+                title = f"{story} by {engine}, {options or 'default options'}, {labels}"
+                report.table(title, [*rows, mean], absolute=["seconds"])
+            reached = _reached(frame["realised, %"], frame["bias"].abs())
+            targets.append({"method": f"{engine}{said}", **reached, "mean bias": frame["bias"].mean()})
+        if len(shares) > 1:
+            targets.append({"method": f"{engine}, misled chosen by the other datasets", **_chosen_by_others(found)})
     report.table("Targets, of the realised accuracy", targets)
     report.note(
         f"Workers with at least {LEAST} annotations of gold tasks. Actual: the share of these annotations that are "
@@ -69,19 +80,33 @@ def main(
 
 
 def measure(
-    name: str, story: str, method: str, gold: int, interval: float, seed: int, options: dict[str, Any]
-) -> dict[str, float]:
-    """For one dataset what the intervals hold, and scores of the labels."""
+    name: str,
+    story: str,
+    method: str,
+    gold: int,
+    interval: float,
+    seed: int,
+    options: dict[str, Any],
+    shares: list[float | None],
+) -> dict[float | None, dict[str, float]]:
+    """For one dataset, by share of misled tasks, what the intervals hold, and scores of the labels."""
     annotations = cp.load_dataset(name)
     given = _drawn(annotations, gold, seed) if gold else None
     began = time.perf_counter()
     fit = cp.fit(story, annotations, method=method, gold=given, seed=seed, progress=False, **options)
     seconds = time.perf_counter() - began
-    workers = fit.worker_scores(interval).drop(columns=["gold_accuracy"], errors="ignore")
-    workers = workers.join(fit.gold_scores()[["gold_accuracy"]])
+    scores = cp.score(fit)
+    labels = {"label accuracy, %": 100 * float(scores["accuracy"]), "log-score": float(scores["log_score"])}
+    return {share: _held(fit, interval, share) | labels | {"seconds": seconds} for share in shares}
+
+
+def _held(fit: cp.Fit | cp.Stack, interval: float, share: float | None) -> dict[str, float]:
+    """What the intervals hold, at an expected share of misled tasks."""
+    workers = fit.worker_scores(interval, misled=share).drop(columns=["gold_accuracy"], errors="ignore")
+    gold = fit.gold_scores()[["gold_accuracy", "gold_annotations"]]
+    workers = workers.drop(columns=["gold_annotations"], errors="ignore").join(gold)
     workers = workers[workers["gold_annotations"] >= LEAST]
     actual = workers["gold_accuracy"]
-    scores = cp.score(fit)
     return {
         "workers": len(workers),
         "realised, %": _covered(workers, "realised_accuracy"),
@@ -90,10 +115,17 @@ def measure(
         "long-run bias": 100 * float((workers["accuracy"] - actual).mean()),
         "width": _width(workers, "realised_accuracy"),
         "actual, %": 100 * float(actual.mean()),
-        "label accuracy, %": 100 * float(scores["accuracy"]),
-        "log-score": float(scores["log_score"]),
-        "seconds": seconds,
     }
+
+
+def _chosen_by_others(found: dict[str, dict[float | None, dict[str, float]]]) -> dict[str, float | bool]:
+    """What is reached where each dataset's share is the one with the least mean bias over the other datasets."""
+    bias = pd.DataFrame({name: {share: row["bias"] for share, row in rows.items()} for name, rows in found.items()})
+    bias = bias.drop(index=[share for share in bias.index if share is None or np.isnan(share)])
+    chosen = {name: bias.drop(columns=name).mean(axis=1).abs().idxmin() for name in found}
+    rows = pd.DataFrame({name: found[name][share] for name, share in chosen.items()}).T
+    said = {"mean bias": rows["bias"].mean(), "chosen": ", ".join(f"{share:g}" for share in chosen.values())}
+    return _reached(rows["realised, %"], rows["bias"].abs()) | said
 
 
 def _reached(covered: pd.Series, bias: pd.Series) -> dict[str, float | bool]:

@@ -211,14 +211,18 @@ class Fit(Result):
         """:attr:`tasks`, by another number of replicated annotations, or another seed: :func:`.tasks.task_scores`."""
         return task_scores(self.fitted, replicates=replicates, seed=seed)
 
-    def worker_scores(self, interval: float = INTERVAL, *, rank_one: bool = False) -> pd.DataFrame:
+    def worker_scores(
+        self, interval: float = INTERVAL, *, rank_one: bool = False, misled: float | None = None
+    ) -> pd.DataFrame:
         """By worker what the fit, the gold labels and the times say, each with ``_low`` and ``_high``.
 
         - annotations: how many the worker gave.
         - accuracy: in the long run, the probability of a right annotation of a task of the crowd's mix.
         - realised_accuracy: the share of the annotations given that are right. Its interval is from the posterior of
           truth and parameters together: the truth is drawn at each draw of the parameters (500 at the most). What
-          gold labels of all tasks would show is this, not the accuracy in the long run.
+          gold labels of all tasks would show is this, not the accuracy in the long run. Unlike everything else that
+          a fit says it allows for tasks that mislead the whole crowd, of which annotations can tell nothing
+          (:mod:`.misled`): a story that takes itself for true is too sure of what real workers got right.
         - spammer_score: how far the confusion matrix is from one whose rows are all alike (Raykar & Yu 2011); 0 for a
           spammer.
         - sensitivity, specificity: for two classes, of which the second is the positive one.
@@ -236,12 +240,14 @@ class Fit(Result):
         Args:
             interval: mass of the intervals, equal-tailed, between 0 and 1.
             rank_one: whether to take the singular values of all confusion matrices.
+            misled: the share of tasks that is expected to mislead the whole crowd, from 0 to below 1: 0.06 by default,
+                and 0.03 of a story with shared errors; 0 for what follows from the story alone.
 
         Raises:
             AnnotationError: the annotations name no workers.
-            ValueError: for another `interval`.
+            ValueError: for another `interval` or `misled`.
         """
-        return worker_scores(self.fitted, interval, rank_one=rank_one)
+        return worker_scores(self.fitted, interval, rank_one=rank_one, misled=misled)
 
     @cached_property
     def idata(self) -> Any:
@@ -438,6 +444,19 @@ class Stack(Result):
         """
         return self.averaged.confusion_draws
 
+    def worker_scores(self, interval: float = INTERVAL, *, misled: float | None = None) -> pd.DataFrame:
+        """By worker the scores that follow from the confusion matrices, and the realised accuracy.
+
+        Args:
+            interval: mass of the equal-tailed intervals, between 0 and 1.
+            misled: as for :meth:`Fit.worker_scores`; by default what the labels allow for, or of each fit its own.
+
+        Raises:
+            AnnotationError: the annotations name no workers.
+            ValueError: for another `interval` or `misled`.
+        """
+        return self.averaged.worker_scores(interval, misled)
+
     def update(
         self,
         more: Annotations | pd.DataFrame | None = None,
@@ -483,6 +502,7 @@ def stack(
     weights: Mapping[str, float] | pd.Series | None = None,
     *,
     votes: float = 0.0,
+    misled: float = 0.0,
     **options: object,
 ) -> Stack:
     """Average fits of the same annotations by stacking weights (Yao, Vehtari, Simpson & Gelman 2018).
@@ -491,14 +511,16 @@ def stack(
         fits: as for :func:`crowdppl.compare`.
         weights: by name, instead of those of the comparison; they are scaled to sum 1.
         votes: share of the label probabilities that is the votes', from 0 to below 1.
+        misled: share of tasks that is expected to mislead the whole crowd, from 0 to below 1, for which the label
+            probabilities allow.
         options: of :func:`crowdppl.compare`, such as ``by`` and ``method``.
 
     Raises:
-        ValueError: for fits that cannot be compared, weights that are negative, not finite or all 0, or a share of the
-            votes that is none.
+        ValueError: for fits that cannot be compared, weights that are negative, not finite or all 0, or a share
+            that is none.
         UnknownNameError: a weight is of no fit.
     """
-    return Stack(averaged(fits, weights, votes=votes, **options))
+    return Stack(averaged(fits, weights, votes=votes, misled=misled, **options))
 
 
 def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None) -> Fit:

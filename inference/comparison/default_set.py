@@ -10,6 +10,7 @@ from ...models import Story, StoryError
 from ..engines.progress import progress_bar
 from ..fit_story import fit_story
 from ..fitted.fitted import Fitted
+from ..fitted.misled import checked
 from .comparing import compare
 from .stacking import Averaged, share_of_votes
 
@@ -41,6 +42,7 @@ def auto(
     method: str = "em",
     weights: str = "equal",
     votes: float = VOTES,
+    misled: float | None = None,
     folds: int | None = None,
     seed: int = 0,
     progress: bool = True,
@@ -50,7 +52,8 @@ def auto(
 
     A story is sure of its labels as if it were true, and no story is. The votes know nothing of the story: of a task
     on which workers disagree they are as unsure as the workers. The probabilities of the average are nearer to how
-    often its labels are right (``benchmarks/auto.py``).
+    often its labels are right (``benchmarks/auto.py``). Nor do annotations say which tasks mislead the whole crowd, so
+    that the probabilities allow for a few of them (:mod:`.misled`).
 
     Args:
         annotations: who labelled what.
@@ -61,6 +64,8 @@ def auto(
         weights: ``"equal"``; or ``"stacking"``, which compares the stories by how well they predict held-out
             annotations, over K folds refitted by EM whatever the fits' engine: the mixture that predicts best.
         votes: share of the label probabilities that are the votes', from 0 to below 1 (:class:`.Averaged`).
+        misled: the share of tasks that is expected to mislead the whole crowd, from 0 to below 1; what is usual of
+            each story by default (:mod:`.misled`).
         folds: K, of the comparison of ``weights="stacking"``; 5 by default.
         seed: of the engines and the folds.
         progress: whether to show a progress bar.
@@ -70,12 +75,12 @@ def auto(
         the average, with its fits, weights and comparison, and the stories that do not fit these data.
 
     Raises:
-        ValueError: none of the stories fits these data, with the reason of each; `weights` or `votes` is none of
-            these; or `folds` is given where nothing is compared.
+        ValueError: none of the stories fits these data, with the reason of each; `weights`, `votes` or `misled` is
+            none of these; or `folds` is given where nothing is compared.
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights={weights!r}: 'equal' or 'stacking' is needed")
-    votes = share_of_votes(votes)
+    votes, misled = share_of_votes(votes), None if misled is None else checked(misled)
     chosen = story_set(stories, annotations)
     _check_folds(folds, weights, len(chosen))
     fits: dict[str, Fitted] = {}
@@ -93,12 +98,12 @@ def auto(
             reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
             raise ValueError(f"none of {len(chosen)} stories fits these data. {reasons}")
         if weights == "equal" or len(fits) == 1:
-            return Averaged(fits, _equal(fits), None, left_out, votes)
+            return Averaged(fits, _equal(fits), None, left_out, votes, misled)
         folds = 5 if folds is None else folds
         bar(len(chosen), "comparing")
         comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=False)
         comparison.attrs["how"] = f"{folds} folds of the annotations, for each of which every story was refitted by EM"
-    return Averaged(fits, comparison["weight"].reindex(list(fits)), comparison, left_out, votes)
+    return Averaged(fits, comparison["weight"].reindex(list(fits)), comparison, left_out, votes, misled)
 
 
 def _check_folds(folds: int | None, weights: str, n_stories: int) -> None:

@@ -13,8 +13,11 @@ import pandas as pd
 from ...data import Annotations
 from ...data.errors import check_name
 from ..fitted.fitted import Fitted, HoldsFitted
-from ..fitted.labelled import Labelled
+from ..fitted.labelled import Labelled, interval_around
+from ..fitted.misled import checked, misled_share
+from ..fitted.realised import MOST_DRAWS, realised_accuracy, realised_accuracy_draws
 from ..fitted.summary import Summary, certainty, gold_accuracy, sizes
+from ..fitted.workers import fitted_scores, with_realised_accuracy
 from .comparing import by_name, check_same_data, compare
 
 MIXTURE_DRAWS = 1000  # about how many draws the mixture of the stories' confusion matrices has
@@ -29,7 +32,8 @@ class Averaged(Labelled):
 
     .. math:: (1 - v) P(z_i = k) + v \, \frac{n_{ik} + P(z_i = k)}{\sum_l n_{il} + 1}
 
-    but of tasks of which something is known from elsewhere, such as gold labels.
+    but of tasks of which something is known from elsewhere, such as gold labels. Where `misled` is not 0, :math:`P_m`
+    allows for tasks that mislead the whole crowd (:mod:`.misled`).
 
     It has labels, probabilities, decisions and workers as a fit has them. `Stack` holds it.
 
@@ -40,6 +44,7 @@ class Averaged(Labelled):
             given.
         left_out: stories that were asked for and do not fit these data, by name, with the reason.
         votes: the share of the votes, from 0 to below 1.
+        misled: the share of misled tasks that is expected, from 0 to below 1; None for what is usual of each story.
     """
 
     fits: dict[str, Fitted]
@@ -47,6 +52,7 @@ class Averaged(Labelled):
     comparison: pd.DataFrame | None = None
     left_out: dict[str, str] = field(default_factory=dict)
     votes: float = 0.0
+    misled: float | None = 0.0
 
     @property
     def annotations(self) -> Annotations:
@@ -80,7 +86,7 @@ class Averaged(Labelled):
     def posterior(self) -> np.ndarray:
         """``P(truth | annotations)`` averaged over the stories: ``(N, K)``."""
         mean = sum(
-            self.weights[name] * fitted.posterior for name, fitted in self.fits.items() if self.weights[name] > 0
+            weight * misled_share(fitted, self.misled).beside(fitted.posterior) for fitted, weight in self._weighty
         )
         return mean if self.votes == 0 else _beside_votes(mean, self.annotations, self.votes)
 
@@ -94,15 +100,31 @@ class Averaged(Labelled):
         Raises:
             AnnotationError: the annotations name no workers.
         """
-        weighty = {name: fitted for name, fitted in self.fits.items() if self.weights[name] > 0}
         if not self.has_draws:
-            return sum(self.weights[name] * fitted.confusion_draws for name, fitted in weighty.items())
+            return sum(weight * fitted.confusion_draws for fitted, weight in self._weighty)
         picked = []
-        for name, fitted in weighty.items():
+        for fitted, weight in self._weighty:
             flat = fitted.confusion_draws.reshape(-1, *fitted.confusion_draws.shape[2:])
-            n = round(MIXTURE_DRAWS * self.weights[name])
+            n = round(MIXTURE_DRAWS * weight)
             picked.append(flat[np.linspace(0, len(flat), n, endpoint=False).astype(int)])
         return np.concatenate(picked)[None]
+
+    @property
+    def _weighty(self) -> list[tuple[Fitted, float]]:
+        """The fits that have weight, each with it."""
+        return [(fitted, float(self.weights[name])) for name, fitted in self.fits.items() if self.weights[name] > 0]
+
+    def worker_scores(self, interval: float, misled: float | None = None) -> pd.DataFrame:
+        """The workers' scores from the confusion matrices, and the realised accuracy: :meth:`.Stack.worker_scores`."""
+        misled = self.misled or None if misled is None else misled
+        frame = fitted_scores(self, interval)
+        estimate = realised_accuracy(replace(self, misled=misled).posterior, self.annotations)
+        draws = []
+        for fitted, weight in self._weighty:
+            share, n = misled_share(fitted, misled), max(1, round(MOST_DRAWS * weight))
+            draws.append(realised_accuracy_draws(fitted.with_uncertainty, share, n, votes=self.votes))
+        around = interval_around(self, estimate, np.concatenate(draws)[None], interval)
+        return with_realised_accuracy(frame, estimate, around)
 
     def summary(self) -> Summary:
         """What was averaged, with which weights, and why; it prints as text and shows as a table in notebooks."""
@@ -110,6 +132,10 @@ class Averaged(Labelled):
         tables = {"weights": self.weights.to_frame()}
         if self.votes:
             facts["votes"] = f"their share of the label probabilities is {self.votes:.0%}, beside the stories'"
+        if self.misled != 0:
+            shares = [misled_share(fitted, self.misled).mean for fitted, _ in self._weighty]
+            mean = np.average(shares, weights=[weight for _, weight in self._weighty])
+            facts["misled"] = f"the label probabilities allow for {mean:.1%} of tasks that mislead the whole crowd"
         if self.comparison is not None:
             facts["why"] = why(self.comparison)
             if how := self.comparison.attrs.get("how"):
@@ -143,19 +169,21 @@ def averaged(
     weights: Mapping[str, float] | pd.Series | None = None,
     *,
     votes: float = 0.0,
+    misled: float = 0.0,
     **options: object,
 ) -> Averaged:
     """Average fits of the same annotations by stacking weights: see :func:`crowdppl.stack`."""
     named, votes = by_name(fits, least=2 if weights is None else 1), share_of_votes(votes)
+    misled = checked(misled)
     if weights is None:
         comparison = compare(named, **options)  # type: ignore[arg-type]
-        return Averaged(named, comparison["weight"].reindex(list(named)), comparison, votes=votes)
+        return Averaged(named, comparison["weight"].reindex(list(named)), comparison, votes=votes, misled=misled)
     if options:
         raise ValueError(
             f"weights are given, so nothing is compared; leave out {', '.join(map(repr, options))}, or weights"
         )
     check_same_data(named)
-    return Averaged(named, _given(dict(weights), named), votes=votes)
+    return Averaged(named, _given(dict(weights), named), votes=votes, misled=misled)
 
 
 def share_of_votes(votes: float) -> float:

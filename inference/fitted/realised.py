@@ -1,44 +1,64 @@
 """How many of the annotations that each worker gave are right: expected, and in draws."""
 
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from ...data import Annotations
 from ...models.parts.abstaining import of_classes
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .fitted import Fitted
-from .labelled import Labelled
+from .misled import MisledShare
 
 MOST_DRAWS = 500  # whose truths are drawn, for an interval
 
 
-def realised_accuracy(source: Labelled) -> np.ndarray:
+def realised_accuracy(posterior: np.ndarray, annotations: Annotations) -> np.ndarray:
     r"""The expected share of each worker's annotations that equal the truth: ``(J,)``, NaN for a worker without any.
 
     .. math:: \frac{1}{n_j} \sum_{a \in j} P(z_{i_a} = y_a \mid y)
+
+    Args:
+        posterior: probabilities of the labels, ``(N, K)``, which allow for misled tasks (:mod:`.misled`).
+        annotations: whose workers are named.
     """
-    annotations = source.annotations.of_classes()
-    right = np.asarray(source.posterior, dtype=float)[annotations.task, annotations.label]
+    annotations = annotations.of_classes()
+    right = np.asarray(posterior, dtype=float)[annotations.task, annotations.label]
     weight = 1.0 if annotations.count is None else np.asarray(annotations.count)
     total = np.bincount(np.asarray(annotations.worker), right * weight, annotations.n_workers)
     return np.minimum(total / _n_or_nan(annotations.n_by_worker()), 1.0)  # up to the rounding of the posterior
 
 
-def realised_accuracy_draws(fitted: Fitted, n: int = MOST_DRAWS, seed: int = 0) -> np.ndarray:
+def realised_accuracy_draws(
+    fitted: Fitted, misled: MisledShare, n: int = MOST_DRAWS, seed: int = 0, *, votes: float = 0.0
+) -> np.ndarray:
     """The same share at truths drawn from the posterior: ``(draw, J)``.
 
     Args:
         fitted: whose workers are named.
-        n: draws of the parameters at the most, each with its own truths.
+        misled: how many tasks may mislead the whole crowd.
+        n: draws of the parameters at the most, each with its own truths and its own share of misled tasks.
         seed: of the truths.
+        votes: the share of the votes in the label probabilities, by which a truth is one of the task's votes.
     """
     n = min(int(np.prod(fitted.shape)), n)
-    right = _right(fitted.thinned(n), jax.random.split(jax.random.key(seed), n))
+    keys = jax.random.split(jax.random.key(seed), n)
+    change = _Change(jnp.asarray(misled.draws(n, seed), jnp.float32), jnp.asarray(misled.told), jnp.float32(votes))
+    right = _right(fitted.thinned(n), keys, change)
     return np.asarray(right, dtype=float) / _n_or_nan(fitted.annotations.of_classes().n_by_worker())
+
+
+class _Change(NamedTuple):
+    """How truths differ from those that a story infers: by draw a share of misled tasks, tasks told, share of votes."""
+
+    misled: Array
+    told: Array
+    votes: Array
 
 
 def _n_or_nan(n: np.ndarray) -> np.ndarray:
@@ -46,14 +66,22 @@ def _n_or_nan(n: np.ndarray) -> np.ndarray:
 
 
 @compiled(once=True)
-def _right(fitted: Fitted, keys: Array) -> Array:
+def _right(fitted: Fitted, keys: Array, change: _Change) -> Array:
     data, label = of_classes(fitted.annotations, jnp.asarray(fitted.annotations.label))
     count = partial(jax.ops.segment_sum, segment_ids=jnp.asarray(data.worker), num_segments=data.n_workers)
+    weight = 1.0 if data.count is None else jnp.asarray(data.count)
+    n_votes = jnp.zeros((data.n_tasks, data.n_classes)).at[data.task, label].add(weight)
 
-    def of_draw(draw_and_key: tuple[Parameters, Array]) -> Array:
-        draw, key = draw_and_key
-        truth = jax.random.categorical(key, fitted.at(draw).log_joint)
-        right = (truth[data.task] == label).astype(float)
-        return count(right if data.count is None else right * data.count)
+    def of_draw(row: tuple[Parameters, Array, Array]) -> Array:
+        draw, key, share = row
+        of_truth, whether, which, from_votes, of_vote = jax.random.split(key, 5)
+        truth = jax.random.categorical(of_truth, fitted.at(draw).log_joint)
+        other = (truth + jax.random.randint(which, truth.shape, 1, max(data.n_classes, 2))) % data.n_classes
+        truth = jnp.where((jax.random.uniform(whether, truth.shape) < share) & ~change.told, other, truth)
+        # The posterior counts to the votes as one vote more.
+        vote = jax.random.categorical(of_vote, jnp.log(n_votes + jax.nn.one_hot(truth, data.n_classes)))
+        is_vote = (jax.random.uniform(from_votes, truth.shape) < change.votes) & ~change.told
+        truth = jnp.where(is_vote, vote, truth)
+        return count((truth[data.task] == label) * weight)
 
-    return jax.lax.map(of_draw, (fitted.flat_draws, keys))
+    return jax.lax.map(of_draw, (fitted.flat_draws, keys, change.misled))

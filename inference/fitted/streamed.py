@@ -34,6 +34,7 @@ from ..engines.outcome import Outcome
 from ..engines.progress import progress_bar
 from ..engines.streaming import Source
 from . import confusion_scores
+from .misled import misleading, usual
 from .named_draws import parameter_dataset
 from .summary import Summary, best_and_worst, course, options_text, shared_errors
 
@@ -198,7 +199,8 @@ class StreamedFit:
         right, n = np.asarray(self._overview.right, float), self.prepared.n_by_worker
         scores = confusion_scores.scores(confusions, shares)
         frame["accuracy"] = scores.pop("accuracy")
-        frame["realised_accuracy"] = np.minimum(right / np.where(n > 0, n, np.nan), 1.0)  # sums of float32
+        realised = np.minimum(right / np.where(n > 0, n, np.nan), 1.0)  # sums of float32
+        frame["realised_accuracy"] = misleading(realised, usual(self.model), len(self.prepared.classes))
         for name, values in (scores | confusion_scores.more_scores(confusions, shares)).items():
             frame[name] = values
         return frame

@@ -12,6 +12,7 @@ from . import confusion_scores
 from .fitted import Fitted
 from .intervals import INTERVAL, jeffreys, of_median
 from .labelled import Labelled, interval_around
+from .misled import misled_share
 from .realised import realised_accuracy, realised_accuracy_draws
 
 
@@ -30,14 +31,19 @@ def fitted_scores(fitted: Labelled, interval: float) -> pd.DataFrame:
     return _with_scores(fitted, frame, partial(confusion_scores.scores, shares=fitted.posterior.mean(0)), interval)
 
 
-def worker_scores(fitted: Fitted, interval: float = INTERVAL, *, rank_one: bool = False) -> pd.DataFrame:
+def worker_scores(
+    fitted: Fitted, interval: float = INTERVAL, *, rank_one: bool = False, misled: float | None = None
+) -> pd.DataFrame:
     """Everything by worker: see :meth:`.Fit.worker_scores`."""
     _named(fitted.annotations)
     more = partial(confusion_scores.more_scores, shares=fitted.posterior.mean(0))
     frame = _with_scores(fitted, fitted_scores(fitted, interval), more, interval)
     if rank_one:
         frame = _with_scores(fitted, frame, _rank_one, interval)
-    frame = _with_realised_accuracy(fitted, frame, interval)
+    share = misled_share(fitted, misled)
+    estimate = realised_accuracy(share.beside(fitted.posterior), fitted.annotations)
+    draws = realised_accuracy_draws(fitted.with_uncertainty, share)[None]
+    frame = with_realised_accuracy(frame, estimate, interval_around(fitted, estimate, draws, interval))
     parts = []
     if fitted.annotations.gold is not None:
         parts.append(gold_scores(fitted.annotations, interval=interval))
@@ -49,9 +55,12 @@ def worker_scores(fitted: Fitted, interval: float = INTERVAL, *, rank_one: bool 
 
 
 def every_score(source: Labelled, interval: float = INTERVAL) -> pd.DataFrame:
-    """All scores by worker that there are: :func:`worker_scores` of a fit, :func:`fitted_scores` of a stack."""
+    """All scores by worker that there are: :func:`worker_scores` of a fit, those of a stack."""
     fitted = getattr(source, "fitted", None)
-    return worker_scores(fitted, interval) if isinstance(fitted, Fitted) else fitted_scores(source, interval)
+    if isinstance(fitted, Fitted):
+        return worker_scores(fitted, interval)
+    own = getattr(source, "worker_scores", None)
+    return fitted_scores(source, interval) if own is None else own(interval)
 
 
 def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float = INTERVAL) -> pd.DataFrame:
@@ -146,12 +155,10 @@ def _rank_one(confusions: np.ndarray) -> dict[str, np.ndarray]:
     return {"rank_one_distance": confusion_scores.rank_one_distance(confusions)}
 
 
-def _with_realised_accuracy(fitted: Fitted, frame: pd.DataFrame, interval: float) -> pd.DataFrame:
+def with_realised_accuracy(frame: pd.DataFrame, estimate: np.ndarray, interval: np.ndarray) -> pd.DataFrame:
     """The frame with the share of the annotations given that are right, beside the accuracy in the long run."""
-    estimate, draws = realised_accuracy(fitted), realised_accuracy_draws(fitted.with_uncertainty)[None]
-    low, high = interval_around(fitted, estimate, draws, interval)
-    found = {"realised_accuracy": estimate, "realised_accuracy_low": low}
-    found["realised_accuracy_high"] = high
+    low, high = interval
+    found = {"realised_accuracy": estimate, "realised_accuracy_low": low, "realised_accuracy_high": high}
     beside = max(at for at, name in enumerate(frame) if str(name).startswith("accuracy")) + 1
     return pd.concat([frame.iloc[:, :beside], pd.DataFrame(found, frame.index), frame.iloc[:, beside:]], axis=1)
 

@@ -62,7 +62,7 @@ def test_workers_are_right_among_the_annotations_that_are_classes(em):
 
 
 def test_realised_and_gold_accuracy_leave_abstentions_out(crowd, svi):
-    scores = svi.worker_scores()
+    scores = svi.worker_scores(misled=0.0)
     given = crowd.label < 2
     right = svi.probabilities.to_numpy()[crowd.task[given], crowd.label[given]]
     expected = np.bincount(crowd.worker[given], right) / np.bincount(crowd.worker[given])

@@ -13,13 +13,14 @@ TWO = {"plain": {"story": "dawid_skene"}, "eager": {"story": "one_coin", "right"
 @pytest.fixture(scope="module")
 def auto():
     stories = TWO | {"binary": {"story": "two_coin"}}
-    return cp.fit("auto", cp.load_dataset("anesthesia"), stories=stories, max_iterations=50, seed=3, progress=False)
+    options = {"misled": 0.0, "max_iterations": 50, "seed": 3, "progress": False}
+    return cp.fit("auto", cp.load_dataset("anesthesia"), stories=stories, **options)
 
 
 @pytest.fixture(scope="module")
 def stacked():
     data = cp.load_dataset("anesthesia")
-    options = {"weights": "stacking", "votes": 0.0, "max_iterations": 50, "seed": 3, "progress": False}
+    options = {"weights": "stacking", "votes": 0.0, "misled": 0.0, "max_iterations": 50, "seed": 3, "progress": False}
     return cp.fit("auto", data, stories=TWO, **options)
 
 
@@ -41,8 +42,8 @@ def test_stories_weigh_alike_and_the_posterior_is_one_vote_among_the_votes(auto)
 
 def test_one_fit_is_averaged_with_the_votes_as_auto_does(auto):
     fit = cp.fit("one_coin", auto.annotations, progress=False)
-    alone = cp.fit("auto", auto.annotations, stories=["one_coin"], votes=0.5, progress=False)
-    stack = cp.stack([fit], weights={"one_coin": 1.0}, votes=0.5)
+    alone = cp.fit("auto", auto.annotations, stories=["one_coin"], votes=0.5, misled=0.1, progress=False)
+    stack = cp.stack([fit], weights={"one_coin": 1.0}, votes=0.5, misled=0.1)
     np.testing.assert_array_equal(stack.posterior, alone.posterior)
     assert np.abs(stack.posterior - fit.posterior).max() > 0.01
 
@@ -51,7 +52,7 @@ def test_a_task_without_votes_or_with_a_gold_label_has_the_stories_probabilities
     annotations, _ = cp.simulate("dawid_skene", n_tasks=40, n_workers=6, n_classes=3, seed=1, gold=0.0)
     frame = annotations.to_frame()
     some = cp.Annotations.from_frame(frame[frame["task"] != 3], tasks=list(annotations.tasks), classes=range(3))
-    stack = cp.fit("auto", some, stories=TWO, gold={0: 2}, progress=False)
+    stack = cp.fit("auto", some, stories=TWO, gold={0: 2}, misled=0.0, progress=False)
     mean = (stack.fits["plain"].posterior + stack.fits["eager"].posterior) / 2
     np.testing.assert_allclose(stack.posterior[[0, 3]], mean[[0, 3]], atol=1e-6)
     np.testing.assert_allclose(stack.posterior[0], [0, 0, 1], atol=1e-6)
@@ -87,7 +88,7 @@ def test_folds_are_refused_where_no_stories_are_compared(options, message):
 
 
 def test_folds_change_what_stacking_compares(stacked):
-    options = {"weights": "stacking", "votes": 0.0, "max_iterations": 50, "seed": 3, "progress": False}
+    options = {"weights": "stacking", "votes": 0.0, "misled": 0.0, "max_iterations": 50, "seed": 3, "progress": False}
     by_two = cp.fit("auto", stacked.annotations, stories=TWO, folds=2, **options)
     expected = cp.compare(by_two.fits, method="kfold", folds=2, refit_by="em", seed=3, progress=False)
     np.testing.assert_allclose(by_two.comparison["elpd"], expected["elpd"])

@@ -17,6 +17,7 @@ from crowdppl.inference.fitted.confusion_scores import (
     spammer_score,
     trace,
 )
+from crowdppl.inference.fitted.misled import misled_share
 from crowdppl.inference.fitted.realised import realised_accuracy, realised_accuracy_draws
 from crowdppl.inference.fitted.workers import gold_scores, seconds_by_worker
 
@@ -141,13 +142,15 @@ def test_realised_accuracy_is_the_expected_share_of_right_annotations(em, svi, c
     for fit in (em, svi):
         p = fit.posterior[crowd.task, crowd.label]
         expected = [p[crowd.worker == j].mean() for j in range(4)]
-        np.testing.assert_allclose(fit.workers["realised_accuracy"].iloc[:4], expected, rtol=1e-4)
-        assert np.isnan(fit.workers["realised_accuracy"].iloc[4])  # who annotated nothing
+        found = fit.worker_scores(misled=0.0)["realised_accuracy"]
+        np.testing.assert_allclose(found.iloc[:4], expected, rtol=1e-4)
+        assert np.isnan(found.iloc[4])  # who annotated nothing
 
 
 def test_realised_accuracys_interval_is_of_the_share_itself(svi, crowd):
     """150 draws, and truths drawn in each: the mean within four standard errors of the expectation."""
-    drawn = realised_accuracy_draws(svi.fitted)
+    share = misled_share(svi.fitted)
+    drawn = realised_accuracy_draws(svi.fitted, share)
     assert drawn.shape == (150, 5)
     found = svi.worker_scores(interval=0.8)
     np.testing.assert_allclose(found["realised_accuracy_low"].iloc[:4], np.quantile(drawn[:, :4], 0.1, axis=0))
@@ -155,8 +158,9 @@ def test_realised_accuracys_interval_is_of_the_share_itself(svi, crowd):
     rights = drawn[:, :4] * 24
     np.testing.assert_allclose(rights, rights.round(), atol=1e-6)  # a whole number of the 24 annotations is right
     error = drawn[:, :4].std(0) / np.sqrt(150)
-    assert (np.abs(drawn[:, :4].mean(0) - realised_accuracy(svi)[:4]) < 4 * error + 1e-6).all()
-    assert len(realised_accuracy_draws(svi.fitted, n=20)) == 20
+    expected = realised_accuracy(share.beside(svi.posterior), svi.annotations)
+    assert (np.abs(drawn[:, :4].mean(0) - expected[:4]) < 4 * error + 1e-6).all()
+    assert len(realised_accuracy_draws(svi.fitted, share, n=20)) == 20
 
 
 def test_gold_scores_count_raw_annotations_with_jeffreys_interval(em, crowd):

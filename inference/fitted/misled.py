@@ -1,0 +1,122 @@
+r"""Tasks that mislead the whole crowd: what annotations can never tell of the labels.
+
+A story takes what it finds for the truth: where all workers agree it is all but sure. On real crowds a few tasks look
+to everybody like another class than they are of, and nothing in the annotations shows which, or how many. So beside the
+class :math:`c_i` that a story infers of a task stands the true label :math:`z_i`, with a share :math:`\varepsilon` of
+tasks at which they differ:
+
+.. math::
+    \varepsilon &\sim \text{Beta}(w m, \; w (1 - m)) \\
+    P(z_i = k \mid c_i, \varepsilon) &= (1 - \varepsilon) \, [k = c_i] + \frac{\varepsilon}{K - 1} \, [k \ne c_i]
+
+The likelihood of the annotations does not depend on :math:`\varepsilon`, so that without gold labels its posterior is
+its prior; the gold labels that a fit was given are compared with what the crowd says of these tasks without them. The
+prior's mean m and weight w, in tasks, are :data:`USUAL`, :data:`USUAL_SHARED` and :data:`WEIGHT`;
+``benchmarks/real_coverage.py`` shows what others give on real crowds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from scipy import stats
+
+from ...data import Annotations
+from ..densities.model import Model
+from .fitted import Fitted
+
+USUAL = 0.06  # the share of misled tasks that is expected of a story with independent errors
+USUAL_SHARED = 0.03  # and of a story with shared errors, which explains some of them itself
+WEIGHT = 10.0  # of the expectation, in gold labels
+POINTS = 400  # of the share's distribution, of equal mass in the prior
+
+
+@dataclass(frozen=True)
+class MisledShare:
+    r"""How many tasks may mislead the whole crowd: the distribution of the share :math:`\varepsilon`, at points.
+
+    Attributes:
+        shares: the points, ``(G,)``.
+        probabilities: of each.
+        told: tasks whose true label the fit was given, which mislead nobody any more, ``(N,)``.
+    """
+
+    shares: np.ndarray
+    probabilities: np.ndarray
+    told: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        """The share that is expected."""
+        return float(self.shares @ self.probabilities)
+
+    def draws(self, n: int, seed: int) -> np.ndarray:
+        """Draws of the share, ``(n,)``."""
+        return np.random.default_rng(seed).choice(self.shares, n, p=self.probabilities)
+
+    def beside(self, posterior: np.ndarray) -> np.ndarray:
+        """Label probabilities ``(N, K)`` that allow for misled tasks; those of the tasks told stay as they are."""
+        share = np.where(self.told, 0.0, self.mean)[:, None]
+        return misleading(posterior, share, posterior.shape[1])
+
+
+def misleading(probability: np.ndarray, share: np.ndarray | float, n_classes: int) -> np.ndarray:
+    """The probability of a true label where a share of the tasks mislead the whole crowd."""
+    return (1 - share) * probability + share * (1 - probability) / max(n_classes - 1, 1)
+
+
+def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
+    """The distribution of the share of misled tasks, given the gold labels that a fit was told.
+
+    Args:
+        fitted: the fit.
+        mean: the prior's mean, from 0 to below 1; :data:`USUAL` or :data:`USUAL_SHARED` by default. With 0 no task
+            misleads.
+
+    Raises:
+        ValueError: for another `mean`.
+    """
+    mean, told = usual(fitted.model) if mean is None else checked(mean), told_label(fitted.annotations)
+    if mean == 0:
+        return MisledShare(np.zeros(1), np.ones(1), told >= 0)
+    prior = stats.beta(WEIGHT * mean, WEIGHT * (1 - mean))
+    shares = prior.ppf((np.arange(POINTS) + 0.5) / POINTS)
+    log_prob = np.zeros(POINTS)
+    if (told >= 0).any():
+        crowd = _not_told(fitted).posterior[told >= 0, told[told >= 0]][:, None]  # of the label that was told
+        log_prob = np.log(np.maximum(misleading(crowd, shares, fitted.annotations.n_classes), 1e-12)).sum(0)
+    weights = np.exp(log_prob - log_prob.max())
+    return MisledShare(shares, weights / weights.sum(), told >= 0)
+
+
+def usual(model: Model) -> float:
+    """The prior's mean by default."""
+    return USUAL_SHARED if model.hyperparameters.get("shared_error") else USUAL
+
+
+def checked(mean: float) -> float:
+    """The expected share of misled tasks itself.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(mean, bool) or not (isinstance(mean, Real) and 0 <= mean < 1):
+        raise ValueError(f"misled={mean!r}: the expected share of misled tasks is needed, from 0 to below 1")
+    return float(mean)
+
+
+def _not_told(fitted: Fitted) -> Fitted:
+    """The same parameters beside the annotations alone, without what was known of the tasks whose label was told."""
+    evidence = np.asarray(fitted.annotations.evidence)
+    untold = np.where((told_label(fitted.annotations) >= 0)[:, None], 0, evidence).astype(evidence.dtype)
+    return fitted.with_data(fitted.annotations.replace(evidence=untold))
+
+
+def told_label(annotations: Annotations) -> np.ndarray:
+    """The label of each task that the fit was told, ``(N,)``, −1 for the others."""
+    if annotations.evidence is None:
+        return np.full(annotations.n_tasks, -1)
+    possible = np.isfinite(np.asarray(annotations.evidence))
+    return np.where(possible.sum(1) == 1, possible.argmax(1), -1)

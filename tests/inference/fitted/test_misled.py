@@ -1,0 +1,127 @@
+"""Tasks that mislead the whole crowd: the share of them, and what it does to labels and to what workers got right."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+import crowdppl as cp
+from crowdppl.inference.fitted.misled import USUAL, USUAL_SHARED, WEIGHT, MisledShare, misled_share
+from crowdppl.inference.fitted.realised import realised_accuracy, realised_accuracy_draws
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return cp.simulate("dawid_skene", n_tasks=60, n_workers=6, n_classes=3, annotations_per_task=4, seed=2)[0]
+
+
+@pytest.fixture(scope="module")
+def fit(crowd):
+    return cp.fit("dawid_skene", crowd.without_gold(), progress=False)
+
+
+@pytest.fixture(scope="module")
+def told(crowd):
+    """A fit that was told the labels of forty tasks."""
+    label = {crowd.tasks[i]: crowd.classes[crowd.gold[i]] for i in range(40)}
+    return cp.fit("dawid_skene", crowd.without_gold(), gold=label, progress=False)
+
+
+def test_without_gold_labels_the_share_is_as_in_its_prior(fit):
+    share, prior = misled_share(fit.fitted), stats.beta(WEIGHT * USUAL, WEIGHT * (1 - USUAL))
+    assert abs(share.mean - USUAL) < 1e-3
+    draws = share.draws(20_000, seed=0)
+    assert stats.kstest(draws, prior.cdf).statistic < 0.015
+    assert not share.told.any()
+
+
+def test_gold_labels_tell_of_the_share_as_integrating_over_it_does(told, crowd):
+    """Against numerical integration of the likelihood of the labels told, given what the crowd alone says of them."""
+    share = misled_share(told.fitted)
+    assert share.told.sum() == 40
+    alone = told.fitted.with_data(told.annotations.replace(evidence=None)).posterior
+    crowd_says = alone[np.arange(40), np.asarray(crowd.gold)[:40]]
+
+    def weight(e: float) -> float:
+        return np.prod((1 - e) * crowd_says + e * (1 - crowd_says) / 2) * stats.beta.pdf(e, 0.6, 9.4)
+
+    total = integrate.quad(weight, 0, 1, limit=500)[0]
+    mean = integrate.quad(lambda e: e * weight(e), 0, 1, limit=500)[0] / total
+    np.testing.assert_allclose(share.mean, mean, atol=1e-3)
+
+
+def test_draws_average_to_the_probabilities_that_allow_for_misled_tasks(fit):
+    share = MisledShare(np.array([0.3]), np.ones(1), np.zeros(60, bool))
+    many = fit.fitted.thinned(4000)
+    drawn = realised_accuracy_draws(many, share, n=4000)
+    expected = realised_accuracy(share.beside(fit.posterior), fit.annotations)
+    assert (np.abs(drawn.mean(0) - expected) < 4.5 * drawn.std(0) / np.sqrt(4000)).all()
+
+
+def test_draws_with_votes_average_to_the_labels_of_the_average(fit):
+    stack = cp.stack({"only": fit}, {"only": 1.0}, votes=0.4, misled=0.2)
+    share = misled_share(fit.fitted, 0.2)
+    drawn = realised_accuracy_draws(fit.fitted.thinned(4000), share, n=4000, votes=0.4)
+    expected = realised_accuracy(stack.posterior, fit.annotations)
+    assert (np.abs(drawn.mean(0) - expected) < 4.5 * drawn.std(0) / np.sqrt(4000)).all()
+
+
+def test_tasks_that_were_told_mislead_nobody(told, crowd):
+    share = MisledShare(np.array([0.9]), np.ones(1), misled_share(told.fitted).told)
+    beside = share.beside(told.posterior)
+    np.testing.assert_allclose(beside[:40], told.posterior[:40])
+    assert (beside[40:].max(1) < told.posterior[40:].max(1)).all()
+
+
+def test_labels_of_auto_are_no_surer_than_misled_tasks_allow(crowd):
+    data = crowd.without_gold()
+    auto = cp.fit("auto", data, votes=0.0, progress=False)
+    assert auto.posterior.max() <= 1 - USUAL_SHARED + 1e-3
+    assert "3.0% of tasks that mislead the whole crowd" in str(auto.summary())
+    sure = cp.fit("auto", data, votes=0.0, misled=0.0, progress=False)
+    doubtful = cp.fit("auto", data, votes=0.0, misled=0.2, progress=False)
+    assert sure.posterior.max() > 0.9
+    assert doubtful.posterior.max() <= 0.8 + 1e-3
+    assert "mislead" not in str(sure.summary())
+    np.testing.assert_allclose(auto.posterior.sum(1), 1)
+    assert (auto.posterior.argmax(1) == sure.posterior.argmax(1)).all()
+
+
+def test_a_stack_has_realised_accuracies_with_intervals_that_hold_them(fit):
+    workers = cp.stack({"a": fit, "b": fit}, {"a": 0.5, "b": 0.5}, votes=0.2).workers
+    found = workers["realised_accuracy"]
+    assert (workers["realised_accuracy_low"] <= found).all()
+    assert (found <= workers["realised_accuracy_high"]).all()
+
+
+def test_more_misled_tasks_make_intervals_wider_and_workers_of_a_good_crowd_worse(fit):
+    few, many = fit.worker_scores(misled=0.0), fit.worker_scores(misled=0.2)
+    width = [frame["realised_accuracy_high"] - frame["realised_accuracy_low"] for frame in (few, many)]
+    assert (width[1] > width[0]).all()
+    good = few["realised_accuracy"] > 0.6
+    assert good.any()
+    assert (many["realised_accuracy"] < few["realised_accuracy"])[good].all()
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, True, "few", np.nan])
+def test_a_share_that_is_none_is_refused(fit, crowd, share):
+    with pytest.raises(ValueError, match="misled="):
+        fit.worker_scores(misled=share)
+    with pytest.raises(ValueError, match="misled="):
+        cp.fit("auto", crowd.without_gold(), misled=share, progress=False)
+    with pytest.raises(ValueError, match="misled="):
+        cp.stack({"only": fit}, {"only": 1.0}, misled=share)
+
+
+def test_intervals_hold_what_real_workers_got_right(real):
+    """On rte, workers with thirty annotations: with misled tasks at least three in four, without less than half."""
+    annotations = real("rte")
+    fit = cp.fit("dawid_skene", annotations, progress=False)
+    actual = fit.gold_scores()
+    actual = actual["gold_accuracy"][actual["gold_annotations"] >= 30]
+
+    def held(**options: float) -> float:
+        found = fit.worker_scores(**options).loc[actual.index]
+        return actual.between(found["realised_accuracy_low"] - 1e-9, found["realised_accuracy_high"] + 1e-9).mean()
+
+    assert held() >= 0.75
+    assert held(misled=0.0) < 0.5

@@ -16,12 +16,14 @@ import pandas as pd
 from ..data import Annotations
 from .comparison.stacking import Averaged, averaged
 from .densities.model import Model
+from .densities.probabilities import Probabilities
 from .densities.sites import Dims
 from .engines.outcome import ConvergenceWarning, Outcome
 from .fit_story import update
 from .fitted.confusions import confusion_frame
 from .fitted.decisions import decide
 from .fitted.fitted import Fitted
+from .fitted.given_models import model_frame
 from .fitted.intervals import INTERVAL
 from .fitted.labelled import Labelled
 from .fitted.new_tasks import predict_proba
@@ -202,6 +204,15 @@ class Fit(Result):
         """
         return self.fitted.derived_draws(*names)
 
+    @property
+    def models(self) -> pd.DataFrame:
+        """By model whose probabilities were given, what they were found to be worth: :func:`.given_models.model_frame`.
+
+        Raises:
+            AnnotationError: no probabilities were given.
+        """
+        return model_frame(self.fitted)
+
     @cached_property
     def tasks(self) -> pd.DataFrame:
         """By task its label, the doubt about it, and whether task or crowd are its cause: :meth:`task_scores`."""
@@ -313,6 +324,7 @@ class Fit(Result):
         *,
         gold: Any = None,
         evidence: pd.DataFrame | np.ndarray | None = None,
+        probabilities: Probabilities = None,
         progress: bool = True,
         **by_worker: Any,
     ) -> Fit:
@@ -335,6 +347,8 @@ class Fit(Result):
             gold: known labels to use from now on, beside those that this fit has used, as for :func:`crowdppl.fit`; of
                 a task that has two the new one.
             evidence: another model's probabilities of the classes, likewise.
+            probabilities: models' probabilities as for :func:`crowdppl.fit`, of these and of further tasks; what is
+                given of a model and a task again takes the old one's place.
             progress: show a progress bar.
             by_worker: hyperparameters of this fit that are tables and grow with workers or tasks, such as ``history``,
                 for all of them; of ``worker_families`` those of new workers are enough.
@@ -346,7 +360,8 @@ class Fit(Result):
             ValueError: the fit is one of Pyro's, its story is trained in minibatches, or a hyperparameter is given that
                 is no table of this fit.
         """
-        fitted = update(self.fitted, more, gold=gold, evidence=evidence, progress=progress, **by_worker)
+        of_tasks: dict[str, Any] = {"gold": gold, "evidence": evidence, "probabilities": probabilities}
+        fitted = update(self.fitted, more, **of_tasks, progress=progress, **by_worker)
         for message in fitted.warnings:
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return Fit(fitted)
@@ -387,6 +402,15 @@ class Stack(Result):
     def weights(self) -> pd.Series:
         """Of each fit, by name; they sum to 1."""
         return self.averaged.weights
+
+    @property
+    def models(self) -> pd.DataFrame:
+        """By model whose probabilities were given, what the fit of the largest weight says of it: :attr:`Fit.models`.
+
+        Raises:
+            AnnotationError: no probabilities were given.
+        """
+        return model_frame(self.averaged.fits[str(self.weights.idxmax())])
 
     @property
     def comparison(self) -> pd.DataFrame | None:
@@ -443,6 +467,7 @@ class Stack(Result):
         *,
         gold: Any = None,
         evidence: pd.DataFrame | np.ndarray | None = None,
+        probabilities: Probabilities = None,
         progress: bool = True,
     ) -> Stack:
         """The same average of all fits with these annotations and more of them: :meth:`Fit.update` of each.
@@ -453,13 +478,19 @@ class Stack(Result):
             more: as for :meth:`Fit.update`.
             gold: likewise.
             evidence: likewise.
+            probabilities: likewise.
             progress: show a progress bar.
 
         Raises:
             AnnotationError: as :meth:`Fit.update`.
             ValueError: one of the fits cannot be updated.
         """
-        given: dict[str, Any] = {"gold": gold, "evidence": evidence, "progress": progress}
+        given: dict[str, Any] = {
+            "gold": gold,
+            "evidence": evidence,
+            "probabilities": probabilities,
+            "progress": progress,
+        }
         fits = {name: update(fitted, more, **given) for name, fitted in self.averaged.fits.items()}
         found = replace(self.averaged, fits=fits)
         for message in found.warnings:

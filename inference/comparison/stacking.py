@@ -129,9 +129,13 @@ class Averaged(Labelled):
 
 
 def _beside_votes(posterior: np.ndarray, annotations: Annotations, share: float) -> np.ndarray:
-    """Label probabilities ``(N, K)`` with a share of the votes, which a posterior counts to as one vote more."""
+    """Label probabilities ``(N, K)`` with a share of the votes.
+
+    The posterior counts to them as one vote more, and as one more for each model that gave probabilities.
+    """
     votes = np.asarray(annotations.votes(), dtype=float)
-    mixed = (1 - share) * posterior + share * (votes + posterior) / (votes.sum(1, keepdims=True) + 1)
+    extra = 1 + len(annotations.models)  # models that gave probabilities have no vote but in the posterior
+    mixed = (1 - share) * posterior + share * (votes + extra * posterior) / (votes.sum(1, keepdims=True) + extra)
     if annotations.evidence is None:
         return mixed
     known = np.ptp(np.asarray(annotations.evidence), axis=1) > 0

@@ -17,6 +17,7 @@ from ...models.parts.shared_error import LEVELS, STRENGTH, prior_share
 from ..densities.model import Model
 from ..engines.diagnostics import smallest_ess, worst_rhat
 from .fitted import Fitted
+from .given_models import models_text
 from .intervals import of_draws
 from .labelled import Labelled
 from .worker_prior import worker_prior
@@ -72,6 +73,8 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
     for name, text in shared_errors(fitted.model, fitted.parameters).items():
         counted = count_text(annotations.n_workers, "worker")
         facts[name] = f"{text}; cp.error_correlation(fit) says like how many independent ones the {counted} count"
+    if len(annotations.models):
+        facts["models"] = models_text(fitted)
     if (classifier := fitted.model.classifier) is not None:
         facts["classifier"] = _classifier(fitted, classifier)
     if annotations.gold is not None:

@@ -16,8 +16,8 @@ from ..models.parts.classifier import Network
 from .comparison.default_set import auto
 from .densities.evidence import Gold
 from .densities.probabilities import Probabilities
-from .engines.outcome import ConvergenceWarning
 from .fit_story import fit_story
+from .fitted.crowd_trust import category_of, is_of_crowd
 from .fitted.streamed import StreamedFit
 from .results import Fit, Stack
 from .stream_story import stream_story
@@ -148,9 +148,10 @@ def fit(
     elif isinstance(story, str) and story == "auto":
         found = Stack(auto(annotations, **shared, **options))
         messages = [text for fitted in found.averaged.fits.values() for text in fitted.warnings]
+        messages = [*(text for text in messages if not is_of_crowd(text)), *found.averaged.of_crowd]
     else:
         found = Fit(fit_story(story, annotations, **shared, **options))
         messages = list(found.warnings)
     for message in messages:
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        warnings.warn(message, category_of(message), stacklevel=2)
     return found

@@ -18,9 +18,10 @@ from .comparison.stacking import Averaged, averaged
 from .densities.model import Model
 from .densities.probabilities import Probabilities
 from .densities.sites import Dims
-from .engines.outcome import ConvergenceWarning, Outcome
+from .engines.outcome import Outcome
 from .fit_story import update
 from .fitted.confusions import confusion_frame
+from .fitted.crowd_trust import category_of
 from .fitted.decisions import decide
 from .fitted.fitted import Fitted
 from .fitted.given_models import model_frame
@@ -167,6 +168,11 @@ class Fit(Result):
         return self.fitted.has_draws
 
     @property
+    def shares_errors(self) -> bool:
+        """Whether the story lets workers err together."""
+        return self.fitted.shares_errors
+
+    @property
     def with_uncertainty(self) -> Fitted:
         """The fitted story with draws that say how uncertain it is; around a point they are made."""
         return self.fitted.with_uncertainty
@@ -230,6 +236,9 @@ class Fit(Result):
         - realised_accuracy: the share of the annotations given that are right. Its interval is from the posterior of
           truth and parameters together: the truth is drawn at each draw of the parameters (500 at the most). What
           gold labels of all tasks would show is this, not the accuracy in the long run.
+        - error_correlation: the mean correlation of the worker's errors with those of the others on the same tasks, and
+          n_effective: like how much of an independent worker that counts (:mod:`.error_correlation`). A story that lets
+          workers err independently, one without ``shared_error=True``, is nearly blind to errors that they share.
         - spammer_score: how far the confusion matrix is from one whose rows are all alike (Raykar & Yu 2011); 0 for a
           spammer.
         - sensitivity, specificity: for two classes, of which the second is the positive one.
@@ -363,7 +372,7 @@ class Fit(Result):
         of_tasks: dict[str, Any] = {"gold": gold, "evidence": evidence, "probabilities": probabilities}
         fitted = update(self.fitted, more, **of_tasks, progress=progress, **by_worker)
         for message in fitted.warnings:
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+            warnings.warn(message, category_of(message), stacklevel=2)
         return Fit(fitted)
 
     def save(self, path: str | PathLike, *, overwrite: bool = False) -> None:
@@ -438,6 +447,11 @@ class Stack(Result):
         return self.averaged.has_draws
 
     @property
+    def shares_errors(self) -> bool:
+        """Whether a story that has weight lets workers err together."""
+        return self.averaged.shares_errors
+
+    @property
     def with_uncertainty(self) -> Averaged:
         """The average with draws of every fit that say how uncertain it is."""
         return self.averaged.with_uncertainty
@@ -494,7 +508,7 @@ class Stack(Result):
         fits = {name: update(fitted, more, **given) for name, fitted in self.averaged.fits.items()}
         found = replace(self.averaged, fits=fits)
         for message in found.warnings:
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+            warnings.warn(message, category_of(message), stacklevel=2)
         return Stack(found)
 
     def summary(self) -> Summary:

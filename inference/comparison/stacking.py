@@ -12,9 +12,10 @@ import pandas as pd
 
 from ...data import Annotations
 from ...data.errors import check_name
+from ..fitted.crowd_trust import crowd_warnings, is_of_crowd
 from ..fitted.fitted import Fitted, HoldsFitted
 from ..fitted.labelled import Labelled
-from ..fitted.summary import Summary, certainty, gold_accuracy, sizes
+from ..fitted.summary import Summary, certainty, gold_accuracy, panel, sizes
 from .comparing import by_name, check_same_data, compare
 
 MIXTURE_DRAWS = 1000  # about how many draws the mixture of the stories' confusion matrices has
@@ -63,6 +64,11 @@ class Averaged(Labelled):
         """Whether every fit has draws to take intervals from."""
         return all(fitted.has_draws for fitted in self.fits.values())
 
+    @property
+    def shares_errors(self) -> bool:
+        """Whether a story that has weight lets workers err together."""
+        return any(fitted.shares_errors for name, fitted in self.fits.items() if self.weights[name] > 0)
+
     @cached_property
     def with_uncertainty(self) -> Averaged:
         """The average of the same fits with draws, around their points where they are points."""
@@ -71,10 +77,16 @@ class Averaged(Labelled):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings of the fits that have weight, each after the fit's name."""
-        return tuple(
+        """The warnings of the fits that have weight, each after the fit's name, and what the crowd cannot tell."""
+        of_fits = (
             f"{name}: {text}" for name, fitted in self.fits.items() if self.weights[name] for text in fitted.warnings
         )
+        return (*(text for text in of_fits if not is_of_crowd(text)), *self.of_crowd)
+
+    @cached_property
+    def of_crowd(self) -> tuple[str, ...]:
+        """What the annotations alone do not tell, by the averaged labels: :func:`.crowd_warnings`."""
+        return crowd_warnings(self.annotations, self.posterior)
 
     @cached_property
     def posterior(self) -> np.ndarray:
@@ -108,6 +120,7 @@ class Averaged(Labelled):
         """What was averaged, with which weights, and why; it prints as text and shows as a table in notebooks."""
         facts = {"data": sizes(self.annotations), "labels": certainty(self)}
         tables = {"weights": self.weights.to_frame()}
+        facts |= panel(self)
         if self.votes:
             facts["votes"] = f"their share of the label probabilities is {self.votes:.0%}, beside the stories'"
         if self.comparison is not None:

@@ -63,8 +63,8 @@ def _scores(name: str, table: Any, annotations: Annotations) -> np.ndarray:
         row = int(np.argmax(bad))
         raise AnnotationError(
             f"{option}: those of task {annotations.tasks[row]!r} are {values[row].tolist()}: no probabilities; numbers "
-            f"from 0 that sum to 1 over the classes {list(annotations.classes)} are needed, or NaN alone where they are "
-            "missing"
+            f"from 0 that sum to 1 over the classes {list(annotations.classes)} are needed, or NaN alone where they "
+            "are missing"
         )
     positive = values[values > 0]
     logs = np.log(np.where(rows > 0, rows, np.clip(positive.min() / 2, *LEAST)))

@@ -10,9 +10,10 @@ model may be far too sure. So they are tempered: with :math:`x_{ik} = \log p_{ik
 
 where :math:`g_m` is how the model's probabilities are distributed over its tasks, whatever that is: no shape is
 assumed, and the last line is a density for all slopes and biases (exponential tilting, Qin & Zhang 1997; where
-the truth is known it is logistic regression). The reciprocal of the slope is the temperature (Guo et al. 2017). A slope of 1 is a model as
-sure as it may be, a slope of 0 one whose probabilities say nothing. Without a crowd the data say nothing of the slope,
-since any slope explains the model's probabilities equally well; how often crowd and model agree says all of it.
+the truth is known it is logistic regression). The reciprocal of the slope is the temperature (Guo et al. 2017). A slope
+of 1 is a model as sure as it may be, a slope of 0 one whose probabilities say nothing. Without a crowd the data say
+nothing of the slope, since any slope explains the model's probabilities equally well; how often crowd and model agree
+says all of it.
 
 Given the true class, models and workers err independently of each other. Probabilities of models that err together,
 such as of one language model asked twice, are to be averaged and given as those of one.

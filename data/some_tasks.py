@@ -51,8 +51,8 @@ def changed_tasks(before: Annotations, after: Annotations) -> np.ndarray:
         known = 0.0 if before.evidence is None else before.evidence
         changed[: before.n_tasks] |= (np.asarray(after.evidence)[: before.n_tasks] != known).any(-1)
     if after.model_scores is not None:
-        given = np.asarray(after.model_scores)[: before.n_tasks]
-        same = before.model_scores is not None and np.shape(before.model_scores) == given.shape
-        old = np.asarray(before.model_scores) if same else np.full_like(given, np.nan)
-        changed[: before.n_tasks] |= ~((given == old) | (np.isnan(given) & np.isnan(old))).all((1, 2))
+        scores = np.asarray(after.model_scores)[: before.n_tasks]
+        same = before.model_scores is not None and np.shape(before.model_scores) == scores.shape
+        old = np.asarray(before.model_scores) if same else np.full_like(scores, np.nan)
+        changed[: before.n_tasks] |= ~((scores == old) | (np.isnan(scores) & np.isnan(old))).all((1, 2))
     return changed

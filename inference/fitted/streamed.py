@@ -187,8 +187,8 @@ class StreamedFit:
     def workers(self) -> pd.DataFrame:
         """By worker: number of annotations, accuracy, spammer score and more, the columns of ``Fit.workers``.
 
-        Workers are in the order in which they first came, as in memory. Where SVI has draws, what follows from confusion
-        matrices has 90 % intervals, over some of the draws. EM has none here: draws around its mode would take labels
+        Workers are in the order in which they first came, as in memory. Where SVI has draws, what follows from
+        confusion matrices has 90 % intervals, over some of the draws. EM has none here: draws around its mode would take labels
         and counts of all chunks for each draw.
 
         Raises:

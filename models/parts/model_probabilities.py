@@ -50,7 +50,8 @@ def model_evidence(annotations: Annotations) -> Array | None:
         biases = dist.Normal(0.0, 2.0).expand((annotations.n_classes,)).to_event(1)
         start = {"start": lambda key: jnp.zeros((n_models, annotations.n_classes))}
         bias = numpyro.sample(BIAS, biases, infer={"event_dims": ["truth"]} | start)
-    return log_weights(annotations.model_scores, annotations.model_reference, slope, bias)
+    scores, reference = (jnp.asarray(given) for given in (annotations.model_scores, annotations.model_reference))
+    return log_weights(scores, reference, slope, bias)
 
 
 def log_weights(scores: Array, reference: Array, slope: Array, bias: Array) -> Array:

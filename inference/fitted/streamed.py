@@ -188,8 +188,8 @@ class StreamedFit:
         """By worker: number of annotations, accuracy, spammer score and more, the columns of ``Fit.workers``.
 
         Workers are in the order in which they first came, as in memory. Where SVI has draws, what follows from
-        confusion matrices has 90 % intervals, over some of the draws. EM has none here: draws around its mode would take labels
-        and counts of all chunks for each draw.
+        confusion matrices has 90 % intervals, over some of the draws. EM has none here: draws around its mode would
+        take labels and counts of all chunks for each draw.
 
         Raises:
             AnnotationError: the annotations name no workers.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.densities.simulation import simulate
     from .inference.engines.outcome import ConvergenceWarning
     from .inference.fit import fit
+    from .inference.fitted.crowd_trust import CrowdWarning
     from .inference.fitted.error_correlation import ErrorCorrelation, error_correlation
     from .inference.fitted.groups import describe_groups, group_memberships, group_worker_confusions
     from .inference.fitted.next_annotations import next_annotations
@@ -94,6 +95,7 @@ __all__ = [
     "Confusion",
     "ConvergenceWarning",
     "Correct",
+    "CrowdWarning",
     "Elpd",
     "Emission",
     "ErrorCorrelation",

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..data import Annotations
+    from ..data.scan import Scan
 
 ELSEWHERE = {name: f"{name} has an option of its own, --{name}" for name in ("story", "method", "seed", "classifier")}
 ELSEWHERE["gold"] = "gold labels have options of their own, --gold FILE --use-gold"
+ELSEWHERE["probabilities"] = "models' probabilities have an option of their own, --probabilities FILE"
 ELSEWHERE |= {
     name: f"{name} can only be given in Python"
     for name in ("annotations", "truth_prior", "evidence", "backend", "progress", "stories")
@@ -40,7 +42,8 @@ def check_input(request: Request) -> None:
         _name_and_text(pair)
     if request.no_worker and request.worker is not None:
         raise AnnotationError("--no-worker and --worker cannot be given together")
-    for option, file in (("--gold", request.gold), ("--features", request.features)):
+    tables = [("--probabilities", file) for file in request.probabilities or []]
+    for option, file in (("--gold", request.gold), ("--features", request.features), *tables):
         if file is not None and not file.is_file():
             raise AnnotationError(f"{option}: there is no file {file}{similar(file)}")
     path = Path(request.file)
@@ -95,11 +98,40 @@ def read_annotations(request: Request) -> Annotations:
     if request.gold is not None:
         options["gold"] = request.gold
     if request.features is not None:
-        options["features"] = _read_features(request.features)
+        options["features"] = _read_table("--features", request.features)
     annotations = _read(path, options)
     if request.use_gold and annotations.gold is None:
         raise AnnotationError(f"--use-gold: {path} comes without gold labels; give them with --gold FILE")
     return annotations
+
+
+def read_probabilities(request: Request, annotations: Annotations | Scan) -> dict[str, Any]:
+    """Return the option of `crowdppl.fit` with the models' probabilities, by the files' names; empty without any.
+
+    Tasks and classes are those of the annotations that are written in the same way.
+
+    Raises:
+        AnnotationError: two files have one name, or one has no column of tasks.
+    """
+    from ..data import Annotations
+
+    if not request.probabilities or not isinstance(annotations, Annotations):
+        return {}
+    tasks, classes = ({str(name): name for name in ids} for ids in (annotations.tasks, annotations.classes))
+    found = {}
+    for file in request.probabilities:
+        if file.stem in found:
+            raise AnnotationError(f"--probabilities: two files are called {file.stem!r}, which is the model's name")
+        table = _read_table("--probabilities", file)
+        column = request.task or "task"
+        if column not in table:
+            raise AnnotationError(
+                f"--probabilities: {file} has no column {column!r} of the tasks; it has {list(table.columns)}"
+            )
+        index = [tasks.get(str(name), name) for name in table[column].tolist()]
+        numbers = table.drop(columns=column).set_axis(index)
+        found[file.stem] = numbers.rename(columns=lambda name: classes.get(str(name), name))
+    return {"probabilities": found}
 
 
 def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, Any]:
@@ -206,7 +238,7 @@ def class_names(text: str) -> list[Any]:
     return list(as_numbers(names).values()) if len(set(names)) == len(names) else names
 
 
-def _read_features(file: Path) -> pd.DataFrame:
+def _read_table(option: str, file: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
@@ -214,7 +246,7 @@ def _read_features(file: Path) -> pd.DataFrame:
             return pd.read_parquet(file)
         return pd.read_csv(file, sep="\t" if file.suffix.lower() == ".tsv" else ",")
     except (OSError, ValueError) as error:
-        raise AnnotationError(f"--features: {file} cannot be read as a table: {error}") from error
+        raise AnnotationError(f"{option}: {file} cannot be read as a table: {error}") from error
 
 
 def similar(path: Path) -> str:

@@ -17,7 +17,7 @@ import typer
 from .. import __version__
 from ..data.errors import AnnotationError
 from . import options
-from .arguments import check_input, parse_settings, read_annotations
+from .arguments import check_input, parse_settings, read_annotations, read_probabilities
 from .estimate_command import estimate
 from .output import output_folder, write_results
 from .report_command import report
@@ -96,7 +96,8 @@ def fit(
                     raise AnnotationError("--work keeps the state of a streamed fit: give --stream and Parquet files")
                 annotations = read_annotations(request) if scan is None else scan
             with doing(f"fitting {story} by {method.upper()}", request):
-                given = {**request.shared_options, **settings, **({} if work is None else {"folder": work})}
+                models = read_probabilities(request, annotations)
+                given = {**request.shared_options, **models, **settings, **({} if work is None else {"folder": work})}
                 with nullcontext() if scan is None else saying_how_to_go_on(work):
                     result = fit_story(story, annotations, method=method, **given)
             with doing("writing the results", request):

@@ -102,6 +102,16 @@ Features = Annotated[
         rich_help_panel=KNOWN,
     ),
 ]
+Probabilities = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Probabilities of the classes by a classifier or a language model, which may be wrong and too sure: a "
+        ".csv, .tsv or .parquet file with the tasks in one column and a column for each class. What they are worth "
+        "is learned. May be given several times; the files' names are those of the models.",
+        rich_help_panel=KNOWN,
+    ),
+]
 Classifier = Annotated[
     str | None,
     typer.Option(

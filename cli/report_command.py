@@ -10,7 +10,7 @@ import typer
 
 from ..data.atomic import check_new_file
 from . import options
-from .arguments import check_input, parse_settings, read_annotations
+from .arguments import check_input, parse_settings, read_annotations, read_probabilities
 from .request import Request, takes_request
 from .terminal import doing, plain_messages, show_result
 
@@ -58,7 +58,8 @@ def report(
             settings = parse_settings(request.settings or [], stories[0], method)
         with doing(f"reading {request.file}", request):
             annotations = read_annotations(request)
-        shared = {"method": method, **request.shared_options, **settings}
+        models = read_probabilities(request, annotations)
+        shared = {"method": method, **request.shared_options, **models, **settings}
         with doing(f"fitting {', '.join(stories)} by {method.upper()}", request):
             if len(stories) > 1:
                 result = fit_story("auto", annotations, stories=stories, weights="stacking", **shared)

@@ -33,6 +33,7 @@ class Request:
     gold: options.Gold = None
     use_gold: options.UseGold = False
     features: options.Features = None
+    probabilities: options.Probabilities = None
     classifier: options.Classifier = None
     seed: options.Seed = 0
     settings: options.Settings = None

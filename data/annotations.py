@@ -26,7 +26,7 @@ NO_IDS = Ids()
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
 
-STATIC = ("tasks", "workers", "classes", "population", "abstentions", "informative", "repeats")
+STATIC = ("tasks", "workers", "classes", "population", "abstentions", "informative", "repeats", "models")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +65,10 @@ class Annotations(Constructors):
             something of it; False for a rate of each worker alone, under which labels are as without abstentions.
         repeats: what was done where a worker annotated a task more than once, as for `from_frame`; `joined` does the
             same. A fit on the disk has it; a table of the annotations does not.
+        model_scores: (N, M, K) float32, centred log-probabilities that models give the classes, NaN where a model has
+            none of a task; None for none. `crowdppl.fit` puts them here.
+        model_reference: (M, R, K) float32, those of the tasks over which a model's shares of the classes are taken.
+        models: the names of these M models.
     """
 
     task: Array
@@ -84,6 +88,9 @@ class Annotations(Constructors):
     abstentions: Ids = NO_IDS
     informative: bool = True
     repeats: Repeats = "keep"
+    model_scores: Array | None = None
+    model_reference: Array | None = None
+    models: Ids = NO_IDS
 
     @property
     def n_tasks(self) -> int:
@@ -295,6 +302,8 @@ class Annotations(Constructors):
             known.append(f"gold labels of {description.count_text(int((self.gold >= 0).sum()), 'task')}")
         if isinstance(self.evidence, np.ndarray):
             known.append(f"evidence about {description.count_text(int((self.evidence != 0).any(-1).sum()), 'task')}")
+        if isinstance(self.model_scores, np.ndarray):
+            known.append(f"probabilities by {', '.join(map(repr, self.models[:5]))}{' …' * (len(self.models) > 5)}")
         if isinstance(self.seconds, np.ndarray):
             known.append(f"seconds of {description.count_text(int((~np.isnan(self.seconds)).sum()), 'row')}")
         return known

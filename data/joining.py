@@ -70,6 +70,7 @@ def joined(first: Any, more: Any) -> Any:
         worker_features=_of(first, more, "worker_features", first.workers, more.workers, worker, len(workers)),
         prior=_of(first, more, "prior", first.tasks, more.tasks, task, len(tasks)),
         evidence=longer(first.evidence, len(tasks), 0),
+        model_scores=longer(first.model_scores, len(tasks), np.nan),
         tasks=tasks,
         workers=workers,
     )

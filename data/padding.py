@@ -128,9 +128,21 @@ def padded(annotations: Annotations, *, fine: bool = False) -> PaddedAnnotations
         informative=annotations.informative,
         evidence=longer(annotations.evidence, n_tasks, 0),
         prior=longer(annotations.prior, n_tasks, 1 / annotations.n_classes),
+        model_scores=longer(annotations.model_scores, n_tasks, np.nan),
+        model_reference=longer_reference(annotations, fine=fine),
+        models=Ids.range(len(annotations.models)),
         n_real=np.array([annotations.n_tasks, annotations.n_workers], np.int32),
         once=annotations.count is None,
     )
+
+
+def longer_reference(annotations: Annotations, *, fine: bool = False) -> Array | None:
+    """The models' reference tasks at the next size of the ladder: NaN weighs nothing there."""
+    reference = annotations.model_reference
+    if reference is None:
+        return None
+    by_task = np.asarray(reference).swapaxes(0, 1)
+    return longer(by_task, (TASKS.fine() if fine else TASKS).rung(len(by_task)), np.nan).swapaxes(0, 1)
 
 
 def real_by_plate(annotations: Annotations) -> dict[str, Array]:
@@ -145,7 +157,8 @@ def anonymous(annotations: Annotations) -> Annotations:
     """The same with numbers as identifiers, which all data of these sizes share."""
     names = {"tasks": annotations.n_tasks, "workers": annotations.n_workers, "classes": annotations.n_classes}
     numbered = {name: _range(size) for name, size in names.items()}
-    return annotations.replace(**numbered, abstentions=numbered_abstentions(annotations), repeats="keep")
+    others = {"abstentions": numbered_abstentions(annotations), "models": _range(len(annotations.models))}
+    return annotations.replace(**numbered, **others, repeats="keep")
 
 
 def numbered_abstentions(annotations: Annotations) -> Ids:

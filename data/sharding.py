@@ -20,12 +20,12 @@ from .annotations import STATIC, Annotations, Array
 from .arrays import counts, longer
 from .errors import AnnotationError
 from .ids import Ids
-from .padding import MOST_ROWS, ROWS, TASKS, WORKERS, PaddedAnnotations, numbered_abstentions
+from .padding import MOST_ROWS, ROWS, TASKS, WORKERS, PaddedAnnotations, longer_reference, numbered_abstentions
 
 SHARD = "shard"
 """Name of the mesh's only axis."""
 
-OF_WORKERS = ("worker_features",)  # fields that every device has whole
+WHOLE = ("worker_features", "model_reference")  # fields that every device has whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,7 @@ class ShardedAnnotations(PaddedAnnotations):
     @property
     def specs(self) -> ShardedAnnotations:
         """How the mesh has each field: every field's `PartitionSpec` in its place."""
-        return jax.tree.map_with_path(lambda path, _: P() if path[-1].name in OF_WORKERS else P(SHARD), self)
+        return jax.tree.map_with_path(lambda path, _: P() if path[-1].name in WHOLE else P(SHARD), self)
 
     def block(self, number: Array) -> PaddedAnnotations:
         """What one device has of this, seen from within :func:`jax.shard_map`: annotations of its own tasks only.
@@ -129,11 +129,14 @@ def sharded(annotations: Annotations, mesh: Mesh) -> ShardedAnnotations:
         global arrays, of which every device holds its own block.
 
     Raises:
-        AnnotationError: with several processes, whose annotations name other workers or classes than those here.
+        AnnotationError: with several processes, whose annotations name other workers or classes than those here, or
+            there are probabilities of models.
     """
     n_blocks = len(mesh.local_devices)
     blocks = _bounds(annotations, n_blocks)
     rows = np.searchsorted(annotations.task, blocks)
+    if annotations.model_scores is not None and jax.process_count() > 1:
+        raise AnnotationError("probabilities of models are not known to several processes; fit in one process")
     largest = np.array([np.diff(rows).max(initial=0), np.diff(blocks).max(initial=0)])
     n_rows, n_tasks = _agreed(annotations, largest)
     n_tasks += 1  # padded rows are of a padded task
@@ -170,6 +173,9 @@ def sharded(annotations: Annotations, mesh: Mesh) -> ShardedAnnotations:
         informative=annotations.informative,
         evidence=by_task(annotations.evidence, 0),
         prior=by_task(annotations.prior, 1 / annotations.n_classes),
+        model_scores=by_task(annotations.model_scores, np.nan),
+        model_reference=longer_reference(annotations),
+        models=Ids.range(len(annotations.models)),
         n_real=n_real,
         once=annotations.count is None,
         mesh=mesh,

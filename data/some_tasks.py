@@ -9,7 +9,7 @@ from .arrays import counts
 from .ids import Ids
 
 BY_ROW = ("worker", "label", "count", "seconds")
-BY_TASK = ("gold", "features", "evidence", "prior")
+BY_TASK = ("gold", "features", "evidence", "prior", "model_scores")
 
 
 def some_tasks(annotations: Annotations, chosen: np.ndarray) -> Annotations:
@@ -50,4 +50,9 @@ def changed_tasks(before: Annotations, after: Annotations) -> np.ndarray:
     if after.evidence is not None:
         known = 0.0 if before.evidence is None else before.evidence
         changed[: before.n_tasks] |= (np.asarray(after.evidence)[: before.n_tasks] != known).any(-1)
+    if after.model_scores is not None:
+        scores = np.asarray(after.model_scores)[: before.n_tasks]
+        same = before.model_scores is not None and np.shape(before.model_scores) == scores.shape
+        old = np.asarray(before.model_scores) if same else np.full_like(scores, np.nan)
+        changed[: before.n_tasks] |= ~((scores == old) | (np.isnan(scores) & np.isnan(old))).all((1, 2))
     return changed

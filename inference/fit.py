@@ -15,8 +15,9 @@ from ..models import Classifier, Story, TruthPrior
 from ..models.parts.classifier import Network
 from .comparison.default_set import auto
 from .densities.evidence import Gold
-from .engines.outcome import ConvergenceWarning
+from .densities.probabilities import Probabilities
 from .fit_story import fit_story
+from .fitted.crowd_trust import category_of, is_of_crowd
 from .fitted.streamed import StreamedFit
 from .results import Fit, Stack
 from .stream_story import stream_story
@@ -42,6 +43,7 @@ def fit(
     truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
     gold: Gold = None,
     evidence: pd.DataFrame | np.ndarray | None = None,
+    probabilities: Probabilities = None,
     abstentions: str | None = None,
     seed: int = 0,
     backend: str = "numpyro",
@@ -60,6 +62,7 @@ def fit(
     truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
     gold: Gold = None,
     evidence: pd.DataFrame | np.ndarray | None = None,
+    probabilities: Probabilities = None,
     abstentions: str | None = None,
     seed: int = 0,
     backend: str = "numpyro",
@@ -84,7 +87,11 @@ def fit(
             given, tasks × classes; the story's own by default.
         gold: labels that are known: True for those that the annotations carry, or label by task (mapping, series,
             frame). They are not used unless asked for here.
-        evidence: probabilities of the classes from another model, tasks × classes.
+        evidence: probabilities of the classes from another model, tasks × classes, which are believed as they are.
+        probabilities: those of a classifier or a language model that may be wrong and too sure: each model is one more
+            fallible worker, and what its probabilities are worth is learned. A frame with tasks as index and classes as
+            columns, or several by the models' names; tasks that a model has not seen may be missing
+            (:func:`.with_probabilities`). ``fit.models`` says what was learned (:mod:`.model_probabilities`).
         abstentions: where the annotations have abstentions, ``"informative"`` for rates of abstaining by worker and
             true class, so that an abstention says something of the label, as of labelling functions that abstain
             wherever their rule does not apply; ``"uninformative"`` for a rate of each worker alone, with which labels
@@ -110,7 +117,7 @@ def fit(
     Raises:
         ImportError: ``backend="pyro"`` without the extra ``pyro``.
         UnknownNameError: for an unknown story, engine, backend or option, with the nearest name.
-        AnnotationError: for gold labels, evidence or given probabilities that do not fit the annotations.
+        AnnotationError: for gold labels, evidence, models' or given probabilities that do not fit the annotations.
         ValueError: for an option of the engine that is not a number where one is needed, both a classifier and a
             truth_prior, more devices than there are, or several devices for what runs on one only.
         StorageError: the folder holds another fit, or its disk is full.
@@ -127,6 +134,7 @@ def fit(
         "backend": backend,
         "progress": progress,
     } | ({} if devices is None else {"devices": devices})
+    shared |= {} if probabilities is None else {"probabilities": probabilities}
     shared |= {} if abstentions is None else {"abstentions": abstentions}
     found: Fit | Stack | StreamedFit
     if isinstance(annotations, Scan):
@@ -140,9 +148,10 @@ def fit(
     elif isinstance(story, str) and story == "auto":
         found = Stack(auto(annotations, **shared, **options))
         messages = [text for fitted in found.averaged.fits.values() for text in fitted.warnings]
+        messages = [*(text for text in messages if not is_of_crowd(text)), *found.averaged.of_crowd]
     else:
         found = Fit(fit_story(story, annotations, **shared, **options))
         messages = list(found.warnings)
     for message in messages:
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        warnings.warn(message, category_of(message), stacklevel=2)
     return found

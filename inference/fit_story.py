@@ -20,6 +20,7 @@ from ..models.parts.classifier import Network
 from ..models.parts.shared_error import families_frame, hyperparameters_of, more_families, unwrapped
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
+from .densities.probabilities import Probabilities, with_probabilities
 from .densities.program_cache import use_program_cache
 from .densities.sites import parameter_dims
 from .densities.traced_numbers import with_numbers
@@ -30,6 +31,7 @@ from .engines.registry import ENGINES, Engine
 from .engines.settings import EMSettings, checked_seed
 from .engines.unused_options import has_network
 from .fitted.alignment import aligned
+from .fitted.crowd_trust import crowd_warnings
 from .fitted.fitted import Fitted, label_posteriors
 from .fitted.informative_abstentions import abstentions_decide, with_abstentions_that
 from .fitted.worker_prior import outweighed
@@ -46,6 +48,7 @@ def fit_story(
     truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
     gold: Gold = None,
     evidence: pd.DataFrame | np.ndarray | None = None,
+    probabilities: Probabilities = None,
     abstentions: str | None = None,
     seed: int = 0,
     backend: str = "numpyro",
@@ -73,6 +76,8 @@ def fit_story(
         refuse_abstentions(annotations)
         if options.get("shared_error"):
             raise StoryError("shared_error=True: stories in Pyro do not know shared errors; fit with backend='numpyro'")
+        if probabilities is not None:
+            raise StoryError("probabilities=…: stories in Pyro do not know them; fit with backend='numpyro'")
         if mesh is not None:
             raise ValueError(f"devices={devices!r}: Pyro's engines run on one device; leave it out, or give device=")
         engine = in_torch.ENGINES[method]
@@ -82,6 +87,7 @@ def fit_story(
     prior, annotations = with_truth_prior(annotations, truth_prior, classifier, make=make)
     model = Model(story, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     annotations = _with_gold(with_evidence(annotations, gold, evidence), gold)
+    annotations = with_probabilities(annotations, probabilities)
     use_program_cache()
     data = annotations.replace(gold=None, seconds=None, repeats="keep")
     if in_torch is not None:
@@ -137,6 +143,7 @@ def update(
     *,
     gold: Gold = None,
     evidence: pd.DataFrame | np.ndarray | None = None,
+    probabilities: Probabilities = None,
     progress: bool = True,
     **by_worker: Any,
 ) -> Fitted:
@@ -152,7 +159,8 @@ def update(
             table without rows, for none.
         gold: known labels to use from now on, as for :func:`crowdppl.fit`, beside those that the fit has used; of a
             task that has two the new one.
-        evidence: another model's probabilities, likewise.
+        evidence: another model's probabilities that are to be believed, likewise.
+        probabilities: those of models as for :func:`crowdppl.fit`, likewise.
         progress: show a progress bar.
         by_worker: tables among the story's hyperparameters, which grow with workers or tasks, for all of them; of
             ``worker_families`` those of new workers are enough.
@@ -178,7 +186,7 @@ def update(
     added = with_evidence(annotations.replace(evidence=None), gold, evidence).evidence
     if added is not None:
         annotations = annotations.replace(evidence=_both(annotations.evidence, added))
-    annotations = _with_gold(annotations, gold)
+    annotations = with_probabilities(_with_gold(annotations, gold), probabilities)
     data = annotations.replace(gold=None, seconds=None, repeats="keep")
     if any(np.ndim(value) for value in model.hyperparameters.values()):
         parameter_dims(model, data)  # a table that does not fit these data is refused before anything runs
@@ -238,6 +246,7 @@ def _looked_at(fitted: Fitted) -> Fitted:
     found += lost_classes(by_chain.mean(0), fitted.annotations.votes(), fitted.annotations.classes)
     found += outweighed(fitted)
     found += abstentions_decide(fitted, by_chain.mean(0))
+    found += crowd_warnings(fitted.annotations, by_chain.mean(0))
     if outcome.stats:
         found += sampling_warnings(fitted.named_draws, outcome.stats, fitted.settings["max_tree_depth"])
     mean = by_chain.mean(0)

@@ -16,12 +16,15 @@ import pandas as pd
 from ..data import Annotations
 from .comparison.stacking import Averaged, averaged
 from .densities.model import Model
+from .densities.probabilities import Probabilities
 from .densities.sites import Dims
-from .engines.outcome import ConvergenceWarning, Outcome
+from .engines.outcome import Outcome
 from .fit_story import update
 from .fitted.confusions import confusion_frame
+from .fitted.crowd_trust import category_of
 from .fitted.decisions import decide
 from .fitted.fitted import Fitted
+from .fitted.given_models import model_frame
 from .fitted.intervals import INTERVAL
 from .fitted.labelled import Labelled
 from .fitted.new_tasks import predict_proba
@@ -165,6 +168,11 @@ class Fit(Result):
         return self.fitted.has_draws
 
     @property
+    def shares_errors(self) -> bool:
+        """Whether the story lets workers err together."""
+        return self.fitted.shares_errors
+
+    @property
     def with_uncertainty(self) -> Fitted:
         """The fitted story with draws that say how uncertain it is; around a point they are made."""
         return self.fitted.with_uncertainty
@@ -202,6 +210,15 @@ class Fit(Result):
         """
         return self.fitted.derived_draws(*names)
 
+    @property
+    def models(self) -> pd.DataFrame:
+        """By model whose probabilities were given, what they were found to be worth: :func:`.given_models.model_frame`.
+
+        Raises:
+            AnnotationError: no probabilities were given.
+        """
+        return model_frame(self.fitted)
+
     @cached_property
     def tasks(self) -> pd.DataFrame:
         """By task its label, the doubt about it, and whether task or crowd are its cause: :meth:`task_scores`."""
@@ -223,6 +240,9 @@ class Fit(Result):
           gold labels of all tasks would show is this, not the accuracy in the long run. Unlike everything else that
           a fit says it allows for tasks that mislead the whole crowd, of which annotations can tell nothing
           (:mod:`.misled`): a story that takes itself for true is too sure of what real workers got right.
+        - error_correlation: the mean correlation of the worker's errors with those of the others on the same tasks, and
+          n_effective: like how much of an independent worker that counts (:mod:`.error_correlation`). A story that lets
+          workers err independently, one without ``shared_error=True``, is nearly blind to errors that they share.
         - spammer_score: how far the confusion matrix is from one whose rows are all alike (Raykar & Yu 2011); 0 for a
           spammer.
         - sensitivity, specificity: for two classes, of which the second is the positive one.
@@ -320,6 +340,7 @@ class Fit(Result):
         *,
         gold: Any = None,
         evidence: pd.DataFrame | np.ndarray | None = None,
+        probabilities: Probabilities = None,
         progress: bool = True,
         **by_worker: Any,
     ) -> Fit:
@@ -342,6 +363,8 @@ class Fit(Result):
             gold: known labels to use from now on, beside those that this fit has used, as for :func:`crowdppl.fit`; of
                 a task that has two the new one.
             evidence: another model's probabilities of the classes, likewise.
+            probabilities: models' probabilities as for :func:`crowdppl.fit`, of these and of further tasks; what is
+                given of a model and a task again takes the old one's place.
             progress: show a progress bar.
             by_worker: hyperparameters of this fit that are tables and grow with workers or tasks, such as ``history``,
                 for all of them; of ``worker_families`` those of new workers are enough.
@@ -353,9 +376,10 @@ class Fit(Result):
             ValueError: the fit is one of Pyro's, its story is trained in minibatches, or a hyperparameter is given that
                 is no table of this fit.
         """
-        fitted = update(self.fitted, more, gold=gold, evidence=evidence, progress=progress, **by_worker)
+        of_tasks: dict[str, Any] = {"gold": gold, "evidence": evidence, "probabilities": probabilities}
+        fitted = update(self.fitted, more, **of_tasks, progress=progress, **by_worker)
         for message in fitted.warnings:
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+            warnings.warn(message, category_of(message), stacklevel=2)
         return Fit(fitted)
 
     def save(self, path: str | PathLike, *, overwrite: bool = False) -> None:
@@ -396,6 +420,15 @@ class Stack(Result):
         return self.averaged.weights
 
     @property
+    def models(self) -> pd.DataFrame:
+        """By model whose probabilities were given, what the fit of the largest weight says of it: :attr:`Fit.models`.
+
+        Raises:
+            AnnotationError: no probabilities were given.
+        """
+        return model_frame(self.averaged.fits[str(self.weights.idxmax())])
+
+    @property
     def comparison(self) -> pd.DataFrame | None:
         """What the weights come from, as :func:`crowdppl.compare` returns it; None where they were given."""
         return self.averaged.comparison
@@ -419,6 +452,11 @@ class Stack(Result):
     def has_draws(self) -> bool:
         """Whether every fit has draws of the posterior."""
         return self.averaged.has_draws
+
+    @property
+    def shares_errors(self) -> bool:
+        """Whether a story that has weight lets workers err together."""
+        return self.averaged.shares_errors
 
     @property
     def with_uncertainty(self) -> Averaged:
@@ -463,6 +501,7 @@ class Stack(Result):
         *,
         gold: Any = None,
         evidence: pd.DataFrame | np.ndarray | None = None,
+        probabilities: Probabilities = None,
         progress: bool = True,
     ) -> Stack:
         """The same average of all fits with these annotations and more of them: :meth:`Fit.update` of each.
@@ -473,17 +512,23 @@ class Stack(Result):
             more: as for :meth:`Fit.update`.
             gold: likewise.
             evidence: likewise.
+            probabilities: likewise.
             progress: show a progress bar.
 
         Raises:
             AnnotationError: as :meth:`Fit.update`.
             ValueError: one of the fits cannot be updated.
         """
-        given: dict[str, Any] = {"gold": gold, "evidence": evidence, "progress": progress}
+        given: dict[str, Any] = {
+            "gold": gold,
+            "evidence": evidence,
+            "probabilities": probabilities,
+            "progress": progress,
+        }
         fits = {name: update(fitted, more, **given) for name, fitted in self.averaged.fits.items()}
         found = replace(self.averaged, fits=fits)
         for message in found.warnings:
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+            warnings.warn(message, category_of(message), stacklevel=2)
         return Stack(found)
 
     def summary(self) -> Summary:

@@ -90,6 +90,7 @@ def stream_story(
     truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
     gold: Any = None,
     evidence: Any = None,
+    probabilities: Any = None,
     seed: int = 0,
     backend: str = "numpyro",
     devices: Any = None,
@@ -108,6 +109,7 @@ def stream_story(
         truth_prior: a prior that is the same for all tasks.
         gold: none.
         evidence: none.
+        probabilities: none.
         seed: of random starting values.
         backend: ``"numpyro"``.
         devices: none.
@@ -139,7 +141,9 @@ def stream_story(
     elif method != "em":
         raise ValueError(f"method={method!r}: a scan is fitted by method='em' or 'svi'; {IN_MEMORY}")
     way = WAYS[name]
-    _refuse_by_task(classifier=classifier, truth_prior=truth_prior, gold=gold, evidence=evidence)
+    _refuse_by_task(
+        classifier=classifier, truth_prior=truth_prior, gold=gold, evidence=evidence, probabilities=probabilities
+    )
     if backend != "numpyro":
         raise ValueError(f"backend={backend!r}: a scan is fitted by backend='numpyro'")
     if devices is not None:
@@ -238,13 +242,14 @@ def _shapes(model: Model, source: Source) -> dict[str, tuple[int, ...]]:
     return {name: leaf.shape for name, leaf in streaming.template(model, source.first)[0].items()}
 
 
-def _refuse_by_task(*, classifier: Any, truth_prior: Any, gold: Any, evidence: Any) -> None:
+def _refuse_by_task(*, classifier: Any, truth_prior: Any, gold: Any, evidence: Any, probabilities: Any) -> None:
     """Refuse what is known of single tasks, which a scan has no place for."""
     given = {
         "classifier": classifier is not None,
         "truth_prior": isinstance(truth_prior, Classifier | Given | pd.DataFrame | np.ndarray),
         "gold": gold is not None and gold is not False,
         "evidence": evidence is not None,
+        "probabilities": probabilities is not None,
     }
     for name in (name for name, is_given in given.items() if is_given):
         raise ValueError(f"{name}= says something of single tasks, which a fit of a scan does not take; {IN_MEMORY}")

@@ -29,6 +29,7 @@ from ..data.padding import n_real_workers, real_tasks
 from .parts.concentration import diagonal_concentration, sample_shares, whole
 from .parts.derived import derived, share_of_annotations
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion
+from .parts.model_probabilities import refuse_probabilities
 from .parts.starts import graded_confusions, k_means, vote_confusions
 from .parts.story_error import StoryError
 from .parts.truth import named_workers, observe, tasks
@@ -109,6 +110,10 @@ def annotator_groups(
         weights = sample_shares("weights", n_groups, share, "group")
         emission = SharedConfusion(jnp.einsum("m,mkl->kl", weights, tables))
     log_probs = class_log_probs(annotations, truth_prior)
+    if truth != "shared":
+        refuse_probabilities(
+            annotations, f"and annotator_groups(truth={truth!r}) has no annotations that share a truth"
+        )
     shown = emission if truth == "shared" else PerAnnotation(emission, log_probs, annotations.evidence)
     with tasks(annotations, log_probs) as true_class:
         observe(true_class, shown, annotations)

@@ -63,8 +63,10 @@ def _replicate(
 
 
 def _before_annotations(at: Density, annotations: Annotations) -> Array:
-    """Log-weights of the classes before any annotation, of the truth prior and of evidence: ``(N, K)``."""
+    """Log-weights of the classes before any annotation, ``(N, K)``: of the prior, of evidence and of models."""
     weights = jnp.broadcast_to(at.truth_prior, (annotations.n_tasks, annotations.n_classes))
+    if annotations.model_scores is not None:
+        return at.log_joint - at.responses.emission.by_task(annotations, jnp.asarray(annotations.label))
     return weights if annotations.evidence is None else weights + annotations.evidence
 
 

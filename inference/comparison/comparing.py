@@ -207,6 +207,16 @@ def _difference(a: Annotations, b: Annotations) -> str | None:
     if (differ := np.flatnonzero((ours != theirs).any(-1))).size:
         task = list(a.tasks)[int(differ[0])]
         return f"they used other gold labels or evidence, first of task {task!r}"
+    return _other_probabilities(a, b)
+
+
+def _other_probabilities(a: Annotations, b: Annotations) -> str | None:
+    """Whether the fits were given other probabilities of models, in words."""
+    ours, theirs = ({name: np.asarray(x.model_scores)[:, place] for place, name in enumerate(x.models)} for x in (a, b))
+    if differ := [
+        name for name in [*ours, *theirs] if not np.array_equal(ours.get(name, 0), theirs.get(name, 0), True)
+    ]:
+        return f"they were given other probabilities of the model {differ[0]!r}"
     return None
 
 

@@ -12,11 +12,12 @@ import pandas as pd
 
 from ...data import Annotations
 from ...data.errors import check_name
+from ..fitted.crowd_trust import crowd_warnings, is_of_crowd
 from ..fitted.fitted import Fitted, HoldsFitted
 from ..fitted.labelled import Labelled, interval_around
 from ..fitted.misled import checked, misled_share
 from ..fitted.realised import MOST_DRAWS, realised_accuracy, realised_accuracy_draws
-from ..fitted.summary import Summary, certainty, gold_accuracy, sizes
+from ..fitted.summary import Summary, certainty, gold_accuracy, panel, sizes
 from ..fitted.workers import fitted_scores, with_realised_accuracy
 from .comparing import by_name, check_same_data, compare
 
@@ -69,6 +70,11 @@ class Averaged(Labelled):
         """Whether every fit has draws to take intervals from."""
         return all(fitted.has_draws for fitted in self.fits.values())
 
+    @property
+    def shares_errors(self) -> bool:
+        """Whether a story that has weight lets workers err together."""
+        return any(fitted.shares_errors for name, fitted in self.fits.items() if self.weights[name] > 0)
+
     @cached_property
     def with_uncertainty(self) -> Averaged:
         """The average of the same fits with draws, around their points where they are points."""
@@ -77,10 +83,16 @@ class Averaged(Labelled):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings of the fits that have weight, each after the fit's name."""
-        return tuple(
+        """The warnings of the fits that have weight, each after the fit's name, and what the crowd cannot tell."""
+        of_fits = (
             f"{name}: {text}" for name, fitted in self.fits.items() if self.weights[name] for text in fitted.warnings
         )
+        return (*(text for text in of_fits if not is_of_crowd(text)), *self.of_crowd)
+
+    @cached_property
+    def of_crowd(self) -> tuple[str, ...]:
+        """What the annotations alone do not tell, by the averaged labels: :func:`.crowd_warnings`."""
+        return crowd_warnings(self.annotations, self.posterior)
 
     @cached_property
     def posterior(self) -> np.ndarray:
@@ -130,6 +142,7 @@ class Averaged(Labelled):
         """What was averaged, with which weights, and why; it prints as text and shows as a table in notebooks."""
         facts = {"data": sizes(self.annotations), "labels": certainty(self)}
         tables = {"weights": self.weights.to_frame()}
+        facts |= panel(self)
         if self.votes:
             facts["votes"] = f"their share of the label probabilities is {self.votes:.0%}, beside the stories'"
         if self.misled != 0:
@@ -155,9 +168,13 @@ class Averaged(Labelled):
 
 
 def _beside_votes(posterior: np.ndarray, annotations: Annotations, share: float) -> np.ndarray:
-    """Label probabilities ``(N, K)`` with a share of the votes, which a posterior counts to as one vote more."""
+    """Label probabilities ``(N, K)`` with a share of the votes.
+
+    The posterior counts to them as one vote more, and as one more for each model that gave probabilities.
+    """
     votes = np.asarray(annotations.votes(), dtype=float)
-    mixed = (1 - share) * posterior + share * (votes + posterior) / (votes.sum(1, keepdims=True) + 1)
+    extra = 1 + len(annotations.models)  # models that gave probabilities have no vote but in the posterior
+    mixed = (1 - share) * posterior + share * (votes + extra * posterior) / (votes.sum(1, keepdims=True) + extra)
     if annotations.evidence is None:
         return mixed
     known = np.ptp(np.asarray(annotations.evidence), axis=1) > 0

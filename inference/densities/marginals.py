@@ -23,6 +23,7 @@ from ...models.parts.classifier import UNTRAINED, training
 from .enumerated import Parameters, density, log_joint_of_tasks, log_sum_exp, scale_of, site_values, task_sites
 from .evidence import Gold, with_evidence, with_truth_prior
 from .model import Model
+from .probabilities import Probabilities, with_probabilities
 from .program_cache import use_program_cache
 from .sites import constants, parameter_sites, starting_point
 
@@ -72,6 +73,7 @@ def marginal(
     truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
     gold: Gold = None,
     evidence: pd.DataFrame | np.ndarray | None = None,
+    probabilities: Probabilities = None,
     **hyperparameters: Any,
 ) -> tuple[Callable[[Annotations], None], tuple[Annotations]]:
     r"""A story as a NumPyro program with its truth summed out, and the program's arguments.
@@ -94,6 +96,7 @@ def marginal(
         truth_prior: as in :func:`crowdppl.fit`.
         gold: as in :func:`crowdppl.fit`.
         evidence: as in :func:`crowdppl.fit`.
+        probabilities: as in :func:`crowdppl.fit`.
         **hyperparameters: of the story.
 
     Returns:
@@ -105,7 +108,7 @@ def marginal(
         StoryError: the story cannot be fitted to these annotations with these hyperparameters.
         ValueError: both a classifier and a truth_prior are given.
     """
-    model, data = _bound(story, annotations, classifier, truth_prior, gold, evidence, hyperparameters)
+    model, data = _bound(story, annotations, classifier, truth_prior, gold, evidence, hyperparameters, probabilities)
     return marginal_program(model, by_task=True), (data,)
 
 
@@ -117,6 +120,7 @@ def potential(
     truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
     gold: Gold = None,
     evidence: pd.DataFrame | np.ndarray | None = None,
+    probabilities: Probabilities = None,
     seed: int = 0,
     **hyperparameters: Any,
 ) -> Potential:
@@ -138,6 +142,7 @@ def potential(
         truth_prior: as in :func:`crowdppl.fit`.
         gold: as in :func:`crowdppl.fit`.
         evidence: as in :func:`crowdppl.fit`.
+        probabilities: as in :func:`crowdppl.fit`.
         seed: of the initial point.
         **hyperparameters: of the story.
 
@@ -147,7 +152,7 @@ def potential(
         StoryError: the story cannot be fitted to these annotations with these hyperparameters.
         ValueError: both a classifier and a truth_prior are given.
     """
-    model, data = _bound(story, annotations, classifier, truth_prior, gold, evidence, hyperparameters)
+    model, data = _bound(story, annotations, classifier, truth_prior, gold, evidence, hyperparameters, probabilities)
     untrained = constants(model, data)
     if untrained:
         warnings.warn(UNTRAINED, stacklevel=2)
@@ -223,9 +228,11 @@ def _bound(
     gold: Gold,
     evidence: pd.DataFrame | np.ndarray | None,
     hyperparameters: dict[str, Any],
+    probabilities: Probabilities = None,
 ) -> tuple[Model, Annotations]:
     """The story with its hyperparameters, checked, and its data as JAX's arrays."""
     use_program_cache()
+    annotations = with_probabilities(annotations, probabilities)
     prior, annotations = with_truth_prior(annotations, truth_prior, classifier)
     model = Model(find_story(story), hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     data = jax.tree.map(jnp.asarray, with_evidence(annotations, gold, evidence).replace(gold=None))

@@ -67,7 +67,7 @@ def take(annotations: Annotations, batches: Batches, chosen: Array) -> Annotatio
     weight = 1.0 if annotations.count is None else annotations.count[row]
     by_task = {
         name: value[chosen]
-        for name in ("gold", "features", "evidence", "prior")
+        for name in ("gold", "features", "evidence", "prior", "model_scores")
         if (value := getattr(annotations, name)) is not None
     }
     return annotations.replace(

@@ -4,7 +4,13 @@ With :math:`e_{ij}` whether the annotation of task i by worker j is wrong, :math
 annotations, and :math:`r_{ij} = (e_{ij} - \bar e_j) / \sqrt{\bar e_j (1 - \bar e_j)}`, the mean correlation of two
 workers' errors is that of :math:`r_{ij} r_{ij'}` over all pairs of annotations of one task. A mean of J errors that
 correlate by :math:`\bar\rho` has the variance of :math:`J / (1 + (J - 1) \bar\rho)` independent ones, the effective
-sample size of a cluster (Kish 1965, section 5.4).
+sample size of a cluster (Kish 1965, section 5.4). A worker whose errors correlate by :math:`\rho_j` with the others'
+counts like :math:`1 / (1 + (J - 1) \rho_j)` of an independent one, so that all of them count together about like the
+panel.
+
+The true labels are not known but through a fit, and the fit's story decides what it can show: where its workers err
+independently of each other, tasks on which many err together get the wrong labels with great certainty, and hardly
+anything is left of the correlation. A story with ``shared_error=True`` sees it.
 """
 
 from dataclasses import dataclass
@@ -15,10 +21,17 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from .fitted import refuse_streamed
-from .intervals import INTERVAL, of_draws
+from .intervals import INTERVAL, checked_tail, of_draws
 from .labelled import Labelled
 
-DRAWS = 100  # of the true labels
+DRAWS = (10, 100)  # of the true labels, at the least and at the most
+NUMBERS = 2e6  # annotations in all of these draws, about
+
+
+BLIND = (
+    ", at the most: this story lets workers err independently of each other, and is nearly blind to errors that they "
+    "share; give shared_error=True"
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +46,10 @@ class ErrorCorrelation:
         interval: of the latter, low and high; both the value itself where the true labels are known.
         workers: by worker the mean correlation with the other workers' errors, NaN for a worker who is always right,
             always wrong, or alone on every task.
+        by_worker: the same as error_correlation, and n_effective, like how much of an independent worker the worker
+            counts, from 1 / J to 1; each with low and high.
+        sees_shared: whether the labels are known, or of a story whose workers may err together; another story is nearly
+            blind to it.
     """
 
     correlation: float
@@ -40,12 +57,14 @@ class ErrorCorrelation:
     n_effective: float
     interval: tuple[float, float]
     workers: pd.Series
+    by_worker: pd.DataFrame
+    sees_shared: bool = True
 
     def __str__(self) -> str:
         low, high = self.interval
         return (
             f"errors of two workers on one task correlate by {self.correlation:.3f}: {self.n_workers} workers count "
-            f"like {self.n_effective:.1f} independent ones ({low:.1f}–{high:.1f})"
+            f"like {self.n_effective:.1f} independent ones ({low:.1f}–{high:.1f})" + ("" if self.sees_shared else BLIND)
         )
 
     __repr__ = __str__
@@ -77,11 +96,13 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
         known = annotations if gold is None else annotations.with_gold(gold)
         if known.gold is None:
             raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}, or a fit")
-        truths = np.asarray(known.gold)[None]
+        truths, sees_shared = np.asarray(known.gold)[None], True
     else:
-        truths = _drawn(np.asarray(source.posterior, dtype=float), seed)
+        n_draws = int(np.clip(NUMBERS / max(annotations.n_rows, 1), *DRAWS))
+        truths, sees_shared = _drawn(np.asarray(source.posterior, dtype=float), seed, n_draws), source.shares_errors
     annotations = annotations.of_classes()
-    found = [_correlations(annotations, truth) for truth in truths]
+    pairs = _pairs(annotations)
+    found = [_correlations(pairs, annotations, truth) for truth in truths]
     mean = np.array([correlation for correlation, _ in found])
     if np.isnan(mean).all():
         raise AnnotationError("no task with a known label has annotations of two workers who are sometimes wrong")
@@ -90,45 +111,86 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
     low, high = of_draws(effective[None, :, None], interval)
     by_worker = np.array([of_worker for _, of_worker in found])
     counted = (~np.isnan(by_worker)).sum(0)
-    means = np.where(counted > 0, np.nansum(by_worker, axis=0) / np.maximum(counted, 1), np.nan)
     index = annotations.workers.to_index("worker")
+    each = pd.DataFrame(index=index)
+    count = 1 / (1 + (n - 1) * np.clip(by_worker, 0.0, 1.0))
+    for name, draws in (("error_correlation", by_worker), ("n_effective", count)):
+        each[name] = np.where(counted > 0, np.nansum(draws, axis=0) / np.maximum(counted, 1), np.nan)
+        each[f"{name}_low"], each[f"{name}_high"] = _quantiles(draws, interval)
     return ErrorCorrelation(
         float(np.nanmean(mean)),
         n,
         float(np.nanmean(effective)),
         (float(np.ravel(low)[0]), float(np.ravel(high)[0])),
-        pd.Series(means, index=index, name="error_correlation"),
+        each["error_correlation"],
+        each,
+        sees_shared,
     )
 
 
-def _drawn(posterior: np.ndarray, seed: int) -> np.ndarray:
+def _quantiles(draws: np.ndarray, interval: float) -> tuple[np.ndarray, np.ndarray]:
+    """Low and high by worker over the draws ``(draw, J)`` in which there is a number."""
+    tail = checked_tail(interval)
+    ordered = np.sort(draws, axis=0)  # NaN comes last
+    last = np.maximum((~np.isnan(draws)).sum(0) - 1, 0)
+    ends = []
+    for share in (tail, 1 - tail):
+        place = share * last
+        low = np.floor(place).astype(int)
+        below, above = (np.take_along_axis(ordered, at[None], 0)[0] for at in (low, np.minimum(low + 1, last)))
+        ends.append(below + (place - low) * (above - below))
+    return ends[0], ends[1]
+
+
+def _drawn(posterior: np.ndarray, seed: int, n: int) -> np.ndarray:
     """True labels drawn from their probabilities, ``(draw, N)``."""
-    u = np.random.default_rng(seed).random((DRAWS, len(posterior), 1))
+    u = np.random.default_rng(seed).random((n, len(posterior), 1))
     return np.minimum((u > posterior.cumsum(-1)).sum(-1), posterior.shape[-1] - 1)
 
 
-def _correlations(annotations: Annotations, truth: np.ndarray) -> tuple[float, np.ndarray]:
+@dataclass(frozen=True)
+class _Pairs:
+    """Which worker annotated which task, once each: P pairs, and which of them each row is of."""
+
+    task: np.ndarray
+    worker: np.ndarray
+    place: np.ndarray | None  # (A,); None where every row is a pair of its own
+    row_weight: np.ndarray  # (A,)
+
+
+def _pairs(annotations: Annotations) -> _Pairs:
+    task, worker = np.asarray(annotations.task, np.int64), np.asarray(annotations.worker)
+    weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
+    pair = task * annotations.n_workers + worker
+    if pd.Series(pair).is_unique:
+        return _Pairs(task, worker, None, weight)
+    pair, place = np.unique(pair, return_inverse=True)
+    return _Pairs(pair // annotations.n_workers, pair % annotations.n_workers, place, weight)
+
+
+def _correlations(pairs: _Pairs, annotations: Annotations, truth: np.ndarray) -> tuple[float, np.ndarray]:
     """The mean correlation of two workers' errors, and each worker's with the others' ``(J,)``, given true labels.
 
     Repeated annotations of a worker for a task count as one, with their mean error. Tasks without a label, −1, are
     left out.
     """
-    task, worker = np.asarray(annotations.task, np.int64), np.asarray(annotations.worker)
-    is_known = truth[task] >= 0
-    weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
-    pair, place = np.unique((task * annotations.n_workers + worker)[is_known], return_inverse=True)
-    task, worker = pair // annotations.n_workers, pair % annotations.n_workers
-    wrong = (np.asarray(annotations.label) != truth[annotations.task])[is_known].astype(float)
-    error = np.bincount(place, wrong * weight[is_known]) / np.maximum(np.bincount(place, weight[is_known]), 1e-9)
-    n = np.maximum(np.bincount(worker, minlength=annotations.n_workers), 1)
-    share = np.bincount(worker, error, annotations.n_workers) / n
-    spread = np.sqrt(np.maximum(np.bincount(worker, error**2, annotations.n_workers) / n - share**2, 0.0))
-    differs = spread[worker] > 1e-9
-    task, worker = task[differs], worker[differs]
-    residual = (error[differs] - share[worker]) / spread[worker]
+    n_workers = annotations.n_workers
+    error = (np.asarray(annotations.label) != truth[annotations.task]).astype(float)
+    if pairs.place is not None:
+        total = np.maximum(np.bincount(pairs.place, pairs.row_weight), 1e-9)
+        error = np.bincount(pairs.place, error * pairs.row_weight) / total
+    task, worker = pairs.task, pairs.worker
+    if not (is_known := truth[task] >= 0).all():
+        task, worker, error = task[is_known], worker[is_known], error[is_known]
+    n = np.maximum(np.bincount(worker, minlength=n_workers), 1)
+    share = np.bincount(worker, error, n_workers) / n
+    spread = np.sqrt(np.maximum(np.bincount(worker, error**2, n_workers) / n - share**2, 0.0))
+    if not (differs := (spread > 1e-9)[worker]).all():
+        task, worker, error = task[differs], worker[differs], error[differs]
+    residual = (error - share[worker]) / spread[worker]
     total = np.bincount(task, residual, annotations.n_tasks)[task] - residual
     others = np.bincount(task, minlength=annotations.n_tasks)[task] - 1.0
-    products = np.bincount(worker, residual * total, annotations.n_workers)
-    pairs = np.bincount(worker, others, annotations.n_workers)
+    products = np.bincount(worker, residual * total, n_workers)
+    met = np.bincount(worker, others, n_workers)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return float(products.sum() / pairs.sum()) if pairs.sum() else np.nan, products / np.where(pairs, pairs, np.nan)
+        return float(products.sum() / met.sum()) if met.sum() else np.nan, products / np.where(met, met, np.nan)

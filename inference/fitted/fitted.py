@@ -84,6 +84,11 @@ class Fitted(Labelled):
         return self.model.story.__name__
 
     @property
+    def shares_errors(self) -> bool:
+        """Whether the story lets workers err together."""
+        return bool(self.model.hyperparameters.get("shared_error"))
+
+    @property
     def draws(self) -> dict[str, Any]:
         """By site, ``(chain, draw, ...)``."""
         return self.outcome.draws

@@ -24,6 +24,7 @@ class Labelled:
         confusion_draws: each worker's confusion matrix in each draw, ``(chain, draw, J, K, L)``.
         has_draws: whether the draws say how uncertain the parameters are; one point does not.
         with_uncertainty: the same with draws that do.
+        shares_errors: whether the story, or one of them, lets workers err together.
     """
 
     if TYPE_CHECKING:
@@ -43,6 +44,10 @@ class Labelled:
         @property
         def has_draws(self) -> bool:
             """Whether there is more than one point."""
+
+        @property
+        def shares_errors(self) -> bool:
+            """Whether a story lets workers err together."""
 
         @property
         def with_uncertainty(self) -> Labelled:

@@ -51,6 +51,7 @@ def coords_of(annotations: Annotations, dims: Iterable[str]) -> dict[str, np.nda
         "truth": classes,
         "annotation": classes,
         "kind": annotations.kinds.coords(),
+        "model": annotations.models.coords(),
         DIM: np.array(["a class", *map(str, annotations.abstentions)]),
     }
     wanted = set(dims)

@@ -34,6 +34,7 @@ from ..engines.outcome import Outcome
 from ..engines.progress import progress_bar
 from ..engines.streaming import Source
 from . import confusion_scores
+from .intervals import INTERVAL, of_draws
 from .misled import misleading, usual
 from .named_draws import parameter_dataset
 from .summary import Summary, best_and_worst, course, options_text, shared_errors
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FEW = 20  # draws at the most that a pass over the data looks at
+NUMBERS = 2e6  # in confusion matrices that need no pass, about
 SURE = 0.9  # probability from which on the summary calls a label certain
 NO_DIMS = ("task", "row")  # quantities by task or by row stay on the disk
 
@@ -186,7 +188,9 @@ class StreamedFit:
     def workers(self) -> pd.DataFrame:
         """By worker: number of annotations, accuracy, spammer score and more, the columns of ``Fit.workers``.
 
-        Workers are in the order in which they first came, as in memory.
+        Workers are in the order in which they first came, as in memory. Where SVI has draws, what follows from
+        confusion matrices has 90 % intervals, over some of the draws. EM has none here: draws around its mode would
+        take labels and counts of all chunks for each draw.
 
         Raises:
             AnnotationError: the annotations name no workers.
@@ -197,12 +201,19 @@ class StreamedFit:
         shares = np.asarray(self._overview.shares, dtype=float)
         shares = shares / shares.sum()
         right, n = np.asarray(self._overview.right, float), self.prepared.n_by_worker
-        scores = confusion_scores.scores(confusions, shares)
-        frame["accuracy"] = scores.pop("accuracy")
-        realised = np.minimum(right / np.where(n > 0, n, np.nan), 1.0)  # sums of float32
-        frame["realised_accuracy"] = misleading(realised, usual(self.model), len(self.prepared.classes))
-        for name, values in (scores | confusion_scores.more_scores(confusions, shares)).items():
+        scores = confusion_scores.scores(confusions, shares) | confusion_scores.more_scores(confusions, shares)
+        draws = self._confusion_draws[None] if self.has_draws else None
+        around = {}
+        if draws is not None:
+            around = confusion_scores.scores(draws, shares) | confusion_scores.more_scores(draws, shares)
+        for name, values in scores.items():
             frame[name] = values
+            if name in around:
+                low, high = of_draws(around[name], INTERVAL)
+                frame[f"{name}_low"], frame[f"{name}_high"] = np.minimum(low, values), np.maximum(high, values)
+            if name == "accuracy":
+                realised = np.minimum(right / np.where(n > 0, n, np.nan), 1.0)  # sums of float32
+                frame["realised_accuracy"] = misleading(realised, usual(self.model), len(self.prepared.classes))
         return frame
 
     @cached_property
@@ -212,6 +223,11 @@ class StreamedFit:
         Raises:
             AnnotationError: the annotations name no workers.
         """
+        return self._confusion_draws.mean(0)
+
+    @cached_property
+    def _confusion_draws(self) -> np.ndarray:
+        """Each worker's confusion matrix in some of the draws: ``(S, J, K, L)``."""
         if not self.prepared.named:
             raise AnnotationError("the annotations name no workers, so there is nobody to score")
         zeros, weights = jax.eval_shape(_confusions, self.model, self.source.first, self._few)
@@ -219,7 +235,9 @@ class StreamedFit:
             totals = (jnp.zeros(zeros.shape, zeros.dtype), jnp.zeros(weights.shape, weights.dtype))
             total, weight = self._added(lambda chunk: _confusions(self.model, chunk, self._few), totals)
             return np.asarray(total / jnp.maximum(weight, 1.0)[:, None, None])
-        return np.asarray(_plain_confusions(self.model, self.source.first, self._few))
+        size = int(np.prod(zeros.shape[1:]))
+        draws = self._some(max(int(NUMBERS // max(size, 1)), FEW))
+        return np.asarray(_plain_confusions(self.model, self.source.first, draws))
 
     def iter_labels(self) -> Iterator[pd.DataFrame]:
         """Yield the labels chunk by chunk, as frames indexed by task.
@@ -275,8 +293,9 @@ class StreamedFit:
         classes = pd.DataFrame({"share_of_labels": shares / shares.sum()}, self.prepared.classes.to_index("class"))
         tables = {"classes": classes}
         if self.prepared.named:
-            names = confusion_scores.scores(self.confusion_matrices[:1], shares)
-            tables |= best_and_worst(self.workers[["annotations", *names]])
+            names = ("annotations", *confusion_scores.scores(self.confusion_matrices[:1], shares))
+            shown = [c for c in self.workers if str(c).removesuffix("_low").removesuffix("_high") in names]
+            tables |= best_and_worst(self.workers[shown])
         return Summary(self._title, facts, tables, self.warnings)
 
     def __repr__(self) -> str:
@@ -300,9 +319,13 @@ class StreamedFit:
 
     @property
     def _few(self) -> Parameters:
+        """As many of the draws as a pass over the data looks at, by site ``(S, ...)``."""
+        return self._some(FEW)
+
+    def _some(self, most: int) -> Parameters:
         """Some of the draws, evenly far apart, by site ``(S, ...)``."""
         n_draws = next(iter(self.outcome.draws.values())).shape[1]
-        some = np.unique(np.linspace(0, n_draws - 1, min(FEW, n_draws)).astype(int))
+        some = np.unique(np.linspace(0, n_draws - 1, min(most, n_draws)).astype(int))
         return {name: jnp.asarray(value[0, some]) for name, value in self.outcome.draws.items()}
 
     @property
@@ -377,12 +400,12 @@ def _derived(model: Model, chunk: Chunk, draws: Parameters, totals: list[Array],
 
 @compiled
 def _plain_confusions(model: Model, chunk: Chunk, draws: Parameters) -> Array:
-    return _mean(lambda draw: density(model, draw, chunk).responses.emission.confusions(chunk), draws)
+    return jax.lax.map(lambda draw: density(model, draw, chunk).responses.emission.confusions(chunk), draws)
 
 
 @compiled
 def _confusions(model: Model, chunk: Chunk, draws: Parameters) -> tuple[Array, Array]:
-    """The workers' confusion matrices times their annotations in the chunk, ``(J, K, L)``, and these, ``(J,)``."""
+    """The workers' confusion matrices times their annotations in the chunk, ``(S, J, K, L)``, and these, ``(J,)``."""
     weight = jax.ops.segment_sum(jnp.asarray(chunk.count), jnp.asarray(chunk.worker), chunk.n_workers)
     return _plain_confusions(model, chunk, draws) * weight[:, None, None], weight
 

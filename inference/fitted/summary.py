@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ...data import Annotations
+from ...data import AnnotationError, Annotations
 from ...data.description import count_text
 from ...data.majority import majority_accuracy
 from ...models.parts.classifier import PREFIX, Classifier
 from ...models.parts.shared_error import LEVELS, STRENGTH, prior_share
 from ..densities.model import Model
 from ..engines.diagnostics import smallest_ess, worst_rhat
+from .error_correlation import error_correlation
 from .fitted import Fitted
+from .given_models import models_text
 from .groups import weights_prior
 from .labelled import Labelled, interval_around
 from .worker_prior import worker_prior
@@ -70,9 +72,9 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         "engine": _engine(fitted),
         "labels": certainty(fitted),
     }
-    for name, text in shared_errors(fitted.model, fitted.parameters).items():
-        counted = count_text(annotations.n_workers, "worker")
-        facts[name] = f"{text}; cp.error_correlation(fit) says like how many independent ones the {counted} count"
+    facts |= shared_errors(fitted.model, fitted.parameters) | panel(fitted)
+    if len(annotations.models):
+        facts["models"] = models_text(fitted)
     if (classifier := fitted.model.classifier) is not None:
         facts["classifier"] = _classifier(fitted, classifier)
     if annotations.gold is not None:
@@ -155,6 +157,14 @@ def shared_errors(model: Model, parameters: xr.Dataset) -> dict[str, str]:
         said = f"{followed[0]:.0%} of the annotations follow"
     expected = f"the prior expects {prior_share(model.hyperparameters):.0%}"
     return {"shared errors": f"{said} a common impression of their task, right or wrong ({expected})"}
+
+
+def panel(source: Labelled) -> dict[str, str]:
+    """Like how many independent workers all of them count, in words; empty where nothing says so."""
+    try:
+        return {"independence": str(error_correlation(source))}
+    except AnnotationError:  # workers without names, or who are never on one task
+        return {}
 
 
 def _engine(fitted: Fitted) -> str:

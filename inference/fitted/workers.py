@@ -9,6 +9,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from . import confusion_scores
+from .error_correlation import error_correlation
 from .fitted import Fitted
 from .intervals import INTERVAL, jeffreys, of_median
 from .labelled import Labelled, interval_around
@@ -44,6 +45,7 @@ def worker_scores(
     estimate = realised_accuracy(share.beside(fitted.posterior), fitted.annotations)
     draws = realised_accuracy_draws(fitted.with_uncertainty, share)[None]
     frame = with_realised_accuracy(frame, estimate, interval_around(fitted, estimate, draws, interval))
+    frame = _with_error_correlation(fitted, frame, interval)
     parts = []
     if fitted.annotations.gold is not None:
         parts.append(gold_scores(fitted.annotations, interval=interval))
@@ -161,6 +163,15 @@ def with_realised_accuracy(frame: pd.DataFrame, estimate: np.ndarray, interval: 
     found = {"realised_accuracy": estimate, "realised_accuracy_low": low, "realised_accuracy_high": high}
     beside = max(at for at, name in enumerate(frame) if str(name).startswith("accuracy")) + 1
     return pd.concat([frame.iloc[:, :beside], pd.DataFrame(found, frame.index), frame.iloc[:, beside:]], axis=1)
+
+
+def _with_error_correlation(fitted: Fitted, frame: pd.DataFrame, interval: float) -> pd.DataFrame:
+    """The frame with how much each worker errs together with the others; NaN where nothing says so."""
+    try:
+        return frame.join(error_correlation(fitted, interval=interval).by_worker)
+    except AnnotationError:  # no task has annotations of two workers who are sometimes wrong
+        names = [f"{name}{end}" for name in ("error_correlation", "n_effective") for end in ("", "_low", "_high")]
+        return frame.assign(**dict.fromkeys(names, np.nan))
 
 
 def _named(annotations: Annotations) -> None:

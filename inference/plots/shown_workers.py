@@ -17,6 +17,8 @@ from .style import counted
 MEANINGS = {
     "accuracy": "probability of a right annotation, of a task whose class is as frequent as among the labels",
     "realised_accuracy": "share of the annotations given that are right",
+    "error_correlation": "mean correlation of the worker’s errors with the others’ on the same tasks",
+    "n_effective": "like how much of an independent worker the worker counts beside the others",
     "spammer_score": "0 for a worker whose annotations do not depend on the truth, 1 for a worker without errors",
     "sensitivity": "probability of a right annotation where the true class is the second one",
     "specificity": "probability of a right annotation where the true class is the first one",

@@ -140,6 +140,9 @@ def reproduce_section(subject: Subject) -> Section:
         tasks = int((np.asarray(evidence) != 0).any(-1).sum())
         used = f"The fit was given gold labels or other evidence on {tasks:,} tasks, which the code above leaves out."
         parts.append(paragraph(used, class_="note"))
+    if models := list(subject.annotations.models):
+        left_out = f"The fit was given probabilities by {', '.join(map(str, models))}, which the code above leaves out."
+        parts.append(paragraph(left_out, class_="note"))
     return section("reproduce", "Reproduce", *parts)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..fitted.fitted import Fitted
+from ..fitted.given_models import model_frame
 from ..fitted.intervals import INTERVAL
 from ..fitted.workers import every_score, gold_scores
 from ..plots import plot_confusions, plot_sensitivity_specificity, plot_workers
@@ -56,5 +58,20 @@ def workers_section(subject: Subject) -> Section:
             bars={"accuracy"},
         ),
         paragraph(f"{meant[0].upper()}{meant[1:]}.", class_="note"),
+        *_models(source),
         *pictures[1:],
     )
+
+
+def _models(source: object) -> list[str]:
+    """A table of the models whose probabilities were given to a fit; none where there are none."""
+    if not isinstance(source, Fitted) or not len(source.annotations.models):
+        return []
+    frame = model_frame(source)
+    frame.index = frame.index.map(str).rename("model")
+    meant = (
+        "Slope: what a model’s log-probabilities are multiplied by, 1 where it is as sure as it may be, less where it "
+        "is too sure; temperature: its reciprocal; accuracy, realised accuracy: of the class that the model puts "
+        "first; calibration error: of its probabilities as they were given, by the labels’ probabilities."
+    )
+    return [table(frame, "Models whose probabilities were given", bars={"accuracy"}), paragraph(meant, class_="note")]

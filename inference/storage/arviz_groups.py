@@ -103,11 +103,13 @@ def _constants(annotations: Annotations) -> xr.Dataset:
         "gold": (("task",), annotations.gold),
         "evidence": (("task", "truth"), annotations.evidence),
         "prior": (("task", "truth"), annotations.prior),
+        "model_scores": (("task", "model", "truth"), annotations.model_scores),
+        "model_reference": (("model", "reference", "truth"), annotations.model_reference),
         "features": (("task", *_unnamed("features", n_feature_dims)), annotations.features),
         "worker_features": (("worker", "worker_feature"), annotations.worker_features),
     }
     variables = {name: (dims, np.asarray(value)) for name, (dims, value) in by_dims.items() if value is not None}
-    return xr.Dataset(variables, coords_of(annotations, ("task", "worker", "truth")))
+    return xr.Dataset(variables, coords_of(annotations, ("task", "worker", "truth", "model")))
 
 
 def _unnamed(name: str, n_dims: int) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FORMAT = 1
+WITH_MODELS = 3  # the format where models gave probabilities, which an older crowdppl would leave out
 WITH_ABSTENTIONS = 2  # the format where there are abstentions, which an older crowdppl would take for classes
 
 
@@ -62,6 +63,9 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
         about["format"] = WITH_ABSTENTIONS
         about["ids"]["abstentions"] = fitted.annotations.abstentions.to_json()
         about["informative"] = fitted.annotations.informative
+    if len(fitted.annotations.models):
+        about["format"] = WITH_MODELS
+        about["ids"]["models"] = fitted.annotations.models.to_json()
     if fitted.annotations.repeats != "keep":
         about["repeats"] = fitted.annotations.repeats
     with whole_folder(path, overwrite=overwrite) as folder:
@@ -95,7 +99,7 @@ def read(
         groups = read_groups(folder / "posterior.nc")
     except (OSError, json.JSONDecodeError) as error:
         raise StorageError(f"{folder} holds no fit: {error}") from error
-    if about["format"] > (known := max(FORMAT, WITH_ABSTENTIONS)):
+    if about["format"] > (known := max(FORMAT, WITH_ABSTENTIONS, WITH_MODELS)):
         raise StorageError(f"{folder} was written by a newer crowdppl (format {about['format']}, known is {known})")
     use_program_cache()
     own = None if about.get("own_story") else STORIES.get(about["story"])
@@ -199,11 +203,14 @@ def _annotations(ids: dict[str, Any], observed: xr.Dataset, constant: xr.Dataset
         worker_features=read("worker_features"),
         evidence=read("evidence"),
         prior=read("prior"),
+        model_scores=read("model_scores"),
+        model_reference=read("model_reference"),
         seconds=read("row_seconds"),
         tasks=Ids.from_json(ids["tasks"]),
         workers=Ids.from_json(ids["workers"]),
         classes=Ids.from_json(ids["classes"]),
         abstentions=Ids.from_json(ids["abstentions"]) if "abstentions" in ids else Ids(),
+        models=Ids.from_json(ids["models"]) if "models" in ids else Ids(),
     )
 
 

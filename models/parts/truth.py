@@ -13,6 +13,7 @@ from numpyro.distributions import Distribution, constraints
 from ...data import Annotations
 from .abstaining import sample_rates, with_abstentions, with_rates
 from .emissions import Emission
+from .model_probabilities import model_evidence
 from .responses import Responses, select
 from .story_error import StoryError
 from .truth_prior import TruthPrior, class_log_probs
@@ -71,7 +72,9 @@ def tasks(annotations: Annotations, truth_prior: TruthPrior | Array | None = Non
 
     Evidence about single tasks (gold labels, another model's probabilities: ``annotations.evidence``, log-weights
     ``(N, K)``) is added as the factor ``evidence``. A batch that stands for a larger population is scaled up to it.
-    Where there are abstentions the site ``abstention`` has their rates: :func:`.sample_rates`.
+    Where there are abstentions the site ``abstention`` has their rates: :func:`.sample_rates`. Where models'
+    probabilities of the classes are given, the sites ``model_slope`` and ``model_bias`` say how far each is believed,
+    and the factor ``probabilities`` has what they tell: :func:`.model_evidence`.
 
     Args:
         truth_prior: a prior, or the log-probabilities that :func:`class_log_probs` returned, where the
@@ -79,10 +82,13 @@ def tasks(annotations: Annotations, truth_prior: TruthPrior | Array | None = Non
     """
     log_probs = class_log_probs(annotations, truth_prior)
     rates, n_tasks = sample_rates(annotations), annotations.n_tasks
+    told = model_evidence(annotations)
     with with_rates(rates), numpyro.plate("task", annotations.population or n_tasks, subsample_size=n_tasks, dim=-1):
         truth = numpyro.sample("truth", Truth(log_probs, n_tasks), infer={"enumerate": "parallel"})
         if annotations.evidence is not None:
             numpyro.factor("evidence", select(annotations.evidence, truth))
+        if told is not None:
+            numpyro.factor("probabilities", select(told, truth))
         yield truth
 
 

@@ -373,6 +373,18 @@ def test_a_classifier_learns_from_a_table_of_features(tmp_path):
     assert (labels.to_numpy() == truth).mean() > 0.85  # three annotations alone are right of 84 in 100
 
 
+def test_a_models_probabilities_are_read_by_the_files_name(tmp_path):
+    (tmp_path / "a.csv").write_text("task,worker,label\n1,a,no\n1,b,no\n2,a,yes\n2,b,no\n3,a,yes\n3,b,yes\n")
+    (tmp_path / "gpt.csv").write_text("task,no,yes\n1,0.9,0.1\n3,0.2,0.8\n")
+    arguments = ["fit", str(tmp_path / "a.csv"), "--out", str(tmp_path / "out")]
+    told = CliRunner().invoke(cli.app, [*arguments, "--probabilities", str(tmp_path / "gpt.csv")])
+    assert told.exit_code == 0
+    assert cp.load_fit(tmp_path / "out").models["tasks"].to_dict() == {"gpt": 2}
+    (tmp_path / "bad.csv").write_text("task,no,perhaps\n1,0.9,0.1\n")
+    wrong = CliRunner().invoke(cli.app, [*arguments, "--overwrite", "--probabilities", str(tmp_path / "bad.csv")])
+    assert "probabilities of 'bad': the column 'perhaps' is no class" in " ".join(wrong.stderr.split())
+
+
 def test_features_that_are_not_there_and_options_that_are_no_truth_values_are_refused(tmp_path):
     pd.DataFrame({"task": [1, 2], "worker": [1, 1], "label": [0, 1]}).to_csv(tmp_path / "a.csv", index=False)
     arguments = ["fit", str(tmp_path / "a.csv"), "--out", str(tmp_path / "out")]

@@ -74,6 +74,9 @@ def test_label_probabilities_are_averages_over_draws(pair):
     assert np.abs(found - expected.posterior).mean() < 0.01
     assert (labels["label"].to_numpy() == expected.labels["label"].to_numpy()).mean() > 0.99
     assert (streamed.workers["accuracy"] - expected.workers["accuracy"]).abs().max() < 0.02
+    for end in ("_low", "_high"):  # the same guide's quantiles, but for the noise of its steps
+        assert (streamed.workers[f"accuracy{end}"] - expected.workers[f"accuracy{end}"]).abs().max() < 0.03
+    assert (streamed.workers["spammer_score_low"] < streamed.workers["spammer_score_high"]).all()
     for text in ("fitted by SVI, streaming", f"{STEPS:,} steps", "1,000 draws"):
         assert text in repr(streamed)
 

@@ -48,6 +48,35 @@ def test_a_story_with_shared_errors_is_nearer_without_gold_to_what_gold_says():
     assert found.interval[0] <= found.n_effective <= found.interval[1]
 
 
+def test_each_worker_counts_a_part_and_all_of_them_like_the_panel():
+    annotations, truth, _ = crowd(0.15)
+    found = cp.error_correlation(annotations, gold_of(annotations, truth))
+    pd.testing.assert_series_equal(found.by_worker["error_correlation"], found.workers)
+    np.testing.assert_allclose(found.by_worker["n_effective"], 1 / (1 + 7 * found.workers))
+    assert found.by_worker["n_effective"].sum() == pytest.approx(found.n_effective, rel=0.02)
+    assert found.sees_shared
+
+
+def test_workers_and_summary_say_like_how_many_the_crowd_counts_and_whether_the_story_sees_it():
+    annotations, _, _ = crowd(0.15, n_tasks=500)
+    shared = cp.fit("dawid_skene", annotations, shared_error=True, progress=False)
+    plain = cp.fit("dawid_skene", annotations, progress=False)
+    assert "independent ones" in shared.summary().facts["independence"]
+    assert "blind" not in shared.summary().facts["independence"]
+    assert "nearly blind to errors that they share" in plain.summary().facts["independence"]
+    for name in ("error_correlation", "n_effective"):
+        low, mid, high = (shared.workers[f"{name}{end}"] for end in ("_low", "", "_high"))
+        assert ((low <= mid) & (mid <= high)).all()
+        assert mid.to_numpy() == pytest.approx(cp.error_correlation(shared).by_worker[name].to_numpy())
+
+
+def test_workers_who_never_meet_have_no_correlation():
+    frame = pd.DataFrame({"task": [0, 1, 2, 3], "worker": ["a", "b", "a", "b"], "label": [0, 1, 1, 0]})
+    fit = cp.fit("one_coin", cp.Annotations.from_frame(frame), progress=False)
+    assert fit.workers["n_effective"].isna().all()
+    assert "independence" not in fit.summary().facts
+
+
 def test_what_cannot_be_told_is_refused():
     frame = pd.DataFrame({"task": [0, 1, 2], "worker": ["a", "b", "a"], "label": [0, 1, 1]})
     annotations = cp.Annotations.from_frame(frame)

@@ -1,0 +1,149 @@
+r"""Whether the crowd by itself can be trusted: what its annotations cannot tell, whatever the story.
+
+A likelihood that is summed over the true labels is the same with two classes exchanged, and what a story says of a
+prevalence and of workers' errors rests on workers who meet on tasks. Where only the prior decides, a few true labels
+help more than another story. All of this is counted with the label posterior :math:`P(z_i = k \mid y)`, in one pass
+over the annotations.
+"""
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from ...data import Annotations
+from ...data.description import count_text
+from ..engines.outcome import ConvergenceWarning
+
+SAID = "the annotations alone do not tell"
+"""How each of these warnings begins."""
+
+HELP = "Gold labels of some tasks tell: cp.estimate(fit, gold) measures with them, cp.fit(…, gold=gold) uses them"
+
+BELOW_CHANCE = -3.0  # standard errors from chance at which a worker counts as worse
+MUCH = 0.15  # share of the annotations that such workers give at the least
+NEARLY_EQUAL = 3.0  # nats by which one naming of two classes leads the other
+FEWEST = 5  # tasks that a class should have before its name is looked at
+FEW = 3  # workers on a task from which prevalence and errors are told apart
+TASKS = 20  # that are annotated at the least; of fewer nothing is said
+APART = 0.1  # share of the annotations outside of the largest group of workers who meet
+
+
+class CrowdWarning(ConvergenceWarning):
+    """The annotations by themselves cannot tell what was asked of them; the message says what would."""
+
+
+def crowd_warnings(annotations: Annotations, posterior: np.ndarray) -> tuple[str, ...]:
+    """Return what the annotations alone do not tell, a sentence each; empty where nothing was found.
+
+    Args:
+        annotations: the data. Where the fit used gold labels, the names of the classes are known from these.
+        posterior: label probabilities, ``(N, K)``.
+    """
+    used_gold = annotations.evidence is not None and np.isneginf(np.asarray(annotations.evidence)).any()
+    everything, annotations = annotations, annotations.of_classes()
+    if not annotations.named or annotations.n_workers < 2 or len(np.unique(annotations.task)) < TASKS:
+        return ()
+    tables = _tables(annotations, np.asarray(posterior, float))
+    found = _worse_than_chance(tables)
+    if not used_gold:
+        found += _two_namings(tables, np.asarray(posterior, float).sum(0), list(annotations.classes))
+        found += _not_identified(everything if everything.informative else annotations)
+    return tuple(f"{SAID} {text}. {HELP}" for text in found)
+
+
+def is_of_crowd(text: str) -> bool:
+    """Whether a fit's warning is one of :func:`crowd_warnings`."""
+    return SAID in text
+
+
+def category_of(text: str) -> type[ConvergenceWarning]:
+    """The category in which a fit's warning is given."""
+    return CrowdWarning if is_of_crowd(text) else ConvergenceWarning
+
+
+def _tables(annotations: Annotations, posterior: np.ndarray) -> np.ndarray:
+    """The expected number of annotations by worker, true class and class given: ``(J, K, K)``."""
+    n_classes = annotations.n_classes
+    weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
+    cell = np.asarray(annotations.worker, np.int64) * n_classes + np.asarray(annotations.label)
+    by_class = [
+        np.bincount(cell, weight * posterior[annotations.task, k], annotations.n_workers * n_classes)
+        for k in range(n_classes)
+    ]
+    return np.stack(by_class).reshape(n_classes, annotations.n_workers, n_classes).transpose(1, 0, 2)
+
+
+def _worse_than_chance(tables: np.ndarray) -> list[str]:
+    """Workers who are right less often than annotations in the same proportions would be by chance."""
+    n = np.maximum(tables.sum((1, 2)), 1e-9)
+    right = np.trace(tables, axis1=1, axis2=2)
+    by_chance = (tables.sum(1) * tables.sum(2)).sum(-1) / n**2
+    z = (right - n * by_chance) / np.sqrt(np.maximum(n * by_chance * (1 - by_chance), 1e-9))
+    worse = (z < BELOW_CHANCE) & (by_chance < 1)
+    share = n[worse].sum() / n.sum()
+    if share < MUCH:
+        return []
+    return [
+        f"who is right: {count_text(int(worse.sum()), 'worker')} of {len(worse):,}, with {share:.0%} of the "
+        "annotations, would be right less often than by chance, so that their annotations count for other classes than "
+        "they name"
+    ]
+
+
+def _two_namings(tables: np.ndarray, n_tasks: np.ndarray, classes: list[object]) -> list[str]:
+    r"""Pairs of classes that could as well be exchanged.
+
+    With the classes k and l exchanged the likelihood is the same. Where a worker's rows have the density of
+    Dirichlet distributions with one pseudo-annotation more on the diagonal, the logarithms of both posteriors differ by
+    :math:`\sum_j \log \frac{\beta_{jkk} \beta_{jll}}{\beta_{jkl} \beta_{jlk}}`.
+    """
+    rows = tables + 1.0
+    rows /= rows.sum(-1, keepdims=True)
+    logs = np.log(rows)
+    own = np.einsum("jkk->jk", logs)
+    lead = (own[:, :, None] + own[:, None, :] - logs - logs.swapaxes(1, 2)).sum(0)
+    k, m = np.triu_indices(len(classes), 1)
+    enough = (n_tasks[k] >= FEWEST) & (n_tasks[m] >= FEWEST)
+    near = enough & (lead[k, m] < NEARLY_EQUAL)
+    if not near.any():
+        return []
+    pair = int(np.argmin(np.where(near, lead[k, m], np.inf)))
+    a, b, nats = classes[k[pair]], classes[m[pair]], lead[k[pair], m[pair]]
+    ahead = f"leads by {nats:.1f} nats" if nats >= 0 else f"is {-nats:.1f} nats behind"
+    return [
+        f"{a!r} from {b!r}: with the two exchanged the annotations are explained as well, by about as many able "
+        f"workers (the naming that was found {ahead})"
+    ]
+
+
+def _not_identified(annotations: Annotations) -> list[str]:
+    """Annotations that leave prevalence and errors open: nobody disagrees, too few meet, or in groups of their own."""
+    task, worker = np.asarray(annotations.task, np.int64), np.asarray(annotations.worker, np.int64)
+    pairs = pd.unique(task * annotations.n_workers + worker)
+    per_task = np.bincount(pairs // annotations.n_workers, minlength=annotations.n_tasks)
+    n_annotated, n_met = int((per_task > 0).sum()), int((per_task >= 2).sum())
+    votes = annotations.counts_by_kind()
+    found = []
+    if n_met == 0:
+        return ["how often workers err: no task has annotations of two workers"]
+    if not ((votes > 0).sum(1) > 1).any():
+        found.append(f"how often workers err: all workers agree on each of the {n_met:,} tasks that several annotated")
+    few = int(((per_task > 0) & (per_task < FEW)).sum())
+    if 2 * few > n_annotated:
+        found.append(
+            f"prevalence from errors: {few:,} of {n_annotated:,} tasks have annotations of fewer than {FEW} workers, "
+            "so that the prior decides much of both"
+        )
+    shape = (annotations.n_tasks, annotations.n_workers)
+    edges = sparse.coo_matrix((np.ones(len(pairs)), (pairs // shape[1], pairs % shape[1])), shape)
+    graph = sparse.bmat([[None, edges], [edges.T, None]], format="csr")
+    _, group = connected_components(graph, directed=False)
+    sizes = np.bincount(group[: annotations.n_tasks], per_task)
+    if (sizes > 0).sum() > 1 and 1 - sizes.max() / sizes.sum() > APART:
+        found.append(
+            f"workers of different groups from each other: the crowd falls into {(sizes > 0).sum():,} groups that "
+            f"share no task, the largest with {sizes.max() / sizes.sum():.0%} of the annotations, and within a group "
+            "only agreement is seen"
+        )
+    return found

@@ -97,9 +97,8 @@ class Averaged(Labelled):
     @cached_property
     def posterior(self) -> np.ndarray:
         """``P(truth | annotations)`` averaged over the stories: ``(N, K)``."""
-        mean = sum(
-            weight * misled_share(fitted, self.misled).beside(fitted.posterior) for fitted, weight in self._weighty
-        )
+        each = [misled_share(fitted, self.misled).beside(fitted.posterior) for fitted, _ in self._weighty]
+        mean = np.tensordot([weight for _, weight in self._weighty], each, axes=1)
         return mean if self.votes == 0 else _beside_votes(mean, self.annotations, self.votes)
 
     @cached_property
@@ -113,7 +112,9 @@ class Averaged(Labelled):
             AnnotationError: the annotations name no workers.
         """
         if not self.has_draws:
-            return sum(weight * fitted.confusion_draws for fitted, weight in self._weighty)
+            return np.tensordot(
+                [weight for _, weight in self._weighty], [fitted.confusion_draws for fitted, _ in self._weighty], axes=1
+            )
         picked = []
         for fitted, weight in self._weighty:
             flat = fitted.confusion_draws.reshape(-1, *fitted.confusion_draws.shape[2:])

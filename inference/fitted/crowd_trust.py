@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from ...data import Annotations
 from ...data.description import count_text
 from ..engines.outcome import ConvergenceWarning
+from .misled import told_label
 
 SAID = "the annotations alone do not tell"
 """How each of these warnings begins."""
@@ -50,6 +51,29 @@ def crowd_warnings(annotations: Annotations, posterior: np.ndarray) -> tuple[str
         found += _two_namings(tables, np.asarray(posterior, float).sum(0), list(annotations.classes))
         found += _not_identified(everything if everything.informative else annotations)
     return tuple(f"{SAID} {text}. {HELP}" for text in found)
+
+
+def contradicted_gold(annotations: Annotations) -> tuple[str, ...]:
+    """Return, where gold labels that a fit used contradict a crowd that agrees, a sentence that names one of them.
+
+    Args:
+        annotations: the data, with the gold labels that were used as evidence.
+    """
+    told = told_label(annotations)
+    votes = np.asarray(annotations.of_classes().votes(), float)
+    n = votes.sum(1)
+    against = (told >= 0) & (n >= FEW) & (votes.max(1) == n) & (votes.argmax(1) != told)
+    if not against.any():
+        return ()
+    first = int(np.argmax(against))
+    tasks, classes = list(annotations.tasks), list(annotations.classes)
+    others = count_text(int(against.sum()) - 1, "other task")
+    return (
+        f"the gold label of the task {tasks[first]!r} is {classes[told[first]]!r}, and all {n[first]:g} annotations of "
+        f"it are {classes[int(votes[first].argmax())]!r}"
+        + (f"; so it is with {others}" if against.sum() > 1 else "")
+        + ". The gold label counts as known; look whether it is right",
+    )
 
 
 def is_of_crowd(text: str) -> bool:

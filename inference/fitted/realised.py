@@ -70,6 +70,7 @@ def _right(fitted: Fitted, keys: Array, change: _Change) -> Array:
     data, label = of_classes(fitted.annotations, jnp.asarray(fitted.annotations.label))
     count = partial(jax.ops.segment_sum, segment_ids=jnp.asarray(data.worker), num_segments=data.n_workers)
     weight = 1.0 if data.count is None else jnp.asarray(data.count)
+    own_votes = 1 + len(data.models)  # which the posterior counts for, beside the votes
     n_votes = jnp.zeros((data.n_tasks, data.n_classes)).at[data.task, label].add(weight)
 
     def of_draw(row: tuple[Parameters, Array, Array]) -> Array:
@@ -78,8 +79,8 @@ def _right(fitted: Fitted, keys: Array, change: _Change) -> Array:
         truth = jax.random.categorical(of_truth, fitted.at(draw).log_joint)
         other = (truth + jax.random.randint(which, truth.shape, 1, max(data.n_classes, 2))) % data.n_classes
         truth = jnp.where((jax.random.uniform(whether, truth.shape) < share) & ~change.told, other, truth)
-        # The posterior counts to the votes as one vote more.
-        vote = jax.random.categorical(of_vote, jnp.log(n_votes + jax.nn.one_hot(truth, data.n_classes)))
+        more = own_votes * jax.nn.one_hot(truth, data.n_classes)
+        vote = jax.random.categorical(of_vote, jnp.log(n_votes + more))
         is_vote = (jax.random.uniform(from_votes, truth.shape) < change.votes) & ~change.told
         truth = jnp.where(is_vote, vote, truth)
         return count((truth[data.task] == label) * weight)

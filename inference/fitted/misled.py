@@ -10,8 +10,9 @@ tasks at which they differ:
     P(z_i = k \mid c_i, \varepsilon) &= (1 - \varepsilon) \, [k = c_i] + \frac{\varepsilon}{K - 1} \, [k \ne c_i]
 
 The likelihood of the annotations does not depend on :math:`\varepsilon`, so that without gold labels its posterior is
-its prior; the gold labels that a fit was given are compared with what the crowd says of these tasks without them. The
-prior's mean m and weight w, in tasks, are :data:`USUAL`, :data:`USUAL_SHARED` and :data:`WEIGHT`;
+its prior. Gold labels that a fit was given tell of it by how often the label that the crowd gives these tasks without
+them is right, and by nothing more: a restricted likelihood (Lewis, MacEachern & Lee 2021), since a story that is too sure
+of its labels is also wrong about which mistakes it makes. The prior's mean m and weight w, in tasks, are :data:`USUAL`, :data:`USUAL_SHARED` and :data:`WEIGHT`;
 ``benchmarks/real_coverage.py`` shows what others give on real crowds.
 """
 
@@ -85,8 +86,10 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
     shares = prior.ppf((np.arange(POINTS) + 0.5) / POINTS)
     log_prob = np.zeros(POINTS)
     if (told >= 0).any():
-        crowd = _not_told(fitted).posterior[told >= 0, told[told >= 0]][:, None]  # of the label that was told
-        log_prob = np.log(np.maximum(misleading(crowd, shares, fitted.annotations.n_classes), 1e-12)).sum(0)
+        alone = _not_told(fitted).posterior[told >= 0]
+        is_right = (alone.argmax(1) == told[told >= 0])[:, None]
+        expected = misleading(alone.max(1)[:, None], shares, fitted.annotations.n_classes)
+        log_prob = np.log(np.maximum(np.where(is_right, expected, 1 - expected), 1e-12)).sum(0)
     weights = np.exp(log_prob - log_prob.max())
     return MisledShare(shares, weights / weights.sum(), told >= 0)
 

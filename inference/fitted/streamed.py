@@ -35,7 +35,7 @@ from ..engines.progress import progress_bar
 from ..engines.streaming import Source
 from . import confusion_scores
 from .named_draws import parameter_dataset
-from .summary import Summary, best_and_worst, course, options_text, shared_errors
+from .summary import Summary, best_and_worst, course, difficulties, options_text, shared_errors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -269,6 +269,7 @@ class StreamedFit:
         facts = self._facts() | {
             "labels": f"{int(overview.sure):,} of {self.n_tasks:,} labels have probability ≥ {SURE}",
             **shared_errors(self.model, self.parameters),
+            **difficulties(self.model, self.parameters),
         }
         classes = pd.DataFrame({"share_of_labels": shares / shares.sum()}, self.prepared.classes.to_index("class"))
         tables = {"classes": classes}

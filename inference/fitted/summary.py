@@ -14,6 +14,8 @@ from ...data.description import count_text
 from ...data.majority import majority_accuracy
 from ...models.parts.classifier import PREFIX, Classifier
 from ...models.parts.shared_error import LEVELS, STRENGTH, prior_share
+from ...models.parts.task_difficulty import LEVELS as DIFFICULTIES
+from ...models.parts.task_difficulty import SHARE, prior_mean
 from ..densities.model import Model
 from ..engines.diagnostics import smallest_ess, worst_rhat
 from .fitted import Fitted
@@ -72,6 +74,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
     for name, text in shared_errors(fitted.model, fitted.parameters).items():
         counted = count_text(annotations.n_workers, "worker")
         facts[name] = f"{text}; cp.error_correlation(fit) says like how many independent ones the {counted} count"
+    facts |= difficulties(fitted.model, fitted.parameters)
     if (classifier := fitted.model.classifier) is not None:
         facts["classifier"] = _classifier(fitted, classifier)
     if annotations.gold is not None:
@@ -148,6 +151,18 @@ def shared_errors(model: Model, parameters: xr.Dataset) -> dict[str, str]:
         said = f"{followed[0]:.0%} of the annotations follow"
     expected = f"the prior expects {prior_share(model.hyperparameters):.0%}"
     return {"shared errors": f"{said} a common impression of their task, right or wrong ({expected})"}
+
+
+def difficulties(model: Model, parameters: xr.Dataset) -> dict[str, str]:
+    """How difficult tasks are, in words; empty where the story has no difficulties of tasks."""
+    if SHARE not in parameters or not model.hyperparameters.get("task_difficulty"):
+        return {}
+    share = parameters[SHARE].to_numpy()
+    weight = {name: model.hyperparameters[name] for name in ("difficulty_weight",) if name in model.hyperparameters}
+    return {
+        "difficulties": f"{1 - share[0]:.0%} of the tasks are difficult; log-odds of annotations are "
+        f"{share @ DIFFICULTIES:.0%} smaller in the mean of all tasks (the prior expects {prior_mean(**weight):.0%})"
+    }
 
 
 def _engine(fitted: Fitted) -> str:

@@ -1,16 +1,16 @@
 r"""Difficulty of tasks: what any story becomes where the workers know less of some tasks than of others.
 
-Each task :math:`i` has a level of difficulty, and what a worker annotates there is what the story says with its log-odds
-times :math:`1 - d_i`: the probabilities go from those of the story towards chance, the same for all K classes.
+Each task :math:`i` has a level of difficulty, and what a worker annotates there is what the story says with its
+log-odds times :math:`1 - d_i`: the probabilities go from those of the story towards chance, the same for all K classes.
 
 .. math::
     d_i &\in \{d_0 = 0, \dots, d_{Q-1}\}, \quad P(d_i = d_q) = \text{difficulty\_share}_q & (N) \\
     P(y_a = l \mid z_i = k, d_i) &= \frac{P(l \mid k, j_a)^{1 - d_i}}{\sum_m P(m \mid k, j_a)^{1 - d_i}} & (A)
 
 For two classes and one probability of being right a worker this is Whitehill et al.'s (2009) :math:`\sigma(\alpha_j
-\beta_i)` with :math:`\beta_i = 1 - d_i` among a few values. The levels are summed out task by task, so that the parameters
-do not grow with the tasks and a task's label and its held-out likelihood are not conditioned on a value of its difficulty.
-Where the data show no difficult tasks their shares go to zero, and the story is what it is without.
+\beta_i)` with :math:`\beta_i = 1 - d_i` among a few values. The levels are summed out task by task, so that the
+parameters do not grow with the tasks, and neither a task's label nor its held-out likelihood is conditioned on a value
+of its difficulty. Where the data show no difficult tasks their shares go to zero, and the story is what it is without.
 """
 
 from collections.abc import Callable
@@ -72,7 +72,7 @@ class TaskDifficulty(Emission):
         return logsumexp(self._scores(annotations, annotation), axis=0)
 
     def difficulties(self, annotations: Annotations, annotation: Array, posterior: Array) -> Array:
-        """The expected level of each task, given its annotations and the posterior ``(N, K)`` of its class: ``(N,)``."""
+        """The expected level of each task given its annotations and the posterior ``(N, K)`` of its class: ``(N,)``."""
         of_level = jax.nn.softmax(self._scores(annotations, annotation), axis=0)
         return jnp.einsum("q,qnk,nk->n", jnp.asarray(LEVELS, of_level.dtype), of_level, posterior)
 

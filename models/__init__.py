@@ -102,8 +102,8 @@ def with_task_difficulty(story: str | Story, *, difficulty_weight: float = DIFFI
 
     ``cp.fit(story, annotations, task_difficulty=True)`` fits it, and is the same fit. On a task of difficulty d the
     log-odds of what a worker annotates are 1 − d times what the story says: at 0 the story itself, towards 1 chance.
-    It goes with :func:`with_shared_error`, in any order. Site beside the story's own: ``difficulty_share (5,)``, how
-    often the difficulty of a task is 0, 0.25, 0.5, 0.75 or 0.9.
+    It goes with :func:`with_shared_error`, in any order. Site beside the story's own: ``difficulty_share (4,)``, how
+    often the difficulty of a task is 0, 0.4, 0.7 or 0.9.
 
     Args:
         story: a story's name, or any story.

@@ -73,7 +73,8 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
     now, expected, surprise, tail = (np.asarray(mean, dtype=float) for mean in _replicated(again, keys))
     given = np.where(n_annotations > 0, n_annotations, np.nan)
     labels = fitted.labels
-    of_tasks = expected_difficulty(fitted)
+    difficulty = expected_difficulty(fitted)
+    more: dict[str, np.ndarray] = {} if difficulty is None else {"difficulty": difficulty}
     return pd.DataFrame(
         {
             "annotations": n_annotations,
@@ -84,7 +85,7 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
             "ambiguity": now - expected,
             "surprise": surprise / given,
             "surprise_p": np.where(n_annotations > 0, tail, np.nan),
-            **({} if of_tasks is None else {"difficulty": of_tasks}),
+            **more,
         },
         index=labels.index,
     )
@@ -100,7 +101,7 @@ def expected_difficulty(fitted: Fitted) -> np.ndarray | None:
 
 @compiled(once=True)
 def _difficulties(fitted: Fitted) -> Array:
-    def of_draw(draw: Parameters) -> Array:
+    def of_draw(draw: Parameters) -> Array | None:
         at, data = fitted.at(draw), fitted.annotations
         return at.responses.emission.difficulties(data, data.label, at.posterior)
 

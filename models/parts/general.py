@@ -56,7 +56,7 @@ def with_part(story: Story, name: str, **given: Any) -> Story:
         StoryError: the story has that part already.
     """
     part = next(part for part in PARTS if part.name == name)
-    inner, known = getattr(story, PARTS_OF, (story, {}))
+    inner, known = _taken_apart(story)
     if known.get(name):
         raise StoryError(f"{story.__name__} has {part.says} already; give with_{name} the story without them")
     changed = {key: value for key, value in given.items() if value is not part.defaults[key]}
@@ -74,7 +74,7 @@ def unwrapped(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, 
     Raises:
         StoryError: a part's hyperparameter is given here and there.
     """
-    inner, known = getattr(story, PARTS_OF, (story, {}))
+    inner, known = _taken_apart(story)
     if twice := [name for name in known if name in hyperparameters]:
         part = next(part for part in PARTS if twice[0] in part.defaults)
         raise StoryError(
@@ -82,6 +82,11 @@ def unwrapped(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, 
             f"out, or give the story {inner.__name__} itself"
         )
     return inner, known | dict(hyperparameters)
+
+
+def _taken_apart(story: Story) -> tuple[Story, dict[str, Any]]:
+    """The story beneath its parts, and their hyperparameters."""
+    return getattr(story, PARTS_OF, (story, {}))
 
 
 def told(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:

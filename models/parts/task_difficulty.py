@@ -32,8 +32,8 @@ from .concentration import positive
 from .emissions import SMALLEST, Emission
 from .responses import Responses
 
-LEVELS = np.array([0.0, 0.25, 0.5, 0.75, 0.9])  # of the difficulty
-USUAL_SHARE = np.array([0.8, 0.05, 0.05, 0.05, 0.05])  # how often each level is expected
+LEVELS = np.array([0.0, 0.4, 0.7, 0.9])  # of the difficulty; log-odds at each are about half of those before
+USUAL_SHARE = np.array([0.8, 0.2 / 3, 0.2 / 3, 0.2 / 3])  # how often each level is expected
 WEIGHT = 10.0  # of this expectation, in tasks
 
 GENERAL: dict[str, Any] = {"task_difficulty": False, "difficulty_weight": WEIGHT}
@@ -95,7 +95,9 @@ class TaskDifficulty(Emission):
 
     def _by_level(self, of: Callable[[Emission], Array]) -> Array:
         """A function of the emission at each level, ``(Q, ...)``."""
-        return jax.vmap(lambda power: of(self.emission.tempered(power)))(jnp.asarray(1 - LEVELS, float))
+        # The barrier keeps XLA from computing at compile time what it can of engines' constant starting values.
+        powers = jax.lax.optimization_barrier(jnp.asarray(1 - LEVELS, float))
+        return jax.vmap(lambda power: of(self.emission.tempered(power)))(powers)
 
     def _averaged(self, by_level: Array) -> Array:
         return jnp.einsum("q,q...->...", self.share, by_level)

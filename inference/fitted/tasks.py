@@ -73,22 +73,19 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
     now, expected, surprise, tail = (np.asarray(mean, dtype=float) for mean in _replicated(again, keys))
     given = np.where(n_annotations > 0, n_annotations, np.nan)
     labels = fitted.labels
-    difficulty = expected_difficulty(fitted)
-    more: dict[str, np.ndarray] = {} if difficulty is None else {"difficulty": difficulty}
-    return pd.DataFrame(
-        {
-            "annotations": n_annotations,
-            **{name: labels[name] for name in labels},
-            "runner_up": pd.Series(classes[second], labels.index, dtype=object),
-            "runner_up_probability": p[rows, second],
-            "expected_entropy": expected,
-            "ambiguity": now - expected,
-            "surprise": surprise / given,
-            "surprise_p": np.where(n_annotations > 0, tail, np.nan),
-            **more,
-        },
-        index=labels.index,
-    )
+    columns: dict[str, Any] = {
+        "annotations": n_annotations,
+        **{str(name): labels[name] for name in labels},
+        "runner_up": pd.Series(classes[second], labels.index, dtype=object),
+        "runner_up_probability": p[rows, second],
+        "expected_entropy": expected,
+        "ambiguity": now - expected,
+        "surprise": surprise / given,
+        "surprise_p": np.where(n_annotations > 0, tail, np.nan),
+    }
+    if (difficulty := expected_difficulty(fitted)) is not None:
+        columns["difficulty"] = difficulty
+    return pd.DataFrame(columns, index=labels.index)
 
 
 def expected_difficulty(fitted: Fitted) -> np.ndarray | None:

@@ -75,12 +75,14 @@ if TYPE_CHECKING:  # imported when first used
         Responses,
         SharedError,
         StoryError,
+        TaskDifficulty,
         class_log_probs,
         derived,
         list_stories,
         observe,
         tasks,
         with_shared_error,
+        with_task_difficulty,
     )
 
 __getattr__, __dir__ = lazy_names(__name__, __file__)
@@ -113,6 +115,7 @@ __all__ = [
     "StorageError",
     "StoryError",
     "StreamedFit",
+    "TaskDifficulty",
     "UnknownNameError",
     "calibrate",
     "calibrate_labels",
@@ -169,5 +172,6 @@ __all__ = [
     "stack",
     "tasks",
     "with_shared_error",
+    "with_task_difficulty",
     "worker_divergences",
 ]

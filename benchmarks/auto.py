@@ -21,7 +21,12 @@ from crowdppl.inference.comparison.default_set import DEFAULT_SET, DEFAULT_SET_U
 FURTHER = ("labelme", "temp", "fact_eval", "relevance", "ws_youtube", "ws_sms", "judges_llmbar")
 AUTO, ALONE, MAJORITY = "auto", "dawid_skene", "majority vote"
 SHARED = next(iter(DEFAULT_SET))
-STORIES = DEFAULT_SET | {"dawid_skene": {}, "one_coin": {}, "glad": {}}
+HARD, BOTH = "dawid_skene with difficulty of tasks", "dawid_skene with both"
+DIFFICULT: dict[str, dict[str, object]] = {
+    HARD: {"story": "dawid_skene", "task_difficulty": True},
+    BOTH: {"story": "dawid_skene", "shared_error": True, "task_difficulty": True},
+}
+STORIES = DEFAULT_SET | {"dawid_skene": {}, "one_coin": {}, "glad": {}} | DIFFICULT
 SETS = {
     "shared": [SHARED],
     "dawid_skene": ["dawid_skene"],
@@ -30,6 +35,10 @@ SETS = {
     "shared, glad": [SHARED, "glad"],
     "shared, dawid_skene, one_coin": [SHARED, "dawid_skene", "one_coin"],
     "dawid_skene, one_coin, glad": ["dawid_skene", "one_coin", "glad"],
+    "difficulty": [HARD],
+    "both": [BOTH],
+    "shared, difficulty": [SHARED, HARD],
+    "shared, both": [SHARED, BOTH],
 }
 SHARES = (0.0, 0.2, 0.25, VOTES, 0.4, 0.5)
 MEASURES = ("accuracy", "log-score", "ECE")

@@ -43,8 +43,8 @@ def row(name: str, story: str) -> dict[str, object]:
         plain = cp.fit(story, annotations, progress=False)
         shared = cp.fit(story, annotations, shared_error=True, progress=False)
     correlations = [cp.error_correlation(source) for source in (plain, shared, annotations)]
-    scores = [_scores(fit.posterior, np.asarray(annotations.gold)) for fit in (plain, shared)]
-    both = {key: f"{scores[0][key]:.{n}f} → {scores[1][key]:.{n}f}" for key, n in DIGITS.items()}
+    reached = [scores(fit.posterior, np.asarray(annotations.gold)) for fit in (plain, shared)]
+    both = {key: f"{reached[0][key]:.{n}f} → {reached[1][key]:.{n}f}" for key, n in DIGITS.items()}
     independent = " → ".join(f"{found.n_effective:.1f}" for found in correlations[:2])
     return {
         "dataset": name,
@@ -58,7 +58,8 @@ def row(name: str, story: str) -> dict[str, object]:
 DIGITS = {"accuracy": 1, "log-score": 2, "calibration error": 3}
 
 
-def _scores(posterior: np.ndarray, gold: np.ndarray) -> dict[str, float]:
+def scores(posterior: np.ndarray, gold: np.ndarray) -> dict[str, float]:
+    """Accuracy, log-score and calibration error of label probabilities, on the tasks with gold labels."""
     known = np.flatnonzero(gold >= 0)
     p, label = posterior[known], gold[known]
     right, sure = p.argmax(-1) == label, p.max(-1)

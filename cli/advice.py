@@ -19,7 +19,7 @@ _RULES = (
     (rf"(--set \w+=…) (and|or) ({_OPTIONS})\b", r"\1 \2 --set \3=…"),
     (r"\bSmaller (\w+)= and (\w+)= weaken\b", r"Smaller --set \1=… and --set \2=… weaken"),
     (r"\bgive step='stochastic'", "give --set step=stochastic"),
-    (r"\bgive shared_error=True\b", "give --set shared_error=true"),
+    (r"\bgive (shared_error|task_difficulty)=True\b", r"give --set \1=true"),
     (r"\bload the annotations with cp\.Annotations\.from_parquet\(path\)( for that)?", r"give --no-stream\1"),
     (r"\bGive scan\(…, memory=…\) more\b", "Give more --memory"),
     (r"\bscan\(…, memory=…\) more\b", "more --memory"),

@@ -152,7 +152,7 @@ def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, A
         return {}
     from ..inference.engines.registry import ENGINES
     from ..models import STORIES
-    from ..models.parts.shared_error import hyperparameters_of
+    from ..models.parts.general import hyperparameters_of
 
     hyperparameters = hyperparameters_of(STORIES[story]) if story in STORIES else {}
     settings = ENGINES[method].settings._field_defaults if method in ENGINES else {}

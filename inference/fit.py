@@ -107,7 +107,8 @@ def fit(
             from there after an interruption; and what is prepared of the files, unless the scan names a folder. A
             scan has one more option of EM, ``step="stochastic"``: ``epochs`` passes with a step after each chunk.
         options: hyperparameters of the story (see its docstring), among them for every story ``shared_error=True``,
-            ``worker_families`` and ``shared_weight`` (:func:`.with_shared_error`), and options of the engine
+            ``worker_families`` and ``shared_weight`` (:func:`.with_shared_error`), ``task_difficulty=True`` and
+            ``difficulty_weight`` (:func:`.with_task_difficulty`), and options of the engine
             (:class:`~crowdppl.inference.engines.settings.EMSettings`,
             :class:`~crowdppl.inference.engines.settings.SVISettings`,
             :class:`~crowdppl.inference.engines.settings.NUTSSettings`), such as ``max_iterations``, ``tolerance``,

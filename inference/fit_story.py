@@ -17,7 +17,8 @@ from ..data.some_tasks import changed_tasks
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
-from ..models.parts.shared_error import families_frame, hyperparameters_of, more_families, unwrapped
+from ..models.parts.general import hyperparameters_of, refuse_parts, unwrapped
+from ..models.parts.shared_error import families_frame, more_families
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.probabilities import Probabilities, with_probabilities
@@ -74,8 +75,7 @@ def fit_story(
     mesh = None if devices is None else mesh_of(devices)
     if in_torch is not None:
         refuse_abstentions(annotations)
-        if options.get("shared_error"):
-            raise StoryError("shared_error=True: stories in Pyro do not know shared errors; fit with backend='numpyro'")
+        refuse_parts(options)
         if probabilities is not None:
             raise StoryError("probabilities=…: stories in Pyro do not know them; fit with backend='numpyro'")
         if mesh is not None:

@@ -16,7 +16,7 @@ from ..data.errors import check_name
 from ..data.prepared import Prepared, open_prepared
 from ..data.scan import Scan
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
-from ..models.parts.shared_error import unwrapped
+from ..models.parts.general import unwrapped
 from ..models.parts.truth_prior import Given
 from .densities.enumerated import Parameters, density
 from .densities.model import Model

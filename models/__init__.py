@@ -21,10 +21,13 @@ from .parts.classifier import Classifier
 from .parts.correct import Correct
 from .parts.derived import derived
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion, Switch
+from .parts.general import with_part
 from .parts.responses import Responses
-from .parts.shared_error import WEIGHT, SharedError, sharing
+from .parts.shared_error import WEIGHT, SharedError
 from .parts.story_error import StoryError
 from .parts.subtypes import Subtypes
+from .parts.task_difficulty import WEIGHT as DIFFICULTY_WEIGHT
+from .parts.task_difficulty import TaskDifficulty
 from .parts.truth import Truth, observe, tasks
 from .parts.truth_prior import ClassPrior, Given, Prevalence, TruthPrior, class_log_probs
 from .two_coin import two_coin
@@ -90,7 +93,28 @@ def with_shared_error(
         StoryError: the story has shared errors already; where it runs: the weight is not positive, or the families name
             a worker that the annotations do not know, or do not name one that they know.
     """
-    return sharing(find_story(story), worker_families=worker_families, shared_weight=shared_weight)
+    given = {"worker_families": worker_families, "shared_weight": shared_weight}
+    return with_part(find_story(story), "shared_error", **given)
+
+
+def with_task_difficulty(story: str | Story, *, difficulty_weight: float = DIFFICULTY_WEIGHT) -> Story:
+    """Return the story in which tasks have a level of difficulty; it keeps the contract of a story.
+
+    ``cp.fit(story, annotations, task_difficulty=True)`` fits it, and is the same fit. On a task of difficulty d the
+    log-odds of what a worker annotates are 1 − d times what the story says: at 0 the story itself, towards 1 chance.
+    It goes with :func:`with_shared_error`, in any order. Site beside the story's own: ``difficulty_share (4,)``, how
+    often the difficulty of a task is 0, 0.4, 0.7 or 0.9.
+
+    Args:
+        story: a story's name, or any story.
+        difficulty_weight: number of tasks that the prior of the site counts as. It expects a difficulty of 0 of most
+            tasks.
+
+    Raises:
+        UnknownNameError: no story has that name.
+        StoryError: the story has difficulties of tasks already; where it runs: the weight is not positive.
+    """
+    return with_part(find_story(story), "task_difficulty", difficulty_weight=difficulty_weight)
 
 
 def list_stories() -> pd.DataFrame:
@@ -118,6 +142,7 @@ __all__ = [
     "StoryError",
     "Subtypes",
     "Switch",
+    "TaskDifficulty",
     "Truth",
     "TruthPrior",
     "class_log_probs",
@@ -127,4 +152,5 @@ __all__ = [
     "observe",
     "tasks",
     "with_shared_error",
+    "with_task_difficulty",
 ]

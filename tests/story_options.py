@@ -59,6 +59,8 @@ FURTHER = [
     Option("common_individual", {"embedding": 2, "separation": 0.1}, ("features", "worker_features")),
     Option("common_individual", {"by_task": False}, ("features",)),
     Option("dawid_skene", {"shared_error": True}),
+    Option("dawid_skene", {"task_difficulty": True}),
+    Option("glad", {"shared_error": True, "task_difficulty": True}, ("abstentions", "count")),
     Option("item_response", {"difficulty": False}),
     Option("item_response", {"discrimination": True, "guessing": True}),
     Option("worker_clusters", {"clusters": 1}),

@@ -10,7 +10,7 @@ import jax
 from ...data import Annotations
 from ...models import Prevalence, Story
 from ...models.parts.classifier import Classifier
-from ...models.parts.shared_error import told
+from ...models.parts.general import told
 from ...models.parts.truth_prior import ClassPrior
 
 

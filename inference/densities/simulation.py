@@ -13,7 +13,7 @@ from ...data.abstentions import abstentions_of
 from ...data.features import resolve_features
 from ...models import Story, find_story
 from ...models.parts.abstaining import SITE
-from ...models.parts.shared_error import told
+from ...models.parts.general import told
 from ...models.parts.simulated_inputs import prepared
 from .enumerated import check_contract, is_latent
 from .evidence import with_truth_prior

@@ -33,7 +33,7 @@ class Anatomy(NamedTuple):
     tables: tuple[str, ...]  # Dirichlet sites, whose M-step is closed
     bijections: dict[str, Transform]  # from the reals, for every other parameter
     weights: tuple[str, ...]  # of a classifier, among the latter
-    has_factors: bool  # something besides the priors touches the parameters
+    has_factors: bool  # something besides the priors touches the parameters, or a site says that M-steps are not exact
     dims: dict[str, tuple[str, ...]]
     without_posterior: tuple[str, ...]  # sites to optimise, and running statistics
 
@@ -61,7 +61,7 @@ def anatomy(model: Model, annotations: Annotations) -> Anatomy:
         tables,
         {name: biject_to(_support(site)) for name, site in latents.items() if name not in tables},
         tuple(name for name, site in latents.items() if site["type"] == "param" or name.startswith(PREFIX)),
-        any(site["type"] == "sample" and site["is_observed"] for site in sites.values()),
+        any(site["type"] == "sample" and (site["is_observed"] or _may_overstep(site)) for site in sites.values()),
         {name: site_dims(site) for name, site in latents.items()},
         tuple(name for name, site in sites.items() if site["type"] in ("param", "mutable")),
     )
@@ -160,6 +160,11 @@ def placeholder(site: Site) -> Array | None:
         return None
     shape = site["fn"].shape()
     return jnp.full(shape, 1 / shape[-1] if shape else 0.5)
+
+
+def _may_overstep(site: Site) -> bool:
+    """Whether a site says that tables enter the annotations' probabilities otherwise than as factors and in sums."""
+    return not site.get("infer", {}).get("exact_step", True)
 
 
 def _support(site: Site) -> Constraint:

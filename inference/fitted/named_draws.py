@@ -9,7 +9,7 @@ import numpy as np
 
 from ...data import Annotations
 from ...models.parts.abstaining import DIM
-from ...models.parts.shared_error import coordinates
+from ...models.parts.general import coordinates
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -37,7 +37,7 @@ from . import confusion_scores
 from .intervals import INTERVAL, of_draws
 from .misled import misleading, usual
 from .named_draws import parameter_dataset
-from .summary import Summary, best_and_worst, course, options_text, shared_errors
+from .summary import Summary, best_and_worst, course, difficulties, options_text, shared_errors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -289,6 +289,7 @@ class StreamedFit:
         facts = self._facts() | {
             "labels": f"{int(overview.sure):,} of {self.n_tasks:,} labels have probability ≥ {SURE}",
             **shared_errors(self.model, self.parameters),
+            **difficulties(self.model, self.parameters),
         }
         classes = pd.DataFrame({"share_of_labels": shares / shares.sum()}, self.prepared.classes.to_index("class"))
         tables = {"classes": classes}

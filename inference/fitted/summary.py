@@ -14,6 +14,8 @@ from ...data.description import count_text
 from ...data.majority import majority_accuracy
 from ...models.parts.classifier import PREFIX, Classifier
 from ...models.parts.shared_error import LEVELS, STRENGTH, prior_share
+from ...models.parts.task_difficulty import LEVELS as DIFFICULTIES
+from ...models.parts.task_difficulty import SHARE, prior_mean
 from ..densities.model import Model
 from ..engines.diagnostics import smallest_ess, worst_rhat
 from .error_correlation import error_correlation
@@ -72,7 +74,8 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         "engine": _engine(fitted),
         "labels": certainty(fitted),
     }
-    facts |= shared_errors(fitted.model, fitted.parameters) | panel(fitted)
+    facts |= shared_errors(fitted.model, fitted.parameters) | difficulties(fitted.model, fitted.parameters)
+    facts |= panel(fitted)
     if len(annotations.models):
         facts["models"] = models_text(fitted)
     if (classifier := fitted.model.classifier) is not None:
@@ -165,6 +168,18 @@ def panel(source: Labelled) -> dict[str, str]:
         return {"independence": str(error_correlation(source))}
     except AnnotationError:  # workers without names, or who are never on one task
         return {}
+
+
+def difficulties(model: Model, parameters: xr.Dataset) -> dict[str, str]:
+    """How difficult tasks are, in words; empty where the story has no difficulties of tasks."""
+    if SHARE not in parameters or not model.hyperparameters.get("task_difficulty"):
+        return {}
+    share = parameters[SHARE].to_numpy()
+    weight = {name: model.hyperparameters[name] for name in ("difficulty_weight",) if name in model.hyperparameters}
+    return {
+        "difficulties": f"{1 - share[0]:.0%} of the tasks are difficult; log-odds of annotations are "
+        f"{share @ DIFFICULTIES:.0%} smaller in the mean of all tasks (the prior expects {prior_mean(**weight):.0%})"
+    }
 
 
 def _engine(fitted: Fitted) -> str:

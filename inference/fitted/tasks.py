@@ -53,7 +53,8 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
     Returns:
         By task: annotations (their number), label, probability, entropy (of the label's posterior, in nats), runner_up
         and runner_up_probability (the second most probable class), expected_entropy, ambiguity, surprise, surprise_p.
-        A task without annotations has no surprise: NaN.
+        A task without annotations has no surprise: NaN. Where the story has difficulties of tasks
+        (``task_difficulty=True``) also difficulty: the expected level, from 0 to below 1.
 
     Raises:
         TypeError: `fit` is no fit.
@@ -72,19 +73,36 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
     now, expected, surprise, tail = (np.asarray(mean, dtype=float) for mean in _replicated(again, keys))
     given = np.where(n_annotations > 0, n_annotations, np.nan)
     labels = fitted.labels
-    return pd.DataFrame(
-        {
-            "annotations": n_annotations,
-            **{name: labels[name] for name in labels},
-            "runner_up": pd.Series(classes[second], labels.index, dtype=object),
-            "runner_up_probability": p[rows, second],
-            "expected_entropy": expected,
-            "ambiguity": now - expected,
-            "surprise": surprise / given,
-            "surprise_p": np.where(n_annotations > 0, tail, np.nan),
-        },
-        index=labels.index,
-    )
+    columns: dict[str, Any] = {
+        "annotations": n_annotations,
+        **{str(name): labels[name] for name in labels},
+        "runner_up": pd.Series(classes[second], labels.index, dtype=object),
+        "runner_up_probability": p[rows, second],
+        "expected_entropy": expected,
+        "ambiguity": now - expected,
+        "surprise": surprise / given,
+        "surprise_p": np.where(n_annotations > 0, tail, np.nan),
+    }
+    if (difficulty := expected_difficulty(fitted)) is not None:
+        columns["difficulty"] = difficulty
+    return pd.DataFrame(columns, index=labels.index)
+
+
+def expected_difficulty(fitted: Fitted) -> np.ndarray | None:
+    """The expected level of each task's difficulty, ``(N,)``; None where the story has none (``task_difficulty``)."""
+    if not fitted.model.hyperparameters.get("task_difficulty"):
+        return None
+    found = _difficulties(fitted.at_size)
+    return np.asarray(found, dtype=float)[: fitted.annotations.n_tasks]
+
+
+@compiled(once=True)
+def _difficulties(fitted: Fitted) -> Array:
+    def of_draw(draw: Parameters) -> Array | None:
+        at, data = fitted.at(draw), fitted.annotations
+        return at.responses.emission.difficulties(data, data.label, at.posterior)
+
+    return fitted.mean_over_draws(of_draw)
 
 
 def expected_confusion(source: Any) -> pd.DataFrame:

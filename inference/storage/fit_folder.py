@@ -17,7 +17,7 @@ from ...data.errors import StorageError
 from ...data.id_json import decode_id, encode_id
 from ...models import STORIES, Classifier, Story, StoryError, find_story
 from ...models.parts.classifier import PREFIX, Network
-from ...models.parts.shared_error import unwrapped
+from ...models.parts.general import unwrapped
 from ...models.parts.truth_prior import ClassPrior, truth_prior_from_json
 from ..densities.model import Model
 from ..densities.program_cache import use_program_cache

@@ -12,10 +12,10 @@ scaled to one, and of the Dirichlet shares of all classes together and of each a
 of its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -102,6 +102,18 @@ class Abstaining(Emission):
         outcome = jax.random.categorical(abstention_key, jnp.log(jnp.maximum(rate, SMALLEST)))
         label = self.emission.sample(annotation_key, worker, task, truth)
         return jnp.where(outcome == 0, label, self.n_classes - 1 + outcome).astype(label.dtype)
+
+    def over_classes(self, wrap: Callable[[Emission], Emission]) -> "Abstaining":
+        """The same rates over ``wrap`` of the emission beneath."""
+        return replace(self, emission=self.emission.over_classes(wrap))
+
+    def tempered(self, power: Array | float) -> "Abstaining":
+        """The same rates over the emission beneath to the power."""
+        return replace(self, emission=self.emission.tempered(power))
+
+    def difficulties(self, annotations: Annotations, annotation: Array, posterior: Array) -> Array | None:
+        """By the annotations that are classes, as the emission beneath has them."""
+        return self.emission.difficulties(*of_classes(annotations, annotation), posterior)
 
     def confusions(self, annotations: Annotations) -> Array:
         """Each worker's confusion matrix with its columns of abstentions: ``(J, K, L)``."""

@@ -1,7 +1,7 @@
 """The emission of annotations that are right with some probability, and otherwise any other class alike."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import jax
 import jax.numpy as jnp
@@ -70,6 +70,13 @@ class Correct(Emission):
         if log_right.shape[-1] > 1:
             log_right, log_wrong = (jnp.take_along_axis(x, truth[:, None], axis=-1) for x in (log_right, log_wrong))
         return jnp.exp(jnp.where(truth[:, None] == jnp.arange(self.n_classes), log_right, log_wrong))
+
+    def tempered(self, power: Array | float) -> Emission:
+        """Log-odds of the right class against any other times the power: less scale, and an offset to 1 / K."""
+        if self.guess is not None:
+            return super().tempered(power)
+        offset = power * jnp.asarray(self.offset) - (1 - power) * math.log(self.n_classes - 1)
+        return replace(self, scale=power * jnp.asarray(self.scale), offset=offset)
 
     def _all_log_odds(self, worker: Array | None, task: Array) -> tuple[Array, Array]:
         """Log-probabilities of the right annotation and of each error: ``(A, K)`` or ``(A, 1)``."""

@@ -92,6 +92,32 @@ class Emission:
         """The emission with ``wrap`` over what a worker annotates under one true class: over itself."""
         return wrap(self)
 
+    def over_classes(self, wrap: "Callable[[Emission], Emission]") -> "Emission":
+        """The emission with ``wrap`` over what it says of annotations that are classes: over itself."""
+        return wrap(self)
+
+    def tempered(self, power: Array | float) -> "Emission":
+        """The emission whose rows of probabilities are to the power of ``power``, from 0 to 1, and sum to one again.
+
+        At 1 it is itself, and at 0 all classes are equally probable. One whose annotations share more than the class
+        says itself what that is (:attr:`independent`).
+        """
+        if not self.independent:
+            raise NotImplementedError(
+                f"{type(self).__name__}, whose annotations to a task are not independent, has no tempered(power)"
+            )
+        return Tempered(self, power)
+
+    def difficulties(self, annotations: Annotations, annotation: Array, posterior: Array) -> Array | None:
+        """The expected level of each task's difficulty, ``(N,)``; None where tasks have no such level.
+
+        Args:
+            annotations: who annotated what.
+            annotation: of each row, ``(A,)``.
+            posterior: of the tasks' classes, ``(N, K)``.
+        """
+        return None
+
     def confusions(self, annotations: Annotations) -> Array:
         """Each worker's confusion matrix averaged over the tasks that the worker annotated: ``(J, K, L)``."""
         worker = jnp.asarray(annotations.worker)
@@ -100,6 +126,38 @@ class Emission:
         sums = jax.ops.segment_sum(probs * weight[:, None, None], worker, annotations.n_workers)
         total = jax.ops.segment_sum(weight, worker, annotations.n_workers)
         return sums / jnp.maximum(total, 1.0)[:, None, None]
+
+
+def tempered_rows(rows: Array, power: Array | float) -> Array:
+    r"""Rows of probabilities to a power, scaled to one again: :math:`\theta_l^\beta / \sum_m \theta_m^\beta`.
+
+    The factor :math:`(\sum_l \theta_l)^\beta` is one, and has EM count an annotation for :math:`\beta` annotations.
+    """
+    logs = power * jnp.log(jnp.maximum(rows, SMALLEST))
+    total = power * jnp.log(jnp.maximum(rows.sum(-1, keepdims=True), SMALLEST))
+    return jnp.exp(logs - logsumexp(logs, axis=-1, keepdims=True) + total)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Tempered(Emission):
+    """Any emission with its rows of probabilities to a power, computed row by row.
+
+    Args:
+        emission: whose annotations to a task are independent given its class.
+        power: from 0 to 1.
+    """
+
+    emission: Emission
+    power: Array | float
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """The rows to the power: ``(A, K, L)``."""
+        return tempered_rows(self.emission.probs(worker, task), self.power)
+
+    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
+        """One of them each: ``(A, L)``."""
+        return tempered_rows(self.emission.probs_given(worker, task, truth), self.power)
 
 
 @jax.tree_util.register_dataclass
@@ -128,6 +186,10 @@ class Confusion(Emission):
         """Rows of the tables: ``(A, L)``."""
         return jnp.asarray(self.table)[worker, truth]
 
+    def tempered(self, power: Array | float) -> "Confusion":
+        """The tables with their rows to the power."""
+        return Confusion(tempered_rows(self.table, power))
+
     def confusions(self, annotations: Annotations) -> Array:
         """The tables themselves: ``(J, K, L)``."""
         return self.table
@@ -155,6 +217,10 @@ class SharedConfusion(Emission):
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
         """Rows of the table: ``(A, L)``."""
         return jnp.asarray(self.table)[truth]
+
+    def tempered(self, power: Array | float) -> "SharedConfusion":
+        """The table with its rows to the power."""
+        return SharedConfusion(tempered_rows(self.table, power))
 
     def confusions(self, annotations: Annotations) -> Array:
         """The same table for all workers: ``(J, K, L)``."""
@@ -231,6 +297,10 @@ class PerAnnotation(Emission):
     def wrapped(self, wrap: Callable[[Emission], Emission]) -> Emission:
         """Every annotation's truth summed out over ``wrap`` of the emission."""
         return replace(self, emission=wrap(self.emission))
+
+    def tempered(self, power: Array | float) -> "PerAnnotation":
+        """Every annotation's truth summed out over the emission to the power."""
+        return replace(self, emission=self.emission.tempered(power))
 
     def confusions(self, annotations: Annotations) -> Array:
         """The workers' tables given the truth: ``(J, K, L)``."""

@@ -16,7 +16,6 @@ many may be one impression, and the parameters do not grow with the tasks. Where
 strength of the pull goes to :math:`\delta_0 = 0`, and the story is what it is without.
 """
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -34,7 +33,6 @@ from numpyro.primitives import Messenger
 
 from ...data import Annotations
 from ...data.padding import counts_by_task
-from .abstaining import Abstaining
 from .concentration import positive
 from .emissions import SMALLEST, Emission
 from .responses import Responses
@@ -47,10 +45,7 @@ WEIGHT = 50.0  # of the first of these expectations, in tasks
 TIMES = 4.0  # as much has the second: hardly anything but gold labels tells how often an impression is right
 
 GENERAL: dict[str, Any] = {"shared_error": False, "worker_families": None, "shared_weight": WEIGHT}
-"""Hyperparameters that every story takes, with their defaults: those of :func:`crowdppl.with_shared_error`."""
-
-WRAPPED = "_shares_errors"
-"""The attribute of a story with shared errors that has the story beneath and the hyperparameters."""
+"""Hyperparameters of :func:`crowdppl.with_shared_error`, which every story takes, with their defaults."""
 
 STRENGTH = "pull_strength"
 """The site of how often each level of the pull is, by family."""
@@ -115,6 +110,10 @@ class SharedError(Emission):
         follows = jax.random.uniform(follows_key, level.shape) < jnp.asarray(LEVELS)[level]
         return jnp.where(follows, impression, self.emission.sample(own_key, worker, task, truth))
 
+    def tempered(self, power: Array | float) -> "SharedError":
+        """The same impressions, and of annotations that follow none the emission to the power."""
+        return replace(self, emission=self.emission.tempered(power))
+
     def confusions(self, annotations: Annotations) -> Array:
         """Each worker's confusion matrix in the long run, over tasks with and without a pull: ``(J, K, L)``."""
         alone = self.emission.confusions(annotations)
@@ -168,8 +167,6 @@ def sharing(
     shared_weight: float = WEIGHT,
 ) -> Story:
     """Return the story in which workers share some of their errors: :func:`crowdppl.with_shared_error`."""
-    if hasattr(story, WRAPPED):
-        raise StoryError(f"{story.__name__} has shared errors already; give with_shared_error the story without them")
 
     @wraps(story)
     def shared(annotations: Annotations, **hyperparameters: Any) -> None:
@@ -190,29 +187,7 @@ def sharing(
         with _Pulled(strength, pull, family):
             story(annotations, **hyperparameters)
 
-    given = {"worker_families": worker_families, "shared_weight": shared_weight}
-    changed = {name: value for name, value in given.items() if value is not GENERAL[name]}
-    setattr(shared, WRAPPED, (story, {"shared_error": True} | changed))
     return shared
-
-
-def unwrapped(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:
-    """Return the story beneath :func:`crowdppl.with_shared_error`, with what that was given among its hyperparameters.
-
-    So both ways to ask for shared errors are one fit, which a file can hold. Other stories stay as they are.
-
-    Raises:
-        StoryError: one of its hyperparameters is given here and there.
-    """
-    if not hasattr(story, WRAPPED):
-        return story, dict(hyperparameters)
-    inner, shared = getattr(story, WRAPPED)
-    if twice := [name for name in shared if name in hyperparameters]:
-        raise StoryError(
-            f"{twice[0]} is given twice: the story is with_shared_error({inner.__name__}) already; leave {twice[0]}= "
-            f"out, or give the story {inner.__name__} itself"
-        )
-    return inner, shared | dict(hyperparameters)
 
 
 class _Pulled(Messenger):
@@ -226,32 +201,8 @@ class _Pulled(Messenger):
         """Replace the emission of the site ``annotation``."""
         if msg["type"] == "sample" and msg["name"] == "annotation" and isinstance(msg["fn"], Responses):
             fn = msg["fn"]
-            msg["fn"] = Responses(fn.truth, self._pulled(fn.emission), fn.annotations)
-
-    def _pulled(self, emission: Emission) -> Emission:
-        if isinstance(emission, Abstaining):  # an impression is a class, so that abstentions follow none
-            return replace(emission, emission=self._pulled(emission.emission))
-        return SharedError(emission, *self._parts)
-
-
-def told(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:
-    """Return the story with what every story takes taken from its hyperparameters, and the story's own ones.
-
-    Raises:
-        StoryError: families or a weight are given without ``shared_error=True``.
-    """
-    story, hyperparameters = unwrapped(story, hyperparameters)
-    own = {name: value for name, value in hyperparameters.items() if name not in GENERAL}
-    general = {name: value for name, value in hyperparameters.items() if name in GENERAL}
-    is_shared = general.pop("shared_error", False)
-    if not isinstance(is_shared, bool | np.bool_):
-        raise StoryError(f"shared_error={is_shared!r}: True or False is needed")
-    if is_shared:
-        return sharing(story, **general), own
-    for name, value in general.items():
-        said = "…" if np.ndim(value) else repr(value)
-        raise StoryError(f"{name}={said} would be ignored: it belongs to shared errors; give shared_error=True too")
-    return story, own
+            pulled = fn.emission.over_classes(lambda emission: SharedError(emission, *self._parts))
+            msg["fn"] = Responses(fn.truth, pulled, fn.annotations)
 
 
 def _prior_strength(weight: float) -> Array:
@@ -276,13 +227,6 @@ def coordinates(hyperparameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
 def _names(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """The families in their order, and which of them each row has."""
     return np.unique(frame["family"].astype(str).to_numpy(dtype=str), return_inverse=True)
-
-
-def hyperparameters_of(story: Story) -> dict[str, Any]:
-    """Return the names of a story's hyperparameters, those that every story takes among them, with their defaults."""
-    parameters = list(inspect.signature(story).parameters.values())[1:]
-    keyword = [p for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    return {p.name: p.default for p in keyword} | GENERAL
 
 
 def families_frame(families: pd.DataFrame | Mapping[Any, Any] | pd.Series) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """The emission of annotations that share more than their task's class: a subtype of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import jax
@@ -9,7 +9,7 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import Annotations
-from .emissions import SMALLEST, Confusion, Emission
+from .emissions import SMALLEST, Confusion, Emission, tempered_rows
 
 
 @jax.tree_util.register_dataclass
@@ -53,6 +53,10 @@ class Subtypes(Emission):
         subtype = jax.vmap(jax.random.categorical)(by_task, self._log_weights()[truth])
         rows = jnp.asarray(self.table)[worker, truth, subtype]
         return jax.random.categorical(annotation_key, jnp.log(jnp.maximum(rows, SMALLEST)))
+
+    def tempered(self, power: Array | float) -> "Subtypes":
+        """The rows of the subtypes to the power, and the same shares of the subtypes."""
+        return replace(self, table=tempered_rows(self.table, power))
 
     def confusions(self, annotations: Annotations) -> Array:
         """The workers' tables, averaged over the subtypes: ``(J, K, L)``."""

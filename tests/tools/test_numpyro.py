@@ -21,7 +21,7 @@ from crowdppl import Classifier, StoryError
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.models import STORIES
-from crowdppl.models.parts.shared_error import told
+from crowdppl.models.parts.general import told
 
 DRAWS = 2
 KEY = jax.random.key(0)

@@ -14,6 +14,7 @@ from pyro.infer import HMC, MCMC, NUTS, SVI, Predictive, TraceEnum_ELBO, config_
 from pyro.infer.autoguide import AutoNormal
 
 from crowdppl import Classifier
+from crowdppl.models.parts.general import GENERAL
 from crowdppl.models.parts.simulated_inputs import prepared
 from crowdppl.models.pyro import STORIES, TorchClassifier, tensors
 
@@ -21,7 +22,7 @@ NESTING = 2  # plates at the most around a site
 
 
 def is_pyros(option):
-    if option.story not in STORIES or "abstentions" in option.has or "shared_error" in option.options:
+    if option.story not in STORIES or "abstentions" in option.has or not GENERAL.keys().isdisjoint(option.options):
         return False
     return not isinstance(option.options.get("truth_prior"), Classifier)
 

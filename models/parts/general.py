@@ -1,0 +1,134 @@
+"""Parts that any story takes, by hyperparameters beside its own: errors that workers share, difficulty of tasks."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import shared_error, task_difficulty
+from .story_error import StoryError
+
+Story = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part that any story takes.
+
+    Args:
+        name: of the hyperparameter that asks for it; ``with_`` and this is the function that does.
+        says: what it is, in the plural.
+        defaults: of all its hyperparameters, by name.
+        over: the story and the part's other hyperparameters to the story with the part.
+    """
+
+    name: str
+    says: str
+    defaults: Mapping[str, Any]
+    over: Callable[..., Story]
+
+
+PARTS = (
+    Part("shared_error", "shared errors", shared_error.GENERAL, shared_error.sharing),
+    Part("task_difficulty", "difficulties of tasks", task_difficulty.GENERAL, task_difficulty.hardening),
+)
+"""The parts from the innermost, which comes right over the story whatever the order that they are asked for in: an
+annotation that follows a common impression does so on a difficult task too."""
+
+GENERAL: dict[str, Any] = {name: value for part in PARTS for name, value in part.defaults.items()}
+"""Hyperparameters that every story takes, with their defaults."""
+
+PARTS_OF = "_parts_of"
+"""The attribute of a story with parts that has the story beneath and the hyperparameters."""
+
+
+def with_part(story: Story, name: str, **given: Any) -> Story:
+    """Return the story with a part over it, and with those that it has already.
+
+    Args:
+        story: the story.
+        name: of the part.
+        given: its hyperparameters.
+
+    Raises:
+        StoryError: the story has that part already.
+    """
+    part = next(part for part in PARTS if part.name == name)
+    inner, known = _taken_apart(story)
+    if known.get(name):
+        raise StoryError(f"{story.__name__} has {part.says} already; give with_{name} the story without them")
+    changed = {key: value for key, value in given.items() if value is not part.defaults[key]}
+    hyperparameters = known | {name: True} | changed
+    whole, _ = told(inner, hyperparameters)
+    setattr(whole, PARTS_OF, (inner, hyperparameters))
+    return whole
+
+
+def unwrapped(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:
+    """Return the story beneath its parts, with what these were given among its hyperparameters.
+
+    So both ways to ask for a part are one fit, which a file can hold. Other stories stay as they are.
+
+    Raises:
+        StoryError: a part's hyperparameter is given here and there.
+    """
+    inner, known = _taken_apart(story)
+    if twice := [name for name in known if name in hyperparameters]:
+        part = next(part for part in PARTS if twice[0] in part.defaults)
+        raise StoryError(
+            f"{twice[0]} is given twice: the story is with_{part.name}({inner.__name__}) already; leave {twice[0]}= "
+            f"out, or give the story {inner.__name__} itself"
+        )
+    return inner, known | dict(hyperparameters)
+
+
+def _taken_apart(story: Story) -> tuple[Story, dict[str, Any]]:
+    """The story beneath its parts, and their hyperparameters."""
+    return getattr(story, PARTS_OF, (story, {}))
+
+
+def told(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:
+    """Return the story with the parts that its hyperparameters ask for, and the story's own hyperparameters.
+
+    Raises:
+        StoryError: a part is asked for by something else than True, or its hyperparameters are given without it.
+    """
+    story, hyperparameters = unwrapped(story, hyperparameters)
+    for part in PARTS:
+        given = {name: value for name, value in hyperparameters.items() if name in part.defaults}
+        asked = given.pop(part.name, False)
+        if not isinstance(asked, bool | np.bool_):
+            raise StoryError(f"{part.name}={asked!r}: True or False is needed")
+        if asked:
+            story = part.over(story, **given)
+            continue
+        for name, value in given.items():
+            said = "…" if np.ndim(value) else repr(value)
+            raise StoryError(f"{name}={said} would be ignored: it belongs to {part.says}; give {part.name}=True too")
+    return story, {name: value for name, value in hyperparameters.items() if name not in GENERAL}
+
+
+def refuse_parts(hyperparameters: Mapping[str, Any]) -> None:
+    """Refuse parts where the story is a Pyro program.
+
+    Raises:
+        StoryError: one is asked for.
+    """
+    for part in PARTS:
+        if hyperparameters.get(part.name):
+            raise StoryError(f"{part.name}=True: stories in Pyro do not know {part.says}; fit with backend='numpyro'")
+
+
+def hyperparameters_of(story: Story) -> dict[str, Any]:
+    """Return the names of a story's hyperparameters, those that every story takes among them, with their defaults."""
+    parameters = list(inspect.signature(story).parameters.values())[1:]
+    keyword = [p for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    return {p.name: p.default for p in keyword} | GENERAL
+
+
+def coordinates(hyperparameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """What the dimensions of the parts' parameters stand for, by name."""
+    found = shared_error.coordinates(hyperparameters)
+    return found | ({task_difficulty.DIM: task_difficulty.LEVELS} if hyperparameters.get("task_difficulty") else {})

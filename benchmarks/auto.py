@@ -40,7 +40,8 @@ SETS = {
     "shared, difficulty": [SHARED, HARD],
     "shared, both": [SHARED, BOTH],
 }
-SHARES = (0.0, 0.2, 0.25, VOTES, 0.4, 0.5)
+SHARES = (0.0, 0.2, VOTES, 0.5)
+MISLED = (0.0, 0.03, 0.06)
 MEASURES = ("accuracy", "log-score", "ECE")
 
 
@@ -154,9 +155,9 @@ def scored(probabilities: pd.DataFrame, gold: pd.Series) -> dict[str, float]:
 
 
 def compare_choices(report: Report) -> None:
-    """What each choice of stories and of the votes' share reaches, and what the other datasets choose for each."""
+    """What each choice of stories and of both shares reaches, and what the other datasets choose for each."""
     by_choice = {name: of_choices(name) for name in (*DATASETS, *FURTHER)}
-    choices = list(itertools.product(SETS, SHARES))
+    choices = list(itertools.product(SETS, SHARES, MISLED))
     found = {
         measure: pd.DataFrame({name: {c: rows[c][measure] for c in choices} for name, rows in by_choice.items()})
         for measure in MEASURES
@@ -170,8 +171,11 @@ def compare_choices(report: Report) -> None:
         axis=1,
     )
     report.table(
-        "Sets of stories of the same weight, and shares of the votes",
-        [{"stories": stories, "votes": f"{votes:.2f}", **row} for (stories, votes), row in means.iterrows()],
+        "Sets of stories of the same weight, shares of the votes, and of misled tasks",
+        [
+            {"stories": stories, "votes": f"{votes:.2f}", "misled": f"{misled:.2f}", **row}
+            for (stories, votes, misled), row in means.iterrows()
+        ],
     )
     rows = []
     for measure in ("log-score", "accuracy"):
@@ -181,7 +185,7 @@ def compare_choices(report: Report) -> None:
             for what in MEASURES
             for label, names in GROUPS
         }
-        distinct = sorted({f"{stories} with {votes:.2f}" for stories, votes in chosen.values()})
+        distinct = sorted({f"{stories} with {votes:.2f}, {misled:.2f}" for stories, votes, misled in chosen.values()})
         rows.append({"chosen by": measure, "choices": "; ".join(distinct), **reached})
     report.table("Chosen for each dataset by the mean over the other sixteen", rows)
 
@@ -189,17 +193,18 @@ def compare_choices(report: Report) -> None:
 GROUPS = (("the ten", DATASETS), ("all", (*DATASETS, *FURTHER)))
 
 
-def of_choices(name: str) -> dict[tuple[str, float], dict[str, float]]:
-    """Scores on one dataset of each set of stories with each share of the votes."""
+def of_choices(name: str) -> dict[tuple[str, float, float], dict[str, float]]:
+    """Scores on one dataset of each set of stories with each share of the votes and of misled tasks."""
     annotations, gold = given(name)
     fits = {
         story: cp.fit(**({"story": story} | options), annotations=annotations, progress=False)
         for story, options in STORIES.items()
     }
     found = {}
-    for (label, stories), votes in itertools.product(SETS.items(), SHARES):
-        stack = cp.stack({story: fits[story] for story in stories}, weights=dict.fromkeys(stories, 1.0), votes=votes)
-        found[label, votes] = scored(stack.probabilities, gold)
+    for (label, stories), votes, misled in itertools.product(SETS.items(), SHARES, MISLED):
+        own = {story: fits[story] for story in stories}
+        stack = cp.stack(own, weights=dict.fromkeys(stories, 1.0), votes=votes, misled=misled)
+        found[label, votes, misled] = scored(stack.probabilities, gold)
     return found
 
 

@@ -11,8 +11,9 @@ tasks at which they differ:
 
 The likelihood of the annotations does not depend on :math:`\varepsilon`, so that without gold labels its posterior is
 its prior. Gold labels that a fit was given tell of it by how often the label that the crowd gives these tasks without
-them is right, and by nothing more: a restricted likelihood (Lewis, MacEachern & Lee 2021), since a story that is too sure
-of its labels is also wrong about which mistakes it makes. The prior's mean m and weight w, in tasks, are :data:`USUAL`, :data:`USUAL_SHARED` and :data:`WEIGHT`;
+them is right, and by nothing more: a restricted likelihood (Lewis, MacEachern & Lee 2021), since a story that is too
+sure of its labels is also wrong about which mistakes it makes. The prior's mean m and weight w, in tasks, are
+:data:`USUAL`, :data:`USUAL_SHARED` and :data:`WEIGHT`;
 ``benchmarks/real_coverage.py`` shows what others give on real crowds.
 """
 

@@ -76,7 +76,7 @@ class SharedError(Emission):
         """Of one annotation, the impression summed out: ``(A, K, L)``."""
         alone = self.emission.probs(worker, task)
         followed = self._followed(worker, len(task))[:, None, None]
-        return (1 - followed) * alone + followed * self.pull
+        return (1 - followed) * alone + followed * self._pull_to(alone.shape[-1])
 
     def by_task(self, annotations: Annotations, annotation: Array) -> Array:
         """The sum over the impressions, family by family: ``(N, K)``.
@@ -118,7 +118,7 @@ class SharedError(Emission):
         """Each worker's confusion matrix in the long run, over tasks with and without a pull: ``(J, K, L)``."""
         alone = self.emission.confusions(annotations)
         followed = self._followed(jnp.arange(annotations.n_workers), annotations.n_workers)[:, None, None]
-        return (1 - followed) * alone + followed * self.pull
+        return (1 - followed) * alone + followed * self._pull_to(alone.shape[-1])
 
     def _scores(self, annotations: Annotations, annotation: Array) -> "_Scores":
         n_tasks, n_classes = annotations.n_tasks, self.pull.shape[-1]
@@ -130,8 +130,10 @@ class SharedError(Emission):
         # A level of 0 adds nothing, so that it needs no sums.
         log_odds = _log(jnp.asarray(LEVELS[1:] / (1 - LEVELS[1:])))
         ratio = jnp.logaddexp(0.0, log_odds[:, None] - own[:, None, :])  # (A, Q - 1, K)
-        ratio = jnp.where(weight[:, None, None] > 0, weight[:, None, None] * ratio, 0.0)
-        cell = place * n_classes + annotation
+        # What is no class, such as an abstention, is nobody's impression.
+        is_towards = (weight > 0) & (annotation < n_classes)
+        ratio = jnp.where(is_towards[:, None, None], weight[:, None, None] * ratio, 0.0)
+        cell = place * n_classes + jnp.minimum(annotation, n_classes - 1)
         towards = jax.ops.segment_sum(ratio, cell, n_tasks * n_families * n_classes)
         towards = towards.reshape(n_tasks, n_families, n_classes, *ratio.shape[1:])
         n = jax.ops.segment_sum(weight, place, n_tasks * n_families, indices_are_sorted=n_families == 1)
@@ -141,6 +143,10 @@ class SharedError(Emission):
         own = jnp.where(weight[:, None] > 0, weight[:, None] * own, 0.0)
         of_task = jax.ops.segment_sum(own, annotations.task, n_tasks, indices_are_sorted=True)
         return _Scores(of_task, pulled + prior)
+
+    def _pull_to(self, n_kinds: int) -> Array:
+        """Probabilities of the impression among all kinds of annotation, ``(K, L)``: none is other than a class."""
+        return jnp.pad(self.pull, ((0, 0), (0, n_kinds - self.pull.shape[-1])))
 
     def _family(self, worker: Array | None, n_rows: int) -> Array:
         if self.family is None or worker is None:

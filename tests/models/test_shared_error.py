@@ -208,6 +208,20 @@ def test_abstentions_follow_no_impression():
     assert isinstance(alone.emission, SharedError)
 
 
+def test_joint_probabilities_with_abstentions_and_a_truth_for_each_annotation_sum_to_one():
+    """Over all annotations of one task by two workers who may abstain, where the emission beneath knows abstentions."""
+    total = 0.0
+    for first, second in itertools.product(["a", "b", "skip"], repeat=2):
+        rows = [("i", "u", first), ("i", "v", second)]
+        annotations = cp.Annotations.from_frame(
+            pd.DataFrame(rows, columns=["task", "worker", "label"]), classes=["a", "b"], abstain=["skip"]
+        )
+        model = Model(STORIES["annotator_groups"], {"shared_error": True, "truth": "answer", "groups": 2})
+        values = parameters_of(model, annotations)
+        total += np.exp(np.asarray(density(model, values, annotations).log_joint)).sum()
+    np.testing.assert_allclose(total, 1.0, rtol=1e-5)
+
+
 def test_a_fit_with_families_comes_back_from_its_folder(tmp_path):
     annotations = cp.load_dataset("anesthesia")
     families = {worker: i % 2 for i, worker in enumerate(annotations.workers)}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # imported when first used
     from .data import AnnotationError, Annotations, UnknownNameError, list_datasets, load_dataset, load_split
     from .data.errors import StorageError
     from .data.scan import Scan, scan
+    from .inference.baselines.fit_baseline import list_baselines
     from .inference.checks import Checks, check, prior_check
     from .inference.checks.power_scaling import prior_sensitivity
     from .inference.checks.simulation_based_calibration import Ranks, calibrate
@@ -50,7 +51,7 @@ if TYPE_CHECKING:  # imported when first used
         plot_switch,
         plot_workers,
     )
-    from .inference.results import Fit, Stack, load_fit, stack
+    from .inference.results import BaselineFit, Fit, Stack, label_then_train, load_fit, stack
     from .inference.scores import (
         Estimate,
         GoldNeeded,
@@ -89,6 +90,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AnnotationError",
     "Annotations",
+    "BaselineFit",
     "Checks",
     "Classifier",
     "Confusion",
@@ -129,6 +131,8 @@ __all__ = [
     "group_worker_confusions",
     "kfold",
     "label_confusion",
+    "label_then_train",
+    "list_baselines",
     "list_datasets",
     "list_stories",
     "load_dataset",

@@ -51,17 +51,27 @@ STORIES: dict[str, Story] = {
 }
 
 
+ALIASES = {
+    "aggnet": "dawid_skene",
+    "cmm": "annotator_groups",
+    "conal": "common_individual",
+    "ebcc": "independent_confusion_subtypes",
+}
+"""Names that papers give to stories. AggNet is ``dawid_skene`` with a network as classifier."""
+
+
 def find_story(story: str | Story) -> Story:
-    """The story of that name, or the function itself.
+    """The story of that name or alias, or the function itself.
 
     Raises:
         UnknownNameError: no story has that name; the message gives the nearest one.
     """
     if callable(story):
         return story
-    if story not in STORIES:
-        raise unknown_name("story", story, STORIES)
-    return STORIES[story]
+    name = ALIASES.get(story, story)
+    if name not in STORIES:
+        raise unknown_name("story", story, [*STORIES, *ALIASES])
+    return STORIES[name]
 
 
 def with_shared_error(
@@ -94,12 +104,14 @@ def with_shared_error(
 
 
 def list_stories() -> pd.DataFrame:
-    """The stories by name, with one line that says what each assumes of workers and tasks."""
+    """The stories by name, with one line that says what each assumes of workers and tasks, and the names of papers."""
     lines = [(story.__doc__ or "").strip().splitlines()[0] for story in STORIES.values()]
-    return pd.DataFrame({"story": list(STORIES), "says": lines}).set_index("story")
+    others = [", ".join(alias for alias, name in ALIASES.items() if name == story) for story in STORIES]
+    return pd.DataFrame({"story": list(STORIES), "says": lines, "also_called": others}).set_index("story")
 
 
 __all__ = [
+    "ALIASES",
     "STORIES",
     "Abstaining",
     "ClassPrior",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,14 +57,10 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
         "is_point": not fitted.has_draws,
         "dims": fitted.dims,
         "fixed": list(fitted.outcome.fixed),
-        "ids": {kind: getattr(fitted.annotations, kind).to_json() for kind in ("tasks", "workers", "classes")},
+        **ids_json(fitted.annotations),
     }
     if fitted.annotations.abstains:
         about["format"] = WITH_ABSTENTIONS
-        about["ids"]["abstentions"] = fitted.annotations.abstentions.to_json()
-        about["informative"] = fitted.annotations.informative
-    if fitted.annotations.repeats != "keep":
-        about["repeats"] = fitted.annotations.repeats
     with whole_folder(path, overwrite=overwrite) as folder:
         write_groups(to_groups(fitted), folder / "posterior.nc")
         (folder / "fit.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -107,8 +104,7 @@ def read(
     story, shared = unwrapped(find_story(given), {})
     posterior, found = groups["posterior"], groups[FIT_GROUP]
     stats = groups["sample_stats"] if "sample_stats" in groups else xr.Dataset()
-    annotations = _annotations(about["ids"], groups["observed_data"], groups["constant_data"])
-    annotations = annotations.replace(informative=about.get("informative", True), repeats=about.get("repeats", "keep"))
+    annotations = annotations_from(about, groups)
     outcome = Outcome(
         draws={str(name): values.to_numpy() for name, values in posterior.items()},
         fixed={name: found[name].to_numpy() for name in about["fixed"]},
@@ -185,7 +181,23 @@ def _truth_prior(saved: Any, classifier: Any, outcome: Outcome, annotations: Ann
         raise StorageError(f"{folder}: {error}; load_fit(path, classifier=…) takes the network") from error
 
 
-def _annotations(ids: dict[str, Any], observed: xr.Dataset, constant: xr.Dataset) -> Annotations:
+def ids_json(annotations: Annotations) -> dict[str, Any]:
+    """What JSON keeps of annotations: the ids, and what was said of abstentions and repeats."""
+    about: dict[str, Any] = {
+        "ids": {kind: getattr(annotations, kind).to_json() for kind in ("tasks", "workers", "classes")}
+    }
+    if annotations.abstains:
+        about["ids"]["abstentions"] = annotations.abstentions.to_json()
+        about["informative"] = annotations.informative
+    if annotations.repeats != "keep":
+        about["repeats"] = annotations.repeats
+    return about
+
+
+def annotations_from(about: dict[str, Any], groups: Mapping[str, xr.Dataset]) -> Annotations:
+    """The annotations of :func:`ids_json` and of the groups ``observed_data`` and ``constant_data``."""
+    ids, observed, constant = about["ids"], groups["observed_data"], groups["constant_data"]
+
     def read(name: str) -> np.ndarray | None:
         return constant[name].to_numpy() if name in constant else None
 
@@ -204,6 +216,8 @@ def _annotations(ids: dict[str, Any], observed: xr.Dataset, constant: xr.Dataset
         workers=Ids.from_json(ids["workers"]),
         classes=Ids.from_json(ids["classes"]),
         abstentions=Ids.from_json(ids["abstentions"]) if "abstentions" in ids else Ids(),
+        informative=about.get("informative", True),
+        repeats=about.get("repeats", "keep"),
     )
 
 

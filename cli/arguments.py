@@ -116,11 +116,11 @@ def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, A
     if not (pairs := list(pairs)):
         return {}
     from ..inference.engines.registry import ENGINES
-    from ..models import ALIASES, STORIES
+    from ..models import ALIASES, KNOWN_STORIES
     from ..models.parts.shared_error import hyperparameters_of
 
     story = ALIASES.get(story, story)
-    hyperparameters = hyperparameters_of(STORIES[story]) if story in STORIES else {}
+    hyperparameters = hyperparameters_of(KNOWN_STORIES[story]) if story in KNOWN_STORIES else {}
     settings = ENGINES[method].settings._field_defaults if method in ENGINES else {}
     found: dict[str, Any] = {}
     for pair in pairs:

@@ -16,7 +16,7 @@ from ...data import Annotations, Ids
 from ...data.atomic import whole_folder
 from ...data.errors import StorageError
 from ...data.id_json import decode_id, encode_id
-from ...models import STORIES, Classifier, Story, StoryError, find_story
+from ...models import KNOWN_STORIES, Classifier, Story, StoryError, find_story
 from ...models.parts.classifier import PREFIX, Network
 from ...models.parts.shared_error import unwrapped
 from ...models.parts.truth_prior import ClassPrior, truth_prior_from_json
@@ -49,7 +49,7 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
     about: dict[str, Any] = {
         "format": FORMAT,
         "story": fitted.story,
-        "own_story": STORIES.get(fitted.story) is not fitted.model.story,
+        "own_story": KNOWN_STORIES.get(fitted.story) is not fitted.model.story,
         "hyperparameters": {name: _encode(name, value) for name, value in fitted.model.hyperparameters.items()},
         "method": fitted.method,
         "settings": {name: value if is_plain(value) else repr(value) for name, value in fitted.settings.items()},
@@ -95,7 +95,7 @@ def read(
     if about["format"] > (known := max(FORMAT, WITH_ABSTENTIONS)):
         raise StorageError(f"{folder} was written by a newer crowdppl (format {about['format']}, known is {known})")
     use_program_cache()
-    own = None if about.get("own_story") else STORIES.get(about["story"])
+    own = None if about.get("own_story") else KNOWN_STORIES.get(about["story"])
     given = own if story is None else story
     if given is None:
         raise StorageError(

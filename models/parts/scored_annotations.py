@@ -10,6 +10,8 @@ from jax import Array
 
 from ...data import Annotations
 from .emissions import Emission
+from .story_error import StoryError
+from .truth_prior import TruthPrior, class_log_probs
 
 
 class Scored(Emission):
@@ -66,16 +68,16 @@ class CrowdLayer(Scored):
     Args:
         layer: :math:`W`, ``(J, K, K)``, from classes to annotations; ``(J, K)`` for a diagonal one.
         bias: :math:`b`, ``(J, K)``, or None.
-        log_probs: of the classes, ``(N, K)``.
+        classes: :math:`f`, probabilities of the classes, ``(N, K)``.
     """
 
     layer: Array
     bias: Array | None
-    log_probs: Array
+    classes: Array
 
     def scores(self, worker: Array | None, task: Array) -> Array:
         r""":math:`\log P(y = l \mid i, j)` of each (worker, task) pair: ``(A, K)``."""
-        probs, layer = jnp.exp(self.log_probs)[task], jnp.asarray(self.layer)[worker]
+        probs, layer = jnp.asarray(self.classes)[task], jnp.asarray(self.layer)[worker]
         logits = layer * probs if layer.ndim == 2 else jnp.einsum("ak,akl->al", probs, layer)
         return jax.nn.log_softmax(logits if self.bias is None else logits + jnp.asarray(self.bias)[worker])
 
@@ -84,3 +86,35 @@ class CrowdLayer(Scored):
         layer = jnp.asarray(self.layer)
         layer = layer[..., None] * jnp.eye(layer.shape[-1]) if layer.ndim == 2 else layer
         return jax.nn.softmax(layer if self.bias is None else layer + jnp.asarray(self.bias)[:, None], axis=-1)
+
+
+def by_classifier(story: str, annotations: Annotations, truth_prior: TruthPrior | Array | None) -> Array:
+    """Log-probabilities of the classes by task, ``(N, K)``, of a story that learns nothing of labels without them.
+
+    Raises:
+        StoryError: tasks do not differ in them.
+    """
+    needed = (
+        f"{story} scores annotations by what a classifier says of their task, and labels are the classifier's: give "
+        "classifier= (annotations need features), or probabilities by task as truth_prior="
+    )
+    if truth_prior is None:
+        raise StoryError(needed)
+    log_probs = class_log_probs(annotations, truth_prior)
+    if jnp.ndim(log_probs) != 2:
+        raise StoryError(needed)
+    return log_probs
+
+
+def prior_alone(log_probs: Array, annotations: Annotations) -> Array:
+    """The same log-probabilities for the truth itself, without a gradient where nothing is known of the task.
+
+    Where the annotations leave the class at its prior, and no evidence speaks of it, the classes sum to one whatever
+    the classifier's weights are: the truth has no gradient. That of EM's expected log-joint, at the classifier's own
+    predictions, would teach it what it says already.
+    """
+    held = jax.lax.stop_gradient(log_probs)
+    if annotations.evidence is None:
+        return held
+    evidence = jnp.asarray(annotations.evidence)
+    return jnp.where((evidence != evidence[:, :1]).any(-1, keepdims=True), log_probs, held)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # imported when first used
     from .data import AnnotationError, Annotations, UnknownNameError, list_datasets, load_dataset, load_split
     from .data.errors import StorageError
     from .data.scan import Scan, scan
+    from .inference.baselines.fit_baseline import list_baselines
+    from .inference.baselines.imbalance import gold_imbalance_ratio, imbalance_ratio, rebalanced
     from .inference.checks import Checks, check, prior_check
     from .inference.checks.power_scaling import prior_sensitivity
     from .inference.checks.simulation_based_calibration import Ranks, calibrate
@@ -51,7 +53,7 @@ if TYPE_CHECKING:  # imported when first used
         plot_switch,
         plot_workers,
     )
-    from .inference.results import Fit, Stack, load_fit, stack
+    from .inference.results import BaselineFit, Fit, SelfTrained, Stack, label_then_train, load_fit, self_train, stack
     from .inference.scores import (
         Estimate,
         GoldNeeded,
@@ -92,6 +94,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AnnotationError",
     "Annotations",
+    "BaselineFit",
     "Checks",
     "Classifier",
     "Confusion",
@@ -110,6 +113,7 @@ __all__ = [
     "Ranks",
     "Responses",
     "Scan",
+    "SelfTrained",
     "SharedError",
     "Stack",
     "StorageError",
@@ -129,11 +133,15 @@ __all__ = [
     "estimate",
     "expected_confusion",
     "fit",
+    "gold_imbalance_ratio",
     "gold_needed",
     "group_memberships",
     "group_worker_confusions",
+    "imbalance_ratio",
     "kfold",
     "label_confusion",
+    "label_then_train",
+    "list_baselines",
     "list_datasets",
     "list_stories",
     "load_dataset",
@@ -164,10 +172,12 @@ __all__ = [
     "potential",
     "prior_check",
     "prior_sensitivity",
+    "rebalanced",
     "reliability",
     "roc",
     "scan",
     "score",
+    "self_train",
     "simulate",
     "stack",
     "tasks",

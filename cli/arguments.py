@@ -151,10 +151,11 @@ def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, A
     if not (pairs := list(pairs)):
         return {}
     from ..inference.engines.registry import ENGINES
-    from ..models import STORIES
+    from ..models import ALIASES, KNOWN_STORIES
     from ..models.parts.general import hyperparameters_of
 
-    hyperparameters = hyperparameters_of(STORIES[story]) if story in STORIES else {}
+    story = ALIASES.get(story, story)
+    hyperparameters = hyperparameters_of(KNOWN_STORIES[story]) if story in KNOWN_STORIES else {}
     settings = ENGINES[method].settings._field_defaults if method in ENGINES else {}
     found: dict[str, Any] = {}
     for pair in pairs:

@@ -142,9 +142,10 @@ def datasets() -> None:
 
 @app.command("stories")
 def stories() -> None:
-    """List the stories, which are models of how workers annotate, for --story."""
-    from .. import list_stories
+    """List the stories, which are models of how workers annotate, and the baselines without one, for --story."""
+    from .. import list_baselines, list_stories
 
     frame = list_stories()
     frame["says"] = [re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line) for line in frame["says"]]
     stdout().print(frame_table(frame.rename(columns={"says": "what it assumes"})))
+    stdout().print(frame_table(list_baselines().rename(columns={"says": "what it does, without a likelihood"})))

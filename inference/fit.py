@@ -13,18 +13,27 @@ from ..data import Annotations
 from ..data.scan import Scan
 from ..models import Classifier, Story, TruthPrior
 from ..models.parts.classifier import Network
+from .baselines.fit_baseline import BASELINES, fit_baseline
 from .comparison.default_set import auto
 from .densities.evidence import Gold
 from .densities.probabilities import Probabilities
 from .fit_story import fit_story
 from .fitted.crowd_trust import category_of, is_of_crowd
 from .fitted.streamed import StreamedFit
-from .results import Fit, Stack
+from .results import BaselineFit, Fit, Stack
 from .stream_story import stream_story
 
 
 @overload
 def fit(story: Literal["auto"], annotations: Annotations, **options: Any) -> Stack: ...  # type: ignore[overload-overlap]
+
+
+@overload
+def fit(
+    story: Literal["majority_vote", "wawa", "naive_soft"],
+    annotations: Annotations,
+    **options: Any,
+) -> BaselineFit: ...  # type: ignore[overload-overlap]
 
 
 @overload
@@ -70,12 +79,14 @@ def fit(
     progress: bool = True,
     folder: str | PathLike[str] | None = None,
     **options: Any,
-) -> Fit | Stack | StreamedFit:
+) -> Fit | Stack | BaselineFit | StreamedFit:
     """Fit a story to annotations: true labels, confusion matrices of the workers, and what else the story has.
 
     Args:
         story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story. ``"auto"`` fits
-            a default set of stories and averages their labels with the votes: :func:`.auto`.
+            a default set of stories and averages their labels with the votes: :func:`.auto`. The name of a baseline,
+            such as ``"majority_vote"`` (:func:`.list_baselines`), labels without a likelihood; a classifier is then
+            trained on these labels.
         annotations: who labelled what; or a :func:`.scan` of files that are larger than memory, which EM or SVI
             reads chunk by chunk.
         method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or ``"nuts"``
@@ -137,7 +148,7 @@ def fit(
     } | ({} if devices is None else {"devices": devices})
     shared |= {} if probabilities is None else {"probabilities": probabilities}
     shared |= {} if abstentions is None else {"abstentions": abstentions}
-    found: Fit | Stack | StreamedFit
+    found: Fit | Stack | BaselineFit | StreamedFit
     if isinstance(annotations, Scan):
         found = stream_story(story, annotations, **shared, folder=folder, **options)
         messages = list(found.warnings)
@@ -150,6 +161,9 @@ def fit(
         found = Stack(auto(annotations, **shared, **options))
         messages = [text for fitted in found.averaged.fits.values() for text in fitted.warnings]
         messages = [*(text for text in messages if not is_of_crowd(text)), *found.averaged.of_crowd]
+    elif isinstance(story, str) and story in BASELINES:
+        found = BaselineFit(fit_baseline(story, annotations, **shared, **options))
+        messages = list(found.warnings)
     else:
         found = Fit(fit_story(story, annotations, **shared, **options))
         messages = list(found.warnings)

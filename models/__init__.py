@@ -6,8 +6,10 @@ from typing import Any
 import pandas as pd
 
 from ..data import unknown_name
+from .anno_reg import anno_reg
 from .annotator_groups import annotator_groups
 from .common_individual import common_individual
+from .crowd_layer import crowd_layer
 from .dawid_skene import dawid_skene
 from .difficulty import difficulty
 from .glad import glad
@@ -23,6 +25,7 @@ from .parts.derived import derived
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion, Switch
 from .parts.general import with_part
 from .parts.responses import Responses
+from .parts.scored_annotations import CrowdLayer
 from .parts.shared_error import WEIGHT, SharedError
 from .parts.story_error import StoryError
 from .parts.subtypes import Subtypes
@@ -54,17 +57,33 @@ STORIES: dict[str, Story] = {
 }
 
 
+WITH_CLASSIFIER: dict[str, Story] = {story.__name__: story for story in (crowd_layer, anno_reg)}
+"""Stories that need a classifier, since they label tasks by nothing else, so that plain annotations do not do."""
+
+KNOWN_STORIES = STORIES | WITH_CLASSIFIER
+"""All stories of the package."""
+
+ALIASES = {
+    "aggnet": "dawid_skene",
+    "cmm": "annotator_groups",
+    "conal": "common_individual",
+    "ebcc": "independent_confusion_subtypes",
+}
+"""Names that papers give to stories. AggNet is ``dawid_skene`` with a network as classifier."""
+
+
 def find_story(story: str | Story) -> Story:
-    """The story of that name, or the function itself.
+    """The story of that name or alias, or the function itself.
 
     Raises:
         UnknownNameError: no story has that name; the message gives the nearest one.
     """
     if callable(story):
         return story
-    if story not in STORIES:
-        raise unknown_name("story", story, STORIES)
-    return STORIES[story]
+    name = ALIASES.get(story, story)
+    if name not in KNOWN_STORIES:
+        raise unknown_name("story", story, [*KNOWN_STORIES, *ALIASES])
+    return KNOWN_STORIES[name]
 
 
 def with_shared_error(
@@ -118,18 +137,23 @@ def with_task_difficulty(story: str | Story, *, difficulty_weight: float = DIFFI
 
 
 def list_stories() -> pd.DataFrame:
-    """The stories by name, with one line that says what each assumes of workers and tasks."""
-    lines = [(story.__doc__ or "").strip().splitlines()[0] for story in STORIES.values()]
-    return pd.DataFrame({"story": list(STORIES), "says": lines}).set_index("story")
+    """The stories by name, with one line that says what each assumes of workers and tasks, and the names of papers."""
+    lines = [(story.__doc__ or "").strip().splitlines()[0] for story in KNOWN_STORIES.values()]
+    others = [", ".join(alias for alias, name in ALIASES.items() if name == story) for story in KNOWN_STORIES]
+    return pd.DataFrame({"story": list(KNOWN_STORIES), "says": lines, "also_called": others}).set_index("story")
 
 
 __all__ = [
+    "ALIASES",
+    "KNOWN_STORIES",
     "STORIES",
+    "WITH_CLASSIFIER",
     "Abstaining",
     "ClassPrior",
     "Classifier",
     "Confusion",
     "Correct",
+    "CrowdLayer",
     "Emission",
     "Gated",
     "Given",

@@ -24,6 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/fitted",),
     ("inference/fit_story",),
     ("inference/stream_story",),
+    ("inference/baselines",),
     ("inference/scores", "inference/storage"),
     ("inference/comparison", "inference/checks"),
     ("inference/plots",),

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ...data import Annotations
-from ...models import STORIES
+from ...models import KNOWN_STORIES
 from .enumerated import density
 from .model import Frame, Model
 from .sites import starting_point
@@ -26,7 +26,7 @@ def with_numbers(model: Model, annotations: Annotations) -> Model:
         model: a story that runs on the annotations: what it says of wrong values it has said before.
         annotations: of the structure of the data; their sizes do not matter.
     """
-    kinds = (float, int) if model.story in STORIES.values() else (float,)
+    kinds = (float, int) if model.story in KNOWN_STORIES.values() else (float,)
     candidates = {
         name: value
         for name, value in model.hyperparameters.items()

@@ -13,7 +13,7 @@ from ...data import Annotations
 from ...data.arrays import lengthened, shortened
 from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, padded
 from ...data.sharding import places, sharded
-from ...models import STORIES
+from ...models import KNOWN_STORIES
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.programs import compiled
@@ -34,7 +34,7 @@ def knows_no_names(model: Model) -> bool:
     That is so of this collection's stories and truth priors, where no hyperparameter is an array or a frame, such as
     workers' histories or votes by task. Of a story or truth prior of a user's own it cannot be known.
     """
-    if model.story not in STORIES.values():
+    if model.story not in KNOWN_STORIES.values():
         return False
     prior = model.hyperparameters.get("truth_prior")
     others = (value for name, value in model.hyperparameters.items() if name != "truth_prior")

@@ -65,6 +65,18 @@ class Labelled:
         frame = decide(self.probabilities)[["label", "probability"]]
         return frame.assign(entropy=entropy(np.asarray(self.posterior, dtype=float)))
 
+    @property
+    def entropies(self) -> pd.DataFrame:
+        """By task the entropy of the label, and vote_entropy, that of the votes' shares (naive soft labels), in nats.
+
+        The votes' is high where workers disagree, the label's where the disagreement is not resolved by who they are. A
+        task without annotations has no vote entropy: NaN.
+        """
+        votes = self.annotations.votes().astype(float)
+        total = votes.sum(-1)
+        of_votes = entropy(votes / np.where(total > 0, total, 1.0)[:, None])
+        return self.labels[["entropy"]].assign(vote_entropy=np.where(total > 0, of_votes, np.nan))
+
 
 def interval_around(source: Labelled, estimate: np.ndarray | float, draws: np.ndarray, interval: float) -> np.ndarray:
     """The interval of an estimate: equal-tailed quantiles of draws of the ``with_uncertainty`` of `source`.

@@ -11,7 +11,7 @@ def predict_proba(fitted: Fitted, x: Any) -> np.ndarray:
     """The classifier's probabilities for new tasks ``(n, K)``: see :meth:`.Fit.predict_proba`."""
     annotations, prior = fitted.annotations, fitted.model.truth_prior
     if annotations.features is not None:  # a torch module on a Dataset of its own has its own idea of what x is
-        x = _checked(x, np.shape(annotations.features)[1:])
+        x = checked_features(x, np.shape(annotations.features)[1:])
         if not len(x):
             return np.zeros((0, annotations.n_classes), dtype=np.float32)
     try:
@@ -23,7 +23,7 @@ def predict_proba(fitted: Fitted, x: Any) -> np.ndarray:
         ) from error
 
 
-def _checked(x: Any, shape: tuple[int, ...]) -> np.ndarray:
+def checked_features(x: Any, shape: tuple[int, ...]) -> np.ndarray:
     """The features, of the shape that they had in the training, and finite."""
     x = np.asarray(x, dtype=np.float32)
     if x.shape[1:] != shape or x.ndim != len(shape) + 1:

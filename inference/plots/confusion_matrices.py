@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from ...data.errors import check_name
 from ..fitted.confusion_scores import entropy
+from ..fitted.confusions import EXTREMES, extreme_weights
 from ..fitted.fitted import HoldsFitted, fitted_of
 from ..fitted.groups import group_confusion_draws, group_share_draws, similarity_to_identity
 from ..fitted.intervals import INTERVAL, checked_tail
@@ -23,6 +25,7 @@ def plot_confusions(
     *,
     workers: Iterable[Hashable] | None = None,
     max_workers: int = 20,
+    by: Literal["annotations", "accuracy"] = "annotations",
     interval: float = INTERVAL,
     axes: Any = None,
 ) -> np.ndarray:
@@ -36,8 +39,10 @@ def plot_confusions(
 
     Args:
         fit: a fit, or a stack of fits, of annotations that name their workers (J workers, K classes).
-        workers: ids of the workers to show, in this order; by default those with the most annotations.
+        workers: ids of the workers to show, in this order; by default those that `by` says.
         max_workers: how many to show at the most where `workers` does not say which.
+        by: ``"annotations"`` for the workers with the most annotations; ``"accuracy"`` for three matrices, of the best
+            worker, of the worst, and of the average annotation.
         interval: mass of the equal-tailed credible intervals, between 0 and 1.
         axes: axes to draw in, one for each worker, without a title and a colour bar around them; by default a new
             figure.
@@ -48,7 +53,8 @@ def plot_confusions(
     Raises:
         UnknownNameError: `workers` names a worker that the annotations do not have.
         AnnotationError: the annotations name no workers.
-        ValueError: no worker is selected, there are fewer axes than workers, or `interval` is not between 0 and 1.
+        ValueError: no worker is selected, there are fewer axes than workers, `interval` is not between 0 and 1, or
+            both `workers` and ``by="accuracy"`` are given.
 
     Examples:
         >>> import crowdppl as cp
@@ -58,6 +64,10 @@ def plot_confusions(
         (2,)
     """
     scores = scores_of(fit, interval)
+    if check_name("by", by, ("annotations", "accuracy")) == "accuracy":
+        if workers is not None:
+            raise ValueError("by='accuracy' chooses the workers itself; leave out workers=")
+        return _draw_extremes(fit, scores, interval, axes)
     given = given_axes(axes, None, "workers")
     limit = max_workers if given is None else min(max_workers, len(given))
     shown = most_annotations(scores, limit) if workers is None else positions(fit.annotations.workers, workers)
@@ -70,6 +80,26 @@ def plot_confusions(
         interval=interval,
         heading=f"Confusion matrices of {which_workers(len(shown), len(scores), by_annotations=workers is None)}",
         axes=given_axes(given, len(shown), f"{len(shown)} workers"),
+    )
+
+
+def _draw_extremes(fit: Labelled, scores: pd.DataFrame, interval: float, axes: Any) -> np.ndarray:
+    """Draw the confusion matrices of the best and the worst worker, and of the average annotation."""
+    weights = extreme_weights(fit)
+    best, worst = (
+        f"{name}: {_title(scores.iloc[row.argmax()])}" for name, row in zip(EXTREMES[:2], weights[:2], strict=True)
+    )
+    mean = float(weights[2] @ scores["accuracy"])
+    total = counted(fit.annotations.n_annotations, "annotation")
+    return draw_confusions(
+        np.einsum("cdjkl,mj->cdmkl", fit.confusion_draws, weights),
+        [best, worst, f"average of {total}\naccuracy {mean:.2f}"],
+        fit.annotations.classes,
+        kinds=fit.annotations.kinds,
+        around=np.einsum("cdjkl,mj->cdmkl", fit.with_uncertainty.confusion_draws, weights),
+        interval=interval,
+        heading=f"Confusion matrices of the best, the worst and the average of {counted(len(scores), 'worker')}",
+        axes=given_axes(axes, 3, "3 confusion matrices"),
     )
 
 

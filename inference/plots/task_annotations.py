@@ -56,7 +56,7 @@ def plot_annotations(data: Annotations | Labelled, *, axes: Any = None) -> np.nd
     return drawn
 
 
-def plot_entropy(fit: Labelled, *, bins: int = 30, ax: Axes | None = None) -> Axes:
+def plot_entropy(fit: Labelled, *, bins: int = 30, votes: bool = False, ax: Axes | None = None) -> Axes:
     r"""Draw a histogram of the labels' entropy :math:`-\sum_k p_{ik} \ln p_{ik}`, in nats.
 
     It is 0 where a label is certain and :math:`\ln K` where all K classes are equally probable. Tasks whose label has a
@@ -65,6 +65,7 @@ def plot_entropy(fit: Labelled, *, bins: int = 30, ax: Axes | None = None) -> Ax
     Args:
         fit: a fit, or a stack of fits.
         bins: number of bars.
+        votes: draw the histogram of the votes' entropy, that of naive soft labels, as a line around it.
         ax: axes to draw in; by default a new figure.
 
     Returns:
@@ -86,7 +87,13 @@ def plot_entropy(fit: Labelled, *, bins: int = 30, ax: Axes | None = None) -> Ax
     style: dict[str, Any] = {"align": "edge", "edgecolor": "white", "linewidth": 0.5}
     ax.bar(edges[:-1], counts[0], width, color=LIGHT, label=f"label of probability ≥ {SURE}", **style)
     ax.bar(edges[:-1], counts[1], width, counts[0], color=DARK, label=f"label of probability < {SURE}", **style)
-    _scale_counts(ax, counts[0] + counts[1])
+    drawn = counts[0] + counts[1]
+    if votes:
+        of_votes = np.clip(fit.entropies["vote_entropy"].dropna().to_numpy(), 0, most)
+        heights, _ = np.histogram(of_votes, edges)
+        ax.stairs(heights, edges, color=DARK, linewidth=1.2, label="entropy of the votes’ shares")
+        drawn = np.concatenate([drawn, heights])
+    _scale_counts(ax, drawn)
     ax.set_xlim(-0.01 * most, 1.01 * most)
     ax.set_xlabel(
         f"entropy of the label in nats ({most:.2f} if all {fit.annotations.n_classes} classes are equally probable)"

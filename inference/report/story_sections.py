@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations
-from ...models import STORIES
+from ...models import KNOWN_STORIES
 from ...models.parts.classifier import PREFIX
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, of_draws
@@ -190,7 +190,7 @@ def _code(subject: Subject) -> list[str]:
     calls = {}
     for name, fit in fits.items():
         own = "".join(f", {key}={value}" for key, value in given[name].items() if key not in shared)
-        story = repr(fit.story) if fit.story in STORIES else fit.story
+        story = repr(fit.story) if fit.story in KNOWN_STORIES else fit.story
         calls[name] = f"cp.fit({story}, annotations{own}, **options)"
     if subject.stack is None:
         return [*code, f"fit = {calls[subject.lead[0]]}"]

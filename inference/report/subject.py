@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ...data import Annotations
+from ..baselines.baseline import Baseline
 from ..comparison.comparing import by_name, compare
 from ..comparison.stacking import Averaged
 from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
@@ -27,8 +28,8 @@ class Subject:
         seed: of everything that is drawn at random.
     """
 
-    source: Fitted | Averaged
-    fits: dict[str, Fitted]
+    source: Fitted | Averaged | Baseline
+    fits: dict[str, Any]
     comparison: pd.DataFrame | None
     seed: int
 
@@ -43,7 +44,7 @@ class Subject:
         return self.source if isinstance(self.source, Averaged) else None
 
     @property
-    def lead(self) -> tuple[str, Fitted]:
+    def lead(self) -> tuple[str, Any]:
         """Name and fit that the sections on one story describe: of a stack, the fit with the highest weight."""
         if isinstance(self.source, Averaged):
             name = str(self.source.weights.idxmax())
@@ -80,6 +81,12 @@ def subject(source: Any, fits: Fits, gold: Any, seed: int) -> Subject:
         AnnotationError: `gold` does not fit the annotations.
     """
     source = getattr(source, "averaged", source)  # what a user's stack holds
+    source = getattr(source, "baseline", source)
+    if isinstance(source, Baseline):
+        if fits is not None:
+            raise ValueError(f"fits= compares stories, and {source.name} has no likelihood to compare; leave fits= out")
+        judged = source if gold is None else replace(source, annotations=source.annotations.with_gold(gold))
+        return Subject(judged, {source.name: judged}, None, seed)
     if isinstance(source, Averaged):
         if fits is not None:
             raise ValueError(

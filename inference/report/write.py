@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...data.atomic import check_new_file, write_whole
+from ..baselines.baseline import Baseline
 from ..comparison.stacking import Averaged
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL
@@ -21,7 +22,7 @@ from .worker_section import workers_section
 
 
 def report(
-    source: Fitted | Averaged,
+    source: Fitted | Averaged | Baseline,
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
@@ -72,6 +73,9 @@ def report(
 
 def _sections(about: Subject, checks: bool) -> list[Section]:
     """The sections of the page, in their order."""
+    if isinstance(about.source, Baseline):
+        found = [data_section(about), labels_section(about), gold_section(about), workers_section(about)]
+        return [one for one in found if one is not None]
     made = [
         data_section(about),
         comparison_section(about),
@@ -98,6 +102,8 @@ def _lead(about: Subject) -> str:
     if about.stack is not None:
         methods = " and ".join(sorted({fit.method.upper() for fit in about.fits.values()}))
         return f"The average of {len(about.fits)} stories, fitted by {methods}: {about.stack.story}."
+    if isinstance(about.source, Baseline):
+        return f"Labels by {about.source.name}, without a likelihood: nothing is sampled, checked or compared."
     name, fit = about.lead
     engine = summarise(fit, INTERVAL).facts["engine"]
     called = f"{fit.story}" if name == fit.story else f"{name} ({fit.story})"

@@ -44,11 +44,8 @@ def to_groups(fitted: Fitted, *, log_likelihood: str | None = "annotation") -> d
     if log_likelihood is not None:
         groups["log_likelihood"] = _log_likelihood(fitted, check_name("log_likelihood", log_likelihood, LIKELIHOODS))
     groups["log_prior"] = log_prior(fitted)
-    groups["observed_data"] = xr.Dataset(
-        {"annotation": ("row", np.asarray(annotations.label))},
-        coords_of(annotations, ("kind",)) if annotations.abstains else None,
-    )
-    groups["constant_data"] = _constants(annotations)
+    groups["observed_data"] = observed_of(annotations)
+    groups["constant_data"] = constants_of(annotations)
     groups[FIT_GROUP] = xr.Dataset(
         {"label_probability": (("task", "truth"), fitted.posterior), "history": ("iteration", outcome.history)}
         | {name: (_unnamed(name, np.ndim(value)), np.asarray(value)) for name, value in outcome.fixed.items()},
@@ -90,7 +87,15 @@ def _log_likelihood(fitted: Fitted, by: str) -> xr.Dataset:
     return xr.Dataset({"annotation": values}, {"task": fitted.annotations.tasks.coords()[annotated]})
 
 
-def _constants(annotations: Annotations) -> xr.Dataset:
+def observed_of(annotations: Annotations) -> xr.Dataset:
+    """The annotations, row by row."""
+    import xarray as xr
+
+    named = coords_of(annotations, ("kind",)) if annotations.abstains else None
+    return xr.Dataset({"annotation": ("row", np.asarray(annotations.label))}, named)
+
+
+def constants_of(annotations: Annotations) -> xr.Dataset:
     """Which task and worker each row is of, and what else is known; the names of all of them."""
     import xarray as xr
 

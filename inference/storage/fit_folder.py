@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from ...data import Annotations, Ids
 from ...data.atomic import whole_folder
 from ...data.errors import StorageError
 from ...data.id_json import decode_id, encode_id
-from ...models import STORIES, Classifier, Story, StoryError, find_story
+from ...models import KNOWN_STORIES, Classifier, Story, StoryError, find_story
 from ...models.parts.classifier import PREFIX, Network
 from ...models.parts.general import unwrapped
 from ...models.parts.truth_prior import ClassPrior, truth_prior_from_json
@@ -49,7 +50,7 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
     about: dict[str, Any] = {
         "format": FORMAT,
         "story": fitted.story,
-        "own_story": STORIES.get(fitted.story) is not fitted.model.story,
+        "own_story": KNOWN_STORIES.get(fitted.story) is not fitted.model.story,
         "hyperparameters": {name: _encode(name, value) for name, value in fitted.model.hyperparameters.items()},
         "method": fitted.method,
         "settings": {name: value if is_plain(value) else repr(value) for name, value in fitted.settings.items()},
@@ -57,17 +58,12 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
         "is_point": not fitted.has_draws,
         "dims": fitted.dims,
         "fixed": list(fitted.outcome.fixed),
-        "ids": {kind: getattr(fitted.annotations, kind).to_json() for kind in ("tasks", "workers", "classes")},
+        **ids_json(fitted.annotations),
     }
     if fitted.annotations.abstains:
         about["format"] = WITH_ABSTENTIONS
-        about["ids"]["abstentions"] = fitted.annotations.abstentions.to_json()
-        about["informative"] = fitted.annotations.informative
     if len(fitted.annotations.models):
         about["format"] = WITH_MODELS
-        about["ids"]["models"] = fitted.annotations.models.to_json()
-    if fitted.annotations.repeats != "keep":
-        about["repeats"] = fitted.annotations.repeats
     with whole_folder(path, overwrite=overwrite) as folder:
         write_groups(to_groups(fitted), folder / "posterior.nc")
         (folder / "fit.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -102,7 +98,7 @@ def read(
     if about["format"] > (known := max(FORMAT, WITH_ABSTENTIONS, WITH_MODELS)):
         raise StorageError(f"{folder} was written by a newer crowdppl (format {about['format']}, known is {known})")
     use_program_cache()
-    own = None if about.get("own_story") else STORIES.get(about["story"])
+    own = None if about.get("own_story") else KNOWN_STORIES.get(about["story"])
     given = own if story is None else story
     if given is None:
         raise StorageError(
@@ -111,8 +107,7 @@ def read(
     story, shared = unwrapped(find_story(given), {})
     posterior, found = groups["posterior"], groups[FIT_GROUP]
     stats = groups["sample_stats"] if "sample_stats" in groups else xr.Dataset()
-    annotations = _annotations(about["ids"], groups["observed_data"], groups["constant_data"])
-    annotations = annotations.replace(informative=about.get("informative", True), repeats=about.get("repeats", "keep"))
+    annotations = annotations_from(about, groups)
     outcome = Outcome(
         draws={str(name): values.to_numpy() for name, values in posterior.items()},
         fixed={name: found[name].to_numpy() for name in about["fixed"]},
@@ -189,7 +184,25 @@ def _truth_prior(saved: Any, classifier: Any, outcome: Outcome, annotations: Ann
         raise StorageError(f"{folder}: {error}; load_fit(path, classifier=…) takes the network") from error
 
 
-def _annotations(ids: dict[str, Any], observed: xr.Dataset, constant: xr.Dataset) -> Annotations:
+def ids_json(annotations: Annotations) -> dict[str, Any]:
+    """What JSON keeps of annotations: the ids, and what was said of abstentions and repeats."""
+    about: dict[str, Any] = {
+        "ids": {kind: getattr(annotations, kind).to_json() for kind in ("tasks", "workers", "classes")}
+    }
+    if annotations.abstains:
+        about["ids"]["abstentions"] = annotations.abstentions.to_json()
+        about["informative"] = annotations.informative
+    if len(annotations.models):
+        about["ids"]["models"] = annotations.models.to_json()
+    if annotations.repeats != "keep":
+        about["repeats"] = annotations.repeats
+    return about
+
+
+def annotations_from(about: dict[str, Any], groups: Mapping[str, xr.Dataset]) -> Annotations:
+    """The annotations of :func:`ids_json` and of the groups ``observed_data`` and ``constant_data``."""
+    ids, observed, constant = about["ids"], groups["observed_data"], groups["constant_data"]
+
     def read(name: str) -> np.ndarray | None:
         return constant[name].to_numpy() if name in constant else None
 
@@ -211,6 +224,8 @@ def _annotations(ids: dict[str, Any], observed: xr.Dataset, constant: xr.Dataset
         classes=Ids.from_json(ids["classes"]),
         abstentions=Ids.from_json(ids["abstentions"]) if "abstentions" in ids else Ids(),
         models=Ids.from_json(ids["models"]) if "models" in ids else Ids(),
+        informative=about.get("informative", True),
+        repeats=about.get("repeats", "keep"),
     )
 
 

@@ -16,6 +16,7 @@ import crowdppl as cp
 from crowdppl.inference.densities.evidence import with_evidence
 from crowdppl.inference.fitted.tasks import expected_confusion, task_scores
 from crowdppl.inference.scores.label_scores import label_confusion
+from crowdppl.models import STORIES
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +169,7 @@ def test_the_expected_confusion_is_the_expectation_of_the_counted_one():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("story", cp.list_stories().index)
+@pytest.mark.parametrize("story", STORIES)
 @pytest.mark.filterwarnings("ignore")
 def test_every_story_has_them(story):
     """Entropies lie between 0 and log K; replicates of the story itself are no more surprising than they should be."""

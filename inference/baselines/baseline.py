@@ -1,0 +1,132 @@
+"""Labels that come from no likelihood, with what follows from them: workers, a classifier, a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...data import AnnotationError, Annotations
+from ...data.description import count_text
+from ...models import Classifier
+from ...models.parts.concentration import diagonal_concentration
+from ..fitted.labelled import Labelled
+from ..fitted.new_tasks import checked_features
+from ..fitted.summary import Summary, best_and_worst, certainty, gold_accuracy, sizes
+from ..fitted.workers import fitted_scores
+
+RIGHT = 2.0  # pseudo-annotations of each class that are right, as by dawid_skene's default; as wrong counts one
+ABSTAINED = 0.5  # and of each abstention
+DRAWS = 200  # of the confusion matrices around their mean
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Baseline(Labelled):
+    """Labels by a rule, or by another fit, and a classifier that was trained on them or beside them.
+
+    It has labels, probabilities, decisions and workers as a fit has them.
+
+    Args:
+        name: of the rule or the method.
+        annotations: the data.
+        posterior: probabilities of the labels, ``(N, K)``.
+        classifier: the classifier; None where there is none.
+        weights: its weights and running statistics by site.
+        settings: how it was trained.
+        by_worker: further numbers of the workers, each ``(J,)``, by name.
+        history: of the training, by epoch.
+        warnings: what a user should act on, a sentence each.
+    """
+
+    name: str
+    annotations: Annotations
+    posterior: np.ndarray
+    classifier: Classifier | None = None
+    weights: Mapping[str, np.ndarray] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    by_worker: Mapping[str, np.ndarray] = field(default_factory=dict)
+    history: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    warnings: tuple[str, ...] = ()
+    has_draws: bool = False
+
+    @property
+    def story(self) -> str:
+        """Its name, where a fit has its story's."""
+        return self.name
+
+    @cached_property
+    def _concentration(self) -> np.ndarray:
+        r"""Of each row of the workers' confusion matrices given the labels, ``(J, K, L)``.
+
+        The annotations of each kind, counted by the labels' probabilities, beside a prior of two right annotations and
+        a wrong one of each class.
+        """
+        data, kinds = self.annotations, self.annotations.n_kinds
+        if data.worker is None:
+            raise AnnotationError(
+                "the annotations name no workers, so there is nobody to score; labels has the tasks' labels"
+            )
+        count = np.ones(data.n_rows) if data.count is None else np.asarray(data.count, dtype=float)
+        cell = np.asarray(data.worker, np.int64) * kinds + np.asarray(data.label)
+        p = np.asarray(self.posterior, dtype=float)[np.asarray(data.task)]
+        counts = np.stack([np.bincount(cell, count * p[:, k], data.n_workers * kinds) for k in range(p.shape[-1])])
+        counts = np.moveaxis(counts.reshape(-1, data.n_workers, kinds), 0, 1)
+        prior = np.full((data.n_classes, kinds), ABSTAINED)
+        prior[:, : data.n_classes] = diagonal_concentration(data.n_classes, RIGHT)
+        return counts + prior
+
+    @cached_property
+    def confusion_draws(self) -> np.ndarray:
+        """Each worker's confusion matrix, counted against the labels: ``(1, 1, J, K, L)``; draws where it has draws.
+
+        Raises:
+            AnnotationError: the annotations name no workers.
+        """
+        concentration = self._concentration
+        if not self.has_draws:
+            return (concentration / concentration.sum(-1, keepdims=True))[None, None]
+        drawn = np.random.default_rng(0).standard_gamma(concentration, (1, DRAWS, *concentration.shape))
+        return drawn / drawn.sum(-1, keepdims=True)
+
+    @property
+    def with_uncertainty(self) -> Baseline:
+        """The same with draws of the confusion matrices given the labels, which count as known."""
+        return self if self.has_draws else replace(self, has_draws=True)
+
+    def predict_proba(self, x: Any) -> np.ndarray:
+        """The classifier's probabilities of new tasks with features ``x (n, ...)``: ``(n, K)``.
+
+        Raises:
+            ValueError: there is no classifier, or the features have another shape or are not finite.
+        """
+        if self.classifier is None:
+            raise ValueError(
+                f"{self.name} was asked for without a classifier, so it says nothing of tasks without annotations; "
+                "give classifier="
+            )
+        x = checked_features(x, np.asarray(self.annotations.features).shape[1:])
+        return self.classifier.predict_proba(x, self.annotations.n_classes, None, self.weights)
+
+    def summary(self) -> Summary:
+        """What made the labels, and what was found."""
+        facts = {"data": sizes(self.annotations), "labels": certainty(self)}
+        if self.classifier is not None:
+            n_weights = sum(np.size(value) for value in self.weights.values())
+            facts["classifier"] = f"{self.classifier!r}, {count_text(n_weights, 'weight')}, {_options(self.settings)}"
+        if self.annotations.gold is not None:
+            facts["gold"] = gold_accuracy(self)
+        shares = pd.DataFrame(
+            {"share_of_labels": self.posterior.mean(0)}, index=self.annotations.classes.to_index("class")
+        )
+        tables = {"classes": shares}
+        if self.annotations.named:
+            tables |= best_and_worst(fitted_scores(self, 0.9))
+        return Summary(f"{self.name}, without a likelihood", facts, tables, self.warnings)
+
+
+def _options(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())

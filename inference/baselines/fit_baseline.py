@@ -1,0 +1,60 @@
+"""Baselines by name, as `crowdppl.fit` asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from ...data import AnnotationError, Annotations
+from .baseline import Baseline
+from .two_step import label_by_rule
+from .votes import RULES
+
+BASELINES: dict[str, Callable[..., Baseline]] = dict.fromkeys(RULES, label_by_rule)
+"""What makes each baseline, by name; it takes the name, the annotations, and what :func:`crowdppl.fit` takes beside."""
+
+SAYS = {name: rule.says for name, rule in RULES.items()}
+"""One line for each that says what it does."""
+
+OF_STORIES: dict[str, Any] = {
+    "method": "em",
+    "truth_prior": None,
+    "evidence": None,
+    "backend": "numpyro",
+    "devices": None,
+    "abstentions": None,
+}
+"""Arguments of :func:`crowdppl.fit` that a baseline has no use for, with their defaults."""
+
+
+def fit_baseline(name: str, annotations: Annotations, **options: Any) -> Baseline:
+    """Make a baseline: arguments are those of :func:`crowdppl.fit` that have a use without a likelihood.
+
+    Args:
+        name: one of :data:`BASELINES`.
+        annotations: the data.
+        options: ``classifier``, ``gold``, ``seed``, ``progress``, and options of the training.
+
+    Raises:
+        AnnotationError: for what are no annotations, or none that the baseline can be made of.
+        ValueError: for an argument that has no use without a likelihood, or an option that cannot be.
+        StoryError: there is a classifier and the tasks have no features.
+    """
+    if not isinstance(annotations, Annotations):
+        raise AnnotationError(f"annotations are needed second, got a {type(annotations).__name__}")
+    for option, default in OF_STORIES.items():
+        value = options.pop(option, default)
+        if value is not default and not (isinstance(value, str) and value == default):
+            shown = repr(value) if isinstance(value, str | int) else "…"
+            raise ValueError(
+                f"{option}={shown}: {name} has no likelihood, so that it has no use for {option}; leave it out, or fit "
+                "a story such as dawid_skene"
+            )
+    return BASELINES[name](name, annotations, **options)
+
+
+def list_baselines() -> pd.DataFrame:
+    """The baselines by name, which have no likelihood, with one line that says what each does."""
+    return pd.DataFrame({"baseline": list(BASELINES), "says": [SAYS[name] for name in BASELINES]}).set_index("baseline")

@@ -1,0 +1,210 @@
+r"""A classifier trained on labels that were made before: by a rule over votes, or by another fit.
+
+.. math:: \max_w \sum_i \sum_k q_{ik} \log f_{w, k}(x_i)
+
+with labels :math:`q_i`, hard or soft, that the classifier does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...data import AnnotationError, Annotations, Ids, unknown_name
+from ...data.padding import anonymous
+from ...models import Classifier, StoryError, find_story, observe, tasks
+from ...models.parts.classifier import Network
+from ...models.parts.scored_annotations import Taught
+from ...models.parts.truth_prior import TruthPrior, class_log_probs
+from ..densities.evidence import Gold, with_evidence
+from ..densities.model import Model
+from ..densities.program_cache import use_program_cache
+from ..engines.registry import ENGINES
+from ..engines.settings import checked_seed
+from ..fit_story import fit_story
+from ..fitted.labelled import Labelled
+from .baseline import Baseline
+from .votes import RULES, agreement
+
+TWO_STEP: dict[str, tuple[str, dict[str, Any]]] = {
+    "dl_mv": ("majority_vote", {}),
+    "dl_ns": ("naive_soft", {}),
+    "dl_wawa": ("wawa", {}),
+    "dl_ds": ("dawid_skene", {}),
+    "dl_glad": ("glad", {}),
+    "dl_wc": ("annotator_groups", {"membership": "worker", "share": 0.1}),
+}
+"""By the name of papers, which rule or story labels the tasks, with its hyperparameters.
+
+DL-WC has workers who share the confusion matrix of their cluster (Imamura, Sato & Sugiyama 2018): the sparse prior of a
+worker's weights puts the worker into one group.
+"""
+
+
+def label_by_rule(
+    name: str,
+    annotations: Annotations,
+    *,
+    classifier: Network | Classifier | None = None,
+    gold: Gold = None,
+    seed: int = 0,
+    progress: bool = True,
+    **options: Any,
+) -> Baseline:
+    """Label tasks by a rule over the votes, and train a classifier on the labels where one is given.
+
+    Args:
+        name: of one of :data:`.votes.RULES`.
+        annotations: the data.
+        classifier: as for :func:`crowdppl.fit`.
+        gold: labels that are known, as for :func:`crowdppl.fit`; they take the place of the rule's.
+        seed: of the classifier's start and batches.
+        progress: whether to show a bar.
+        options: of the training: ``epochs``, ``batch_size``, ``network_rate``, and others of EM.
+
+    Raises:
+        AnnotationError: ``wawa`` of annotations that name no workers, or gold labels that do not fit.
+        StoryError: there is a classifier and the tasks have no features.
+        ValueError: an option of the training that cannot be, or that is given without a classifier.
+    """
+    found = RULES[name].probabilities(annotations)
+    annotations = with_evidence(annotations, gold)
+    if annotations.evidence is not None:
+        known = np.isneginf(annotations.evidence).any(-1)
+        found[known] = np.exp(annotations.evidence[known])
+    by_worker = {"agreement": agreement(annotations)} if name == "wawa" else {}
+    labelled = Baseline(name, annotations, found.astype(np.float32), by_worker=by_worker)
+    if classifier is None:
+        if options:
+            raise ValueError(
+                f"{', '.join(map(repr, options))}: options of a classifier's training, and {name} trains none; leave "
+                "them out, or give classifier="
+            )
+        return labelled
+    return trained(labelled, name, classifier, soft=name == "naive_soft", seed=seed, progress=progress, **options)
+
+
+def label_then_train(
+    labels: str | Labelled | Any,
+    annotations: Annotations,
+    *,
+    classifier: Network | Classifier,
+    soft: bool | None = None,
+    label_options: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    progress: bool = True,
+    **options: Any,
+) -> Baseline:
+    """Label tasks first and train a classifier on the labels then: see :func:`crowdppl.label_then_train`."""
+    if isinstance(labels, str):
+        name, given = TWO_STEP.get(labels.lower().replace("-", "_"), (labels, {}))
+        given = {**given, **(label_options or {})}
+        if name in RULES:
+            labels = label_by_rule(name, annotations, **given)
+        elif _is_story(name):
+            labels = fit_story(name, annotations, **{"seed": seed, "progress": progress, **given})
+        else:
+            raise unknown_name("rule, story or two-step method", name, [*RULES, *TWO_STEP, "dawid_skene", "…"])
+        name = f"{name}, then train"
+    else:
+        if label_options:
+            raise ValueError("label_options are of the rule or story that labels tasks, and labels are given as a fit")
+        name = f"{getattr(labels, 'story', 'labels')}, then train"
+        if list(labels.annotations.tasks) != list(annotations.tasks):
+            raise AnnotationError("the labels are of other tasks than the annotations; give a fit of these annotations")
+    soft = name.startswith("naive_soft") if soft is None else soft
+    probabilities = np.asarray(labels.posterior, dtype=np.float32)
+    labelled = Baseline(name, labels.annotations, probabilities)
+    return trained(labelled, name, classifier, soft=soft, seed=seed, progress=progress, **options)
+
+
+def _is_story(name: str) -> bool:
+    try:
+        find_story(name)
+    except ValueError:
+        return False
+    return True
+
+
+def trained(
+    labelled: Baseline,
+    name: str,
+    classifier: Network | Classifier,
+    *,
+    soft: bool,
+    seed: int = 0,
+    progress: bool = True,
+    **options: Any,
+) -> Baseline:
+    """Train a classifier on labels; tasks that nobody annotated, and whose label is not known, teach nothing."""
+    network = classifier if isinstance(classifier, Classifier) else Classifier(classifier)
+    if labelled.annotations.features is None:
+        raise StoryError(
+            "the classifier needs features of the tasks, and the annotations have none; give them with "
+            "Annotations.from_frame(frame, features={task: vector, …})"
+        )
+    engine = ENGINES["em"]
+    settings = engine.checked(options)
+    use_program_cache()
+    lesson = anonymous(lesson_of(labelled, soft=soft))
+    outcome = engine.run(
+        Model(taught, {"truth_prior": network}),
+        jax.tree.map(jnp.asarray, lesson),
+        jax.random.key(checked_seed(seed)),
+        settings,
+        progress=progress,
+    )
+    weights = {site: value[0, 0] for site, value in outcome.draws.items()} | dict(outcome.fixed)
+    changed = {option: value for option, value in options.items() if value is not None}
+    return Baseline(
+        name,
+        labelled.annotations,
+        labelled.posterior,
+        classifier=network,
+        weights=weights,
+        settings={**changed, "soft": soft, "seed": seed},
+        by_worker=labelled.by_worker,
+        history=outcome.history,
+        warnings=outcome.warnings,
+    )
+
+
+def lesson_of(labelled: Labelled, *, soft: bool) -> Annotations:
+    """The labels as annotations without workers: a row for each class of positive probability, which is its count.
+
+    Args:
+        labelled: labels of N tasks.
+        soft: whether to take the probabilities; else the most probable class counts 1, and ties share.
+    """
+    data = labelled.annotations
+    q = np.asarray(labelled.posterior, dtype=np.float32)
+    if not soft:
+        best = q == q.max(-1, keepdims=True)
+        q = (best / best.sum(-1, keepdims=True)).astype(np.float32)
+    is_known = np.zeros(data.n_tasks, bool) if data.evidence is None else np.ptp(data.evidence, axis=-1) > 0
+    teaches = (data.votes().sum(-1) > 0) | is_known
+    task, label = np.nonzero((q > 0) & teaches[:, None])
+    return data.replace(
+        task=task.astype(np.int32),
+        worker=None,
+        label=label.astype(np.int32),
+        count=q[task, label],
+        gold=None,
+        seconds=None,
+        evidence=None,
+        worker_features=None,
+        workers=Ids(),
+        abstentions=Ids(),
+        repeats="keep",
+    )
+
+
+def taught(annotations: Annotations, *, truth_prior: TruthPrior | None = None) -> None:
+    """Labels are drawn from the classifier's probabilities: the story whose likelihood is the cross-entropy."""
+    log_probs = class_log_probs(annotations, truth_prior)
+    with tasks(annotations, jax.lax.stop_gradient(log_probs)) as truth:
+        observe(truth, Taught(log_probs), annotations)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
-from scipy import stats
+from scipy.special import betaincinv
 
 from ...data import Annotations
 from ..densities.model import Model
@@ -83,8 +83,7 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
     mean, told = usual(fitted.model) if mean is None else checked(mean), told_label(fitted.annotations)
     if mean == 0:
         return MisledShare(np.zeros(1), np.ones(1), told >= 0)
-    prior = stats.beta(WEIGHT * mean, WEIGHT * (1 - mean))
-    shares = prior.ppf((np.arange(POINTS) + 0.5) / POINTS)
+    shares = betaincinv(WEIGHT * mean, WEIGHT * (1 - mean), (np.arange(POINTS) + 0.5) / POINTS)
     log_prob = np.zeros(POINTS)
     if (told >= 0).any():
         alone = _not_told(fitted).posterior[told >= 0]

@@ -17,7 +17,7 @@ import numpyro.distributions as dist
 from ..data import Annotations
 from .parts.concentration import diagonal_concentration
 from .parts.emissions import Confusion, PerAnnotation
-from .parts.scored_annotations import by_classifier, prior_alone
+from .parts.scored_annotations import by_classifier
 from .parts.story_error import StoryError
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
@@ -60,5 +60,5 @@ def anno_reg(
         with numpyro.plate("worker", n_workers, dim=-1):
             numpyro.factor("trace", -weight * jnp.trace(confusion, axis1=-2, axis2=-1))
     emission = PerAnnotation(Confusion(confusion), log_probs, annotations.evidence)
-    with tasks(annotations, prior_alone(log_probs, annotations)) as truth:
+    with tasks(annotations, log_probs) as truth:
         observe(truth, emission, annotations)

@@ -1,14 +1,15 @@
 r"""A worker's layer on top of the classifier gives that worker's annotations (Rodrigues & Pereira 2018, CrowdLayer).
 
 .. math::
-    W_j &\sim \text{Normal}(I, s^2), \quad b_j \sim \text{Normal}(0, s^2) & (J, K, K), (J, K) \\
+    W_j &= I + \epsilon \, o_j, \quad b_j = \epsilon \, c_j & (J, K, K), (J, K) \\
+    o_{jkl}, c_{jl} &\sim \text{Normal}(0, (s / \epsilon)^2) \\
     z_i &\sim \text{Categorical}(f(x_i)) & (N) \\
     P(y_a = l \mid x_i) &= \text{softmax}_l\left(\sum_k W_{j_a k l} f_k(x_i) + b_{j_a l}\right) & (A)
 
 The annotations depend on the classifier's probabilities :math:`f(x_i)` and on nothing else of the task, so that they
 leave its class at them: a label is the classifier's prediction. The prior keeps the layers near the identity, where
-the published training starts; the gradient of the network is that of the annotations alone, so that EM's ``warmup``
-on the votes moves nothing.
+the published training starts. The parameters are offsets from it in steps of :math:`\epsilon = 0.1`: Adam moves every
+number as far in a step, and a layer that moves faster than the network below it loses classes.
 """
 
 from typing import Literal
@@ -22,10 +23,12 @@ from jax import Array
 from ..data import Annotations
 from ..data.errors import check_name
 from .parts.concentration import positive
-from .parts.scored_annotations import CrowdLayer, by_classifier, prior_alone
+from .parts.derived import derived
+from .parts.scored_annotations import CrowdLayer, by_classifier
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
 
+PACE = 0.1  # of the layer, in units of its parameters
 FORMS = ("matrix", "vector", "scale_and_bias")
 
 
@@ -34,12 +37,12 @@ def crowd_layer(
     *,
     truth_prior: TruthPrior | None = None,
     form: Literal["matrix", "vector", "scale_and_bias"] = "matrix",
-    spread: float = 1.0,
+    spread: float = 5.0,
 ) -> None:
     r"""Each worker has a layer on top of a classifier of the tasks, which is needed, and labels are the classifier's.
 
-    Sites: ``layer (J, K, K)``, from classes to annotations, or its diagonal ``(J, K)``; ``bias (J, K)`` with
-    ``form="scale_and_bias"``; ``truth (N,)``, ``annotation (A,)``.
+    Sites: ``offset (J, K, K)``, or ``(J, K)`` of a diagonal; ``bias_offset (J, K)`` with ``form="scale_and_bias"``;
+    ``truth (N,)``, ``annotation (A,)``. Derived: ``layer``, from classes to annotations, and ``bias``.
 
     Args:
         annotations: who labelled what; workers are named.
@@ -58,20 +61,26 @@ def crowd_layer(
     spread = positive("spread", spread)
     identity = jnp.eye(n_classes) if form == "matrix" else jnp.ones(n_classes)
     dims = ["class", "annotation"] if form == "matrix" else ["annotation"]
-
-    def at(start: Array) -> dict:
-        return {"start": lambda key: jnp.broadcast_to(start, (n_workers, *start.shape))}
-
     bias = None
     with numpyro.plate("worker", n_workers, dim=-1):
-        around = dist.Normal(identity, spread).to_event(identity.ndim)
-        layer = numpyro.sample("layer", around, infer={"event_dims": dims, **at(identity)})
+        layer = identity + PACE * _offsets("offset", n_workers, identity.shape, spread / PACE, dims)
         if form == "scale_and_bias":
-            zero = jnp.zeros(n_classes)
-            around = dist.Normal(zero, spread).to_event(1)
-            bias = numpyro.sample("bias", around, infer={"event_dims": ["annotation"], **at(zero)})
+            bias = PACE * _offsets("bias_offset", n_workers, (n_classes,), spread / PACE, ["annotation"])
     probs = jnp.exp(log_probs)
     if annotations.evidence is not None:
         probs = jax.nn.softmax(log_probs + annotations.evidence)
-    with tasks(annotations, prior_alone(log_probs, annotations)) as truth:
+    with tasks(annotations, log_probs) as truth:
         observe(truth, CrowdLayer(layer, bias, probs), annotations)
+    derived("layer", layer, "worker", *dims)
+    if bias is not None:
+        derived("bias", bias, "worker", "annotation")
+
+
+def _offsets(name: str, n_workers: int, shape: tuple[int, ...], deviation: Array | float, dims: list[str]) -> Array:
+    """Sample offsets of each worker, which start at zero."""
+    around = dist.Normal(jnp.zeros(shape), deviation).to_event(len(shape))
+
+    def start(key: Array) -> Array:
+        return jnp.zeros((n_workers, *shape))
+
+    return numpyro.sample(name, around, infer={"event_dims": dims, "start": start})

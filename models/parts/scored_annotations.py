@@ -104,17 +104,3 @@ def by_classifier(story: str, annotations: Annotations, truth_prior: TruthPrior 
     if jnp.ndim(log_probs) != 2:
         raise StoryError(needed)
     return log_probs
-
-
-def prior_alone(log_probs: Array, annotations: Annotations) -> Array:
-    """The same log-probabilities for the truth itself, without a gradient where nothing is known of the task.
-
-    Where the annotations leave the class at its prior, and no evidence speaks of it, the classes sum to one whatever
-    the classifier's weights are: the truth has no gradient. That of EM's expected log-joint, at the classifier's own
-    predictions, would teach it what it says already.
-    """
-    held = jax.lax.stop_gradient(log_probs)
-    if annotations.evidence is None:
-        return held
-    evidence = jnp.asarray(annotations.evidence)
-    return jnp.where((evidence != evidence[:, :1]).any(-1, keepdims=True), log_probs, held)

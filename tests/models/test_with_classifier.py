@@ -12,6 +12,7 @@ from crowdppl import Classifier, StoryError, UnknownNameError
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.models import WITH_CLASSIFIER, CrowdLayer
+from crowdppl.models.crowd_layer import PACE
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 N, J, K = 12, 3, 3
@@ -51,7 +52,9 @@ def test_the_likelihood_is_the_softmax_of_the_workers_layer_over_the_classifier(
     for i, j, label in zip(annotations.task, annotations.worker, annotations.label, strict=True):
         logits = f[i] @ layer[j] if form == "matrix" else f[i] * layer[j]
         expected[i] += log_softmax(logits + bias[j])[label]
-    parameters = {"layer": layer} | ({"bias": bias} if form == "scale_and_bias" else {})
+    around = np.eye(K) if form == "matrix" else np.ones(K)
+    parameters = {"offset": (layer - around) / PACE}
+    parameters |= {"bias_offset": bias / PACE} if form == "scale_and_bias" else {}
     found = at("crowd_layer", annotations, parameters, form=form)
     np.testing.assert_allclose(found.log_likelihood, expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(found.posterior, f, atol=1e-6)
@@ -89,7 +92,7 @@ def test_what_is_known_of_a_task_is_its_class_in_the_likelihood_too(crowd, name)
     evidence = np.zeros((N, K), np.float32)
     evidence[4] = [-np.inf, 0, -np.inf]
     parameter = (
-        {"layer": 2 * np.eye(K)[None].repeat(J, 0)}
+        {"offset": np.eye(K)[None].repeat(J, 0) / PACE}
         if name == "crowd_layer"
         else {"confusion": np.full((J, K, K), 1 / K)}
     )

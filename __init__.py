@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # imported when first used
     from .data.errors import StorageError
     from .data.scan import Scan, scan
     from .inference.baselines.fit_baseline import list_baselines
+    from .inference.baselines.imbalance import gold_imbalance_ratio, imbalance_ratio, rebalanced
     from .inference.checks import Checks, check, prior_check
     from .inference.checks.power_scaling import prior_sensitivity
     from .inference.checks.simulation_based_calibration import Ranks, calibrate
@@ -51,7 +52,7 @@ if TYPE_CHECKING:  # imported when first used
         plot_switch,
         plot_workers,
     )
-    from .inference.results import BaselineFit, Fit, Stack, label_then_train, load_fit, stack
+    from .inference.results import BaselineFit, Fit, SelfTrained, Stack, label_then_train, load_fit, self_train, stack
     from .inference.scores import (
         Estimate,
         GoldNeeded,
@@ -108,6 +109,7 @@ __all__ = [
     "Ranks",
     "Responses",
     "Scan",
+    "SelfTrained",
     "SharedError",
     "Stack",
     "StorageError",
@@ -126,9 +128,11 @@ __all__ = [
     "estimate",
     "expected_confusion",
     "fit",
+    "gold_imbalance_ratio",
     "gold_needed",
     "group_memberships",
     "group_worker_confusions",
+    "imbalance_ratio",
     "kfold",
     "label_confusion",
     "label_then_train",
@@ -163,10 +167,12 @@ __all__ = [
     "potential",
     "prior_check",
     "prior_sensitivity",
+    "rebalanced",
     "reliability",
     "roc",
     "scan",
     "score",
+    "self_train",
     "simulate",
     "stack",
     "tasks",

@@ -15,6 +15,7 @@ import pandas as pd
 
 from ..data import Annotations
 from .baselines.baseline import Baseline
+from .baselines.self_training import self_train as train_on_own_annotations
 from .baselines.two_step import label_then_train as train_on_labels
 from .comparison.stacking import Averaged, averaged
 from .densities.model import Model
@@ -658,6 +659,80 @@ def label_then_train(
             **options,
         )
     )
+
+
+@dataclass(frozen=True, eq=False)
+class SelfTrained:
+    """What self-training leaves. Made by :func:`self_train`.
+
+    Attributes:
+        fit: the fit of the last round, beside the annotations that were given.
+        rounds: by round, from 0 for the fit without pseudo-annotations: pseudo_annotations; imbalance, annotations of
+            the most frequent class for each of the rarest; where gold labels are known precision and recall of the
+            pseudo-annotations, accuracy and balanced accuracy of the labels, means over the classes but for accuracy.
+        pseudo: the pseudo-annotations: task, worker, label, and the round in which each was made.
+        stopped: by round the score of held-out annotations by which the number of rounds was chosen; None where it was
+            given.
+    """
+
+    fit: Fit
+    rounds: pd.DataFrame
+    pseudo: pd.DataFrame
+    stopped: pd.Series | None
+
+
+def self_train(
+    story: str | Any,
+    annotations: Annotations,
+    *,
+    rounds: int = 5,
+    growth: float = 1.0,
+    select: str = "distribution",
+    held_out: float = 0.0,
+    seed: int = 0,
+    progress: bool = False,
+    **options: Any,
+) -> SelfTrained:
+    """Fit a story and let it annotate for its workers what they have not annotated, round by round (DASC).
+
+    A round fits the story, predicts each worker's annotation of each task that the worker has not annotated, and adds
+    those it trusts as pseudo-annotations to what the next round is fitted to. They are chosen against the imbalance of
+    the classes (Shi, Li & Huang 2022): :mod:`crowdppl.inference.baselines.self_training`. Gold labels are used for
+    ``rounds``' scores alone, unless ``gold=`` gives them to the fits.
+
+    Args:
+        story: as for :func:`crowdppl.fit`; ``"crowd_layer"``, ``"anno_reg"``, or any story, with a classifier.
+        annotations: the data; workers are named, and there are no abstentions.
+        rounds: how many times pseudo-annotations are added; at the most, with ``held_out``.
+        growth: how many a round adds for each annotation that was given.
+        select: ``"distribution"`` for the paper's quotas of each class; ``"confidence"`` for the surest whatever their
+            class, and ``"random"``, which it compares with.
+        held_out: share of the annotations that choose the number of rounds: the first course of rounds is without them,
+            and predicts them; the second is of all annotations, for as many rounds as predicted them best.
+        seed: of the fits, and of what is drawn.
+        progress: show each fit's progress bar.
+        options: of :func:`crowdppl.fit`: ``classifier``, ``method``, hyperparameters, and options of the engine.
+
+    Raises:
+        AnnotationError: no worker is named, or there are abstentions.
+        UnknownNameError: there is no such way to select.
+        ValueError: for numbers that cannot be.
+        StoryError: as :func:`crowdppl.fit`.
+    """
+    found = train_on_own_annotations(
+        story,
+        annotations,
+        rounds=rounds,
+        growth=growth,
+        select=select,
+        held_out=held_out,
+        seed=seed,
+        progress=progress,
+        **options,
+    )
+    for message in found.fitted.warnings:
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+    return SelfTrained(Fit(found.fitted), found.rounds, found.pseudo, found.stopped)
 
 
 def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None) -> Fit | BaselineFit:

@@ -5,9 +5,9 @@ r"""Confusion matrices on top of the classifier, driven off the identity by thei
     z_i &\sim \text{Categorical}(f(x_i)) & (N) \\
     P(y_a = l \mid x_i) &= \sum_k f_k(x_i) \, \beta_{j_a k l} & (A)
 
-and :math:`-\lambda \sum_j \text{tr}(\beta_j)` is added to the log-posterior: what workers annotate is to be explained by
-workers as unreliable, and a classifier as sure, as the annotations allow. The truth is summed out of each annotation by
-itself, so that a label is the classifier's prediction.
+and :math:`-\lambda \sum_j \text{tr}(\beta_j)` is added to the log-posterior: what workers annotate is to be explained
+by workers as unreliable, and a classifier as sure, as the annotations allow. The truth is summed out of each annotation
+by itself, so that a label is the classifier's prediction.
 """
 
 import jax.numpy as jnp

@@ -163,8 +163,8 @@ def test_it_comes_back_from_the_disk_and_simulates_itself(crowd, name, tmp_path)
 def test_a_network_learns_through_workers_who_name_the_classes_otherwise():
     """Two of three workers exchange the classes 1 and 2 in a third of their annotations; the network sees 300 tasks.
 
-    Votes are then right in 67 to 78 % of the annotations; classes lie three standard deviations apart, so that a network
-    that has learnt them is right in more than 90 % of the tasks.
+    Votes are then right in 67 to 78 % of the annotations; classes lie three standard deviations apart, so that a
+    network that has learnt them is right in more than 90 % of the tasks.
     """
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 300)

@@ -1,0 +1,71 @@
+r"""How unevenly classes are annotated, and annotations that are weighed or drawn anew until they are even."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ...data import AnnotationError, Annotations
+from ...data.errors import check_name
+
+
+def imbalance_ratio(annotations: Annotations) -> float:
+    r"""Return how many annotations of the most frequent class there are for each of the rarest.
+
+    .. math:: R = \max_c n_c / \min_c n_c
+
+    Infinite where a class was never annotated. Abstentions do not count.
+    """
+    return _ratio(_counts(annotations))
+
+
+def gold_imbalance_ratio(annotations: Annotations) -> float:
+    """Return the same ratio of the gold labels of the tasks, :math:`R_g`; NaN without any."""
+    if annotations.gold is None or not (np.asarray(annotations.gold) >= 0).any():
+        return float("nan")
+    gold = np.asarray(annotations.gold)
+    return _ratio(np.bincount(gold[gold >= 0], minlength=annotations.n_classes))
+
+
+def rebalanced(
+    annotations: Annotations, how: Literal["reweighting", "resampling"] = "reweighting", *, seed: int = 0
+) -> Annotations:
+    r"""Return the annotations with counts in which all classes are as frequent.
+
+    ``"reweighting"`` gives an annotation of class c the count :math:`A / (K n_c)`; ``"resampling"`` draws :math:`A / K`
+    annotations of each class with replacement, so that some count twice and some not at all.
+
+    Args:
+        annotations: the annotations; a class that nobody annotated stays as it is.
+        how: the way.
+        seed: of what is drawn.
+
+    Raises:
+        UnknownNameError: there is no such way.
+        AnnotationError: there are abstentions.
+    """
+    check_name("how", how, ("reweighting", "resampling"))
+    if annotations.abstains:
+        raise AnnotationError("abstentions are of no class; leave them out by annotations.of_classes()")
+    count = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, dtype=float)
+    label, by_class = np.asarray(annotations.label), _counts(annotations)
+    each = by_class.sum() / max((by_class > 0).sum(), 1)
+    if how == "reweighting":
+        return annotations.replace(count=(count * each / by_class[label]).astype(np.float32))
+    rng, drawn = np.random.default_rng(seed), np.zeros(annotations.n_rows)
+    for k in np.flatnonzero(by_class):
+        of_class = np.where(label == k, count, 0.0)
+        drawn += rng.multinomial(round(each), of_class / of_class.sum())
+    return annotations.replace(count=drawn.astype(np.float32))
+
+
+def _counts(annotations: Annotations) -> np.ndarray:
+    """Annotations of each class, ``(K,)``."""
+    count = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, dtype=float)
+    return np.bincount(np.asarray(annotations.label), count, annotations.n_kinds)[: annotations.n_classes]
+
+
+def _ratio(counts: np.ndarray) -> float:
+    least = counts.min()
+    return float(counts.max() / least) if least > 0 else float("inf")

@@ -1,0 +1,267 @@
+r"""Self-training: a fit predicts annotations that nobody gave, and learns from those it trusts (Shi, Li & Huang 2022).
+
+Round by round the fit predicts what each worker would annotate to each task that the worker has not annotated. Of the
+pairs whose most probable annotation is class c, the :math:`M_c` of least entropy become pseudo-annotations, and the
+story is fitted anew to all annotations. The quotas lean against the imbalance,
+
+.. math:: M_c = t_c M, \quad t_c = \frac{1 / n_c}{\sum_{c'} 1 / n_{c'}}
+
+with :math:`n_c` annotations of class c, pseudo-annotations among them (their equations 2 to 4, algorithm 1: DASC). A
+quota that exceeds the supply takes what there is, and leaves the rest to no other class, whose annotations would grow
+beyond theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jax import Array
+
+from ...data import AnnotationError, Annotations
+from ...data.errors import check_name
+from ...data.numbers import whole_number
+from ..densities.enumerated import Parameters
+from ..densities.programs import compiled
+from ..fit_story import fit_story
+from ..fitted.confusion_scores import entropy
+from ..fitted.fitted import Fitted
+from .imbalance import imbalance_ratio
+
+SELECTIONS = ("distribution", "confidence", "random")
+
+
+@dataclass(frozen=True, eq=False)
+class SelfTraining:
+    """What self-training leaves.
+
+    Args:
+        fitted: the fit of the last round, beside the annotations that were given.
+        rounds: a row for each round, from 0 for the fit without pseudo-annotations.
+        pseudo: the pseudo-annotations of the last round: task, worker, label, round.
+        stopped: by round the score of held-out annotations by which the number of rounds was chosen; None where the
+            rounds were given.
+    """
+
+    fitted: Fitted
+    rounds: pd.DataFrame
+    pseudo: pd.DataFrame
+    stopped: pd.Series | None = None
+
+
+def self_train(
+    story: Any,
+    annotations: Annotations,
+    *,
+    rounds: int = 5,
+    growth: float = 1.0,
+    select: str = "distribution",
+    held_out: float = 0.0,
+    seed: int = 0,
+    watch: Callable[[int, Fitted], dict[str, float]] | None = None,
+    **options: Any,
+) -> SelfTraining:
+    """Fit a story and let it annotate for its workers, round by round: see :func:`crowdppl.self_train`."""
+    rounds = whole_number("rounds", rounds, least=0)
+    if not (isinstance(growth, int | float) and growth > 0):
+        raise ValueError(f"growth={growth!r}: how many pseudo-annotations a round adds for each annotation, above 0")
+    if not (isinstance(held_out, int | float) and 0 <= held_out < 1):
+        raise ValueError(f"held_out={held_out!r}: a share of the annotations, 0 to below 1, is needed")
+    check_name("select", select, SELECTIONS)
+    if annotations.worker is None or annotations.abstains:
+        raise AnnotationError(
+            "self-training annotates for workers, and needs their names and no abstentions; leave these out by "
+            "annotations.of_classes()"
+        )
+    given = {"growth": growth, "select": select, "seed": seed, "watch": watch, **options}
+    if held_out:
+        kept, out = _split(annotations, held_out, seed)
+        tried = _rounds(story, kept, rounds, out=out, **given)
+        stopped = tried.rounds["held_out"]
+        found = _rounds(story, annotations, int(stopped.idxmax()), **given)
+        return SelfTraining(found.fitted, found.rounds, found.pseudo, stopped)
+    return _rounds(story, annotations, rounds, **given)
+
+
+def _rounds(
+    story: Any,
+    annotations: Annotations,
+    rounds: int,
+    *,
+    growth: float,
+    select: str,
+    seed: int,
+    watch: Callable[[int, Fitted], dict[str, float]] | None,
+    out: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
+    **options: Any,
+) -> SelfTraining:
+    """Fit, annotate, and fit again; ``out`` are held-out tasks, workers and labels to score the predictions by."""
+    grid, first = completed(annotations)
+    rng = np.random.default_rng(seed)
+    label, count, since = np.array(grid.label), np.array(grid.count), np.zeros(grid.n_rows, int)
+    is_open = np.zeros(grid.n_rows, bool)
+    is_open[first:] = True
+    order = np.argsort(np.asarray(grid.task), kind="stable")  # given rows first, then sorted by task as rows have to be
+    task, worker = np.asarray(grid.task), np.asarray(grid.worker)
+    if out is not None:
+        is_open[first:] &= ~np.isin(_cell(grid, task[first:], worker[first:]), _cell(grid, out[0], out[1]))
+    rows = []
+    number = 0
+    while True:
+        data = grid.replace(
+            task=task[order], worker=worker[order], label=label[order], count=count[order].astype(np.float32)
+        )
+        fitted = fit_story(story, data, seed=seed, **options)
+        predicted = predicted_annotations(fitted)
+        own = fitted.with_data(annotations.replace(evidence=fitted.annotations.evidence))
+        row = {"round": number, **_round_scores(annotations, own, data, label, since, task, is_open | (since > 0))}
+        if out is not None:
+            row["held_out"] = float(np.log(np.maximum(predicted[out[0], out[1], out[2]], 1e-30)).mean())
+        rows.append(row | ({} if watch is None else watch(number, own)))
+        if number == rounds:
+            break
+        number += 1
+        p = predicted[task, worker]
+        chosen = select_pairs(
+            p,
+            is_open,
+            np.bincount(label, count, grid.n_classes),
+            growth * annotations.n_annotations,
+            select,
+            rng,
+        )
+        label[chosen], count[chosen], since[chosen] = p[chosen].argmax(-1), 1.0, number
+        is_open[chosen] = False
+    made = np.flatnonzero(since)
+    names = {"task": grid.tasks.to_index()[task[made]], "worker": grid.workers.to_index()[worker[made]]}
+    names["label"] = grid.classes.to_index()[label[made]]
+    pseudo = pd.DataFrame({name: index.to_series(index=range(len(made))) for name, index in names.items()})
+    own = own.replace(stored_posterior=own.posterior)
+    return SelfTraining(own, pd.DataFrame(rows).set_index("round"), pseudo.assign(round=since[made]))
+
+
+def completed(annotations: Annotations) -> tuple[Annotations, int]:
+    """The annotations with a row of count 0 for each task and worker without one, after the given rows.
+
+    Rows are not sorted by task. All rounds have these rows, so that nothing is compiled anew.
+
+    Returns:
+        the annotations, and the number of rows that were given.
+    """
+    n, j = annotations.n_tasks, annotations.n_workers
+    missing = np.ones(n * j, bool)
+    missing[_cell(annotations, np.asarray(annotations.task), np.asarray(annotations.worker))] = False
+    cell = np.flatnonzero(missing)
+    count = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count)
+    found = annotations.replace(
+        task=np.concatenate([annotations.task, cell // j]).astype(np.int32),
+        worker=np.concatenate([annotations.worker, cell % j]).astype(np.int32),
+        label=np.concatenate([annotations.label, np.zeros(len(cell))]).astype(np.int32),
+        count=np.concatenate([count, np.zeros(len(cell))]).astype(np.float32),
+        seconds=None,
+    )
+    return found, annotations.n_rows
+
+
+def select_pairs(
+    p: np.ndarray, is_open: np.ndarray, n_by_class: np.ndarray, total: float, select: str, rng: np.random.Generator
+) -> np.ndarray:
+    """Rows that become pseudo-annotations.
+
+    Args:
+        p: predicted annotations, ``(A, K)``.
+        is_open: rows that may be chosen, ``(A,)``.
+        n_by_class: annotations of each class so far, ``(K,)``.
+        total: M, how many to choose.
+        select: one of :data:`SELECTIONS`.
+        rng: of what is drawn.
+    """
+    rows = np.flatnonzero(is_open)
+    if select == "random":
+        return rng.choice(rows, min(round(total), len(rows)), replace=False)
+    rows = rows[np.argsort(entropy(p[rows].astype(float)), kind="stable")]
+    if select == "confidence":
+        return rows[: round(total)]
+    guess = p[rows].argmax(-1)
+    quota = total * class_shares(n_by_class)
+    return np.concatenate([rows[guess == c][: round(quota[c])] for c in range(len(quota))])
+
+
+def class_shares(n_by_class: np.ndarray) -> np.ndarray:
+    r"""Each class's share of the quota, :math:`t_c \propto 1 / n_c`, ``(K,)``; a class that nobody gave counts one."""
+    inverse = 1 / np.maximum(n_by_class, 1.0)
+    return inverse / inverse.sum()
+
+
+def predicted_annotations(fitted: Fitted) -> np.ndarray:
+    r"""What each worker would annotate to each task: :math:`\sum_k P(z_i = k \mid y) P(y_{ij} = l \mid z_i = k)`.
+
+    Returns:
+        ``(N, J, K)``, averaged over the draws.
+    """
+    found = np.asarray(_predicted(fitted), dtype=float)[..., : fitted.annotations.n_classes].swapaxes(0, 1)
+    return found / found.sum(-1, keepdims=True)
+
+
+@compiled(once=True)
+def _predicted(fitted: Fitted) -> Array:
+    task = jnp.arange(fitted.annotations.n_tasks)
+
+    def of_draw(draw: Parameters) -> Array:
+        at = fitted.at(draw)
+        emission, posterior = at.responses.emission, at.posterior
+
+        def of_worker(worker: Array) -> Array:
+            return jnp.einsum("nk,nkl->nl", posterior, emission.probs(jnp.full_like(task, worker), task))
+
+        return jax.lax.map(of_worker, jnp.arange(fitted.annotations.n_workers))
+
+    return fitted.mean_over_draws(of_draw)
+
+
+def _round_scores(
+    annotations: Annotations,
+    fitted: Fitted,
+    data: Annotations,
+    label: np.ndarray,
+    since: np.ndarray,
+    task: np.ndarray,
+    candidates: np.ndarray,
+) -> dict[str, float]:
+    """Sizes and imbalance of a round, and where gold is known how right its pseudo-annotations and labels are."""
+    pseudo = since > 0
+    found: dict[str, float] = {"pseudo_annotations": int(pseudo.sum()), "imbalance": imbalance_ratio(data)}
+    if annotations.gold is None:
+        return found
+    gold = np.asarray(annotations.gold)
+    of_row, right, recalled, of_label = gold[task], [], [], []
+    for c in range(annotations.n_classes):
+        hit = (pseudo & (label == c) & (of_row == c)).sum()
+        right.append(hit / max((pseudo & (label == c) & (of_row >= 0)).sum(), 1))
+        recalled.append(hit / max((candidates & (of_row == c)).sum(), 1))
+        of_label.append((fitted.posterior.argmax(-1) == c)[gold == c].mean() if (gold == c).any() else np.nan)
+    precision, recall = (float(np.mean(x)) if pseudo.any() else np.nan for x in (right, recalled))
+    accuracy = float((fitted.posterior.argmax(-1) == gold)[gold >= 0].mean())
+    return found | {
+        "precision": precision,
+        "recall": recall,
+        "accuracy": accuracy,
+        "balanced_accuracy": float(np.nanmean(of_label)),
+    }
+
+
+def _split(annotations: Annotations, share: float, seed: int) -> tuple[Annotations, tuple[np.ndarray, ...]]:
+    """The annotations without a share of their rows, and those: tasks, workers, labels."""
+    out = np.random.default_rng(seed).random(annotations.n_rows) < share
+    rows = {name: getattr(annotations, name) for name in ("task", "worker", "label", "count", "seconds")}
+    kept = annotations.replace(**{k: None if v is None else np.asarray(v)[~out] for k, v in rows.items()})
+    return kept, tuple(np.asarray(rows[name])[out] for name in ("task", "worker", "label"))
+
+
+def _cell(annotations: Annotations, task: np.ndarray, worker: np.ndarray) -> np.ndarray:
+    return np.asarray(task, np.int64) * annotations.n_workers + np.asarray(worker)

@@ -1,0 +1,126 @@
+"""Self-training: quotas and choices by hand, rounds that add up, gold that is not looked at."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl import AnnotationError, Classifier, UnknownNameError
+from crowdppl.inference.baselines.self_training import class_shares, completed, predicted_annotations, select_pairs
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+FEW = {"classifier": Classifier("mlp", hidden=(8,), dropout=0.0), "epochs": 3, "network_rate": 1e-2}
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """60 tasks of two Gaussians, the first class three times as frequent; three of six workers annotate each."""
+    rng = np.random.default_rng(1)
+    truth = (rng.random(60) < 0.25).astype(int)
+    x = rng.normal(np.where(truth, 2.0, -2.0)[:, None], 1.0, (60, 2))
+    rows = [
+        (i, j, truth[i] if rng.random() < 0.8 else 1 - truth[i])
+        for i in range(60)
+        for j in rng.choice(6, 3, replace=False)
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    return cp.Annotations.from_frame(frame, features=dict(enumerate(x)), gold=dict(enumerate(truth)))
+
+
+@pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
+@pytest.mark.parametrize(("name", "of_annotations", "of_gold"), [("labelme", 2.479, 1.730), ("music", 1.753, 1.188)])
+def test_imbalance_is_that_of_the_papers_table_one(name, of_annotations, of_gold):
+    """The counts of these files give 2.480, 1.730, 1.756 and 1.190, all within 0.22 % of what the paper prints."""
+    annotations = cp.load_dataset(name)
+    assert cp.imbalance_ratio(annotations) == pytest.approx(of_annotations, rel=0.0022)
+    assert cp.gold_imbalance_ratio(annotations) == pytest.approx(of_gold, rel=0.0022)
+
+
+def test_quotas_are_inverse_to_the_classes_shares():
+    np.testing.assert_allclose(class_shares(np.array([1, 2, 4])), np.array([4, 2, 1]) / 7)
+    np.testing.assert_allclose(class_shares(np.array([3, 0])), [1 / 4, 3 / 4])
+
+
+def test_each_class_gets_the_surest_of_its_quota_and_no_more_than_there_are():
+    """Classes have 30 and 10 annotations, so that of 8 new ones 2 are of the first and 6 of the second, which has 3."""
+    sure = np.array([0.9, 0.6, 0.8, 0.95, 0.7, 0.99, 0.55])
+    p = np.where((np.arange(7) < 4)[:, None], np.stack([sure, 1 - sure], -1), np.stack([1 - sure, sure], -1))
+    is_open = np.ones(7, bool)
+    rng = np.random.default_rng(0)
+    chosen = select_pairs(p, is_open, np.array([30, 10]), 8, "distribution", rng)
+    assert sorted(chosen) == [0, 3, 4, 5, 6]
+    assert sorted(select_pairs(p, is_open, np.array([30, 10]), 3, "confidence", rng)) == [0, 3, 5]
+    is_open[5] = False
+    assert sorted(select_pairs(p, is_open, np.array([30, 10]), 3, "confidence", rng)) == [0, 2, 3]
+    drawn = select_pairs(p, is_open, np.array([30, 10]), 4, "random", rng)
+    assert len(set(drawn)) == 4
+    assert 5 not in drawn
+
+
+def test_the_grid_has_every_pair_once_and_rows_that_are_not_given_count_nothing(crowd):
+    grid, first = completed(crowd)
+    assert (first, grid.n_rows, grid.n_annotations) == (180, 360, 180)
+    assert len(set(zip(grid.task.tolist(), grid.worker.tolist(), strict=True))) == 360
+    order = np.argsort(grid.task, kind="stable")
+    rows = {name: np.asarray(getattr(grid, name))[order] for name in ("task", "worker", "label", "count")}
+    plain, padded = (cp.fit("dawid_skene", data, progress=False) for data in (crowd, grid.replace(**rows)))
+    np.testing.assert_allclose(padded.posterior, plain.posterior, atol=1e-4)
+
+
+def test_predicted_annotations_mix_the_workers_rows_by_the_label_probabilities(crowd):
+    fit = cp.fit("dawid_skene", crowd, progress=False)
+    expected = np.einsum("nk,jkl->njl", fit.posterior, fit.confusion_draws[0, 0])
+    np.testing.assert_allclose(predicted_annotations(fit.fitted), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("story", ["crowd_layer", "anno_reg", "dawid_skene"])
+def test_rounds_add_pseudo_annotations_of_pairs_that_nobody_annotated_and_even_the_classes_out(crowd, story):
+    found = cp.self_train(story, crowd, rounds=2, growth=0.2, **FEW)
+    assert found.rounds["pseudo_annotations"].tolist()[0] == 0
+    assert found.rounds["pseudo_annotations"].iloc[-1] == len(found.pseudo) <= 73  # 36 a round, up to rounding
+    given = set(zip(*(crowd.to_frame()[name] for name in ("task", "worker")), strict=True))
+    made = set(zip(found.pseudo["task"], found.pseudo["worker"], strict=True))
+    assert len(made) == len(found.pseudo)
+    assert not given & made
+    assert found.rounds["imbalance"].iloc[0] == pytest.approx(cp.imbalance_ratio(crowd))
+    sure = cp.self_train(story, crowd, rounds=2, growth=0.2, select="confidence", **FEW)
+    assert found.rounds["imbalance"].iloc[-1] <= sure.rounds["imbalance"].iloc[-1]
+    assert found.fit.annotations.n_rows == 180
+    assert found.rounds[["precision", "recall", "balanced_accuracy"]].iloc[-1].between(0, 1).all()
+
+
+def test_without_rounds_it_is_the_fit_and_gold_labels_change_nothing(crowd):
+    plain = cp.fit("crowd_layer", crowd, progress=False, **FEW)
+    same = cp.self_train("crowd_layer", crowd, rounds=0, **FEW).fit
+    np.testing.assert_allclose(same.posterior, plain.posterior, atol=1e-4)
+    with_gold, without = (cp.self_train("crowd_layer", data, rounds=1, **FEW) for data in (crowd, crowd.without_gold()))
+    pd.testing.assert_frame_equal(with_gold.pseudo, without.pseudo)
+    assert "precision" not in without.rounds
+
+
+def test_held_out_annotations_choose_the_number_of_rounds(crowd):
+    found = cp.self_train("crowd_layer", crowd, rounds=2, growth=0.2, held_out=0.2, **FEW)
+    assert list(found.stopped.index) == [0, 1, 2]
+    assert found.rounds.index[-1] == found.stopped.idxmax()
+    assert (found.stopped < 0).all()
+
+
+@pytest.mark.parametrize("how", ["reweighting", "resampling"])
+def test_rebalanced_annotations_are_as_many_of_each_class(crowd, how):
+    found = cp.rebalanced(crowd, how, seed=1)
+    assert cp.imbalance_ratio(found) == pytest.approx(1.0, rel=1e-5)
+    assert np.asarray(found.count).sum() == pytest.approx(180, rel=1e-5)
+    cp.fit("dawid_skene", found, progress=False)
+
+
+def test_what_cannot_be_is_refused(crowd):
+    with pytest.raises(UnknownNameError, match="distribution"):
+        cp.self_train("crowd_layer", crowd, select="distributon", **FEW)
+    with pytest.raises(ValueError, match="growth=0"):
+        cp.self_train("crowd_layer", crowd, growth=0, **FEW)
+    with pytest.raises(ValueError, match="held_out=1"):
+        cp.self_train("crowd_layer", crowd, held_out=1, **FEW)
+    with pytest.raises(AnnotationError, match="their names"):
+        cp.self_train("crowd_layer", cp.Annotations.from_counts([[2, 1], [0, 3]]), **FEW)

@@ -83,7 +83,7 @@ def self_train(
         kept, out = _split(annotations, held_out, seed)
         tried = _rounds(story, kept, rounds, out=out, **given)
         stopped = tried.rounds["held_out"]
-        found = _rounds(story, annotations, int(stopped.idxmax()), **given)
+        found = _rounds(story, annotations, int(np.argmax(stopped)), **given)
         return SelfTraining(found.fitted, found.rounds, found.pseudo, stopped)
     return _rounds(story, annotations, rounds, **given)
 
@@ -97,7 +97,7 @@ def _rounds(
     select: str,
     seed: int,
     watch: Callable[[int, Fitted], dict[str, float]] | None,
-    out: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
+    out: tuple[np.ndarray, ...] | None = None,
     **options: Any,
 ) -> SelfTraining:
     """Fit, annotate, and fit again; ``out`` are held-out tasks, workers and labels to score the predictions by."""
@@ -140,7 +140,7 @@ def _rounds(
     made = np.flatnonzero(since)
     names = {"task": grid.tasks.to_index()[task[made]], "worker": grid.workers.to_index()[worker[made]]}
     names["label"] = grid.classes.to_index()[label[made]]
-    pseudo = pd.DataFrame({name: index.to_series(index=range(len(made))) for name, index in names.items()})
+    pseudo = pd.DataFrame({name: index.to_series(index=pd.RangeIndex(len(made))) for name, index in names.items()})
     own = own.replace(stored_posterior=own.posterior)
     return SelfTraining(own, pd.DataFrame(rows).set_index("round"), pseudo.assign(round=since[made]))
 

@@ -15,13 +15,13 @@ NETWORKS = {
     "labelme": Classifier("mlp", hidden=(128,), dropout=0.5),
     "music": Classifier("mlp", hidden=(128,), dropout=0.5, batch_norm=True),
 }
-TRAINING: dict[str, Any] = {"network_rate": 1e-3, "epochs": 30, "progress": False}
+TRAINING: dict[str, Any] = {"network_rate": 1e-3, "epochs": 10, "progress": False}
 STORIES = ("crowd_layer", "anno_reg", "dawid_skene")
 SELECTIONS = ("distribution", "confidence", "random")
 ROUNDS = 5
 
 
-def main(seeds: int = 3, only: str = "labelme", growth: float = 1.0, epochs: int = 30, write: bool = False) -> None:
+def main(seeds: int = 5, only: str = "labelme", growth: float = 8.0, epochs: int = 10, write: bool = False) -> None:
     """Measure, and print what was found.
 
     Args:
@@ -59,7 +59,8 @@ def main(seeds: int = 3, only: str = "labelme", growth: float = 1.0, epochs: int
             report.table("Targets, test accuracy", wanted)
     report.note(
         f"One hidden layer of 128 units, dropout 0.5 (batch norm on music), Adam at 1e-3, {epochs} epochs a round; "
-        f"{ROUNDS} rounds, each with {growth:g} pseudo-annotations for each annotation."
+        f"{ROUNDS} rounds, each with {growth:g} pseudo-annotations for each annotation. Epochs and growth were looked for "
+        "on the validation images of labelme with crowd_layer, two seeds (10 epochs and 8 of 5, 10, 15 and 4, 8)."
     )
     if write:
         report.write()

@@ -59,7 +59,7 @@ def self_train(
     annotations: Annotations,
     *,
     rounds: int = 5,
-    growth: float = 1.0,
+    growth: float = 8.0,
     select: str = "distribution",
     held_out: float = 0.0,
     seed: int = 0,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # imported when first used
     from .data import AnnotationError, Annotations, UnknownNameError, list_datasets, load_dataset, load_split
     from .data.errors import StorageError
     from .data.scan import Scan, scan
+    from .inference.baseline_results import BaselineFit, SelfTrained, label_then_train, load_fit, self_train
     from .inference.baselines.fit_baseline import list_baselines
     from .inference.baselines.imbalance import gold_imbalance_ratio, imbalance_ratio, rebalanced
     from .inference.checks import Checks, check, prior_check
@@ -53,7 +54,7 @@ if TYPE_CHECKING:  # imported when first used
         plot_switch,
         plot_workers,
     )
-    from .inference.results import BaselineFit, Fit, SelfTrained, Stack, label_then_train, load_fit, self_train, stack
+    from .inference.results import Fit, Stack, stack
     from .inference.scores import (
         Estimate,
         GoldNeeded,

@@ -13,6 +13,7 @@ from ..data import Annotations
 from ..data.scan import Scan
 from ..models import Classifier, Story, TruthPrior
 from ..models.parts.classifier import Network
+from .baseline_results import BaselineFit
 from .baselines.fit_baseline import BASELINES, fit_baseline
 from .comparison.default_set import auto
 from .densities.evidence import Gold
@@ -20,7 +21,7 @@ from .densities.probabilities import Probabilities
 from .fit_story import fit_story
 from .fitted.crowd_trust import category_of, is_of_crowd
 from .fitted.streamed import StreamedFit
-from .results import BaselineFit, Fit, Stack
+from .results import Fit, Stack
 from .stream_story import stream_story
 
 

@@ -30,6 +30,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/plots",),
     ("inference/report",),
     ("inference/results",),
+    ("inference/baseline_results",),
     ("inference/fit",),
     ("inference/__init__",),
     ("__init__",),

@@ -277,7 +277,9 @@ class Annotations(Constructors):
         rows = pd.RangeIndex(self.n_rows)
         frame = pd.DataFrame({name: index.to_series(index=rows) for name, index in columns.items()})
         if self.count is not None:
-            frame["count"] = np.asarray(self.count).astype(np.int64)
+            count = np.asarray(self.count)
+            is_whole = (count == np.round(count)).all()  # weights may be fractions
+            frame["count"] = count.astype(np.int64) if is_whole else count.astype(np.float64)
         return frame if self.seconds is None else frame.assign(seconds=np.asarray(self.seconds))
 
     def __repr__(self) -> str:

@@ -68,6 +68,11 @@ class BaselineFit(Result):
         return self.baseline.confusion_draws
 
     @property
+    def shares_errors(self) -> bool:
+        """No: it knows nothing of how workers err."""
+        return False
+
+    @property
     def has_draws(self) -> bool:
         """No: the labels are one point."""
         return self.baseline.has_draws

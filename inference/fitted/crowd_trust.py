@@ -43,8 +43,11 @@ def crowd_warnings(annotations: Annotations, posterior: np.ndarray) -> tuple[str
     """
     used_gold = annotations.evidence is not None and np.isneginf(np.asarray(annotations.evidence)).any()
     everything, annotations = annotations, annotations.of_classes()
-    if not annotations.named or annotations.n_workers < 2 or len(np.unique(annotations.task)) < TASKS:
+    if not annotations.named or len(np.unique(annotations.task)) < TASKS:
         return ()
+    if annotations.n_workers < 2:
+        alone = () if used_gold else ("how often the one worker errs, which nobody else's annotations show",)
+        return tuple(f"{SAID} {text}. {HELP}" for text in alone)
     tables = _tables(annotations, np.asarray(posterior, float))
     found = _worse_than_chance(tables)
     if not used_gold:

@@ -23,6 +23,7 @@ from ...data import AnnotationError, Annotations
 from .fitted import refuse_streamed
 from .intervals import INTERVAL, checked_tail, of_draws
 from .labelled import Labelled
+from .misled import told_label
 
 DRAWS = (10, 100)  # of the true labels, at the least and at the most
 NUMBERS = 2e6  # annotations in all of these draws, about
@@ -78,7 +79,8 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
             true labels are known.
         gold: label by task, as :meth:`.Annotations.with_gold` takes it, which take the place of the posterior. By
             default those of the annotations, where `source` is annotations, and none where it is a fit.
-        interval: mass of the interval, equal-tailed, over the draws of the true labels.
+        interval: mass of the interval, equal-tailed, over the draws of the true labels: how far the labels are unknown,
+            and not how far other tasks would give another correlation.
         seed: of these draws.
 
     Raises:
@@ -99,24 +101,29 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
         truths, sees_shared = np.asarray(known.gold)[None], True
     else:
         n_draws = int(np.clip(NUMBERS / max(annotations.n_rows, 1), *DRAWS))
-        truths, sees_shared = _drawn(np.asarray(source.posterior, dtype=float), seed, n_draws), source.shares_errors
+        truths = _drawn(np.asarray(source.posterior, dtype=float), seed, n_draws)
+        is_told = (told_label(annotations) >= 0)[np.unique(annotations.task)].all()
+        sees_shared = bool(is_told or source.shares_errors)
     annotations = annotations.of_classes()
     pairs = _pairs(annotations)
     found = [_correlations(pairs, annotations, truth) for truth in truths]
     mean = np.array([correlation for correlation, _ in found])
     if np.isnan(mean).all():
-        raise AnnotationError("no task with a known label has annotations of two workers who are sometimes wrong")
+        raise AnnotationError("no task has annotations of two workers who are sometimes wrong")
     n = annotations.n_workers
     effective = n / (1 + (n - 1) * np.clip(mean, 0.0, 1.0))
-    low, high = of_draws(effective[None, :, None], interval)
+    # In draws in which nobody errs together with anybody there is no correlation to speak of.
+    low, high = of_draws(effective[~np.isnan(effective)][None, :, None], interval)
     by_worker = np.array([of_worker for _, of_worker in found])
     counted = (~np.isnan(by_worker)).sum(0)
     index = annotations.workers.to_index("worker")
     each = pd.DataFrame(index=index)
     count = 1 / (1 + (n - 1) * np.clip(by_worker, 0.0, 1.0))
     for name, draws in (("error_correlation", by_worker), ("n_effective", count)):
-        each[name] = np.where(counted > 0, np.nansum(draws, axis=0) / np.maximum(counted, 1), np.nan)
-        each[f"{name}_low"], each[f"{name}_high"] = _quantiles(draws, interval)
+        each[name] = mean_of = np.where(counted > 0, np.nansum(draws, axis=0) / np.maximum(counted, 1), np.nan)
+        low_of, high_of = _quantiles(draws, interval)
+        # Where few draws differ from the others the mean is outside of the quantiles.
+        each[f"{name}_low"], each[f"{name}_high"] = np.minimum(low_of, mean_of), np.maximum(high_of, mean_of)
     return ErrorCorrelation(
         float(np.nanmean(mean)),
         n,

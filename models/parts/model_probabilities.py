@@ -32,6 +32,12 @@ from .story_error import StoryError
 SLOPE = "model_slope"
 """The site of each model's slope."""
 
+START = 0.1
+"""Where slopes start: at nearly nothing, so that the crowd says what a model is worth before the model says anything.
+
+From 1 on EM ends, beside a model that is all but certain of everything, in a far worse mode that believes the model.
+"""
+
 BIAS = "model_bias"
 """The site of each model's biases, of which only differences between classes matter."""
 
@@ -46,7 +52,7 @@ def model_evidence(annotations: Annotations) -> Array | None:
         return None
     n_models = len(annotations.models)
     with numpyro.plate("model", n_models, dim=-1):
-        slope = numpyro.sample(SLOPE, dist.Normal(1.0, 1.0), infer={"start": lambda key: jnp.ones(n_models)})
+        slope = numpyro.sample(SLOPE, dist.Normal(1.0, 1.0), infer={"start": lambda key: jnp.full(n_models, START)})
         biases = dist.Normal(0.0, 2.0).expand((annotations.n_classes,)).to_event(1)
         start = {"start": lambda key: jnp.zeros((n_models, annotations.n_classes))}
         bias = numpyro.sample(BIAS, biases, infer={"event_dims": ["truth"]} | start)

@@ -37,6 +37,7 @@ from .concentration import positive
 from .emissions import SMALLEST, Emission
 from .responses import Responses
 from .story_error import StoryError
+from .subtypes import Subtypes
 
 LEVELS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # of the pull
 USUAL_STRENGTH = np.array([0.35, 0.25, 0.2, 0.12, 0.08])  # how often each level is expected
@@ -207,8 +208,13 @@ class _Pulled(Messenger):
         """Replace the emission of the site ``annotation``."""
         if msg["type"] == "sample" and msg["name"] == "annotation" and isinstance(msg["fn"], Responses):
             fn = msg["fn"]
-            pulled = fn.emission.over_classes(lambda emission: SharedError(emission, *self._parts))
+            pulled = fn.emission.over_classes(self._pulled)
             msg["fn"] = Responses(fn.truth, pulled, fn.annotations)
+
+    def _pulled(self, emission: Emission) -> SharedError:
+        if isinstance(emission, Subtypes):
+            raise StoryError("the subtypes of its classes mislead all workers alike already; leave shared_error out")
+        return SharedError(emission, *self._parts)
 
 
 def _prior_strength(weight: float) -> Array:

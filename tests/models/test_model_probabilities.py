@@ -127,3 +127,18 @@ def test_stories_whose_annotations_share_no_truth_and_programs_in_pyro_refuse_th
     pytest.importorskip("pyro")
     with pytest.raises(StoryError, match="probabilities=…: stories in Pyro"):
         cp.fit("dawid_skene", annotations, backend="pyro", probabilities=softmax(scores), progress=False)
+
+
+@pytest.mark.parametrize("sure", [0.999, 0.999999, 1.0])
+def test_a_model_that_is_all_but_certain_is_tempered_as_much(sure):
+    """A model that is right in 70 % of the tasks: the labels are better than without it, however sure it says it is."""
+    annotations, _ = cp.simulate("dawid_skene", n_tasks=200, n_workers=5, n_classes=2, seed=4, diagonal=8.0)
+    gold = np.asarray(annotations.gold)
+    named = np.where(np.random.default_rng(0).random(200) < 0.7, gold, 1 - gold)
+    table = np.where(named[:, None] == np.arange(2), sure, 1 - sure)
+    data = annotations.without_gold()
+    fit = cp.fit("dawid_skene", data, probabilities={"model": table}, progress=False)
+    alone = cp.fit("dawid_skene", data, progress=False)
+    truth = {task: annotations.classes[gold[i]] for i, task in enumerate(annotations.tasks)}
+    assert fit.models["slope"].iloc[0] < 0.3
+    assert cp.score(fit, truth)["log_score"] >= cp.score(alone, truth)["log_score"] - 0.01

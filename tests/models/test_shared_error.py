@@ -190,6 +190,12 @@ def test_pyro_says_that_it_does_not_know_them():
         cp.fit("dawid_skene", cp.load_dataset("anesthesia"), backend="pyro", shared_error=True, progress=False)
 
 
+def test_subtypes_which_are_shared_errors_take_no_others():
+    options = {"shared_error": True, "max_iterations": 2, "progress": False}
+    with pytest.raises(StoryError, match="leave shared_error out"):
+        cp.fit("independent_confusion_subtypes", cp.load_dataset("anesthesia"), **options)
+
+
 def test_abstentions_follow_no_impression():
     frame = cp.load_dataset("anesthesia").to_frame().astype({"label": str})
     frame.loc[::7, "label"] = "none"
@@ -326,3 +332,15 @@ def test_the_summary_says_how_strong_the_pull_is_and_the_parameters_name_familie
     np.testing.assert_allclose(again.sel(family="odd"), by_family.parameters["pull_strength"].sel(family="odd"))
     own = cp.fit("one_coin", annotations, max_iterations=3, progress=False)
     assert shared_errors(own.model, own.parameters) == {}
+
+
+@pytest.mark.slow
+def test_ranks_of_the_mean_pull_are_uniform_under_nuts():
+    """100 simulations; a right sampler has a p-value below 0.001 in one test of a thousand."""
+
+    def quantities(parameters):
+        return {"pull": parameters["pull_strength"][0] @ np.asarray(LEVELS, np.float32)}
+
+    sizes = {"n_tasks": 60, "n_workers": 6, "n_simulations": 100, "right": 12.0, "wrong": 3.0}
+    found = cp.calibrate("one_coin", shared_error=True, shared_weight=5.0, quantities=quantities, **sizes)
+    assert found.p_values().min() > 1e-3

@@ -160,7 +160,8 @@ class Averaged(Labelled):
         if self.annotations.gold is not None:
             facts["gold"] = gold_accuracy(self)
         methods = " and ".join(sorted({fitted.method.upper() for fitted in self.fits.values()}))
-        return Summary(f"{len(self.fits)} stories fitted by {methods} and averaged", facts, tables, self.warnings)
+        many = "1 story" if len(self.fits) == 1 else f"{len(self.fits)} stories"
+        return Summary(f"{many} fitted by {methods} and averaged", facts, tables, self.warnings)
 
     @property
     def weights_text(self) -> str:

@@ -85,6 +85,7 @@ def test_few_new_annotations_of_a_crowd_that_is_sure_take_few_iterations_over_ev
     assert (updated.labels["label"] == at_once.labels["label"]).all()
 
 
+@pytest.mark.slow
 def test_draws_of_svi_and_nuts_are_made_anew():
     early, late, whole = grown("dawid_skene")
     for method, options in (("svi", {"max_iterations": 500}), ("nuts", {"chains": 2, "warmup": 150, "draws": 150})):

@@ -143,6 +143,7 @@ def test_stories_of_two_classes_refuse_three(tiny, name):
         cp.fit(name, tiny, progress=False)
 
 
+@pytest.mark.slow
 def test_pooling_draws_workers_with_few_annotations_to_the_crowd():
     """One worker of three annotations, all wrong, among 30 good ones: their accuracy is drawn towards the crowd's."""
     rng = np.random.default_rng(0)

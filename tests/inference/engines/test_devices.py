@@ -81,6 +81,7 @@ def test_em_on_eight_devices_equals_that_on_one(stories):
         assert max(line["far"].values()) < 2e-4, line
 
 
+@pytest.mark.slow
 def test_svi_and_the_first_draws_of_nuts_on_eight_devices_equal_those_on_one():
     for method, options in (
         ("svi", {"max_iterations": 50, "draws": 10}),

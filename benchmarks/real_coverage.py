@@ -73,7 +73,9 @@ def main(
         "less often. Bias: mean of realised_accuracy less actual, in points of percent, and width the mean width of "
         "its intervals. Label accuracy and mean log-score of the gold label (nats) are of the gold tasks whose labels "
         "the fit was not given; it sees no other gold label. Where only some tasks have gold labels, actual is of "
-        "these and realised_accuracy of all."
+        "these and realised_accuracy of all. The shares of misled tasks that are expected by default, 0.06 and with "
+        "shared errors 0.03, and their weight of 10 were set with the gold labels of these nine datasets in view; with "
+        "--misled the last row of an engine takes for each dataset the share with the least mean bias on the others."
     )
     if write:
         report.write()

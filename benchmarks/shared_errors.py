@@ -29,7 +29,8 @@ def main(datasets: str = DATASETS, story: str = "dawid_skene", write: bool = Fal
     report.note(
         "Accuracy in percent, mean log-score of the gold label (probabilities from 10⁻¹²), expected calibration error "
         "in ten bins. Independent: like how many independent workers the workers count, by the posterior of the labels "
-        "without and with shared errors, and by gold."
+        "without and with shared errors, and by gold. The prior of the pulls and the fourfold weight of how often an "
+        "impression is right were set with gold labels of these and of nine other datasets in view."
     )
     if write:
         report.write()

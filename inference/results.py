@@ -499,13 +499,23 @@ class Stack(Result):
 
         Args:
             interval: mass of the equal-tailed intervals, between 0 and 1.
-            misled: as for :meth:`Fit.worker_scores`; by default what the labels allow for, or of each fit its own.
+            misled: as for :meth:`Fit.worker_scores`; by default the share that the labels allow for and, where they
+                allow for none, what is usual of each story.
 
         Raises:
             AnnotationError: the annotations name no workers.
             ValueError: for another `interval` or `misled`.
         """
         return self.averaged.worker_scores(interval, misled)
+
+    def predict_proba(self, x: Any) -> np.ndarray:
+        """The classifiers' probabilities for new tasks with features ``x (n, ...)``, averaged by weight: ``(n, K)``.
+
+        Raises:
+            ValueError: a fit that has weight has no classifier, or the features have another shape or are not finite.
+        """
+        found = [self.weights[name] * fit.predict_proba(x) for name, fit in self.fits.items() if self.weights[name] > 0]
+        return np.sum(found, axis=0)
 
     def update(
         self,

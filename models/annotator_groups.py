@@ -77,7 +77,7 @@ def annotator_groups(
     _one_of("membership", membership, ("answer", "worker"))
     _one_of("truth", truth, ("shared", "answer"))
     prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
-    share = share_of_a_group(membership) if share is None else share
+    share = share_of_a_group(share, membership, n_groups, gated=gated)
 
     def start(key: Array) -> Array:
         if annotations.worker is None or annotations.n_workers < n_groups:
@@ -120,9 +120,18 @@ def annotator_groups(
     _describe(tables, weights, annotations, membership)
 
 
-def share_of_a_group(membership: str) -> float:
-    """The concentration of a group's weight where none is given: of one group for each worker, or of any shares."""
-    return 0.1 if membership == "worker" else 1.0
+def share_of_a_group(share: float | None, membership: str, n_groups: int, *, gated: bool = False) -> float:
+    """The concentration of a group's weight; where none is given that of one group for each worker, or of any shares.
+
+    Raises:
+        StoryError: it is given where no weights are drawn.
+    """
+    if share is None:
+        return 0.1 if membership == "worker" else 1.0
+    if gated or n_groups == 1:
+        why = "the network gives the groups' weights" if gated else "one group has all the weight"
+        raise StoryError(f"share={share!r} would be ignored: {why}; leave it out")
+    return share
 
 
 def _gate(annotations: Annotations, n_groups: int) -> Array:

@@ -100,6 +100,8 @@ def label_then_train(
     **options: Any,
 ) -> Baseline:
     """Label tasks first and train a classifier on the labels then: see :func:`crowdppl.label_then_train`."""
+    if not (soft is None or isinstance(soft, bool)):
+        raise ValueError(f"soft={soft!r}: True, False or None is needed")
     if isinstance(labels, str):
         name, given = TWO_STEP.get(labels.lower().replace("-", "_"), (labels, {}))
         given = {**given, **(label_options or {})}

@@ -24,7 +24,8 @@ def model_frame(fitted: Fitted, interval: float = INTERVAL) -> pd.DataFrame:
     - tasks: how many the model has probabilities of.
     - accuracy: in the long run, how often the class that the model puts first is right: the mean of its tempered
       probability of that class.
-    - realised_accuracy: the share of its tasks in which the class that it puts first is right.
+    - realised_accuracy: the share of its tasks in which the class that it puts first is right, by the labels of the
+      story; unlike the workers' it does not allow for misled tasks (:mod:`.misled`).
     - slope: what its log-probabilities are multiplied by; 1 for a model that is as sure as it may be, less for one that
       is too sure, 0 for one that says nothing. The temperature is its reciprocal, NaN where it is not above 0.
     - calibration_error: the expected calibration error of the probabilities as they were given, over ten bins, with the

@@ -37,7 +37,7 @@ def annotator_groups(
     if membership == "worker" and gated:
         raise StoryError("annotator_groups(gated=True) gives each annotation a group; it needs membership='answer'")
     prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
-    share = share_of_a_group(membership) if share is None else share
+    share = share_of_a_group(share, membership, n_groups, gated=gated)
     shares = dist.Dirichlet(torch.full((n_groups,), positive("share", share), device=device))
     alone = n_groups == 1  # one group writes everything
     with pyro.plate("group", n_groups, dim=-2), pyro.plate("class", n_classes, dim=-1):

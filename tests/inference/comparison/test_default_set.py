@@ -142,3 +142,18 @@ def test_the_default_sets_are_fitted_to_named_and_to_unnamed_annotations(real):
         assert stack.weights.sum() == pytest.approx(1)
         truth = np.asarray(annotations.gold)
         assert (stack.posterior.argmax(-1) == truth).mean() > 0.7
+
+
+def test_an_average_predicts_as_its_classifiers_do_by_weight():
+    rng = np.random.default_rng(0)
+    data = cp.simulate("dawid_skene", n_tasks=80, n_workers=6, n_classes=2, seed=1)[0].without_gold()
+    data = data.replace(features=rng.normal(size=(80, 3)).astype(np.float32))
+    fits = {name: cp.fit(name, data, classifier="logistic", progress=False) for name in ("dawid_skene", "one_coin")}
+    x = rng.normal(size=(5, 3))
+    expected = 0.25 * fits["dawid_skene"].predict_proba(x) + 0.75 * fits["one_coin"].predict_proba(x)
+    found = cp.stack(fits, {"dawid_skene": 1.0, "one_coin": 3.0}).predict_proba(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    with pytest.raises(ValueError, match="without a classifier"):
+        cp.stack(
+            fits | {"plain": cp.fit("mace", data, progress=False)}, dict.fromkeys([*fits, "plain"], 1)
+        ).predict_proba(x)

@@ -27,7 +27,7 @@ from .stream import saying_how_to_go_on, scan_of
 from .terminal import doing, frame_table, plain_messages, show_result, stdout
 
 app = typer.Typer(
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -155,11 +155,22 @@ def datasets() -> None:
 
 
 @app.command("stories")
-def stories() -> None:
-    """List the stories, which are models of how workers annotate, and the baselines without one, for --story."""
-    from .. import list_baselines, list_stories
+def stories(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="A story, to see its density, hyperparameters and options.")
+    ] = None,
+) -> None:
+    """List the stories, which are models of how workers annotate, and the baselines without one, or show one."""
+    with plain_messages():
+        if name is not None:
+            from .story_page import show_story
 
-    frame = list_stories()
-    frame["says"] = [re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line) for line in frame["says"]]
-    stdout().print(frame_table(frame.rename(columns={"says": "what it assumes"})))
-    stdout().print(frame_table(list_baselines().rename(columns={"says": "what it does, without a likelihood"})))
+            show_story(name, stdout())
+            return
+        from .. import list_baselines, list_stories
+
+        frame = list_stories()
+        frame["says"] = [re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line) for line in frame["says"]]
+        stdout().print(frame_table(frame.rename(columns={"says": "what it assumes"})))
+        stdout().print(frame_table(list_baselines().rename(columns={"says": "what it does, without a likelihood"})))
+        stdout().print("crowdppl stories NAME shows one story.", style="dim")

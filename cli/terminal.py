@@ -161,7 +161,7 @@ class _Column(NamedTuple):
 
 GAP = 3  # characters between columns
 EDGES = 2  # and beside the table
-MOST_NAME = 24  # a row's name is folded beyond it
+MOST_NAME = 30  # a row's name is folded beyond it
 MOST_TEXT = 40  # and a column's text
 
 

@@ -16,6 +16,7 @@ from .data.lazy import lazy_names
 if TYPE_CHECKING:  # imported when first used
     from .data import AnnotationError, Annotations, UnknownNameError, list_datasets, load_dataset, load_split
     from .data.errors import StorageError
+    from .data.exports.reading import read
     from .data.scan import Scan, scan
     from .inference.baseline_results import BaselineFit, SelfTrained, label_then_train, load_fit, self_train
     from .inference.baselines.fit_baseline import list_baselines
@@ -173,6 +174,7 @@ __all__ = [
     "potential",
     "prior_check",
     "prior_sensitivity",
+    "read",
     "rebalanced",
     "reliability",
     "roc",

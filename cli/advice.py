@@ -8,11 +8,14 @@ _COLUMNS = "task|worker|label|count|seconds"
 _OPTIONS = "draws|warmup|epochs|max_iterations|learning_rate|target_accept|max_tree_depth"
 _RULES = (
     (r"\bworker=None\b", "--no-worker"),
-    (rf"\b({_COLUMNS}|separator|repeats)=('[^']*'|\"[^\"]*\")", r"--\1 \2"),
+    (rf"\b({_COLUMNS}|separator|repeats|question|sheet|outer|encoding)=('[^']*'|\"[^\"]*\")", r"--\1 \2"),
+    (r"\bencoding=(?=[\s,;.]|$)", "--encoding"),
+    (r"\btidy=True\b", "--tidy"),
     (rf"\b({_COLUMNS})=(?=[\s,;.]|$)", r"--\1"),
     (r"\bclasses=\[\.\.\.\]", "--classes A,B,C"),
     (r"\babstain=\[\.\.\.\]", "--abstain VALUE"),
     (r"\bAnnotations\.from_frame\(frame, abstain=\[[^]]*\]\)", "--abstain VALUE"),
+    (r"\babstain=\[('[^']*')\]", r"--abstain \1"),
     (r"\bgive overwrite=True", "give --overwrite"),
     (r"\bleave out step\b", "leave out --set step"),
     (rf"\b(raise|lower) ({_OPTIONS})\b", r"\1 --set \2=…"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.csv_header import check_columns, read_header
 from ..data.errors import AnnotationError, UnknownNameError, nearest
+from ..data.text_files import suffix_of
 from .request import Request
 
 if TYPE_CHECKING:
@@ -26,8 +27,13 @@ ELSEWHERE |= {
 }
 """Arguments of `crowdppl.fit` that --set does not take, and why."""
 
-TEXT = (".csv", ".tsv")  # suffixes of files that have a header
-ACCEPTED = "a .csv, .tsv, .parquet or .json file is needed, a folder of Parquet files, or the name of a dataset"
+TEXT = (".csv", ".tsv", ".txt")  # suffixes of files that have a header
+ROLES = ("task", "worker", "label", "count", "seconds")
+STANDARD_INPUT = "-"
+ACCEPTED = (
+    "a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines), an export of an annotation tool, a folder of Parquet files, "
+    "or the name of a dataset is needed"
+)
 
 
 def check_input(request: Request) -> None:
@@ -46,27 +52,29 @@ def check_input(request: Request) -> None:
     for option, file in (("--gold", request.gold), ("--features", request.features), *tables):
         if file is not None and not file.is_file():
             raise AnnotationError(f"{option}: there is no file {file}{similar(file)}")
+    if request.file == STANDARD_INPUT:
+        return
     path = Path(request.file)
-    named, suffix = request.column_options, path.suffix.lower()
-    if path.is_dir() and not any(path.rglob("*.parquet")):
-        raise AnnotationError(f"the folder {path} has no Parquet files; {ACCEPTED}")
-    if request.is_several:
-        return  # of Parquet files, whose footers say the rest
+    named, suffix = request.column_options, suffix_of(path)
+    if path.is_dir() and not any(file for kind in ("*.parquet", "*.json*") for file in path.rglob(kind)):
+        raise AnnotationError(f"the folder {path} has no Parquet files, nor an export in JSON; {ACCEPTED}")
+    if request.is_several or path.is_dir():
+        return  # the footers of Parquet files say the rest
     if not path.is_file():
         if path.suffix or len(path.parts) > 1:
             raise AnnotationError(f"there is no file {path}{similar(path) or f'; {ACCEPTED}'}")
         if named:
             raise AnnotationError(f"{named[0]}: there is no file {path}, and a dataset has no columns to name")
         return
-    if named and suffix == ".json":
-        raise AnnotationError(f"{named[0]}: a JSON file {{task: {{worker: label}}}} has no columns")
-    if request.separator is not None and suffix not in TEXT:
-        raise AnnotationError(f"--separator: {path} is no .csv or .tsv file, so that it has no separator")
     if suffix in TEXT:
         try:
-            check_columns(_column_names(request), read_header(path, _separator(request)), str(path))
+            header = read_header(path, _separator(request), request.encoding)
         except OSError as error:
             raise _unreadable(path, error) from error
+        named_columns = [request.task, request.worker, request.label, request.count, request.seconds]
+        check_columns(
+            {role: name for role, name in zip(ROLES, named_columns, strict=True) if name is not None}, header, str(path)
+        )
 
 
 def read_annotations(request: Request) -> Annotations:
@@ -86,7 +94,9 @@ def read_annotations(request: Request) -> Annotations:
         )
     from ..data.abstentions import Written
 
-    options: dict[str, Any] = {**request.columns, "repeats": request.repeats}
+    options: dict[str, Any] = {**request.columns, **request.kind_of_file, "repeats": request.repeats}
+    if request.tidy:
+        options["tidy"] = True
     if request.no_worker:
         options["worker"] = None
     if request.separator is not None:
@@ -99,7 +109,7 @@ def read_annotations(request: Request) -> Annotations:
         options["gold"] = request.gold
     if request.features is not None:
         options["features"] = _read_table("--features", request.features)
-    annotations = _read(path, options)
+    annotations = _read(request, options)
     if request.use_gold and annotations.gold is None:
         raise AnnotationError(f"--use-gold: {path} comes without gold labels; give them with --gold FILE")
     return annotations
@@ -200,12 +210,14 @@ def _check_kind(pair: str, value: object, default: object) -> None:
         raise ValueError(f"--set {pair}: a number is needed, such as {default}")
 
 
-def _read(path: Path, options: dict[str, Any]) -> Annotations:
-    from ..data import Annotations, load_dataset
+def _read(request: Request, options: dict[str, Any]) -> Annotations:
+    from ..data import load_dataset
+    from ..data.exports.reading import read
 
-    if path.is_file():
+    path = Path(request.file)
+    if request.file == STANDARD_INPUT or path.exists():
         try:
-            return Annotations.read(path, **options)
+            return read(request.file, tell=not request.quiet, **options)
         except OSError as error:
             raise _unreadable(path, error) from error
     try:
@@ -221,14 +233,6 @@ def _unreadable(path: Path, error: OSError) -> AnnotationError:
 def _separator(request: Request) -> str | None:
     """The character that was meant: the shell hands on a tab that is written as in Python as two."""
     return "\t" if request.separator == "\\t" else request.separator
-
-
-def _column_names(request: Request) -> dict[str, str | None]:
-    """By role the name of its column, as given or the role's own; None where there is none."""
-    names: dict[str, str | None] = {role: getattr(request, role) or role for role in ("task", "worker", "label")}
-    if request.no_worker:
-        names["worker"] = None
-    return names | {"count": request.count, "seconds": request.seconds}
 
 
 def class_names(text: str) -> list[Any]:

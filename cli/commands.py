@@ -15,11 +15,11 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ..data.errors import AnnotationError
+from ..data.errors import AnnotationError, check_name
 from . import options
 from .arguments import check_input, parse_settings, read_annotations, read_probabilities
 from .estimate_command import estimate
-from .output import output_folder, write_results
+from .output import TOOLS, output_folder, write_for_tool, write_results
 from .papers_command import papers
 from .report_command import report
 from .request import Request, takes_request
@@ -27,7 +27,7 @@ from .stream import saying_how_to_go_on, scan_of
 from .terminal import doing, frame_table, plain_messages, show_result, stdout
 
 app = typer.Typer(
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -73,6 +73,14 @@ def fit(
         bool,
         typer.Option("--overwrite", help="Replace the results of an earlier fit.", rich_help_panel=options.OUTPUT),
     ] = False,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOOL",
+            help="Write the labels for a tool too: label-studio, argilla, or hf (Hugging Face, with soft labels).",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = None,
     plot: Annotated[
         bool,
         typer.Option(
@@ -85,6 +93,8 @@ def fit(
     with plain_messages():
         with output_folder(out, overwrite=overwrite) as folder:
             check_input(request)
+            if to is not None:
+                check_name("tool", to, TOOLS)
             with doing("starting", request):
                 from .. import fit as fit_story
 
@@ -103,6 +113,8 @@ def fit(
                     result = fit_story(story, annotations, method=method, **given)
             with doing("writing the results", request):
                 files = write_results(result, folder, plot=plot)
+                if to is not None:
+                    files |= write_for_tool(result, folder, to, request)
         if not request.quiet:
             show_result(result, {os.path.join(out, name): content for name, content in files.items()}, began)
 
@@ -143,11 +155,22 @@ def datasets() -> None:
 
 
 @app.command("stories")
-def stories() -> None:
-    """List the stories, which are models of how workers annotate, and the baselines without one, for --story."""
-    from .. import list_baselines, list_stories
+def stories(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="A story, to see its density, hyperparameters and options.")
+    ] = None,
+) -> None:
+    """List the stories, which are models of how workers annotate, and the baselines without one, or show one."""
+    with plain_messages():
+        if name is not None:
+            from .story_page import show_story
 
-    frame = list_stories()
-    frame["says"] = [re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line) for line in frame["says"]]
-    stdout().print(frame_table(frame.rename(columns={"says": "what it assumes"})))
-    stdout().print(frame_table(list_baselines().rename(columns={"says": "what it does, without a likelihood"})))
+            show_story(name, stdout())
+            return
+        from .. import list_baselines, list_stories
+
+        frame = list_stories()
+        frame["says"] = [re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line) for line in frame["says"]]
+        stdout().print(frame_table(frame.rename(columns={"says": "what it assumes"})))
+        stdout().print(frame_table(list_baselines().rename(columns={"says": "what it does, without a likelihood"})))
+        stdout().print("crowdppl stories NAME shows one story.", style="dim")

@@ -18,18 +18,24 @@ File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="Annotations: a .csv, .tsv, .parquet or .json file, or the name of a dataset (see crowdppl datasets); for "
-        "crowdppl fit also a folder of .parquet files, which are streamed.",
+        help="Annotations: a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines; a row for each annotation, or a column "
+        "for each worker), an export of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka or Appen, - for "
+        "standard input, or the name of a dataset (see crowdppl datasets); for crowdppl fit also a folder of .parquet "
+        "files, which are streamed.",
         show_default=False,
     ),
 ]
 Task = Annotated[
     str | None,
-    typer.Option(metavar="COL", help="Column of the tasks.", show_default="task", rich_help_panel=ANNOTATIONS),
+    typer.Option(
+        metavar="COL", help="Column of the tasks.", show_default="found by its name", rich_help_panel=ANNOTATIONS
+    ),
 ]
 Worker = Annotated[
     str | None,
-    typer.Option(metavar="COL", help="Column of the workers.", show_default="worker", rich_help_panel=ANNOTATIONS),
+    typer.Option(
+        metavar="COL", help="Column of the workers.", show_default="found by its name", rich_help_panel=ANNOTATIONS
+    ),
 ]
 NoWorker = Annotated[
     bool, typer.Option("--no-worker", help="No column names the workers.", rich_help_panel=ANNOTATIONS)
@@ -39,7 +45,7 @@ Label = Annotated[
     typer.Option(
         metavar="COL",
         help="Column of the annotations: what each worker gave.",
-        show_default="label",
+        show_default="found by its name",
         rich_help_panel=ANNOTATIONS,
     ),
 ]
@@ -50,8 +56,28 @@ Separator = Annotated[
     typer.Option(
         metavar="CHAR",
         help="Character between the columns of a CSV file.",
-        show_default="a comma; a tab in .tsv files",
+        show_default="found out",
         rich_help_panel=ANNOTATIONS,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Encoding of a text file.", show_default="found out", rich_help_panel=ANNOTATIONS
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Sheet of an Excel file with several.", rich_help_panel=ANNOTATIONS),
+]
+Question = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Question of an export that has several, to read.", rich_help_panel=ANNOTATIONS),
+]
+Outer = Annotated[
+    str | None,
+    typer.Option(
+        metavar="task|worker", help="What the outer keys of nested dictionaries are.", rich_help_panel=ANNOTATIONS
     ),
 ]
 Classes = Annotated[
@@ -78,6 +104,12 @@ Repeats = Annotated[
         metavar="keep|first|error",
         help="Where a worker annotated a task more than once: keep all annotations, the first, or refuse the file.",
         rich_help_panel=ANNOTATIONS,
+    ),
+]
+Tidy = Annotated[
+    bool,
+    typer.Option(
+        "--tidy", help="Make one class of labels that differ by case or blanks alone.", rich_help_panel=ANNOTATIONS
     ),
 ]
 Gold = Annotated[

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from ..data.atomic import whole_folder
 from ..data.errors import AnnotationError, StorageError, warn
+from ..data.text_files import suffix_of
+from .request import Request
 from .stream import STREAM_FILES, write_stream
 
 if TYPE_CHECKING:
@@ -22,9 +24,17 @@ WORKER_FILES = {
     "workers.csv": "accuracy and spammer score of each worker",
     "workers.png": "confusion matrices of the workers",
 }
+TOOL_FILES = {
+    "label-studio.json": "labels as predictions with scores, for Label Studio to import",
+    "argilla.json": "labels as suggestions with scores, for Argilla",
+    "hf.parquet": "labels and soft labels, for Hugging Face datasets",
+}
+TOOLS = {"label-studio": "label-studio.json", "argilla": "argilla.json", "hf": "hf.parquet"}
+"""The file that is written for each tool."""
 FILES = {
     "labels.csv": "label of each task, and the probabilities of all classes",
     **WORKER_FILES,
+    **TOOL_FILES,
     "posterior.nc": "posterior and log-likelihood, for arviz.from_netcdf",
     "fit.json": "story and options; crowdppl.load_fit reads the folder in Python",
 }
@@ -33,6 +43,7 @@ FILES = {
 STACK_FILES = {
     "labels.csv": "label of each task, and the probabilities of all classes",
     **WORKER_FILES,
+    **TOOL_FILES,
     "comparison.csv": "how well each story predicts held-out annotations, and its weight",
 }
 """The files of an average of several stories, and what is in each."""
@@ -78,6 +89,30 @@ def write_results(result: Fit | Stack | StreamedFit, folder: Path, *, plot: bool
     if isinstance(result, StreamedFit):
         return write_stream(result, folder)
     return write_output(result, folder, plot=plot)
+
+
+def write_for_tool(result: Fit | Stack | StreamedFit, folder: Path, to: str, request: Request) -> dict[str, str]:
+    """Write the labels for one of `TOOLS`; what is in the file, by its name.
+
+    Label Studio's tasks keep their data where its export in JSON was read.
+
+    Raises:
+        AnnotationError: the fit is streamed.
+    """
+    from .. import StreamedFit
+
+    if isinstance(result, StreamedFit):
+        raise AnnotationError(f"--to {to} takes a fit in memory; labels of a streamed fit are in the folder labels")
+    name = TOOLS[to]
+    options: dict[str, str] = {} if request.question is None else {"question": request.question}
+    if to == "label-studio" and suffix_of(request.file) == ".json":
+        options["source"] = request.file
+    try:
+        result.write_labels(folder / name, to=to, **options)
+    except AnnotationError:
+        options.pop("source", None)  # JSON of another kind
+        result.write_labels(folder / name, to=to, **options)
+    return {name: TOOL_FILES[name]}
 
 
 def write_output(result: Fit | Stack, folder: Path, *, plot: bool = False) -> dict[str, str]:

@@ -27,9 +27,14 @@ class Request:
     count: options.Count = None
     seconds: options.Seconds = None
     separator: options.Separator = None
+    encoding: options.Encoding = None
+    sheet: options.Sheet = None
+    question: options.Question = None
+    outer: options.Outer = None
     classes: options.Classes = None
     abstain: options.Abstain = None
     repeats: options.Repeats = "keep"
+    tidy: options.Tidy = False
     gold: options.Gold = None
     use_gold: options.UseGold = False
     features: options.Features = None
@@ -41,8 +46,11 @@ class Request:
 
     @property
     def is_several(self) -> bool:
-        """Whether a folder was named, or a pattern of files."""
-        return Path(self.file).is_dir() or (glob.has_magic(self.file) and not Path(self.file).exists())
+        """Whether a folder of Parquet files was named, or a pattern of files."""
+        path = Path(self.file)
+        if path.is_dir():
+            return any(path.rglob("*.parquet"))
+        return glob.has_magic(self.file) and not path.exists()
 
     @property
     def columns(self) -> dict[str, str]:
@@ -52,9 +60,15 @@ class Request:
         return {role: value for role, value in given.items() if value is not None}
 
     @property
+    def kind_of_file(self) -> dict[str, str]:
+        """What was said of the file, by option."""
+        given = {name: getattr(self, name) for name in ("encoding", "sheet", "question", "outer")}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
     def column_options(self) -> list[str]:
         """The options that were given and name columns, or the separator."""
-        return [f"--{name}" for name in self.columns] + ["--no-worker"] * self.no_worker
+        return [f"--{name}" for name in (self.columns | self.kind_of_file)] + ["--no-worker"] * self.no_worker
 
     @property
     def shared_options(self) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
 
 import typer
 
@@ -112,30 +112,91 @@ def show_result(result: Fit | Stack | StreamedFit, files: Mapping[str, str], beg
     show_files(files, console)
 
 
-def frame_table(frame: pd.DataFrame, title: str | None = None) -> Table:
-    """Return a frame as a table; the columns `x_low` and `x_high`, or `low` and `high`, become one of intervals."""
-    from pandas.api.types import is_numeric_dtype
+def frame_table(frame: pd.DataFrame, title: str | None = None, width: int | None = None) -> Table:
+    """Return a frame as a table; the columns `x_low` and `x_high`, or `low` and `high`, become one of intervals.
+
+    Where not all columns fit, the last ones are left out, which the caption says: no number is cut.
+
+    Args:
+        frame: the rows.
+        title: above the table.
+        width: of the terminal; None to ask it.
+    """
     from rich.text import Text
+
+    index = list(map(str, frame.index))
+    columns = [column for column in _columns(frame) if column.cells or not len(frame)]
+    room = (stdout().width if width is None else width) - EDGES - _width(str(frame.index.name), index, fold=MOST_NAME)
+    shown: list[_Column] = []
+    for at, column in enumerate(columns):
+        together = [column, *(other for other in columns[at + 1 : at + 2] if other.of == column.of)]
+        if column.of not in {other.of for other in shown} and sum(map(_needed, together)) > room:
+            break
+        shown.append(column)
+        room -= _needed(column)
+    left_out = [column.name for column in columns[len(shown) :] if column.of == column.name]
+    table = make_table(title)
+    table.add_column(str(frame.index.name), overflow="fold", max_width=MOST_NAME)
+    for column in shown:
+        side: Literal["left", "right"] = "right" if column.is_number else "left"
+        least = _needed(column) - GAP
+        table.add_column(column.heading, justify=side, overflow="fold", min_width=least)
+    for row in zip(index, *(column.cells for column in shown), strict=True):
+        table.add_row(*map(Text, row))
+    if left_out:
+        names = ", ".join(name.replace("_", " ") for name in left_out)
+        table.caption, table.caption_justify = Text(f"a wider terminal shows {names}", style="dim"), "left"
+    return table
+
+
+class _Column(NamedTuple):
+    """What stands in a column: of a score, or the intervals of one."""
+
+    name: str
+    of: str  # the column whose interval it is, or itself
+    heading: str
+    cells: list[str]
+    is_number: bool
+
+
+GAP = 3  # characters between columns
+EDGES = 2  # and beside the table
+MOST_NAME = 30  # a row's name is folded beyond it
+MOST_TEXT = 40  # and a column's text
+
+
+def _columns(frame: pd.DataFrame) -> list[_Column]:
+    from pandas.api.types import is_numeric_dtype
 
     from ..inference.fitted.intervals import INTERVAL
 
-    table = make_table(title)
-    table.add_column(str(frame.index.name), overflow="fold")
-    columns = []
+    found: list[_Column] = []
     for name in map(str, frame.columns):
         if name.endswith("high") or (len(frame) and frame[name].isna().all()):
             continue
         if name.endswith("low"):
-            high = f"{name.removesuffix('low')}high"
-            columns.append([interval_text(*bounds) for bounds in zip(frame[name], frame[high], strict=True)])
-            table.add_column(f"{INTERVAL:.0%} interval", justify="right")
+            stem = name.removesuffix("low")
+            bounds = zip(frame[name], frame[f"{stem}high"], strict=True)
+            cells = [interval_text(*pair) for pair in bounds]
+            found.append(_Column(name, stem.rstrip("_") or name, f"{INTERVAL:.0%} interval", cells, True))
         else:
-            columns.append([_cell(value) for value in frame[name].tolist()])
-            number = is_numeric_dtype(frame[name])
-            table.add_column(name.replace("_", " "), justify="right" if number else "left", overflow="fold")
-    for row in zip(map(str, frame.index), *columns, strict=True):
-        table.add_row(*map(Text, row))
-    return table
+            cells = [_cell(value) for value in frame[name].tolist()]
+            is_number = is_numeric_dtype(frame[name])
+            found.append(_Column(name, name, name.replace("_", " "), cells, is_number))
+    return found
+
+
+def _needed(column: _Column) -> int:
+    return _width(column.heading, column.cells, fold=None if column.is_number else MOST_TEXT)
+
+
+def _width(heading: str, cells: Sequence[str], fold: int | None = None) -> int:
+    """Characters that a column takes with its gap: its longest cell whole, and the longest word of its heading."""
+    from rich.cells import cell_len
+
+    longest = max(map(cell_len, cells), default=0)
+    longest = longest if fold is None else min(longest, fold)
+    return max(longest, *(cell_len(word) for word in heading.split() or [""])) + GAP
 
 
 def make_table(title: str | None = None) -> Table:

@@ -15,6 +15,7 @@ from .errors import AnnotationError
 from .features import resolve_features
 from .gold import resolve_gold
 from .ids import Ids
+from .oddities import tell_classes, tell_repeated_table, tidied
 from .repeats import Repeats, resolve_repeats
 
 LARGEST_COUNT = 2**24  # up to here single precision holds every whole number
@@ -44,6 +45,7 @@ def build(
     features: Any = None,
     worker_features: Any = None,
     repeats: Repeats = "keep",
+    tidy: bool = False,
     names: tuple[str, str, str] = ("task", "worker", "label"),
     gold_where: Where | None = None,
     suggest: Callable[[], str] = lambda: "",
@@ -59,7 +61,11 @@ def build(
         AnnotationError: a label, task, worker, gold label, feature or count cannot be used, or an option needs named
             workers.
     """
-    label, named, abstentions = resolve_kinds(rows.label, classes, abstain, suggest, tell=tell)
+    label, named, abstentions = resolve_kinds(
+        tidied(rows.label) if tidy else rows.label, classes, abstain, suggest, tell=tell
+    )
+    if tell and classes is None:
+        tell_classes(named)
     ordered_tasks = rows.ordered_tasks or tasks is not None
     ordered_workers = rows.ordered_workers or workers is not None
     task = rows.task if tasks is None else rows.task.aligned(Ids(tasks, what="tasks"), "tasks")
@@ -69,6 +75,8 @@ def build(
         task, label, count = _aggregate(task, label, rows.count)
     else:
         worker = worker if workers is None else worker.aligned(Ids(workers, what="workers"), "workers")
+        if tell and rows.count is None and repeats == "keep":
+            tell_repeated_table(task.codes, worker.codes, label.codes)
         kept, count = resolve_repeats(task, worker, rows.count, repeats)
         task, worker, label = (replace(column, codes=column.codes[kept]) for column in (task, worker, label))
         seconds = None if seconds is None else seconds[kept]

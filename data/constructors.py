@@ -15,6 +15,7 @@ from .files import read_parquet
 from .long import csv_fields, long_fields
 from .nested import nested_rows, read_nested
 from .repeats import Repeats
+from .text_files import suffix_of
 
 
 class Constructors:
@@ -42,6 +43,7 @@ class Constructors:
         features: Any = None,
         worker_features: Any = None,
         repeats: Repeats = "keep",
+        tidy: bool = False,
     ) -> Self:
         """Make annotations from a long table with one row for each annotation.
 
@@ -75,6 +77,8 @@ class Constructors:
             worker_features: features of all workers in one of these forms, as an array (J, D).
             repeats: what to do where a worker annotated a task more than once: "keep" all annotations (`describe`
                 counts them), take the "first" with a warning that says how many were left out, or raise an "error".
+            tidy: make one class of labels that differ by case or blanks alone, spelt as most often; without it they are
+                classes of their own, and a warning names them.
 
         Raises:
             AnnotationError: something cannot be used, or a value is in `abstain` and in `classes`; the message names
@@ -97,12 +101,15 @@ class Constructors:
                 features=features,
                 worker_features=worker_features,
                 repeats=repeats,
+                tidy=tidy,
             )
         )
 
     @classmethod
-    def from_csv(cls, path: str | Path, *, separator: str | None = None, **options: Any) -> Self:
-        """Read annotations from a CSV (or TSV) file in UTF-8 with a header.
+    def from_csv(
+        cls, path: str | Path, *, separator: str | None = None, encoding: str | None = None, **options: Any
+    ) -> Self:
+        """Read annotations from a CSV (or TSV) file with a header, which may be compressed (.gz, .zst, .bz2, .xz).
 
         A column is of whole numbers where every value is written as Python writes one, else it is text as it
         stands: "007" stays "007". An empty cell is missing; "NA" and "None" are text like any other. Gold labels
@@ -110,7 +117,8 @@ class Constructors:
 
         Args:
             path: the file.
-            separator: what separates the columns; None for a tab in .tsv files, else a comma.
+            separator: what separates the columns; None for a tab in .tsv files, else what most rows agree on.
+            encoding: of the text; None to find out whether it is UTF-8, UTF-16 or, with a warning, Windows-1252.
             **options: as for `from_frame`.
 
         Raises:
@@ -118,7 +126,7 @@ class Constructors:
                 the file.
             FileNotFoundError: there is no such file.
         """
-        return cls(**csv_fields(path, separator, options))
+        return cls(**csv_fields(path, separator, options, encoding))
 
     @classmethod
     def from_parquet(cls, path: str | Path, **options: Any) -> Self:
@@ -218,7 +226,7 @@ class Constructors:
             ".parquet": cls.from_parquet,
             ".json": cls.from_json,
         }
-        suffix = Path(path).suffix.lower()
+        suffix = suffix_of(path)
         if suffix not in readers:
             raise AnnotationError(
                 f"{path}: the suffix {suffix!r} is none of those that can be read: {', '.join(readers)}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import AnnotationError, nearest
+from .text_files import first_bytes, open_text, reading, separator_of
 
 # What other tools call our columns; a misspelling is looked for first.
 _SYNONYMS = {
@@ -28,34 +29,32 @@ _SYNONYMS = {
 }
 
 
-def read_header(path: Path, separator: str | None = None) -> list[str]:
+def read_header(path: Path, separator: str | None = None, encoding: str | None = None) -> list[str]:
     """Return the names of a file's columns.
 
     Args:
-        path: the file, in UTF-8, with a header.
-        separator: what separates the columns; None for a tab in files named .tsv, else a comma.
+        path: the file, with a header.
+        separator: what separates the columns; None for what most rows agree on.
+        encoding: of the text; None to find it out.
 
     Raises:
         AnnotationError: the separator is no single character; the file is empty or no text, or names a column twice.
         FileNotFoundError: there is no such file.
     """
     _check_separator(separator)
-    with path.open("rb") as file:
-        start = file.read(4096)
+    start = first_bytes(path, 4096)
     if not start.strip():
         raise AnnotationError(
             f"{path}: the file is empty; expected a header such as task,worker,label and rows below it"
         )
     if start.startswith(b"PAR1"):
         raise AnnotationError(f"{path} is a Parquet file, not CSV; read it with from_parquet")
-    if b"\0" in start:
-        raise AnnotationError(f"{path} is no CSV file in UTF-8: it holds zero bytes")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, delimiter=separator or separator_of(path))
-            header = next((fields for fields in reader if fields), [])
+        with reading(path), open_text(path, encoding) as file:
+            rows = csv.reader(file, delimiter=separator or separator_of(path, encoding))
+            header = next((fields for fields in rows if fields), [])
     except UnicodeDecodeError as error:
-        raise not_utf8(path, error) from None
+        raise not_text(path, error) from None
     except csv.Error as error:
         raise AnnotationError(f"{path} is no CSV file that can be read: {error}") from None
     # pandas would call the second one "label.1", and an annotation would be lost without a word.
@@ -64,14 +63,9 @@ def read_header(path: Path, separator: str | None = None) -> list[str]:
     return header
 
 
-def separator_of(path: Path) -> str:
-    """Return what separates the columns of a file with this name."""
-    return "\t" if path.suffix.lower() == ".tsv" else ","
-
-
-def not_utf8(path: Path, error: UnicodeDecodeError) -> AnnotationError:
-    """Make the error for a file that is no text in UTF-8."""
-    return AnnotationError(f"{path} is no CSV file in UTF-8: {error}; convert it, or check what it is")
+def not_text(path: Path, error: UnicodeDecodeError) -> AnnotationError:
+    """Make the error for a file that is no text in its encoding."""
+    return AnnotationError(f"{path} is no text in {error.encoding}: {error.reason}; give encoding=, or convert it")
 
 
 def check_columns(names: Mapping[str, str | None], columns: Iterable[Any], what: str) -> None:

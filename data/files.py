@@ -11,20 +11,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .columns import Where
-from .csv_header import missing_column, not_utf8, read_header, separator_of
+from .csv_header import missing_column, not_text, read_header
 from .errors import AnnotationError, warn
 from .scan import BYTES_IN_MEMORY, physical_memory, size_text
 from .text import convert_text
+from .text_files import LATIN, WESTERN, encoding_of, open_text, reading, separator_of
 
 
-def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFrame:
+def read_text_table(path: str | Path, separator: str | None = None, encoding: str | None = None) -> pd.DataFrame:
     """Read a CSV or TSV file as a table of text, with NaN where a cell is empty.
 
-    "NA" and "None" are text like any other, and so is "007".
+    "NA" and "None" are text like any other, and so is "007". A file that is neither UTF-8 nor UTF-16 is read as
+    Windows-1252, with a warning.
 
     Args:
-        path: the file, in UTF-8, with a header.
-        separator: what separates the columns; None for a tab in files named .tsv, else a comma.
+        path: the file, with a header; it may be compressed (.gz, .zst, .bz2, .xz).
+        separator: what separates the columns; None for a tab in files named .tsv, else what most rows agree on.
+        encoding: of the text; None to find it out.
 
     Raises:
         AnnotationError: the separator is no single character; the file is empty or no text, names a column twice,
@@ -32,24 +35,20 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
         FileNotFoundError: there is no such file.
     """
     path = Path(path)
-    read_header(path, separator)
+    encoding = encoding or _encoding(path)
+    read_header(path, separator, encoding)
+    separator = separator or separator_of(path, encoding)
     try:
-        table = pd.read_csv(
-            path,
-            sep=separator or separator_of(path),
-            dtype=str,
-            keep_default_na=False,
-            na_values=[""],
-            encoding="utf-8-sig",
-        )
+        with reading(path), open_text(path, encoding) as file:
+            table = pd.read_csv(file, sep=separator, dtype=str, keep_default_na=False, na_values=[""])
     except UnicodeDecodeError as error:
-        raise not_utf8(path, error) from None
+        raise not_text(path, error) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise AnnotationError(f"{path} is no CSV file that can be read: {reason}") from None
     # Where every row has more fields than the header, pandas takes the first ones for an index.
     if not isinstance(table.index, pd.RangeIndex):
-        line = line_of(path, 0, separator)
+        line = line_of(path, 0, separator, encoding)
         raise AnnotationError(
             f"{path}, row 0 (line {line}): the row has more fields than the header, which names "
             f"{', '.join(map(repr, table.columns))}; name every column, and quote fields that contain the "
@@ -58,22 +57,35 @@ def read_text_table(path: str | Path, separator: str | None = None) -> pd.DataFr
     return table
 
 
-def line_of(path: Path, row: int, separator: str | None = None) -> int:
+def _encoding(path: Path) -> str:
+    if not path.is_file() or not path.stat().st_size:
+        return "utf-8-sig"  # what reads the header says what is wrong
+    found = encoding_of(path)
+    if found in (WESTERN, LATIN):
+        warn(f"{path} is not UTF-8 and is read as {found}; give encoding= if letters look wrong")
+    return found
+
+
+def line_of(path: Path, row: int, separator: str | None = None, encoding: str | None = None) -> int:
     """Return the line of a file, counted from 1, on which a data row, counted from 0, ends."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=separator or separator_of(path))
+    with open_text(path, encoding) as file:
+        reader = csv.reader(file, delimiter=separator or separator_of(path, encoding))
         filled = (reader.line_num for fields in reader if fields)
         return next((line for number, line in enumerate(filled, start=-1) if number == row), reader.line_num)
 
 
-def row_and_line(path: str | Path, separator: str | None = None) -> Where:
+def row_and_line(path: str | Path, separator: str | None = None, encoding: str | None = None) -> Where:
     """Return what says where a row is: "row 3 (line 5 of crowd.csv)"."""
     path = Path(path)
-    return lambda row: f"row {row} (line {line_of(path, row, separator)} of {path.name})"
+    return lambda row: f"row {row} (line {line_of(path, row, separator, encoding)} of {path.name})"
 
 
 def read_csv_tables(
-    path: str | Path, gold: str | Path | None, separator: str | None, names: Iterable[str | None]
+    path: str | Path,
+    gold: str | Path | None,
+    separator: str | None,
+    names: Iterable[str | None],
+    encoding: str | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Read annotations and, where given, gold labels.
 
@@ -82,9 +94,9 @@ def read_csv_tables(
     Raises:
         AnnotationError: as `read_text_table`.
     """
-    tables = [read_text_table(path, separator)]
+    tables = [read_text_table(path, separator, encoding)]
     if gold is not None:
-        tables.append(read_text_table(gold, separator))
+        tables.append(read_text_table(gold, separator, encoding))
     for name in dict.fromkeys(names):
         having = [table for table in tables if name in table.columns]
         for table, column in zip(having, convert_text(*(table[name] for table in having)), strict=True):
@@ -114,5 +126,17 @@ def read_parquet(path: str | Path, names: dict[str, str]) -> pa.Table:
                 "leaves them on the disk, and cp.fit takes it in the place of annotations"
             )
         return pq.read_table(path, columns=list(dict.fromkeys(names.values())))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise AnnotationError(f"{path} is no Parquet file that can be read: {error}") from None
+
+
+def read_parquet_table(path: str | Path) -> pd.DataFrame:
+    """Read all columns of a Parquet file.
+
+    Raises:
+        AnnotationError: it is no Parquet file.
+    """
+    try:
+        return pq.read_table(Path(path)).to_pandas()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise AnnotationError(f"{path} is no Parquet file that can be read: {error}") from None

@@ -14,6 +14,7 @@ from .csv_header import check_roles
 from .errors import AnnotationError
 from .files import read_csv_tables, row_and_line
 from .frames import as_frame, take_column
+from .text_files import suffix_of
 
 
 def frame_rows(
@@ -87,7 +88,9 @@ def long_fields(
     return build(rows, names=names, suggest=lambda: suggest_label(table, label, taken=(task, worker)), **options)
 
 
-def csv_fields(path: str | Path, separator: str | None, options: dict[str, Any]) -> dict[str, Any]:
+def csv_fields(
+    path: str | Path, separator: str | None, options: dict[str, Any], encoding: str | None = None
+) -> dict[str, Any]:
     """Return the fields of `Annotations` for a CSV file; `options` are those of `Annotations.from_frame`.
 
     Raises:
@@ -95,12 +98,14 @@ def csv_fields(path: str | Path, separator: str | None, options: dict[str, Any])
     """
     gold, options = options.get("gold"), dict(options)
     # Text in both files is converted together; gold labels in a Parquet file have types of their own.
-    together = isinstance(gold, str | Path) and Path(gold).suffix.lower() != ".parquet" and Path(gold).is_file()
+    together = isinstance(gold, str | Path) and suffix_of(gold) != ".parquet" and Path(gold).is_file()
     names = [options.get(role, role) for role in ("task", "worker", "label")]
-    table, truth = read_csv_tables(path, gold if together else None, separator, [*names, options.get("count")])
+    table, truth = read_csv_tables(
+        path, gold if together else None, separator, [*names, options.get("count")], encoding
+    )
     if truth is not None:
-        options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator)}
-    return long_fields(table, where=row_and_line(path, separator), source=str(path), **options)
+        options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator, encoding)}
+    return long_fields(table, where=row_and_line(path, separator, encoding), source=str(path), **options)
 
 
 def suggest_label(table: Any, label: str, taken: tuple[str | None, ...] = ()) -> str:

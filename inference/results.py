@@ -37,6 +37,7 @@ from .report.write import report
 from .storage.arviz_data import make_idata
 from .storage.arviz_groups import to_groups
 from .storage.fit_folder import save
+from .storage.label_files import join_labels, write_labels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -92,6 +93,14 @@ class Result(Labelled):
     ) -> pd.DataFrame:
         """A label for each task by a threshold or by least expected cost: :func:`.decisions.decide`."""
         return decide(self.probabilities, threshold=threshold, positive=positive, costs=costs, abstain=abstain)
+
+    def join(self, table: pd.DataFrame, task: str = "task", prefix: str = "") -> pd.DataFrame:
+        """A table of your own with the labels of its tasks beside it: :func:`.label_files.join_labels`."""
+        return join_labels(self, table, task, prefix)
+
+    def write_labels(self, path: str | PathLike, *, to: str, **options: Any) -> Path:
+        """Write the labels for ``"label-studio"``, ``"argilla"`` or ``"hf"``: :func:`.label_files.write_labels`."""
+        return write_labels(self, path, to=to, **options)
 
     def report(self, path: str | PathLike, **options: Any) -> Path:
         """Write one self-contained page with labels, workers, checks and pictures: :func:`.write.report`.

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("data",),
+    ("data/exports",),
     ("models/parts",),
     ("models",),
     ("models/pyro",),

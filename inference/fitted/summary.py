@@ -29,6 +29,8 @@ from .workers import fitted_scores
 if TYPE_CHECKING:
     import xarray as xr
 
+SPAMMER = 0.1  # a spammer score below it is that of somebody who hardly looks; 0 is one who does not look at all
+SHOWN_WORKERS = 5
 SHOWN = 9  # numbers of a hyperparameter, of larger ones the shape is; families of workers
 
 
@@ -72,7 +74,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         **prior_fact(fitted),
         **groups_fact(fitted),
         "engine": _engine(fitted),
-        "labels": certainty(fitted),
+        "labels": certainty(fitted) + differing(fitted),
     }
     facts |= shared_errors(fitted.model, fitted.parameters) | difficulties(fitted.model, fitted.parameters)
     facts |= panel(fitted)
@@ -84,7 +86,9 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         facts["gold"] = gold_accuracy(fitted)
     tables = {"classes": _classes(fitted, interval)}
     if annotations.named:
-        tables |= best_and_worst(fitted_scores(fitted, interval))
+        scores = fitted_scores(fitted, interval)
+        facts |= suspects(scores)
+        tables |= best_and_worst(scores)
     return Summary(f"{fitted.story} fitted by {fitted.method.upper()}", facts, tables, fitted.warnings)
 
 
@@ -222,6 +226,27 @@ def certainty(fitted: Labelled) -> str:
     n, sure = len(fitted.posterior), int((fitted.posterior.max(-1) >= 0.9).sum())
     which = f"all {n:,}" if sure == n else f"{sure:,} of {n:,}"
     return f"{which} labels have probability ≥ 0.9"
+
+
+def differing(fitted: Labelled) -> str:
+    """On how many tasks the label is another than the majority vote, in words that follow others; ties do not count."""
+    votes = fitted.annotations.votes()
+    most = votes == votes.max(-1, keepdims=True)
+    decided = (most.sum(-1) == 1) & (votes.sum(-1) > 0)
+    n = int((decided & ~most[np.arange(len(votes)), fitted.posterior.argmax(-1)]).sum())
+    return f"; the majority vote differs on {n:,}"
+
+
+def suspects(scores: pd.DataFrame) -> dict[str, str]:
+    """Workers whose annotations say next to nothing of the true class, by the upper ends of their spammer scores."""
+    if "spammer_score_high" not in scores:
+        return {}
+    found = list(scores.index[scores["spammer_score_high"] < SPAMMER])
+    if not found:
+        return {}
+    names = ", ".join(map(str, found[:SHOWN_WORKERS])) + ("" if len(found) <= SHOWN_WORKERS else ", …")
+    many = "says" if len(found) == 1 else "say"
+    return {"spammers": f"{count_text(len(found), 'worker')} {many} next to nothing of the true class: {names}"}
 
 
 def gold_accuracy(fitted: Labelled) -> str:

@@ -40,6 +40,15 @@ annotation that follows a common impression does so on a difficult task too."""
 GENERAL: dict[str, Any] = {name: value for part in PARTS for name, value in part.defaults.items()}
 """Hyperparameters that every story takes, with their defaults."""
 
+SAYS = {
+    "shared_error": "whether workers may fall for the same wrong class of a task.",
+    "worker_families": "which workers err together, as families by worker; else all do.",
+    "shared_weight": "how many pseudo-annotations the prior of the shared errors counts like.",
+    "task_difficulty": "whether workers err more on some tasks than on others.",
+    "difficulty_weight": "how many pseudo-annotations the prior of the tasks' difficulties counts like.",
+}
+"""What each of them is, in a sentence."""
+
 PARTS_OF = "_parts_of"
 """The attribute of a story with parts that has the story beneath and the hyperparameters."""
 

@@ -219,7 +219,7 @@ def test_overwriting_never_deletes_what_a_fit_did_not_write(crowd, tmp_path):
 def bad_inputs():
     ok = "task,worker,label\n1,a,x\n1,b,y\n2,a,y\n2,b,y\n"
     return {
-        "no column": (ok.replace("worker", "rater"), [], ["'worker'", "Did you mean --worker 'rater'?", "--no-worker"]),
+        "no column": (ok.replace("worker", "who"), [], ["no column 'worker'", "'who'", "--no-worker"]),
         "one column twice": (ok, ["--label", "worker"], ["column 'worker' is given for both --worker and --label"]),
         "long separator": (ok, ["--separator", ";;"], ["--separator ';;'", "a single character is needed"]),
         "both": (ok, ["--worker", "worker", "--no-worker"], ["--no-worker and --worker cannot be given together"]),
@@ -228,9 +228,9 @@ def bad_inputs():
         "count": (ok, ["--count", "n"], ["no column 'n'", "its columns are 'task', 'worker', 'label'"]),
         "seconds": (ok, ["--seconds", "took"], ["no column 'took'"]),
         "column": (ok, ["--worker", "werker"], ["'werker'", "Did you mean --worker 'worker'?"]),
-        "separator": (ok.replace(",", ";"), [], ["--separator ';'"]),
+        "separator": (ok.replace(",", ":"), [], ["no column 'task'", "'task:worker:label'"]),
         "empty": ("", [], ["crowd.csv: the file is empty"]),
-        "binary": ("\0\1\2", [], ["crowd.csv is no CSV file"]),
+        "binary": ("\0\1\2", [], ["crowd.csv is no text file"]),
         "missing": (ok + "3,,x\n", [], ["column 'worker'", "missing in row 4 (line 6 of crowd.csv)"]),
         "one class": (ok.replace("x", "y"), [], ["'y'", "list all in --classes A,B,C"]),
         "other class": (ok, ["--classes", "x,z"], ["'y' is not in classes"]),
@@ -278,8 +278,8 @@ def test_an_unknown_file_and_an_unknown_dataset_are_refused_differently(crowd, o
 def test_a_file_of_json_has_no_columns_to_name(tmp_path, out):
     path = tmp_path / "crowd.json"
     path.write_text('{"t": {"a": 0, "b": 1}, "u": {"a": 1, "b": 1}}')
-    assert "--task: a JSON file" in refused("fit", path, "--task", "item", "--out", out)
-    assert "--no-worker: a JSON file" in refused("fit", path, "--no-worker", "--out", out)
+    assert "--task 'item' names a column" in refused("fit", path, "--task", "item", "--out", out)
+    assert "--no-worker names a column" in refused("fit", path, "--no-worker", "--out", out)
     assert "--task: there is no file anesthesia" in refused("fit", "anesthesia", "--task", "item", "--out", out)
     assert crowdppl("fit", path, "--out", out).exit_code == 0
 

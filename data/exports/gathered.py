@@ -1,0 +1,144 @@
+"""The annotations that an export holds, gathered one by one, and what is said of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from ..errors import AnnotationError
+
+MOST_CLASSES = 100  # a column with more distinct values is no question
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a file holds.
+
+    Args:
+        what: the file and what it is, for messages: "export.json: Label Studio export".
+        frame: a row for each annotation: task, worker, label, and seconds where the file has times.
+        said: what was taken for what, a sentence without its full stop.
+        gold: true labels by task; empty where the file has none.
+        places: where each row is, for messages.
+    """
+
+    what: str
+    frame: pd.DataFrame
+    said: str
+    gold: Mapping[Any, Any] = field(default_factory=dict)
+    places: Sequence[str] = ()
+
+
+class Gathered:
+    """Annotations of one question of an export, as they are found.
+
+    Args:
+        what: the export, as messages call it: "Label Studio export".
+        question: the question's name; None where the export has one question without a name.
+    """
+
+    def __init__(self, what: str, question: str | None = None) -> None:
+        self.what, self.question = what, question
+        self.rows: list[tuple[Any, Any, Any, float | None]] = []
+        self.places: list[str] = []
+        self.gold: dict[Any, Any] = {}
+        self.left_out: Counter[str] = Counter()
+        self.people: dict[Hashable, None] = {}
+        self.models: dict[Hashable, None] = {}
+
+    def add(
+        self, task: Any, worker: Any, label: Any, place: str, *, seconds: Any = None, is_model: bool = False
+    ) -> None:
+        """Take one annotation; a label of None or an empty list is left out and counted.
+
+        Raises:
+            AnnotationError: there are several labels in one, or none that can be a class.
+        """
+        label = single(label, place)
+        if label is None:
+            self.left_out["empty annotation"] += 1
+            return
+        self.rows.append((task, worker, label, seconds))
+        self.places.append(place)
+        (self.models if is_model else self.people)[worker] = None
+
+    def leave_out(self, kind: str) -> None:
+        """Count an annotation that is left out, of a kind such as "cancelled annotation"."""
+        self.left_out[kind] += 1
+
+    def add_gold(self, task: Any, label: Any, place: str) -> None:
+        """Take a true label.
+
+        Raises:
+            AnnotationError: the task has another one.
+        """
+        label = single(label, place)
+        if label is None:
+            return
+        if self.gold.setdefault(task, label) != label:
+            raise AnnotationError(f"{place}: the gold label is {label!r}, and elsewhere {self.gold[task]!r}; keep one")
+
+    def held(self) -> Held:
+        """Return what was gathered.
+
+        Raises:
+            AnnotationError: there is no annotation.
+        """
+        about = self.what + (f", question {self.question!r}" if self.question is not None else "")
+        out = [f"{count_of(n, kind)} left out" for kind, n in self.left_out.items()]
+        if not self.rows:
+            raise AnnotationError(f"{about}: there is no annotation{' (' + '; '.join(out) + ')' if out else ''}")
+        frame = pd.DataFrame(self.rows, columns=["task", "worker", "label", "seconds"], dtype=object)
+        if frame["seconds"].isna().all():
+            frame = frame.drop(columns="seconds")
+        who = [count_of(len(self.people), "annotator")] if self.people else []
+        who += [count_of(len(self.models), "model")] if self.models else []
+        gold = [count_of(len(self.gold), "gold label")] if self.gold else []
+        said = f"{about}: {', '.join([count_of(frame['task'].nunique(), 'task'), *who, *gold, *out])}"
+        return Held(self.what, frame, said, self.gold, self.places)
+
+
+def single(label: Any, place: str) -> Any:
+    """Return the one label there is, out of its list; None where there is none.
+
+    Raises:
+        AnnotationError: there are several, or it is something that cannot be a class.
+    """
+    if isinstance(label, Mapping):
+        raise AnnotationError(f"{place}: {label!r} is no class; text or a number is needed")
+    if isinstance(label, list | tuple):
+        if len(label) > 1:
+            raise AnnotationError(
+                f"{place}: there are {len(label)} labels, {', '.join(map(repr, label))}, and a task has one class; "
+                "export a question with one choice, or make a question of each class"
+            )
+        return single(label[0], place) if label else None
+    return None if label is None or label == "" or label != label else label
+
+
+def chosen_question(given: str | None, known: Sequence[str], what: str, *, why: str = "") -> str:
+    """Return the question to read: the one there is, or the one that was asked for.
+
+    Raises:
+        AnnotationError: there are several or none, or none of that name.
+    """
+    names = ", ".join(map(repr, known))
+    if given is not None:
+        if given not in known:
+            raise AnnotationError(f"{what} has no question {given!r} whose annotations are classes; it has {names}")
+        return given
+    if not known:
+        raise AnnotationError(f"{what} has no question whose annotations are classes{why}")
+    if len(known) > 1:
+        raise AnnotationError(f"{what} has several questions: {names}; say which by question={known[0]!r}")
+    return known[0]
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return "1 model", "3 models"."""
+    first, of, rest = noun.partition(" of ")
+    return f"{number:,} {first}{'' if number == 1 else 's'}{of}{rest}"

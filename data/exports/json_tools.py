@@ -1,0 +1,261 @@
+"""Exports as JSON: Label Studio, Argilla, Prodigy, doccano, LeWiDi, and panels of judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ..errors import AnnotationError
+from ..text import as_numbers
+from .gathered import Gathered, Held, chosen_question
+
+Records = Sequence[Mapping[str, Any]]
+
+
+def read_records(records: Records, what: str, question: str | None, name: str) -> Held | None:
+    """Return what an export of a known tool holds; None where it is none that is known.
+
+    Args:
+        records: the list in the file, or its lines.
+        what: the file, for messages.
+        question: the one that was asked for.
+        name: of the file without its suffix; the annotator's where a tool writes a file for each.
+
+    Raises:
+        AnnotationError: the tool is known, and the question is not, or an annotation cannot be used.
+    """
+    for is_of, reader in READERS:
+        if any(is_of(record) for record in records[:50]):
+            return reader(records, what, question, name)
+    return None
+
+
+def _is_label_studio(record: Mapping[str, Any]) -> bool:
+    given = record.get("annotations", record.get("completions"))
+    if not (isinstance(given, list) and all(isinstance(each, Mapping) for each in given)):
+        return False
+    return any("result" in each for each in given) or ("data" in record and not given)
+
+
+def _label_studio(records: Records, what: str, question: str | None, name: str) -> Held:
+    what = f"{what}: Label Studio export"
+    found: dict[str, None] = {}
+    for _, _, each in _studio_results(records):
+        for result in each.get("result") or []:
+            if _studio_label(result) is not None:
+                found[str(result.get("from_name"))] = None
+    asked = chosen_question(question, list(found), what)
+    gathered = Gathered(what, asked)
+    for task, place, each in _studio_results(records):
+        if each.get("was_cancelled"):
+            gathered.leave_out("cancelled annotation")
+            continue
+        labels = [_studio_label(result) for result in each.get("result") or [] if str(result.get("from_name")) == asked]
+        is_model = "completed_by" not in each
+        label = labels[0] if len(labels) == 1 else [one for many in labels for one in _as_list(many)]
+        if each.get("ground_truth"):
+            gathered.add_gold(task, label, place)
+        worker = (each.get("model_version") or "prediction") if is_model else _studio_worker(each["completed_by"])
+        gathered.add(task, worker, label, place, seconds=each.get("lead_time"), is_model=is_model)
+    return gathered.held()
+
+
+def _studio_results(records: Records) -> Iterable[tuple[Any, str, Mapping[str, Any]]]:
+    """Task, place and annotation of each annotation and prediction."""
+    for number, record in enumerate(records):
+        task = record.get("id", record.get("inner_id", number))
+        for kind in ("annotations", "completions", "predictions"):
+            for position, each in enumerate(record.get(kind) or []):
+                yield task, f"task {task!r}, {kind}[{position}]", each
+
+
+def _studio_worker(completed_by: Any) -> Any:
+    if isinstance(completed_by, Mapping):
+        return completed_by.get("email") or completed_by.get("username") or completed_by.get("id")
+    return completed_by
+
+
+def _studio_label(result: Mapping[str, Any]) -> Any:
+    """The label of a result that is a class: choices, a rating, a number, or one side of a pair."""
+    value = result.get("value")
+    if not isinstance(value, Mapping) or "start" in value or "x" in value:  # of a part of the text or image
+        return None
+    key = next((key for key in ("choices", "rating", "number", "selected", "taxonomy") if key in value), None)
+    return None if key is None else value[key]
+
+
+def _is_argilla(record: Mapping[str, Any]) -> bool:
+    if isinstance(record.get("responses"), Mapping) or isinstance(record.get("suggestions"), Mapping):
+        return "fields" in record
+    return any(str(key).endswith((".responses", ".suggestion")) for key in record)
+
+
+def _argilla(records: Records, what: str, question: str | None, name: str) -> Held:
+    what = f"{what}: Argilla export"
+    flat = [_argilla_flat(record) for record in records]
+    ends = (".responses", ".suggestion")
+    known = {str(key).removesuffix(end): None for each in flat for key in each for end in ends if key.endswith(end)}
+    asked = chosen_question(question, list(known), what)
+    gathered = Gathered(what, asked)
+    for number, each in enumerate(flat):
+        task = each.get("id", number)
+        values = _as_list(each.get(f"{asked}.responses"))
+        users = _as_list(each.get(f"{asked}.responses.users")) or [None] * len(values)
+        states = _as_list(each.get(f"{asked}.responses.status")) or ["submitted"] * len(values)
+        for value, user, state in zip(values, users, states, strict=True):
+            place = f"record {task!r}, {asked}.responses of {user!r}"
+            if state not in ("submitted", None):
+                gathered.leave_out(f"{state} response")
+            elif user is None:
+                raise AnnotationError(f"{place}: {asked}.responses.users names nobody")
+            else:
+                gathered.add(task, str(user), value, place)
+        suggestion = each.get(f"{asked}.suggestion")
+        if suggestion is not None:
+            agent = each.get(f"{asked}.suggestion.agent") or "suggestion"
+            gathered.add(task, str(agent), suggestion, f"record {task!r}, {asked}.suggestion", is_model=True)
+    return gathered.held()
+
+
+def _argilla_flat(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record with columns as in a table, where it is nested."""
+    flat = dict(record)
+    for name, given in (record.get("responses") or {}).items() if isinstance(record.get("responses"), Mapping) else ():
+        flat[f"{name}.responses"] = [each.get("value") for each in given]
+        flat[f"{name}.responses.users"] = [each.get("user_id") for each in given]
+        flat[f"{name}.responses.status"] = [each.get("status", "submitted") for each in given]
+    suggestions = record.get("suggestions")
+    for name, given in suggestions.items() if isinstance(suggestions, Mapping) else ():
+        flat[f"{name}.suggestion"], flat[f"{name}.suggestion.agent"] = given.get("value"), given.get("agent")
+    return flat
+
+
+def _is_prodigy(record: Mapping[str, Any]) -> bool:
+    return "answer" in record and ("_input_hash" in record or "_task_hash" in record)
+
+
+def _prodigy(records: Records, what: str, question: str | None, name: str) -> Held:
+    what = f"{what}: Prodigy export"
+    is_choice = any("accept" in record for record in records)
+    labels = [] if is_choice else list(dict.fromkeys(str(r["label"]) for r in records if r.get("label") is not None))
+    asked = None
+    if question is not None or len(labels) > 1:
+        asked = chosen_question(question, labels, what)
+    elif labels:
+        asked = labels[0]
+    gathered = Gathered(what, asked)
+    for number, record in enumerate(records):
+        place = f"line {number + 1}"
+        if not is_choice and asked is not None and str(record.get("label")) != asked:
+            continue
+        task = record.get("_input_hash", record.get("_task_hash"))
+        worker = record.get("_annotator_id") or record.get("_session_id") or "annotator"
+        answer = record.get("answer")
+        if answer == "ignore":
+            gathered.leave_out("ignored example")
+        elif not is_choice:
+            gathered.add(task, worker, answer, place)
+        elif answer == "reject":
+            gathered.leave_out("rejected example")
+        else:
+            gathered.add(task, worker, record.get("accept"), place)
+    return gathered.held()
+
+
+def _is_doccano(record: Mapping[str, Any]) -> bool:
+    if "id" not in record or not ({"text", "data", "filename"} & set(record)):
+        return False
+    given = record.get("annotations")
+    if isinstance(given, list) and given:
+        return all(isinstance(each, Mapping) and "label" in each and "user" in each for each in given)
+    return isinstance(record.get("label"), list) or isinstance(record.get("labels"), list)
+
+
+def _doccano(records: Records, what: str, question: str | None, name: str) -> Held:
+    gathered = Gathered(f"{what}: doccano export")
+    for number, record in enumerate(records):
+        task, place = record.get("id", number), f"line {number + 1}"
+        if isinstance(record.get("annotations"), list):
+            by_user: dict[Any, list[Any]] = {}
+            for each in record["annotations"]:
+                by_user.setdefault(each["user"], []).append(each["label"])
+            for user, labels in by_user.items():
+                gathered.add(task, user, labels, f"{place}, user {user!r}")
+            continue
+        worker = record.get("annotator") or record.get("username") or record.get("_file", name)
+        gathered.add(task, worker, record.get("label", record.get("labels")), place)
+    return gathered.held()
+
+
+READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], Callable[[Records, str, str | None, str], Held]], ...] = (
+    (_is_label_studio, _label_studio),
+    (_is_argilla, _argilla),
+    (_is_prodigy, _prodigy),
+    (_is_doccano, _doccano),
+)
+
+
+def read_mapping(by_name: Mapping[str, Any], what: str, outer: str | None) -> Held | None:
+    """Return what a dictionary holds: LeWiDi's, a panel of judges', or {task: {worker: label}}; None for others.
+
+    Args:
+        by_name: the dictionary.
+        what: the file, for messages.
+        outer: whether the outer keys are tasks or workers, where it was said.
+
+    Raises:
+        AnnotationError: the dictionary may be read in two ways, or an annotation cannot be used.
+    """
+    values = list(by_name.values())
+    if not values or not all(isinstance(value, Mapping) for value in values):
+        return None
+    if all("annotations" in value for value in values):
+        return _lewidi(by_name, what)
+    if any(isinstance(label, Mapping | list) for value in values for label in value.values()):
+        return None
+    inner = dict.fromkeys(key for value in values for key in value)
+    if outer is None and len(by_name) < len(inner):
+        raise AnnotationError(
+            f"{what}: {len(by_name)} dictionaries of {len(inner)} keys; say whether the outer keys are tasks "
+            "(outer='task') or workers (outer='worker')"
+        )
+    if outer not in (None, "task", "worker"):
+        raise AnnotationError(f"outer={outer!r}: 'task' or 'worker' is needed")
+    gathered = Gathered(f"{what}: dictionaries {{task: {{worker: label}}}}")
+    if outer == "worker":
+        gathered = Gathered(f"{what}: dictionaries {{worker: {{task: label}}}}")
+    first, second = as_numbers(by_name), as_numbers(inner)
+    for one, by_key in by_name.items():
+        for other, label in by_key.items():
+            task, worker = (first[one], second[other]) if outer != "worker" else (second[other], first[one])
+            gathered.add(task, worker, label, f"task {task!r}, worker {worker!r}")
+    return gathered.held()
+
+
+def _lewidi(by_task: Mapping[str, Any], what: str) -> Held:
+    gathered = Gathered(f"{what}: LeWiDi dataset")
+    for task, item in by_task.items():
+        given, names = item["annotations"], item.get("annotators")
+        if isinstance(given, Mapping):
+            pairs = list(given.items())
+        else:
+            labels = given.split(",") if isinstance(given, str) else list(given)
+            workers = names.split(",") if isinstance(names, str) else list(names or [])
+            if len(labels) != len(workers):
+                raise AnnotationError(
+                    f"{what}: task {task!r} has {len(labels)} annotations by {len(workers)} annotators; one each is "
+                    "needed"
+                )
+            pairs = list(zip(workers, labels, strict=True))
+        for worker, label in pairs:
+            label = label.strip() if isinstance(label, str) else label
+            gathered.add(task, str(worker).strip(), label, f"task {task!r}, annotator {worker!r}")
+    return gathered.held()
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    tolist = getattr(value, "tolist", None)  # arrays, as tables of other libraries have them
+    value = tolist() if callable(tolist) else value
+    return list(value) if isinstance(value, list | tuple) else [value]

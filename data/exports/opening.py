@@ -1,0 +1,141 @@
+"""What kind of file it is, and its content: a table, a value of JSON, records of several files."""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..errors import AnnotationError
+from ..frames import as_frame, is_frame, take_column
+from ..text_files import encoding_of, open_bytes, suffix_of
+
+EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
+LINES = (".jsonl", ".ndjson")
+JSON = (".json", *LINES)
+PARQUET, ZIPPED = b"PAR1", b"PK\x03\x04"  # how such files begin; those of Excel are zipped
+
+
+def table_of(source: Any) -> pd.DataFrame:
+    """Return a pandas table of a table of another library, or of a Hugging Face dataset."""
+    features = getattr(source, "features", None)
+    if isinstance(features, Mapping) and hasattr(source, "to_pandas"):
+        table = source.to_pandas()
+        for name, feature in features.items():
+            names = getattr(feature, "names", None)
+            if names and hasattr(feature, "int2str"):
+                table[name] = pd.Categorical([names[code] for code in table[name]], categories=names)
+        return pd.DataFrame(table)
+    if not is_frame(source):
+        raise AnnotationError(
+            f"a path, '-' or a table is needed, not a {type(source).__name__}; Annotations.from_dict takes "
+            "dictionaries, and from_matrix matrices"
+        )
+    if isinstance(source, pd.DataFrame):
+        return source
+    frame = as_frame(source)
+    return pd.DataFrame({name: take_column(frame, name, "task") for name in frame.columns})
+
+
+def read_excel(path: Path, sheet: str | None) -> pd.DataFrame:
+    """Read the sheet of an Excel file that has rows, or the one of this name.
+
+    Raises:
+        AnnotationError: it is no Excel file, has several sheets, or none of this name.
+    """
+    try:
+        with open_bytes(path) as file:
+            sheets = pd.read_excel(io.BytesIO(file.read()), sheet_name=None, keep_default_na=False, na_values=[""])
+    except ImportError as error:
+        raise AnnotationError(f"{path}: Excel files need a package more: {error}") from None
+    except (ValueError, zipfile.BadZipFile, KeyError) as error:
+        raise AnnotationError(f"{path} is no Excel file that can be read: {error}") from None
+    filled = {name: table for name, table in sheets.items() if len(table)}
+    if sheet is not None and sheet not in sheets:
+        raise AnnotationError(f"{path} has no sheet {sheet!r}; it has {', '.join(map(repr, sheets))}")
+    if sheet is None and len(filled) > 1:
+        raise AnnotationError(
+            f"{path} has several sheets: {', '.join(map(repr, filled))}; say which by sheet={next(iter(filled))!r}"
+        )
+    if not filled:
+        raise AnnotationError(f"{path} has no rows")
+    return sheets[sheet] if sheet is not None else next(iter(filled.values()))
+
+
+def is_json(path: Path, start: bytes) -> bool:
+    """Return whether a file is JSON or JSON Lines: by its suffix, or by how it begins."""
+    suffix = suffix_of(path)
+    text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
+    return suffix in JSON or (suffix not in (".csv", ".tsv") and text[:1] in (b"{", b"["))
+
+
+def read_json(path: Path, encoding: str | None) -> Any:
+    """Return the value in a JSON file, or the list of those in its lines.
+
+    Raises:
+        AnnotationError: it is neither.
+    """
+    with open_bytes(path) as file:
+        text = file.read().decode(encoding or encoding_of(path))
+    try:
+        value = json.loads(text, object_pairs_hook=lambda pairs: _without_repeats(pairs, path))
+    except json.JSONDecodeError as whole:
+        lines = [line for line in text.splitlines() if line.strip()]
+        found = []
+        for number, line in enumerate(lines, start=1):
+            try:
+                found.append(json.loads(line))
+            except json.JSONDecodeError as error:
+                reason = whole if number == 1 else f"line {number}: {error}"
+                raise AnnotationError(f"{path} is no JSON file: {reason}") from None
+        return found
+    return [value] if isinstance(value, dict) and suffix_of(path) in LINES else value
+
+
+def _without_repeats(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise AnnotationError(f"{path}: the key {twice!r} stands twice in one dictionary; keep one, or rename it")
+    return found
+
+
+def records_of_folder(path: Path, encoding: str | None) -> list[dict[str, Any]]:
+    """Return the records of all JSON files of a folder or a .zip, with their file's name as ``_file``."""
+    with tempfile.TemporaryDirectory() as folder:
+        if path.is_file():
+            try:
+                with zipfile.ZipFile(path) as archive:
+                    archive.extractall(folder)
+            except zipfile.BadZipFile as error:
+                raise AnnotationError(f"{path} is no .zip file that can be read: {error}") from None
+        root = path if path.is_dir() else Path(folder)
+        files = sorted(file for file in root.rglob("*") if suffix_of(file) in JSON)
+        if not files:
+            raise AnnotationError(f"{path} has no .jsonl or .json files; crowdppl.scan takes folders of Parquet files")
+        contents = {file: read_json(file, encoding) for file in files}
+        if not all(isinstance(content, list) for content in contents.values()):
+            raise AnnotationError(f"{path}: each file is to be a list of records, or a record in each line")
+    return [{"_file": file.stem, **record} for file, records in contents.items() for record in records]
+
+
+def as_records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows as dictionaries; lists that a CSV file has as JSON are lists again."""
+    records = []
+    for record in table.to_dict("records"):
+        found = {}
+        for name, value in record.items():
+            if isinstance(value, str) and value[:1] == "[":
+                with suppress(json.JSONDecodeError):
+                    value = json.loads(value)
+            found[str(name)] = None if isinstance(value, float) and value != value else value
+        records.append(found)
+    return records

@@ -1,0 +1,291 @@
+"""`crowdppl.read`: annotations out of any file that people have them in."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..annotations import Annotations
+from ..errors import AnnotationError
+from ..files import read_parquet_table, read_text_table
+from ..long import csv_fields, long_fields
+from ..text import convert_text
+from ..text_files import encoding_of, first_bytes, suffix_of
+from .gathered import Held, count_of
+from .json_tools import read_mapping, read_records
+from .known_columns import INFER, find_roles, gold_in, is_wide, task_column
+from .opening import (
+    EXCEL,
+    PARQUET,
+    ZIPPED,
+    as_records,
+    is_json,
+    read_excel,
+    read_json,
+    records_of_folder,
+    table_of,
+)
+from .table_tools import read_tool_table
+
+STANDARD_INPUT = "-"
+ACCEPTED = "CSV or TSV, Parquet, Excel, JSON, JSON Lines, and what annotation tools export as one of these"
+
+
+def read(
+    source: Any,
+    *,
+    question: str | None = None,
+    task: str = INFER,
+    worker: str | None = INFER,
+    label: str = INFER,
+    count: str | None = None,
+    seconds: str | None = INFER,
+    separator: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    outer: str | None = None,
+    gold: Any = INFER,
+    tell: bool = True,
+    **options: Any,
+) -> Annotations:
+    """Read annotations from any file that people have them in, and say what was taken for what.
+
+    - Tables with a row for each annotation: CSV and TSV with any separator, UTF-8, UTF-16 or Windows-1252, Excel,
+      Parquet, JSON Lines, a list of records in JSON; pandas, polars and pyarrow tables and Hugging Face datasets.
+      Columns are known by common names (item_id, annotator, response, …).
+    - Tables with a row for each task and a column for each worker.
+    - Dictionaries ``{task: {worker: label}}`` or ``{judge: {item: label}}`` in JSON.
+    - Exports of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka and CrowdFlower (Appen), and LeWiDi's datasets.
+      Cancelled, rejected and ignored annotations are left out, which is said; gold labels are taken.
+
+    Files may be compressed (.gz, .zst, .bz2, .xz); of a .zip or a folder, all files are annotators' of one export.
+
+    Args:
+        source: a path, ``"-"`` for standard input, or a table in memory.
+        question: of an export with several questions, the one to read.
+        task: the column of tasks; by default found out by its name.
+        worker: that of workers; None where no worker is named.
+        label: that of annotations.
+        count: the column that says how many equal annotations a row stands for.
+        seconds: the column that says how long each annotation took, in seconds; None not to look for one.
+        separator: what separates the columns of a text file; None to find out.
+        encoding: of a text file; None to find out.
+        sheet: of an Excel file with several.
+        outer: of nested dictionaries, whether the outer keys are each a ``"task"`` or a ``"worker"``.
+        gold: as for :meth:`Annotations.from_frame`; by default what the file itself has, None for none.
+        tell: say on standard error what was taken for what, where anything had to be found out.
+        **options: classes, abstain, tasks, workers, features, worker_features and repeats as for
+            :meth:`Annotations.from_frame`.
+
+    Raises:
+        AnnotationError: something cannot be used; the message names the place, and what would do.
+        FileNotFoundError: there is no such file.
+    """
+    given = {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds}
+    given |= {"question": question, "separator": separator, "encoding": encoding, "sheet": sheet, "outer": outer}
+    if isinstance(source, str) and source == STANDARD_INPUT:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "input"
+            with path.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            try:
+                annotations, said = _from_path(path, given, gold, options)
+            except AnnotationError as error:
+                raise AnnotationError(str(error).replace(str(path), "standard input")) from None
+            said = said.replace(str(path), "standard input")
+    elif isinstance(source, str | Path):
+        annotations, said = _from_path(Path(source), given, gold, options)
+    else:
+        annotations, said = _from_table(table_of(source), "the table", given, gold, options)
+    if tell and said:
+        sys.stderr.write(f"{said}\n")
+    return annotations
+
+
+def _from_path(path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
+    if path.is_dir() or suffix_of(path) == ".zip":
+        return _of_held(_of_folder(path, given), given, gold, options)
+    start = first_bytes(path, 4096)
+    if not start.strip():
+        raise AnnotationError(f"{path}: the file is empty; there is to be {ACCEPTED}")
+    _refuse_unused(path, start, given)
+    if start.startswith(PARQUET):
+        return _from_table(read_parquet_table(path), str(path), given, gold, options)
+    if suffix_of(path) in EXCEL or start.startswith(ZIPPED):
+        return _from_table(read_excel(path, given["sheet"]), str(path), given, gold, options)
+    if is_json(path, start):
+        return _from_json(read_json(path, given["encoding"]), path, given, gold, options)
+    return _from_text(path, given, gold, options)
+
+
+def _from_text(path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
+    separator, encoding = given["separator"], given["encoding"]
+    table = read_text_table(path, separator, encoding)
+    if held := read_tool_table(table, str(path), given["question"]):
+        return _of_held(held, given, gold, options)
+    if _has_lists(table) and (held := read_records(as_records(table), str(path), given["question"], path.stem)):
+        return _of_held(held, given, gold, options)
+    _refuse_question(str(path), given)
+    if _takes_wide(table, given):
+        return _wide(table, str(path), gold, options)
+    roles = find_roles(list(table.columns), given, str(path))
+    columns = {"task": roles.task, "worker": roles.worker, "label": roles.label}
+    columns |= {"count": given["count"], "seconds": _seconds(roles, given)}
+    truth, said_gold = gold_in(table, roles, gold)
+    fields = csv_fields(path, separator, {**columns, **options, "gold": truth}, encoding or encoding_of(path))
+    return _with_said(Annotations(**fields), str(path), roles.said(), said_gold)
+
+
+def _from_table(
+    table: pd.DataFrame, what: str, given: dict[str, Any], gold: Any, options: dict[str, Any]
+) -> tuple[Annotations, str]:
+    if _has_lists(table) and (held := read_records(as_records(table), what, given["question"], what)):
+        return _of_held(held, given, gold, options)
+    if held := read_tool_table(table.astype(object), what, given["question"]):
+        return _of_held(held, given, gold, options)
+    _refuse_question(what, given)
+    if _takes_wide(table, given):
+        return _wide(table, what, gold, options)
+    roles = find_roles(list(table.columns), given, what)
+    truth, said_gold = gold_in(table, roles, gold)
+    fields = long_fields(
+        table,
+        task=roles.task,
+        worker=roles.worker,
+        label=roles.label,
+        count=given["count"],
+        seconds=_seconds(roles, given),
+        source=what,
+        gold=truth,
+        **options,
+    )
+    return _with_said(Annotations(**fields), what, roles.said(), said_gold)
+
+
+def _from_json(
+    content: Any, path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any]
+) -> tuple[Annotations, str]:
+    what = str(path)
+    if isinstance(content, Mapping):
+        held = read_mapping(content, what, given["outer"])
+        if held is None:
+            raise AnnotationError(
+                f"{what}: the dictionary is no {{task: {{worker: label}}}} and no export that is known"
+            )
+        return _of_held(held, given, gold, options)
+    if not isinstance(content, list) or not all(isinstance(record, Mapping) for record in content):
+        raise AnnotationError(f"{what}: a list of records, or a dictionary {{task: {{worker: label}}}}, is needed")
+    held = read_records(content, what, given["question"], path.stem)
+    if held is not None:
+        return _of_held(held, given, gold, options)
+    if panel := _panel(content, given):
+        return _of_held(read_mapping(panel, what, "task") or _nothing(what), {**given, "task": INFER}, gold, options)
+    return _from_table(pd.DataFrame(content), what, given, gold, options)
+
+
+def _panel(records: Sequence[Mapping[str, Any]], given: dict[str, Any]) -> dict[str, Any] | None:
+    """Records of one item each with the judges' labels in one dictionary, as {item: {judge: label}}."""
+    keys = [key for key, value in records[0].items() if isinstance(value, Mapping)] if records else []
+    if len(keys) != 1 or not all(isinstance(record.get(keys[0]), Mapping) for record in records):
+        return None
+    rest = find_roles([*(key for key in records[0] if key != keys[0]), "label"], {**given, "worker": None}, "the file")
+    return {str(record[rest.task]): record[keys[0]] for record in records}
+
+
+def _nothing(what: str) -> Held:
+    raise AnnotationError(f"{what}: there is no annotation")
+
+
+def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
+    named = [role for role in ("task", "worker", "label", "count", "seconds") if given[role] not in (INFER, None)]
+    named += ["worker"] * (given["worker"] is None)
+    if named:
+        raise AnnotationError(
+            f"{named[0]}={given[named[0]]!r} names a column, and {held.what} has none to choose; leave it out"
+        )
+    places = held.places
+    truth = (held.gold or None) if isinstance(gold, str) and gold == INFER else gold
+    if isinstance(truth, Mapping):
+        known = set(held.frame["task"])
+        truth = {task: label for task, label in truth.items() if task in known} or None
+    fields = long_fields(
+        held.frame,
+        seconds="seconds" if "seconds" in held.frame else None,
+        where=(lambda row: places[row]) if places else None,
+        source=held.what,
+        gold=truth,
+        **options,
+    )
+    return Annotations(**fields), held.said
+
+
+def _wide(table: pd.DataFrame, what: str, gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
+    tasks = task_column(table)
+    cells = table.set_index(tasks)
+    if all(_is_text(cells[name]) for name in cells):
+        cells = pd.concat(convert_text(*(cells[name] for name in cells)), axis=1)
+    index = convert_text(table[tasks])[0] if _is_text(table[tasks]) else table[tasks]
+    cells = cells.astype(object).set_axis(index)
+    truth = None if isinstance(gold, str) and gold == INFER else gold
+    annotations = Annotations.from_matrix(cells, missing=None, gold=truth, **options)
+    return (
+        annotations,
+        f"{what}: a row for each task ({tasks!r}) and a column for each of {annotations.n_workers} workers",
+    )
+
+
+def _is_text(values: pd.Series) -> bool:
+    return all(isinstance(value, str) for value in values.dropna())
+
+
+def _takes_wide(table: pd.DataFrame, given: dict[str, Any]) -> bool:
+    return given["worker"] == INFER and given["label"] == INFER and given["count"] is None and is_wide(table)
+
+
+def _with_said(annotations: Annotations, what: str, roles: str, gold: str) -> tuple[Annotations, str]:
+    workers = count_of(annotations.n_workers, "worker") if annotations.named else "workers not named"
+    sizes = f"{count_of(annotations.n_annotations, 'annotation')} of {count_of(annotations.n_tasks, 'task')}, {workers}"
+    if not (roles or gold):
+        return annotations, ""  # nothing was guessed
+    taken = f" ({roles})" if roles else ""
+    return annotations, f"{what}: a row for each annotation{taken}: {sizes}{gold}"
+
+
+def _seconds(roles: Any, given: dict[str, Any]) -> str | None:
+    return None if given["seconds"] is None or roles.worker is None else roles.seconds
+
+
+def _refuse_unused(path: Path, start: bytes, given: dict[str, Any]) -> None:
+    """Refuse options of other kinds of files."""
+    of_json = is_json(path, start)
+    is_text = not (of_json or start.startswith((PARQUET, ZIPPED)) or suffix_of(path) in EXCEL)
+    wrong = {"separator": not is_text, "encoding": not (is_text or of_json), "outer": not of_json}
+    wrong["sheet"] = is_text or of_json or start.startswith(PARQUET)
+    for name, unused in wrong.items():
+        if unused and given[name] is not None:
+            raise AnnotationError(f"{name}={given[name]!r} is of another kind of file than {path}")
+
+
+def _of_folder(path: Path, given: dict[str, Any]) -> Held:
+    held = read_records(records_of_folder(path, given["encoding"]), str(path), given["question"], path.stem)
+    if held is None:
+        raise AnnotationError(f"{path}: the files in it are no export of a tool that is known; name one file")
+    return held
+
+
+def _refuse_question(what: str, given: dict[str, Any]) -> None:
+    if given["question"] is not None:
+        raise AnnotationError(
+            f"{what} is no export with questions, so that question={given['question']!r} has no meaning; name the "
+            "column of annotations by label="
+        )
+
+
+def _has_lists(table: pd.DataFrame) -> bool:
+    return any(str(name).endswith((".responses", ".suggestion")) for name in table.columns)

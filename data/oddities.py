@@ -1,0 +1,78 @@
+"""What looks like a slip in annotations that can be used: said once, with the option that mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from .columns import Column
+from .errors import warn
+from .ids import Ids
+
+MISSING = frozenset({"n/a", "na", "nan", "null", "?", "missing"})
+
+
+def tell_classes(classes: Ids) -> None:
+    """Warn of classes that differ by case or blanks alone, and of those that stand for a missing value."""
+    _tell_alike(classes)
+    _tell_missing(classes)
+
+
+def tell_repeated_table(task: np.ndarray, worker: np.ndarray, label: np.ndarray) -> None:
+    """Warn where each row, ``(A,)`` of the three, is there twice or more often."""
+    if _all_twice(task, worker, label):
+        warn(
+            f"each of the {len(task):,} annotations is there twice or more often, as where a table was appended to "
+            "itself; repeats='first' keeps one of each"
+        )
+
+
+def tidied(label: Column) -> Column:
+    """Return labels whose spellings that differ by case or blanks alone are one, the most frequent of them."""
+    uses = np.bincount(label.codes, minlength=len(label.ids))
+    spellings: dict[Hashable, list[int]] = {}
+    for code, name in enumerate(label.ids):
+        spellings.setdefault(_plain(name) if isinstance(name, str) else name, []).append(code)
+    groups = [max(codes, key=lambda code: uses[code]) for codes in spellings.values()]
+    place = np.empty(len(label.ids), np.int32)
+    for number, codes in enumerate(spellings.values()):
+        place[codes] = number
+    names = [label.ids[code] for code in groups]
+    tidy = [" ".join(name.split()) if isinstance(name, str) else name for name in names]
+    return replace(label, codes=place[label.codes], ids=Ids(tidy, what=label.title), categories=None)
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.split()).casefold()
+
+
+def _tell_alike(classes: Iterable[Hashable]) -> None:
+    by_text: dict[str, list[Hashable]] = {}
+    for name in classes:
+        if isinstance(name, str):
+            by_text.setdefault(_plain(name), []).append(name)
+    alike = [names for names in by_text.values() if len(names) > 1]
+    if alike:
+        groups = "; ".join(" and ".join(map(repr, names)) for names in alike[:3])
+        more = f" and {len(alike) - 3} more" if len(alike) > 3 else ""
+        warn(
+            f"classes differ by case or blanks alone and count as different classes: {groups}{more}; tidy=True makes "
+            "one of them"
+        )
+
+
+def _tell_missing(classes: Iterable[Hashable]) -> None:
+    found = [name for name in classes if isinstance(name, str) and name.strip().casefold() in MISSING]
+    if found:
+        listing = ", ".join(map(repr, found))
+        warn(f"{listing} counts as a class; where it means that there is no label, give abstain=[{listing}]")
+
+
+def _all_twice(task: np.ndarray, worker: np.ndarray, label: np.ndarray) -> bool:
+    if len(task) < 4:
+        return False
+    rows = np.stack([task, worker, label], axis=1)
+    _, counts = np.unique(rows, axis=0, return_counts=True)
+    return bool((counts > 1).all())

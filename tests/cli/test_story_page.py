@@ -1,0 +1,50 @@
+"""`crowdppl stories NAME`: every story's density in plain text, its hyperparameters and the engines' options."""
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from crowdppl.cli import app
+from crowdppl.cli.plain_math import plain
+from crowdppl.models import KNOWN_STORIES
+from crowdppl.models.parts.general import GENERAL, SAYS, hyperparameters_of
+
+
+def shown(*arguments):
+    return CliRunner().invoke(app, ["stories", *arguments], env={"COLUMNS": "100"})
+
+
+@pytest.mark.parametrize("story", KNOWN_STORIES)
+def test_a_story_shows_its_density_without_tex_and_all_that_may_be_set(story):
+    done = shown(story)
+    assert done.exit_code == 0
+    assert not re.search(r"\\\w|[{}]|:math:|``", done.output)
+    assert " ~ " in done.output
+    for name in hyperparameters_of(KNOWN_STORIES[story]):
+        assert name == "truth_prior" or name in done.output
+    assert "max_tree_depth=10" in " ".join(done.output.split())
+
+
+def test_a_story_is_known_by_its_other_names_and_a_misspelt_one_is_suggested():
+    assert shown("aggnet").output == shown("dawid_skene").output
+    assert shown("GLAD").exit_code == 0
+    wrong = shown("gladd")
+    assert wrong.exit_code == 2
+    assert "did you mean 'glad'" in wrong.output
+
+
+@pytest.mark.parametrize(
+    ("tex", "text"),
+    [
+        (r"\beta_{jk} \sim \text{Dirichlet}(\gamma_k)", "β_jk ~ Dirichlet(γ_k)"),
+        (r"\frac{1 - \sigma(a_j e^{-d_i})}{K - 1}", "(1 - σ(a_j e^(-d_i))) / (K - 1)"),
+        (r"\lambda \sum_j \lVert C - B_j \rVert_2", "λ Σ_j ‖ C - B_j ‖_2"),
+    ],
+)
+def test_tex_becomes_plain_text(tex, text):
+    assert plain(tex) == text
+
+
+def test_all_general_hyperparameters_are_described():
+    assert set(SAYS) == set(GENERAL)

@@ -1,0 +1,205 @@
+"""Tables as people have them: any separator, encoding, compression and column names, and what is said of them."""
+
+import bz2
+import gzip
+import json
+import lzma
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import crowdppl as cp
+from crowdppl import AnnotationError
+from crowdppl.data import Ids
+from crowdppl.data.errors import AnnotationWarning
+
+FRAME = pd.DataFrame(
+    {"task": ["t1", "t1", "t2", "t2", "t3"], "worker": ["ann", "bob", "ann", "bob", "ann"], "label": list("xyxxy")}
+)
+EXPECTED = cp.Annotations.from_frame(FRAME).to_frame()
+
+
+def same(annotations):
+    return annotations.to_frame().equals(EXPECTED)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_is_found_out(tmp_path, separator):
+    FRAME.assign(text='he said "a, b; c"').to_csv(tmp_path / "a.csv", sep=separator, index=False)
+    assert same(cp.read(tmp_path / "a.csv", tell=False))
+    assert same(cp.Annotations.from_csv(tmp_path / "a.csv"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+def test_the_encoding_is_found_out(tmp_path, encoding):
+    frame = FRAME.replace({"worker": {"ann": "Zoë", "bob": "Łukasz"}})
+    (tmp_path / "a.csv").write_bytes(frame.to_csv(index=False).encode(encoding))
+    assert cp.read(tmp_path / "a.csv", tell=False).workers == Ids(["Zoë", "Łukasz"])
+
+
+def test_windows_1252_is_read_with_a_warning(tmp_path):
+    text = FRAME.replace({"worker": {"ann": "Zoë"}}).to_csv(index=False)
+    (tmp_path / "a.csv").write_bytes(text.encode("cp1252"))
+    with pytest.warns(AnnotationWarning, match="is not UTF-8 and is read as cp1252"):
+        assert "Zoë" in cp.read(tmp_path / "a.csv", tell=False).workers
+    assert "Zoë" in cp.read(tmp_path / "a.csv", encoding="cp1252", tell=False).workers
+    with pytest.raises(AnnotationError, match="is no text in utf-8"):
+        cp.read(tmp_path / "a.csv", encoding="utf-8", tell=False)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_compressed_files(tmp_path, suffix):
+    text = FRAME.to_csv(index=False).encode()
+    pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": pa.Codec("zstd").compress}
+    if suffix == ".zst":
+        with pa.output_stream(str(tmp_path / "a.csv.zst"), compression="zstd") as file:
+            file.write(text)
+    else:
+        (tmp_path / f"a.csv{suffix}").write_bytes(pack[suffix](text))
+    assert same(cp.read(tmp_path / f"a.csv{suffix}", tell=False))
+    (tmp_path / f"bad.csv{suffix}").write_bytes(text)
+    with pytest.raises(AnnotationError, match=rf"is no {suffix} file that can be read"):
+        cp.read(tmp_path / f"bad.csv{suffix}", tell=False)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("item_id", "annotator", "response"),
+        ("Item ID", "rater", "answer"),
+        ("example", "WorkerId", "rating"),
+        ("question_id", "judge_name", "verdict"),
+        ("HITId", "user_id", "class"),
+    ],
+)
+def test_common_names_of_columns_are_known_and_said(tmp_path, capsys, names):
+    FRAME.set_axis(list(names), axis=1).to_csv(tmp_path / "a.csv", index=False)
+    assert same(cp.read(tmp_path / "a.csv"))
+    said = capsys.readouterr().err
+    assert f"(task {names[0]!r}, worker {names[1]!r}, label {names[2]!r}): 5 annotations of 3 tasks, 2 workers" in said
+
+
+def test_ambiguous_and_missing_columns_are_asked_about_by_name(tmp_path):
+    FRAME.assign(rater="r").to_csv(tmp_path / "a.csv", index=False)
+    assert same(cp.read(tmp_path / "a.csv", tell=False))  # worker is the role's own name
+    FRAME.rename(columns={"worker": "annotator"}).assign(rater="r").to_csv(tmp_path / "b.csv", index=False)
+    with pytest.raises(
+        AnnotationError, match="'annotator' and 'rater' may all name the workers; say worker='annotator'"
+    ):
+        cp.read(tmp_path / "b.csv", tell=False)
+    assert same(cp.read(tmp_path / "b.csv", worker="annotator", tell=False))
+    FRAME.rename(columns={"worker": "whoever"}).to_csv(tmp_path / "c.csv", index=False)
+    with pytest.raises(AnnotationError, match=r"no column 'worker'.*'whoever'.*worker=None"):
+        cp.read(tmp_path / "c.csv", tell=False)
+    assert not cp.read(tmp_path / "c.csv", worker=None, tell=False).named
+
+
+def test_a_column_of_gold_labels_is_taken_and_its_contradictions_named(tmp_path, capsys):
+    frame = FRAME.assign(label=[0, 1, 0, 0, 1], gold=[0, 0, 1, 1, None])
+    frame["gold"] = frame["gold"].astype("Int64")
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    assert cp.read(tmp_path / "a.csv").gold.tolist() == [0, 1, -1]
+    assert "2 gold labels in 'gold'" in capsys.readouterr().err
+    assert cp.read(tmp_path / "a.csv", gold=None, tell=False).gold is None
+    frame.assign(gold=[0, 1, 1, 1, 1]).to_csv(tmp_path / "b.csv", index=False)
+    with pytest.raises(AnnotationError, match="task 't1' has the gold labels '0', '1'"):
+        cp.read(tmp_path / "b.csv", tell=False)
+
+
+def test_a_wide_table_has_a_column_for_each_worker(tmp_path, capsys):
+    wide = pd.DataFrame({"item": [1, 2, 3, 4], "ann": [0, 1, None, 1], "bob": [0, 0, 1, 1]}).astype("Int64")
+    wide.to_csv(tmp_path / "a.csv", index=False)
+    annotations = cp.read(tmp_path / "a.csv")
+    assert annotations.votes().tolist() == [[2, 0], [1, 1], [0, 1], [0, 2]]
+    assert annotations.tasks == Ids([1, 2, 3, 4])
+    assert "a row for each task ('item') and a column for each of 2 workers" in capsys.readouterr().err
+
+
+def test_records_in_json(tmp_path):
+    records = FRAME.to_dict("records")
+    (tmp_path / "a.json").write_text(json.dumps(records))
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)))
+    for name in ("a.json", "a.jsonl"):
+        assert same(cp.read(tmp_path / name, tell=False))
+    (tmp_path / "a.jsonl").write_text('{"task": 1}\nnonsense\n')
+    with pytest.raises(AnnotationError, match="line 2: "):
+        cp.read(tmp_path / "a.jsonl", tell=False)
+
+
+def test_excel_with_one_sheet_or_several(tmp_path):
+    FRAME.to_excel(tmp_path / "a.xlsx", index=False)
+    assert same(cp.read(tmp_path / "a.xlsx", tell=False))
+    with pd.ExcelWriter(tmp_path / "b.xlsx") as writer:
+        FRAME.to_excel(writer, sheet_name="one", index=False)
+        FRAME.to_excel(writer, sheet_name="two", index=False)
+    with pytest.raises(AnnotationError, match="several sheets: 'one', 'two'; say which by sheet='one'"):
+        cp.read(tmp_path / "b.xlsx", tell=False)
+    assert same(cp.read(tmp_path / "b.xlsx", sheet="two", tell=False))
+    (tmp_path / "c.xlsx").write_text("task,worker,label\n1,2,3\n")
+    with pytest.raises(AnnotationError, match="is no Excel file"):
+        cp.read(tmp_path / "c.xlsx", tell=False)
+
+
+def test_parquet_and_tables_in_memory(tmp_path):
+    renamed = FRAME.set_axis(["item", "annotator", "vote"], axis=1)
+    renamed.to_parquet(tmp_path / "a.parquet")
+    for source in (tmp_path / "a.parquet", renamed, pl.from_pandas(renamed), pa.Table.from_pandas(renamed)):
+        assert same(cp.read(source, tell=False))
+
+
+class ClassLabel:
+    names = ("x", "y")
+
+    def int2str(self, code):
+        return self.names[code]
+
+
+class Dataset:
+    """What of a Hugging Face dataset is used."""
+
+    def __init__(self):
+        self.features = {"task": None, "worker": None, "label": ClassLabel()}
+
+    def to_pandas(self):
+        return FRAME.assign(label=[ClassLabel.names.index(label) for label in FRAME["label"]])
+
+
+def test_a_hugging_face_dataset_keeps_the_names_of_its_classes():
+    assert same(cp.read(Dataset(), tell=False))
+
+
+def test_standard_input():
+    text = FRAME.to_csv(index=False)
+    code = "import crowdppl as cp; print(cp.read('-').n_annotations)"
+    done = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "5"
+    assert done.stderr == ""
+    bad = subprocess.run([sys.executable, "-c", code], input="a,b\n1,2\n", capture_output=True, text=True, check=False)
+    assert "standard input has no column 'task'" in bad.stderr
+
+
+def test_options_of_other_kinds_of_files_are_refused(tmp_path):
+    FRAME.to_csv(tmp_path / "a.csv", index=False)
+    for option in ({"sheet": "one"}, {"outer": "task"}):
+        with pytest.raises(AnnotationError, match="is of another kind of file"):
+            cp.read(tmp_path / "a.csv", tell=False, **option)
+    with pytest.raises(AnnotationError, match="not a ndarray"):
+        cp.read(np.zeros((2, 2)))
+    (tmp_path / "e.csv").write_text("")
+    with pytest.raises(AnnotationError, match="the file is empty"):
+        cp.read(tmp_path / "e.csv")
+    with pytest.raises(FileNotFoundError):
+        cp.read(tmp_path / "none.csv")
+    with pytest.raises(AnnotationError, match="is no export with questions"):
+        cp.read(tmp_path / "a.csv", question="sentiment", tell=False)
+
+
+def test_reading_a_binary_file_says_that_it_is_none(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00rIHDR")
+    with pytest.raises(AnnotationError, match="is no text file"):
+        cp.read(tmp_path / "a.csv")

@@ -1,0 +1,263 @@
+"""Exports of annotation tools, as small files with the fields that the tools document."""
+
+import json
+
+import pytest
+
+import crowdppl as cp
+from crowdppl import AnnotationError
+
+
+def read(path, content, capsys=None, **options):
+    """Write a file and read it; the annotations, and what was said of them."""
+    if isinstance(content, list | dict):
+        content = json.dumps(content)
+    path.write_text(content, encoding="utf-8")
+    annotations = cp.read(path, **options)
+    return annotations if capsys is None else (annotations, capsys.readouterr().err.strip())
+
+
+def rows(annotations):
+    return sorted(map(tuple, annotations.to_frame()[["task", "worker", "label"]].to_numpy().tolist()), key=str)
+
+
+def choice(label, name="sentiment"):
+    return {"from_name": name, "to_name": "text", "type": "choices", "value": {"choices": [label]}}
+
+
+LABEL_STUDIO = [
+    {
+        "id": 11,
+        "data": {"text": "a"},
+        "annotations": [
+            {"id": 1, "completed_by": 3, "result": [choice("pos")], "was_cancelled": False, "lead_time": 4.5},
+            {"id": 2, "completed_by": {"id": 4, "email": "eva@x.org"}, "result": [choice("neg")], "lead_time": 2.0},
+            {"id": 3, "completed_by": 5, "result": [choice("neg")], "was_cancelled": True},
+            {"id": 7, "completed_by": 6, "result": [choice("pos")], "ground_truth": True},
+        ],
+        "predictions": [{"model_version": "bert-1", "score": 0.9, "result": [choice("pos")]}],
+    },
+    {
+        "id": 12,
+        "data": {"text": "b"},
+        "annotations": [
+            {"id": 4, "completed_by": 3, "result": [choice("neg"), choice("sports", "topic")], "lead_time": 1.5},
+            {"id": 5, "completed_by": 4, "result": []},
+        ],
+        "predictions": [],
+    },
+]
+
+
+def test_label_studio(tmp_path, capsys):
+    annotations, said = read(tmp_path / "export.json", LABEL_STUDIO, capsys, question="sentiment")
+    assert rows(annotations) == [
+        (11, "bert-1", "pos"),
+        (11, "eva@x.org", "neg"),
+        (11, 3, "pos"),
+        (11, 6, "pos"),
+        (12, 3, "neg"),
+    ]
+    assert {annotations.tasks[i]: annotations.classes[k] for i, k in enumerate(annotations.gold) if k >= 0} == {
+        11: "pos"
+    }
+    assert sorted(map(float, annotations.seconds[~(annotations.seconds != annotations.seconds)])) == [1.5, 2.0, 4.5]
+    assert said.endswith(
+        "Label Studio export, question 'sentiment': 2 tasks, 3 annotators, 1 model, 1 gold label, "
+        "1 cancelled annotation left out, 1 empty annotation left out"
+    )
+
+
+def test_a_project_with_several_questions_is_asked_which(tmp_path):
+    with pytest.raises(AnnotationError, match=r"several questions: 'sentiment', 'topic'; say which by question="):
+        read(tmp_path / "export.json", LABEL_STUDIO)
+    with pytest.raises(AnnotationError, match="no question 'sentimet'"):
+        read(tmp_path / "export.json", LABEL_STUDIO, question="sentimet")
+
+
+def test_several_choices_in_one_annotation_are_named_with_their_place(tmp_path):
+    several = [
+        {
+            "id": 1,
+            "data": {},
+            "annotations": [{"completed_by": 1, "result": [choice("a") | {"value": {"choices": ["a", "b"]}}]}],
+        }
+    ]
+    with pytest.raises(AnnotationError, match=r"task 1, annotations\[0\]: there are 2 labels, 'a', 'b'"):
+        read(tmp_path / "export.json", several)
+
+
+def test_label_studio_small_tables(tmp_path):
+    text = (
+        "id,text,sentiment,annotator,annotation_id,lead_time\n"
+        "1,x,pos,3,9,1.5\n1,x,neg,4,10,2\n2,y,pos,3,11,3\n2,y,pos,4,12,1\n"
+    )
+    annotations = read(tmp_path / "export.csv", text)
+    assert rows(annotations) == [(1, 3, "pos"), (1, 4, "neg"), (2, 3, "pos"), (2, 4, "pos")]
+    assert annotations.seconds.tolist() == [1.5, 2.0, 3.0, 1.0]
+
+
+ARGILLA = [
+    {
+        "id": "r1",
+        "text": "x",
+        "label.responses": ["a", "b", "a"],
+        "label.responses.users": ["u1", "u2", "u3"],
+        "label.responses.status": ["submitted", "submitted", "draft"],
+        "label.suggestion": "b",
+        "label.suggestion.agent": "gpt",
+    },
+    {"id": "r2", "text": "y", "label.responses": ["b"], "label.responses.users": ["u1"], "label.suggestion": None},
+]
+
+
+def test_argilla_as_a_table_and_nested(tmp_path, capsys):
+    expected = [("r1", "gpt", "b"), ("r1", "u1", "a"), ("r1", "u2", "b"), ("r2", "u1", "b")]
+    annotations, said = read(tmp_path / "flat.json", ARGILLA, capsys)
+    assert rows(annotations) == expected
+    assert said.endswith("question 'label': 2 tasks, 2 annotators, 1 model, 1 draft response left out")
+    nested = [
+        {
+            "id": "r1",
+            "fields": {"text": "x"},
+            "responses": {
+                "label": [
+                    {"value": "a", "user_id": "u1", "status": "submitted"},
+                    {"value": "b", "user_id": "u2"},
+                    {"value": "a", "user_id": "u3", "status": "discarded"},
+                ]
+            },
+            "suggestions": {"label": {"value": "b", "agent": "gpt", "score": 0.5}},
+        },
+        {"id": "r2", "fields": {}, "responses": {"label": [{"value": "b", "user_id": "u1"}]}, "suggestions": {}},
+    ]
+    assert rows(read(tmp_path / "nested.json", nested)) == expected
+
+
+def lines(records):
+    return "\n".join(map(json.dumps, records)) + "\n"
+
+
+def test_prodigy_choices(tmp_path, capsys):
+    records = [
+        {"text": "x", "_input_hash": 1, "_task_hash": 5, "accept": ["A"], "answer": "accept", "_annotator_id": "d-eva"},
+        {"text": "x", "_input_hash": 1, "_task_hash": 5, "accept": ["B"], "answer": "accept", "_annotator_id": "d-tom"},
+        {"text": "y", "_input_hash": 2, "_task_hash": 6, "accept": [], "answer": "ignore", "_session_id": "d-tom"},
+        {"text": "y", "_input_hash": 2, "_task_hash": 6, "accept": ["B"], "answer": "accept", "_session_id": "d-eva"},
+    ]
+    annotations, said = read(tmp_path / "p.jsonl", lines(records), capsys)
+    assert rows(annotations) == [(1, "d-eva", "A"), (1, "d-tom", "B"), (2, "d-eva", "B")]
+    assert "Prodigy export: 2 tasks, 2 annotators, 1 ignored example left out" in said
+
+
+def test_prodigy_yes_or_no(tmp_path):
+    records = [
+        {"text": "x", "_input_hash": i, "_task_hash": i, "label": "SPAM", "answer": answer, "_annotator_id": who}
+        for i, who, answer in [(1, "a", "accept"), (1, "b", "reject"), (2, "a", "accept"), (2, "b", "ignore")]
+    ]
+    assert rows(read(tmp_path / "p.jsonl", lines(records))) == [
+        (1, "a", "accept"),
+        (1, "b", "reject"),
+        (2, "a", "accept"),
+    ]
+    with pytest.raises(AnnotationError, match="several questions: 'SPAM', 'HAM'"):
+        read(tmp_path / "p.jsonl", lines([*records, records[0] | {"label": "HAM"}]))
+
+
+def test_doccano_with_users_and_a_file_for_each_annotator(tmp_path):
+    old = [{"id": 1, "text": "x", "annotations": [{"label": 3, "user": 1}, {"label": 4, "user": 2}]}]
+    assert rows(read(tmp_path / "old.jsonl", lines(old))) == [(1, 1, 3), (1, 2, 4)]
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for name, labels in {"eva": ["pos"], "tom": ["neg"]}.items():
+        (folder / f"{name}.jsonl").write_text(lines([{"id": 1, "text": "x", "label": labels, "Comments": []}]))
+    assert rows(cp.read(folder, tell=False)) == [(1, "eva", "pos"), (1, "tom", "neg")]
+
+
+MTURK = """HITId,Title,AssignmentId,WorkerId,AssignmentStatus,WorkTimeInSeconds,Input.url,Answer.sentiment.label
+H1,t,A1,W1,Approved,12,u1,pos
+H1,t,A2,W2,Approved,30,u1,neg
+H2,t,A3,W1,Rejected,2,u2,pos
+H2,t,A4,W3,Submitted,9,u2,pos
+"""
+
+
+def test_mturk(tmp_path, capsys):
+    annotations, said = read(tmp_path / "Batch_1_batch_results.csv", MTURK, capsys)
+    assert rows(annotations) == [("H1", "W1", "pos"), ("H1", "W2", "neg"), ("H2", "W3", "pos")]
+    assert annotations.seconds.tolist() == [12, 30, 9]
+    assert "MTurk results, question 'sentiment'" in said
+    assert "1 rejected assignment left out" in said
+
+
+def test_mturk_radio_buttons_and_json_answers(tmp_path):
+    radio = "HITId,WorkerId,Answer.animal.cat,Answer.animal.dog\nH1,W1,true,false\nH1,W2,false,true\n"
+    assert rows(read(tmp_path / "a.csv", radio)) == [("H1", "W1", "cat"), ("H1", "W2", "dog")]
+    answer = json.dumps([{"animal": {"cat": True, "dog": False}}]).replace('"', '""')
+    other = json.dumps([{"animal": {"label": "dog"}}]).replace('"', '""')
+    text = f'HITId,WorkerId,Answer.taskAnswers\nH1,W1,"{answer}"\nH1,W2,"{other}"\n'
+    assert rows(read(tmp_path / "b.csv", text)) == [("H1", "W1", "cat"), ("H1", "W2", "dog")]
+    with pytest.raises(AnnotationError, match=r"row 1: Answer\.taskAnswers is no JSON"):
+        read(tmp_path / "c.csv", "HITId,WorkerId,Answer.taskAnswers\nH1,W1,[]\nH1,W2,[x\n")
+
+
+def test_toloka(tmp_path, capsys):
+    text = (
+        "INPUT:image\tOUTPUT:result\tGOLDEN:result\tASSIGNMENT:task_id\tASSIGNMENT:worker_id\tASSIGNMENT:status\n"
+        "i1\tcat\t\tt1\tw1\tAPPROVED\ni1\tdog\t\tt1\tw2\tAPPROVED\n"
+        "i2\tcat\tcat\tt2\tw1\tAPPROVED\ni2\tdog\tcat\tt2\tw3\tREJECTED\n"
+    )
+    annotations, said = read(tmp_path / "assignments.tsv", text, capsys)
+    assert rows(annotations) == [("t1", "w1", "cat"), ("t1", "w2", "dog"), ("t2", "w1", "cat")]
+    assert annotations.gold.tolist() == [-1, 0]
+    assert "Toloka assignments, question 'result': 2 tasks, 2 annotators, 1 gold label, 1 rejected" in said
+
+
+def test_appen(tmp_path, capsys):
+    text = (
+        "_unit_id,_golden,_worker_id,_trust,_tainted,relevant,relevant_gold,url\n"
+        "7,true,20,0.9,false,yes,yes,u\n7,true,21,0.4,true,no,yes,u\n"
+        "8,false,20,0.9,false,no,,v\n8,false,22,0.8,false,yes,,v\n"
+    )
+    annotations, said = read(tmp_path / "f1.csv", text, capsys)
+    assert rows(annotations) == [(7, 20, "yes"), (8, 20, "no"), (8, 22, "yes")]
+    assert annotations.gold.tolist() == [1, -1]
+    assert "1 tainted judgment left out" in said
+    with pytest.raises(AnnotationError, match="aggregated; export the full report"):
+        read(tmp_path / "a.csv", "_unit_id,_golden,relevant,relevant:confidence\n7,false,yes,0.8\n8,false,no,1\n")
+
+
+def test_lewidi(tmp_path):
+    old = {
+        "1": {
+            "text": "x",
+            "number of annotations": 2,
+            "annotations": "0,1",
+            "annotators": "Ann1, Ann2",
+            "hard_label": "0",
+        }
+    }
+    new = {"1": {"text": "x", "annotations": {"Ann1": "0", "Ann2": "1"}}}
+    expected = [("1", "Ann1", "0"), ("1", "Ann2", "1")]
+    for content in (old, new):
+        found = read(tmp_path / "MD_train.json", content)
+        assert rows(found) == expected
+        assert found.gold is None  # a majority of annotations is no truth
+    broken = {"1": {"annotations": "0,1,1", "annotators": "Ann1,Ann2"}}
+    with pytest.raises(AnnotationError, match="task '1' has 3 annotations by 2 annotators"):
+        read(tmp_path / "MD_train.json", broken)
+
+
+def test_panels_of_judges(tmp_path):
+    expected = [("q1", "gpt", "A"), ("q1", "llama", "B"), ("q2", "gpt", "A"), ("q2", "llama", "A"), ("q3", "gpt", "B")]
+    by_judge = {"gpt": {"q1": "A", "q2": "A", "q3": "B"}, "llama": {"q1": "B", "q2": "A"}}
+    assert rows(read(tmp_path / "p.json", by_judge, outer="worker")) == expected
+    with pytest.raises(AnnotationError, match=r"outer='task'.*outer='worker'"):
+        read(tmp_path / "p.json", by_judge)
+    records = [{"item": i, "judge": j, "label": v} for i, j, v in expected]
+    assert rows(read(tmp_path / "r.jsonl", lines(records))) == expected
+    by_item = [
+        {"item": "q1", "labels": {"gpt": "A", "llama": "B"}},
+        {"item": "q2", "labels": {"gpt": "A", "llama": "A"}},
+    ]
+    assert rows(read(tmp_path / "i.json", by_item)) == expected[:4]

@@ -1,0 +1,98 @@
+"""Labels go back beside a user's own table, and to the tools that import them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl import AnnotationError, UnknownNameError
+from crowdppl.data.errors import AnnotationWarning
+
+STUDIO = [
+    {
+        "id": task,
+        "data": {"image": f"{task}.png"},
+        "annotations": [
+            {
+                "completed_by": worker,
+                "result": [{"from_name": "animal", "to_name": "img", "type": "choices", "value": {"choices": [label]}}],
+            }
+            for worker, label in enumerate(labels)
+        ],
+    }
+    for task, labels in {10: ["cat", "cat", "dog"], 11: ["dog", "dog", "dog"], 12: ["cat", "cat", "cat"]}.items()
+]
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory):
+    path = tmp_path_factory.mktemp("studio") / "export.json"
+    path.write_text(json.dumps(STUDIO))
+    return path
+
+
+@pytest.fixture(scope="module")
+def fit(export):
+    return cp.fit("majority_vote", cp.read(export, tell=False))
+
+
+def test_labels_are_joined_to_a_table_in_its_order_and_repeats(fit):
+    table = pd.DataFrame({"id": [12, 10, 12], "label": ["mine"] * 3}, index=[7, 8, 9])
+    with pytest.raises(AnnotationError, match="column 'label' itself; give a prefix="):
+        fit.join(table, "id")
+    found = fit.join(table, "id", prefix="crowd_")
+    assert found.index.tolist() == [7, 8, 9]
+    assert found["crowd_label"].tolist() == ["cat", "cat", "cat"]
+    np.testing.assert_allclose(found["crowd_probability"], fit.labels.loc[[12, 10, 12], "probability"])
+    assert found["label"].tolist() == ["mine"] * 3
+
+
+def test_rows_of_unknown_tasks_are_told_and_a_table_of_others_refused(fit):
+    with pytest.warns(AnnotationWarning, match="1 rows name tasks that the fit does not have, such as 99 in row 1"):
+        found = fit.join(pd.DataFrame({"task": [10, 99]}))
+    assert found["label"].isna().tolist() == [False, True]
+    with pytest.raises(AnnotationError, match="none of its values is a task of the fit, such as 10"):
+        fit.join(pd.DataFrame({"task": ["10", "11"]}))
+    with pytest.raises(AnnotationError, match="no column 'task'"):
+        fit.join(pd.DataFrame({"item": [10]}))
+
+
+def test_label_studio_takes_predictions_with_the_tasks_data(fit, export, tmp_path):
+    path = fit.write_labels(tmp_path / "out.json", to="label-studio", question="animal", source=export)
+    (first, *_) = content = json.loads(path.read_text())
+    assert [task["id"] for task in content] == [10, 11, 12]
+    assert first["data"] == {"image": "10.png"}
+    (prediction,) = first["predictions"]
+    assert prediction["result"][0] == {
+        "from_name": "animal",
+        "to_name": "img",
+        "type": "choices",
+        "value": {"choices": ["cat"]},
+    }
+    assert prediction["score"] == pytest.approx(fit.labels.loc[10, "probability"], abs=1e-6)
+
+
+def test_argilla_and_hugging_face(fit, tmp_path):
+    records = json.loads(fit.write_labels(tmp_path / "a.json", to="argilla", question="q").read_text())
+    assert records[1] == {
+        "id": "11",
+        "q.suggestion": "dog",
+        "q.suggestion.score": 1.0,
+        "q.suggestion.agent": "crowdppl",
+    }
+    table = pd.read_parquet(fit.write_labels(tmp_path / "a.parquet", to="hf"))
+    assert table["label_name"].tolist() == ["cat", "dog", "cat"]
+    np.testing.assert_allclose(np.stack(table["probabilities"]), fit.posterior, rtol=1e-6)
+
+
+def test_what_cannot_be_written_says_why_and_leaves_nothing(fit, export, tmp_path):
+    with pytest.raises(UnknownNameError, match="label-studio"):
+        fit.write_labels(tmp_path / "x.json", to="label_studio")
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(AnnotationError, match="is no Label Studio export"):
+        fit.write_labels(tmp_path / "x.json", to="label-studio", source=tmp_path / "other.json")
+    with pytest.raises(AnnotationError, match="takes none"):
+        fit.write_labels(tmp_path / "x.json", to="argilla", source=export)
+    assert not (tmp_path / "x.json").exists()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.checks import Checks, check, prior_check
     from .inference.checks.power_scaling import prior_sensitivity
     from .inference.checks.simulation_based_calibration import Ranks, calibrate
+    from .inference.choose import Choice, choose
     from .inference.comparison import Elpd, compare, kfold, loo
     from .inference.densities.marginals import Potential, marginal, potential
     from .inference.densities.simulation import simulate
@@ -98,6 +99,7 @@ __all__ = [
     "Annotations",
     "BaselineFit",
     "Checks",
+    "Choice",
     "Classifier",
     "Confusion",
     "ConvergenceWarning",
@@ -126,6 +128,7 @@ __all__ = [
     "calibrate",
     "calibrate_labels",
     "check",
+    "choose",
     "class_log_probs",
     "compare",
     "confusion_divergences",

@@ -30,7 +30,7 @@ from .parts.concentration import diagonal_concentration, sample_shares, whole
 from .parts.derived import derived, share_of_annotations
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion
 from .parts.model_probabilities import refuse_probabilities
-from .parts.starts import graded_confusions, k_means, vote_confusions
+from .parts.starts import annotation_confusions, graded_confusions, k_means, vote_confusions
 from .parts.story_error import StoryError
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior, class_log_probs
@@ -47,6 +47,7 @@ def annotator_groups(
     diagonal: float = 2.0,
     off_diagonal: float | None = None,
     share: float | None = None,
+    start: Literal["workers", "annotations"] = "workers",
 ) -> None:
     r"""Annotations come from a few groups of annotators, each with a confusion matrix; workers need no names.
 
@@ -68,6 +69,9 @@ def annotator_groups(
         share: :math:`\eta`, concentration of each group's weight; 1 by default. Where each worker has weights it is 0.1
             by default, which puts workers into about one group each: at 1, where any weights are alike to the prior, EM
             takes workers for mixtures of groups that are more extreme than any worker.
+        start: what k-means makes the groups of that EM starts from: workers with like confusion matrices (where none
+            is named the groups start between the crowd as a whole and noise), or annotations that the others to their
+            task contradict alike, as in the paper (:func:`.annotation_confusions`), which have to be in memory.
 
     Raises:
         StoryError: there is no group or there are more than annotations, no worker is named where workers have weights,
@@ -76,10 +80,13 @@ def annotator_groups(
     n_groups, n_classes = _group_count(groups, annotations), annotations.n_classes
     _one_of("membership", membership, ("answer", "worker"))
     _one_of("truth", truth, ("shared", "answer"))
+    check_start(start, membership)
     prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
     share = share_of_a_group(share, membership, n_groups, gated=gated)
 
-    def start(key: Array) -> Array:
+    def start_of_groups(key: Array) -> Array:
+        if start == "annotations":
+            return annotation_confusions(annotations, n_groups, key)
         if annotations.worker is None or annotations.n_workers < n_groups:
             return graded_confusions(annotations, n_groups, key)
         points, n_workers = vote_confusions(annotations).reshape(annotations.n_workers, -1), n_real_workers(annotations)
@@ -92,7 +99,7 @@ def annotator_groups(
         tables = numpyro.sample(
             "group_confusion",
             dist.Dirichlet(prior),
-            infer={"event_dims": ["annotation"], "start": start, "kind": "group_confusion"},
+            infer={"event_dims": ["annotation"], "start": start_of_groups, "kind": "group_confusion"},
         )
     emission: Emission
     if membership == "worker":
@@ -132,6 +139,17 @@ def share_of_a_group(share: float | None, membership: str, n_groups: int, *, gat
         why = "the network gives the groups' weights" if gated else "one group has all the weight"
         raise StoryError(f"share={share!r} would be ignored: {why}; leave it out")
     return share
+
+
+def check_start(start: str, membership: str) -> None:
+    """Refuse a start of the groups that there is not, or one by annotations where groups are of workers.
+
+    Raises:
+        StoryError: with what would be accepted.
+    """
+    _one_of("start", start, ("workers", "annotations"))
+    if start == "annotations" and membership == "worker":
+        raise StoryError("start='annotations' needs membership='answer': where workers have weights, they are grouped")
 
 
 def _gate(annotations: Annotations, n_groups: int) -> Array:

@@ -33,6 +33,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/results",),
     ("inference/baseline_results",),
     ("inference/fit",),
+    ("inference/choose",),
     ("inference/__init__",),
     ("__init__",),
     ("cli/papers",),

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...data import AnnotationError, Annotations, Ids, unknown_name
-from ...data.padding import anonymous
+from ...data.padding import MOST_ROWS, anonymous
 from ...models import Classifier, StoryError, find_story, observe, tasks
 from ...models.parts.classifier import Network
 from ...models.parts.scored_annotations import Taught
@@ -178,6 +178,9 @@ def trained(
 def lesson_of(labelled: Labelled, *, soft: bool) -> Annotations:
     """The labels as annotations without workers: a row for each class of positive probability, which is its count.
 
+    Where they are few there is a row for the other classes too, which counts 0, so that other labels of as many tasks
+    are learnt from by the same compiled program.
+
     Args:
         labelled: labels of N tasks.
         soft: whether to take the probabilities; else the most probable class counts 1, and ties share.
@@ -189,7 +192,8 @@ def lesson_of(labelled: Labelled, *, soft: bool) -> Annotations:
         q = (best / best.sum(-1, keepdims=True)).astype(np.float32)
     is_known = np.zeros(data.n_tasks, bool) if data.evidence is None else np.ptp(data.evidence, axis=-1) > 0
     teaches = (data.votes().sum(-1) > 0) | is_known
-    task, label = np.nonzero((q > 0) & teaches[:, None])
+    q = q * teaches[:, None]
+    task, label = np.nonzero(np.ones_like(q) if q.size <= MOST_ROWS else q > 0)
     return data.replace(
         task=task.astype(np.int32),
         worker=None,

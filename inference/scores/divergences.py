@@ -24,8 +24,8 @@ def confusion_divergences(
     (after Mena & Ñanculef's Crowd Mixture Model), with the rows :math:`R` of all workers that the actual matrices have,
     :math:`n_j` annotations of worker :math:`j`, and the Jensen–Shannon divergence to base 2, between 0 and 1:
     :math:`\text{JS}(p, q) = \frac12 \text{KL}(p \| m) + \frac12 \text{KL}(q \| m)`, :math:`m = \frac12 (p + q)`.
-    The authors' own program takes :math:`\text{KL}(m \| p)` and :math:`\text{KL}(m \| q)` instead, so its figures are
-    of another measure.
+    The paper's I-JS takes a row of which a worker has no annotation as even, and its G-JS the plain mean of the
+    workers' matrices where a method has no other of the crowd.
 
     Args:
         source: a fit, or estimated confusion matrices ``(J, K, L)``, in the order of the workers; or a mapping of names

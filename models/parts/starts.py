@@ -1,5 +1,8 @@
 """Starting points of EM for stories that have symmetries, made from the soft majority vote."""
 
+from collections.abc import Callable
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -68,7 +71,36 @@ def graded_confusions(annotations: Annotations, n_groups: int, key: Array) -> Ar
     return 0.9 * tables + 0.1 * jitter
 
 
-def k_means(points: Array, n_clusters: int, key: Array, n_points: Array | int | None = None) -> tuple[Array, Array]:
+def annotation_confusions(annotations: Annotations, n_groups: int, key: Array) -> Array:
+    """Confusion matrices of annotations that the others to their task contradict alike: ``(M, K, K)``.
+
+    An annotation is a point: the shares of its task's annotations that say each other class, with 0 for its own.
+    k-means makes groups of the points, and a group's matrix counts its annotations against the soft majority vote. So
+    does the program of Mena & Ñanculef, which besides turns and scales the points.
+
+    Args:
+        annotations: the data, all of them: of data in chunks the start would be another.
+        n_groups: how many groups M.
+        key: random key of k-means.
+    """
+    annotations = _of_classes(annotations)
+    n_classes, label = annotations.n_classes, jnp.asarray(annotations.label)
+    votes = soft_votes(annotations)[annotations.task]
+    weight = jnp.broadcast_to(jnp.asarray(_weight(annotations), float), label.shape)
+    group, _ = k_means(votes * (1 - jax.nn.one_hot(label, n_classes)), n_groups, key, weight=weight)
+    counts = jax.ops.segment_sum(votes * weight[:, None], group * n_classes + label, n_groups * n_classes)
+    counts = counts.reshape(n_groups, n_classes, n_classes).swapaxes(-1, -2) + SMOOTHING
+    return counts / counts.sum(-1, keepdims=True)
+
+
+def k_means(
+    points: Array,
+    n_clusters: int,
+    key: Array,
+    n_points: Array | int | None = None,
+    *,
+    weight: Array | None = None,
+) -> tuple[Array, Array]:
     """Cluster points ``(n, d)`` by Lloyd's algorithm (Lloyd 1982) from a few random seedings, the tightest kept.
 
     A seeding takes points one after the other, each with a probability that grows with its squared distance from
@@ -79,20 +111,26 @@ def k_means(points: Array, n_clusters: int, key: Array, n_points: Array | int | 
         n_clusters: how many clusters.
         key: random key.
         n_points: how many of the points count, the first ones; all by default.
+        weight: how many points each stands for, ``(n,)``, instead of `n_points`.
 
     Returns:
         the cluster of each point ``(n,)``, and the centres ``(n_clusters, d)``.
     """
     points = jnp.asarray(points)
-    counts = jnp.arange(len(points)) < (len(points) if n_points is None else n_points)
+    if weight is None:
+        weight = (jnp.arange(len(points)) < (len(points) if n_points is None else n_points)).astype(points.dtype)
+        first = partial(jax.random.randint, shape=(), minval=0, maxval=weight.sum().astype(int))
+    else:
+        first = partial(jax.random.categorical, logits=jnp.log(weight))
 
     def run(key: Array) -> tuple[Array, Array, Array]:
-        centres, _ = jax.lax.scan(_move, _seed(points, counts, n_clusters, key), None, length=LLOYD_STEPS)
+        seeds = _seed(points, weight, n_clusters, first, key)
+        centres, _ = jax.lax.scan(_move, seeds, None, length=LLOYD_STEPS)
         distances = _distances(points, centres)
-        return jnp.where(counts, distances.min(-1), 0.0).sum(), distances.argmin(-1), centres
+        return (weight * distances.min(-1)).sum(), distances.argmin(-1), centres
 
     def _move(centres: Array, _: None) -> tuple[Array, None]:
-        nearest = jax.nn.one_hot(_distances(points, centres).argmin(-1), n_clusters) * counts[:, None]
+        nearest = jax.nn.one_hot(_distances(points, centres).argmin(-1), n_clusters) * weight[:, None]
         size = nearest.sum(0)[:, None]
         return jnp.where(size > 0, nearest.T @ points / jnp.maximum(size, 1.0), centres), None
 
@@ -101,14 +139,13 @@ def k_means(points: Array, n_clusters: int, key: Array, n_points: Array | int | 
     return labels[best], centres[best]
 
 
-def _seed(points: Array, counts: Array, n_clusters: int, key: Array) -> Array:
-    """Points that count to start from, as in k-means++: ``(n_clusters, d)``."""
+def _seed(points: Array, weight: Array, n_clusters: int, first: Callable[[Array], Array], key: Array) -> Array:
+    """Points of positive weight to start from, as in k-means++: ``(n_clusters, d)``."""
     keys = jax.random.split(key, n_clusters)
-    first = points[jax.random.randint(keys[0], (), 0, counts.sum())]
-    centres = jnp.broadcast_to(first, (n_clusters, points.shape[-1]))
+    centres = jnp.broadcast_to(points[first(keys[0])], (n_clusters, points.shape[-1]))
     for i in range(1, n_clusters):
         nearest = _distances(points, centres).min(-1)  # centres not yet chosen stand on the first
-        far = jnp.where(counts, jnp.log(jnp.maximum(nearest, SMALLEST)), -jnp.inf)
+        far = jnp.log(jnp.maximum(nearest, SMALLEST)) + jnp.log(weight)
         centres = centres.at[i].set(points[jax.random.categorical(keys[i], far)])
     return centres
 

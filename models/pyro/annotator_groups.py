@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...data import Annotations
-from ..annotator_groups import share_of_a_group
+from ..annotator_groups import check_start, share_of_a_group
 from ..parts.concentration import diagonal_concentration, positive, whole
 from ..parts.story_error import StoryError
 from ..parts.truth import named_workers
@@ -28,14 +28,16 @@ def annotator_groups(
     diagonal: float = 2.0,
     off_diagonal: float | None = None,
     share: float | None = None,
+    start: Literal["workers", "annotations"] = "workers",
 ) -> None:
     """Annotations come from a few groups of annotators, each with a confusion matrix; workers need no names.
 
-    Sites, hyperparameters and errors are those of :func:`crowdppl.models.annotator_groups`.
+    Sites, hyperparameters and errors are those of :func:`crowdppl.models.annotator_groups`, whose start it is.
     """
     n_groups, n_classes, device = whole("groups", groups), annotations.n_classes, annotations.task.device
     if membership == "worker" and gated:
         raise StoryError("annotator_groups(gated=True) gives each annotation a group; it needs membership='answer'")
+    check_start(start, membership)
     prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
     share = share_of_a_group(share, membership, n_groups, gated=gated)
     shares = dist.Dirichlet(torch.full((n_groups,), positive("share", share), device=device))

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from crowdppl.models.parts.starts import k_means, soft_votes, subtype_confusions, vote_confusions
+import crowdppl as cp
+from crowdppl.data.setups import three_gaussians
+from crowdppl.models import StoryError
+from crowdppl.models.parts.starts import annotation_confusions, k_means, soft_votes, subtype_confusions, vote_confusions
 
 
 def test_soft_votes_and_the_tables_against_them_are_counted(tiny):
@@ -59,3 +62,43 @@ def test_k_means_copes_with_more_clusters_than_different_points():
     labels, centres = k_means(jnp.ones((5, 2)), 3, jax.random.key(0))
     assert np.isfinite(centres).all()
     np.testing.assert_allclose(np.asarray(centres)[np.asarray(labels)], 1.0)
+
+
+def test_k_means_lets_a_point_of_weight_two_be_two_points():
+    rng = np.random.default_rng(1)
+    points = np.concatenate([rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 6.0]).astype("f4")
+    times = rng.integers(0, 4, 60)
+    _, weighted = k_means(points, 2, jax.random.key(0), weight=jnp.asarray(times, float))
+    _, repeated = k_means(np.repeat(points, times, axis=0), 2, jax.random.key(1))
+    np.testing.assert_allclose(np.sort(weighted, axis=0), np.sort(repeated, axis=0), atol=1e-5)
+
+
+def test_annotations_start_in_groups_of_the_classes_that_others_say_instead():
+    """Three tasks: all say 0; most say 0 and one says 1; most say 1 and one says 2."""
+    counts = np.array([[6, 0, 0], [5, 1, 0], [0, 5, 1]])
+    annotations = cp.Annotations.from_counts(counts)
+    shares = counts / counts.sum(-1, keepdims=True)
+    task, label = np.nonzero(counts)
+    points = np.where(np.eye(3, dtype=bool)[label], 0.0, shares[task])
+    peer = KMeans(3, n_init=20, random_state=0).fit(points, sample_weight=counts[task, label])
+    expected = np.ones((3, 3, 3))
+    for group, i, k in zip(peer.labels_, task, label, strict=True):
+        expected[group, :, k] += counts[i, k] * shares[i]
+    expected /= expected.sum(-1, keepdims=True)
+    found = np.asarray(annotation_confusions(annotations, 3, jax.random.key(0)))
+    order = [np.abs(expected - matrix).sum((1, 2)).argmin() for matrix in found]
+    assert sorted(order) == [0, 1, 2]
+    np.testing.assert_allclose(found, expected[order], atol=1e-5)
+
+
+def test_groups_of_annotations_start_and_end_apart_from_groups_of_workers(tiny):
+    with pytest.raises(StoryError, match="start='annotations' needs membership='answer'"):
+        cp.fit("annotator_groups", tiny, membership="worker", start="annotations", progress=False)
+    with pytest.raises(StoryError, match=r"start='votes': one of \['workers', 'annotations'\]"):
+        cp.fit("annotator_groups", tiny, start="votes", progress=False)
+    drawn = three_gaussians(50, n_tasks=300)[0]
+    by_workers, by_annotations = (
+        cp.fit("annotator_groups", drawn, start=start, progress=False).draws["group_confusion"].to_numpy()
+        for start in ("workers", "annotations")
+    )
+    assert np.abs(by_workers - by_annotations).max() > 0.05

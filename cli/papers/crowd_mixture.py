@@ -1,0 +1,96 @@
+"""What the experiments of the Crowd Mixture Model have in common: priors, rivals by the paper's names, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, Finding, above, mean_sd, rows_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...data import Annotations
+
+PAPER = (
+    "Mena & Ñanculef, Revisiting Machine Learning from Crowds: a Mixture Model for Grouping Annotations (CIARP 2019)."
+)
+PRIORS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "one each": {"diagonal": 1.0, "off_diagonal": 1.0},
+    "none": {"diagonal": 0.01, "off_diagonal": 0.01},
+}
+"""Hyperparameters of the priors of confusion matrices, by the names of the tables."""
+
+PRIORS_SAY = (
+    "Priors: 'default' is the story's, two right pseudo-annotations and one wrong one in each row of a confusion "
+    "matrix; 'one each' adds one in each cell, as the authors' program does in CMM and DL-EM; 'none' adds 0.01, which "
+    "is maximum likelihood but for empty cells, as in the authors' Dawid & Skene."
+)
+RESTARTS = 20
+AS_PUBLISHED: dict[str, Any] = {"truth": "answer", "groups": 3, "start": "annotations", **PRIORS["one each"]}
+"""The paper's model: a truth for each annotation, three groups that k-means over annotations starts."""
+
+CONVERGED = 0.001  # relative change of the log-posterior in an iteration; the authors' program stops at 0.03
+
+
+def nameless(annotations: Annotations) -> Annotations:
+    """The annotations without their workers: the paper's *Global* setting."""
+    from ...data import Ids
+
+    return annotations.replace(worker=None, workers=Ids())
+
+
+def first_majority(annotations: Annotations) -> dict[Any, Any]:
+    """The most frequent class of every annotated task, the first one of a tie, as in the authors' program."""
+    import numpy as np
+
+    votes = annotations.votes()
+    tasks, classes = list(annotations.tasks), list(annotations.classes)
+    return {tasks[i]: classes[votes[i].argmax()] for i in np.flatnonzero(votes.sum(-1))}
+
+
+def converged_at(history: Any) -> int:
+    """The first epoch after which no epoch changes the log-posterior by more than :data:`CONVERGED` of itself."""
+    import numpy as np
+
+    values = np.asarray(history, dtype=float)
+    moved = np.flatnonzero(np.abs(np.diff(values) / values[:-1]) > CONVERGED)
+    return int(moved[-1]) + 2 if len(moved) else 1
+
+
+def above_by_prior(
+    frame: pd.DataFrame,
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    measure: str = "accuracy",
+    *,
+    digits: int = 1,
+    less: bool = False,
+) -> Finding:
+    """Judge that one method has more of a measure than another under each prior of the other.
+
+    It holds if it holds under all priors, and fails if it does under none.
+
+    Args:
+        frame: of all rows.
+        first: settings of the method that is said to have more.
+        second: those of the other, without its prior.
+        measure: the column.
+        digits: of the figures.
+        less: judge that it has less.
+    """
+    ours, verdicts = [], {}
+    for prior in PRIORS:
+        pair = (first, {**second, "prior": prior})
+        finding = above(frame, measure, *(reversed(pair) if less else pair))
+        if not finding.verdict.startswith(NOT_TESTED):
+            verdicts[prior] = finding.verdict
+            one, other = (mean_sd(rows_of(frame, settings)[measure], digits) for settings in pair)
+            ours.append(f"{prior}: {one} against {other}")
+    if not verdicts:
+        return Finding("", f"{NOT_TESTED}: two seeds are needed to tell")
+    holds = [repr(prior) for prior, verdict in verdicts.items() if verdict == HOLDS]
+    if len(holds) in (0, len(verdicts)):
+        return Finding("; ".join(ours), HOLDS if holds else FAILS)
+    return Finding("; ".join(ours), f"{HOLDS_IF} the other's prior is {' or '.join(holds)}")

@@ -1,0 +1,133 @@
+"""The experiments of the Crowd Mixture Model: the data, the divergences, the verdicts by prior, the tables."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.cli.papers import cmm_labelme, cmm_simulated
+from crowdppl.cli.papers.crowd_mixture import above_by_prior, converged_at
+from crowdppl.data.setups import three_gaussians, worker_groups
+from crowdppl.inference.scores import confusion_divergences
+
+needs_data = pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
+PRIORS = ("default", "one each", "none")
+
+
+def test_every_annotator_is_a_worker_of_the_crowd_and_nothing_else_changes():
+    drawn = three_gaussians(300, 1, n_tasks=90)[0]
+    annotations, _, _ = cmm_simulated.crowd("gaussians", 300, 1, n_tasks=90)
+    assert annotations.n_workers == 300 > drawn.n_workers
+    pd.testing.assert_frame_equal(annotations.to_frame(), drawn.to_frame())
+
+
+def test_networks_that_are_perturbed_more_annotate_worse():
+    annotations, _, _ = cmm_simulated.crowd("perturbed", 60, 0, n_tasks=600)
+    right = np.asarray(annotations.label) == np.asarray(annotations.gold)[annotations.task]
+    group = worker_groups(60, 0)[np.asarray(annotations.worker)]
+    shares = [right[group == g].mean() for g in range(3)]
+    assert shares[0] > shares[1] > shares[2] > 1 / 3
+
+
+def test_convergence_is_counted_from_the_last_epoch_that_moved():
+    assert converged_at([-100.0, -90.0, -89.99, -80.0, -79.99, -79.98]) == 4
+    assert converged_at([-100.0, -99.99]) == 1
+
+
+@pytest.mark.slow
+def test_a_cell_of_every_setup_gives_its_rows():
+    cell = cmm_simulated.run("gaussians", 60, 0, n_tasks=300)
+    methods = {(row["method"], row["prior"]) for row in cell}
+    assert {("DL-EM", prior) for prior in PRIORS} < methods
+    by = {(row["method"], row["prior"]): row["accuracy"] for row in cell}
+    assert by["truth known", ""] > 80
+    one, several = cmm_simulated.run("restarts", 60, 0, n_tasks=300, restarts=2)
+    assert several["log_posterior"] >= one["log_posterior"]
+    cost = cmm_simulated.run("cost", 60, 0, n_tasks=300)
+    # three groups of nine numbers and their weights; a confusion matrix for each annotator, and the prevalence is none
+    assert [row["parameters_of_crowd"] for row in cost] == [3 * 9 + 3, 60 * 9]
+
+
+def frame_of(method, prior, mean):
+    """Five seeds of a method at 100 and 10,000 annotators, with a little noise."""
+    rng = np.random.default_rng(len(method) + len(prior))
+    return pd.DataFrame(
+        [
+            {"setup": "gaussians", "annotators": n, "method": method, "prior": prior, "seed": seed}
+            | {"accuracy": mean + 0.1 * rng.normal(), "epochs_to_converge": 7, "log_posterior": -1.0}
+            for n in (100, 10_000)
+            for seed in range(5)
+        ]
+    )
+
+
+def test_a_claim_that_holds_under_one_prior_of_the_rival_says_which():
+    frame = pd.concat(
+        [frame_of("CMM", "one each", 93.0), frame_of("DL-EM", "one each", 65.0), frame_of("DL-EM", "none", 94.0)]
+    )
+    judge = next(claim.judge for claim in cmm_simulated.CLAIMS if "above DL-EM at 10,000" in claim.says)
+    finding = judge(frame)
+    assert finding.verdict == "holds if the other's prior is 'one each'"
+    assert "one each: 93.0" in finding.ours
+    assert "against 65.0" in finding.ours
+
+
+@pytest.mark.parametrize(("others", "verdict"), [((65.0, 66.0), "holds"), ((95.0, 96.0), "fails")])
+def test_a_claim_that_holds_under_all_priors_or_none_says_so(others, verdict):
+    frame = pd.concat(
+        [frame_of("CMM", "one each", 93.0)]
+        + [frame_of("DL-EM", prior, mean) for prior, mean in zip(("default", "none"), others, strict=True)]
+    )
+    first = {"setup": "gaussians", "method": "CMM", "prior": "one each", "annotators": 10_000}
+    second = {"setup": "gaussians", "method": "DL-EM", "annotators": 10_000}
+    assert above_by_prior(frame, first, second).verdict == verdict
+
+
+@pytest.mark.parametrize("module", [cmm_simulated, cmm_labelme])
+def test_nothing_run_is_nothing_claimed(module):
+    for claim in module.EXPERIMENT.claims:
+        assert claim.judge(pd.DataFrame()).verdict.startswith("not tested")
+    assert module.EXPERIMENT.tables(pd.DataFrame()) == {}
+    assert module.EXPERIMENT.figures(pd.DataFrame()) == {}
+
+
+def test_the_simulated_tables_and_figures_bear_missing_cells():
+    frame = pd.concat([frame_of("CMM", "one each", 93.0), frame_of("softMV", "", 70.0)])
+    table = cmm_simulated.EXPERIMENT.tables(frame)["Setup 1: test accuracy in percent"]
+    assert table.loc["softMV", 100].startswith(("70.", "69."))
+    assert table.loc["CMM, paper", 10_000] == 90.46
+    assert set(cmm_simulated.EXPERIMENT.figures(frame)) == {"figure_1"}
+
+
+@needs_data
+@pytest.mark.parametrize(("hard", "i_js", "g_js"), [(False, 0.216, 0.024), (True, 0.225, 0.035)])
+def test_the_votes_divergences_are_those_of_the_papers_table_4(hard, i_js, g_js):
+    annotations = cp.load_dataset("labelme")
+    found = cmm_labelme.divergences(annotations, *cmm_labelme.votes_confusions(annotations, hard=hard))
+    assert (round(found["i_js"], 3), round(found["g_js"], 3)) == (i_js, g_js)
+    assert found["g_js_weighted"] == found["g_js"]
+
+
+@needs_data
+def test_a_worker_weighs_as_much_as_the_worker_annotated_where_that_is_asked_for():
+    annotations = cp.load_dataset("labelme")
+    fit = cp.fit("dawid_skene", annotations, progress=False)
+    found = cmm_labelme.divergences(annotations, fit.fitted.confusion_draws.mean((0, 1)))
+    assert found["g_js_weighted"] == pytest.approx(confusion_divergences(fit)["g_js"], rel=1e-5)
+    assert found["g_js_weighted"] != pytest.approx(found["g_js"], rel=0.05)
+
+
+def test_labelmes_tables_have_the_papers_figures_beside_ours():
+    frame = pd.DataFrame(
+        [
+            {**cell, "accuracy": 80.0 + cell["seed"], "i_js": 0.2, "g_js": 0.1, "g_js_weighted": 0.1}
+            for cell in cmm_labelme.EXPERIMENT.cells(2)
+        ]
+    )
+    three, four = cmm_labelme.EXPERIMENT.tables(frame).values()
+    assert three.loc[("DL-DS", "global", "default", "paper's"), "paper"] == 14.08
+    assert three.loc[("CMM", "global", "one each", "paper's"), "test accuracy, %"] == "80.5 ± 0.7"
+    assert four.loc[("DL-EM", "one each"), "G-JS, paper"] == 0.259
+    assert set(cmm_labelme.EXPERIMENT.figures(frame)) == {"accuracies"}

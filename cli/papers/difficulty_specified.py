@@ -245,13 +245,15 @@ def _accuracy_figure(frame: pd.DataFrame) -> Figure | None:
 def judge(
     data: str, measure: str, forms: Sequence[str], other: str, digits: int, *, more: bool = True
 ) -> Callable[[pd.DataFrame], Finding]:
-    """Return the judge of a claim that a method, in one form or several, has more of a measure than another, or less."""
+    """Return the judge of a claim: a method, in one form or several, has more of a measure than another, or less."""
 
     def judged(frame: pd.DataFrame) -> Finding:
         findings = {}
         for form in forms:
-            greater, lesser = ({"data": data, "method": name} for name in ((form, other) if more else (other, form)))
-            findings[form] = above(frame, measure, greater, lesser, digits)
+            one, than = {"data": data, "method": form}, {"data": data, "method": other}
+            found = above(frame, measure, one, than, digits)
+            verdict = found.verdict if more else above(frame, measure, than, one, digits).verdict
+            findings[form] = Finding(found.ours, verdict)
         return together(findings)
 
     return judged

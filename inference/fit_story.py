@@ -32,6 +32,7 @@ from .engines.registry import ENGINES, Engine
 from .engines.settings import EMSettings, checked_seed
 from .engines.unused_options import has_network
 from .fitted.alignment import aligned
+from .fitted.classifier_trust import classifier_warnings
 from .fitted.crowd_trust import contradicted_gold, crowd_warnings
 from .fitted.fitted import Fitted, label_posteriors
 from .fitted.informative_abstentions import abstentions_decide, with_abstentions_that
@@ -245,6 +246,7 @@ def _looked_at(fitted: Fitted) -> Fitted:
     found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, fitted.annotations.classes)]
     found += lost_classes(by_chain.mean(0), fitted.annotations.votes(), fitted.annotations.classes)
     found += outweighed(fitted)
+    found += classifier_warnings(fitted.replace(stored_posterior=by_chain.mean(0)))
     found += abstentions_decide(fitted, by_chain.mean(0))
     found += crowd_warnings(fitted.annotations, by_chain.mean(0)) + contradicted_gold(fitted.annotations)
     if outcome.stats:

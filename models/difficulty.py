@@ -10,8 +10,10 @@ with the rest spread evenly over the other classes. For two classes it is the pa
 :math:`d_i = (p_i - 1/2)^2` (equations 1 and 2, with the second class as the positive one); for more, a worker has one
 ability for all of them, or by choice one for each, which costs K logarithms an annotation.
 
-*Adaptive*: :math:`p_i` is what the truth's prior, a classifier, says of the task. (A network without a prior learns
-from the labels alone, not through :math:`d_i`: it could learn where workers agree instead of what the classes are.)
+*Adaptive*: :math:`p_i` is what the truth's prior, a classifier, says of the task. In the paper the classifier learns
+through :math:`d_i` too, so that the gradient of its weights is that of the likelihood. A network without a prior learns
+from the labels alone unless ``through_difficulty=True``: through :math:`d_i` it can learn where workers agree instead
+of what the classes are.
 *Fixed*: it is the share of each class among the task's annotations, which is then the prior of the truth as well; a
 classifier learns from the posterior and does not change it.
 """
@@ -36,7 +38,7 @@ from .parts.simulated_inputs import features_decide, simulated_with
 from .parts.starts import soft_votes, vote_confusions
 from .parts.story_error import StoryError
 from .parts.truth import named_workers, observe, tasks
-from .parts.truth_prior import TruthPrior, class_log_probs, differs_by_task
+from .parts.truth_prior import Given, TruthPrior, class_log_probs, differs_by_task
 
 
 def _prepare_simulation(
@@ -57,6 +59,7 @@ def difficulty(
     votes: np.ndarray | None = None,
     votes_as_prior: bool = True,
     by_class: bool | None = None,
+    through_difficulty: bool | None = None,
     location: float = 1.5,
     scale: float = 1.0,
 ) -> None:
@@ -77,12 +80,15 @@ def difficulty(
         votes_as_prior: for *fixed*, whether the votes are the prior of the truth too, as in the paper; else
             ``truth_prior`` is.
         by_class: whether a worker has an ability for each class; None for yes with two classes, no with more.
+        through_difficulty: for *adaptive*, whether a classifier without a prior learns through the difficulty too, as
+            in the paper; else it learns from the labels alone. None for yes of a logistic regression, and no of a
+            network.
         location: :math:`\mu`, mean of the logarithm of the abilities.
         scale: :math:`\sigma`, its standard deviation.
 
     Raises:
-        StoryError: no worker is named, a scale is not positive, the difficulty has nothing to come from, or a
-            classifier that does not change the posterior has a prior.
+        StoryError: no worker is named, a scale is not positive, the difficulty has nothing to come from, a
+            classifier that does not change the posterior has a prior, or ``through_difficulty`` would be ignored.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     n_abilities = n_classes if (n_classes == 2 if by_class is None else by_class) else 1
@@ -101,7 +107,7 @@ def difficulty(
         ability = numpyro.sample("ability", prior, infer={"event_dims": dims, "start": start})
     if kind is None:
         kind = "adaptive" if votes is None and differs_by_task(truth_prior, annotations) else "fixed"
-    log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior)
+    log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior, through_difficulty)
     with tasks(annotations, log_probs) as truth:
         observe(truth, Correct(ability, n_classes, scale=clarity, offset=-odds), annotations)
     derived("difficulty", clarity, "task", kind="clarity")
@@ -115,6 +121,7 @@ def _by_task(
     kind: str,
     votes: np.ndarray | None,
     votes_as_prior: bool,
+    through_difficulty: bool | None,
 ) -> tuple[Array, Array]:
     """Log-probabilities of the classes ``(N, K)``, and how clear each task is, ``(N,)``."""
     if kind == "adaptive":
@@ -127,10 +134,15 @@ def _by_task(
                 "prior is the same for all tasks; give a classifier, probabilities as truth_prior, or kind='fixed'"
             )
         probs = jnp.exp(log_probs)
-        is_network = isinstance(truth_prior, Classifier) and truth_prior.is_network and truth_prior.prior is None
-        return log_probs, _clarity(jax.lax.stop_gradient(probs) if is_network else probs)
+        through = learns_through(truth_prior, through_difficulty)
+        return log_probs, _clarity(probs if through else jax.lax.stop_gradient(probs))
     if kind != "fixed":
         raise StoryError(f"kind={kind!r}: 'adaptive' or 'fixed' is needed")
+    if through_difficulty is not None:
+        raise StoryError(
+            f"through_difficulty={through_difficulty} would be ignored: difficulties of kind='fixed' come from the "
+            "annotations, and no classifier learns through them; leave it out"
+        )
     shares = _shares(annotations, votes)
     if not votes_as_prior:
         return class_log_probs(annotations, truth_prior), _clarity(shares)
@@ -144,6 +156,24 @@ def _by_task(
         )
     student = truth_prior(annotations)
     return log_shares + student - jax.lax.stop_gradient(student), _clarity(shares)  # the student's gradient alone
+
+
+def learns_through(truth_prior: TruthPrior | Array | None, asked: bool | None) -> bool:
+    """Whether the truth's prior learns through the difficulty that it decides."""
+    if asked is not None and type(truth_prior) is Given:
+        raise StoryError(
+            f"through_difficulty={asked} would be ignored: given probabilities learn nothing; leave it out"
+        )
+    if not isinstance(truth_prior, Classifier):
+        return asked is None or asked
+    if truth_prior.prior is None:
+        return not truth_prior.is_network if asked is None else asked
+    if asked is False:
+        raise StoryError(
+            "through_difficulty=False is for a classifier without a prior: one with a prior has a posterior, of which "
+            "the difficulty is a part; leave it out"
+        )
+    return True
 
 
 def _clarity(probs: Array) -> Array:

@@ -20,15 +20,18 @@ from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
+from ..densities.prior_in_likelihood import classifier_decides_annotations
 from ..densities.programs import compiled
 from ..densities.sites import Anatomy, anatomy, parameter_dims
 from . import minibatches as batches
 from .ascent import tables_mode
 from .outcome import Solution
 from .settings import EMSettings
+from .unused_options import has_weights
 
 ADVICE = "lower network_rate, scale the features, or use batch_norm=True"
 BATCH = 64  # tasks, where the user says nothing
+WARM = 3  # the share of the epochs is 1 / WARM in which a classifier that decides the annotations learns from the votes
 
 
 class TrainingState(NamedTuple):
@@ -69,9 +72,10 @@ def run(
     plan = batches.plan(seen, size)
     state = start(model, annotations, parameters, settings)
     history: list[float] = []
+    warm = warm_epochs(model, annotations, settings, has_classifier=has_weights(model))
     best, best_score, best_epoch = state, -np.inf, 0
     for number in range(1, settings.epochs + 1):
-        on_votes = number <= settings.warmup
+        on_votes = number <= warm
         state, watch = epoch(model, seen, plan, state, jax.random.fold_in(key, number), settings, on_votes=on_votes)
         _check_finite(watch, number)
         history.append(float(watch.log_likelihood.sum() + watch.log_prior[-1]))
@@ -83,12 +87,27 @@ def run(
         _refuse_non_finite(score, number)
         if score > best_score:
             best, best_score, best_epoch = state, score, number
-        elif number - best_epoch >= settings.patience:
+        elif number - max(best_epoch, warm) >= settings.patience:
             break
     found = _parameters(model, annotations, best)
     history.append(float(_log_posterior(model, annotations, found)))
     _refuse_non_finite(history[-1], number)
     return Solution(found, history, ())
+
+
+def warm_epochs(model: Model, annotations: Annotations, settings: EMSettings, *, has_classifier: bool) -> int:
+    """Return how many epochs at the start learn from the soft majority vote.
+
+    Args:
+        model: the story, in NumPyro.
+        annotations: the data.
+        settings: of EM.
+        has_classifier: whether the truth's prior is a classifier that learns.
+    """
+    if settings.warmup is not None:
+        return settings.warmup
+    decides = has_classifier and classifier_decides_annotations(model, annotations)
+    return max(settings.epochs // WARM, 1) if decides else 1
 
 
 @compiled

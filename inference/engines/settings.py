@@ -33,7 +33,9 @@ class EMSettings(NamedTuple):
         batch_size: tasks in a minibatch; None for 64 with a network, and for all tasks in every iteration without.
         network_rate: Adam's learning rate of a network's weights. Used with a network.
         warmup: epochs at the start in which real-valued parameters, a network's weights among them, learn from the soft
-            majority vote instead of the label posterior. Used with minibatches, where the story has such parameters.
+            majority vote instead of the label posterior; None for one, and for a third of the epochs where the
+            classifier decides what workers annotate (as in ``difficulty`` and ``crowd_layer``), since one that has
+            learnt nothing would then mute them. Used with minibatches, where the story has such parameters.
         held_out: share of the annotations that are kept from training: training stops where their log-probability given
             the other annotations has not risen for ``patience`` epochs, and the best epoch's parameters are kept. 0
             trains on all annotations for all epochs. Used with minibatches.
@@ -49,7 +51,7 @@ class EMSettings(NamedTuple):
     epochs: int = 50
     batch_size: int | None = None
     network_rate: float = 3e-4
-    warmup: int = 1
+    warmup: int | None = None
     held_out: float = 0.0
     patience: int = 10
 
@@ -109,7 +111,6 @@ class NUTSSettings(NamedTuple):
 
 
 MAY_BE_ZERO = {"warmup"}  # of the options that are whole numbers
-MAY_BE_NONE = {"batch_size"}
 BOUNDS: dict[str, dict[str, Any]] = {
     "held_out": {"least": 0, "below": 1},
     "target_accept": {"above": 0, "below": 1},
@@ -139,13 +140,13 @@ def checked_settings(kind: type, options: Mapping[str, Any], refused: Mapping[st
 
 
 def _checked(name: str, value: Any, default: Any) -> Any:
-    if name in MAY_BE_NONE and value is None:
+    if default is None and value is None:
         return None
     if isinstance(default, bool):
         if not isinstance(value, bool | np.bool_):
             raise ValueError(f"{name}={value!r}: True or False is needed")
         return bool(value)
-    if isinstance(default, int) or name in MAY_BE_NONE:
+    if isinstance(default, int) or default is None:
         return whole_number(name, value, 0 if name in MAY_BE_ZERO else 1)
     if isinstance(default, float):
         return real_number(name, value, **BOUNDS.get(name, {"least": 0}))

@@ -74,6 +74,11 @@ class TorchClassifier:
         return next((p.device for p in self.module.parameters()), torch.device("cpu"))
 
     @property
+    def is_linear(self) -> bool:
+        """Whether it is a logistic regression: a single layer, ``nn.Linear``."""
+        return isinstance(self.module, nn.Linear)
+
+    @property
     def normalises_batches(self) -> bool:
         """Whether it has a layer of batch norm, which cannot learn from a single task."""
         return any(isinstance(part, _BatchNorm) for part in self.module.modules())

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ...data import Annotations
 from ..difficulty import difficulty as in_numpyro
+from ..difficulty import learns_through
 from ..parts.concentration import positive
 from ..parts.simulated_inputs import simulated_with, simulation_of
 from ..parts.story_error import StoryError
@@ -30,6 +31,7 @@ def difficulty(
     votes: np.ndarray | None = None,
     votes_as_prior: bool = True,
     by_class: bool | None = None,
+    through_difficulty: bool | None = None,
     location: float = 1.5,
     scale: float = 1.0,
 ) -> None:
@@ -45,7 +47,7 @@ def difficulty(
         ability = pyro.sample("ability", prior)
     if kind is None:
         kind = "adaptive" if votes is None and differs_by_task(truth_prior, annotations) else "fixed"
-    log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior)
+    log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior, through_difficulty)
     with tasks(annotations, log_probs) as truth:
         emission = Correct(ability, n_classes, scale=clarity, offset=-math.log(n_classes - 1))
         observe(truth, emission, annotations)
@@ -57,6 +59,7 @@ def _by_task(
     kind: str,
     votes: np.ndarray | None,
     votes_as_prior: bool,
+    through_difficulty: bool | None,
 ) -> tuple[Tensor, Tensor]:
     """Log-probabilities of the classes ``(N, K)``, and how clear each task is, ``(N,)``."""
     if kind == "adaptive":
@@ -69,10 +72,17 @@ def _by_task(
                 "prior is the same for all tasks; give a classifier, probabilities as truth_prior, or kind='fixed'"
             )
         probs = log_probs.exp()
-        learns = isinstance(truth_prior, TorchClassifier)  # from the labels alone, not through the difficulty
-        return log_probs, _clarity(probs.detach() if learns else probs)
+        if not isinstance(truth_prior, TorchClassifier):
+            return log_probs, _clarity(probs if learns_through(truth_prior, through_difficulty) else probs.detach())
+        through = truth_prior.is_linear if through_difficulty is None else through_difficulty
+        return log_probs, _clarity(probs if through else probs.detach())
     if kind != "fixed":
         raise StoryError(f"kind={kind!r}: 'adaptive' or 'fixed' is needed")
+    if through_difficulty is not None:
+        raise StoryError(
+            f"through_difficulty={through_difficulty} would be ignored: difficulties of kind='fixed' come from the "
+            "annotations, and no classifier learns through them; leave it out"
+        )
     if votes is None and annotations.label is None:
         raise StoryError(
             "difficulty(kind='fixed') takes difficulties from annotations; to simulate annotations, give votes=, or "

@@ -13,7 +13,7 @@ from crowdppl import Classifier, StoryError
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import derived
-from crowdppl.models import STORIES
+from crowdppl.models import STORIES, Correct
 
 N, J, K = 6, 3, 3
 
@@ -104,6 +104,49 @@ def test_fixed_difficulty_has_the_votes_as_prior_and_a_classifier_that_does_not_
     slope = jax.grad(log_likelihood)(weights)["classifier.linear.bias"]
     expected = (np.asarray(silent.posterior) - probabilities(featured)).sum(0)  # of the cross-entropy
     np.testing.assert_allclose(slope, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("network", ["logistic", "mlp"])
+@pytest.mark.parametrize("through", [None, True, False])
+def test_the_gradient_through_the_difficulty_is_that_of_the_whole_likelihood(featured, network, through):
+    """The central difference of the log-likelihood, in float64; without it, with the difficulties held."""
+    with jax.enable_x64(True):
+        told = Classifier(network, hidden=(4,), dropout=0.0)
+        model = Model(STORIES["difficulty"], {"truth_prior": told, "through_difficulty": through})
+        rng = np.random.default_rng(2)
+        shapes = told.shapes((K,), K)
+        weights = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+        direction = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+        ability = {"ability": rng.lognormal(2.0, 0.5, (J, 1))}
+        clarity = derived(model, weights | ability, featured)[0]["difficulty"]
+
+        def log_likelihood(weights):
+            return density(model, weights | ability, featured).log_likelihood.sum()
+
+        def moved(step):
+            there = {name: weights[name] + step * direction[name] for name in weights}
+            if learns:
+                return log_likelihood(there)
+            at = density(model, there | ability, featured)
+            held = Correct(ability["ability"], K, scale=clarity, offset=-np.log(K - 1))
+            joint = at.truth_prior + held.by_task(featured, featured.label)
+            return jax.scipy.special.logsumexp(joint, axis=-1).sum()
+
+        learns = network == "logistic" if through is None else through
+        slope = jax.grad(log_likelihood)(weights)
+        along = sum((slope[name] * direction[name]).sum() for name in weights)
+        difference = (moved(1e-6) - moved(-1e-6)) / 2e-6
+        np.testing.assert_allclose(along, difference, rtol=1e-6)
+
+
+def test_through_difficulty_is_refused_where_nothing_learns_or_all_of_it_must(featured):
+    told = {"progress": False, "through_difficulty": False}
+    with pytest.raises(StoryError, match="one with a prior has a posterior"):
+        cp.fit("difficulty", featured, classifier=Classifier("logistic", prior=1.0), **told)
+    with pytest.raises(StoryError, match="given probabilities learn nothing"):
+        cp.fit("difficulty", featured, truth_prior=np.full((N, K), 1 / K), **told)
+    with pytest.raises(StoryError, match="come from the annotations"):
+        cp.fit("difficulty", featured, kind="fixed", **told)
 
 
 def test_difficulty_needs_something_to_come_from(featured):

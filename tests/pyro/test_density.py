@@ -43,6 +43,8 @@ WITH_CLASSIFIER = [
     ("dawid_skene", 3, {}),
     ("difficulty", 2, {}),
     ("difficulty", 3, {"by_class": True}),
+    ("difficulty", 2, {"through_difficulty": True}),
+    ("difficulty", 3, {"through_difficulty": True}),
     ("difficulty", 3, {"kind": "fixed"}),
     ("difficulty", 3, {"kind": "fixed", "votes_as_prior": False}),
     ("annotator_groups", 3, {"truth": "answer"}),
@@ -203,6 +205,26 @@ def test_both_programs_agree_with_the_same_network_as_prior_also_in_its_weights_
         )
         for name, grad in zip(everything, grads, strict=True):
             agree(grad.T if name.endswith(".weight") else grad, theirs[sites.get(name, name)])
+
+
+@pytest.mark.parametrize("through", [None, True, False])
+def test_a_logistic_regression_learns_through_the_difficulty_in_both_programs_unless_told_not_to(through):
+    annotations = annotations_of(2, 0)
+    options = {"through_difficulty": through}
+    model = numpyro_sites.Model(find_story("difficulty"), {**options, "truth_prior": Classifier("logistic")})
+    data = jax.tree.map(jnp.asarray, annotations)
+    parameters = random_parameters(model, data, 0)
+    _, slope, _ = of_numpyro(model, parameters, data, np.zeros((9, 2)))
+    module = torch.nn.Linear(3, 2)
+    with torch.no_grad():
+        module.weight.copy_(torch.as_tensor(parameters["classifier.linear.kernel"].T))
+        module.bias.copy_(torch.as_tensor(parameters["classifier.linear.bias"]))
+    ours = TorchClassifier(module)
+    told = numpyro_sites.Model(STORIES["difficulty"], {**options, "truth_prior": ours})
+    found = density(told, {"ability": torch.tensor(parameters["ability"])}, tensors(annotations))
+    weight, bias = torch.autograd.grad(found.log_posterior, [ours.module.weight, ours.module.bias])
+    agree(weight.T, slope["classifier.linear.kernel"])
+    agree(bias, slope["classifier.linear.bias"])
 
 
 @pytest.mark.parametrize("population", [None, 90])

@@ -15,7 +15,7 @@ from torch import Tensor
 from ....data import Annotations
 from ....models.parts.emissions import SMALLEST
 from ....models.pyro import soft_votes
-from ..epochs import BATCH, batch_size
+from ..epochs import BATCH, batch_size, warm_epochs
 from ..settings import EMSettings
 from .ascent import slopes_of, tables_mode
 from .batches import Batch, TaskSource
@@ -39,6 +39,8 @@ class Trainer:
         self.problem, self.settings, self.source = problem, settings, source
         self.model, self.n_tasks = problem.model, source.annotations.n_tasks
         self.size = batch_size(problem.twin, problem.data, settings)
+        has_classifier = problem.classifier is not None
+        self.warm = warm_epochs(problem.twin, problem.data, settings, has_classifier=has_classifier)
         problem.check_batches(self.size)
         self.generator = torch.Generator().manual_seed(int(torch.randint(2**62, ())))
         self.module = None if problem.classifier is None else problem.classifier.module
@@ -73,7 +75,7 @@ class Trainer:
             counts = {name: counts[name] + self.tables[name] * slopes[name] for name in counts}
             log_likelihood += float(total.detach())
             target = at.posterior.detach()
-            if number <= self.settings.warmup:
+            if number <= self.warm:
                 target = _votes_with_evidence(batch.annotations)
             log_prior = float(at.log_prior_in_log_odds.detach())
             if self.stepper.parameters:
@@ -171,7 +173,7 @@ def run(problem: Problem, parameters: Parameters, settings: EMSettings, tell: Ca
         trainer.load(state["at"])
         history, best, best_score, best_epoch = (state[name] for name in ("history", "best", "score", "epoch"))
     for number in range(len(history) + 1, settings.epochs + 1):
-        if settings.held_out > 0 and number - 1 - best_epoch >= settings.patience:
+        if settings.held_out > 0 and number - 1 - max(best_epoch, trainer.warm) >= settings.patience:
             break
         history.append(trainer.epoch(number))
         tell(number, history[-1])

@@ -1,0 +1,111 @@
+r"""Whether a story's classifier has learnt the classes: a linear rule of the same features should not do better.
+
+The classifier is asked for the most probable class of the tasks that it learnt from, and the rule for that of tasks
+that it has not seen. Both are compared with the annotations: by the share that is of that class, less the share
+that would be by chance. No true labels are needed. The comparison favours the classifier, so that one which loses
+has learnt something else than the classes, or next to nothing, whatever the features tell.
+"""
+
+import numpy as np
+
+from .fitted import Fitted
+from .new_tasks import predict_proba
+
+NOT_LEARNT = "the classifier did not learn the classes"
+"""How the warning begins."""
+
+FEWEST = 50  # annotated tasks at the least; of fewer nothing is said
+MOST_TASKS = 2000  # that the rule is fitted on, evenly spread over the data
+MOST_NUMBERS = 20_000_000  # of features in all of these
+PENALTIES = np.logspace(-3, 3, 13)  # of the rule, in units of the mean squared length of a task's features
+CLEARLY = 3.0  # standard errors from chance at which the rule counts as better
+NEARLY = 0.99  # of what the rule does, with which the classifier counts as no worse
+
+
+def classifier_warnings(fitted: Fitted) -> tuple[str, ...]:
+    """Return a sentence where a linear rule of the same features does better than the fit's classifier.
+
+    Args:
+        fitted: of any story; nothing is said where it has no classifier with weights, or its tasks have no features.
+    """
+    annotations = fitted.annotations
+    classifier, is_torch = fitted.model.classifier, fitted.model.truth_prior.kind == "torch"
+    learns = is_torch or (classifier is not None and (classifier.is_network or classifier.is_linear))
+    if annotations.features is None or not learns:
+        return ()
+    votes = np.asarray(annotations.votes(), dtype=float)
+    annotated = np.flatnonzero(votes.sum(-1))
+    size = int(np.prod(np.shape(annotations.features)[1:]))
+    most = min(MOST_TASKS, MOST_NUMBERS // max(size, 1))
+    chosen = annotated[np.linspace(0, len(annotated) - 1, min(most, len(annotated))).astype(int)]
+    if len(chosen) < FEWEST:
+        return ()
+    x, votes = np.asarray(annotations.features)[chosen], votes[chosen]
+    by_rule, rule_error = above_chance(linear_rule(x, votes / votes.sum(-1, keepdims=True)), votes)
+    said = np.asarray(annotations.prior)[chosen] if is_torch else predict_proba(fitted, x)
+    by_classifier, _ = above_chance(said, votes)
+    if by_rule < CLEARLY * rule_error or by_classifier >= NEARLY * by_rule:
+        return ()
+    by_labels, _ = above_chance(np.asarray(fitted.posterior)[chosen], votes)
+    return (
+        f"{NOT_LEARNT}: of the tasks that it learnt from, its classes agree with the annotations "
+        f"{100 * by_classifier:.0f} points above chance, those of a linear rule of the features that has not seen a "
+        f"task {100 * by_rule:.0f} points, and the labels {100 * by_labels:.0f}. Raise epochs, network_rate or warmup, "
+        "take another story, or train it on labels: cp.label_then_train('majority_vote', …)",
+    )
+
+
+def above_chance(probabilities: np.ndarray, votes: np.ndarray) -> tuple[float, float]:
+    r"""Return by how much the share of annotations of the most probable classes exceeds chance, and its standard error.
+
+    .. math:: \frac{\sum_i n_{i k_i}}{\sum_{ik} n_{ik}} - \sum_k \bar q_k \frac{\sum_i n_{ik}}{\sum_{il} n_{il}}
+
+    with :math:`k_i` the most probable class of task i and :math:`\bar q` how often each class is.
+
+    Args:
+        probabilities: of the classes, or scores of them, ``(N, K)``.
+        votes: annotations of each class, ``(N, K)``.
+    """
+    n_tasks, n_classes = votes.shape
+    named = np.eye(n_classes)[probabilities.argmax(-1)]
+    chance = (votes * named.mean(0)).sum(-1)
+    gain = (votes * named).sum(-1) - chance
+    mean_votes = votes.sum() / n_tasks
+    return float(gain.mean() / mean_votes), float(gain.std() / mean_votes / np.sqrt(n_tasks))
+
+
+def linear_rule(x: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    r"""Return the classes' scores of each task by ridge regression of the vote shares on all other tasks: ``(N, K)``.
+
+    With H the projection that gives the fitted values, a task's score without itself is
+    :math:`(\hat s_i - H_{ii} s_i) / (1 - H_{ii})`; the penalty is the one with the smallest squared error of these.
+
+    Args:
+        x: features ``(N, ...)``.
+        shares: of the annotations of each task, ``(N, K)``.
+    """
+    x = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
+    spread = x.std(0)
+    x = (x - x.mean(0)) / np.where(spread > 0, spread, 1.0) / np.sqrt(x.shape[1])
+    mean = shares.mean(0)
+    u, squares = _principal(x)
+    rotated = u.T @ (shares - mean)
+    best, best_error = shares, np.inf
+    for penalty in PENALTIES:
+        kept = squares / (squares + penalty)
+        own = ((u**2) @ kept + 1 / len(x))[:, None]
+        found = (u @ (kept[:, None] * rotated) + mean - own * shares) / (1 - own)
+        error = float(((found - shares) ** 2).mean())
+        if error < best_error:
+            best, best_error = found, error
+    return best
+
+
+def _principal(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Left singular vectors of ``x (N, D)``, and the squares of its singular values, by the smaller of two products."""
+    if len(x) <= x.shape[1]:
+        squares, u = np.linalg.eigh(x @ x.T)
+        return u, np.maximum(squares, 0.0)
+    squares, v = np.linalg.eigh(x.T @ x)
+    kept = squares > squares[-1] * np.finfo(float).eps * len(x)
+    return x @ (v[:, kept] / np.sqrt(squares[kept])), squares[kept]

@@ -1,0 +1,111 @@
+"""A warning where a story's classifier did not learn the classes, and silence where it did."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import crowdppl as cp
+from crowdppl import Classifier
+from crowdppl.inference.engines.epochs import WARM, warm_epochs
+from crowdppl.inference.engines.settings import EMSettings
+from crowdppl.inference.fitted.classifier_trust import NOT_LEARNT, above_chance, linear_rule
+
+NETWORK = Classifier("mlp", hidden=(64,), dropout=0.0)
+TRAINING = {"epochs": 12, "network_rate": 3e-3, "progress": False}
+
+
+def crowd(accuracy=0.7, n_classes=4, n_tasks=400, per_task=4, tells=1.0, seed=0):
+    """Clusters of tasks, a class each, and workers who are right with one accuracy; features that tell, or do not."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, n_tasks)
+    x = (3 * tells * np.eye(n_classes)[truth] + rng.normal(size=(n_tasks, n_classes))).astype("f4")
+    wrong = (truth[:, None] + rng.integers(1, n_classes, (n_tasks, per_task))) % n_classes
+    labels = np.where(rng.random((n_tasks, per_task)) < accuracy, truth[:, None], wrong)
+    return cp.Annotations.from_matrix(
+        labels, classes=range(n_classes), features=x, gold=dict(enumerate(truth.tolist()))
+    )
+
+
+def said(story, annotations, **options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit = cp.fit(story, annotations, classifier=NETWORK, **(TRAINING | options))
+    found = [str(one.message) for one in caught if NOT_LEARNT in str(one.message)]
+    assert all(issubclass(one.category, cp.ConvergenceWarning) for one in caught if NOT_LEARNT in str(one.message))
+    return found, float((fit.predict_proba(annotations.features).argmax(-1) == annotations.gold).mean())
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return cp.load_dataset("digits")
+
+
+@pytest.mark.parametrize("story", ["dawid_skene", "one_coin", "difficulty", "crowd_layer", "anno_reg"])
+def test_it_is_silent_where_the_classifier_learns(story):
+    found, right = said(story, crowd())
+    assert (found, right > 0.9) == ([], True)
+
+
+@pytest.mark.parametrize("accuracy", [0.3, 0.45])
+def test_it_is_silent_where_features_or_workers_say_little(accuracy):
+    assert said("dawid_skene", crowd(tells=0.0), epochs=3)[0] == []
+    assert said("dawid_skene", crowd(accuracy, n_classes=4))[0] == []
+
+
+def test_a_network_that_mutes_everybody_on_digits_is_said_and_the_default_cures_it(digits):
+    """Without a warm start all tasks count as so hard that annotations say nothing."""
+    options = {"epochs": 20, "network_rate": 1e-3}
+    (text,), right = said("difficulty", digits, warmup=1, **options | {"network_rate": 3e-4})
+    assert right < 0.3
+    assert "cp.label_then_train('majority_vote', …)" in text
+    found, right = said("difficulty", digits, **options)
+    assert (found, right > 0.85) == ([], True)
+
+
+def test_a_network_that_learns_where_workers_agree_is_said(digits):
+    (text,), right = said("difficulty", digits, through_difficulty=True, epochs=20, network_rate=1e-3)
+    assert right < 0.6
+    assert text.startswith(NOT_LEARNT)
+
+
+def test_the_rules_scores_of_a_task_are_those_of_a_ridge_regression_without_it():
+    rng = np.random.default_rng(0)
+    x, shares = rng.normal(size=(40, 6)), rng.dirichlet(np.ones(3), 40)
+    scaled = (x - x.mean(0)) / x.std(0) / np.sqrt(6)
+    by_penalty = []
+    for penalty in np.logspace(-3, 3, 13):
+        found = np.empty_like(shares)
+        for i in range(40):
+            others = np.arange(40) != i
+            design = np.column_stack([np.ones(39), scaled[others]])
+            ridge = np.diag([0.0, *[penalty] * 6])
+            found[i] = np.r_[1, scaled[i]] @ np.linalg.solve(design.T @ design + ridge, design.T @ shares[others])
+        by_penalty.append((float(((found - shares) ** 2).mean()), found))
+    _, expected = min(by_penalty, key=lambda pair: pair[0])
+    np.testing.assert_allclose(linear_rule(x, shares), expected, atol=1e-8)
+    wide = rng.normal(size=(12, 30))  # more features than tasks
+    found = linear_rule(wide, shares[:12])
+    assert found.shape == (12, 3)
+    np.testing.assert_allclose(found.sum(-1), 1, atol=1e-6)
+
+
+def test_agreement_above_chance_is_counted():
+    votes = np.array([[2, 0], [1, 1], [0, 3.0]])
+    share, _ = above_chance(np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]), votes)
+    assert share == pytest.approx((2 + 1 + 3) / 7 - (1 / 3 * 3 / 7 + 2 / 3 * 4 / 7))
+    assert above_chance(np.tile([0.6, 0.4], (3, 1)), votes)[0] == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("story", "warmup", "expected"), [("difficulty", None, 30 // WARM), ("dawid_skene", None, 1), ("difficulty", 4, 4)]
+)
+def test_a_third_of_the_epochs_learns_from_the_votes_where_the_classifier_decides_the_annotations(
+    story, warmup, expected
+):
+    from crowdppl.inference.densities.model import Model
+    from crowdppl.models import STORIES
+
+    model = Model(STORIES[story], {"truth_prior": NETWORK})
+    settings = EMSettings(epochs=30, warmup=warmup)
+    assert warm_epochs(model, crowd(n_tasks=60), settings, has_classifier=True) == expected

@@ -20,6 +20,7 @@ from . import options
 from .arguments import check_input, parse_settings, read_annotations, read_probabilities
 from .estimate_command import estimate
 from .output import output_folder, write_results
+from .papers_command import papers
 from .report_command import report
 from .request import Request, takes_request
 from .stream import saying_how_to_go_on, scan_of
@@ -108,6 +109,7 @@ def fit(
 
 app.command("report")(report)
 app.command("estimate")(estimate)
+app.command("papers")(papers)
 
 
 @app.command("demo")

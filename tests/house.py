@@ -34,6 +34,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/fit",),
     ("inference/__init__",),
     ("__init__",),
+    ("cli/papers",),
     ("cli",),
     ("__main__",),
 )

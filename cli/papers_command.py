@@ -1,0 +1,127 @@
+"""The subcommand ``crowdppl papers``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..data.errors import AnnotationError
+from .papers.experiments import EXPERIMENTS, experiment
+from .terminal import make_table, plain_messages, show_files, stdout
+
+if TYPE_CHECKING:
+    from .papers.experiment import Experiment
+
+ALL = "all"
+STYLES = {"holds": "green", "fails": "red"}
+
+
+def papers(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Experiments to run, or all. Without a name they are listed."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each cell, with another seed each.")] = 5,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results; a run goes on where it stopped.")
+    ] = Path("crowdppl-papers"),
+    stored: Annotated[bool, typer.Option("--stored", help="Show what the folder holds, and run nothing.")] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", metavar="FILE.md", help="Write a page of all claims, with verdicts and tables."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
+) -> None:
+    """Run experiments of the papers again: their tables beside ours, their figures, and a verdict on every claim."""
+    with plain_messages():
+        if not names:
+            _list()
+            return
+        chosen = [experiment(name) for name in (EXPERIMENTS if ALL in names else dict.fromkeys(names))]
+        ready = []
+        for each in chosen:
+            lacking = _lacking(each)
+            if lacking and ALL not in names:
+                raise AnnotationError(lacking)
+            if lacking:
+                typer.echo(f"{each.name} is left out: {lacking}", err=True)
+            else:
+                ready.append(each)
+        for each in ready:
+            _one(each, out / each.name, seeds, stored=stored, quiet=quiet)
+        if page is not None:
+            from .papers.claims_page import write_page
+
+            write_page(page, ready, out, seeds)
+            if not quiet:
+                stdout().print(f"\nThe page of all claims: {page}")
+
+
+def _one(each: Experiment, folder: Path, seeds: int, *, stored: bool, quiet: bool) -> None:
+    from .papers.kept_cells import STORE, run_cells
+    from .papers.written_results import write_results
+
+    if not stored:
+        run_cells(each, folder, seeds, show=not quiet)
+    elif not (folder / STORE).exists():
+        raise AnnotationError(f"--stored: {folder} holds no runs of {each.name}; leave out --stored to run it")
+    files = write_results(each, folder, seeds)
+    if not quiet:
+        _show(each, folder, seeds, files)
+
+
+def _show(each: Experiment, folder: Path, seeds: int, files: dict[str, str]) -> None:
+    """Print the tables, the claims with their verdicts, and the files that were written."""
+    from rich.text import Text
+
+    from .papers.kept_cells import cell_frame
+    from .papers.written_results import cell_text, judged
+
+    console = stdout()
+    frame = cell_frame(each, folder, seeds)
+    console.print(Text(f"\n{each.title}", style="bold"))
+    console.print(Text(each.paper, style="dim"))
+    for title, table in each.tables(frame).items():
+        shown = make_table(f"\n{title}")
+        flat = table.reset_index()
+        for column in flat.columns:
+            shown.add_column(str(column), overflow="fold")
+        for row in flat.itertuples(index=False):
+            shown.add_row(*(Text(cell_text(value)) for value in row))
+        console.print(shown)
+    console.print(Text("Claims", style="bold"))
+    for claim, where, paper, ours, verdict in judged(each, frame).itertuples(index=False):
+        style = STYLES.get(verdict, "yellow")
+        console.print(Text.assemble((f"• {claim} ", ""), (f"({where})", "dim")))
+        figures = "; ".join(filter(None, [f"paper {paper}" if paper else "", f"here {ours}" if ours else ""]))
+        console.print(Text.assemble("  ", (f"{verdict}. ", style), figures))
+    if each.notes:
+        console.print(Text(f"\n{each.notes}", style="dim"))
+    console.print(Text("\nFiles:", style="bold"))
+    show_files({str(folder / name): what for name, what in files.items()}, console)
+
+
+def _lacking(each: Experiment) -> str | None:
+    """Which datasets an experiment needs that are not there; None where all are."""
+    root = os.environ.get("CROWDPPL_DATA")
+    missing = [name for name in each.needs if root is None or not (Path(root) / name).is_dir()]
+    if not missing:
+        return None
+    where = "CROWDPPL_DATA is unset" if root is None else f"{root} has no such folder"
+    return f"{each.name} needs the dataset {', '.join(missing)}: {where}; set CROWDPPL_DATA to the folder of datasets"
+
+
+def _list() -> None:
+    from rich.text import Text
+
+    table = make_table()
+    for heading in ("experiment", "what is done", "data"):
+        table.add_column(heading, overflow="fold")
+    for name in EXPERIMENTS:
+        each = experiment(name)
+        table.add_row(name, Text.assemble(each.title, ("\n" + each.paper, "dim")), ", ".join(each.needs) or "simulated")
+    stdout().print(table)
+    stdout().print(Text("crowdppl papers NAME --seeds 5 runs one; crowdppl papers all runs all.", style="dim"))

@@ -1,0 +1,163 @@
+"""What every experiment of a paper keeps: runs that are kept, honest verdicts, a page."""
+
+import json
+import os
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from typer.testing import CliRunner
+
+from crowdppl.cli import app
+from crowdppl.cli.papers import experiments
+from crowdppl.cli.papers.claims_page import write_page
+from crowdppl.cli.papers.experiment import Claim, Experiment, Finding, above, mean_sd
+from crowdppl.cli.papers.kept_cells import STORE, cell_frame, run_cells
+from crowdppl.data.errors import StorageError, UnknownNameError
+
+
+def coin(ran=None):
+    """Two methods of which the first is better by one, and a measure that grows with the seed."""
+
+    def run(seed, method):
+        if ran is not None:
+            ran.append((seed, method))
+        return {"accuracy": 80 + seed + (method == "first")}
+
+    def tables(frame):
+        return {"Accuracy": frame.groupby("method")["accuracy"].agg(mean_sd).to_frame("ours").assign(paper=[1, 2])}
+
+    def figures(frame):
+        figure = Figure()
+        figure.subplots().plot(frame["accuracy"])
+        return {"figure_1": figure}
+
+    def better(frame):
+        return above(frame, "accuracy", {"method": "first"}, {"method": "second"})
+
+    def cells(seeds):
+        return [{"method": method, "seed": seed} for seed in range(seeds) for method in ("first", "second")]
+
+    claims = (Claim("The first is better.", "table 1", "1 against 2", better),)
+    return Experiment("coin", "Two methods.", "Nobody 2026", cells, run, tables, figures, claims)
+
+
+def test_runs_are_kept_and_are_not_run_again(tmp_path):
+    ran = []
+    assert run_cells(coin(ran), tmp_path, 2, show=False) == 4
+    assert run_cells(coin(ran), tmp_path, 3, show=False) == 2
+    assert len(ran) == len(set(ran)) == 6
+    frame = cell_frame(coin(), tmp_path, 3)
+    assert list(frame.columns) == ["method", "seed", "accuracy", "warnings"]
+    assert frame["accuracy"].tolist() == [81, 80, 82, 81, 83, 82]
+
+
+def test_what_was_done_before_a_failure_is_kept(tmp_path):
+    def fails_once(seed, method):
+        if seed == 1:
+            raise FloatingPointError("no")
+        return {"accuracy": 1}
+
+    broken = Experiment("coin", "", "", coin().cells, fails_once, coin().tables, coin().figures, ())
+    with pytest.raises(FloatingPointError):
+        run_cells(broken, tmp_path, 2, show=False)
+    assert run_cells(coin(), tmp_path, 2, show=False) == 2
+
+
+def test_a_line_that_was_cut_off_is_run_again_and_a_damaged_one_is_named(tmp_path):
+    run_cells(coin(), tmp_path, 2, show=False)
+    path = tmp_path / STORE
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:3]) + lines[3][:10])
+    assert run_cells(coin(), tmp_path, 2, show=False) == 1
+    path.write_text("nonsense\n" + "".join(lines))
+    with pytest.raises(StorageError, match="line 1 is no cell"):
+        run_cells(coin(), tmp_path, 2, show=False)
+
+
+def test_runs_of_another_version_are_run_again(tmp_path):
+    run_cells(coin(), tmp_path, 1, show=False)
+    path = tmp_path / STORE
+    old = [json.loads(line) | {"version": "0.0.1"} for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(line) + "\n" for line in old))
+    assert cell_frame(coin(), tmp_path, 1).empty
+    assert run_cells(coin(), tmp_path, 1, show=False) == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        ([3, 4, 5], [1, 2, 3], "holds"),
+        ([1, 2, 3], [3, 4, 5], "fails"),
+        ([1, 5, 3], [2, 3, 3], "fails"),
+        ([3], [1], "not tested: two seeds are needed to tell"),
+        ([], [], "not tested: the cells have not been run"),
+    ],
+)
+def test_a_comparison_holds_beyond_twice_its_standard_error(first, second, verdict):
+    rows = [("a", i, value) for i, value in enumerate(first)] + [("b", i, value) for i, value in enumerate(second)]
+    frame = pd.DataFrame(rows, columns=["method", "seed", "accuracy"])
+    assert above(frame, "accuracy", {"method": "a"}, {"method": "b"}).verdict == verdict
+    assert above(pd.DataFrame(), "accuracy", {"method": "a"}, {"method": "b"}).verdict.startswith("not tested")
+
+
+def test_a_verdict_is_one_of_four():
+    Finding("", "holds if the prior is flat")
+    with pytest.raises(ValueError, match="verdict='perhaps'"):
+        Finding("", "perhaps")
+
+
+def test_figures_of_seeds_have_their_deviation():
+    assert mean_sd([1.0, 2.0, 3.0]) == "2.0 ± 1.0"
+    assert (mean_sd([2.0], 2), mean_sd([float("nan")])) == ("2.00", "–")
+
+
+def test_the_page_has_claims_and_tables(tmp_path):
+    run_cells(coin(), tmp_path / "coin", 3, show=False)
+    write_page(tmp_path / "PAPERS.md", [coin()], tmp_path, 3)
+    text = (tmp_path / "PAPERS.md").read_text()
+    assert "| The first is better. | table 1 | 1 against 2 | 82.0 ± 1.0 against 81.0 ± 1.0; difference" in text
+    assert "| first | 82.0 ± 1.0 | 1 |" in text
+    assert "crowdppl papers coin --seeds 3" in text
+
+
+def command(*arguments, env=None):
+    return CliRunner().invoke(app, ["papers", *map(str, arguments)], env=env)
+
+
+def test_the_command_runs_shows_and_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr("crowdppl.cli.papers_command.experiment", lambda name: coin())
+    done = command("coin", "--seeds", 2, "--out", tmp_path, "--page", tmp_path / "page.md")
+    assert done.exit_code == 0, done.output
+    assert "The first is better." in done.output
+    assert "holds" in done.output
+    assert sorted(os.listdir(tmp_path / "coin")) == [
+        "cells.jsonl",
+        "claims.csv",
+        "figure_1.png",
+        "rows.csv",
+        "table_1.csv",
+    ]
+    assert (tmp_path / "page.md").exists()
+    assert command("coin", "--seeds", 2, "--out", tmp_path, "--stored").output == done.output.partition("\nThe page")[0]
+
+
+def test_what_cannot_be_run_says_so(tmp_path):
+    wrong = command("dascc")
+    assert wrong.exit_code == 2
+    assert "dasc" in wrong.output
+    needs = Experiment("x", "", "", coin().cells, coin().run, coin().tables, coin().figures, (), needs=("labelme",))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("crowdppl.cli.papers_command.experiment", lambda name: needs)
+        patch.delenv("CROWDPPL_DATA", raising=False)
+        lacking = command("x", "--out", tmp_path)
+        assert lacking.exit_code == 2
+        assert "needs the dataset labelme" in " ".join(lacking.output.split())
+        everything = command("all", "--out", tmp_path, "--stored")
+        assert "x is left out" in " ".join(everything.output.split())
+        patch.setattr("crowdppl.cli.papers_command.experiment", lambda name: coin())
+        empty = command("coin", "--stored", "--out", tmp_path)
+        assert empty.exit_code == 2
+        assert "--stored" in empty.output
+    with pytest.raises(UnknownNameError):
+        experiments.experiment("dascc")

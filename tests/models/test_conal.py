@@ -299,6 +299,7 @@ def test_every_engine_fits_it_as_published_and_labels_are_the_classifiers(crowd,
     assert np.isfinite(np.asarray(fit.derived["switch"])).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["svi", "nuts"])
 def test_other_engines_fit_groups_and_a_switch_with_all_its_layers(crowd, method):
     annotations, _ = crowd
@@ -328,7 +329,7 @@ def confused(n_tasks, n_workers, per_task, seed):
 def test_the_gain_of_asking_again_is_the_mutual_information_under_the_switch():
     annotations, _, _ = confused(30, 5, 2, 0)
     fit = cp.fit("conal", annotations, progress=False, max_iterations=30, temperature=0.3)
-    asked = fit.next_annotations(10, workers=[0, 3])
+    asked = cp.next_annotations(fit, 10, workers=[0, 3])
     emission = fit.fitted.at({k: jnp.asarray(v)[0, 0] for k, v in fit.outcome.draws.items()}).responses.emission
     for row in asked.itertuples():
         tables = np.asarray(emission.probs(np.array([row.worker]), np.array([row.task])))[0]
@@ -339,13 +340,14 @@ def test_the_gain_of_asking_again_is_the_mutual_information_under_the_switch():
     assert not given & set(zip(asked["task"], asked["worker"], strict=True))
 
 
+@pytest.mark.slow
 def test_asking_again_where_it_helps_labels_more_tasks_rightly_than_asking_anywhere():
     """300 tasks of two annotations each, and 150 more: over 3 crowds, the chosen beat those drawn at random."""
     gained = []
     for seed in range(3):
         annotations, truth, annotate = confused(300, 12, 2, seed)
         fit = cp.fit("conal", annotations, progress=False, max_iterations=100)
-        chosen = fit.next_annotations(150, workers=range(12), repeats=1, most_per_worker=20)
+        chosen = cp.next_annotations(fit, 150, workers=range(12), most_per_worker=20)
         rng = np.random.default_rng(seed)
         anywhere = pd.DataFrame({"task": rng.choice(300, 150, replace=False), "worker": rng.integers(0, 12, 150)})
         right = []
@@ -364,4 +366,4 @@ def test_asking_again_where_it_helps_labels_more_tasks_rightly_than_asking_anywh
 def test_annotations_scored_by_themselves_say_nothing_of_labels_so_that_no_question_helps(crowd):
     annotations, _ = crowd
     fit = cp.fit("conal", annotations, classifier="logistic", progress=False, **PUBLISHED, max_iterations=5)
-    assert fit.next_annotations(5)["expected_gain"].max() < 1e-5
+    assert cp.next_annotations(fit, 5)["expected_gain"].max() < 1e-5

@@ -332,11 +332,12 @@ def test_the_gain_of_asking_again_is_the_mutual_information_under_the_switch():
     asked = cp.next_annotations(fit, 10, workers=[0, 3])
     emission = fit.fitted.at({k: jnp.asarray(v)[0, 0] for k, v in fit.outcome.draws.items()}).responses.emission
     for row in asked.itertuples():
-        tables = np.asarray(emission.probs(np.array([row.worker]), np.array([row.task])))[0]
-        joint = fit.posterior[row.task][:, None] * tables
+        task, worker = annotations.tasks.index_of([row.task]), annotations.workers.index_of([row.worker])
+        joint = fit.posterior[task[0]][:, None] * np.asarray(emission.probs(worker, task))[0]
         outer = joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)
         assert row.expected_gain == pytest.approx((joint * np.log(joint / outer)).sum(), abs=1e-4)
-    given = set(zip(annotations.task.tolist(), annotations.worker.tolist(), strict=True))
+    names = annotations.to_frame()
+    given = set(zip(names["task"], names["worker"], strict=True))
     assert not given & set(zip(asked["task"], asked["worker"], strict=True))
 
 

@@ -29,6 +29,7 @@ from .parts.scored_annotations import CrowdLayer
 from .parts.shared_error import WEIGHT, SharedError
 from .parts.story_error import StoryError
 from .parts.subtypes import Subtypes
+from .parts.switched_kernels import SwitchedKernels
 from .parts.task_difficulty import WEIGHT as DIFFICULTY_WEIGHT
 from .parts.task_difficulty import TaskDifficulty
 from .parts.truth import Truth, observe, tasks
@@ -166,6 +167,7 @@ __all__ = [
     "StoryError",
     "Subtypes",
     "Switch",
+    "SwitchedKernels",
     "TaskDifficulty",
     "Truth",
     "TruthPrior",

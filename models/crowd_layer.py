@@ -17,18 +17,16 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpyro
-import numpyro.distributions as dist
-from jax import Array
 
 from ..data import Annotations
 from ..data.errors import check_name
 from .parts.concentration import positive
 from .parts.derived import derived
+from .parts.offsets import PACE, sample_offsets
 from .parts.scored_annotations import CrowdLayer, by_classifier
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
 
-PACE = 0.1  # of the layer, in units of its parameters
 FORMS = ("matrix", "vector", "scale_and_bias")
 
 
@@ -63,9 +61,9 @@ def crowd_layer(
     dims = ["class", "annotation"] if form == "matrix" else ["annotation"]
     bias = None
     with numpyro.plate("worker", n_workers, dim=-1):
-        layer = identity + PACE * _offsets("offset", n_workers, identity.shape, spread / PACE, dims)
+        layer = identity + PACE * sample_offsets("offset", identity.shape, spread / PACE, dims, n=n_workers)
         if form == "scale_and_bias":
-            bias = PACE * _offsets("bias_offset", n_workers, (n_classes,), spread / PACE, ["annotation"])
+            bias = PACE * sample_offsets("bias_offset", (n_classes,), spread / PACE, ["annotation"], n=n_workers)
     probs = jnp.exp(log_probs)
     if annotations.evidence is not None:
         probs = jax.nn.softmax(log_probs + annotations.evidence)
@@ -74,13 +72,3 @@ def crowd_layer(
     derived("layer", layer, "worker", *dims)
     if bias is not None:
         derived("bias", bias, "worker", "annotation")
-
-
-def _offsets(name: str, n_workers: int, shape: tuple[int, ...], deviation: Array | float, dims: list[str]) -> Array:
-    """Sample offsets of each worker, which start at zero."""
-    around = dist.Normal(jnp.zeros(shape), deviation).to_event(len(shape))
-
-    def start(key: Array) -> Array:
-        return jnp.zeros((n_workers, *shape))
-
-    return numpyro.sample(name, around, infer={"event_dims": dims, "start": start})

@@ -16,8 +16,13 @@ from .story_error import StoryError
 COLUMNS = ["worker", "truth", "label", "count"]
 
 
-def positive(name: str, value: float) -> float:
-    """The concentration ``value`` itself; in compiled functions a number without a value yet, which is not checked.
+def positive(name: str, value: float, what: str = "concentration of a Dirichlet") -> float:
+    """The number ``value`` itself; in compiled functions a number without a value yet, which is not checked.
+
+    Args:
+        name: of the hyperparameter.
+        value: the number.
+        what: it is, for the message.
 
     Raises:
         StoryError: it is not a positive, finite number.
@@ -25,7 +30,7 @@ def positive(name: str, value: float) -> float:
     if isinstance(value, jax.core.Tracer):
         return value
     if not (isinstance(value, Real) and 0 < value < np.inf):
-        raise StoryError(f"{name}={value!r} is no concentration of a Dirichlet; a positive number is needed")
+        raise StoryError(f"{name}={value!r} is no {what}; a positive number is needed")
     return float(value)
 
 

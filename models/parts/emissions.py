@@ -120,12 +120,16 @@ class Emission:
 
     def confusions(self, annotations: Annotations) -> Array:
         """Each worker's confusion matrix averaged over the tasks that the worker annotated: ``(J, K, L)``."""
-        worker = jnp.asarray(annotations.worker)
-        probs = self.probs(worker, annotations.task)
-        weight = jnp.ones(len(annotations.task)) if annotations.count is None else annotations.count
-        sums = jax.ops.segment_sum(probs * weight[:, None, None], worker, annotations.n_workers)
-        total = jax.ops.segment_sum(weight, worker, annotations.n_workers)
-        return sums / jnp.maximum(total, 1.0)[:, None, None]
+        return mean_by_worker(self.probs(jnp.asarray(annotations.worker), annotations.task), annotations)
+
+
+def mean_by_worker(tables: Array, annotations: Annotations) -> Array:
+    """The mean of each worker's rows, ``tables (A, K, L)``, by how often they count: ``(J, K, L)``."""
+    worker = jnp.asarray(annotations.worker)
+    weight = jnp.ones(len(annotations.task)) if annotations.count is None else annotations.count
+    sums = jax.ops.segment_sum(tables * weight[:, None, None], worker, annotations.n_workers)
+    total = jax.ops.segment_sum(weight, worker, annotations.n_workers)
+    return sums / jnp.maximum(total, 1.0)[:, None, None]
 
 
 def tempered_rows(rows: Array, power: Array | float) -> Array:
@@ -321,7 +325,7 @@ class Switch(Emission):
         \qquad \omega_{ij} = \sigma(u_j \cdot v_i)
 
     Args:
-        common: ``(K, L)``, rows sum to one.
+        common: ``(K, L)``, or ``(J, K, L)`` where groups of workers have one each; rows sum to one.
         individual: ``(J, K, L)``, rows sum to one.
         workers: :math:`u`, ``(J, E)``.
         tasks: :math:`v`, ``(N, E)``.
@@ -334,28 +338,46 @@ class Switch(Emission):
 
     def switch(self, worker: Array | None, task: Array) -> Array:
         """Probability that an annotation follows the common table: ``(A,)``."""
-        workers, tasks = jnp.asarray(self.workers), jnp.asarray(self.tasks)
-        if workers.shape[-1] > UNROLLED:
-            return jax.nn.sigmoid((workers[worker] * tasks[task]).sum(-1))
-        return jax.nn.sigmoid(_inner(workers, tasks, worker, task))
+        return switch_of(self.workers, self.tasks, worker, task)
 
     def probs(self, worker: Array | None, task: Array) -> Array:
         """The mixed tables: ``(A, K, L)``."""
         share = self.switch(worker, task)[:, None, None]
-        return share * self.common + (1 - share) * jnp.asarray(self.individual)[worker]
+        return share * self._common(worker) + (1 - share) * jnp.asarray(self.individual)[worker]
 
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
         """Columns of the mixed tables: ``(A, K)``."""
-        n_workers, n_classes, n_annotations = self.individual.shape
-        own = self.individual.swapaxes(-1, -2).reshape(n_workers * n_annotations, n_classes)
+        cell = jnp.asarray(worker) * self.individual.shape[-1] + annotation
+        ours = self.common.T[annotation] if self.common.ndim == 2 else _columns(self.common)[cell]
         share = self.switch(worker, task)[:, None]
-        mixed = share * self.common.T[annotation] + (1 - share) * own[jnp.asarray(worker) * n_annotations + annotation]
+        mixed = share * ours + (1 - share) * _columns(self.individual)[cell]
         return jnp.log(jnp.maximum(mixed, SMALLEST))
 
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
         """Rows of the mixed tables: ``(A, L)``."""
         share = self.switch(worker, task)[:, None]
-        return share * jnp.asarray(self.common)[truth] + (1 - share) * jnp.asarray(self.individual)[worker, truth]
+        common = jnp.asarray(self.common)
+        ours = common[truth] if common.ndim == 2 else common[worker, truth]
+        return share * ours + (1 - share) * jnp.asarray(self.individual)[worker, truth]
+
+    def _common(self, worker: Array | None) -> Array:
+        """The common table, ``(K, L)``, or that of each row's worker, ``(A, K, L)``."""
+        common = jnp.asarray(self.common)
+        return common if common.ndim == 2 else common[worker]
+
+
+def _columns(table: Array) -> Array:
+    """Columns of workers' tables ``(J, K, L)``, one below the other: ``(J * L, K)``."""
+    n_workers, n_classes, n_annotations = table.shape
+    return table.swapaxes(-1, -2).reshape(n_workers * n_annotations, n_classes)
+
+
+def switch_of(workers: Array, tasks: Array, worker: Array | None, task: Array) -> Array:
+    r""":math:`\sigma(u_j \cdot v_i)` of each (worker, task) pair, of vectors ``(J, E)`` and ``(N, E)``: ``(A,)``."""
+    workers, tasks = jnp.asarray(workers), jnp.asarray(tasks)
+    if workers.shape[-1] > UNROLLED:
+        return jax.nn.sigmoid((workers[worker] * tasks[task]).sum(-1))
+    return jax.nn.sigmoid(_inner(workers, tasks, worker, task))
 
 
 @jax.custom_jvp

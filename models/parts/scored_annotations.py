@@ -94,13 +94,17 @@ def by_classifier(story: str, annotations: Annotations, truth_prior: TruthPrior 
     Raises:
         StoryError: tasks do not differ in them.
     """
-    needed = (
+    if truth_prior is None:
+        raise StoryError(needs_classifier(story))
+    log_probs = class_log_probs(annotations, truth_prior)
+    if jnp.ndim(log_probs) != 2:
+        raise StoryError(needs_classifier(story))
+    return log_probs
+
+
+def needs_classifier(story: str) -> str:
+    """What such a story says where tasks do not differ in their prior."""
+    return (
         f"{story} scores annotations by what a classifier says of their task, and labels are the classifier's: give "
         "classifier= (annotations need features), or probabilities by task as truth_prior="
     )
-    if truth_prior is None:
-        raise StoryError(needed)
-    log_probs = class_log_probs(annotations, truth_prior)
-    if jnp.ndim(log_probs) != 2:
-        raise StoryError(needed)
-    return log_probs

@@ -12,7 +12,7 @@ from .classifier import GivenByTorch, TorchClassifier, running
 from .common_individual import common_individual
 from .dawid_skene import dawid_skene
 from .difficulty import difficulty
-from .emissions import Confusion, Correct, Emission, Gated, PerAnnotation, SharedConfusion, Switch
+from .emissions import Confusion, Correct, Emission, Gated, PerAnnotation, SharedConfusion, Switch, SwitchedKernels
 from .responses import Responses
 from .tensors import moved, soft_votes, tensor, tensors
 from .truth import Truth, TruthPrior, class_log_probs, observe, tasks
@@ -33,6 +33,7 @@ __all__ = [
     "Responses",
     "SharedConfusion",
     "Switch",
+    "SwitchedKernels",
     "TorchClassifier",
     "Truth",
     "TruthPrior",

@@ -199,7 +199,7 @@ class Switch(Emission):
         \qquad \omega_{ij} = \sigma(u_j \cdot v_i)
 
     Args:
-        common: ``(K, L)``, rows sum to one.
+        common: ``(K, L)``, or ``(J, K, L)`` where groups of workers have one each; rows sum to one.
         individual: ``(J, K, L)``, rows sum to one.
         workers: :math:`u`, ``(J, E)``.
         tasks: :math:`v`, ``(N, E)``.
@@ -212,18 +212,66 @@ class Switch(Emission):
 
     def switch(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """Probability that an annotation follows the common table: ``(A,)``."""
-        return torch.sigmoid((_rows(self.workers, worker) * _rows(self.tasks, task)).sum(-1))
+        return switch_of(self.workers, self.tasks, worker, task)
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The mixed tables: ``(A, K, L)``."""
         share = self.switch(worker, task)[:, None, None]
-        return share * self.common + (1 - share) * self.individual[worker]
+        common = self.common if self.common.ndim == 2 else self.common[worker]
+        return share * common + (1 - share) * self.individual[worker]
 
     def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
         """Columns of the mixed tables: ``(A, K)``."""
         share = self.switch(worker, task)[:, None]
         own = gather(*_columns(self.individual, worker, annotation))
-        return safe_log(share * _rows(self.common.T, annotation) + (1 - share) * own)
+        if self.common.ndim == 2:
+            ours = _rows(self.common.T, annotation)
+        else:
+            ours = gather(*_columns(self.common, worker, annotation))
+        return safe_log(share * ours + (1 - share) * own)
+
+
+@dataclass(frozen=True)
+class SwitchedKernels(Emission):
+    r"""The classifier's probabilities through a common kernel or the worker's own, by a switch, and a softmax.
+
+    .. math::
+        P(y = l \mid i, j) = \text{softmax}_l\left(\sum_k f_k(x_i)
+        \left(\omega_{ij} C_{kl} + (1 - \omega_{ij}) B_{jkl}\right)\right), \qquad \omega_{ij} = \sigma(u_j \cdot v_i)
+
+    Args:
+        common: :math:`C`, ``(K, K)``, real.
+        individual: :math:`B`, ``(J, K, K)``, real.
+        classes: :math:`f`, probabilities of the classes, ``(N, K)``.
+        workers: :math:`u`, ``(J, E)``.
+        tasks: :math:`v`, ``(N, E)``.
+    """
+
+    common: Tensor
+    individual: Tensor
+    classes: Tensor
+    workers: Tensor
+    tasks: Tensor
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """The same under each class: ``(A, K, K)``."""
+        found = self._scores(worker, task).exp()
+        return found[:, None].expand(-1, found.shape[-1], -1)
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
+        """Of the observed annotations, the same under each class: ``(A, K)``."""
+        scores = self._scores(worker, task)
+        return scores.gather(-1, annotation[:, None]).expand_as(scores)
+
+    def _scores(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        share = switch_of(self.workers, self.tasks, worker, task)[:, None]
+        own = torch.einsum("ak,akl->al", _rows(self.classes, task), _rows(self.individual, worker))
+        return torch.log_softmax(share * _rows(self.classes @ self.common, task) + (1 - share) * own, dim=-1)
+
+
+def switch_of(workers: Tensor, tasks: Tensor, worker: Tensor | None, task: Tensor) -> Tensor:
+    r""":math:`\sigma(u_j \cdot v_i)` of each (worker, task) pair, of vectors ``(J, E)`` and ``(N, E)``: ``(A,)``."""
+    return torch.sigmoid((_rows(workers, worker) * _rows(tasks, task)).sum(-1))
 
 
 def _rows(values: Tensor, index: Tensor | None) -> Tensor:

@@ -37,6 +37,8 @@ STORY_OPTIONS = [
     ("annotator_groups", 3, {"truth": "answer"}),
     ("common_individual", 3, {"embedding": 4, "separation": 0.3}),
     ("common_individual", 3, {"by_task": False, "coin": 2.0}),
+    ("common_individual", 3, {"embedding": 4, "hidden": 3, "bias": True, "temperature": 0.3, "groups": 2}),
+    ("common_individual", 3, {"by_task": False, "groups": 2, "share": 0.5, "separation": 0.3}),
 ]
 WITH_CLASSIFIER = [
     ("two_coin", 2, {}),
@@ -50,6 +52,10 @@ WITH_CLASSIFIER = [
     ("annotator_groups", 3, {"truth": "answer"}),
     ("annotator_groups", 3, {"membership": "worker"}),
     ("common_individual", 3, {"embedding": 4}),
+    ("common_individual", 3, {"truth": "answer", "embedding": 4, "diagonal": 3.0}),
+    ("common_individual", 3, {"truth": "answer", "by_task": False, "groups": 2}),
+    ("common_individual", 3, {"truth": "answer", "kernels": "free", "hidden": 3, "bias": True, "separation": 0.3}),
+    ("common_individual", 3, {"truth": "answer", "kernels": "free", "by_task": False, "spread": 2.0}),
 ]
 pytestmark = pytest.mark.usefixtures("double")
 

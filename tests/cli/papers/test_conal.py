@@ -1,0 +1,152 @@
+"""The experiments of CoNAL: the paper's percentages from the data, what is simulated, and verdicts on little data."""
+
+import json
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from scipy.special import softmax
+
+import crowdppl as cp
+from crowdppl.cli.papers import conal_real, conal_synthetic
+from crowdppl.cli.papers.common_confusions import OURS, PUBLISHED, learnt, methods, shares_who_confuse, train
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["labelme", "music"])
+def test_the_four_percentages_of_figure_1_follow_from_the_data(name):
+    share = shares_who_confuse(cp.load_dataset(name)).set_index(["gold", "annotation"])["share"]
+    for pair, percent in conal_real.SHARES[name].items():
+        assert f"{100 * share[pair]:.1f}" == f"{percent:.1f}"
+    rows = conal_real.run(name, conal_real.FIGURE_1, conal_real.DEFAULT, 0)
+    assert rows[0]["share"] == share.iloc[0] == share.max()
+
+
+def test_a_worker_who_errs_twice_counts_once_and_one_who_never_errs_counts_below():
+    rows = [(0, "a", "y"), (1, "a", "y"), (0, "b", "x"), (1, "b", "y"), (2, "c", "y"), (2, "d", "z")]
+    annotations = cp.Annotations.from_frame(
+        pd.DataFrame(rows, columns=["task", "worker", "label"]), gold={0: "x", 1: "x", 2: "y"}
+    )
+    found = shares_who_confuse(annotations)
+    assert found.to_dict("records") == [
+        {"gold": "x", "annotation": "y", "share": 0.5},
+        {"gold": "y", "annotation": "z", "share": 0.25},
+    ]
+
+
+@pytest.mark.parametrize("reading", conal_synthetic.READINGS)
+def test_simulated_annotations_have_the_frequencies_of_their_matrices(reading):
+    """8,000 tasks of three annotations: shares of each class within five standard errors of what the switch mixes."""
+    crowd = conal_synthetic.simulated(reading, 0, n_train=8000, n_test=10)
+    annotations, omega = crowd.annotations, crowd.switch
+    gold = np.asarray(annotations.gold)[annotations.task]
+    tables = omega[:, None] * crowd.common[gold] + (1 - omega)[:, None] * crowd.individual[annotations.worker, gold]
+    counts = np.bincount(annotations.task)
+    assert (counts == 3).all()
+    assert (annotations.n_workers, annotations.n_classes) == (30, 6)
+    for k in range(6):
+        of_class = gold == k
+        found = np.bincount(np.asarray(annotations.label)[of_class], minlength=6) / of_class.sum()
+        np.testing.assert_allclose(found, tables[of_class].mean(0), atol=5 * 0.5 / np.sqrt(of_class.sum()))
+    near = np.corrcoef((np.asarray(annotations.label) == gold), tables[np.arange(len(gold)), gold])
+    right = conal_synthetic.READINGS[reading]
+    assert near[0, 1] > 0  # rows of the switch are in the order of the annotations
+    assert np.diagonal(crowd.individual, axis1=1, axis2=2) == pytest.approx(right)
+
+
+def test_the_start_is_as_far_from_the_common_matrix_as_the_softmax_of_twice_the_identity():
+    common = conal_synthetic.simulated("strength is how often right", 0, n_train=10, n_test=1).common
+    start = softmax(2 * np.eye(6), axis=-1)
+    assert pytest.approx(np.abs(start - common).sum(-1).mean() / 2) == conal_synthetic.START_ERROR
+
+
+def test_a_cell_measures_and_its_row_is_json():
+    row = conal_synthetic.run("strength is how often right", PUBLISHED, 0, epochs=2, n_train=60, n_test=40)
+    assert json.loads(json.dumps(row)) == row
+    assert 0 <= row["accuracy"] <= 100
+    assert np.array(row["common"]).sum(-1) == pytest.approx(1, abs=1e-3)
+    assert sum(row["switch"]) == pytest.approx(1, abs=1e-3)
+    assert 0.269 < row["switch_mean"] < 0.731
+
+
+def test_both_conals_are_told_apart_by_what_they_learn():
+    crowd = conal_synthetic.simulated("strength is how often right", 1, n_train=60, n_test=10)
+    settings = {"classifier": "logistic", "max_iterations": 3, "seed": 0, "embedding": 3}
+    published, ours = (train(method, crowd.annotations, **settings) for method in (PUBLISHED, OURS))
+    assert "common" in published.derived
+    assert "common" in ours.parameters
+    assert published.fitted.model.hyperparameters["separation"] == pytest.approx(1e-5 * 180)
+    assert learnt(published)["common"] != learnt(ours)["common"]
+
+
+def fake(cells, better):
+    """Rows of cells where one method has more accuracy than the others by five points."""
+    rng = np.random.default_rng(0)
+    matrix = np.eye(3).tolist()
+    return pd.DataFrame(
+        {
+            **cell,
+            "accuracy": 80 + 5 * (cell["method"] == better) + rng.normal(0, 0.5),
+            "labels": 80.0,
+            **(
+                {"common": matrix, "individual": matrix, "actual_common": matrix, "actual_individual": matrix}
+                | {"switch": [0.05] * 20, "common_error": 0.1 + rng.normal(0, 0.01)}
+                | {"switch_correlation": 0.4 + rng.normal(0, 0.01)}
+                if cell["method"] in (PUBLISHED, OURS)
+                else {}
+            ),
+        }
+        for cell in cells
+        if cell["method"] != conal_real.FIGURE_1
+    )
+
+
+@pytest.mark.parametrize(
+    ("better", "verdict"), [(PUBLISHED, "holds"), ("AggNet", "fails"), (OURS, "holds if the annotations to a task")]
+)
+@pytest.mark.parametrize("experiment", [conal_real.EXPERIMENT, conal_synthetic.EXPERIMENT], ids=lambda e: e.name)
+def test_claims_follow_the_differences_and_name_the_condition(experiment, better, verdict):
+    frame = fake(experiment.cells(4), better)
+    findings = {claim.says: claim.judge(frame) for claim in experiment.claims}
+    found = next(finding for says, finding in findings.items() if "above AggNet" in says)
+    assert found.verdict.startswith(verdict)
+    assert "difference" in found.ours
+    assert all(isinstance(figure, Figure) for figure in experiment.figures(frame).values())
+    assert len(experiment.figures(frame)) >= 3
+    plt.close("all")
+    tables = experiment.tables(frame)
+    assert set(methods()) <= set(tables["Test accuracy, %"].index)
+
+
+def test_a_weight_that_does_nothing_does_not_help():
+    frame = fake(conal_real.EXPERIMENT.cells(5), None)
+    findings = [claim.judge(frame) for claim in conal_real.CLAIMS if "apart helps" in claim.says]
+    assert len(findings) == 2
+    assert all("against none" in finding.ours for finding in findings)
+    frame.loc[(frame["method"] == PUBLISHED) & (frame["separation"] == 1.0), "accuracy"] += 5
+    assert {c.judge(frame).verdict for c in conal_real.CLAIMS if "apart helps" in c.says} == {"holds"}
+
+
+@pytest.mark.parametrize("experiment", [conal_real.EXPERIMENT, conal_synthetic.EXPERIMENT], ids=lambda e: e.name)
+def test_what_has_not_been_run_is_not_judged(experiment):
+    empty = pd.DataFrame()
+    assert all(claim.judge(empty).verdict.startswith("not tested") for claim in experiment.claims)
+    assert experiment.tables(empty) == {}
+    assert experiment.figures(empty) == {}
+    some = fake([cell for cell in experiment.cells(3) if cell["method"] == "DL-MV"], None)
+    assert any(claim.judge(some).verdict.startswith("not tested") for claim in experiment.claims)
+    experiment.tables(some)
+    experiment.figures(some)
+
+
+def test_each_method_of_the_paper_has_a_cell_for_each_seed_and_dataset():
+    cells = conal_real.EXPERIMENT.cells(2)
+    assert len({json.dumps(cell, sort_keys=True) for cell in cells}) == len(cells)
+    default = [cell for cell in cells if cell["separation"] == conal_real.DEFAULT]
+    for dataset in ("labelme", "music"):
+        of_dataset = [cell["method"] for cell in default if cell["dataset"] == dataset]
+        assert all(of_dataset.count(method) == 2 for method in methods())

@@ -138,7 +138,7 @@ def common_individual(
         prior = diagonal_concentration(annotations.n_classes, DIAGONAL if diagonal is None else diagonal, off_diagonal)
         common, individual = _rows(annotations, prior, whole("groups", groups))
         mixed = _of_workers(common, annotations, share)
-    if separation:
+    if is_number_without_value(separation) or separation:
         distance = jnp.sqrt(((mixed - individual) ** 2).sum((-1, -2)) + SMALLEST)
         with numpyro.plate("worker", n_workers, dim=-1):
             numpyro.factor("separation", separation * distance)
@@ -183,7 +183,7 @@ def refuse_idle(
     Raises:
         StoryError: such an option is given, or the separation is negative.
     """
-    if not separation >= 0:
+    if not is_number_without_value(separation) and not separation >= 0:
         raise StoryError(f"separation={separation!r}: a number from 0 is needed")
     if kernels == "free":
         if truth != "answer":
@@ -203,6 +203,11 @@ def refuse_idle(
         )
     else:
         _refuse(of_embeddings, "the switch is a coin of each worker; give features of the tasks, and not by_task=False")
+
+
+def is_number_without_value(number: float) -> bool:
+    """Whether it stands for any number in a compiled program, so that one program serves every weight."""
+    return isinstance(number, jax.core.Tracer)
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:

@@ -68,7 +68,7 @@ REPORTED = {
 def cells(seeds: int) -> list[Cell]:
     """The shares of figure 1, a cell for each method, and one for each weight of the regulariser of both CoNALs."""
     found: list[Cell] = [{"dataset": name, "method": FIGURE_1, "separation": DEFAULT, "seed": 0} for name in DATASETS]
-    kinds = [(method, DEFAULT) for method in ("truth known", *methods())]
+    kinds: list[tuple[str, Any]] = [(method, DEFAULT) for method in ("truth known", *methods())]
     kinds += [(method, value) for method in (PUBLISHED, OURS) for value in LAMBDAS if (method, value) != (OURS, 0.0)]
     return found + [
         {"dataset": name, "method": method, "separation": value, "seed": seed}
@@ -88,7 +88,8 @@ def run(
 
     annotations = load_dataset(dataset)
     if method == FIGURE_1:
-        return shares_who_confuse(annotations).to_dict("records")
+        found = shares_who_confuse(annotations)
+        return [dict(zip(found.columns, row, strict=True)) for row in found.itertuples(index=False)]
     x, y = load_split(dataset, "test")
     options = DATASETS[dataset]
     network = Classifier("mlp", hidden=(128,), dropout=0.5, batch_norm=options["batch_norm"])

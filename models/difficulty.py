@@ -158,7 +158,7 @@ def _by_task(
     return log_shares + student - jax.lax.stop_gradient(student), _clarity(shares)  # the student's gradient alone
 
 
-def learns_through(truth_prior: TruthPrior | Array | None, asked: bool | None) -> bool:
+def learns_through(truth_prior: object, asked: bool | None) -> bool:
     """Whether the truth's prior learns through the difficulty that it decides."""
     if asked is not None and type(truth_prior) is Given:
         raise StoryError(

@@ -1,6 +1,6 @@
 """The true labels: their prior, the evidence about them, and the plate they live in."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -13,13 +13,13 @@ from torch.distributions import constraints
 
 from ...data import Annotations
 from ..parts.abstaining import refuse_abstentions
-from ..parts.truth_prior import Given, Prevalence
+from ..parts.truth_prior import FixedPrevalence, Given, Prevalence, by_name
 from .classifier import TorchClassifier
 from .emissions import Emission, safe_log
 from .responses import Responses, Size, select
 from .tensors import tensor
 
-TruthPrior = Prevalence | Given | Callable[[Annotations], Tensor]
+TruthPrior = Prevalence | FixedPrevalence | Given | Callable[[Annotations], Tensor] | Sequence[float] | str
 """What NumPyro's stories take too, or a function of the annotations to log-probabilities ``(K,)`` or ``(N, K)``."""
 
 
@@ -93,6 +93,9 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Tensor |
     """Prior log-probabilities of the true classes, ``(K,)`` or ``(N, K)``; of a :class:`.Prevalence` by default."""
     if truth_prior is None:
         truth_prior = Prevalence()
+    truth_prior = by_name(truth_prior)
+    if isinstance(truth_prior, FixedPrevalence):
+        return safe_log(tensor(truth_prior.by_class(annotations)).to(annotations.task.device))
     if isinstance(truth_prior, Prevalence):
         concentration = tensor(truth_prior.by_class(annotations)).to(annotations.task.device)
         return safe_log(pyro.sample("prevalence", dist.Dirichlet(concentration)))
@@ -103,7 +106,8 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Tensor |
 
 def differs_by_task(truth_prior: TruthPrior | Tensor | None, annotations: Annotations) -> bool:
     """Whether the prior's log-probabilities are ``(N, K)``, one row a task; no site is sampled to find out."""
-    if truth_prior is None or isinstance(truth_prior, Prevalence):
+    truth_prior = by_name(truth_prior)
+    if truth_prior is None or isinstance(truth_prior, Prevalence | FixedPrevalence):
         return False
     if isinstance(truth_prior, Given | TorchClassifier):
         return True

@@ -75,7 +75,8 @@ class Correct(Emission):
         n_classes: K.
         scale: :math:`s`, ``(N,)``, or one number for all tasks.
         offset: :math:`o`, ``(N,)``, or one number for all tasks.
-        guess: :math:`g`, probability of being right by luck, ``(N,)``; None for zero.
+        guess: :math:`g`, probability of being right by luck, ``(N,)``; or rows of :math:`1 - g` and :math:`g`,
+            ``(N, 2)``, of which EM has exact M-steps; None for zero.
     """
 
     ability: Tensor
@@ -102,9 +103,10 @@ class Correct(Emission):
         logit = scale * _rows(self.ability, worker) + offset
         log_right, log_wrong = logsigmoid(logit), logsigmoid(-logit)
         if self.guess is not None:
-            guess = gather(self.guess, task)[:, None]
-            log_right = safe_log(guess + (1 - guess) * torch.sigmoid(logit))
-            log_wrong = log_wrong + safe_log(1 - guess)
+            guess = gather(self.guess, task)
+            able, lucky = (1 - guess, guess) if guess.ndim == 1 else (guess[:, 0], guess[:, 1])
+            log_right = safe_log(lucky[:, None] + able[:, None] * torch.sigmoid(logit))
+            log_wrong = log_wrong + safe_log(able)[:, None]
         return log_right, log_wrong - math.log(self.n_classes - 1)
 
 
@@ -224,6 +226,80 @@ class Switch(Emission):
         share = self.switch(worker, task)[:, None]
         own = gather(*_columns(self.individual, worker, annotation))
         return safe_log(share * _rows(self.common.T, annotation) + (1 - share) * own)
+
+
+@dataclass(frozen=True)
+class Subtypes(Emission):
+    r"""Each task is of one subtype of its true class, and every worker has a row of annotations for each subtype.
+
+    .. math::
+        p(y_i \mid z_i = k) = \sum_m w_{km} \prod_{a \in i} \text{table}_{j_a}[k, m, y_a]
+
+    Args:
+        table: ``(J, K, M, L)``, rows sum to one.
+        weights: :math:`w`, shares of the subtypes of each class: ``(K, M)``.
+    """
+
+    table: Tensor
+    weights: Tensor
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """The workers' tables, averaged over the subtypes: ``(A, K, L)``."""
+        return torch.einsum("km,jkml->jkl", self.weights, self.table)[worker]
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
+        """Of each annotation under each class and subtype: ``(A, K, M)``."""
+        return self._rows().log_prob(worker, task, annotation).reshape(-1, *self.weights.shape)
+
+    def by_task(self, annotations: Annotations, annotation: Tensor) -> Tensor:
+        """Each task's annotations under each class and subtype, the subtypes summed out: ``(N, K)``."""
+        scores = self._rows().by_task(annotations, annotation).reshape(-1, *self.weights.shape)
+        return torch.logsumexp(scores + safe_log(self.weights), dim=-1)
+
+    def sample(self, worker: Tensor | None, task: Tensor, truth: Tensor) -> Tensor:
+        """One annotation a row, ``(A,)``; rows of one task have one subtype."""
+        n_tasks = int(task.max()) + 1 if len(task) else 0
+        noise = -torch.empty(n_tasks, self.weights.shape[-1], device=task.device).exponential_().log()
+        subtype = (safe_log(self.weights)[truth] + noise[task]).argmax(-1)
+        return torch.multinomial(self.table[worker, truth, subtype], 1)[:, 0]
+
+    def _rows(self) -> Confusion:
+        """The rows of all classes and subtypes side by side, as of more classes."""
+        return Confusion(self.table.reshape(len(self.table), -1, self.table.shape[-1]))
+
+
+@dataclass(frozen=True)
+class CrowdLayer(Emission):
+    r"""A worker's layer on top of the classifier's probabilities, and a softmax; the same under each class.
+
+    .. math::
+        P(y = l \mid i, j) = \text{softmax}_l\left(\sum_k W_{jkl} f_k(x_i) + b_{jl}\right)
+
+    Args:
+        layer: :math:`W`, ``(J, K, K)``, from classes to annotations; ``(J, K)`` for a diagonal one.
+        bias: :math:`b`, ``(J, K)``, or None.
+        classes: :math:`f`, probabilities of the classes, ``(N, K)``.
+    """
+
+    layer: Tensor
+    bias: Tensor | None
+    classes: Tensor
+
+    def scores(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        r""":math:`\log P(y = l \mid i, j)` of each (worker, task) pair: ``(A, K)``."""
+        probs, layer = _rows(self.classes, task), _rows(self.layer, worker)
+        logits = layer * probs if layer.ndim == 2 else torch.einsum("ak,akl->al", probs, layer)
+        return torch.log_softmax(logits if self.bias is None else logits + _rows(self.bias, worker), dim=-1)
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """The same under each class: ``(A, K, K)``."""
+        found = self.scores(worker, task).exp()
+        return found[:, None].expand(-1, found.shape[-1], -1)
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
+        """Of the observed annotations, the same under each class: ``(A, K)``."""
+        scores = self.scores(worker, task)
+        return scores.gather(-1, annotation[:, None]).expand(scores.shape)
 
 
 def _rows(values: Tensor, index: Tensor | None) -> Tensor:

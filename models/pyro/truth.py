@@ -13,6 +13,8 @@ from torch.distributions import constraints
 
 from ...data import Annotations
 from ..parts.abstaining import refuse_abstentions
+from ..parts.scored_annotations import classifier_needed
+from ..parts.story_error import StoryError
 from ..parts.truth_prior import FixedPrevalence, Given, Prevalence, by_name
 from .classifier import TorchClassifier
 from .emissions import Emission, safe_log
@@ -113,6 +115,18 @@ def differs_by_task(truth_prior: TruthPrior | Tensor | None, annotations: Annota
         return True
     with pyro.poutine.block():
         return class_log_probs(annotations, truth_prior).ndim == 2
+
+
+def by_classifier(story: str, annotations: Annotations, truth_prior: TruthPrior | Tensor | None) -> Tensor:
+    """Log-probabilities of the classes by task, ``(N, K)``, of a story that learns nothing of labels without them.
+
+    Raises:
+        StoryError: tasks do not differ in them.
+    """
+    log_probs = None if truth_prior is None else class_log_probs(annotations, truth_prior)
+    if log_probs is None or log_probs.ndim != 2:
+        raise StoryError(classifier_needed(story))
+    return log_probs
 
 
 def observe(truth: Tensor, emission: Emission, annotations: Annotations) -> Tensor:

@@ -36,15 +36,15 @@ def crowd():
 @pytest.mark.parametrize(("story", "options"), [("glad", {}), ("item_response", EVERYTHING)])
 @pytest.mark.parametrize("batch_size", [32, N_TASKS])
 def test_minibatches_reach_the_log_posterior_of_em_over_all_data(crowd, story, options, batch_size):
-    """32 divides no multiple of 200 evenly, so that tasks come twice in the last batch.
+    """200 is no multiple of 32, so that some tasks come twice in the last batch.
 
-    The log-posterior lies some 130 nats above that of the first epoch; Adam's steps of 0.05 leave it within 1.5.
+    The log-posterior of the start lies 100 nats below; it has flat ridges, on which Adam's steps of 0.05 stop within 2,
+    and on which labels of tasks with three annotations move by some hundredths.
     """
     whole = cp.fit(story, crowd, progress=False, **options)
-    some = cp.fit(story, crowd, batch_size=batch_size, epochs=60, progress=False, **options)
-    assert some.outcome.history[-1] == pytest.approx(whole.outcome.history[-1], abs=1.5)
-    difference = some.parameters["difficulty"] - whole.parameters["difficulty"]
-    assert np.abs(np.asarray(difference)).mean() < 0.1
+    some = cp.fit(story, crowd, batch_size=batch_size, epochs=200, progress=False, **options)
+    assert some.outcome.history[-1] == pytest.approx(whole.outcome.history[-1], abs=2.0)
+    assert np.abs(some.posterior - whole.posterior).mean() < 0.1
 
 
 @pytest.mark.parametrize(("story", "options"), [("glad", {}), ("item_response", EVERYTHING)])

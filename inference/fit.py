@@ -151,7 +151,7 @@ def fit(
     shared |= {} if probabilities is None else {"probabilities": probabilities}
     shared |= {} if abstentions is None else {"abstentions": abstentions}
     if isinstance(story, str) and story not in (known := [*KNOWN_STORIES, *ALIASES, *BASELINES, "auto"]):
-        raise unknown_name("story or baseline", story, known)
+        raise unknown_name("story", story, known)
     found: Fit | Stack | BaselineFit | StreamedFit
     if isinstance(annotations, Scan):
         found = stream_story(story, annotations, **shared, folder=folder, **options)

@@ -8,7 +8,7 @@ from ..parts.concentration import diagonal_concentration
 from ..parts.story_error import StoryError
 from ..parts.truth import named_workers
 from .emissions import Confusion, PerAnnotation
-from .tensors import tensor
+from .tensors import beside_tasks, tensor
 from .truth import TruthPrior, by_classifier, observe, tasks
 
 
@@ -34,6 +34,6 @@ def anno_reg(
     if weight:
         with pyro.plate("worker.trace", n_workers, dim=-1):
             pyro.factor("trace", -weight * confusion.diagonal(dim1=-2, dim2=-1).sum(-1))
-    emission = PerAnnotation(Confusion(confusion), log_probs, annotations.evidence)
+    emission = PerAnnotation(Confusion(beside_tasks(confusion, 3)), log_probs, annotations.evidence)
     with tasks(annotations, log_probs) as truth:
         observe(truth, emission, annotations)

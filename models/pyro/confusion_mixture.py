@@ -36,12 +36,14 @@ class ConfusionMixture(TorchDistribution):
         validate_args: bool | None = None,
     ) -> None:
         self.weights, self.tables, self.strength = weights, tables, strength
-        super().__init__(torch.Size(shape), tables.shape[-2:], validate_args=validate_args)
+        lead = (*tables.shape[:-3], 1) if tables.ndim > 3 else ()  # of particles
+        super().__init__(torch.broadcast_shapes(lead, tuple(shape)), tables.shape[-2:], validate_args=validate_args)
 
     @property
     def base_dist(self) -> Dirichlet:
         """A Dirichlet distribution of the same mean, which tells engines that the event is a table."""
-        return Dirichlet(self._concentration(torch.tensordot(self.weights, self.tables, 1)))
+        shares = self.weights.squeeze(-2) if self.weights.ndim > 1 else self.weights
+        return Dirichlet(self._concentration((shares[..., None, None] * self.tables).sum(-3)))
 
     def expand(self, batch_shape: Size, _instance: object = None) -> "ConfusionMixture":
         """The same mixture for each member of a batch."""
@@ -58,13 +60,14 @@ class ConfusionMixture(TorchDistribution):
     def sample(self, sample_shape: Size = ()) -> Tensor:
         """Tables ``sample_shape + (..., K, L)``."""
         shape = torch.Size(sample_shape) + self.batch_shape
-        component = torch.distributions.Categorical(self.weights).sample(shape)
-        return Dirichlet(self._concentration(self.tables[component])).sample()
+        chosen = torch.distributions.OneHotCategorical(self.weights.expand(*shape, -1)).sample()
+        tables = torch.einsum("...m,...mkl->...kl", chosen, self.tables[..., None, :, :, :])
+        return Dirichlet(self._concentration(tables)).sample()
 
     def _by_component(self, value: Tensor) -> Tensor:
-        concentration = self._concentration(self.tables)
+        concentration = self._concentration(self.tables)[..., None, :, :, :]
         normaliser = (torch.lgamma(concentration.sum(-1)) - torch.lgamma(concentration).sum(-1)).sum(-1)
-        inner = torch.einsum("...kl,mkl->...m", safe_log(value), concentration - 1)
+        inner = (safe_log(value)[..., None, :, :] * (concentration - 1)).sum((-1, -2))
         return inner + normaliser + safe_log(self.weights)
 
     def _concentration(self, tables: Tensor) -> Tensor:

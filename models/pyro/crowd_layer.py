@@ -38,6 +38,8 @@ def crowd_layer(
         layer = identity + PACE * _offsets("offset", identity, deviation)
         if form == "scale_and_bias":
             bias = PACE * _offsets("bias_offset", identity, deviation)
+    if layer.ndim > 3 and form != "matrix":  # of several particles
+        layer = torch.diag_embed(layer)
     weights = log_probs if annotations.evidence is None else log_probs + annotations.evidence
     with tasks(annotations, log_probs) as truth:
         observe(truth, CrowdLayer(layer, bias, torch.softmax(weights, dim=-1)), annotations)

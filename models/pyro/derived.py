@@ -5,6 +5,7 @@ from torch import Tensor
 
 from ...data import Annotations
 from .ragged import sum_by
+from .tensors import beside_tasks
 
 
 def derived(name: str, value: Tensor, *dims: str) -> None:
@@ -18,7 +19,7 @@ def derived(name: str, value: Tensor, *dims: str) -> None:
         value: an array with as many dimensions as there are names.
         dims: names of its dimensions.
     """
-    pyro.deterministic(name, value, event_dim=len(dims))
+    pyro.deterministic(name, beside_tasks(value, len(dims)), event_dim=len(dims))
 
 
 def share_of_annotations(membership: Tensor, annotations: Annotations) -> Tensor:

@@ -1,7 +1,8 @@
 """Emissions, the distributions of annotations given the truth: :mod:`crowdppl.models.parts.emissions` in torch."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -18,7 +19,36 @@ def safe_log(probs: Tensor) -> Tensor:
 
 
 class Emission:
-    """The distribution of an annotation given worker, task and true class. A subclass defines :meth:`probs`."""
+    """The distribution of an annotation given worker, task and true class. A subclass defines :meth:`probs`.
+
+    Attributes:
+        ranks: dimensions of each tensor, by the field's name. What a tensor has before them are particles or draws, as
+            of ``vectorize_particles=True`` and ``Predictive(parallel=True)``; :meth:`each` takes them apart.
+    """
+
+    ranks: ClassVar[dict[str, int]] = {}
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """Sizes of the particles' dimensions; none where there is one particle."""
+        shapes = [
+            value.shape[: value.ndim - rank]
+            for name, rank in self.ranks.items()
+            if isinstance(value := getattr(self, name), Tensor) and value.ndim > rank
+        ]
+        return tuple(torch.broadcast_shapes(*shapes)) if shapes else ()
+
+    def each(self) -> "list[Emission]":
+        """The emission of each particle, in the order of :attr:`lead`."""
+        if not (lead := self.lead):
+            return [self]
+        apart = {
+            name: value.expand(*lead, *value.shape[value.ndim - rank :]).flatten(0, len(lead) - 1)
+            for name, rank in self.ranks.items()
+            if isinstance(value := getattr(self, name), Tensor) and value.ndim > rank
+        }
+        n_particles = math.prod(lead)
+        return [replace(self, **{name: value[p] for name, value in apart.items()}) for p in range(n_particles)]  # type: ignore[type-var]
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         r"""All of :math:`P(y = l \mid z = k)` for each (worker, task) pair: ``(A, K, L)``."""
@@ -48,6 +78,7 @@ class Confusion(Emission):
     """
 
     table: Tensor
+    ranks: ClassVar[dict[str, int]] = {"table": 3}
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The workers' tables: ``(A, K, L)``."""
@@ -84,6 +115,13 @@ class Correct(Emission):
     scale: Tensor | float = 1.0
     offset: Tensor | float = 0.0
     guess: Tensor | None = None
+
+    @property
+    def ranks(self) -> dict[str, int]:  # type: ignore[override]
+        """Dimensions of each tensor; what tasks share may be one number."""
+        by_task = dict.fromkeys(("scale", "offset"), 1)
+        rows = 1 if self.guess is None or self.guess.ndim == 1 else 2
+        return {"ability": 2, **by_task, "guess": rows}
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """Tables of each pair: ``(A, K, K)``."""
@@ -174,6 +212,15 @@ class PerAnnotation(Emission):
     log_probs: Tensor
     evidence: Tensor | None
 
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """Those of the emission."""
+        return self.emission.lead
+
+    def each(self) -> list[Emission]:
+        """Every annotation's truth summed out of each particle's emission; the prior is that of all of them."""
+        return [replace(self, emission=one) for one in self.emission.each()]
+
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The sum over the truths, under each class: ``(A, K, L)``."""
         of_each = self.emission.probs(worker, task)
@@ -242,6 +289,7 @@ class Subtypes(Emission):
 
     table: Tensor
     weights: Tensor
+    ranks: ClassVar[dict[str, int]] = {"table": 4, "weights": 2}
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The workers' tables, averaged over the subtypes: ``(A, K, L)``."""
@@ -284,6 +332,11 @@ class CrowdLayer(Emission):
     layer: Tensor
     bias: Tensor | None
     classes: Tensor
+
+    @property
+    def ranks(self) -> dict[str, int]:  # type: ignore[override]
+        """Dimensions of each tensor; a diagonal layer is one of a single particle."""
+        return {"layer": 2 if self.layer.ndim == 2 else 3, "bias": 2, "classes": 2}
 
     def scores(self, worker: Tensor | None, task: Tensor) -> Tensor:
         r""":math:`\log P(y = l \mid i, j)` of each (worker, task) pair: ``(A, K)``."""

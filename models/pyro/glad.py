@@ -30,4 +30,4 @@ def glad(
         ability = pyro.sample("ability", ability_prior)
     with tasks(annotations, truth_prior) as truth:
         difficulty = pyro.sample("difficulty", difficulty_prior)
-        observe(truth, Correct(ability[:, None], annotations.n_classes, scale=(-difficulty).exp()), annotations)
+        observe(truth, Correct(ability[..., None], annotations.n_classes, scale=(-difficulty).exp()), annotations)

@@ -34,7 +34,7 @@ def hierarchical_dawid_skene(
         scale = pyro.sample("spread", dist.HalfNormal(zeros + positive("spread", spread)).to_event(1))
     with pyro.plate("worker", n_workers, dim=-1):
         individual = pyro.sample("individual", dist.Normal(zeros, 1.0).to_event(2))
-    confusion = torch.softmax(common + scale * individual, dim=-1)
+    confusion = torch.softmax(common[..., None, :, :] + scale[..., None, :, :] * individual, dim=-1)
     with tasks(annotations, truth_prior) as truth:
         observe(truth, Confusion(confusion), annotations)
     derived("confusion", confusion, "worker", "class", "annotation")

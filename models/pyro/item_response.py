@@ -32,5 +32,5 @@ def item_response(
     with tasks(annotations, truth_prior) as truth:
         scale = pyro.sample("discrimination", dist.LogNormal(zero, 0.25)) if discrimination else zero + 1.0
         offset = -scale * pyro.sample("difficulty", dist.Normal(zero, 1.0)) if difficulty else 0.0
-        guess = pyro.sample("guess", dist.Dirichlet(zero + torch.full_like(ability[0], 2.0))) if guessing else None
+        guess = pyro.sample("guess", dist.Dirichlet(zero.new_full((2,), 2.0))) if guessing else None
         observe(truth, Correct(ability, 2, scale, offset, guess), annotations)

@@ -30,7 +30,7 @@ def mace(
     with pyro.plate("worker", n_workers, dim=-1):
         ability = pyro.sample("ability", dist.Dirichlet(concentration))
         strategy = pyro.sample("strategy", dist.Dirichlet(habits))
-    spamming, knowing = ability[:, 0, None, None], ability[:, 1, None, None]
-    table = knowing * torch.eye(n_classes, device=device) + spamming * strategy[:, None, :]
+    spamming, knowing = ability[..., 0, None, None], ability[..., 1, None, None]
+    table = knowing * torch.eye(n_classes, device=device) + spamming * strategy[..., None, :]
     with tasks(annotations, truth_prior) as truth:
         observe(truth, Confusion(table), annotations)

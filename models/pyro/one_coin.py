@@ -23,7 +23,7 @@ def one_coin(
     concentration = tensor([positive("wrong", wrong), positive("right", right)]).to(device)
     with pyro.plate("worker", n_workers, dim=-1):
         ability = pyro.sample("ability", dist.Dirichlet(concentration))
-    hit, miss = ability[:, 1, None, None], ability[:, 0, None, None] / (n_classes - 1)
+    hit, miss = ability[..., 1, None, None], ability[..., 0, None, None] / (n_classes - 1)
     table = torch.where(torch.eye(n_classes, dtype=torch.bool, device=device), hit, miss)
     with tasks(annotations, truth_prior) as truth:
         observe(truth, Confusion(table), annotations)

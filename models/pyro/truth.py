@@ -39,8 +39,9 @@ class Truth(TorchDistribution):
     def __init__(
         self, log_probs: Tensor, n_tasks: int, shape: tuple[int, ...] = (), *, validate_args: bool | None = None
     ) -> None:
-        self.log_probs = log_probs if log_probs.ndim == 2 else log_probs[None]
-        super().__init__(torch.Size([*shape, n_tasks]), validate_args=validate_args)
+        self.log_probs = log_probs if log_probs.ndim >= 2 else log_probs[None]
+        lead = torch.broadcast_shapes(tuple(shape), self.log_probs.shape[:-2])  # of particles
+        super().__init__(torch.Size([*lead, n_tasks]), validate_args=validate_args)
 
     def expand(self, batch_shape: Size, _instance: object = None) -> "Truth":
         """The same tasks, as many times as asked for."""
@@ -54,15 +55,20 @@ class Truth(TorchDistribution):
         return constraints.integer_interval(0, self.log_probs.shape[-1] - 1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All classes, ``(K, 1)``, or ``(K, N)`` where expanded."""
-        classes = torch.arange(self.log_probs.shape[-1], device=self.log_probs.device)[:, None]
+        """All classes, ``(K, 1)``, with a one for each dimension of particles too, or ``(K, N)`` where expanded."""
+        classes = torch.arange(self.log_probs.shape[-1], device=self.log_probs.device)
+        classes = classes.reshape(-1, *[1] * len(self.batch_shape))
         return classes.expand(-1, *self.batch_shape) if expand else classes
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Log-probability of the classes ``value (..., N)``, or ``(..., 1)`` where enumerated."""
-        if len(self.log_probs) == 1 and value.shape[-1:] == (1,):  # one prior, and a class that is the same for all
-            return self.log_probs[0][value].expand(*value.shape[:-1], self.batch_shape[-1])
-        return select(self.log_probs.expand(self.batch_shape[-1], -1), value)
+        if (
+            self.log_probs.ndim == 2 and len(self.log_probs) == 1 and value.shape[-1:] == (1,)
+        ):  # one prior, and a class that is the same for all
+            return self.log_probs[0][value].expand(torch.broadcast_shapes(value.shape, self.batch_shape))
+        *lead, _, n_classes = self.log_probs.shape
+        scores = select(self.log_probs.expand(*lead, self.batch_shape[-1], n_classes), value)
+        return scores.expand(torch.broadcast_shapes(scores.shape, self.batch_shape))
 
     def sample(self, sample_shape: Size = ()) -> Tensor:
         """Classes of all tasks: ``sample_shape + (N,)``."""

@@ -23,7 +23,7 @@ ELSEWHERE["gold"] = "gold labels have options of their own, --gold FILE --use-go
 ELSEWHERE["probabilities"] = "models' probabilities have an option of their own, --probabilities FILE"
 ELSEWHERE |= {
     name: f"{name} can only be given in Python"
-    for name in ("annotations", "truth_prior", "evidence", "backend", "progress", "stories")
+    for name in ("annotations", "evidence", "backend", "progress", "stories")
 }
 """Arguments of `crowdppl.fit` that --set does not take, and why."""
 
@@ -176,7 +176,10 @@ def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, A
             found[name] = json.loads(text)
         except json.JSONDecodeError:
             found[name] = text
-        _check_kind(pair, found[name], (settings | hyperparameters).get(name))
+        if name == "truth_prior":
+            _check_prior(pair, found[name])
+        else:
+            _check_kind(pair, found[name], (settings | hyperparameters).get(name))
     return found
 
 
@@ -200,6 +203,15 @@ def _check_engine(pair: str, name: str, method: str) -> None:
     having = [engine for engine, about in ENGINES.items() if name in about.settings._fields]
     if method in ENGINES and having and method not in having:
         raise ValueError(f"--set {pair}: {name} belongs to {' and '.join(having)}, not to {method}")
+
+
+def _check_prior(pair: str, value: object) -> None:
+    are_shares = isinstance(value, list) and all(isinstance(share, int | float) for share in value)
+    if value != "uniform" and not are_shares:
+        raise ValueError(
+            f"--set {pair}: uniform, or the shares of the classes such as [0.3,0.7], are needed; any other truth_prior "
+            "can only be given in Python"
+        )
 
 
 def _check_kind(pair: str, value: object, default: object) -> None:

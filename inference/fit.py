@@ -9,9 +9,9 @@ from typing import Any, Literal, overload
 import numpy as np
 import pandas as pd
 
-from ..data import Annotations
+from ..data import Annotations, unknown_name
 from ..data.scan import Scan
-from ..models import Classifier, Story, TruthPrior
+from ..models import ALIASES, KNOWN_STORIES, Classifier, Story, TruthPrior
 from ..models.parts.classifier import Network
 from .baseline_results import BaselineFit
 from .baselines.fit_baseline import BASELINES, fit_baseline
@@ -95,8 +95,9 @@ def fit(
         classifier: a classifier of the tasks' features as prior of the true labels: ``"logistic"``, ``"mlp"``,
             ``"cnn"``, a Flax NNX module, a function from features to logits, or a :class:`.Classifier` with its
             options. With ``backend="pyro"`` a ``torch.nn.Module``, which is copied and trained in minibatches.
-        truth_prior: another prior of the true labels: a :class:`.Prevalence`, or probabilities of the classes that are
-            given, tasks × classes; the story's own by default.
+        truth_prior: another prior of the true labels: a :class:`.Prevalence`, which is estimated; ``"uniform"`` or
+            the shares of the classes, which are not; or probabilities of the classes that are given, tasks × classes.
+            The story's own by default.
         gold: labels that are known: True for those that the annotations carry, or label by task (mapping, series,
             frame). They are not used unless asked for here.
         evidence: probabilities of the classes from another model, tasks × classes, which are believed as they are.
@@ -149,6 +150,8 @@ def fit(
     } | ({} if devices is None else {"devices": devices})
     shared |= {} if probabilities is None else {"probabilities": probabilities}
     shared |= {} if abstentions is None else {"abstentions": abstentions}
+    if isinstance(story, str) and story not in (known := [*KNOWN_STORIES, *ALIASES, *BASELINES, "auto"]):
+        raise unknown_name("story", story, known)
     found: Fit | Stack | BaselineFit | StreamedFit
     if isinstance(annotations, Scan):
         found = stream_story(story, annotations, **shared, folder=folder, **options)

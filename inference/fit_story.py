@@ -75,6 +75,7 @@ def fit_story(
     in_torch = _torch_backend() if check_name("backend", backend, BACKENDS) == "pyro" else None
     mesh = None if devices is None else mesh_of(devices)
     if in_torch is not None:
+        story = in_torch.numpyro_twin(story)
         refuse_abstentions(annotations)
         refuse_parts(options)
         if probabilities is not None:

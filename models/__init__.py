@@ -14,7 +14,7 @@ from .dawid_skene import dawid_skene
 from .difficulty import difficulty
 from .glad import glad
 from .hierarchical_dawid_skene import hierarchical_dawid_skene
-from .independent_confusion_subtypes import independent_confusion_subtypes
+from .independent_confusion_subtypes import ebcc, independent_confusion_subtypes
 from .item_response import item_response
 from .mace import mace
 from .one_coin import one_coin
@@ -33,7 +33,7 @@ from .parts.switched_kernels import SwitchedKernels
 from .parts.task_difficulty import WEIGHT as DIFFICULTY_WEIGHT
 from .parts.task_difficulty import TaskDifficulty
 from .parts.truth import Truth, observe, tasks
-from .parts.truth_prior import ClassPrior, Given, Prevalence, TruthPrior, class_log_probs
+from .parts.truth_prior import ClassPrior, FixedPrevalence, Given, Prevalence, TruthPrior, class_log_probs
 from .two_coin import two_coin
 from .worker_clusters import worker_clusters
 
@@ -61,14 +61,16 @@ STORIES: dict[str, Story] = {
 WITH_CLASSIFIER: dict[str, Story] = {story.__name__: story for story in (crowd_layer, anno_reg)}
 """Stories that need a classifier, since they label tasks by nothing else, so that plain annotations do not do."""
 
-KNOWN_STORIES = STORIES | WITH_CLASSIFIER
+AS_PUBLISHED: dict[str, Story] = {story.__name__: story for story in (ebcc,)}
+"""Stories with the settings of their authors, where these are not the defaults here."""
+
+KNOWN_STORIES = STORIES | WITH_CLASSIFIER | AS_PUBLISHED
 """All stories of the package."""
 
 ALIASES = {
     "aggnet": "dawid_skene",
     "cmm": "annotator_groups",
     "conal": "common_individual",
-    "ebcc": "independent_confusion_subtypes",
 }
 """Names that papers give to stories. AggNet is ``dawid_skene`` with a network as classifier."""
 
@@ -146,6 +148,7 @@ def list_stories() -> pd.DataFrame:
 
 __all__ = [
     "ALIASES",
+    "AS_PUBLISHED",
     "KNOWN_STORIES",
     "STORIES",
     "WITH_CLASSIFIER",
@@ -156,6 +159,7 @@ __all__ = [
     "Correct",
     "CrowdLayer",
     "Emission",
+    "FixedPrevalence",
     "Gated",
     "Given",
     "PerAnnotation",

@@ -22,7 +22,7 @@ import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
-from .parts.concentration import positive
+from .parts.concentration import finite, positive
 from .parts.derived import derived
 from .parts.emissions import Confusion
 from .parts.truth import named_workers, observe, tasks
@@ -46,14 +46,15 @@ def hierarchical_dawid_skene(
         annotations: who labelled what; workers are named.
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         diagonal: :math:`\mu`, mean of the logits of right annotations; those of wrong ones have the mean 0.
-            :math:`\log(K + 1)` by default, which expects more than half of the annotations to be right, whatever the K.
+            :math:`\log(K + 1)` by default, which expects more than half of the annotations to be right, whatever the K;
+            0 in the paper, which expects nothing, so that classes are known by where a fit starts alone.
         spread: scale of the half-normal prior of :math:`\Omega`.
 
     Raises:
-        StoryError: no worker is named, or ``diagonal`` or ``spread`` is not positive.
+        StoryError: no worker is named, or ``diagonal`` is no number, or ``spread`` is not positive.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
-    right = positive("diagonal", math.log(n_classes + 1) if diagonal is None else diagonal)
+    right = finite("diagonal", math.log(n_classes + 1) if diagonal is None else diagonal)
     width = positive("spread", spread)
     with numpyro.plate("class", n_classes, dim=-1):
         logits = dist.Normal(right * jnp.eye(n_classes), 1.0).to_event(1)

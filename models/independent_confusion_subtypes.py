@@ -8,8 +8,7 @@ r"""Classes have subtypes: the annotations to a task share more than its class (
     y_a &\sim \text{Categorical}(\beta_{j_a z_{i_a} g_{i_a}}) & (A)
 
 (The subtype :math:`g_i` is summed out.) What workers have in common beyond the class, such as a trap that most fall
-into, is a subtype of its own. The authors' M is 10, and their priors are :math:`\eta = 0.1 / M`, under which there is
-no mode for EM to find, :math:`\gamma_{kk} = 4` and :math:`\gamma_{kl} = 1`.
+into, is a subtype of its own. :func:`ebcc` is the story with the authors' settings.
 """
 
 import jax.numpy as jnp
@@ -64,3 +63,39 @@ def independent_confusion_subtypes(
         )
     with tasks(annotations, truth_prior) as truth:
         observe(truth, Subtypes(confusion, weights), annotations)
+
+
+def ebcc(
+    annotations: Annotations,
+    *,
+    truth_prior: TruthPrior | None = None,
+    subtypes: int = 10,
+    diagonal: float = 4.0,
+    off_diagonal: float | None = 1.0,
+    share: float | None = None,
+) -> None:
+    r"""Classes have subtypes of tasks, with the priors and the ten subtypes of its authors (EBCC).
+
+    It is :func:`independent_confusion_subtypes` with M = 10, :math:`\eta = 0.1 / M`, :math:`\gamma_{kk} = 4` and
+    :math:`\gamma_{kl} = 1`. The authors fit it by variational inference from several starts, of which they keep the one
+    of the highest bound; EM does so with ``restarts=``.
+
+    Args:
+        annotations: who labelled what; workers are named.
+        truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
+        subtypes: number M of subtypes of each class.
+        diagonal: Dirichlet concentration of the right annotation, :math:`\gamma_{kk}`.
+        off_diagonal: concentration of each wrong annotation, :math:`\gamma_{kl}`.
+        share: :math:`\eta`, concentration of each subtype's share of its class; :math:`0.1 / M` by default.
+
+    Raises:
+        StoryError: no worker is named, a concentration is not positive, or there is no subtype.
+    """
+    independent_confusion_subtypes(
+        annotations,
+        truth_prior=truth_prior,
+        subtypes=subtypes,
+        diagonal=diagonal,
+        off_diagonal=off_diagonal,
+        share=0.1 / whole("subtypes", subtypes) if share is None else share,
+    )

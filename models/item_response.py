@@ -62,5 +62,5 @@ def item_response(
         guess = None
         if guessing:
             luck = dist.Dirichlet(jnp.array([2.0, 2.0]))
-            guess = numpyro.sample("guess", luck, infer={"event_dims": ["by_luck"]})[:, 1]
+            guess = numpyro.sample("guess", luck, infer={"event_dims": ["by_luck"]})
         observe(truth, Correct(ability, 2, scale, offset, guess), annotations)

@@ -10,7 +10,9 @@ r"""Workers come in clusters, and each confusion matrix is near that of a cluste
 
 (CommunityBCC, with Dirichlet rows around the cluster's instead of normal logits, so that EM updates
 the workers' confusion matrices in closed form. Which cluster a worker is of is summed out.) It helps where most workers
-gave few annotations.
+gave few annotations. As :math:`s` grows, all workers of a cluster have its confusion matrix, which is the story of
+Imamura, Sato & Sugiyama (2018); :func:`.annotator_groups` with ``membership="worker"`` and a small ``share`` is near it
+too, and is what ``label_then_train("dl_wc", …)`` takes.
 """
 
 import math
@@ -22,7 +24,7 @@ import numpyro.distributions as dist
 
 from ..data import Annotations
 from ..data.padding import n_real_workers
-from .parts.concentration import positive, sample_shares, whole
+from .parts.concentration import finite, positive, sample_shares, whole
 from .parts.confusion_mixture import ConfusionMixture
 from .parts.derived import derived, share_of_annotations
 from .parts.emissions import Confusion
@@ -58,11 +60,12 @@ def worker_clusters(
         share: :math:`\eta`, concentration of each cluster's share of the workers.
 
     Raises:
-        StoryError: no worker is named, ``strength``, ``diagonal`` or ``share`` is not positive, or there is no cluster.
+        StoryError: no worker is named, ``strength`` or ``share`` is not positive, ``diagonal`` is no number, or there
+            is no cluster.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     n_clusters = whole("clusters", clusters)
-    right = positive("diagonal", math.log(n_classes + 1) if diagonal is None else diagonal)
+    right = finite("diagonal", math.log(n_classes + 1) if diagonal is None else diagonal)
     worth = positive("strength", strength)
 
     def start(key: jax.Array) -> jax.Array:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...data import AnnotationError, Annotations, Ids, unknown_name
 from ...data.padding import MOST_ROWS, anonymous
-from ...models import Classifier, StoryError, find_story, observe, tasks
+from ...models import ALIASES, KNOWN_STORIES, Classifier, StoryError, find_story, observe, tasks
 from ...models.parts.classifier import Network
 from ...models.parts.scored_annotations import Taught
 from ...models.parts.truth_prior import TruthPrior, class_log_probs
@@ -110,7 +110,7 @@ def label_then_train(
         elif _is_story(name):
             labels = fit_story(name, annotations, **{"seed": seed, "progress": progress, **given})
         else:
-            raise unknown_name("rule, story or two-step method", name, [*RULES, *TWO_STEP, "dawid_skene", "…"])
+            raise unknown_name("rule, story or two-step method", name, [*RULES, *TWO_STEP, *KNOWN_STORIES, *ALIASES])
         name = f"{name}, then train"
     else:
         if label_options:

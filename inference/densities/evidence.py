@@ -12,7 +12,7 @@ from numpyro import handlers
 from ...data import AnnotationError, Annotations, Ids
 from ...models import Classifier, Given, StoryError, TruthPrior
 from ...models.parts.emissions import SMALLEST
-from ...models.parts.truth_prior import ClassPrior
+from ...models.parts.truth_prior import ClassPrior, FixedPrevalence, by_name
 
 Gold = bool | Mapping | pd.Series | pd.DataFrame | str | PathLike | None
 
@@ -54,7 +54,8 @@ def with_truth_prior(
 
     Args:
         annotations: the data.
-        truth_prior: a prior; or probabilities of the classes, as :func:`probabilities_of` takes them.
+        truth_prior: a prior; ``"uniform"``, or shares of the classes ``(K,)``; or probabilities of the classes by
+            task, as :func:`probabilities_of` takes them.
         classifier: a truth prior that is made of a network, or one that is made already.
         make: the prior of a classifier's network.
 
@@ -70,6 +71,7 @@ def with_truth_prior(
             raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
         is_made = isinstance(classifier, Classifier) and make is Classifier
         return classifier if is_made else make(classifier), annotations
+    truth_prior = by_name(truth_prior)
     if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
         return Given(), annotations.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
     _check_prior(truth_prior, annotations)
@@ -82,13 +84,16 @@ def _check_prior(truth_prior: object, annotations: Annotations) -> None:
     Raises:
         StoryError: with what it is, or returns, and what is needed.
     """
+    if isinstance(truth_prior, FixedPrevalence):
+        truth_prior.by_class(annotations)
     if truth_prior is None or isinstance(truth_prior, ClassPrior):
         return
     n_tasks, n_classes = annotations.n_tasks, annotations.n_classes
     if not callable(truth_prior):
         raise StoryError(
-            f"truth_prior={truth_prior!r}: a Prevalence such as cp.Prevalence(3.0), probabilities of the classes as a "
-            "frame or an array (tasks, classes), or a function of the annotations is needed"
+            f"truth_prior={truth_prior!r}: a Prevalence such as cp.Prevalence(3.0), 'uniform', shares of the classes, "
+            "probabilities of the classes as a frame or an array (tasks, classes), or a function of the annotations is "
+            "needed"
         )
     with handlers.block(), handlers.seed(rng_seed=0):
         values = np.asarray(truth_prior(annotations), dtype=float)

@@ -10,7 +10,7 @@ import jax
 from ...data import Annotations
 from ...models import Prevalence, Story
 from ...models.parts.classifier import Classifier
-from ...models.parts.general import told
+from ...models.parts.general import hyperparameters_of, told
 from ...models.parts.truth_prior import ClassPrior
 
 
@@ -56,7 +56,7 @@ class Model:
     @property
     def truth_prior(self) -> ClassPrior:
         """The truth's prior; the stories' own where none was given."""
-        prior = self.hyperparameters.get("truth_prior")
+        prior = self.hyperparameters.get("truth_prior", hyperparameters_of(self.story).get("truth_prior"))
         return prior if isinstance(prior, ClassPrior) else Prevalence()
 
     @cached_property

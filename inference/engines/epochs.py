@@ -3,7 +3,8 @@ r"""EM in minibatches, for stories with a network, and for data that one pass sh
 An epoch passes over all tasks in batches. Each batch gets its label posterior from the current parameters, the network
 in evaluation mode; then the network and other real-valued parameters take a step of Adam on the batch's expected
 complete-data log-joint, the network in training mode. The probability tables' expected counts add up over the batches,
-and at the epoch's end the tables take their exact M-step.
+and at the epoch's end the tables take their exact M-step. What each task has of its own is the batch's alone
+(:mod:`.local_steps`): it moves first, and as far as it does in a few steps.
 """
 
 from collections.abc import Callable
@@ -22,9 +23,11 @@ from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.prior_in_likelihood import classifier_decides_annotations
 from ..densities.programs import compiled
-from ..densities.sites import Anatomy, anatomy, parameter_dims
+from ..densities.sites import Anatomy, anatomy
+from . import local_steps
 from . import minibatches as batches
 from .ascent import tables_mode
+from .local_steps import Locals, of_tasks, put_back, shared
 from .outcome import Solution
 from .settings import EMSettings
 from .unused_options import has_weights
@@ -41,6 +44,7 @@ class TrainingState(NamedTuple):
     reals: Parameters  # every other parameter, unconstrained
     running: Parameters  # statistics of a network
     optimizer: optax.OptState
+    of_tasks: Locals  # what each task has of its own
 
 
 class Watch(NamedTuple):
@@ -64,9 +68,9 @@ def run(
 
     Raises:
         FloatingPointError: where the loss or the classifier's logits are not finite, with the step.
-        ValueError: for a batch size or a share held out that cannot be, or a story with parameters by task.
+        ValueError: for a batch size or a share held out that cannot be.
     """
-    size = batch_size(model, annotations, settings)
+    size = batch_size(annotations, settings)
     split_key, key = jax.random.split(key)
     seen = annotations if settings.held_out == 0 else _without(annotations, settings.held_out, split_key)
     plan = batches.plan(seen, size)
@@ -78,7 +82,7 @@ def run(
         on_votes = number <= warm
         state, watch = epoch(model, seen, plan, state, jax.random.fold_in(key, number), settings, on_votes=on_votes)
         _check_finite(watch, number)
-        history.append(float(watch.log_likelihood.sum() + watch.log_prior[-1]))
+        history.append(float(watch.log_likelihood.sum() + watch.log_prior.mean()))
         tell(number, history[-1])
         if settings.held_out == 0:
             best = state
@@ -116,8 +120,10 @@ def start(model: Model, annotations: Annotations, parameters: Parameters, settin
     parts = anatomy(model, annotations)
     reals = parts.to_reals(parameters)
     running = {name: parameters[name] for name in parameters if name not in reals and name not in parts.tables}
-    tables = {name: parameters[name] for name in parts.tables}
-    return TrainingState(tables, reals, running, _optimizer(parts, settings).init(reals))
+    tables = shared(parts, {name: parameters[name] for name in parts.tables})
+    reals = shared(parts, reals)
+    own = local_steps.by_task(parts, parameters)
+    return TrainingState(tables, reals, running, _optimizer(parts, settings).init(reals), own)
 
 
 @compiled(static=("on_votes",))
@@ -137,21 +143,31 @@ def epoch(
     order_key, key = jax.random.split(key)
     chosen, weights = batches.epoch(n_tasks, plan.n_tasks, order_key)
 
-    def on_batch(carry: tuple, batch: tuple[Array, Array, Array]) -> tuple[tuple, Watch]:
-        reals, running, optimizer, counts = carry
-        chosen, weight, key = batch
+    def some_tasks(chosen: Array) -> Annotations:
         some = batches.take(annotations, plan, chosen)
+        return some if state.of_tasks.is_empty else some.replace(population=n_tasks)
+
+    def on_batch(carry: tuple, batch: tuple[Array, Array, Array]) -> tuple[tuple, Watch]:
+        reals, running, optimizer, counts, everyone = carry
+        chosen, weight, key = batch
+        some, here = some_tasks(chosen), of_tasks(everyone, parts, chosen)
 
         def log_likelihood(tables: Parameters) -> tuple[Array, Array]:
-            at = density(model, tables | parts.from_reals(reals) | running, some)
+            at = density(model, tables | here.values(parts) | parts.from_reals(reals) | running, some)
             return (weight * at.log_likelihood).sum(), at.posterior
 
         (total, posterior), slope = jax.value_and_grad(log_likelihood, has_aux=True)(tables)
         counts = {name: counts[name] + tables[name] * slope[name] for name in tables}
         posterior = _with_evidence(soft_votes(some), some) if on_votes else posterior
+        if not here.is_empty:
+            rest = tables | parts.from_reals(reals) | running
+            rate = settings.learning_rate
+            here = local_steps.climb(model, some, parts, here, rest, posterior, weight, rate)
+            everyone = put_back(everyone, here, parts, chosen, weight)
 
         def loss(reals: Parameters) -> tuple[Array, tuple]:
-            at = density(model, tables | parts.from_reals(reals) | running, some, key, train=True)
+            values = tables | here.values(parts) | parts.from_reals(reals) | running
+            at = density(model, values, some, key, train=True)
             expected = jnp.where(posterior > 0, posterior * at.log_joint, 0.0).sum(-1)
             mean = (weight * expected).sum() / weight.sum()
             log_prior = at.log_prior_in_log_odds
@@ -160,20 +176,21 @@ def epoch(
         (value, (running, log_prior, finite)), slope = jax.value_and_grad(loss, has_aux=True)(reals)
         updates, optimizer = _optimizer(parts, settings).update(slope, optimizer, reals)
         reals = optax.apply_updates(reals, updates)
-        return (reals, running, optimizer, counts), Watch(total, log_prior, value, finite)
+        return (reals, running, optimizer, counts, everyone), Watch(total, log_prior, value, finite)
 
     none = jax.tree.map(jnp.zeros_like, tables)
     keys = jax.random.split(key, len(chosen))
-    carry = (state.reals, state.running, state.optimizer, none)
-    (reals, running, optimizer, counts), watch = jax.lax.scan(on_batch, carry, (chosen, weights, keys))
+    carry = (state.reals, state.running, state.optimizer, none, state.of_tasks)
+    (reals, running, optimizer, counts, everyone), watch = jax.lax.scan(on_batch, carry, (chosen, weights, keys))
 
     def log_prior(tables: Parameters) -> Array:
-        some = batches.take(annotations, plan, chosen[0])
-        return density(model, tables | parts.from_reals(reals) | running, some).log_prior_in_log_odds
+        own = of_tasks(everyone, parts, chosen[0]).values(parts)
+        at = density(model, tables | own | parts.from_reals(reals) | running, some_tasks(chosen[0]))
+        return at.log_prior_in_log_odds
 
     of_prior = jax.grad(log_prior)(tables)
     counts = {name: counts[name] + tables[name] * of_prior[name] for name in tables}
-    return TrainingState(tables_mode(counts, tables), reals, running, optimizer), watch
+    return TrainingState(tables_mode(counts, tables), reals, running, optimizer, everyone), watch
 
 
 def _with_evidence(votes: Array, annotations: Annotations) -> Array:
@@ -184,28 +201,22 @@ def _with_evidence(votes: Array, annotations: Annotations) -> Array:
 
 
 def _optimizer(parts: Anatomy, settings: EMSettings) -> optax.GradientTransformation:
-    kinds = {name: "weights" if name in parts.weights else "others" for name in parts.bijections}
+    kinds = {name: "weights" if name in parts.weights else "others" for name in shared(parts, parts.bijections)}
     rates = {"weights": optax.adam(settings.network_rate), "others": optax.adam(settings.learning_rate)}
     return optax.multi_transform(rates, kinds)
 
 
-def batch_size(model: Model, annotations: Annotations, settings: EMSettings) -> int:
+def batch_size(annotations: Annotations, settings: EMSettings) -> int:
     """Return the number of tasks in a minibatch.
 
     Raises:
-        ValueError: for a batch size or a share held out that cannot be, or a story with parameters by task.
+        ValueError: for a batch size or a share held out that cannot be.
     """
     size = min(BATCH, annotations.n_tasks) if settings.batch_size is None else settings.batch_size
     if not (isinstance(size, int | np.integer) and 1 <= size <= annotations.n_tasks):
         raise ValueError(f"batch_size={size!r}: there are {annotations.n_tasks} tasks; give 1 to that many, or None")
     if not 0 <= settings.held_out < 1:
         raise ValueError(f"held_out={settings.held_out!r}: a share of the annotations, 0 to below 1, is needed")
-    local = [name for name, dims in parameter_dims(model, annotations).items() if "task" in dims]
-    if local:
-        raise ValueError(
-            f"{local[0]!r} has one value a task, so the story cannot be trained in minibatches of tasks; leave out "
-            "batch_size and networks (a logistic classifier is fitted on all data)"
-        )
     return int(size)
 
 
@@ -230,7 +241,8 @@ def _predicted(model: Model, annotations: Annotations, seen: Annotations, state:
 
 @compiled
 def _parameters(model: Model, annotations: Annotations, state: TrainingState) -> Parameters:
-    return state.tables | anatomy(model, annotations).from_reals(state.reals) | state.running
+    parts = anatomy(model, annotations)
+    return state.tables | parts.from_reals(state.reals) | state.of_tasks.values(parts) | state.running
 
 
 @compiled

@@ -47,10 +47,10 @@ def epoch(n_tasks: int, batch_size: int, key: Array) -> tuple[Array, Array]:
     return jnp.take_along_axis(chosen, by_task, axis=-1), jnp.take_along_axis(weight, by_task, axis=-1)
 
 
-def draw(annotations: Annotations, batches: Batches, key: Array) -> Annotations:
-    """Return tasks drawn at random without replacement, as annotations that stand for the whole population."""
+def draw(annotations: Annotations, batches: Batches, key: Array) -> tuple[Annotations, Array]:
+    """Return tasks drawn at random without replacement, as annotations that stand for the population, and which."""
     chosen = jnp.sort(jax.random.choice(key, annotations.n_tasks, (batches.n_tasks,), replace=False))
-    return take(annotations, batches, chosen).replace(population=annotations.n_tasks)
+    return take(annotations, batches, chosen).replace(population=annotations.n_tasks), chosen
 
 
 def take(annotations: Annotations, batches: Batches, chosen: Array) -> Annotations:

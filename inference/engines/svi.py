@@ -6,13 +6,15 @@ steps in one compiled program.
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
 import optax
 from jax import Array
+from numpyro import handlers
 from numpyro.infer import SVI, Trace_ELBO, init_to_value
 from numpyro.infer.autoguide import (
     AutoDelta,
@@ -76,9 +78,9 @@ class Problem(NamedTuple):
     rates: Rates
     weight: Array | float = 1.0  # of the annotations' likelihood, where they are a part of the data
 
-    def batch(self, key: Array) -> Annotations:
-        """Return the tasks of one step."""
-        return self.annotations if self.plan is None else batches.draw(self.annotations, self.plan, key)
+    def batch(self, key: Array) -> tuple[Annotations, Array | None]:
+        """Return the tasks of one step, and which they are; None for all."""
+        return (self.annotations, None) if self.plan is None else batches.draw(self.annotations, self.plan, key)
 
 
 def run(
@@ -95,7 +97,8 @@ def run(
     Raises:
         UnknownNameError: for a guide of that name.
         ValueError: for an option that this story or guide does not use; for a minibatch larger than the data, or with a
-            story that has parameters by task; for more than one particle with a network that keeps running statistics.
+            story that has parameters by task and a guide that is not mean field; for more than one particle with a
+            network that keeps running statistics.
         FloatingPointError: where the loss is not finite, with the step.
     """
     names, without_posterior = parameter_dims(model, annotations), constants(model, annotations)
@@ -111,7 +114,7 @@ def run(
             "draw of the guide a step updates; give particles=1"
         )
     em_key, init_key, batch_key, draw_key = jax.random.split(key, 4)
-    plan = _plan(model, annotations, settings.batch_size)
+    plan = _plan(model, annotations, settings)
     settings_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
     values = em.solve(model, annotations, em_key, settings_em, progress=progress, start=start).parameters
     rates = rates_of(settings)
@@ -149,15 +152,35 @@ def _engine(problem: Problem, program: Program, key: Array) -> tuple[SVI, AutoGu
     They keep what they see, which may not outlive a trace.
     """
     marginal = marginal_program(problem.model, train=True, weight=problem.weight)
-    guide = _guide(program.guide)(marginal, init_loc_fn=init_to_value(values=problem.values))
+    own = problem.plan is not None and bool(_by_task(problem.model, problem.annotations))
+    options: dict[str, Any] = {"create_plates": _plate_of_tasks} if own else {}
+    guide = _guide(program.guide)(marginal, init_loc_fn=init_to_value(values=problem.values), **options)
 
     def without_padding(annotations: Annotations) -> Parameters:
         with PaddingWeighsNothing(annotations):
             return guide(annotations)
 
     optimizer = _optimizer(problem.rates, problem.weights)
-    svi = SVI(marginal, without_padding, optimizer, Trace_ELBO(num_particles=program.particles))
-    return svi, guide, svi.init(key, problem.batch(key), init_params=problem.weights)
+    loss = Trace_ELBO(num_particles=program.particles)
+    svi = SVI(_at_tasks(marginal), _at_tasks(without_padding), optimizer, loss)
+    first = problem.annotations if own else problem.batch(key)[0]  # the guide has all tasks' own parameters
+    return svi, guide, svi.init(key, first, init_params=problem.weights)
+
+
+def _plate_of_tasks(annotations: Annotations) -> numpyro.plate:
+    """The story's plate of the tasks, of which a batch has some."""
+    n_tasks = annotations.n_tasks
+    return numpyro.plate("task", annotations.population or n_tasks, subsample_size=n_tasks, dim=-1)
+
+
+def _at_tasks(program: Callable[[Annotations], Any]) -> Callable[..., Any]:
+    """The program of annotations and of which tasks they have, as the plate of the tasks is told."""
+
+    def at_tasks(annotations: Annotations, chosen: Array | None = None) -> Any:
+        with handlers.substitute(data={} if chosen is None else {"task": chosen}):
+            return program(annotations)
+
+    return at_tasks
 
 
 @compiled(static=("program",))
@@ -169,7 +192,7 @@ def init(problem: Problem, key: Array, program: Program) -> SVIState:
 def step(problem: Problem, state: SVIState, key: Array, program: Program) -> tuple[SVIState, Array]:
     """Take one step of Adam down the negative evidence lower bound; return the state and the loss before it."""
     svi, _, _ = _engine(problem, program, key)
-    return svi.update(state, problem.batch(key))
+    return svi.update(state, *problem.batch(key))
 
 
 @compiled(static=("program",))
@@ -242,19 +265,24 @@ def makes(kind: type, guide: Callable[..., object]) -> bool:
     return isinstance(made, type) and issubclass(made, kind)
 
 
-def _plan(model: Model, annotations: Annotations, batch_size: int | None) -> batches.Batches | None:
-    if batch_size is None or batch_size == annotations.n_tasks:
+def _plan(model: Model, annotations: Annotations, settings: SVISettings) -> batches.Batches | None:
+    size = settings.batch_size
+    if size is None or size == annotations.n_tasks:
         return None
-    if not 0 < batch_size < annotations.n_tasks:
+    if not 0 < size < annotations.n_tasks:
+        raise ValueError(f"batch_size={size}: there are {annotations.n_tasks} tasks; give 1 to that many, or None")
+    local = _by_task(model, annotations)
+    if local and settings.guide not in FACTORISED:
         raise ValueError(
-            f"batch_size={batch_size}: there are {annotations.n_tasks} tasks; give 1 to that many, or None"
+            f"batch_size={size}: {local[0]!r} has one value a task, and this guide has all tasks in one distribution; "
+            "give guide='normal', or batch_size=None"
         )
-    local = [name for name, dims in parameter_dims(model, annotations).items() if "task" in dims]
-    if local:
-        raise ValueError(
-            f"batch_size={batch_size}: {local[0]!r} has one value a task, so all tasks are needed; give None"
-        )
-    return batches.plan(annotations, batch_size)
+    return batches.plan(annotations, size)
+
+
+def _by_task(model: Model, annotations: Annotations) -> list[str]:
+    """Names of the parameters that each task has of its own."""
+    return [name for name, dims in parameter_dims(model, annotations).items() if "task" in dims]
 
 
 def still_falling(losses: np.ndarray, tolerance: float) -> tuple[str, ...]:

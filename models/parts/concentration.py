@@ -34,6 +34,19 @@ def positive(name: str, value: float, what: str = "concentration of a Dirichlet"
     return float(value)
 
 
+def finite(name: str, value: float) -> float:
+    """The number ``value`` itself; in compiled functions a number without a value yet, which is not checked.
+
+    Raises:
+        StoryError: it is not a finite number.
+    """
+    if isinstance(value, jax.core.Tracer):
+        return value
+    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
+        raise StoryError(f"{name}={value!r}: a finite number is needed")
+    return float(value)
+
+
 def whole(name: str, value: int) -> int:
     """The number ``value`` of things itself.
 

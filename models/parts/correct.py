@@ -26,7 +26,8 @@ class Correct(Emission):
         n_classes: K.
         scale: :math:`s`, ``(N,)``, or one number for all tasks.
         offset: :math:`o`, ``(N,)``, or one number for all tasks.
-        guess: :math:`g`, probability of being right by luck, ``(N,)``; None for zero.
+        guess: :math:`g`, probability of being right by luck, ``(N,)``; or rows of :math:`1 - g` and :math:`g`,
+            ``(N, 2)``, of which EM has exact M-steps; None for zero.
     """
 
     ability: Array
@@ -92,8 +93,9 @@ class Correct(Emission):
         log_right = logit + log_wrong
         if self.guess is not None:
             guess = jnp.asarray(self.guess)[task]
-            log_right = jnp.log(jnp.maximum(guess + (1 - guess) * jax.nn.sigmoid(logit), SMALLEST))
-            log_wrong = log_wrong + jnp.log(jnp.maximum(1 - guess, SMALLEST))
+            able, lucky = (1 - guess, guess) if guess.ndim == 1 else (guess[:, 0], guess[:, 1])
+            log_right = jnp.log(jnp.maximum(lucky + able * jax.nn.sigmoid(logit), SMALLEST))
+            log_wrong = log_wrong + jnp.log(jnp.maximum(able, SMALLEST))
         return log_right, log_wrong - math.log(self.n_classes - 1)
 
 

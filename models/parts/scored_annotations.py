@@ -88,23 +88,21 @@ class CrowdLayer(Scored):
         return jax.nn.softmax(layer if self.bias is None else layer + jnp.asarray(self.bias)[:, None], axis=-1)
 
 
+def classifier_needed(story: str) -> str:
+    """What a story says that learns nothing of labels without a classifier."""
+    return (
+        f"{story} scores annotations by what a classifier says of their task, and labels are the classifier's: give "
+        "classifier= (annotations need features), or probabilities by task as truth_prior="
+    )
+
+
 def by_classifier(story: str, annotations: Annotations, truth_prior: TruthPrior | Array | None) -> Array:
     """Log-probabilities of the classes by task, ``(N, K)``, of a story that learns nothing of labels without them.
 
     Raises:
         StoryError: tasks do not differ in them.
     """
-    if truth_prior is None:
-        raise StoryError(needs_classifier(story))
-    log_probs = class_log_probs(annotations, truth_prior)
-    if jnp.ndim(log_probs) != 2:
-        raise StoryError(needs_classifier(story))
+    log_probs = None if truth_prior is None else class_log_probs(annotations, truth_prior)
+    if log_probs is None or jnp.ndim(log_probs) != 2:
+        raise StoryError(classifier_needed(story))
     return log_probs
-
-
-def needs_classifier(story: str) -> str:
-    """What such a story says where tasks do not differ in their prior."""
-    return (
-        f"{story} scores annotations by what a classifier says of their task, and labels are the classifier's: give "
-        "classifier= (annotations need features), or probabilities by task as truth_prior="
-    )

@@ -1,6 +1,6 @@
 """Priors of the true labels: what is known of a task's class before anyone annotates it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -13,8 +13,11 @@ from jax import Array
 from numpyro import handlers
 
 from ...data import Annotations
+from ...data.errors import look_up
 from .emissions import SMALLEST
 from .story_error import StoryError
+
+CLOSE = 1e-3  # to one, of the sum of shares
 
 
 class ClassPrior:
@@ -102,8 +105,9 @@ def _subclasses(cls: type[ClassPrior]) -> list[type[ClassPrior]]:
     return [found for sub in cls.__subclasses__() for found in (sub, *_subclasses(sub))]
 
 
-TruthPrior = ClassPrior | Callable[[Annotations], Array]
-"""A truth prior is called once, outside the plates, and returns log-probabilities ``(K,)`` or ``(N, K)``."""
+TruthPrior = ClassPrior | Callable[[Annotations], Array] | Sequence[float] | str
+"""A truth prior is called once, outside the plates, and returns log-probabilities ``(K,)`` or ``(N, K)``; ``"uniform"``
+and shares of the classes ``(K,)`` stand for a :class:`FixedPrevalence`."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,70 @@ class Prevalence(ClassPrior):
 
 
 @dataclass(frozen=True)
+class FixedPrevalence(ClassPrior):
+    r"""Shares of the classes that are known, :math:`\rho`, and not estimated: there is no site.
+
+    Args:
+        shares: of each class, ``(K,)``, which sum to one; None for even shares.
+    """
+
+    shares: tuple[float, ...] | None = None
+
+    kind: ClassVar[str] = "fixed_prevalence"
+    by_task: ClassVar[bool] = False
+
+    def __call__(self, annotations: Annotations) -> Array:
+        """Logarithms of the shares, ``(K,)``."""
+        return jnp.log(jnp.maximum(jnp.asarray(self.by_class(annotations)), SMALLEST))
+
+    def by_class(self, annotations: Annotations) -> np.ndarray:
+        """The share of each class, ``(K,)``.
+
+        Raises:
+            StoryError: there is another number of them than of classes, or they are no shares.
+        """
+        n_classes = annotations.n_classes
+        if self.shares is None:
+            return np.full(n_classes, 1 / n_classes, dtype=np.float32)
+        shares = np.asarray(self.shares, dtype=np.float32)
+        if shares.shape != (n_classes,) or not (shares >= 0).all() or abs(shares.sum() - 1) > CLOSE:
+            raise StoryError(
+                f"truth_prior={list(self.shares)}: give one share for each of the {n_classes} classes "
+                f"{list(annotations.classes)}, which sum to 1, or 'uniform'"
+            )
+        return shares
+
+    def to_json(self) -> dict[str, Any]:
+        """Its kind and its shares, a list of numbers or null."""
+        return {"kind": self.kind, "shares": None if self.shares is None else list(self.shares)}
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
+        """The prior that :meth:`to_json` wrote."""
+        return cls(None if saved["shares"] is None else tuple(saved["shares"]))
+
+
+UNIFORM = FixedPrevalence()
+"""Even shares of the classes."""
+
+
+def by_name(truth_prior: Any) -> Any:
+    """The prior that a name or a few numbers stand for; anything else as it is.
+
+    Args:
+        truth_prior: ``"uniform"``, or the shares of the classes, ``(K,)``.
+
+    Raises:
+        UnknownNameError: there is no prior of that name.
+    """
+    if isinstance(truth_prior, str):
+        return look_up("truth_prior", truth_prior, {"uniform": UNIFORM})
+    if isinstance(truth_prior, list | tuple | np.ndarray) and np.ndim(truth_prior) == 1:
+        return FixedPrevalence(tuple(float(share) for share in truth_prior))
+    return truth_prior
+
+
+@dataclass(frozen=True)
 class Given(ClassPrior):
     """Probabilities of each task's classes that are given from outside: ``annotations.prior``.
 
@@ -182,11 +250,13 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Array | 
     """
     if truth_prior is None:
         truth_prior = Prevalence()
+    truth_prior = by_name(truth_prior)
     return truth_prior(annotations) if callable(truth_prior) else truth_prior
 
 
 def differs_by_task(truth_prior: TruthPrior | Array | None, annotations: Annotations) -> bool:
     """Whether the prior's log-probabilities are ``(N, K)``, one row a task; no site is sampled to find out."""
+    truth_prior = by_name(truth_prior)
     if truth_prior is None:
         return False
     if isinstance(truth_prior, ClassPrior):

@@ -14,7 +14,7 @@ from ..common_individual import COIN, DEVIATION, DIAGONAL, EMBEDDING, KERNEL, NO
 from ..parts.concentration import diagonal_concentration, positive, whole
 from ..parts.emissions import SMALLEST
 from ..parts.offsets import PACE
-from ..parts.scored_annotations import needs_classifier
+from ..parts.scored_annotations import classifier_needed
 from ..parts.story_error import StoryError
 from ..parts.truth import named_workers
 from .emissions import Confusion, Emission, PerAnnotation, Switch, SwitchedKernels, safe_log
@@ -55,7 +55,7 @@ def common_individual(
     if truth == "answer":
         log_probs = class_log_probs(annotations, truth_prior)
         if log_probs.ndim != 2:
-            raise StoryError(needs_classifier("common_individual(truth='answer')"))
+            raise StoryError(classifier_needed("common_individual(truth='answer')"))
     if free:
         common, individual = _free(
             annotations, crowd, positive("spread", SPREAD if spread is None else spread, DEVIATION)

@@ -9,7 +9,7 @@ from ...data import Annotations
 from ..parts.concentration import diagonal_concentration, pseudo_counts
 from ..parts.truth import named_workers
 from .emissions import Confusion
-from .tensors import tensor
+from .tensors import beside_tasks, tensor
 from .truth import TruthPrior, observe, tasks
 
 
@@ -31,4 +31,4 @@ def dawid_skene(
     with pyro.plate("worker", n_workers, dim=-2), pyro.plate("class", n_classes, dim=-1):
         confusion = pyro.sample("confusion", dist.Dirichlet(concentration))
     with tasks(annotations, truth_prior) as truth:
-        observe(truth, Confusion(confusion), annotations)
+        observe(truth, Confusion(beside_tasks(confusion, 3)), annotations)

@@ -1,7 +1,8 @@
 """Emissions, the distributions of annotations given the truth: :mod:`crowdppl.models.parts.emissions` in torch."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -18,7 +19,36 @@ def safe_log(probs: Tensor) -> Tensor:
 
 
 class Emission:
-    """The distribution of an annotation given worker, task and true class. A subclass defines :meth:`probs`."""
+    """The distribution of an annotation given worker, task and true class. A subclass defines :meth:`probs`.
+
+    Attributes:
+        ranks: dimensions of each tensor, by the field's name. What a tensor has before them are particles or draws, as
+            of ``vectorize_particles=True`` and ``Predictive(parallel=True)``; :meth:`each` takes them apart.
+    """
+
+    ranks: ClassVar[dict[str, int]] = {}
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """Sizes of the particles' dimensions; none where there is one particle."""
+        shapes = [
+            value.shape[: value.ndim - rank]
+            for name, rank in self.ranks.items()
+            if isinstance(value := getattr(self, name), Tensor) and value.ndim > rank
+        ]
+        return tuple(torch.broadcast_shapes(*shapes)) if shapes else ()
+
+    def each(self) -> "list[Emission]":
+        """The emission of each particle, in the order of :attr:`lead`."""
+        if not (lead := self.lead):
+            return [self]
+        apart = {
+            name: value.expand(*lead, *value.shape[value.ndim - rank :]).flatten(0, len(lead) - 1)
+            for name, rank in self.ranks.items()
+            if isinstance(value := getattr(self, name), Tensor) and value.ndim > rank
+        }
+        n_particles = math.prod(lead)
+        return [replace(self, **{name: value[p] for name, value in apart.items()}) for p in range(n_particles)]  # type: ignore[type-var]
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         r"""All of :math:`P(y = l \mid z = k)` for each (worker, task) pair: ``(A, K, L)``."""
@@ -48,6 +78,7 @@ class Confusion(Emission):
     """
 
     table: Tensor
+    ranks: ClassVar[dict[str, int]] = {"table": 3}
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The workers' tables: ``(A, K, L)``."""
@@ -75,7 +106,8 @@ class Correct(Emission):
         n_classes: K.
         scale: :math:`s`, ``(N,)``, or one number for all tasks.
         offset: :math:`o`, ``(N,)``, or one number for all tasks.
-        guess: :math:`g`, probability of being right by luck, ``(N,)``; None for zero.
+        guess: :math:`g`, probability of being right by luck, ``(N,)``; or rows of :math:`1 - g` and :math:`g`,
+            ``(N, 2)``, of which EM has exact M-steps; None for zero.
     """
 
     ability: Tensor
@@ -83,6 +115,13 @@ class Correct(Emission):
     scale: Tensor | float = 1.0
     offset: Tensor | float = 0.0
     guess: Tensor | None = None
+
+    @property
+    def ranks(self) -> dict[str, int]:  # type: ignore[override]
+        """Dimensions of each tensor; what tasks share may be one number."""
+        by_task = dict.fromkeys(("scale", "offset"), 1)
+        rows = 1 if self.guess is None or self.guess.ndim == 1 else 2
+        return {"ability": 2, **by_task, "guess": rows}
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """Tables of each pair: ``(A, K, K)``."""
@@ -102,9 +141,10 @@ class Correct(Emission):
         logit = scale * _rows(self.ability, worker) + offset
         log_right, log_wrong = logsigmoid(logit), logsigmoid(-logit)
         if self.guess is not None:
-            guess = gather(self.guess, task)[:, None]
-            log_right = safe_log(guess + (1 - guess) * torch.sigmoid(logit))
-            log_wrong = log_wrong + safe_log(1 - guess)
+            guess = gather(self.guess, task)
+            able, lucky = (1 - guess, guess) if guess.ndim == 1 else (guess[:, 0], guess[:, 1])
+            log_right = safe_log(lucky[:, None] + able[:, None] * torch.sigmoid(logit))
+            log_wrong = log_wrong + safe_log(able)[:, None]
         return log_right, log_wrong - math.log(self.n_classes - 1)
 
 
@@ -171,6 +211,15 @@ class PerAnnotation(Emission):
     emission: Emission
     log_probs: Tensor
     evidence: Tensor | None
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """Those of the emission."""
+        return self.emission.lead
+
+    def each(self) -> list[Emission]:
+        """Every annotation's truth summed out of each particle's emission; the prior is that of all of them."""
+        return [replace(self, emission=one) for one in self.emission.each()]
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The sum over the truths, under each class: ``(A, K, L)``."""
@@ -272,6 +321,86 @@ class SwitchedKernels(Emission):
 def switch_of(workers: Tensor, tasks: Tensor, worker: Tensor | None, task: Tensor) -> Tensor:
     r""":math:`\sigma(u_j \cdot v_i)` of each (worker, task) pair, of vectors ``(J, E)`` and ``(N, E)``: ``(A,)``."""
     return torch.sigmoid((_rows(workers, worker) * _rows(tasks, task)).sum(-1))
+
+
+@dataclass(frozen=True)
+class Subtypes(Emission):
+    r"""Each task is of one subtype of its true class, and every worker has a row of annotations for each subtype.
+
+    .. math::
+        p(y_i \mid z_i = k) = \sum_m w_{km} \prod_{a \in i} \text{table}_{j_a}[k, m, y_a]
+
+    Args:
+        table: ``(J, K, M, L)``, rows sum to one.
+        weights: :math:`w`, shares of the subtypes of each class: ``(K, M)``.
+    """
+
+    table: Tensor
+    weights: Tensor
+    ranks: ClassVar[dict[str, int]] = {"table": 4, "weights": 2}
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """The workers' tables, averaged over the subtypes: ``(A, K, L)``."""
+        return torch.einsum("km,jkml->jkl", self.weights, self.table)[worker]
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
+        """Of each annotation under each class and subtype: ``(A, K, M)``."""
+        return self._rows().log_prob(worker, task, annotation).reshape(-1, *self.weights.shape)
+
+    def by_task(self, annotations: Annotations, annotation: Tensor) -> Tensor:
+        """Each task's annotations under each class and subtype, the subtypes summed out: ``(N, K)``."""
+        scores = self._rows().by_task(annotations, annotation).reshape(-1, *self.weights.shape)
+        return torch.logsumexp(scores + safe_log(self.weights), dim=-1)
+
+    def sample(self, worker: Tensor | None, task: Tensor, truth: Tensor) -> Tensor:
+        """One annotation a row, ``(A,)``; rows of one task have one subtype."""
+        n_tasks = int(task.max()) + 1 if len(task) else 0
+        noise = -torch.empty(n_tasks, self.weights.shape[-1], device=task.device).exponential_().log()
+        subtype = (safe_log(self.weights)[truth] + noise[task]).argmax(-1)
+        return torch.multinomial(self.table[worker, truth, subtype], 1)[:, 0]
+
+    def _rows(self) -> Confusion:
+        """The rows of all classes and subtypes side by side, as of more classes."""
+        return Confusion(self.table.reshape(len(self.table), -1, self.table.shape[-1]))
+
+
+@dataclass(frozen=True)
+class CrowdLayer(Emission):
+    r"""A worker's layer on top of the classifier's probabilities, and a softmax; the same under each class.
+
+    .. math::
+        P(y = l \mid i, j) = \text{softmax}_l\left(\sum_k W_{jkl} f_k(x_i) + b_{jl}\right)
+
+    Args:
+        layer: :math:`W`, ``(J, K, K)``, from classes to annotations; ``(J, K)`` for a diagonal one.
+        bias: :math:`b`, ``(J, K)``, or None.
+        classes: :math:`f`, probabilities of the classes, ``(N, K)``.
+    """
+
+    layer: Tensor
+    bias: Tensor | None
+    classes: Tensor
+
+    @property
+    def ranks(self) -> dict[str, int]:  # type: ignore[override]
+        """Dimensions of each tensor; a diagonal layer is one of a single particle."""
+        return {"layer": 2 if self.layer.ndim == 2 else 3, "bias": 2, "classes": 2}
+
+    def scores(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        r""":math:`\log P(y = l \mid i, j)` of each (worker, task) pair: ``(A, K)``."""
+        probs, layer = _rows(self.classes, task), _rows(self.layer, worker)
+        logits = layer * probs if layer.ndim == 2 else torch.einsum("ak,akl->al", probs, layer)
+        return torch.log_softmax(logits if self.bias is None else logits + _rows(self.bias, worker), dim=-1)
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """The same under each class: ``(A, K, K)``."""
+        found = self.scores(worker, task).exp()
+        return found[:, None].expand(-1, found.shape[-1], -1)
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
+        """Of the observed annotations, the same under each class: ``(A, K)``."""
+        scores = self.scores(worker, task)
+        return scores.gather(-1, annotation[:, None]).expand(scores.shape)
 
 
 def _rows(values: Tensor, index: Tensor | None) -> Tensor:

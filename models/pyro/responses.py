@@ -19,6 +19,9 @@ def select(scores: Tensor, truth: Tensor) -> Tensor:
     A truth that is the same for all tasks, ``(..., 1)``, as enumeration has it, takes whole columns; all of them in
     their order are a transposition.
     """
+    if scores.ndim > 2:  # of several particles
+        batch = torch.broadcast_shapes(truth.shape, scores.shape[:-1])
+        return scores.expand(*batch, scores.shape[-1]).gather(-1, truth.expand(batch)[..., None])[..., 0]
     if truth.shape[-1:] == (1,) and scores.shape[0] != 1:
         columns = truth.reshape(-1)
         in_order = truth.device.type == "cpu" and columns.tolist() == [*range(scores.shape[-1])]  # a GPU would wait
@@ -48,7 +51,7 @@ class Responses(TorchDistribution):
         self, truth: Tensor, emission: Emission, annotations: Annotations, *, validate_args: bool | None = None
     ) -> None:
         self.truth, self.emission, self.annotations = truth, emission, annotations
-        batch_shape = torch.broadcast_shapes(truth.shape, (annotations.n_tasks,))
+        batch_shape = torch.broadcast_shapes(truth.shape, (*emission.lead, annotations.n_tasks))
         super().__init__(batch_shape, torch.Size([len(annotations.task)]), validate_args=validate_args)
 
     def expand(self, batch_shape: Size, _instance: object = None) -> "Responses":
@@ -60,12 +63,15 @@ class Responses(TorchDistribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Log-probability of the annotations ``value (A,)`` of each task: the batch shape."""
-        scores = self.emission.by_task(self.annotations, value)
+        by_particle = [one.by_task(self.annotations, value) for one in self.emission.each()]
+        lead = self.emission.lead
+        scores = torch.stack(by_particle).reshape(*lead, *by_particle[0].shape) if lead else by_particle[0]
         return select(scores, self.truth).expand(self.batch_shape)
 
     def sample(self, sample_shape: Size = ()) -> Tensor:
         """Annotations ``sample_shape + truth.shape[:-1] + (A,)`` of the given workers to the given tasks."""
         truth = self.truth.expand(torch.Size(sample_shape) + self.batch_shape)[..., self.annotations.task]
         rows = truth.reshape(-1, truth.shape[-1])
-        worker, task = self.annotations.worker, self.annotations.task
-        return torch.stack([self.emission.sample(worker, task, row) for row in rows]).reshape(truth.shape)
+        worker, task, each = self.annotations.worker, self.annotations.task, self.emission.each()
+        drawn = [each[i % len(each)].sample(worker, task, row) for i, row in enumerate(rows)]
+        return torch.stack(drawn).reshape(truth.shape)

@@ -19,6 +19,15 @@ def tensor(values: Any) -> Tensor:
     return torch.tensor(array, dtype=torch.int64 if whole else torch.get_default_dtype())
 
 
+def beside_tasks(value: Tensor, rank: int) -> Tensor:
+    """A value of ``rank`` dimensions, two plates among them; what it has before them as dimensions left of the tasks'.
+
+    Particles of ``vectorize_particles=True`` stand left of the two dimensions of a story's plates, and of annotations
+    one of these is the tasks'.
+    """
+    return value.unsqueeze(-rank - 1) if value.ndim > rank else value
+
+
 def tensors(annotations: Annotations, device: torch.device | str | None = None) -> Annotations:
     """The annotations with tensors for arrays, on ``device``."""
     found = {name: value for name in ARRAYS if (value := getattr(annotations, name)) is not None}

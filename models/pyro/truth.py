@@ -1,6 +1,6 @@
 """The true labels: their prior, the evidence about them, and the plate they live in."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -13,13 +13,15 @@ from torch.distributions import constraints
 
 from ...data import Annotations
 from ..parts.abstaining import refuse_abstentions
-from ..parts.truth_prior import Given, Prevalence
+from ..parts.scored_annotations import classifier_needed
+from ..parts.story_error import StoryError
+from ..parts.truth_prior import FixedPrevalence, Given, Prevalence, by_name
 from .classifier import TorchClassifier
 from .emissions import Emission, safe_log
 from .responses import Responses, Size, select
 from .tensors import tensor
 
-TruthPrior = Prevalence | Given | Callable[[Annotations], Tensor]
+TruthPrior = Prevalence | FixedPrevalence | Given | Callable[[Annotations], Tensor] | Sequence[float] | str
 """What NumPyro's stories take too, or a function of the annotations to log-probabilities ``(K,)`` or ``(N, K)``."""
 
 
@@ -37,8 +39,9 @@ class Truth(TorchDistribution):
     def __init__(
         self, log_probs: Tensor, n_tasks: int, shape: tuple[int, ...] = (), *, validate_args: bool | None = None
     ) -> None:
-        self.log_probs = log_probs if log_probs.ndim == 2 else log_probs[None]
-        super().__init__(torch.Size([*shape, n_tasks]), validate_args=validate_args)
+        self.log_probs = log_probs if log_probs.ndim >= 2 else log_probs[None]
+        lead = torch.broadcast_shapes(tuple(shape), self.log_probs.shape[:-2])  # of particles
+        super().__init__(torch.Size([*lead, n_tasks]), validate_args=validate_args)
 
     def expand(self, batch_shape: Size, _instance: object = None) -> "Truth":
         """The same tasks, as many times as asked for."""
@@ -52,15 +55,20 @@ class Truth(TorchDistribution):
         return constraints.integer_interval(0, self.log_probs.shape[-1] - 1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All classes, ``(K, 1)``, or ``(K, N)`` where expanded."""
-        classes = torch.arange(self.log_probs.shape[-1], device=self.log_probs.device)[:, None]
+        """All classes, ``(K, 1)``, with a one for each dimension of particles too, or ``(K, N)`` where expanded."""
+        classes = torch.arange(self.log_probs.shape[-1], device=self.log_probs.device)
+        classes = classes.reshape(-1, *[1] * len(self.batch_shape))
         return classes.expand(-1, *self.batch_shape) if expand else classes
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Log-probability of the classes ``value (..., N)``, or ``(..., 1)`` where enumerated."""
-        if len(self.log_probs) == 1 and value.shape[-1:] == (1,):  # one prior, and a class that is the same for all
-            return self.log_probs[0][value].expand(*value.shape[:-1], self.batch_shape[-1])
-        return select(self.log_probs.expand(self.batch_shape[-1], -1), value)
+        if (
+            self.log_probs.ndim == 2 and len(self.log_probs) == 1 and value.shape[-1:] == (1,)
+        ):  # one prior, and a class that is the same for all
+            return self.log_probs[0][value].expand(torch.broadcast_shapes(value.shape, self.batch_shape))
+        *lead, _, n_classes = self.log_probs.shape
+        scores = select(self.log_probs.expand(*lead, self.batch_shape[-1], n_classes), value)
+        return scores.expand(torch.broadcast_shapes(scores.shape, self.batch_shape))
 
     def sample(self, sample_shape: Size = ()) -> Tensor:
         """Classes of all tasks: ``sample_shape + (N,)``."""
@@ -93,6 +101,9 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Tensor |
     """Prior log-probabilities of the true classes, ``(K,)`` or ``(N, K)``; of a :class:`.Prevalence` by default."""
     if truth_prior is None:
         truth_prior = Prevalence()
+    truth_prior = by_name(truth_prior)
+    if isinstance(truth_prior, FixedPrevalence):
+        return safe_log(tensor(truth_prior.by_class(annotations)).to(annotations.task.device))
     if isinstance(truth_prior, Prevalence):
         concentration = tensor(truth_prior.by_class(annotations)).to(annotations.task.device)
         return safe_log(pyro.sample("prevalence", dist.Dirichlet(concentration)))
@@ -103,12 +114,25 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Tensor |
 
 def differs_by_task(truth_prior: TruthPrior | Tensor | None, annotations: Annotations) -> bool:
     """Whether the prior's log-probabilities are ``(N, K)``, one row a task; no site is sampled to find out."""
-    if truth_prior is None or isinstance(truth_prior, Prevalence):
+    truth_prior = by_name(truth_prior)
+    if truth_prior is None or isinstance(truth_prior, Prevalence | FixedPrevalence):
         return False
     if isinstance(truth_prior, Given | TorchClassifier):
         return True
     with pyro.poutine.block():
         return class_log_probs(annotations, truth_prior).ndim == 2
+
+
+def by_classifier(story: str, annotations: Annotations, truth_prior: TruthPrior | Tensor | None) -> Tensor:
+    """Log-probabilities of the classes by task, ``(N, K)``, of a story that learns nothing of labels without them.
+
+    Raises:
+        StoryError: tasks do not differ in them.
+    """
+    log_probs = None if truth_prior is None else class_log_probs(annotations, truth_prior)
+    if log_probs is None or log_probs.ndim != 2:
+        raise StoryError(classifier_needed(story))
+    return log_probs
 
 
 def observe(truth: Tensor, emission: Emission, annotations: Annotations) -> Tensor:

@@ -24,4 +24,4 @@ def two_coin(
         sensitivity = pyro.sample("sensitivity", dist.Dirichlet(prior))
         specificity = pyro.sample("specificity", dist.Dirichlet(prior.flip(0)))
     with tasks(annotations, truth_prior) as truth:
-        observe(truth, Confusion(torch.stack([specificity, sensitivity], dim=1)), annotations)
+        observe(truth, Confusion(torch.stack([specificity, sensitivity], dim=-2)), annotations)

@@ -250,7 +250,7 @@ def bad_inputs():
         "concentration": (ok, ["--set", "diagonal=0"], ["diagonal=0", "positive number"]),
         "batch": (ok, ["--method", "svi", "--set", "batch_size=9"], ["batch_size=9", "there are 2 tasks"]),
         "own option": (ok, ["--set", "seed=3"], ["seed has an option of its own, --seed"]),
-        "python only": (ok, ["--set", "truth_prior=3"], ["truth_prior can only be given in Python"]),
+        "python only": (ok, ["--set", "truth_prior=3"], ["truth_prior can only be given in Python", "uniform"]),
         "repeats": (ok, ["--repeats", "frist"], ["'frist'", "did you mean 'first'?"]),
         "no gold": (ok, ["--use-gold"], ["--use-gold", "give them with --gold FILE"]),
         "gold file": (ok, ["--gold", "no/gold.csv"], ["--gold: there is no file no/gold.csv"]),

@@ -18,7 +18,7 @@ from crowdppl.inference.densities import sites as numpyro_sites
 from crowdppl.inference.engines.pyro.ascent import slopes_of
 from crowdppl.inference.engines.pyro.batches import TaskSource, take
 from crowdppl.inference.engines.pyro.density import density
-from crowdppl.models import find_story
+from crowdppl.models import Given, find_story
 from crowdppl.models.pyro import STORIES, TorchClassifier, tensors
 
 RELATIVE = 1e-5  # in float64: what the two programs may differ by
@@ -39,6 +39,22 @@ STORY_OPTIONS = [
     ("common_individual", 3, {"by_task": False, "coin": 2.0}),
     ("common_individual", 3, {"embedding": 4, "hidden": 3, "bias": True, "temperature": 0.3, "groups": 2}),
     ("common_individual", 3, {"by_task": False, "groups": 2, "share": 0.5, "separation": 0.3}),
+    ("one_coin", 3, {"right": 3.0}),
+    ("mace", 3, {"habit": 2.0}),
+    ("glad", 3, {}),
+    ("glad", 3, {"truth_prior": Prevalence(2.0), "difficulty_scale": 0.5}),
+    ("item_response", 2, {}),
+    ("item_response", 2, {"discrimination": True, "guessing": True, "truth_prior": "uniform"}),
+    ("item_response", 2, {"difficulty": False}),
+    ("hierarchical_dawid_skene", 3, {"diagonal": 0.0, "spread": 0.5}),
+    ("worker_clusters", 3, {"strength": 3.0}),
+    ("worker_clusters", 3, {"clusters": 1, "truth_prior": (0.2, 0.3, 0.5)}),
+    ("independent_confusion_subtypes", 3, {"share": 0.5}),
+    ("independent_confusion_subtypes", 3, {"subtypes": 1}),
+    ("ebcc", 3, {"subtypes": 4}),
+    ("crowd_layer", 3, {"truth_prior": Given(), "form": "matrix"}),
+    ("crowd_layer", 3, {"truth_prior": Given(), "form": "scale_and_bias"}),
+    ("anno_reg", 3, {"truth_prior": Given(), "weight": 0.4}),
 ]
 WITH_CLASSIFIER = [
     ("two_coin", 2, {}),
@@ -56,7 +72,14 @@ WITH_CLASSIFIER = [
     ("common_individual", 3, {"truth": "answer", "by_task": False, "groups": 2}),
     ("common_individual", 3, {"truth": "answer", "kernels": "free", "hidden": 3, "bias": True, "separation": 0.3}),
     ("common_individual", 3, {"truth": "answer", "kernels": "free", "by_task": False, "spread": 2.0}),
+    ("glad", 3, {}),
+    ("item_response", 2, {}),
+    ("independent_confusion_subtypes", 3, {}),
+    ("crowd_layer", 3, {"form": "vector"}),
+    ("anno_reg", 3, {}),
 ]
+BY_TASK = ("glad", "item_response")  # whose parameters a guide of Pyro's has for the tasks of a batch at random
+POSITIVE = ("spread", "discrimination")
 pytestmark = pytest.mark.usefixtures("double")
 
 
@@ -70,6 +93,7 @@ def annotations_of(n_classes, seed, *, evidence=True, worker_features=False):
         worker_features=rng.normal(size=(4, 2)) if worker_features else None,
         count=rng.integers(1, 4, found.n_rows).astype(float),
         evidence=log_weights if evidence else None,
+        prior=rng.dirichlet(np.ones(n_classes), 9),
     )
 
 
@@ -86,7 +110,8 @@ def random_parameters(model, annotations, seed):
         if name in tables:
             values[name] = rng.dirichlet(np.ones(like.shape[-1]), like.shape[:-1])
         else:
-            values[name] = np.exp(rng.normal(1, 0.5, like.shape)) if name == "ability" else rng.normal(size=like.shape)
+            is_positive = name in POSITIVE or (name == "ability" and model.story.__name__ == "difficulty")
+            values[name] = np.exp(rng.normal(1, 0.5, like.shape)) if is_positive else rng.normal(size=like.shape)
     return values
 
 
@@ -107,7 +132,10 @@ def of_pyro(model, parameters, annotations, weight):
     at = density(model, parameters, annotations)
     log_posterior = at.log_posterior
     label = (torch.as_tensor(weight) * at.posterior).sum()
-    grads = [torch.autograd.grad(v, list(parameters.values()), retain_graph=True) for v in (log_posterior, label)]
+    unused = {"allow_unused": True, "materialize_grads": True}
+    grads = [
+        torch.autograd.grad(v, list(parameters.values()), retain_graph=True, **unused) for v in (log_posterior, label)
+    ]
     return at, *(dict(zip(parameters, grad, strict=True)) for grad in grads)
 
 
@@ -236,6 +264,8 @@ def test_a_logistic_regression_learns_through_the_difficulty_in_both_programs_un
 @pytest.mark.parametrize("population", [None, 90])
 @pytest.mark.parametrize(("story", "n_classes", "options"), STORY_OPTIONS)
 def test_pyros_own_enumeration_gives_the_same_log_posterior(story, n_classes, options, population):
+    if population is not None and story in BY_TASK:
+        pytest.skip("a guide of Pyro's draws tasks of its own, so that its values are other tasks'")
     annotations = annotations_of(n_classes, 1)
     model = numpyro_sites.Model(find_story(story), options)
     parameters = random_parameters(model, jax.tree.map(jnp.asarray, annotations), 1)

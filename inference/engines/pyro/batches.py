@@ -20,6 +20,7 @@ class Batch(NamedTuple):
     annotations: Annotations  # of tensors, on the device
     weight: Tensor  # (n,) 1, or 0 for tasks that only fill up the last batch, which come again
     inputs: Any  # of the classifier, where they are not the annotations' features
+    chosen: Tensor  # (n,) which tasks they are, by position
 
 
 class TaskSource:
@@ -80,7 +81,8 @@ class TaskSource:
         for which, real, inputs in zip(chosen, weight, self._inputs(chosen, seed), strict=True):
             annotations = moved(take(self.annotations, which, self._first, self._rows), self.device)
             real_weight = real.to(self.device, torch.get_default_dtype())
-            yield Batch(annotations.replace(population=population), real_weight, inputs)
+            here = which.to(self.device)
+            yield Batch(annotations.replace(population=population), real_weight, inputs, here)
 
     def shuffle(self, generator: torch.Generator) -> tuple[Tensor, int]:
         """Return an epoch's order of the tasks, and a seed for the workers that load them."""
@@ -93,7 +95,8 @@ class TaskSource:
         n_tasks = self.annotations.n_tasks
         (inputs,) = self._inputs((torch.arange(n_tasks),))
         annotations = moved(self.annotations, self.device).replace(population=population)
-        return Batch(annotations, torch.ones(n_tasks, device=self.device), inputs)
+        everyone = torch.arange(n_tasks, device=self.device)
+        return Batch(annotations, torch.ones(n_tasks, device=self.device), inputs, everyone)
 
     def inputs(self, size: int) -> Iterator[Any]:
         """Return the classifier's inputs of all tasks, in their order, in batches of ``size``."""

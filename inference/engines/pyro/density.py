@@ -67,7 +67,7 @@ def density(
     """
     with running(inputs, train=train), _Enumerated(parameters, annotations) as run:
         model(annotations)
-    by_task = {name: site for name, site in run.sites.items() if _in_plate(site, "task")}
+    by_task = {name: site for name, site in run.sites.items() if _scores_tasks(site)}
     log_joint = sum(site["fn"].log_prob(site["value"]) for site in by_task.values())
     priors = [site for name, site in run.sites.items() if name not in by_task]
     zero = log_joint.new_zeros(())
@@ -108,7 +108,7 @@ def anatomy(model: Model, parameters: Mapping[str, Tensor], annotations: Annotat
         tables,
         {name: bijection for name, bijection in bijections.items() if name not in tables},
         bijections,
-        any(site["is_observed"] and not _in_plate(site, "task") for site in run.sites.values()),
+        any(site["is_observed"] and not _scores_tasks(site) for site in run.sites.values()),
     )
 
 
@@ -125,7 +125,7 @@ class _Enumerated(Messenger):
         self.truth_prior = torch.empty(0)
 
     def _pyro_sample(self, msg: Any) -> None:
-        if site_is_subsample(msg):
+        if site_is_subsample(msg) or msg["infer"].get("_deterministic"):
             return
         name = msg["name"]
         if name == "truth":
@@ -150,13 +150,22 @@ class LocalParameters(Messenger):
         msg["value"], msg["done"], msg["stop"] = msg["args"][1], True, True
 
 
-def _in_plate(site: Site, name: str) -> bool:
-    return any(frame.name == name for frame in site["cond_indep_stack"])
+def _scores_tasks(site: Site) -> bool:
+    """Whether a site is in the plate of the tasks, and no parameter that each task has of its own."""
+    in_plate = any(frame.name == "task" for frame in site["cond_indep_stack"])
+    return in_plate and (site["name"] == "truth" or site["is_observed"])
 
 
 def _base(fn: Any) -> Any:
     """Return the distribution beneath declarations of independence."""
     while hasattr(fn, "base_dist"):
+        fn = fn.base_dist
+    return fn
+
+
+def _rows_of(fn: Any) -> Any:
+    """Return the distribution beneath torch's and Pyro's own declarations of independence."""
+    while isinstance(fn, torch.distributions.Independent):
         fn = fn.base_dist
     return fn
 
@@ -171,6 +180,9 @@ def _in_log_odds(table: Site) -> Tensor:
     It is written with :math:`\alpha` instead of :math:`\alpha - 1` and 1: exact near zero too.
     """
     value, concentration = table["value"], _base(table["fn"]).concentration
+    if not isinstance(_rows_of(table["fn"]), Dirichlet):  # a density of the story's own
+        volume = value.clamp_min(SMALLEST).log().sum(tuple(range(-table["fn"].event_dim, 0)))
+        return (_log_prob(table) + table["scale"] * volume).sum()
     norm = torch.lgamma(concentration.sum(-1)) - torch.lgamma(concentration).sum(-1)
     by_row = norm + (concentration * value.clamp_min(SMALLEST).log()).sum(-1)
     return table["scale"] * by_row.expand(value.shape[:-1]).sum()

@@ -9,12 +9,14 @@ import torch
 
 from ....data import Annotations
 from ....models.pyro.classifier import GivenByTorch
+from ....models.pyro.twins import numpyro_twin
 from ..outcome import Outcome
 from ..registry import Engine
 from ..settings import EMSettings, NUTSSettings
 from . import em, nuts, svi
 from .options import TorchOptions
 from .problem import Problem, make
+from .same_story import check_twins
 
 ENGINES = {
     engine.name: engine
@@ -34,6 +36,7 @@ def run(problem: Problem, method: str, settings: tuple, seed: int, *, progress: 
         truth.
     """
     with _seeded(seed, problem.source.device), pyro.validation_enabled(False):
+        check_twins(problem, jax.random.key(seed))
         outcome = ENGINES[method].run(problem, jax.random.key(seed), settings, progress=progress)
         return outcome, problem.with_probabilities()
 
@@ -49,4 +52,4 @@ def _type(device: torch.device) -> str:
     return "cuda" if device.type == "cpu" else device.type  # what fork_rng takes where there is no device to fork
 
 
-__all__ = ["ENGINES", "GivenByTorch", "TorchOptions", "make", "run"]
+__all__ = ["ENGINES", "GivenByTorch", "TorchOptions", "make", "numpyro_twin", "run"]

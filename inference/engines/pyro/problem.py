@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from ....data import Annotations
-from ....models import Given, StoryError, find_story
-from ....models.pyro import STORIES, TorchClassifier, tensors
+from ....models import Given, StoryError
+from ....models.pyro import STORIES, TorchClassifier, program_of, tensors
 from ....models.pyro.classifier import CHUNK, GivenByTorch
 from ...densities.model import Model
 from .. import em
@@ -106,9 +106,12 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
         StoryError: the classifier is no module, on another device than asked for, has nothing to look at, or gives no
             logits.
     """
-    chosen, name = TorchOptions(**options), getattr(twin.story, "__name__", "")
-    if name not in STORIES or find_story(name) is not twin.story:
-        raise ValueError(f"backend='pyro' has the stories {list(STORIES)}; {name!r} needs backend='numpyro'")
+    chosen, program = TorchOptions(**options), program_of(twin.story)
+    if program is None:
+        raise ValueError(
+            f"backend='pyro' has the stories {list(STORIES)}; {getattr(twin.story, '__name__', twin.story)!r} needs "
+            "backend='numpyro', or a Pyro program of it that crowdppl.models.pyro.twin_of declares"
+        )
     prior = twin.hyperparameters.get("truth_prior")
     if not isinstance(prior, GivenByTorch):
         if chosen.dataset is not None:
@@ -116,12 +119,12 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
         if chosen.autocast is not None:
             raise ValueError("autocast= is the precision of a classifier, and there is none; give classifier=")
         source = TaskSource(tensors(data), None, chosen.loader, torch.device(chosen.device or "cpu"))
-        return Problem(Model(STORIES[name], twin.hyperparameters), twin, data, source, None, chosen)
+        return Problem(Model(program, twin.hyperparameters), twin, data, source, None, chosen)
     classifier = TorchClassifier(prior.by, chosen.autocast)
     source = TaskSource(tensors(data), chosen.dataset, chosen.loader, _device(classifier, chosen.device))
     _try_out(classifier, source)
     return Problem(
-        Model(STORIES[name], {**twin.hyperparameters, "truth_prior": classifier}),
+        Model(program, {**twin.hyperparameters, "truth_prior": classifier}),
         Model(twin.story, {**twin.hyperparameters, "truth_prior": GivenByTorch(by=classifier)}),
         data.replace(prior=jnp.full((data.n_tasks, data.n_classes), 1 / data.n_classes)),  # until it has run
         source,

@@ -204,6 +204,9 @@ def _batches(problem: Problem, size: int | None, seed: int, done: int = 0) -> It
         whole = source.whole()
         while True:
             yield whole
+    if size is None and _by_task(problem):  # in the tasks' own order
+        while True:
+            yield source.whole()
     size = size or population
     generator = torch.Generator().manual_seed(seed)
     epochs, begin = divmod(done, -(-population // size))
@@ -224,11 +227,18 @@ def _batch_size(problem: Problem, settings: TorchSVISettings) -> int | None:
         return None
     if not 0 < size < n_tasks:
         raise ValueError(f"batch_size={size}: there are {n_tasks} tasks; give 1 to that many, or None")
-    local = [name for name, dims in parameter_dims(problem.twin, problem.data).items() if "task" in dims]
-    if local:
-        raise ValueError(f"batch_size={size}: {local[0]!r} has one value a task, so all tasks are needed; give None")
+    if local := _by_task(problem):
+        raise ValueError(
+            f"batch_size={size}: {local[0]!r} has one value a task, and Pyro's guides have all of them in each step; "
+            "give batch_size=None, backend='numpyro', or method='em'"
+        )
     problem.check_batches(size)
     return size
+
+
+def _by_task(problem: Problem) -> list[str]:
+    """Names of the parameters that each task has of its own."""
+    return [name for name, dims in parameter_dims(problem.twin, problem.data).items() if "task" in dims]
 
 
 def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., Any]:

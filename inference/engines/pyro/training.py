@@ -3,9 +3,11 @@ r"""EM in minibatches by :mod:`torch.autograd`, as :mod:`crowdppl.inference.engi
 Each batch gets its label posterior from the current parameters, the network in evaluation mode; then the network and
 other real-valued parameters take a step on the batch's expected complete-data log-joint, the network in training mode.
 The probability tables' expected counts add up over the batches, and at the epoch's end they take their exact M-step.
+What each task has of its own moves first (:mod:`.local_steps`).
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,13 @@ from torch import Tensor
 from ....data import Annotations
 from ....models.parts.emissions import SMALLEST
 from ....models.pyro import soft_votes
+from ...densities.sites import parameter_dims
 from ..epochs import BATCH, batch_size, warm_epochs
 from ..settings import EMSettings
 from .ascent import slopes_of, tables_mode
 from .batches import Batch, TaskSource
-from .density import Anatomy, Parameters, anatomy, density
+from .density import Anatomy, Density, Parameters, anatomy, density
+from .local_steps import Locals
 from .options import TorchOptions
 from .problem import Problem
 from .steps import Solution, Stepper, frozen, read, restore, snapshot, trainable, write
@@ -38,7 +42,7 @@ class Trainer:
     def __init__(self, problem: Problem, parameters: Parameters, source: TaskSource, settings: EMSettings) -> None:
         self.problem, self.settings, self.source = problem, settings, source
         self.model, self.n_tasks = problem.model, source.annotations.n_tasks
-        self.size = batch_size(problem.twin, problem.data, settings)
+        self.size = batch_size(problem.data, settings)
         has_classifier = problem.classifier is not None
         self.warm = warm_epochs(problem.twin, problem.data, settings, has_classifier=has_classifier)
         problem.check_batches(self.size)
@@ -46,8 +50,10 @@ class Trainer:
         self.module = None if problem.classifier is None else problem.classifier.module
         first = next(iter(source.epoch(min(self.size, 2), torch.Generator().manual_seed(0))))
         self.parts: Anatomy = anatomy(self.model, parameters, first.annotations, first.inputs)
-        self.tables = {name: parameters[name].detach() for name in self.parts.tables}
-        reals = self.parts.to_reals(parameters)
+        self.own = Locals(self.parts, parameter_dims(problem.twin, problem.data), parameters, settings.learning_rate)
+        own = self.own.axes
+        self.tables = {name: parameters[name].detach() for name in self.parts.tables if name not in own}
+        reals = {name: real for name, real in self.parts.to_reals(parameters).items() if name not in own}
         self.reals = {name: value.detach().clone().requires_grad_() for name, value in reals.items()}
         self.stepper = Stepper(self._groups(problem.options), problem.options, torch.optim.Adam)
 
@@ -60,16 +66,18 @@ class Trainer:
     @property
     def parameters(self) -> Parameters:
         """Return the story's parameters, in their own space."""
-        return {**self.tables, **{n: v.detach() for n, v in self.parts.from_reals(self.reals).items()}}
+        return {**self.tables, **self._held(), **self.own.everyone}
 
     def epoch(self, number: int) -> float:
         """Pass over all tasks once; return the log-posterior, summed over the batches before their steps."""
         tables = {name: value.clone().requires_grad_() for name, value in self.tables.items()}
         counts = {name: torch.zeros_like(value) for name, value in self.tables.items()}
-        log_likelihood = 0.0
-        for i, batch in enumerate(self.source.epoch(self.size, self.generator)):
+        log_likelihood, log_priors = 0.0, []
+        population = None if self.own.is_empty else self.n_tasks
+        for i, batch in enumerate(self.source.epoch(self.size, self.generator, population=population)):
             with frozen(self.module):
-                at = density(self.model, {**tables, **self._held()}, batch.annotations, batch.inputs)
+                own = self.own.at(batch.chosen).values(self.parts)
+                at = density(self.model, {**tables, **self._held(), **own}, batch.annotations, batch.inputs)
                 total = (batch.weight * at.log_likelihood).sum()
                 slopes = slopes_of(total, tables)
             counts = {name: counts[name] + self.tables[name] * slopes[name] for name in counts}
@@ -77,22 +85,28 @@ class Trainer:
             target = at.posterior.detach()
             if number <= self.warm:
                 target = _votes_with_evidence(batch.annotations)
-            log_prior = float(at.log_prior_in_log_odds.detach())
+            log_priors.append(float(at.log_prior_in_log_odds.detach()))
+            if not self.own.is_empty:
+                with frozen(self.module):
+                    self.own.climb(partial(self._at, batch), target, batch.chosen, batch.weight)
             if self.stepper.parameters:
                 self._move(batch, target, f"step {i + 1} of epoch {number}")
         slopes = slopes_of(self._log_prior(tables, batch), tables)
         counts = {name: counts[name] + self.tables[name] * slopes[name] for name in counts}
         self.tables = tables_mode(counts, self.tables)
-        return log_likelihood + log_prior
+        return log_likelihood + sum(log_priors) / len(log_priors)
+
+    def _at(self, batch: Batch, own: Parameters) -> Density:
+        """The density of a batch at parameters of its tasks' own."""
+        return density(self.model, {**self.tables, **self._held(), **own}, batch.annotations, batch.inputs)
 
     def _held(self) -> Parameters:
         return {name: value.detach() for name, value in self.parts.from_reals(self.reals).items()}
 
     def _move(self, batch: Batch, target: Tensor, where: str) -> None:
         """A step of the network and the other real-valued parameters towards the labels' probabilities ``target``."""
-        at = density(
-            self.model, self.tables | self.parts.from_reals(self.reals), batch.annotations, batch.inputs, train=True
-        )
+        values = self.tables | self.parts.from_reals(self.reals) | self.own.at(batch.chosen).values(self.parts)
+        at = density(self.model, values, batch.annotations, batch.inputs, train=True)
         expected = torch.where(target > 0, target * at.log_joint, torch.zeros_like(target)).sum(-1)
         loss = -((batch.weight * expected).sum() / batch.weight.sum() + at.log_prior_in_log_odds / self.n_tasks)
         if not torch.isfinite(loss):
@@ -105,7 +119,8 @@ class Trainer:
 
     def _log_prior(self, tables: Parameters, batch: Batch) -> Tensor:
         with frozen(self.module):
-            at = density(self.model, {**tables, **self._held()}, batch.annotations, batch.inputs)
+            own = self.own.at(batch.chosen).values(self.parts)
+            at = density(self.model, {**tables, **self._held(), **own}, batch.annotations, batch.inputs)
         return at.log_prior_in_log_odds
 
     def predicted(self) -> float:
@@ -119,18 +134,20 @@ class Trainer:
     def log_likelihood(self, source: TaskSource) -> float:
         """Return the log-likelihood of ``source``, the labels summed out."""
         size, total = max(self.size, BATCH), 0.0
-        parameters = self.parameters
+        shared = {**self.tables, **self._held()}
         with torch.no_grad():
             for batch in source.epoch(min(size, self.n_tasks), torch.Generator().manual_seed(0)):
-                at = density(self.model, parameters, batch.annotations, batch.inputs)
+                own = self.own.at(batch.chosen).values(self.parts)
+                at = density(self.model, shared | own, batch.annotations, batch.inputs)
                 total += float((batch.weight * at.log_likelihood).sum())
         return total
 
     def log_posterior(self) -> float:
         """Return the log-posterior of the parameters on all data."""
-        batch = next(iter(self.source.epoch(min(self.size, 2), torch.Generator().manual_seed(0))))
+        few = min(self.size, 2) if self.own.is_empty else self.n_tasks  # the prior is of all that tasks have
+        batch = next(iter(self.source.epoch(few, torch.Generator().manual_seed(0))))
         with torch.no_grad():
-            log_prior = density(self.model, self.parameters, batch.annotations, batch.inputs).log_prior_in_log_odds
+            log_prior = self._at(batch, self.own.at(batch.chosen).values(self.parts)).log_prior_in_log_odds
         return self.log_likelihood(self.problem.source) + float(log_prior)
 
     def state(self) -> dict[str, Any]:
@@ -141,6 +158,7 @@ class Trainer:
             "module": snapshot(self.module),
             "generator": self.generator.get_state(),
             "stepper": self.stepper.state(),
+            "own": self.own.state(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -152,6 +170,7 @@ class Trainer:
         restore(self.module, state["module"])
         self.generator.set_state(state["generator"])
         self.stepper.load(state["stepper"])
+        self.own.load(state["own"])
 
 
 def run(problem: Problem, parameters: Parameters, settings: EMSettings, tell: Callable[[int, float], None]) -> Solution:
@@ -159,11 +178,10 @@ def run(problem: Problem, parameters: Parameters, settings: EMSettings, tell: Ca
 
     Raises:
         FloatingPointError: where the loss or the classifier's logits are not finite, with the step.
-        ValueError: for a batch size or a share held out that cannot be, batch norm with batches of one task, or a story
-            with parameters by task.
+        ValueError: for a batch size or a share held out that cannot be, or batch norm with batches of one task.
     """
     options = problem.options
-    batch_size(problem.twin, problem.data, settings)  # before anything is held out
+    batch_size(problem.data, settings)  # before anything is held out
     seen = problem.source if settings.held_out == 0 else _without(problem, settings.held_out)
     trainer = Trainer(problem, parameters, seen, settings)
     history: list[float] = []

@@ -40,7 +40,7 @@ def test_the_bound_is_that_of_numpyros_enumeration(ragged):
 
 def test_a_batch_holds_its_tasks_annotations_and_nothing_else(ragged):
     plan = batches.plan(ragged, 5)
-    batch = jax.jit(lambda key: batches.draw(ragged, plan, key))(jax.random.key(0))
+    batch = jax.jit(lambda key: batches.draw(ragged, plan, key)[0])(jax.random.key(0))
     chosen = np.sort(np.asarray(jax.random.choice(jax.random.key(0), 12, (5,), replace=False)))
     expected = sorted(
         (slot, ragged.worker[row], ragged.label[row])
@@ -61,7 +61,7 @@ def test_minibatches_estimate_the_whole_likelihood_without_bias(ragged):
     plan = batches.plan(ragged, 5)
 
     def estimate(key):
-        at = density(MODEL, theta, batches.draw(ragged, plan, key))
+        at = density(MODEL, theta, batches.draw(ragged, plan, key)[0])
         return at.log_posterior - at.log_prior
 
     estimates = np.asarray(jax.jit(jax.vmap(estimate))(jax.random.split(jax.random.key(0), 4000)))

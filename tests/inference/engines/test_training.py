@@ -230,12 +230,6 @@ def test_options_that_cannot_be_are_refused_at_the_front_door(separable, options
         cp.fit("dawid_skene", separable, classifier=CALM, progress=False, **options)
 
 
-def test_a_story_with_parameters_by_task_is_refused_by_their_name(separable):
-    model = Model(STORIES["glad"], {"truth_prior": CALM})
-    with pytest.raises(ValueError, match=r"'difficulty' has one value a task, .* leave out batch_size and networks"):
-        training.run(model, separable, {}, jax.random.key(0), EMSettings(), lambda *_: None)
-
-
 class Brittle(nnx.Module):
     """Logits that are not finite where a weight has gone beyond 0.05."""
 

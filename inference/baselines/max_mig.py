@@ -1,9 +1,9 @@
 r"""A classifier and an aggregator of annotations that tell most of each other (Cao et al. 2019, Max-MIG).
 
 .. math::
-    h_i &= f_w(x_i), \quad g_i = \text{softmax}\Bigl(b + \sum_{a \in i} W_{j_a y_a}\Bigr), \quad p = \text{softmax}(b) \\
-    \max_{w, W, b} \; & 
-    \frac{1}{n} \sum_i \log \kappa_{ii} - \frac{1}{n (n - 1)} \sum_{i \neq i'} \kappa_{ii'}, \quad \kappa_{ii'} = \sum_c h_{ic} g_{i'c} / p_c
+    h_i &= f_w(x_i), \quad g_i = \text{softmax}\Bigl(b + \sum_{a \in i} W_{j_a y_a}\Bigr) \\
+    \kappa_{ii'} &= \sum_c h_{ic} g_{i'c} / p_c, \quad p = \text{softmax}(b) \\
+    & \max_{w, W, b} \frac{1}{n} \sum_i \log \kappa_{ii} - \frac{1}{n (n - 1)} \sum_{i \neq i'} \kappa_{ii'}
 
 over minibatches of n tasks: the gain in mutual information with the Kullback–Leibler divergence. Workers who err
 together, given the class, tell the aggregator nothing that the features confirm. The aggregator starts as naive Bayes

@@ -88,8 +88,10 @@ def with_known(posterior: np.ndarray, annotations: Annotations, gold: Gold) -> t
     annotations = with_evidence(annotations, gold)
     if annotations.evidence is None:
         return posterior, annotations
-    known = np.isneginf(annotations.evidence).any(-1)
-    return np.where(known[:, None], np.exp(annotations.evidence), posterior), annotations
+    known = np.isneginf(np.asarray(annotations.evidence)).any(-1)
+    found = np.array(posterior)
+    found[known] = np.exp(np.asarray(annotations.evidence)[known])
+    return found, annotations
 
 
 def label_then_train(

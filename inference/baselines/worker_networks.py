@@ -7,8 +7,8 @@ who did *not* annotate it predicts the annotations that it got,
 
 .. math:: \max_w \sum_a \log \frac{\sum_{j \notin J_{i_a}} w_j h_{j y_a}(x_{i_a})}{\sum_{j \notin J_{i_a}} w_j}
 
-since a worker's output has learnt from that worker's annotation of the task already. A task that everybody annotated
-takes all workers.
+since a worker's output has learnt from that worker's annotation of the task already. Where more than half of the
+workers annotated a task, as with pseudo-annotations, the few others do not stand for all, and it takes all workers.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def averaging_weights(annotations: Annotations, heads: np.ndarray) -> np.ndarray
     count = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count)
     gave = np.zeros(heads.shape[:2], bool)
     gave[np.asarray(annotations.task)[count > 0], np.asarray(annotations.worker)[count > 0]] = True
-    others = np.where(gave.all(-1, keepdims=True), True, ~gave)
+    others = np.where(gave.mean(-1, keepdims=True) > 0.5, True, ~gave)
     seen = np.concatenate([others[..., None] * heads, others[..., None]], axis=-1).astype(np.float32)
     lesson = annotations.replace(features=seen, evidence=None)
     found = train(_average, lesson, {}, progress=False, max_iterations=ITERATIONS)

@@ -14,7 +14,7 @@ TRAINING = {"classifier": Classifier("mlp", hidden=(16,), dropout=0.0), "epochs"
 
 @pytest.fixture(scope="module")
 def crowd():
-    """200 tasks of two Gaussians three deviations apart; four workers who know and two who guess; three annotate each task."""
+    """200 tasks of two Gaussians; three of six workers annotate each, of whom four know and two guess."""
     rng = np.random.default_rng(1)
     truth = rng.integers(0, 2, 200)
     x = rng.normal(np.where(truth, 1.5, -1.5)[:, None], 1.0, (200, 2))
@@ -63,7 +63,7 @@ def test_averaging_weights_are_the_maximum_of_the_left_out_score(crowd):
     gave[crowd.task, crowd.worker] = True
 
     def score(weight):
-        rest = np.where(gave, 0.0, weight)
+        rest = np.where(gave, 0.0, weight)  # three of six annotate a task, which is not more than half
         mean = np.einsum("nj,njk->nk", rest, heads) / rest.sum(-1, keepdims=True)
         return np.log(mean[crowd.task, crowd.label]).sum() + np.log(weight).sum()
 

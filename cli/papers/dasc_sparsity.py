@@ -140,6 +140,6 @@ EXPERIMENT = Experiment(
     notes=(
         f"Annotations are left out at random, anew for each seed; tasks that nobody annotated any more are predicted "
         f"all the same. Training is that of the experiment dasc ({EPOCHS[DATASET]} epochs a round, {GROWTH:g} "
-        f"pseudo-annotations for each annotation and round), with {ROUNDS_HERE} rounds instead of {ROUNDS}."
+        f"pseudo-annotations for each annotation and round), with {ROUNDS_HERE} rounds instead of {ROUNDS[DATASET]}."
     ),
 )

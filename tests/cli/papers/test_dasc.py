@@ -109,9 +109,9 @@ def test_the_sparsity_study_compares_gains():
     rows = [
         {
             **cell,
-            "round": number,
-            "last": number == 1,
-            "test": 70 + number * (10 - 8 * cell["share"] + 0.1 * cell["seed"]),
+            "round": i,
+            "last": i == 1,
+            "test": 70 + i * (10 - 8 * cell["share"] + 0.1 * cell["seed"]),
         }
         for cell in dasc_sparsity.cells(3)
         for i in (0, 1)

@@ -192,7 +192,7 @@ class SelfTrained:
             given.
     """
 
-    fit: Fit
+    fit: Fit | BaselineFit
     rounds: pd.DataFrame
     pseudo: pd.DataFrame
     stopped: pd.Series | None
@@ -205,6 +205,7 @@ def self_train(
     rounds: int = 5,
     growth: float = 8.0,
     select: str = "distribution",
+    anew: bool = True,
     held_out: float = 0.0,
     seed: int = 0,
     progress: bool = False,
@@ -218,12 +219,14 @@ def self_train(
     ``rounds``' scores alone, unless ``gold=`` gives them to the fits.
 
     Args:
-        story: as for :func:`crowdppl.fit`; ``"crowd_layer"``, ``"anno_reg"``, or any story, with a classifier.
+        story: as for :func:`crowdppl.fit`; ``"crowd_layer"``, ``"anno_reg"``, or any story, with a classifier; or a
+            baseline, such as ``"wdn"``.
         annotations: the data; workers are named, and there are no abstentions.
         rounds: how many times pseudo-annotations are added; at the most, with ``held_out``.
         growth: how many a round adds for each annotation that was given.
         select: ``"distribution"`` for the paper's quotas of each class; ``"confidence"`` for the surest whatever their
             class, and ``"random"``, which it compares with.
+        anew: whether each round predicts and chooses all pseudo-annotations anew, those of earlier rounds too.
         held_out: share of the annotations that choose the number of rounds: the first course of rounds is without them,
             and predicts them; the second is of all annotations, for as many rounds as predicted them best.
         seed: of the fits, and of what is drawn.
@@ -242,6 +245,7 @@ def self_train(
         rounds=rounds,
         growth=growth,
         select=select,
+        anew=anew,
         held_out=held_out,
         seed=seed,
         progress=progress,
@@ -249,7 +253,8 @@ def self_train(
     )
     for message in found.fitted.warnings:
         warnings.warn(message, category_of(message), stacklevel=2)
-    return SelfTrained(Fit(found.fitted), found.rounds, found.pseudo, found.stopped)
+    fit = BaselineFit(found.fitted) if isinstance(found.fitted, Baseline) else Fit(found.fitted)
+    return SelfTrained(fit, found.rounds, found.pseudo, found.stopped)
 
 
 def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None) -> Fit | BaselineFit:

@@ -17,7 +17,7 @@ import numpyro.distributions as dist
 from ..data import Annotations
 from .parts.concentration import diagonal_concentration
 from .parts.emissions import Confusion, PerAnnotation
-from .parts.scored_annotations import by_classifier
+from .parts.scored_annotations import by_classifier, focused
 from .parts.story_error import StoryError
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
@@ -30,6 +30,7 @@ def anno_reg(
     weight: float = 0.1,
     diagonal: float = 2.0,
     off_diagonal: float | None = None,
+    focus: float = 0.0,
 ) -> None:
     r"""Workers have confusion matrices of small trace on top of a classifier, which is needed; labels are its own.
 
@@ -42,10 +43,12 @@ def anno_reg(
             over workers, so that it is :math:`0.01 N / J` here.
         diagonal: Dirichlet concentration of right annotations, :math:`\gamma_{kk}`.
         off_diagonal: of each wrong annotation, :math:`\gamma_{kl}`; :math:`1 / (K - 1)` by default.
+        focus: :math:`\gamma`, exponent of the focal loss in the place of the log-probability of each annotation (Lin et
+            al. 2017); 0 for the log-probability itself.
 
     Raises:
-        StoryError: no worker is named, there is no prior by task, a concentration is not positive, or the weight is
-            negative.
+        StoryError: no worker is named, there is no prior by task, a concentration is not positive, or the weight or
+            the focus is negative.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
@@ -59,6 +62,6 @@ def anno_reg(
     if weight:
         with numpyro.plate("worker", n_workers, dim=-1):
             numpyro.factor("trace", -weight * jnp.trace(confusion, axis1=-2, axis2=-1))
-    emission = PerAnnotation(Confusion(confusion), log_probs, annotations.evidence)
+    emission = focused(PerAnnotation(Confusion(confusion), log_probs, annotations.evidence), focus)
     with tasks(annotations, log_probs) as truth:
         observe(truth, emission, annotations)

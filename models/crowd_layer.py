@@ -23,7 +23,7 @@ from ..data.errors import check_name
 from .parts.concentration import positive
 from .parts.derived import derived
 from .parts.offsets import PACE, sample_offsets
-from .parts.scored_annotations import CrowdLayer, by_classifier
+from .parts.scored_annotations import CrowdLayer, by_classifier, focused
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
 
@@ -36,6 +36,7 @@ def crowd_layer(
     truth_prior: TruthPrior | None = None,
     form: Literal["matrix", "vector", "scale_and_bias"] = "matrix",
     spread: float = 5.0,
+    focus: float = 0.0,
 ) -> None:
     r"""Each worker has a layer on top of a classifier of the tasks, which is needed, and labels are the classifier's.
 
@@ -48,10 +49,13 @@ def crowd_layer(
         form: ``"matrix"`` for a full layer, ``"vector"`` for a weight of each class, ``"scale_and_bias"`` for weights
             and biases (MW, VW and VW+B in the paper).
         spread: :math:`s`, standard deviation of each number of the layer around the identity.
+        focus: :math:`\gamma`, exponent of the focal loss in the place of the log-probability of each annotation (Lin et
+            al. 2017); 0 for the log-probability itself.
 
     Raises:
         UnknownNameError: there is no such form.
-        StoryError: no worker is named, there is no prior by task, or the spread is not positive.
+        StoryError: no worker is named, there is no prior by task, the spread is not positive, or the focus is
+            negative.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     check_name("form", form, FORMS)
@@ -68,7 +72,7 @@ def crowd_layer(
     if annotations.evidence is not None:
         probs = jax.nn.softmax(log_probs + annotations.evidence)
     with tasks(annotations, log_probs) as truth:
-        observe(truth, CrowdLayer(layer, bias, probs), annotations)
+        observe(truth, focused(CrowdLayer(layer, bias, probs), focus), annotations)
     derived("layer", layer, "worker", *dims)
     if bias is not None:
         derived("bias", bias, "worker", "annotation")

@@ -14,6 +14,7 @@ from ...data import AnnotationError, Annotations
 from ...data.description import count_text
 from ...models import Classifier
 from ...models.parts.concentration import diagonal_concentration
+from ...models.parts.worker_heads import WorkerHeads
 from ..fitted.labelled import Labelled
 from ..fitted.new_tasks import checked_features
 from ..fitted.summary import Summary, best_and_worst, certainty, gold_accuracy, sizes
@@ -96,6 +97,22 @@ class Baseline(Labelled):
     def with_uncertainty(self) -> Baseline:
         """The same with draws of the confusion matrices given the labels, which count as known."""
         return self if self.has_draws else replace(self, has_draws=True)
+
+    def predicted_annotations(self) -> np.ndarray:
+        r"""Probabilities of what each worker would annotate to each task: ``(N, J, K)``.
+
+        Of a network with an output for each worker that output; else :math:`\sum_k P(z_i = k) P(y_{ij} = l \mid k)`
+        with the confusion matrices counted against the labels.
+
+        Raises:
+            AnnotationError: the annotations name no workers.
+        """
+        if isinstance(self.classifier, WorkerHeads):
+            x = np.asarray(self.annotations.features)
+            return self.classifier.predict_heads(x, self.annotations.n_classes, self.weights)
+        table = self.confusion_draws.mean((0, 1))[..., : self.annotations.n_classes]
+        found = np.einsum("nk,jkl->njl", self.posterior, table)
+        return found / found.sum(-1, keepdims=True)
 
     def predict_proba(self, x: Any) -> np.ndarray:
         """The classifier's probabilities of new tasks with features ``x (n, ...)``: ``(n, K)``.

@@ -9,13 +9,24 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from .baseline import Baseline
+from .max_mig import fit_max_mig
 from .two_step import label_by_rule
 from .votes import RULES
+from .worker_networks import fit_worker_network
 
-BASELINES: dict[str, Callable[..., Baseline]] = dict.fromkeys(RULES, label_by_rule)
+BASELINES: dict[str, Callable[..., Baseline]] = {
+    **dict.fromkeys(RULES, label_by_rule),
+    "doctor_net": fit_worker_network,
+    "wdn": fit_worker_network,
+    "max_mig": fit_max_mig,
+}
 """What makes each baseline, by name; it takes the name, the annotations, and what :func:`crowdppl.fit` takes beside."""
 
-SAYS = {name: rule.says for name, rule in RULES.items()}
+SAYS = {name: rule.says for name, rule in RULES.items()} | {
+    "doctor_net": "A network predicts what each worker annotates, and the average of its outputs labels; a classifier.",
+    "wdn": "The same with learnt weights of the workers in the average (weighted doctor net).",
+    "max_mig": "A classifier and an aggregator of annotations maximise what they tell of each other.",
+}
 """One line for each that says what it does."""
 
 OF_STORIES: dict[str, Any] = {

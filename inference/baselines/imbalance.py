@@ -8,6 +8,7 @@ import numpy as np
 
 from ...data import AnnotationError, Annotations
 from ...data.errors import check_name
+from ...data.numbers import real_number
 
 
 def imbalance_ratio(annotations: Annotations) -> float:
@@ -29,28 +30,41 @@ def gold_imbalance_ratio(annotations: Annotations) -> float:
 
 
 def rebalanced(
-    annotations: Annotations, how: Literal["reweighting", "resampling"] = "reweighting", *, seed: int = 0
+    annotations: Annotations,
+    how: Literal["reweighting", "resampling", "effective_number"] = "reweighting",
+    *,
+    beta: float = 0.999,
+    seed: int = 0,
 ) -> Annotations:
-    r"""Return the annotations with counts in which all classes are as frequent.
+    r"""Return the annotations with counts in which all classes are as frequent, or nearer to it.
 
     ``"reweighting"`` gives an annotation of class c the count :math:`A / (K n_c)`; ``"resampling"`` draws :math:`A / K`
-    annotations of each class with replacement, so that some count twice and some not at all.
+    annotations of each class with replacement, so that some count twice and some not at all. ``"effective_number"``
+    gives counts in proportion to :math:`(1 - \beta) / (1 - \beta^{n_c})`, of mean 1: annotations of a class overlap, so
+    that n of them are like fewer (Cui et al. 2019). With ``focus=`` of a story it is their class-balanced focal loss.
 
     Args:
         annotations: the annotations; a class that nobody annotated stays as it is.
         how: the way.
+        beta: :math:`\beta` of the effective number, from 0 to below 1: at 0 all annotations count 1, and towards 1
+            classes are as frequent. Not looked at otherwise.
         seed: of what is drawn.
 
     Raises:
         UnknownNameError: there is no such way.
         AnnotationError: there are abstentions.
+        ValueError: beta is no such number.
     """
-    check_name("how", how, ("reweighting", "resampling"))
+    check_name("how", how, ("reweighting", "resampling", "effective_number"))
+    beta = real_number("beta", beta, least=0, below=1)
     if annotations.abstains:
         raise AnnotationError("abstentions are of no class; leave them out by annotations.of_classes()")
     count = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, dtype=float)
     label, by_class = np.asarray(annotations.label), _counts(annotations)
     each = by_class.sum() / max((by_class > 0).sum(), 1)
+    if how == "effective_number":
+        weight = count * ((1 - beta) / (1 - beta ** np.maximum(by_class, 1)))[label]
+        return annotations.replace(count=(weight * by_class.sum() / weight.sum()).astype(np.float32))
     if how == "reweighting":
         return annotations.replace(count=(count * each / by_class[label]).astype(np.float32))
     rng, drawn = np.random.default_rng(seed), np.zeros(annotations.n_rows)

@@ -6,15 +6,20 @@ story is fitted anew to all annotations. The quotas lean against the imbalance,
 
 .. math:: M_c = t_c M, \quad t_c = \frac{1 / n_c}{\sum_{c'} 1 / n_{c'}}
 
-with :math:`n_c` annotations of class c, pseudo-annotations among them (their equations 2 to 4, algorithm 1: DASC). A
-quota that exceeds the supply takes what there is, and leaves the rest to no other class, whose annotations would grow
-beyond theirs.
+with :math:`n_c` annotations of class c (their equations 2 to 4, algorithm 1: DASC). A quota that exceeds the supply
+takes what there is, and leaves the rest to no other class, whose annotations would grow beyond theirs.
+
+Round r has r times as many pseudo-annotations as the first. They are all predicted and chosen anew, so that a round
+corrects what an earlier one got wrong, and the quotas are by the annotations that were given; or earlier ones are kept,
+and count for the quotas.
+
+What is trained is a story, or a baseline: both have labels, and say what each worker would annotate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -31,9 +36,14 @@ from ..densities.programs import compiled
 from ..fit_story import fit_story
 from ..fitted.confusion_scores import entropy
 from ..fitted.fitted import Fitted
+from .baseline import Baseline
+from .fit_baseline import BASELINES, fit_baseline
 from .imbalance import imbalance_ratio
 
 SELECTIONS = ("distribution", "confidence", "random")
+
+Learnt = Fitted | Baseline
+"""What a round trains: it has ``posterior``, and :func:`predicted_annotations` of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +58,7 @@ class SelfTraining:
             rounds were given.
     """
 
-    fitted: Fitted
+    fitted: Learnt
     rounds: pd.DataFrame
     pseudo: pd.DataFrame
     stopped: pd.Series | None = None
@@ -61,9 +71,10 @@ def self_train(
     rounds: int = 5,
     growth: float = 8.0,
     select: str = "distribution",
+    anew: bool = True,
     held_out: float = 0.0,
     seed: int = 0,
-    watch: Callable[[int, Fitted], dict[str, float]] | None = None,
+    watch: Callable[[int, Learnt], dict[str, float]] | None = None,
     **options: Any,
 ) -> SelfTraining:
     """Fit a story and let it annotate for its workers, round by round: see :func:`crowdppl.self_train`."""
@@ -73,12 +84,14 @@ def self_train(
     if not (isinstance(held_out, int | float) and 0 <= held_out < 1):
         raise ValueError(f"held_out={held_out!r}: a share of the annotations, 0 to below 1, is needed")
     check_name("select", select, SELECTIONS)
+    if not isinstance(anew, bool):
+        raise ValueError(f"anew={anew!r}: True or False is needed")
     if annotations.worker is None or annotations.abstains:
         raise AnnotationError(
             "self-training annotates for workers, and needs their names and no abstentions; leave these out by "
             "annotations.of_classes()"
         )
-    given = {"growth": growth, "select": select, "seed": seed, "watch": watch, **options}
+    given = {"growth": growth, "select": select, "anew": anew, "seed": seed, "watch": watch, **options}
     if held_out:
         kept, out = _split(annotations, held_out, seed)
         tried = _rounds(story, kept, rounds, out=out, **given)
@@ -95,8 +108,9 @@ def _rounds(
     *,
     growth: float,
     select: str,
+    anew: bool,
     seed: int,
-    watch: Callable[[int, Fitted], dict[str, float]] | None,
+    watch: Callable[[int, Learnt], dict[str, float]] | None,
     out: tuple[np.ndarray, ...] | None = None,
     **options: Any,
 ) -> SelfTraining:
@@ -116,9 +130,9 @@ def _rounds(
         data = grid.replace(
             task=task[order], worker=worker[order], label=label[order], count=count[order].astype(np.float32)
         )
-        fitted = fit_story(story, data, seed=seed, **options)
+        fitted = _fit(story, data, seed=seed, **options)
         predicted = predicted_annotations(fitted)
-        own = fitted.with_data(annotations.replace(evidence=fitted.annotations.evidence))
+        own = _beside(fitted, annotations)
         row = {"round": number, **_round_scores(annotations, own, data, label, since, task, is_open | (since > 0))}
         if out is not None:
             row["held_out"] = float(np.log(np.maximum(predicted[out[0], out[1], out[2]], 1e-30)).mean())
@@ -126,23 +140,31 @@ def _rounds(
         if number == rounds:
             break
         number += 1
-        p = predicted[task, worker]
-        chosen = select_pairs(
-            p,
-            is_open,
-            np.bincount(label, count, grid.n_classes),
-            growth * annotations.n_annotations,
-            select,
-            rng,
-        )
+        p, total = predicted[task, worker], growth * annotations.n_annotations
+        if anew:
+            is_open, count, since = is_open | (since > 0), np.where(since > 0, 0.0, count), np.zeros_like(since)
+            total = number * total
+        chosen = select_pairs(p, is_open, np.bincount(label, count, grid.n_classes), total, select, rng)
         label[chosen], count[chosen], since[chosen] = p[chosen].argmax(-1), 1.0, number
         is_open[chosen] = False
     made = np.flatnonzero(since)
     names = {"task": grid.tasks.to_index()[task[made]], "worker": grid.workers.to_index()[worker[made]]}
     names["label"] = grid.classes.to_index()[label[made]]
     pseudo = pd.DataFrame({name: index.to_series(index=pd.RangeIndex(len(made))) for name, index in names.items()})
-    own = own.replace(stored_posterior=own.posterior)
+    own = own.replace(stored_posterior=own.posterior) if isinstance(own, Fitted) else own
     return SelfTraining(own, pd.DataFrame(rows).set_index("round"), pseudo.assign(round=since[made]))
+
+
+def _fit(story: Any, annotations: Annotations, **options: Any) -> Learnt:
+    if isinstance(story, str) and story in BASELINES:
+        return fit_baseline(story, annotations, **options)
+    return fit_story(story, annotations, **options)
+
+
+def _beside(found: Learnt, annotations: Annotations) -> Learnt:
+    """What was learnt, beside the annotations that were given, without the pseudo-annotations."""
+    own = annotations.replace(evidence=found.annotations.evidence)
+    return found.with_data(own) if isinstance(found, Fitted) else replace(found, annotations=own)
 
 
 def completed(annotations: Annotations) -> tuple[Annotations, int]:
@@ -198,12 +220,17 @@ def class_shares(n_by_class: np.ndarray) -> np.ndarray:
     return inverse / inverse.sum()
 
 
-def predicted_annotations(fitted: Fitted) -> np.ndarray:
-    r"""What each worker would annotate to each task: :math:`\sum_k P(z_i = k \mid y) P(y_{ij} = l \mid z_i = k)`.
+def predicted_annotations(fitted: Learnt) -> np.ndarray:
+    r"""What each worker would annotate to each task.
+
+    Of a story :math:`\sum_k P(z_i = k \mid y) P(y_{ij} = l \mid z_i = k)`, averaged over the draws; of a baseline what
+    it says itself.
 
     Returns:
-        ``(N, J, K)``, averaged over the draws.
+        ``(N, J, K)``.
     """
+    if isinstance(fitted, Baseline):
+        return np.asarray(fitted.predicted_annotations(), dtype=float)
     found = np.asarray(_predicted(fitted), dtype=float)[..., : fitted.annotations.n_classes].swapaxes(0, 1)
     return found / found.sum(-1, keepdims=True)
 
@@ -226,7 +253,7 @@ def _predicted(fitted: Fitted) -> Array:
 
 def _round_scores(
     annotations: Annotations,
-    fitted: Fitted,
+    fitted: Learnt,
     data: Annotations,
     label: np.ndarray,
     since: np.ndarray,

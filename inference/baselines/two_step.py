@@ -11,23 +11,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ...data import AnnotationError, Annotations, Ids, unknown_name
-from ...data.padding import MOST_ROWS, anonymous
-from ...models import ALIASES, KNOWN_STORIES, Classifier, StoryError, find_story, observe, tasks
+from ...data.padding import MOST_ROWS
+from ...models import ALIASES, KNOWN_STORIES, Classifier, find_story, observe, tasks
 from ...models.parts.classifier import Network
 from ...models.parts.scored_annotations import Taught
 from ...models.parts.truth_prior import TruthPrior, class_log_probs
 from ..densities.evidence import Gold, with_evidence
-from ..densities.model import Model
-from ..densities.program_cache import use_program_cache
-from ..engines.registry import ENGINES
-from ..engines.settings import checked_seed
 from ..fit_story import fit_story
 from ..fitted.labelled import Labelled
 from .baseline import Baseline
+from .training import checked_network, train
 from .votes import RULES, agreement
 
 TWO_STEP: dict[str, tuple[str, dict[str, Any]]] = {
@@ -71,11 +67,7 @@ def label_by_rule(
         StoryError: there is a classifier and the tasks have no features.
         ValueError: an option of the training that cannot be, or that is given without a classifier.
     """
-    found = RULES[name].probabilities(annotations)
-    annotations = with_evidence(annotations, gold)
-    if annotations.evidence is not None:
-        known = np.isneginf(annotations.evidence).any(-1)
-        found[known] = np.exp(annotations.evidence[known])
+    found, annotations = with_known(RULES[name].probabilities(annotations), annotations, gold)
     by_worker = {"agreement": agreement(annotations)} if name == "wawa" else {}
     labelled = Baseline(name, annotations, found.astype(np.float32), by_worker=by_worker)
     if classifier is None:
@@ -86,6 +78,21 @@ def label_by_rule(
             )
         return labelled
     return trained(labelled, name, classifier, soft=name == "naive_soft", seed=seed, progress=progress, **options)
+
+
+def with_known(posterior: np.ndarray, annotations: Annotations, gold: Gold) -> tuple[np.ndarray, Annotations]:
+    """Labels' probabilities with the labels that are known in their place, and the annotations with these as evidence.
+
+    Raises:
+        AnnotationError: for gold labels that do not fit.
+    """
+    annotations = with_evidence(annotations, gold)
+    if annotations.evidence is None:
+        return posterior, annotations
+    known = np.isneginf(np.asarray(annotations.evidence)).any(-1)
+    found = np.array(posterior)
+    found[known] = np.exp(np.asarray(annotations.evidence)[known])
+    return found, annotations
 
 
 def label_then_train(
@@ -143,35 +150,20 @@ def trained(
     **options: Any,
 ) -> Baseline:
     """Train a classifier on labels; tasks that nobody annotated, and whose label is not known, teach nothing."""
-    network = classifier if isinstance(classifier, Classifier) else Classifier(classifier)
-    if labelled.annotations.features is None:
-        raise StoryError(
-            "the classifier needs features of the tasks, and the annotations have none; give them with "
-            "Annotations.from_frame(frame, features={task: vector, …})"
-        )
-    engine = ENGINES["em"]
-    settings = engine.checked(options)
-    use_program_cache()
-    lesson = anonymous(lesson_of(labelled, soft=soft))
-    outcome = engine.run(
-        Model(taught, {"truth_prior": network}),
-        jax.tree.map(jnp.asarray, lesson),
-        jax.random.key(checked_seed(seed)),
-        settings,
-        progress=progress,
-    )
-    weights = {site: value[0, 0] for site, value in outcome.draws.items()} | dict(outcome.fixed)
+    network = checked_network(name, labelled.annotations, classifier)
+    lesson = lesson_of(labelled, soft=soft)
+    found = train(taught, lesson, {"truth_prior": network}, seed=seed, progress=progress, **options)
     changed = {option: value for option, value in options.items() if value is not None}
     return Baseline(
         name,
         labelled.annotations,
         labelled.posterior,
         classifier=network,
-        weights=weights,
+        weights=found.parameters,
         settings={**changed, "soft": soft, "seed": seed},
         by_worker=labelled.by_worker,
-        history=outcome.history,
-        warnings=outcome.warnings,
+        history=found.history,
+        warnings=found.warnings,
     )
 
 

@@ -115,7 +115,7 @@ class Classifier(ClassPrior):
     def __repr__(self) -> str:
         others = fields(self)[1:]
         changed = [f"{f.name}={getattr(self, f.name)!r}" for f in others if getattr(self, f.name) != f.default]
-        return f"Classifier({', '.join([repr(self.network), *changed])})"
+        return f"{type(self).__name__}({', '.join([repr(self.network), *changed])})"
 
     @property
     def is_linear(self) -> bool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from ...data import Annotations
-from .emissions import Emission
+from .emissions import SMALLEST, Emission, sum_by_task
 from .story_error import StoryError
 from .truth_prior import TruthPrior, class_log_probs
 
@@ -94,6 +98,130 @@ def classifier_needed(story: str) -> str:
         f"{story} scores annotations by what a classifier says of their task, and labels are the classifier's: give "
         "classifier= (annotations need features), or probabilities by task as truth_prior="
     )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Heads(Scored):
+    r"""Each worker has an output of a network: :math:`P(y = l \mid i, j) = h_{jl}(x_i)`.
+
+    Args:
+        log_probs: of what each worker annotates to each task, ``(N, J, K)``.
+    """
+
+    log_probs: Array
+
+    def scores(self, worker: Array | None, task: Array) -> Array:
+        """The log-probabilities of the workers' own outputs: ``(A, K)``."""
+        return jnp.asarray(self.log_probs)[task, worker]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class InformationGain(Scored):
+    r"""How much a classifier and an aggregator of annotations tell of each other, task by task (Max-MIG).
+
+    .. math::
+        g_i &= \text{softmax}\left(b + \sum_{a \in i} W_{j_a y_a}\right), \quad p = \text{softmax}(b) \\
+        \kappa_{ii'} &= \sum_c h_{ic} g_{i'c} / p_c \\
+        s_i &= \log \kappa_{ii} - \frac{1}{n - 1} \sum_{i' \neq i} \kappa_{ii'}
+
+    over the n tasks at hand: their mean, plus one, estimates a lower bound of the mutual information (Cao et al. 2019,
+    equation 4, with the Kullback–Leibler divergence). It is no log-probability.
+
+    Args:
+        votes: :math:`W`, what an annotation says for each class, ``(J, K, K)``, from annotations to classes.
+        bias: :math:`b`, ``(K,)``.
+        log_probs: :math:`\log h`, of the classifier, ``(N, K)``.
+    """
+
+    votes: Array
+    bias: Array
+    log_probs: Array
+    independent: ClassVar[bool] = False
+
+    def aggregated(self, annotations: Annotations, annotation: Array) -> Array:
+        r"""What the aggregator says of each task: :math:`\log g`, ``(N, K)``."""
+        said = jnp.asarray(self.votes)[jnp.asarray(annotations.worker), annotation]
+        return jax.nn.log_softmax(self.bias + sum_by_task(said, annotations))
+
+    def by_task(self, annotations: Annotations, annotation: Array) -> Array:
+        """The gain of each task, the same under each class: ``(N, K)``."""
+        h, log_p = jnp.exp(self.log_probs), jax.nn.log_softmax(self.bias)
+        log_g = self.aggregated(annotations, annotation)
+        own = jax.nn.logsumexp(self.log_probs + log_g - log_p, axis=-1)
+        ratio = jnp.exp(log_g - log_p)
+        others = (h * (ratio.sum(0) - ratio)).sum(-1) / max(len(h) - 1, 1)  # by sums, since there are n² pairs
+        return jnp.broadcast_to((own - others)[:, None], h.shape)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Focused(Emission):
+    r"""Annotations that are explained already weigh less: the focal loss in the place of the log-probability.
+
+    .. math:: s_a = (1 - p_a)^\gamma \log p_a
+
+    with :math:`p_a` the probability of an annotation under an emission beneath (Lin et al. 2017). It is no
+    log-probability; what is drawn and predicted follows the emission beneath.
+
+    Args:
+        emission: scores annotations one by one.
+        focus: :math:`\gamma`, above 0.
+    """
+
+    emission: Emission
+    focus: Array | float
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """As the emission beneath has them: ``(A, K, L)``."""
+        return self.emission.probs(worker, task)
+
+    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
+        """As the emission beneath has them: ``(A, L)``."""
+        return self.emission.probs_given(worker, task, truth)
+
+    def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
+        """The log-probabilities of the emission beneath, weighed: ``(A, K)``."""
+        score = self.emission.log_prob(worker, task, annotation)
+        missing = jnp.maximum(-jnp.expm1(score), SMALLEST)
+        return missing**self.focus * score
+
+    def wrapped(self, wrap: Callable[[Emission], Emission]) -> Emission:
+        """The same weights over ``wrap`` of the emission beneath."""
+        return replace(self, emission=self.emission.wrapped(wrap))
+
+    def over_classes(self, wrap: Callable[[Emission], Emission]) -> Emission:
+        """The same weights over ``wrap`` of the emission beneath.
+
+        Raises:
+            StoryError: annotations then share more than their task's class.
+        """
+        inner = self.emission.over_classes(wrap)
+        if not inner.independent:
+            raise StoryError("focus= weighs annotations one by one, and with shared errors they depend on each other")
+        return replace(self, emission=inner)
+
+    def tempered(self, power: Array | float) -> Emission:
+        """The same weights over the emission beneath to the power."""
+        return replace(self, emission=self.emission.tempered(power))
+
+    def confusions(self, annotations: Annotations) -> Array:
+        """Those of the emission beneath: ``(J, K, L)``."""
+        return self.emission.confusions(annotations)
+
+
+def focused(emission: Emission, focus: float) -> Emission:
+    """The emission with the focal loss in the place of its log-probability, or itself where the focus is 0.
+
+    Raises:
+        StoryError: the focus is not a finite number from 0.
+    """
+    if isinstance(focus, jax.core.Tracer):
+        return Focused(emission, focus)
+    if not (isinstance(focus, Real) and 0 <= focus < np.inf):
+        raise StoryError(f"focus={focus!r}: the exponent of the focal loss, a number from 0, is needed; 2 is usual")
+    return Focused(emission, float(focus)) if focus else emission
 
 
 def by_classifier(story: str, annotations: Annotations, truth_prior: TruthPrior | Array | None) -> Array:

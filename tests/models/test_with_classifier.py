@@ -124,12 +124,34 @@ def test_plain_annotations_are_refused_with_what_is_needed(crowd, name):
             cp.fit(name, annotations, progress=False, **options)
 
 
+@EVERY
+def test_the_focal_loss_weighs_each_annotation_by_what_is_missing_to_certainty(crowd, name):
+    annotations, f = crowd
+    rng = np.random.default_rng(3)
+    layer, confusion = rng.normal(0, 2, (J, K, K)), rng.dirichlet(np.ones(K), (J, K))
+    parameters = {"offset": (layer - np.eye(K)) / PACE} if name == "crowd_layer" else {"confusion": confusion}
+    expected = np.zeros(N)
+    for i, j, label in zip(annotations.task, annotations.worker, annotations.label, strict=True):
+        p = (softmax(f[i] @ layer[j]) if name == "crowd_layer" else f[i] @ confusion[j])[label]
+        expected[i] += (1 - p) ** 2 * np.log(p)
+    found = at(name, annotations, parameters, focus=2.0)
+    np.testing.assert_allclose(found.log_likelihood, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found.posterior, f, atol=1e-6)
+
+
+def test_the_focal_loss_refuses_shared_errors(crowd):
+    annotations, _ = crowd
+    with pytest.raises(StoryError, match="one by one"):
+        cp.fit("crowd_layer", annotations, classifier="logistic", focus=2.0, shared_error=True, progress=False)
+
+
 def test_options_that_cannot_be_are_refused(crowd):
     annotations, _ = crowd
     for name, options, error, message in [
         ("crowd_layer", {"form": "vectr"}, UnknownNameError, "vector"),
         ("crowd_layer", {"spread": 0.0}, StoryError, "spread=0.0"),
         ("anno_reg", {"weight": -1.0}, StoryError, "weight=-1.0"),
+        ("crowd_layer", {"focus": -1.0}, StoryError, "focus=-1.0"),
     ]:
         with pytest.raises(error, match=message):
             cp.fit(name, annotations, classifier="logistic", progress=False, **options)

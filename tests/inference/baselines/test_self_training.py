@@ -1,7 +1,5 @@
 """Self-training: quotas and choices by hand, rounds that add up, gold that is not looked at."""
 
-import os
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,15 +25,6 @@ def crowd():
     ]
     frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
     return cp.Annotations.from_frame(frame, features=dict(enumerate(x)), gold=dict(enumerate(truth)))
-
-
-@pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
-@pytest.mark.parametrize(("name", "of_annotations", "of_gold"), [("labelme", 2.479, 1.730), ("music", 1.753, 1.188)])
-def test_imbalance_is_that_of_the_papers_table_one(name, of_annotations, of_gold):
-    """The counts of these files give 2.480, 1.730, 1.756 and 1.190, all within 0.22 % of what the paper prints."""
-    annotations = cp.load_dataset(name)
-    assert cp.imbalance_ratio(annotations) == pytest.approx(of_annotations, rel=0.0022)
-    assert cp.gold_imbalance_ratio(annotations) == pytest.approx(of_gold, rel=0.0022)
 
 
 def test_quotas_are_inverse_to_the_classes_shares():
@@ -91,6 +80,13 @@ def test_rounds_add_pseudo_annotations_of_pairs_that_nobody_annotated_and_even_t
     assert found.rounds[["precision", "recall", "balanced_accuracy"]].iloc[-1].between(0, 1).all()
 
 
+@pytest.mark.parametrize("anew", [True, False])
+def test_a_round_has_as_many_more_whether_it_chooses_anew_or_keeps_earlier_ones(crowd, anew):
+    found = cp.self_train("crowd_layer", crowd, rounds=2, growth=0.1, select="confidence", anew=anew, **FEW)
+    assert found.rounds["pseudo_annotations"].tolist() == [0, 18, 36]
+    assert set(found.pseudo["round"]) == ({2} if anew else {1, 2})
+
+
 def test_without_rounds_it_is_the_fit_and_gold_labels_change_nothing(crowd):
     plain = cp.fit("crowd_layer", crowd, progress=False, **FEW)
     same = cp.self_train("crowd_layer", crowd, rounds=0, **FEW).fit
@@ -115,11 +111,26 @@ def test_rebalanced_annotations_are_as_many_of_each_class(crowd, how):
     cp.fit("dawid_skene", found, progress=False)
 
 
+def test_effective_numbers_lie_between_even_annotations_and_even_classes(crowd):
+    """Of n annotations (1 - beta^n) / (1 - beta) count: at beta 0 one of each class, towards 1 all of them."""
+    label = np.asarray(crowd.label)
+    n = np.bincount(label)
+    for beta in (0.0, 0.9, 0.999):
+        count = np.asarray(cp.rebalanced(crowd, "effective_number", beta=beta).count)
+        weight = (1 - beta) / (1 - beta**n)
+        np.testing.assert_allclose(count, (weight / weight[label].mean())[label], rtol=1e-5)
+    assert cp.imbalance_ratio(cp.rebalanced(crowd, "effective_number", beta=1 - 1e-9)) == pytest.approx(1.0, rel=1e-4)
+    with pytest.raises(ValueError, match="beta=1"):
+        cp.rebalanced(crowd, "effective_number", beta=1.0)
+
+
 def test_what_cannot_be_is_refused(crowd):
     with pytest.raises(UnknownNameError, match="distribution"):
         cp.self_train("crowd_layer", crowd, select="distributon", **FEW)
     with pytest.raises(ValueError, match="growth=0"):
         cp.self_train("crowd_layer", crowd, growth=0, **FEW)
+    with pytest.raises(ValueError, match="anew='yes'"):
+        cp.self_train("crowd_layer", crowd, anew="yes", **FEW)
     with pytest.raises(ValueError, match="held_out=1"):
         cp.self_train("crowd_layer", crowd, held_out=1, **FEW)
     with pytest.raises(AnnotationError, match="their names"):

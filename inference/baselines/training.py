@@ -1,0 +1,80 @@
+"""Training by the loop of the stories: a program of the same contract, whose score need be no likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...data import Annotations
+from ...data.padding import anonymous
+from ...models import Classifier, StoryError
+from ...models.parts.classifier import Network
+from ..densities.model import Model
+from ..densities.program_cache import use_program_cache
+from ..engines.registry import ENGINES
+from ..engines.settings import checked_seed
+
+
+class Trained(NamedTuple):
+    """What training leaves."""
+
+    parameters: dict[str, np.ndarray]  # by site, weights and running statistics of a network among them
+    history: np.ndarray
+    warnings: tuple[str, ...]
+
+
+def train(
+    program: Callable[..., None],
+    annotations: Annotations,
+    hyperparameters: Mapping[str, Any],
+    *,
+    seed: int = 0,
+    progress: bool = True,
+    **options: Any,
+) -> Trained:
+    """Maximise what a program scores, in minibatches where its ``truth_prior`` is a network.
+
+    Args:
+        program: of the contract of a story; of module level, so that its compiled steps serve again.
+        annotations: the data; names and gold labels are not looked at.
+        hyperparameters: of the program.
+        seed: of the start and the batches.
+        progress: whether to show a bar.
+        options: of EM, such as ``epochs``, ``batch_size``, ``network_rate``.
+
+    Raises:
+        ValueError: an option that cannot be.
+    """
+    engine = ENGINES["em"]
+    settings = engine.checked(options)
+    use_program_cache()
+    data = anonymous(annotations.replace(gold=None, seconds=None, repeats="keep"))
+    outcome = engine.run(
+        Model(program, dict(hyperparameters)),
+        jax.tree.map(jnp.asarray, data),
+        jax.random.key(checked_seed(seed)),
+        settings,
+        progress=progress,
+    )
+    found = {site: value[0, 0] for site, value in outcome.draws.items()} | dict(outcome.fixed)
+    return Trained({name: np.asarray(value) for name, value in found.items()}, outcome.history, outcome.warnings)
+
+
+def checked_network(name: str, annotations: Annotations, classifier: Network | Classifier | None) -> Classifier:
+    """The classifier, where there is one and the tasks have the features that it needs.
+
+    Raises:
+        StoryError: there is none, or the tasks have no features.
+    """
+    if classifier is None:
+        raise StoryError(f"{name} learns a classifier of the tasks and labels by it: give classifier=, such as 'mlp'")
+    if annotations.features is None:
+        raise StoryError(
+            "the classifier needs features of the tasks, and the annotations have none; give them with "
+            "Annotations.from_frame(frame, features={task: vector, …})"
+        )
+    return classifier if isinstance(classifier, Classifier) else Classifier(classifier)

@@ -1,0 +1,125 @@
+"""The experiments dasc and dasc-sparsity: cells that run on little, anchors of the paper, tables and verdicts."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.cli.papers import dasc, dasc_sparsity
+from crowdppl.cli.papers.experiment import NOT_TESTED
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+
+
+def small_crowd(seed=0):
+    """40 tasks of two classes, three of five workers each."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(40) % 2
+    x = rng.normal(np.where(truth, 1.5, -1.5)[:, None], 1.0, (40, 3))
+    rows = [
+        (i, j, truth[i] if rng.random() < 0.85 else 1 - truth[i])
+        for i in range(40)
+        for j in rng.choice(5, 3, replace=False)
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    return cp.Annotations.from_frame(frame, features=dict(enumerate(x)), gold=dict(enumerate(truth)))
+
+
+@pytest.fixture
+def little(monkeypatch):
+    """Both datasets are the small crowd, whose own tasks are the test tasks; two rounds of two epochs."""
+    crowd = small_crowd()
+    monkeypatch.setattr(cp, "load_dataset", lambda name: crowd, raising=False)
+    monkeypatch.setattr(cp, "load_split", lambda name, split: (np.asarray(crowd.features), crowd.gold), raising=False)
+    monkeypatch.setattr(dasc, "ROUNDS", {"labelme": 2, "music": 2})
+    monkeypatch.setattr(dasc, "EPOCHS", {"labelme": 2, "music": 2})
+    monkeypatch.setattr(dasc, "GROWTH", 0.2)
+    return crowd
+
+
+@pytest.mark.parametrize("way", ["DASC", "resampling", "class-balanced focal"])
+def test_a_cell_has_a_row_for_each_round_with_numbers_that_json_knows(little, way):
+    rows = dasc.run("labelme", "crowd_layer", way, seed=0)
+    assert [row["last"] for row in rows] == [False, False, True] if way == "DASC" else [True]
+    assert all(isinstance(value, float | int | bool | None) for row in rows for value in row.values())
+    assert all(0 <= row["test"] <= 100 for row in rows)
+    assert rows[0]["R"] == pytest.approx(cp.imbalance_ratio(little), abs=1e-5)
+
+
+def test_all_ways_but_the_base_are_cells_and_the_cheap_ones_come_first():
+    cells = dasc.cells(2)
+    assert len(cells) == len({tuple(cell.values()) for cell in cells}) == 2 * 2 * 3 * 7
+    ways = [cell["way"] for cell in cells]
+    assert max(i for i, way in enumerate(ways) if way in dasc.LOSSES) < ways.index("DASC")
+
+
+def made_up(gain):
+    """Rows of all cells for two seeds, in which DASC is better than everything by `gain` and a little by seed."""
+    rows = []
+    for cell in dasc.cells(2):
+        n_rounds = 2 if cell["way"] in dasc.SELECTIONS else 0
+        for number in range(n_rounds + 1):
+            better = gain if cell["way"] == "DASC" and number == n_rounds else 0.0
+            test = 80 + better + 0.01 * cell["seed"] * better
+            row = {"round": number, "last": number == n_rounds, "test": test, "R": 2.5, "R_g": 1.7, "recall": 50.0}
+            rows.append({**cell, **row, "precision": 60.0, "balanced_accuracy": test})
+    return pd.DataFrame(rows)
+
+
+def test_claims_hold_where_the_rows_say_so_and_fail_where_not():
+    gains = [claim for claim in dasc.EXPERIMENT.claims if claim.where == "main table"][:12]
+    assert [claim.judge(made_up(5.0)).verdict for claim in gains] == ["holds"] * 12
+    assert [claim.judge(made_up(-5.0)).verdict for claim in gains] == ["fails"] * 12
+    assert all(claim.judge(pd.DataFrame()).verdict.startswith(NOT_TESTED) for claim in dasc.EXPERIMENT.claims)
+
+
+def test_the_main_table_has_the_papers_figures_beside_ours():
+    tables = dasc.tables(made_up(5.0))
+    labelme = tables["labelme: test accuracy in percent"]
+    assert labelme.loc["DASC", "CrowdLayer, paper"] == "87.6"
+    assert labelme.loc["base", "CrowdLayer, ours"] == "80.0 ± 0.0"
+    assert labelme.loc["DASC", "CrowdLayer, ours"].startswith("85.0")
+    assert set(dasc.figures(made_up(1.0))) == {"rounds_labelme", "rounds_music"}
+    assert len(dasc.tables(pd.DataFrame())) == len(tables)
+
+
+@pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
+@pytest.mark.parametrize(("name", "of_annotations", "of_gold"), [("labelme", 2.480, 1.730), ("music", 1.756, 1.190)])
+def test_imbalance_is_what_the_files_give_and_the_papers_to_two_tenths_of_a_percent(name, of_annotations, of_gold):
+    """Counts: 439 / 177 and 154 / 89; 381 / 217 and 75 / 63. The paper prints 2.479 and 1.730, 1.753 and 1.188."""
+    annotations = cp.load_dataset(name)
+    assert cp.imbalance_ratio(annotations) == pytest.approx(of_annotations, abs=5e-4)
+    assert cp.gold_imbalance_ratio(annotations) == pytest.approx(of_gold, abs=6e-4)
+    assert dasc.IMBALANCE[name] == pytest.approx((of_annotations, of_gold), rel=2.2e-3)
+
+
+def test_thinned_annotations_are_some_of_the_given_ones_and_all_tasks_stay():
+    crowd = small_crowd()
+    some = dasc_sparsity.thinned(crowd, 0.5, seed=0)
+    assert (some.n_tasks, some.n_workers) == (40, 5)
+    assert 40 <= some.n_rows <= 80
+    given = set(zip(crowd.task.tolist(), crowd.worker.tolist(), crowd.label.tolist(), strict=True))
+    assert set(zip(some.task.tolist(), some.worker.tolist(), some.label.tolist(), strict=True)) <= given
+    assert dasc_sparsity.thinned(crowd, 1.0, seed=0).n_rows == crowd.n_rows
+
+
+def test_the_sparsity_study_compares_gains():
+    rows = [
+        {
+            **cell,
+            "round": i,
+            "last": i == 1,
+            "test": 70 + i * (10 - 8 * cell["share"] + 0.1 * cell["seed"]),
+        }
+        for cell in dasc_sparsity.cells(3)
+        for i in (0, 1)
+    ]
+    frame = pd.DataFrame(rows)
+    verdicts = [claim.judge(frame).verdict for claim in dasc_sparsity.EXPERIMENT.claims]
+    assert verdicts == ["holds"] * 6
+    (table,) = dasc_sparsity.tables(frame).values()
+    assert table.loc[0.4, "WDN, gain"] == "6.9 ± 0.1"
+    assert set(dasc_sparsity.figures(frame)) == {"sparsity"}
+    assert all(claim.judge(pd.DataFrame()).verdict.startswith(NOT_TESTED) for claim in dasc_sparsity.EXPERIMENT.claims)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...data import Annotations
 
 DATASET = "labelme"
-SHARES = (1.0, 0.7, 0.5, 0.4)
+SHARES = (1.0, 0.7, 0.4)
 ROUNDS_HERE = 4
 
 

@@ -71,11 +71,11 @@ def fit_story(
     annotations = with_abstentions_that(annotations, abstentions)
     engine = look_up("method", method, ENGINES)
     seed = checked_seed(seed)
-    story, options = unwrapped(find_story(story), options)
+    program, options = unwrapped(find_story(story), options)
     in_torch = _torch_backend() if check_name("backend", backend, BACKENDS) == "pyro" else None
     mesh = None if devices is None else mesh_of(devices)
     if in_torch is not None:
-        story = in_torch.numpyro_twin(story)
+        program = in_torch.numpyro_twin(program)
         refuse_abstentions(annotations)
         refuse_parts(options)
         if probabilities is not None:
@@ -84,10 +84,10 @@ def fit_story(
             raise ValueError(f"devices={devices!r}: Pyro's engines run on one device; leave it out, or give device=")
         engine = in_torch.ENGINES[method]
     of_torch = () if in_torch is None else in_torch.TorchOptions._fields
-    hyperparameters, settings, for_torch = split_options(options, story, engine, of_torch)
+    hyperparameters, settings, for_torch = split_options(options, program, engine, of_torch)
     make = Classifier if in_torch is None else in_torch.GivenByTorch
     prior, annotations = with_truth_prior(annotations, truth_prior, classifier, make=make)
-    model = Model(story, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
+    model = Model(program, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     annotations = _with_gold(with_evidence(annotations, gold, evidence), gold)
     annotations = with_probabilities(annotations, probabilities)
     use_program_cache()

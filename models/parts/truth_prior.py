@@ -250,18 +250,18 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Array | 
     """
     if truth_prior is None:
         truth_prior = Prevalence()
-    truth_prior = by_name(truth_prior)
-    return truth_prior(annotations) if callable(truth_prior) else truth_prior
+    prior: Any = by_name(truth_prior)
+    return prior(annotations) if callable(prior) else prior
 
 
 def differs_by_task(truth_prior: TruthPrior | Array | None, annotations: Annotations) -> bool:
     """Whether the prior's log-probabilities are ``(N, K)``, one row a task; no site is sampled to find out."""
-    truth_prior = by_name(truth_prior)
-    if truth_prior is None:
+    prior: Any = by_name(truth_prior)
+    if prior is None:
         return False
-    if isinstance(truth_prior, ClassPrior):
-        return truth_prior.by_task
-    if not callable(truth_prior):
-        return jnp.ndim(truth_prior) == 2
-    unseen = handlers.block(handlers.seed(truth_prior, 0))
+    if isinstance(prior, ClassPrior):
+        return prior.by_task
+    if not callable(prior):
+        return jnp.ndim(prior) == 2
+    unseen = handlers.block(handlers.seed(prior, 0))
     return len(jax.eval_shape(lambda: unseen(annotations)).shape) == 2

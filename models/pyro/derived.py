@@ -1,5 +1,7 @@
 """Derived quantities in Pyro: what a story computes from its parameters for its readers."""
 
+from typing import Any
+
 import pyro
 from torch import Tensor
 
@@ -25,5 +27,6 @@ def derived(name: str, value: Tensor, *dims: str) -> None:
 def share_of_annotations(membership: Tensor, annotations: Annotations) -> Tensor:
     """Each group's share of the annotations, ``(M,)``, where workers have weights ``(J, M)`` over the groups."""
     count = membership.new_ones(len(annotations.task)) if annotations.count is None else annotations.count
-    given = sum_by(annotations.worker, count[:, None], annotations.n_workers)[:, 0]
+    worker: Any = annotations.worker  # of a story that follows workers
+    given = sum_by(worker, count[:, None], annotations.n_workers)[:, 0]
     return given @ membership / given.sum().clamp_min(1.0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyro
 import pyro.distributions as dist
@@ -99,17 +99,15 @@ def tasks(annotations: Annotations, truth_prior: TruthPrior | Tensor | None = No
 
 def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Tensor | None = None) -> Tensor:
     """Prior log-probabilities of the true classes, ``(K,)`` or ``(N, K)``; of a :class:`.Prevalence` by default."""
-    if truth_prior is None:
-        truth_prior = Prevalence()
-    truth_prior = by_name(truth_prior)
-    if isinstance(truth_prior, FixedPrevalence):
-        return safe_log(tensor(truth_prior.by_class(annotations)).to(annotations.task.device))
-    if isinstance(truth_prior, Prevalence):
-        concentration = tensor(truth_prior.by_class(annotations)).to(annotations.task.device)
+    prior: Any = by_name(Prevalence() if truth_prior is None else truth_prior)
+    if isinstance(prior, FixedPrevalence):
+        return safe_log(tensor(prior.by_class(annotations)).to(annotations.task.device))
+    if isinstance(prior, Prevalence):
+        concentration = tensor(prior.by_class(annotations)).to(annotations.task.device)
         return safe_log(pyro.sample("prevalence", dist.Dirichlet(concentration)))
-    if isinstance(truth_prior, Given):
-        return safe_log(truth_prior.probabilities(annotations))
-    return truth_prior(annotations) if callable(truth_prior) else truth_prior
+    if isinstance(prior, Given):
+        return safe_log(prior.probabilities(annotations))
+    return prior(annotations) if callable(prior) else prior
 
 
 def differs_by_task(truth_prior: TruthPrior | Tensor | None, annotations: Annotations) -> bool:

@@ -129,7 +129,7 @@ def test_one_coin_at_a_level_is_glad_at_that_difficulty(level):
     ours = density(model_of("one_coin"), coins | {"difficulty_share": np.eye(4)[level]}, annotations)
     difficulty = np.full(6, -np.log(1 - LEVELS[level]))
     abilities = {"ability": np.log(right / (1 - right)), "difficulty": difficulty, "prevalence": prevalence}
-    glad = density(Model(STORIES["glad"]), abilities, annotations)
+    glad = density(Model(STORIES["glad"], {"truth_prior": cp.Prevalence()}), abilities, annotations)
     np.testing.assert_allclose(ours.log_joint, glad.log_joint, rtol=1e-4)
 
 

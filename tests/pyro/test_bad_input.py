@@ -11,6 +11,7 @@ from torch.utils.data import TensorDataset
 from torch_crowd import network
 
 import crowdppl as cp
+from crowdppl.models import find_story
 
 
 def fit(annotations, **options):
@@ -87,8 +88,11 @@ def test_what_crowdppl_sets_of_a_loader_is_refused(crowd, loader, match):
 
 
 def test_a_story_without_a_pyro_program_lists_those_that_have_one(crowd):
-    with pytest.raises(ValueError, match=r"has the stories \['dawid_skene', .*'mace' needs backend='numpyro'"):
-        cp.fit("mace", crowd, backend="pyro", progress=False)
+    def own(annotations, *, truth_prior=None):
+        find_story("mace")(annotations, truth_prior=truth_prior)
+
+    with pytest.raises(ValueError, match=r"has the stories \['dawid_skene', .*'own' needs backend='numpyro'"):
+        cp.fit(own, crowd, backend="pyro", progress=False)
 
 
 def test_logits_that_are_not_finite_name_the_step(crowd):

@@ -88,8 +88,8 @@ def run(
 
     annotations = load_dataset(dataset)
     if method == FIGURE_1:
-        found = shares_who_confuse(annotations)
-        return [dict(zip(found.columns, row, strict=True)) for row in found.itertuples(index=False)]
+        shares = shares_who_confuse(annotations)
+        return [dict(zip(shares.columns, row, strict=True)) for row in shares.itertuples(index=False)]
     x, y = load_split(dataset, "test")
     options = DATASETS[dataset]
     network = Classifier("mlp", hidden=(128,), dropout=0.5, batch_norm=options["batch_norm"])

@@ -329,8 +329,9 @@ EXPERIMENT = Experiment(
         "and dropout 0.5, with batch norm on music, on given features (the paper's labelme is augmented), Adam at "
         "0.001 and batches of 64: 50 epochs on labelme, 100 on music, the last epoch's weights. No setting was chosen "
         "with gold in view; but the claims name the best rival and the best weight by test accuracy, which is against "
-        "CoNAL there and for the regulariser here. DL-WC is Imamura's: workers share the confusion matrices of a few clusters. The 44.1 % of "
-        "figure 1 is labelme's insidecity as street, and its opencountry as forest too: the classes of the four were "
+        "CoNAL there and for the regulariser here. DL-WC is Imamura's: workers share the confusion matrices of a few "
+        "clusters. The 44.1 % of figure 1 is labelme's insidecity as street, and its opencountry as forest too: the "
+        "classes of the four were "
         "found in the data, as those whose shares give the paper's percentages."
     ),
 )

@@ -36,7 +36,8 @@ SHARES = {
 }
 """Percent of the workers who took the first class for the second, as the paper's figure 1 has it.
 
-The paper's four percentages are these shares. Of labelme's pairs (opencountry, forest) is one of 44.1 too.
+The four percentages are the paper's; the pairs were found in the data, as those whose shares they are. Of labelme's
+(opencountry, forest) is one of 44.1 too, and music's are the two largest.
 """
 
 REPORTED = {
@@ -88,8 +89,8 @@ def run(
 
     annotations = load_dataset(dataset)
     if method == FIGURE_1:
-        found = shares_who_confuse(annotations)
-        return [dict(zip(found.columns, row, strict=True)) for row in found.itertuples(index=False)]
+        shares = shares_who_confuse(annotations)
+        return [dict(zip(shares.columns, row, strict=True)) for row in shares.itertuples(index=False)]
     x, y = load_split(dataset, "test")
     options = DATASETS[dataset]
     network = Classifier("mlp", hidden=(128,), dropout=0.5, batch_norm=options["batch_norm"])
@@ -326,8 +327,11 @@ EXPERIMENT = Experiment(
         "regulariser. Both have embeddings of 20 numbers on labelme and 80 on music; on music the authors' program "
         "leaves the task's embedding at its length, while here it is a unit vector too. All networks have 128 units "
         "and dropout 0.5, with batch norm on music, on given features (the paper's labelme is augmented), Adam at "
-        "0.001 and batches of 64: 50 epochs on labelme, 100 on music, the last epoch's weights. Nothing was chosen "
-        "with gold in view. DL-WC is Imamura's: workers share the confusion matrices of a few clusters. The 44.1 % of "
-        "figure 1 is labelme's insidecity as street, and its opencountry as forest too."
+        "0.001 and batches of 64: 50 epochs on labelme, 100 on music, the last epoch's weights. No setting was chosen "
+        "with gold in view; but the claims name the best rival and the best weight by test accuracy, which is against "
+        "CoNAL there and for the regulariser here. DL-WC is Imamura's: workers share the confusion matrices of a few "
+        "clusters. The 44.1 % of figure 1 is labelme's insidecity as street, and its opencountry as forest too: the "
+        "classes of the four were "
+        "found in the data, as those whose shares give the paper's percentages."
     ),
 )

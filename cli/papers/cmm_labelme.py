@@ -121,7 +121,7 @@ def fit_method(
     elif prior == "one each":
         fitted = fit("cmm", without, **AS_PUBLISHED, restarts=restarts, **same)
     else:
-        fitted = fit("cmm", without, truth="answer", **PRIORS[prior], **same)
+        fitted = fit("cmm", without, truth="answer", warmup=1, **PRIORS[prior], **same)
     return fitted, group_worker_confusions(fitted, annotations), mean_confusions(fitted.fitted)[0]
 
 

@@ -138,7 +138,7 @@ def methods(annotations: Annotations, seed: int) -> dict[tuple[str, str], partia
         ("softMV", ""): partial(label_then_train, "naive_soft", annotations, **same),
         ("hardMV", ""): partial(fit, "majority_vote", annotations, gold=first_majority(annotations), **same),
         ("CMM", "one each"): partial(fit, "cmm", without, **AS_PUBLISHED, **same),
-        ("CMM", "default"): partial(fit, "cmm", without, truth="answer", **same),
+        ("CMM", "default"): partial(fit, "cmm", without, truth="answer", warmup=1, **same),
         (OURS, "default"): partial(fit, "cmm", without, **same),
     }
     if annotations.named:

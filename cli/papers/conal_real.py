@@ -94,7 +94,7 @@ def run(
     x, y = load_split(dataset, "test")
     options = DATASETS[dataset]
     network = Classifier("mlp", hidden=(128,), dropout=0.5, batch_norm=options["batch_norm"])
-    training = {"epochs": options["epochs"], "network_rate": 1e-3, **training}
+    training = {"epochs": options["epochs"], "network_rate": 1e-3, "warmup": 1, **training}
     fitted = train(
         method,
         annotations,

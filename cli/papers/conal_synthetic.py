@@ -122,9 +122,8 @@ def run(reading: str, method: str, seed: int, epochs: int = EPOCHS, **sizes: int
 
     crowd = simulated(reading, seed, **sizes)
     network = Classifier("mlp", hidden=(128,), dropout=0.5)
-    fitted = train(
-        method, crowd.annotations, classifier=network, seed=seed, epochs=epochs, network_rate=1e-3, embedding=20
-    )
+    training: dict[str, Any] = {"epochs": epochs, "network_rate": 1e-3, "warmup": 1, "embedding": 20}
+    fitted = train(method, crowd.annotations, classifier=network, seed=seed, **training)
     gold = np.asarray(crowd.annotations.gold)
     found: dict[str, Any] = {
         "accuracy": 100 * float((fitted.predict_proba(crowd.x_test).argmax(-1) == crowd.y_test).mean()),

@@ -28,7 +28,13 @@ PRIORS_SAY = (
     "is maximum likelihood but for empty cells, as in the authors' Dawid & Skene."
 )
 RESTARTS = 20
-AS_PUBLISHED: dict[str, Any] = {"truth": "answer", "groups": 3, "start": "annotations", **PRIORS["one each"]}
+AS_PUBLISHED: dict[str, Any] = {
+    "truth": "answer",
+    "groups": 3,
+    "start": "annotations",
+    "warmup": 1,
+    **PRIORS["one each"],
+}
 """The paper's model: a truth for each annotation, three groups that k-means over annotations starts."""
 
 CONVERGED = 0.001  # relative change of the log-posterior in an iteration; the authors' program stops at 0.03

@@ -1,5 +1,6 @@
 """The command line: what it writes, what it prints, and what it refuses."""
 
+import json
 import os
 import re
 import subprocess
@@ -409,3 +410,34 @@ def test_a_column_of_seconds_gives_every_worker_a_median_time(tmp_path):
     given = ["fit", str(tmp_path / "annotations.csv"), "--seconds", "time", "--out", str(out), "--quiet"]
     assert CliRunner().invoke(cli.app, given).exit_code == 0
     assert pd.read_csv(out / "workers.csv")["seconds"].tolist() == [3, 4, 5]
+
+
+STUDIO = [
+    {
+        "id": task,
+        "data": {"text": "x"},
+        "annotations": [
+            {
+                "completed_by": worker,
+                "result": [{"from_name": "q", "to_name": "t", "type": "choices", "value": {"choices": [label]}}],
+            }
+            for worker, label in enumerate(labels)
+        ],
+    }
+    for task, labels in enumerate(["aab", "abb", "aaa", "bbb"])
+]
+
+
+@pytest.mark.parametrize(("tool", "name"), [("label-studio", "label-studio.json"), ("hf", "hf.parquet")])
+def test_labels_are_written_for_other_tools(tmp_path, out, tool, name):
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(STUDIO))
+    done = crowdppl("fit", path, "--question", "q", "--to", tool, "--story", "one_coin", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "Label Studio export, question 'q': 4 tasks, 3 annotators" in done.output
+    only(out, *FILES, name)
+    if tool == "hf":
+        assert pd.read_parquet(out / name)["label_name"].tolist() == list("abab")
+    else:
+        assert [task["data"] for task in json.loads((out / name).read_text())] == [{"text": "x"}] * 4
+    assert "did you mean 'argilla'" in refused("fit", path, "--to", "argila", "--out", tmp_path / "other")

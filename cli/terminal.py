@@ -222,6 +222,8 @@ def show_files(files: Mapping[str, str], console: Console) -> None:
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")
     for path, content in files.items():
         table.add_row(Text(path, style="cyan"), content)
     console.print(table)

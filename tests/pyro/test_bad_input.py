@@ -118,3 +118,12 @@ def test_a_file_of_another_engine_is_not_gone_on_from(crowd, tmp_path):
 def test_an_option_that_is_misspelt_is_named_with_the_nearest(crowd):
     with pytest.raises(cp.UnknownNameError, match="optimizer"):
         fit(crowd, optimiser=torch.optim.SGD)
+
+
+def test_a_hyperparameter_that_only_the_numpyro_program_has_is_refused_by_name():
+    data = cp.load_dataset("anesthesia").without_gold()
+    data = data.replace(features=np.random.default_rng(0).normal(size=(45, 2)).astype(np.float32))
+    with pytest.raises(
+        cp.StoryError, match=r"crowd_layer in Pyro has no focus= \(given 2\.0\); fit with backend='nump"
+    ):
+        cp.fit("crowd_layer", data, classifier=torch.nn.Linear(2, 4), backend="pyro", focus=2.0, progress=False)

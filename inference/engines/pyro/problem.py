@@ -1,6 +1,7 @@
 """A story in both its forms with its data and its classifier: what the engines for Pyro get."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,8 +104,8 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
     Raises:
         ValueError: the story has no Pyro program, there is a dataset without a classifier, or its length is not the
             number of tasks.
-        StoryError: the classifier is no module, on another device than asked for, has nothing to look at, or gives no
-            logits.
+        StoryError: the Pyro program lacks a hyperparameter, or the classifier is no module, on another device than
+            asked for, has nothing to look at, or gives no logits.
     """
     chosen, program = TorchOptions(**options), program_of(twin.story)
     if program is None:
@@ -112,6 +113,7 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
             f"backend='pyro' has the stories {list(STORIES)}; {getattr(twin.story, '__name__', twin.story)!r} needs "
             "backend='numpyro', or a Pyro program of it that crowdppl.models.pyro.twin_of declares"
         )
+    _refuse_unknown(program, twin)
     prior = twin.hyperparameters.get("truth_prior")
     if not isinstance(prior, GivenByTorch):
         if chosen.dataset is not None:
@@ -131,6 +133,21 @@ def make(twin: Model, data: Annotations, options: Mapping[str, Any]) -> Problem:
         classifier,
         chosen,
     )
+
+
+def _refuse_unknown(program: Callable[..., None], twin: Model) -> None:
+    """Refuse hyperparameters that the Pyro program does not have.
+
+    Raises:
+        StoryError: there is one.
+    """
+    parameters = inspect.signature(program).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    for name, value in twin.hyperparameters.items():
+        if name not in parameters:
+            story = getattr(twin.story, "__name__", repr(twin.story))
+            raise StoryError(f"{story} in Pyro has no {name}= (given {value!r}); fit with backend='numpyro'")
 
 
 def _try_out(classifier: TorchClassifier, source: TaskSource) -> None:

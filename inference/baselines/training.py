@@ -15,6 +15,7 @@ from ...models import Classifier, StoryError
 from ...models.parts.classifier import Network
 from ..densities.model import Model
 from ..densities.program_cache import use_program_cache
+from ..engines.em import trained_in_batches
 from ..engines.registry import ENGINES
 from ..engines.settings import checked_seed
 
@@ -50,11 +51,13 @@ def train(
         ValueError: an option that cannot be.
     """
     engine = ENGINES["em"]
-    settings = engine.checked({"warmup": 1, **options})  # what is learnt from is given, so that votes need not lead
+    model, settings = Model(program, dict(hyperparameters)), engine.checked(options)
+    if settings.warmup is None and trained_in_batches(model, settings):
+        settings = settings._replace(warmup=1)  # what is learnt from is given, so that votes need not lead
     use_program_cache()
     data = anonymous(annotations.replace(gold=None, seconds=None, repeats="keep"))
     outcome = engine.run(
-        Model(program, dict(hyperparameters)),
+        model,
         jax.tree.map(jnp.asarray, data),
         jax.random.key(checked_seed(seed)),
         settings,

@@ -249,7 +249,9 @@ def run(
     refuse_unused(
         settings,
         unused_by_em(
-            in_batches=_in_batches(model, settings), has_weights=has_weights(model), holds_out=settings.held_out > 0
+            in_batches=trained_in_batches(model, settings),
+            has_weights=has_weights(model),
+            holds_out=settings.held_out > 0,
         ),
     )
     best = solve(model, annotations, key, settings, progress=progress, start=start)
@@ -269,7 +271,7 @@ def solve(
     start: Parameters | None = None,
 ) -> Solution:
     """Return the solution of the highest log-posterior; options that the story does not use are not looked at."""
-    in_batches = _in_batches(model, settings)
+    in_batches = trained_in_batches(model, settings)
     per_start = settings.epochs if in_batches else settings.max_iterations
     solutions: list[Solution] = []
     with progress_bar("EM", settings.restarts * per_start, show=progress) as bar:
@@ -292,7 +294,7 @@ def solve(
     return max(solutions, key=lambda solution: solution.history[-1])
 
 
-def _in_batches(model: Model, settings: EMSettings) -> bool:
+def trained_in_batches(model: Model, settings: EMSettings) -> bool:
     """Whether the story is trained in minibatches: it has a network, or the user asks for them."""
     return settings.batch_size is not None or has_network(model)
 

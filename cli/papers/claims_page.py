@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ... import __version__
 from ...data.atomic import write_whole
-from .experiment import Experiment
+from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, Experiment
 from .kept_cells import cell_frame
 from .written_results import cell_text, judged
 
@@ -41,16 +41,34 @@ def write_page(path: Path, experiments: Iterable[Experiment], folder: Path, seed
     Raises:
         StorageError: the file cannot be written.
     """
-    parts = [INTRODUCTION, circumstances()]
-    for experiment in experiments:
-        frame = cell_frame(experiment, folder / experiment.name, seeds)
-        parts += [f"## {experiment.name}", f"{experiment.title} {experiment.paper}"]
+    frames = {each: cell_frame(each, folder / each.name, seeds) for each in experiments}
+    claims = {each: judged(each, frame) for each, frame in frames.items()}
+    parts = [INTRODUCTION, circumstances(), markdown(overview(claims))]
+    for experiment, frame in frames.items():
+        parts += [f"## {experiment.name}", f"{experiment.title.rstrip('.')}. {experiment.paper}"]
         parts.append(f"`crowdppl papers {experiment.name} --seeds {seeds}`")
-        parts.append(markdown(judged(experiment, frame)))
+        parts.append(markdown(claims[experiment]))
         for title, table in experiment.tables(frame).items():
             parts += [f"**{title}**", markdown(table.reset_index())]
         parts += [experiment.notes] if experiment.notes else []
     write_whole(path, "\n\n".join(part.strip() for part in parts) + "\n")
+
+
+def overview(claims: Mapping[Experiment, pd.DataFrame]) -> pd.DataFrame:
+    """Return by experiment how many claims there are, and how many have each kind of verdict."""
+    import pandas as pd
+
+    rows = []
+    for experiment, judgements in claims.items():
+        kinds = [kind_of(verdict) for verdict in judgements["verdict"]]
+        counts = {kind: kinds.count(kind) for kind in (HOLDS, HOLDS_IF, FAILS, NOT_TESTED)}
+        rows.append({"experiment": experiment.name, "claims": len(kinds), **counts})
+    return pd.DataFrame(rows)
+
+
+def kind_of(verdict: str) -> str:
+    """Return which of the four verdicts one is, without its reason."""
+    return next((kind for kind in (HOLDS_IF, NOT_TESTED) if verdict.startswith(kind)), verdict)
 
 
 def circumstances() -> str:

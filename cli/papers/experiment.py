@@ -51,7 +51,7 @@ class Claim:
     judge: Callable[[pd.DataFrame], Finding]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Experiment:
     """An experiment of a paper.
 

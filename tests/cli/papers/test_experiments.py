@@ -119,6 +119,7 @@ def test_the_page_has_claims_and_tables(tmp_path):
     assert "| The first is better. | table 1 | 1 against 2 | 82.0 ± 1.0 against 81.0 ± 1.0; difference" in text
     assert "| first | 82.0 ± 1.0 | 1 |" in text
     assert "crowdppl papers coin --seeds 3" in text
+    assert "| coin | 1 | 1 | 0 | 0 | 0 |" in text
 
 
 def command(*arguments, env=None):

@@ -74,10 +74,11 @@ def fit(
         typer.Option("--overwrite", help="Replace the results of an earlier fit.", rich_help_panel=options.OUTPUT),
     ] = False,
     to: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="TOOL",
-            help="Write the labels for a tool too: label-studio, argilla, or hf (Hugging Face, with soft labels).",
+            help="Write the labels for a tool too: label-studio, argilla, or hf (Hugging Face, with soft labels); may "
+            "be given several times.",
             rich_help_panel=options.OUTPUT,
         ),
     ] = None,
@@ -93,8 +94,8 @@ def fit(
     with plain_messages():
         with output_folder(out, overwrite=overwrite) as folder:
             check_input(request)
-            if to is not None:
-                check_name("tool", to, TOOLS)
+            for tool in to or []:
+                check_name("tool", tool, TOOLS)
             with doing("starting", request):
                 from .. import fit as fit_story
 
@@ -113,8 +114,8 @@ def fit(
                     result = fit_story(story, annotations, method=method, **given)
             with doing("writing the results", request):
                 files = write_results(result, folder, plot=plot)
-                if to is not None:
-                    files |= write_for_tool(result, folder, to, request)
+                for tool in to or []:
+                    files |= write_for_tool(result, folder, tool, request)
         if not request.quiet:
             show_result(result, {os.path.join(out, name): content for name, content in files.items()}, began)
 

@@ -104,15 +104,20 @@ def write_for_tool(result: Fit | Stack | StreamedFit, folder: Path, to: str, req
     if isinstance(result, StreamedFit):
         raise AnnotationError(f"--to {to} takes a fit in memory; labels of a streamed fit are in the folder labels")
     name = TOOLS[to]
-    options: dict[str, str] = {} if request.question is None else {"question": request.question}
-    if to == "label-studio" and suffix_of(request.file) == ".json":
-        options["source"] = request.file
-    try:
-        result.write_labels(folder / name, to=to, **options)
-    except AnnotationError:
-        options.pop("source", None)  # JSON of another kind
-        result.write_labels(folder / name, to=to, **options)
+    question = None if to == "hf" else request.question
+    source = request.file if to == "label-studio" and _is_studio_export(request.file) else None
+    result.write_labels(folder / name, to=to, question=question, source=source)
     return {name: TOOL_FILES[name]}
+
+
+def _is_studio_export(file: str) -> bool:
+    """Whether a file is Label Studio's export of tasks, with their data."""
+    from ..data.exports.opening import read_json
+
+    if suffix_of(file) != ".json" or not Path(file).is_file():
+        return False
+    records = read_json(Path(file), None)
+    return isinstance(records, list) and all(isinstance(each, dict) and "data" in each for each in records)
 
 
 def write_output(result: Fit | Stack, folder: Path, *, plot: bool = False) -> dict[str, str]:

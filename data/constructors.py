@@ -15,7 +15,7 @@ from .files import read_parquet
 from .long import csv_fields, long_fields
 from .nested import nested_rows, read_nested
 from .repeats import Repeats
-from .text_files import suffix_of
+from .text_files import check_encoding, suffix_of
 
 
 class Constructors:
@@ -126,6 +126,8 @@ class Constructors:
                 the file.
             FileNotFoundError: there is no such file.
         """
+        if encoding is not None:
+            check_encoding(encoding)
         return cls(**csv_fields(path, separator, options, encoding))
 
     @classmethod

@@ -32,7 +32,10 @@ def as_frame(table: Any, what: str = "frame") -> nw.DataFrame[Any]:
 
 def is_frame(table: Any) -> bool:
     """Tell whether narwhals knows this as a table."""
-    return isinstance(nw.from_native(table, pass_through=True), nw.DataFrame | nw.LazyFrame)
+    try:
+        return isinstance(nw.from_native(table, pass_through=True), nw.DataFrame | nw.LazyFrame)
+    except DuplicateError:  # a table, of which `as_frame` says what is wrong
+        return True
 
 
 def take_column(frame: nw.DataFrame[Any], name: str, role: str, what: str = "the table") -> pd.Series:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
@@ -40,12 +41,18 @@ def tidied(label: Column) -> Column:
     for number, codes in enumerate(spellings.values()):
         place[codes] = number
     names = [label.ids[code] for code in groups]
-    tidy = [" ".join(name.split()) if isinstance(name, str) else name for name in names]
+    tidy = [_tidy(name) if isinstance(name, str) else name for name in names]
     return replace(label, codes=place[label.codes], ids=Ids(tidy, what=label.title), categories=None)
 
 
+def _tidy(name: str) -> str:
+    tidy = " ".join(name.split())
+    return tidy.removesuffix(".0") if re.fullmatch(r"-?\d+\.0", tidy) else tidy
+
+
 def _plain(name: str) -> str:
-    return " ".join(name.split()).casefold()
+    """A name without what may be a slip: case, blanks, and ".0" after a whole number."""
+    return _tidy(name).casefold()
 
 
 def _tell_alike(classes: Iterable[Hashable]) -> None:
@@ -58,13 +65,15 @@ def _tell_alike(classes: Iterable[Hashable]) -> None:
         groups = "; ".join(" and ".join(map(repr, names)) for names in alike[:3])
         more = f" and {len(alike) - 3} more" if len(alike) > 3 else ""
         warn(
-            f"classes differ by case or blanks alone and count as different classes: {groups}{more}; tidy=True makes "
-            "one of them"
+            f"classes differ by case, blanks or '.0' alone and count as different classes: {groups}{more}; tidy=True "
+            "makes one of them"
         )
 
 
 def _tell_missing(classes: Iterable[Hashable]) -> None:
-    found = [name for name in classes if isinstance(name, str) and name.strip().casefold() in MISSING]
+    found = [
+        name for name in classes if isinstance(name, str) and (name == "None" or name.strip().casefold() in MISSING)
+    ]
     if found:
         listing = ", ".join(map(repr, found))
         warn(f"{listing} counts as a class; where it means that there is no label, give abstain=[{listing}]")

@@ -15,6 +15,9 @@ from typing import Any, BinaryIO, TextIO, cast
 from .errors import AnnotationError
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
+PACKED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz"}
+"""How compressed files begin, which is looked at where the suffix says nothing."""
+
 SEPARATORS = ",;\t|"
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -41,6 +44,10 @@ def open_bytes(path: str | Path) -> BinaryIO:
     """
     path = Path(path)
     suffix = path.suffix.lower()
+    if suffix not in COMPRESSED:
+        with path.open("rb") as file:
+            start = file.read(6)
+        suffix = next((kind for mark, kind in PACKED.items() if start.startswith(mark)), suffix)
     if suffix == ".zst":
         import pyarrow as pa
 
@@ -110,6 +117,18 @@ def encoding_of(path: str | Path) -> str:
     if utf8 is not None:
         return "utf-8-sig"
     return WESTERN if western else LATIN
+
+
+def check_encoding(encoding: str) -> None:
+    """Refuse the name of an encoding that Python does not know.
+
+    Raises:
+        AnnotationError: it does not.
+    """
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise AnnotationError(f"encoding={encoding!r} is not known; 'utf-8', 'utf-16' and 'latin-1' are") from None
 
 
 def open_text(path: str | Path, encoding: str | None = None) -> TextIO:

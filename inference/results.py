@@ -94,13 +94,39 @@ class Result(Labelled):
         """A label for each task by a threshold or by least expected cost: :func:`.decisions.decide`."""
         return decide(self.probabilities, threshold=threshold, positive=positive, costs=costs, abstain=abstain)
 
-    def join(self, table: pd.DataFrame, task: str = "task", prefix: str = "") -> pd.DataFrame:
-        """A table of your own with the labels of its tasks beside it: :func:`.label_files.join_labels`."""
+    def join(self, table: Any, task: str = "task", prefix: str = "") -> pd.DataFrame:
+        """A table of your own with the labels of its tasks beside it: label, probability (of it), entropy (nats).
+
+        Args:
+            table: of pandas, polars, pyarrow or Hugging Face, with a column of tasks, in any order and with repeats.
+            task: that column.
+            prefix: put before the names of the new columns.
+
+        Raises:
+            AnnotationError: there is no such column, a new column has the name of one that is there, or no task is
+                known.
+        """
         return join_labels(self, table, task, prefix)
 
-    def write_labels(self, path: str | PathLike, *, to: str, **options: Any) -> Path:
-        """Write the labels for ``"label-studio"``, ``"argilla"`` or ``"hf"``: :func:`.label_files.write_labels`."""
-        return write_labels(self, path, to=to, **options)
+    def write_labels(
+        self, path: str | PathLike, *, to: str, question: str | None = None, source: str | PathLike | None = None
+    ) -> Path:
+        """Write the labels as predictions with scores, for a tool to import.
+
+        Args:
+            path: the file to write or to replace: .json, and .parquet for ``"hf"``.
+            to: ``"label-studio"``, ``"argilla"``, or ``"hf"`` for Hugging Face datasets, with soft labels.
+            question: its name in Label Studio or Argilla; by default the one that the source has, else ``"label"``.
+            source: for Label Studio, the export that was read: the predictions are then of its tasks, with their ids
+                and data, and have the shape of its question. Without it a task's data are its name.
+
+        Raises:
+            UnknownNameError: no such tool is known.
+            AnnotationError: the source is no Label Studio export, has none of the tasks or several questions; an option
+                or a suffix is of another tool.
+            StorageError: the file cannot be written.
+        """
+        return write_labels(self, path, to=to, question=question, source=source)
 
     def report(self, path: str | PathLike, **options: Any) -> Path:
         """Write one self-contained page with labels, workers, checks and pictures: :func:`.write.report`.

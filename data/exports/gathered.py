@@ -58,7 +58,7 @@ class Gathered:
         Raises:
             AnnotationError: there are several labels in one, or none that can be a class.
         """
-        label = single(label, place)
+        label = single(label, f"{self.what}, {place}")
         if label is None:
             self.left_out["empty annotation"] += 1
             return
@@ -76,11 +76,13 @@ class Gathered:
         Raises:
             AnnotationError: the task has another one.
         """
-        label = single(label, place)
+        label = single(label, f"{self.what}, {place}")
         if label is None:
             return
         if self.gold.setdefault(task, label) != label:
-            raise AnnotationError(f"{place}: the gold label is {label!r}, and elsewhere {self.gold[task]!r}; keep one")
+            raise AnnotationError(
+                f"{self.what}, {place}: the gold label is {label!r}, and elsewhere {self.gold[task]!r}; keep one"
+            )
 
     def held(self) -> Held:
         """Return what was gathered.

@@ -31,7 +31,12 @@ def read_records(records: Records, what: str, question: str | None, name: str) -
 
 
 def _is_label_studio(record: Mapping[str, Any]) -> bool:
+    made = record.get("predictions")
+    if isinstance(made, list) and made and all(isinstance(each, Mapping) and "result" in each for each in made):
+        return True
     given = record.get("annotations", record.get("completions"))
+    if isinstance(given, Mapping):
+        return "data" in record
     if not (isinstance(given, list) and all(isinstance(each, Mapping) for each in given)):
         return False
     return any("result" in each for each in given) or ("data" in record and not given)
@@ -42,7 +47,7 @@ def _label_studio(records: Records, what: str, question: str | None, name: str) 
     found: dict[str, None] = {}
     for _, _, each in _studio_results(records):
         for result in each.get("result") or []:
-            if _studio_label(result) is not None:
+            if studio_label(result) is not None:
                 found[str(result.get("from_name"))] = None
     asked = chosen_question(question, list(found), what)
     gathered = Gathered(what, asked)
@@ -50,7 +55,7 @@ def _label_studio(records: Records, what: str, question: str | None, name: str) 
         if each.get("was_cancelled"):
             gathered.leave_out("cancelled annotation")
             continue
-        labels = [_studio_label(result) for result in each.get("result") or [] if str(result.get("from_name")) == asked]
+        labels = [studio_label(result) for result in each.get("result") or [] if str(result.get("from_name")) == asked]
         is_model = "completed_by" not in each
         label = labels[0] if len(labels) == 1 else [one for many in labels for one in _as_list(many)]
         if each.get("ground_truth"):
@@ -63,10 +68,22 @@ def _label_studio(records: Records, what: str, question: str | None, name: str) 
 def _studio_results(records: Records) -> Iterable[tuple[Any, str, Mapping[str, Any]]]:
     """Task, place and annotation of each annotation and prediction."""
     for number, record in enumerate(records):
-        task = record.get("id", record.get("inner_id", number))
+        task = studio_task(record, number)
         for kind in ("annotations", "completions", "predictions"):
-            for position, each in enumerate(record.get(kind) or []):
-                yield task, f"task {task!r}, {kind}[{position}]", each
+            given = record.get(kind) or []
+            if not isinstance(given, list):
+                raise AnnotationError(f"task {task!r}: {kind} is a {type(given).__name__}; a list is needed")
+            for position, each in enumerate(given):
+                place = f"task {task!r}, {kind}[{position}]"
+                results = each.get("result") or [] if isinstance(each, Mapping) else None
+                if not (isinstance(results, list) and all(isinstance(result, Mapping) for result in results)):
+                    raise AnnotationError(f"{place}: a dictionary with a list of results is needed, not {each!r}")
+                yield task, place, each
+
+
+def studio_task(record: Mapping[str, Any], number: int) -> Any:
+    """Return what names a task of Label Studio: its id, or where it stands in the file."""
+    return record.get("id", record.get("inner_id", number))
 
 
 def _studio_worker(completed_by: Any) -> Any:
@@ -75,17 +92,22 @@ def _studio_worker(completed_by: Any) -> Any:
     return completed_by
 
 
-def _studio_label(result: Mapping[str, Any]) -> Any:
-    """The label of a result that is a class: choices, a rating, a number, or one side of a pair."""
+def studio_label(result: Mapping[str, Any]) -> Any:
+    """Return the label of a result that is a class: choices, a rating, a number, or one side of a pair."""
     value = result.get("value")
-    if not isinstance(value, Mapping) or "start" in value or "x" in value:  # of a part of the text or image
+    key = studio_key(value)
+    return None if key is None else value[key]  # type: ignore[index]
+
+
+def studio_key(value: Any) -> str | None:
+    """Return under what name a result's value has the class; None where it has none, as of a part of an image."""
+    if not isinstance(value, Mapping) or "start" in value or "x" in value:
         return None
-    key = next((key for key in ("choices", "rating", "number", "selected", "taxonomy") if key in value), None)
-    return None if key is None else value[key]
+    return next((key for key in ("choices", "rating", "number", "selected", "taxonomy") if key in value), None)
 
 
 def _is_argilla(record: Mapping[str, Any]) -> bool:
-    if isinstance(record.get("responses"), Mapping) or isinstance(record.get("suggestions"), Mapping):
+    if isinstance(record.get("responses"), Mapping | list) or isinstance(record.get("suggestions"), Mapping | list):
         return "fields" in record
     return any(str(key).endswith((".responses", ".suggestion")) for key in record)
 
@@ -102,6 +124,11 @@ def _argilla(records: Records, what: str, question: str | None, name: str) -> He
         values = _as_list(each.get(f"{asked}.responses"))
         users = _as_list(each.get(f"{asked}.responses.users")) or [None] * len(values)
         states = _as_list(each.get(f"{asked}.responses.status")) or ["submitted"] * len(values)
+        if not len(values) == len(users) == len(states):
+            raise AnnotationError(
+                f"{what}, record {task!r}: {asked}.responses has {len(values)}, its users {len(users)}, its status "
+                f"{len(states)}; one each is needed"
+            )
         for value, user, state in zip(values, users, states, strict=True):
             place = f"record {task!r}, {asked}.responses of {user!r}"
             if state not in ("submitted", None):
@@ -124,6 +151,17 @@ def _argilla_flat(record: Mapping[str, Any]) -> dict[str, Any]:
         flat[f"{name}.responses"] = [each.get("value") for each in given]
         flat[f"{name}.responses.users"] = [each.get("user_id") for each in given]
         flat[f"{name}.responses.status"] = [each.get("status", "submitted") for each in given]
+    if isinstance(record.get("responses"), list):  # as Argilla's server and its first versions have them
+        for each in record["responses"]:
+            for name, answer in (each.get("values") or {}).items():
+                value = answer.get("value") if isinstance(answer, Mapping) else answer
+                flat.setdefault(f"{name}.responses", []).append(value)
+                flat.setdefault(f"{name}.responses.users", []).append(each.get("user_id"))
+                flat.setdefault(f"{name}.responses.status", []).append(each.get("status", "submitted"))
+    if isinstance(record.get("suggestions"), list):
+        for each in record["suggestions"]:
+            name = each.get("question_name", each.get("question_id"))
+            flat[f"{name}.suggestion"], flat[f"{name}.suggestion.agent"] = each.get("value"), each.get("agent")
     suggestions = record.get("suggestions")
     for name, given in suggestions.items() if isinstance(suggestions, Mapping) else ():
         flat[f"{name}.suggestion"], flat[f"{name}.suggestion.agent"] = given.get("value"), given.get("agent")
@@ -172,9 +210,11 @@ def _is_doccano(record: Mapping[str, Any]) -> bool:
 
 
 def _doccano(records: Records, what: str, question: str | None, name: str) -> Held:
+    if question is not None:
+        raise AnnotationError(f"{what}: a doccano export has one question without a name; leave out question=")
     gathered = Gathered(f"{what}: doccano export")
     for number, record in enumerate(records):
-        task, place = record.get("id", number), f"line {number + 1}"
+        task, place = record.get("id", number), record.get("_place", f"line {number + 1}")
         if isinstance(record.get("annotations"), list):
             by_user: dict[Any, list[Any]] = {}
             for each in record["annotations"]:

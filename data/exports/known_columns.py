@@ -35,6 +35,9 @@ NAMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """By role the names that a column may have, in small letters, without blanks, dashes, and "id" or "name" at the end."""
 
+CONTENT = ("text", "sentence", "image", "document", "question")
+"""Names of tasks that may as well be their content, where another column names them."""
+
 ROLES = tuple(NAMES)
 NEEDED = ("task", "worker", "label")
 
@@ -93,7 +96,8 @@ def _inferred(role: str, free: Sequence[str], names: Sequence[str], what: str) -
         return role
     candidates = [name for name in free if _known(name) in NAMES[role]]
     if role == "task":  # "id" beside "item" is the row's, "text" the task's content
-        candidates = [name for name in candidates if _plain(name) not in ("id", "text")] or candidates
+        candidates = [name for name in candidates if _plain(name) not in ("id", *CONTENT)] or candidates
+        candidates = [name for name in candidates if _plain(name) not in CONTENT] or candidates
     if role not in NEEDED:
         return candidates[0] if candidates else None
     if len(candidates) > 1:
@@ -104,30 +108,72 @@ def _inferred(role: str, free: Sequence[str], names: Sequence[str], what: str) -
     return candidates[0]
 
 
-def is_wide(table: pd.DataFrame) -> bool:
-    """Whether a table has a column for each worker: none is named as workers or labels are, and all share values."""
-    known = {_known(str(name)) for name in table.columns}
-    if known & {*NAMES["worker"], *NAMES["label"]} or table.shape[1] < 3:
-        return False
-    tasks = task_column(table)
-    if tasks is None:
-        return False
-    values = [set(table[name].dropna().unique()) for name in table.columns if name != tasks]
-    values = [each for each in values if each]
-    together: set[Hashable] = set().union(*values) if values else set()
-    shared = sum(bool(each & other) for i, each in enumerate(values) for other in values[i + 1 :])
-    pairs = len(values) * (len(values) - 1) / 2
-    most = min(MOST_CLASSES, max(2, len(table) // 2))
-    return len(values) > 1 and len(together) <= most and shared > pairs / 2
+AGGREGATES = ("majority", "majorityvote", "mv", "consensus", "aggregated", "adjudicated", "final", "finallabel")
+"""What columns of labels are called that no worker gave."""
 
 
-def task_column(table: pd.DataFrame) -> str | None:
+@dataclass(frozen=True)
+class Wide:
+    """A table with a column for each worker."""
+
+    task: str
+    workers: tuple[str, ...]
+    gold: str | None
+    others: tuple[str, ...]  # columns that are none of these
+
+
+def wide_roles(table: pd.DataFrame) -> Wide | None:
+    """Return the columns of a table with a column for each worker, or None where it is none.
+
+    No column is named as workers or labels are. Those of workers have few values, which they share with the others.
+    """
+    names = [str(name) for name in table.columns]
+    known = {_known(name) for name in names}
+    tasks = _task_column(table)
+    if known & {*NAMES["worker"], *NAMES["label"]} or len(names) < 3 or tasks is None:
+        return None
+    gold = next((name for name in names if _known(name) in NAMES["gold"]), None)
+    most = min(MOST_CLASSES, max(3, len(table) // 2))
+    values: dict[str, set[Hashable]] = {}
+    for name in names:
+        if name in (tasks, gold) or _plain(name) in AGGREGATES:
+            continue
+        found = set(map(_hashed, table[name].dropna()))
+        if len(found) <= most:
+            values[name] = found
+    workers = [name for name, found in values.items() if _shares(found, name, values)]
+    workers += [name for name, found in values.items() if not found]  # a worker without an annotation
+    if sum(bool(values[name]) for name in workers) < 2:
+        return None
+    workers = [name for name in names if name in workers]
+    others = tuple(name for name in names if name not in (tasks, gold, *workers))
+    return Wide(tasks, tuple(workers), gold, others)
+
+
+def _shares(found: set[Hashable], name: str, values: Mapping[str, set[Hashable]]) -> bool:
+    """Whether at least half of a column's values are those of another one, too."""
+    if not found:
+        return False
+    others: set[Hashable] = set().union(*(each for other, each in values.items() if other != name))
+    return len(found & others) >= len(found) / 2
+
+
+def _hashed(value: Any) -> Hashable:
+    return value if isinstance(value, Hashable) else str(value)
+
+
+def _task_column(table: pd.DataFrame) -> str | None:
     """The column of a wide table that names its tasks: by its name, or the first where its values differ."""
     named = [str(name) for name in table.columns if _known(str(name)) in NAMES["task"]]
     if named:
-        return named[0]
+        return next((name for name in named if _plain(name) not in CONTENT), named[0])
     first = str(table.columns[0])
-    return first if table[first].is_unique and table[first].notna().all() else None
+    return first if table[first].map(_hashed).is_unique and table[first].notna().all() else None
+
+
+def is_name_of(name: str, role: str) -> bool:
+    """Return whether a column of this name may have this role."""
+    return _known(name) in NAMES[role]
 
 
 def gold_in(table: pd.DataFrame, roles: Roles, gold: Any) -> tuple[Any, str]:

@@ -6,8 +6,8 @@ import io
 import json
 import tempfile
 import zipfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pandas as pd
 from ..errors import AnnotationError
 from ..frames import as_frame, is_frame, take_column
 from ..text_files import encoding_of, open_bytes, suffix_of
+from .known_columns import is_name_of
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 LINES = (".jsonl", ".ndjson")
@@ -38,9 +39,9 @@ def table_of(source: Any) -> pd.DataFrame:
             f"a path, '-' or a table is needed, not a {type(source).__name__}; Annotations.from_dict takes "
             "dictionaries, and from_matrix matrices"
         )
+    frame = as_frame(source)
     if isinstance(source, pd.DataFrame):
         return source
-    frame = as_frame(source)
     return pd.DataFrame({name: take_column(frame, name, "task") for name in frame.columns})
 
 
@@ -108,23 +109,63 @@ def _without_repeats(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]
     return found
 
 
-def records_of_folder(path: Path, encoding: str | None) -> list[dict[str, Any]]:
-    """Return the records of all JSON files of a folder or a .zip, with their file's name as ``_file``."""
+def table_of_json(content: Mapping[str, Any]) -> pd.DataFrame | None:
+    """Return the table in a dictionary as pandas writes it, by column or split; None where it is none."""
+    if set(content) == {"columns", "index", "data"}:
+        return pd.DataFrame(content["data"], columns=content["columns"])
+    roles = [role for role in ("task", "label") if any(is_name_of(str(name), role) for name in content)]
+    if len(roles) < 2:
+        return None
+    if all(isinstance(column, list) for column in content.values()):
+        sizes = {name: len(column) for name, column in content.items()}
+        if len(set(sizes.values())) > 1:
+            raise AnnotationError(f"the columns are of different lengths: {sizes}")
+        return pd.DataFrame(dict(content))
+    columns = list(content.values())
+    if all(isinstance(column, Mapping) and column.keys() == columns[0].keys() for column in columns):
+        return pd.DataFrame({name: list(column.values()) for name, column in content.items()})
+    return None
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    """Yield a folder with what is in a .zip.
+
+    Raises:
+        AnnotationError: it is none.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        if path.is_file():
-            try:
-                with zipfile.ZipFile(path) as archive:
-                    archive.extractall(folder)
-            except zipfile.BadZipFile as error:
-                raise AnnotationError(f"{path} is no .zip file that can be read: {error}") from None
-        root = path if path.is_dir() else Path(folder)
-        files = sorted(file for file in root.rglob("*") if suffix_of(file) in JSON)
-        if not files:
-            raise AnnotationError(f"{path} has no .jsonl or .json files; crowdppl.scan takes folders of Parquet files")
-        contents = {file: read_json(file, encoding) for file in files}
-        if not all(isinstance(content, list) for content in contents.values()):
-            raise AnnotationError(f"{path}: each file is to be a list of records, or a record in each line")
-    return [{"_file": file.stem, **record} for file, records in contents.items() for record in records]
+        try:
+            with zipfile.ZipFile(path) as archive:
+                archive.extractall(folder)
+        except zipfile.BadZipFile as error:
+            raise AnnotationError(f"{path} is no .zip file that can be read: {error}") from None
+        yield Path(folder)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return the files of a folder and those below it, but for what systems put beside them."""
+    found = (file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    return sorted(file for file in found if "__MACOSX" not in file.parts)
+
+
+def records_of_folder(folder: Path, encoding: str | None) -> list[dict[str, Any]]:
+    """Return the records of all JSON files of a folder, each with its file's name and its place there.
+
+    Raises:
+        AnnotationError: there are none, or one is no list of records.
+    """
+    files = [file for file in files_in(folder) if suffix_of(file) in JSON]
+    if not files:
+        raise AnnotationError(f"{folder} has no .jsonl or .json files; crowdppl.scan takes folders of Parquet files")
+    found = []
+    for file in files:
+        records = read_json(file, encoding)
+        if not isinstance(records, list) or not all(isinstance(record, Mapping) for record in records):
+            raise AnnotationError(f"{file}: a list of records, or a record in each line, is needed")
+        for number, record in enumerate(records, start=1):
+            found.append({"_file": file.stem, "_place": f"{file.name}, line {number}", **record})
+    return found
 
 
 def as_records(table: pd.DataFrame) -> list[dict[str, Any]]:

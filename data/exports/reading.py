@@ -5,35 +5,41 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..annotations import Annotations
-from ..errors import AnnotationError
-from ..files import read_parquet_table, read_text_table
+from ..errors import AnnotationError, check_name
+from ..files import read_parquet_table, read_text_table, row_and_line
 from ..long import csv_fields, long_fields
 from ..text import convert_text
-from ..text_files import encoding_of, first_bytes, suffix_of
+from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from .gathered import Held, count_of
 from .json_tools import read_mapping, read_records
-from .known_columns import INFER, find_roles, gold_in, is_wide, task_column
+from .known_columns import INFER, Roles, Wide, find_roles, gold_in, wide_roles
+from .nested_records import flat_records
 from .opening import (
     EXCEL,
     PARQUET,
     ZIPPED,
     as_records,
+    files_in,
     is_json,
     read_excel,
     read_json,
     records_of_folder,
     table_of,
+    table_of_json,
+    unpacked,
 )
 from .table_tools import read_tool_table
 
 STANDARD_INPUT = "-"
+OPTIONS = ("classes", "abstain", "tasks", "workers", "features", "worker_features", "repeats", "tidy")
 ACCEPTED = "CSV or TSV, Parquet, Excel, JSON, JSON Lines, and what annotation tools export as one of these"
 
 
@@ -80,13 +86,17 @@ def read(
         outer: of nested dictionaries, whether the outer keys are each a ``"task"`` or a ``"worker"``.
         gold: as for :meth:`Annotations.from_frame`; by default what the file itself has, None for none.
         tell: say on standard error what was taken for what, where anything had to be found out.
-        **options: classes, abstain, tasks, workers, features, worker_features and repeats as for
+        **options: classes, abstain, tasks, workers, features, worker_features, repeats and tidy as for
             :meth:`Annotations.from_frame`.
 
     Raises:
         AnnotationError: something cannot be used; the message names the place, and what would do.
         FileNotFoundError: there is no such file.
     """
+    for name in options:
+        check_name("option", name, OPTIONS)
+    if encoding is not None:
+        check_encoding(encoding)
     given = {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds}
     given |= {"question": question, "separator": separator, "encoding": encoding, "sheet": sheet, "outer": outer}
     if isinstance(source, str) and source == STANDARD_INPUT:
@@ -109,8 +119,10 @@ def read(
 
 
 def _from_path(path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
-    if path.is_dir() or suffix_of(path) == ".zip":
-        return _of_held(_of_folder(path, given), given, gold, options)
+    if suffix_of(path) == ".zip":
+        return _from_zip(path, given, gold, options)
+    if path.is_dir():
+        return _of_held(_of_folder(path, path, given), given, gold, options)
     start = first_bytes(path, 4096)
     if not start.strip():
         raise AnnotationError(f"{path}: the file is empty; there is to be {ACCEPTED}")
@@ -132,9 +144,10 @@ def _from_text(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
     if _has_lists(table) and (held := read_records(as_records(table), str(path), given["question"], path.stem)):
         return _of_held(held, given, gold, options)
     _refuse_question(str(path), given)
-    if _takes_wide(table, given):
-        return _wide(table, str(path), gold, options)
+    if wide := _wide_roles(table, given):
+        return _wide(table, wide, str(path), gold, options)
     roles = find_roles(list(table.columns), given, str(path))
+    _refuse_repeated_header(table, roles, path, separator, encoding)
     columns = {"task": roles.task, "worker": roles.worker, "label": roles.label}
     columns |= {"count": given["count"], "seconds": _seconds(roles, given)}
     truth, said_gold = gold_in(table, roles, gold)
@@ -150,8 +163,8 @@ def _from_table(
     if held := read_tool_table(table.astype(object), what, given["question"]):
         return _of_held(held, given, gold, options)
     _refuse_question(what, given)
-    if _takes_wide(table, given):
-        return _wide(table, what, gold, options)
+    if wide := _wide_roles(table, given):
+        return _wide(table, wide, what, gold, options)
     roles = find_roles(list(table.columns), given, what)
     truth, said_gold = gold_in(table, roles, gold)
     fields = long_fields(
@@ -173,6 +186,8 @@ def _from_json(
 ) -> tuple[Annotations, str]:
     what = str(path)
     if isinstance(content, Mapping):
+        if (table := table_of_json(content)) is not None:
+            return _from_table(table, what, given, gold, options)
         held = read_mapping(content, what, given["outer"])
         if held is None:
             raise AnnotationError(
@@ -184,22 +199,9 @@ def _from_json(
     held = read_records(content, what, given["question"], path.stem)
     if held is not None:
         return _of_held(held, given, gold, options)
-    if panel := _panel(content, given):
-        return _of_held(read_mapping(panel, what, "task") or _nothing(what), {**given, "task": INFER}, gold, options)
-    return _from_table(pd.DataFrame(content), what, given, gold, options)
-
-
-def _panel(records: Sequence[Mapping[str, Any]], given: dict[str, Any]) -> dict[str, Any] | None:
-    """Records of one item each with the judges' labels in one dictionary, as {item: {judge: label}}."""
-    keys = [key for key, value in records[0].items() if isinstance(value, Mapping)] if records else []
-    if len(keys) != 1 or not all(isinstance(record.get(keys[0]), Mapping) for record in records):
-        return None
-    rest = find_roles([*(key for key in records[0] if key != keys[0]), "label"], {**given, "worker": None}, "the file")
-    return {str(record[rest.task]): record[keys[0]] for record in records}
-
-
-def _nothing(what: str) -> Held:
-    raise AnnotationError(f"{what}: there is no annotation")
+    if not content:
+        raise AnnotationError(f"{what}: the list is empty; a record for each annotation is needed")
+    return _from_table(pd.DataFrame(flat_records(content, what)), what, given, gold, options)
 
 
 def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
@@ -225,27 +227,44 @@ def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, An
     return Annotations(**fields), held.said
 
 
-def _wide(table: pd.DataFrame, what: str, gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
-    tasks = task_column(table)
-    cells = table.set_index(tasks)
-    if all(_is_text(cells[name]) for name in cells):
-        cells = pd.concat(convert_text(*(cells[name] for name in cells)), axis=1)
-    index = convert_text(table[tasks])[0] if _is_text(table[tasks]) else table[tasks]
-    cells = cells.astype(object).set_axis(index)
+def _wide(table: pd.DataFrame, wide: Wide, what: str, gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
+    named = [*wide.workers, *([] if wide.gold is None else [wide.gold])]
+    columns = [table[name] for name in named]
+    if all(_is_text(column) for column in columns):
+        columns = convert_text(*columns)
+    values = dict(zip(named, columns, strict=True))
+    tasks = convert_text(table[wide.task])[0] if _is_text(table[wide.task]) else table[wide.task]
+    cells = pd.DataFrame({name: values[name].tolist() for name in wide.workers}, index=tasks.tolist(), dtype=object)
+    said = f"{what}: a row for each task ({wide.task!r}) and a column for each of {len(wide.workers)} workers"
     truth = None if isinstance(gold, str) and gold == INFER else gold
-    annotations = Annotations.from_matrix(cells, missing=None, gold=truth, **options)
-    return (
-        annotations,
-        f"{what}: a row for each task ({tasks!r}) and a column for each of {annotations.n_workers} workers",
-    )
+    if wide.gold is not None and isinstance(gold, str) and gold == INFER:
+        given = zip(tasks.tolist(), values[wide.gold].tolist(), strict=True)
+        truth = {task: label for task, label in given if label is not None and label == label} or None
+        said += f", gold labels in {wide.gold!r}"
+    if wide.others:
+        said += f"; left out: {', '.join(map(repr, wide.others))}"
+    return Annotations.from_matrix(cells, missing=None, gold=truth, **options), said
 
 
 def _is_text(values: pd.Series) -> bool:
     return all(isinstance(value, str) for value in values.dropna())
 
 
-def _takes_wide(table: pd.DataFrame, given: dict[str, Any]) -> bool:
-    return given["worker"] == INFER and given["label"] == INFER and given["count"] is None and is_wide(table)
+def _wide_roles(table: pd.DataFrame, given: dict[str, Any]) -> Wide | None:
+    """The columns of a wide table, unless columns were named of which it has none."""
+    is_asked = given["worker"] == INFER and given["label"] == INFER and given["count"] is None
+    return wide_roles(table) if is_asked else None
+
+
+def _refuse_repeated_header(
+    table: pd.DataFrame, roles: Roles, path: Path, separator: str | None, encoding: str | None
+) -> None:
+    """Refuse a row that is the header again, as where files were put one after the other."""
+    names = [name for name in (roles.task, roles.worker, roles.label) if name is not None]
+    again = np.flatnonzero((table[names] == names).all(axis=1))
+    if again.size:
+        where = row_and_line(path, separator, encoding)(int(again[0]))
+        raise AnnotationError(f"{where}: the header is there again; remove the row")
 
 
 def _with_said(annotations: Annotations, what: str, roles: str, gold: str) -> tuple[Annotations, str]:
@@ -272,8 +291,22 @@ def _refuse_unused(path: Path, start: bytes, given: dict[str, Any]) -> None:
             raise AnnotationError(f"{name}={given[name]!r} is of another kind of file than {path}")
 
 
-def _of_folder(path: Path, given: dict[str, Any]) -> Held:
-    held = read_records(records_of_folder(path, given["encoding"]), str(path), given["question"], path.stem)
+def _from_zip(path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
+    """Read the one file of a .zip, or its JSON files as those of a folder; messages name the .zip."""
+    with unpacked(path) as folder:
+        files = files_in(folder)
+        try:
+            if len(files) == 1:
+                annotations, said = _from_path(files[0], given, gold, options)
+            else:
+                annotations, said = _of_held(_of_folder(folder, path, given), given, gold, options)
+        except AnnotationError as error:
+            raise AnnotationError(str(error).replace(str(folder), str(path))) from None
+        return annotations, said.replace(str(folder), str(path))
+
+
+def _of_folder(folder: Path, path: Path, given: dict[str, Any]) -> Held:
+    held = read_records(records_of_folder(folder, given["encoding"]), str(path), given["question"], path.stem)
     if held is None:
         raise AnnotationError(f"{path}: the files in it are no export of a tool that is known; name one file")
     return held

@@ -40,6 +40,7 @@ def read_tool_table(table: pd.DataFrame, what: str, question: str | None) -> Hel
 def _mturk(table: pd.DataFrame, what: str, question: str | None) -> Held:
     what = f"{what}: MTurk results"
     answers = _mturk_answers(table, what)
+    question = None if question is None else question.removeprefix("Answer.").removesuffix(".label")
     asked = chosen_question(question, _questions(answers), what)
     gathered = Gathered(what, asked)
     status = _column(table, "AssignmentStatus")
@@ -88,8 +89,9 @@ def _task_answers(text: Any, what: str, row: int) -> Iterable[tuple[str, Any]]:
         for key, value in answer.items():
             if isinstance(value, dict) and "label" in value:
                 yield key, value["label"]
-            elif isinstance(value, dict) and value and all(isinstance(on, bool) for on in value.values()):
-                yield key, [option for option, on in value.items() if on]
+            elif isinstance(value, dict) and value and all(isinstance(is_on, bool) for is_on in value.values()):
+                on = [option for option, is_on in value.items() if is_on]
+                yield key, on if len(on) > 1 else (on[0] if on else None)
             elif not isinstance(value, dict | list):
                 yield key, value
 
@@ -97,6 +99,7 @@ def _task_answers(text: Any, what: str, row: int) -> Iterable[tuple[str, Any]]:
 def _toloka(table: pd.DataFrame, what: str, question: str | None) -> Held:
     what = f"{what}: Toloka assignments"
     outputs = [name.removeprefix("OUTPUT:") for name in map(str, table.columns) if name.startswith("OUTPUT:")]
+    question = None if question is None else question.removeprefix("OUTPUT:")
     asked = chosen_question(question, [name for name in outputs if _is_question(table[f"OUTPUT:{name}"])], what)
     gathered = Gathered(what, asked)
     inputs = [name for name in map(str, table.columns) if name.startswith("INPUT:")]

@@ -14,7 +14,9 @@ import pandas as pd
 from ...data.atomic import whole_file
 from ...data.csv_header import missing_column
 from ...data.errors import AnnotationError, look_up, warn
-from ...data.exports.opening import is_json, read_json
+from ...data.exports.gathered import chosen_question
+from ...data.exports.json_tools import studio_key, studio_label, studio_task
+from ...data.exports.opening import is_json, read_json, table_of
 from ...data.id_json import encode_id
 from ...data.text_files import first_bytes
 from ..fitted.labelled import Labelled
@@ -23,18 +25,22 @@ AGENT = "crowdppl"
 JOINED = ("label", "probability", "entropy")
 
 
-def join_labels(fit: Labelled, table: pd.DataFrame, task: str = "task", prefix: str = "") -> pd.DataFrame:
+def join_labels(fit: Labelled, table: Any, task: str = "task", prefix: str = "") -> pd.DataFrame:
     """Return a table with the labels of its tasks: columns label, probability (of it) and entropy (nats).
 
     Args:
         fit: what has the labels.
-        table: with a column of tasks, in any order, and repeated as often as it likes.
+        table: of pandas, polars, pyarrow or Hugging Face, with a column of tasks, in any order and with repeats.
         task: that column.
         prefix: put before the names of the new columns.
+
+    Returns:
+        a pandas table with the rows that were given.
 
     Raises:
         AnnotationError: there is no such column, a new column has the name of one that is there, or no task is known.
     """
+    table = table_of(table)
     if task not in table.columns:
         raise missing_column(task, "task", table.columns, "the table")
     if taken := [f"{prefix}{name}" for name in JOINED if f"{prefix}{name}" in table.columns]:
@@ -42,7 +48,7 @@ def join_labels(fit: Labelled, table: pd.DataFrame, task: str = "task", prefix: 
     labels = fit.labels
     known = pd.Index(list(fit.annotations.tasks), dtype=object)
     place = known.get_indexer(pd.Index(table[task].tolist(), dtype=object))
-    if not (place >= 0).any():
+    if len(table) and not (place >= 0).any():
         raise AnnotationError(
             f"column {task!r}: none of its values is a task of the fit, such as {next(iter(fit.annotations.tasks))!r}; "
             "is its type the same?"
@@ -60,22 +66,24 @@ def write_labels(
     path: str | PathLike[str],
     *,
     to: str,
-    question: str = "label",
+    question: str | None = None,
     source: str | PathLike[str] | None = None,
 ) -> Path:
     """Write the labels as predictions with scores, in the shape that a tool imports.
 
-    - ``"label-studio"``: JSON of tasks with predictions of choices; with ``source`` the tasks of that export, with
-      their data.
+    - ``"label-studio"``: JSON of tasks with predictions; with ``source``, the export that was read, they are its tasks
+      with their ids and data, and the results have the shape of its question. Without, they are choices for tasks
+      whose data are their names.
     - ``"argilla"``: JSON of records with suggestion, score and agent.
     - ``"hf"``: Parquet for ``datasets.load_dataset("parquet", …)``: task, label, label_name, probability, and
       ``probabilities``, the soft label to train on.
 
     Args:
         fit: what has the labels.
-        path: the file to write or to replace.
+        path: the file to write or to replace: .json, and .parquet for ``"hf"``.
         to: the tool.
-        question: its name there: of the control tag in Label Studio, of the question in Argilla.
+        question: its name there: of the control tag in Label Studio, of the question in Argilla; by default the one
+            that the source has, else ``"label"``.
         source: for Label Studio, the export that was read.
 
     Returns:
@@ -83,12 +91,18 @@ def write_labels(
 
     Raises:
         UnknownNameError: no such tool is known.
-        AnnotationError: the source is no Label Studio export, or has none of the tasks.
+        AnnotationError: the source is no Label Studio export, has none of the tasks, or several questions; an option
+            or a suffix is of another tool.
         StorageError: the file cannot be written.
     """
     make = look_up("tool", to, TOOLS)
+    suffix = ".parquet" if to == "hf" else ".json"
+    if Path(path).suffix.lower() != suffix:
+        raise AnnotationError(f"{path}: to={to!r} writes a {suffix} file; give it that suffix")
     if source is not None and to != "label-studio":
         raise AnnotationError(f"source= is an export of Label Studio, and to={to!r} takes none")
+    if question is not None and to == "hf":
+        raise AnnotationError("question= is a name in Label Studio or Argilla, and to='hf' takes none")
     content = make(fit, question, None if source is None else Path(source))
     with whole_file(path) as part:
         if isinstance(content, pd.DataFrame):
@@ -107,41 +121,59 @@ def _rows(fit: Labelled) -> list[tuple[Any, Any, float]]:
     ]
 
 
-def _label_studio(fit: Labelled, question: str, source: Path | None) -> list[dict[str, Any]]:
-    def prediction(label: Any, score: float) -> dict[str, Any]:
-        value = {"choices": [str(label)]}
-        result = {"from_name": question, "to_name": "text", "type": "choices", "value": value}
-        return {"model_version": AGENT, "score": score, "result": [result]}
-
+def _label_studio(fit: Labelled, question: str | None, source: Path | None) -> list[dict[str, Any]]:
     rows = _rows(fit)
     if source is None:
-        return [{"data": {"task": task}, "predictions": [prediction(label, p)]} for task, label, p in rows]
+        pattern = {"from_name": question or "label", "to_name": "text", "type": "choices"}
+        return [
+            {"data": {"task": task}, "predictions": [_prediction(pattern, {"choices": [str(label)]}, p)]}
+            for task, label, p in rows
+        ]
     records = read_json(source, None) if is_json(source, first_bytes(source, 64)) else None
     if not isinstance(records, list) or not all(isinstance(each, Mapping) and "data" in each for each in records):
         raise AnnotationError(f"{source} is no Label Studio export in JSON: a list of tasks with data is needed")
     by_task = {task: (label, p) for task, label, p in rows}
-    if not any(record.get("id") in by_task for record in records):
+    named = [(studio_task(record, number), record) for number, record in enumerate(records)]
+    if not any(task in by_task for task, _ in named):
         raise AnnotationError(f"{source} has none of the tasks of the fit, such as {rows[0][0]!r}")
+    patterns = _patterns(records)
+    pattern = patterns[chosen_question(question, list(patterns), f"{source}: Label Studio export")]
     found = []
-    for record in records:
-        if record.get("id") in by_task:
-            to_name = _to_name(record, question)
-            made = prediction(*by_task[record["id"]])
-            made["result"][0]["to_name"] = to_name
-            found.append({"id": record["id"], "data": record["data"], "predictions": [made]})
+    for task, record in named:
+        if task in by_task:
+            label, p = by_task[task]
+            own = {"id": record["id"]} if "id" in record else {}
+            found.append(
+                own | {"data": record["data"], "predictions": [_prediction(pattern, _value(pattern, label), p)]}
+            )
     return found
 
 
-def _to_name(record: Mapping[str, Any], question: str) -> str:
-    for kind in ("annotations", "predictions"):
-        for each in record.get(kind) or []:
-            for result in each.get("result") or []:
-                if result.get("from_name") == question and result.get("to_name"):
-                    return str(result["to_name"])
-    return "text"
+def _patterns(records: list[Any]) -> dict[str, dict[str, Any]]:
+    """By question a result of it, as the export has them."""
+    found: dict[str, dict[str, Any]] = {}
+    for record in records:
+        for kind in ("annotations", "completions", "predictions"):
+            for each in record.get(kind) or []:
+                for result in each.get("result") or []:
+                    if studio_label(result) is not None:
+                        found.setdefault(str(result.get("from_name")), dict(result))
+    return found
 
 
-def _argilla(fit: Labelled, question: str, source: Path | None) -> list[dict[str, Any]]:
+def _value(pattern: Mapping[str, Any], label: Any) -> dict[str, Any]:
+    """A label in the shape that the question's results have: choices, rating, number, or one side of a pair."""
+    key = studio_key(pattern["value"])
+    return {str(key): [[label]] if key == "taxonomy" else [label] if key == "choices" else label}
+
+
+def _prediction(pattern: Mapping[str, Any], value: Mapping[str, Any], score: float) -> dict[str, Any]:
+    result = {name: pattern[name] for name in ("from_name", "to_name", "type") if name in pattern}
+    return {"model_version": AGENT, "score": score, "result": [{**result, "value": dict(value)}]}
+
+
+def _argilla(fit: Labelled, question: str | None, source: Path | None) -> list[dict[str, Any]]:
+    question = question or "label"
     return [
         {
             "id": str(task),
@@ -153,7 +185,7 @@ def _argilla(fit: Labelled, question: str, source: Path | None) -> list[dict[str
     ]
 
 
-def _hugging_face(fit: Labelled, question: str, source: Path | None) -> pd.DataFrame:
+def _hugging_face(fit: Labelled, question: str | None, source: Path | None) -> pd.DataFrame:
     labels, classes = fit.labels, list(fit.annotations.classes)
     code = {name: number for number, name in enumerate(classes)}
     posterior = np.asarray(fit.posterior, dtype=np.float32)
@@ -168,7 +200,7 @@ def _hugging_face(fit: Labelled, question: str, source: Path | None) -> pd.DataF
     )
 
 
-TOOLS: dict[str, Callable[[Labelled, str, Path | None], Any]] = {
+TOOLS: dict[str, Callable[[Labelled, str | None, Path | None], Any]] = {
     "label-studio": _label_studio,
     "argilla": _argilla,
     "hf": _hugging_face,

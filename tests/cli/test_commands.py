@@ -432,12 +432,14 @@ STUDIO = [
 def test_labels_are_written_for_other_tools(tmp_path, out, tool, name):
     path = tmp_path / "export.json"
     path.write_text(json.dumps(STUDIO))
-    done = crowdppl("fit", path, "--question", "q", "--to", tool, "--story", "one_coin", "--out", out)
+    done = crowdppl("fit", path, "--to", tool, "--story", "one_coin", "--out", out)
     assert done.exit_code == 0, done.output
     assert "Label Studio export, question 'q': 4 tasks, 3 annotators" in done.output
     only(out, *FILES, name)
     if tool == "hf":
         assert pd.read_parquet(out / name)["label_name"].tolist() == list("abab")
     else:
-        assert [task["data"] for task in json.loads((out / name).read_text())] == [{"text": "x"}] * 4
+        tasks = json.loads((out / name).read_text())
+        assert [task["data"] for task in tasks] == [{"text": "x"}] * 4
+        assert {task["predictions"][0]["result"][0]["from_name"] for task in tasks} == {"q"}
     assert "did you mean 'argilla'" in refused("fit", path, "--to", "argila", "--out", tmp_path / "other")

@@ -60,7 +60,7 @@ def test_rows_of_unknown_tasks_are_told_and_a_table_of_others_refused(fit):
 
 
 def test_label_studio_takes_predictions_with_the_tasks_data(fit, export, tmp_path):
-    path = fit.write_labels(tmp_path / "out.json", to="label-studio", question="animal", source=export)
+    path = fit.write_labels(tmp_path / "out.json", to="label-studio", source=export)
     (first, *_) = content = json.loads(path.read_text())
     assert [task["id"] for task in content] == [10, 11, 12]
     assert first["data"] == {"image": "10.png"}
@@ -96,3 +96,45 @@ def test_what_cannot_be_written_says_why_and_leaves_nothing(fit, export, tmp_pat
     with pytest.raises(AnnotationError, match="takes none"):
         fit.write_labels(tmp_path / "x.json", to="argilla", source=export)
     assert not (tmp_path / "x.json").exists()
+
+
+def test_a_question_keeps_its_shape_and_the_options_of_other_tools_are_refused(fit, tmp_path):
+    ratings = [
+        {
+            "data": {"t": str(task)},
+            "annotations": [
+                {
+                    "completed_by": worker,
+                    "result": [{"from_name": "stars", "to_name": "t", "type": "rating", "value": {"rating": stars}}],
+                }
+                for worker, stars in enumerate(given)
+            ],
+        }
+        for task, given in enumerate([[1, 1, 2], [2, 2, 2]])
+    ]
+    source = tmp_path / "stars.json"
+    source.write_text(json.dumps(ratings))
+    found = cp.fit("majority_vote", cp.read(source, tell=False))
+    content = json.loads(found.write_labels(tmp_path / "o.json", to="label-studio", source=source).read_text())
+    results = [task["predictions"][0]["result"][0] for task in content]
+    assert [(each["type"], each["from_name"], each["value"]) for each in results] == [
+        ("rating", "stars", {"rating": 1}),
+        ("rating", "stars", {"rating": 2}),
+    ]
+    assert [task["data"] for task in content] == [{"t": "0"}, {"t": "1"}]
+    with pytest.raises(AnnotationError, match="to='hf' takes none"):
+        fit.write_labels(tmp_path / "x.parquet", to="hf", question="q")
+    with pytest.raises(AnnotationError, match=r"writes a \.parquet file"):
+        fit.write_labels(tmp_path / "x.csv", to="hf")
+
+
+def test_any_library_s_table_is_joined_and_an_empty_one_stays_empty(fit):
+    import polars as pl
+    import pyarrow as pa
+
+    frame = pd.DataFrame({"task": [12, 10]})
+    for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        assert fit.join(table)["label"].tolist() == ["cat", "cat"]
+    assert list(fit.join(frame.iloc[:0]).columns) == ["task", "label", "probability", "entropy"]
+    with pytest.raises(AnnotationError, match="a table is needed, not a dict"):
+        fit.join({"task": [10]})

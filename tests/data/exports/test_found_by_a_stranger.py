@@ -1,0 +1,170 @@
+"""Files that were once read wrongly, or not at all."""
+
+import gzip
+import json
+import subprocess
+import sys
+import zipfile
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import crowdppl as cp
+from crowdppl import AnnotationError, UnknownNameError
+from crowdppl.data.errors import AnnotationWarning
+
+
+def read(path, content, **options):
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return cp.read(path, **{"tell": False, **options})
+
+
+def lines(records):
+    return "\n".join(map(json.dumps, records)) + "\n"
+
+
+def rows(annotations):
+    return sorted(map(tuple, annotations.to_frame()[["task", "worker", "label"]].to_numpy().tolist()), key=str)
+
+
+@pytest.mark.parametrize("cells", ["1,0,1,1\n2,1,1,1\n3,0,0,0", "1,x,y,\n2,x,x,y\n3,y,,x"])
+def test_a_wide_table_keeps_its_workers_names(tmp_path, cells):
+    assert list(read(tmp_path / "w.csv", f"id,ann,bob,cec\n{cells}\n").workers) == ["ann", "bob", "cec"]
+
+
+def test_a_wide_table_may_have_gold_text_dates_an_index_and_a_majority(tmp_path, capsys):
+    text = (
+        "Unnamed: 0,id,text,created_at,ann,bob,cec,majority,gold\n0,a,one,2020-01-01,x,y,x,x,x\n"
+        "1,b,two,2020-01-02,x,x,y,x,\n2,c,three,2020-01-03,y,N/A,y,y,y\n3,d,four,2020-01-04,y,y,x,y,x\n"
+    )
+    with pytest.warns(AnnotationWarning, match="'N/A' counts as a class"):
+        annotations = read(tmp_path / "w.csv", text, tell=True)
+    assert list(annotations.workers) == ["ann", "bob", "cec"]
+    assert [None if k < 0 else annotations.classes[k] for k in annotations.gold] == ["x", None, "y", "x"]
+    said = capsys.readouterr().err
+    assert "gold labels in 'gold'; left out: 'Unnamed: 0', 'text', 'created_at', 'majority'" in said
+
+
+def test_metadata_beside_a_label_are_no_panel_of_judges(tmp_path):
+    records = [
+        {"task": i, "worker": w, "label": v, "meta": {"src": "web", "lang": "en"}}
+        for i, w, v in [(1, "a", "x"), (1, "b", "y"), (2, "a", "x")]
+    ]
+    expected = [(1, "a", "x"), (1, "b", "y"), (2, "a", "x")]
+    assert rows(read(tmp_path / "n.jsonl", lines(records))) == expected
+    assert rows(read(tmp_path / "n.jsonl", lines(records), task="task", worker="worker", label="label")) == expected
+    with pytest.raises(AnnotationError, match="no column 'worker'"):
+        read(tmp_path / "m.json", [{"id": 1, "meta": {"a": "x"}}])
+
+
+def test_nested_annotations_are_one_each(tmp_path):
+    expected = [("q0", "a", 0), ("q0", "b", 1), ("q1", "a", 1), ("q1", "b", 1)]
+    beside = [{"id": f"q{i}", "annotators": ["a", "b"], "labels": [i, 1]} for i in range(2)]
+    listed = [
+        {"id": f"q{i}", "text": "t", "annotations": [{"annotator": "a", "label": i}, {"annotator": "b", "label": 1}]}
+        for i in range(2)
+    ]
+    by_judge = [{"item": f"q{i}", "labels": {"a": i, "b": 1}} for i in range(2)]
+    for records in (beside, listed, by_judge):
+        assert rows(read(tmp_path / "n.jsonl", lines(records))) == expected
+    with pytest.raises(AnnotationError, match="record 0: the lists are of different lengths: annotators has 1, labels"):
+        read(tmp_path / "n.jsonl", lines([{"id": "q", "annotators": ["a"], "labels": [0, 1]}]))
+
+
+def test_argilla_of_the_server_and_its_uneven_lists(tmp_path):
+    records = [
+        {
+            "id": f"r{i}",
+            "fields": {"text": "a"},
+            "responses": [
+                {"user_id": user, "status": "submitted", "values": {"label": {"value": value}}}
+                for user, value in (("u1", "pos"), ("u2", "neg"))
+            ],
+        }
+        for i in range(2)
+    ]
+    assert rows(read(tmp_path / "a.json", records)) == [
+        ("r0", "u1", "pos"),
+        ("r0", "u2", "neg"),
+        ("r1", "u1", "pos"),
+        ("r1", "u2", "neg"),
+    ]
+    uneven = [{"id": "r1", "label.responses": ["pos", "neg"], "label.responses.users": ["u1"]}]
+    with pytest.raises(AnnotationError, match=r"record 'r1': label\.responses has 2, its users 1"):
+        read(tmp_path / "u.json", uneven)
+
+
+@pytest.mark.parametrize("orient", ["columns", "list", "split", "records"])
+def test_every_shape_of_json_that_pandas_writes(tmp_path, orient):
+    frame = pd.DataFrame({"task": [1, 1, 2], "worker": list("aba"), "label": list("xyx")})
+    content = frame.to_dict("list") if orient == "list" else json.loads(frame.to_json(orient=orient))
+    assert rows(read(tmp_path / "p.json", content)) == [(1, "a", "x"), (1, "b", "y"), (2, "a", "x")]
+
+
+def test_a_repeated_header_and_numbers_with_a_point_are_told(tmp_path):
+    with pytest.raises(AnnotationError, match=r"row 2 \(line 4 of h\.csv\): the header is there again"):
+        read(tmp_path / "h.csv", "task,worker,label\n1,a,x\n1,b,y\ntask,worker,label\n2,a,x\n")
+    with pytest.warns(AnnotationWarning, match=r"'1' and '1\.0'"):
+        read(tmp_path / "p.csv", "task,worker,label\n1,a,1.0\n1,b,2\n2,a,1\n")
+    assert list(read(tmp_path / "p.csv", "task,worker,label\n1,a,1.0\n1,b,2\n2,a,1\n", tidy=True).classes) == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ([{"id": 1, "data": {}, "annotations": [{"completed_by": 1, "result": "oops"}]}], r"annotations\[0\]: a dict"),
+        ([{"id": 1, "data": {}, "annotations": {"result": []}}], "annotations is a dict; a list is needed"),
+    ],
+)
+def test_a_label_studio_export_of_an_odd_shape_says_where(tmp_path, content, said):
+    with pytest.raises(AnnotationError, match=said):
+        read(tmp_path / "s.json", content)
+
+
+def test_a_zip_names_its_file_and_skips_what_systems_add(tmp_path):
+    one, two = [{"id": 1, "text": "x", "label": ["a"]}], [{"id": 1, "text": "x", "label": ["a", "b"]}]
+    with zipfile.ZipFile(tmp_path / "d.zip", "w") as archive:
+        archive.writestr("ann.jsonl", lines(one))
+        archive.writestr("bob.jsonl", lines(two))
+        archive.writestr("__MACOSX/._ann.jsonl", "\0\1")
+    with pytest.raises(AnnotationError, match=r"d\.zip: doccano export, bob\.jsonl, line 1: there are 2 labels"):
+        cp.read(tmp_path / "d.zip", tell=False)
+    with zipfile.ZipFile(tmp_path / "c.csv.zip", "w") as archive:
+        archive.writestr("c.csv", "task,worker,label\n1,a,x\n1,b,y\n")
+    assert cp.read(tmp_path / "c.csv.zip", tell=False).n_annotations == 2
+
+
+def test_compression_is_known_by_content_and_encodings_by_name(tmp_path):
+    text = b"task,worker,label\n1,a,x\n1,b,y\n"
+    (tmp_path / "packed").write_bytes(gzip.compress(text))
+    assert cp.read(tmp_path / "packed", tell=False).n_annotations == 2
+    code = "import crowdppl as cp; print(cp.read('-').n_annotations)"
+    done = subprocess.run([sys.executable, "-c", code], input=gzip.compress(text), capture_output=True, check=True)
+    assert done.stdout.strip() == b"2"
+    (tmp_path / "a.csv").write_bytes(text)
+    with pytest.raises(AnnotationError, match="encoding='klingon' is not known"):
+        cp.read(tmp_path / "a.csv", encoding="klingon")
+    with pytest.raises(UnknownNameError, match="unknown option 'tidyy'; did you mean 'tidy'"):
+        cp.read(tmp_path / "a.csv", tidyy=True)
+
+
+def test_an_mturk_worker_who_chose_nothing_is_left_out(tmp_path, capsys):
+    def answer(choice):
+        told = json.dumps([{"q": {"pos": choice == "pos", "neg": choice == "neg"}}])
+        return told.replace('"', '""')
+
+    text = "HITId,WorkerId,Answer.taskAnswers\n" + "".join(
+        f'H{i},W{j},"{answer(choice)}"\n'
+        for i, j, choice in [(1, 1, "pos"), (1, 2, None), (2, 1, "neg"), (2, 2, "pos")]
+    )
+    assert len(rows(read(tmp_path / "m.csv", text, tell=True))) == 3
+    assert "1 empty annotation left out" in capsys.readouterr().err
+    assert len(rows(read(tmp_path / "m.csv", text, question="Answer.q"))) == 3
+
+
+def test_tables_with_a_name_twice_are_refused():
+    frame = pd.DataFrame([[1, "a", "x", "y"]], columns=["task", "worker", "label", "label"])
+    with pytest.raises(AnnotationError, match="two columns have the same name"):
+        cp.read(frame)
+    assert cp.read(pl.DataFrame({"task": [1, 1], "worker": ["a", "b"], "label": ["x", "y"]})).n_annotations == 2

@@ -18,14 +18,18 @@ LETTERS = {
 }  # fmt: skip
 
 
+DISPLAYED = re.compile(r"\.\. math::(?:[ \t]+(.+)|\n((?:[ \t]+.*\n?|\n(?=[ \t]))+))")
+"""A formula that stands by itself: on the line of its directive, or in an indented block below it."""
+
+
 def density_of(story: Callable[..., Any]) -> tuple[str, list[str], str]:
     """Return what a story's module says of it: the first sentence, the lines of its density, and the rest."""
     text = inspect.cleandoc(inspect.getmodule(story).__doc__ or "")  # type: ignore[union-attr]
     head, _, rest = text.partition("\n\n")
-    found = re.search(r"\.\. math::\n((?:[ \t]+.*\n?|\n(?=[ \t]))+)", rest)
+    found = re.search(DISPLAYED, rest)
     if found is None:
         return plain(" ".join(head.split())), [], inline(rest)
-    formula = re.split(r"\\\\", found[1])
+    formula = re.split(r"\\\\", found[1] or found[2])
     lines = [_line(part) for part in formula if part.strip()]
     return plain(" ".join(head.split())), lines, inline(rest[found.end() :].strip())
 
@@ -33,6 +37,7 @@ def density_of(story: Callable[..., Any]) -> tuple[str, list[str], str]:
 def inline(text: str) -> str:
     """Return running text with its formulas and references as plain text, in paragraphs of one line."""
     text = re.sub(r":math:`([^`]*)`", lambda found: plain(found[1]), text)
+    text = re.sub(DISPLAYED, _displayed, text)
     text = re.sub(r":\w+:`[~.]*([^`]*)`", r"\1", text).replace("``", "")
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
@@ -54,6 +59,10 @@ def plain(tex: str) -> str:
     while (inner := re.sub(r"([_^])\{([^{}]*)\}", r"\1(\2)", tex)) != tex:
         tex = inner
     return " ".join(tex.replace("{", "").replace("}", "").split())
+
+
+def _displayed(found: re.Match[str]) -> str:
+    return ";  ".join(_line(part) for part in re.split(r"\\\\", found[1] or found[2]) if part.strip())
 
 
 def _command(name: str, whole: str) -> str:

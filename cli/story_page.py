@@ -10,15 +10,20 @@ from rich.padding import Padding
 from rich.text import Text
 
 from ..data.errors import look_up
+from ..inference.baselines.fit_baseline import BASELINES, SAYS
 from ..inference.engines.registry import ENGINES
 from ..models import ALIASES, KNOWN_STORIES
-from ..models.parts.general import SAYS, hyperparameters_of
+from ..models.parts.general import SAYS as GENERAL_SAYS
+from ..models.parts.general import hyperparameters_of
 from .plain_math import density_of, inline
 from .terminal import make_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+EM = ENGINES["em"].settings._field_defaults
+TRAINING = ("epochs", "batch_size", "network_rate", "held_out", "patience")
+ELSEWHERE = ("classifier", "gold", "seed", "progress")  # options of the command line itself
 PYTHON_ONLY = ("truth_prior",)
 
 
@@ -26,10 +31,13 @@ def show_story(name: str, console: Console) -> None:
     """Print what a story assumes and what may be set.
 
     Raises:
-        UnknownNameError: there is no such story.
+        UnknownNameError: there is no such story or baseline.
     """
     name = ALIASES.get(name.lower().replace("-", "_"), name.lower().replace("-", "_"))
-    story = look_up("story", name, KNOWN_STORIES)
+    if name in BASELINES:
+        _show_baseline(name, console)
+        return
+    story = look_up("story", name, {**KNOWN_STORIES, **dict.fromkeys(BASELINES)})
     says, density, more = density_of(story)
     others = ", ".join(alias for alias, of in ALIASES.items() if of == name)
     console.print(Text.assemble((name, "bold"), (f" (also {others})" if others else "", "dim")))
@@ -38,7 +46,7 @@ def show_story(name: str, console: Console) -> None:
         console.print(Padding(Text("\n".join(density)), (1, 0, 1, 4)))
     if more:
         console.print(Text(more + "\n"))
-    texts = _described(story) | SAYS
+    texts = _described(story) | GENERAL_SAYS
     table = make_table("hyperparameters, as --set NAME=VALUE")
     for heading in ("name", "default", "what it is"):
         table.add_column(heading, overflow="fold")
@@ -53,6 +61,24 @@ def show_story(name: str, console: Console) -> None:
         options = about.settings._field_defaults
         engines.add_row(engine, Text(", ".join(f"{option}={_written(default)}" for option, default in options.items())))
     console.print(engines)
+
+
+def _show_baseline(name: str, console: Console) -> None:
+    """Print what a baseline does, and the options of its function and of its training."""
+    console.print(Text.assemble((name, "bold"), (" (a baseline, without a likelihood)", "dim")))
+    console.print(SAYS[name])
+    texts = _described(BASELINES[name])
+    table = make_table("options, as --set NAME=VALUE")
+    for heading in ("name", "default", "what it is"):
+        table.add_column(heading, overflow="fold")
+    for parameter in inspect.signature(BASELINES[name]).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in ELSEWHERE:
+            default = None if parameter.default is parameter.empty else parameter.default
+            table.add_row(Text(parameter.name, style="cyan"), _written(default), Text(texts.get(parameter.name, "")))
+    if table.row_count:
+        console.print(table)
+    training = ", ".join(f"{option}={_written(EM[option])}" for option in TRAINING)
+    console.print(Text(f"With a classifier (--classifier mlp), of its training: {training}"))
 
 
 def _described(story: Any) -> dict[str, str]:

@@ -117,6 +117,9 @@ def choose(
 
 def _combinations(candidates: Mapping[str, Iterable[Any]], options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """By name every combination of values; the last hyperparameter changes fastest."""
+    for name, of_one in candidates.items():
+        if isinstance(of_one, str) or not isinstance(of_one, Iterable):
+            raise ValueError(f"candidates: {name}={of_one!r} is one value; a list of those to try is needed")
     values = {name: list(of_one) for name, of_one in candidates.items()}
     if both := sorted(set(values) & set(options)):
         raise ValueError(f"{both[0]!r} is among the candidates and an option too; leave out one of them")

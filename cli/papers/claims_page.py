@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ... import __version__
 from ...data.atomic import write_whole
 from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, Experiment
-from .kept_cells import cell_frame
+from .kept_cells import cell_frame, cell_key, stored
 from .written_results import cell_text, judged
 
 if TYPE_CHECKING:
@@ -41,12 +41,13 @@ def write_page(path: Path, experiments: Iterable[Experiment], folder: Path, seed
     Raises:
         StorageError: the file cannot be written.
     """
-    frames = {each: cell_frame(each, folder / each.name, seeds) for each in experiments}
+    found = [each for each in experiments if stored(folder / each.name)]
+    frames = {each: cell_frame(each, folder / each.name, seeds) for each in found}
     claims = {each: judged(each, frame) for each, frame in frames.items()}
     parts = [INTRODUCTION, circumstances(), markdown(overview(claims))]
     for experiment, frame in frames.items():
         parts += [f"## {experiment.name}", f"{experiment.title.rstrip('.')}. {experiment.paper}"]
-        parts.append(f"`crowdppl papers {experiment.name} --seeds {seeds}`")
+        parts.append(f"`crowdppl papers {experiment.name} --seeds {seeds}`{_of_all(experiment, folder, seeds)}")
         parts.append(markdown(claims[experiment]))
         for title, table in experiment.tables(frame).items():
             parts += [f"**{title}**", markdown(table.reset_index())]
@@ -69,6 +70,13 @@ def overview(claims: Mapping[Experiment, pd.DataFrame]) -> pd.DataFrame:
 def kind_of(verdict: str) -> str:
     """Return which of the four verdicts one is, without its reason."""
     return next((kind for kind in (HOLDS_IF, NOT_TESTED) if verdict.startswith(kind)), verdict)
+
+
+def _of_all(experiment: Experiment, folder: Path, seeds: int) -> str:
+    """How many of the runs there are, where some are missing."""
+    done, wanted = stored(folder / experiment.name), [cell_key(cell) for cell in experiment.cells(seeds)]
+    n = sum(key in done for key in wanted)
+    return "" if n == len(wanted) else f" ({n} of {len(wanted)} runs are there, of the first seeds)"
 
 
 def circumstances() -> str:

@@ -37,7 +37,7 @@ def run_cells(experiment: Experiment, folder: Path, seeds: int, *, show: bool = 
     """
     done = stored(folder)
     wanted = experiment.cells(seeds)
-    missing = [cell for cell in wanted if _key(cell) not in done]
+    missing = [cell for cell in wanted if cell_key(cell) not in done]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (
@@ -72,7 +72,7 @@ def stored(folder: Path) -> dict[str, dict[str, Any]]:
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             record = json.loads(line)
-            key, version = _key(record["cell"]), record["version"]
+            key, version = cell_key(record["cell"]), record["version"]
         except (ValueError, KeyError, TypeError) as error:
             raise StorageError(
                 f"{path}: line {number} is no cell of an experiment; remove the line, and its cell will be run again"
@@ -87,7 +87,7 @@ def cell_frame(experiment: Experiment, folder: Path, seeds: int) -> pd.DataFrame
     import pandas as pd
 
     done = stored(folder)
-    records = [done[key] for key in map(_key, experiment.cells(seeds)) if key in done]
+    records = [done[key] for key in map(cell_key, experiment.cells(seeds)) if key in done]
     return pd.DataFrame(
         [
             {**record["cell"], **row, "warnings": "; ".join(record["warnings"])}
@@ -109,5 +109,6 @@ def _run(experiment: Experiment, cell: Cell) -> dict[str, Any]:
     return {"cell": cell, "rows": rows, "warnings": said, "seconds": round(seconds, 2), "version": __version__}
 
 
-def _key(cell: Cell) -> str:
+def cell_key(cell: Cell) -> str:
+    """Return by what a cell is known in the file: its settings."""
     return json.dumps(cell, sort_keys=True, ensure_ascii=False)

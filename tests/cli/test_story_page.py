@@ -26,6 +26,15 @@ def test_a_story_shows_its_density_without_tex_and_all_that_may_be_set(story):
     assert "max_tree_depth=10" in " ".join(done.output.split())
 
 
+@pytest.mark.parametrize("name", ["majority_vote", "wdn", "max_mig"])
+def test_a_baseline_shows_what_it_does_and_its_options(name):
+    done = shown(name)
+    assert done.exit_code == 0
+    assert "a baseline, without a likelihood" in done.output
+    assert "epochs=50" in " ".join(done.output.split())
+    assert ("focus" in done.output) == (name == "wdn")
+
+
 def test_a_story_is_known_by_its_other_names_and_a_misspelt_one_is_suggested():
     assert shown("aggnet").output == shown("dawid_skene").output
     assert shown("GLAD").exit_code == 0

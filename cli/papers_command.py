@@ -10,7 +10,7 @@ import typer
 
 from ..data.errors import AnnotationError
 from .papers.experiments import EXPERIMENTS, experiment
-from .terminal import make_table, plain_messages, show_files, stdout
+from .terminal import frame_table, make_table, plain_messages, show_files, stdout
 
 if TYPE_CHECKING:
     from .papers.experiment import Experiment
@@ -85,13 +85,8 @@ def _show(each: Experiment, folder: Path, seeds: int, files: dict[str, str]) -> 
     console.print(Text(f"\n{each.title}", style="bold"))
     console.print(Text(each.paper, style="dim"))
     for title, table in each.tables(frame).items():
-        shown = make_table(f"\n{title}")
-        flat = table.reset_index()
-        for column in flat.columns:
-            shown.add_column(str(column), overflow="fold")
-        for row in flat.itertuples(index=False):
-            shown.add_row(*(Text(cell_text(value)) for value in row))
-        console.print(shown)
+        flat = table.reset_index().map(cell_text)
+        console.print(frame_table(flat.set_index(flat.columns[0]), f"\n{title}"))
     console.print(Text("Claims", style="bold"))
     for claim, where, paper, ours, verdict in judged(each, frame).itertuples(index=False):
         style = STYLES.get(verdict, "yellow")

@@ -144,7 +144,7 @@ def frame_table(frame: pd.DataFrame, title: str | None = None, width: int | None
     for row in zip(index, *(column.cells for column in shown), strict=True):
         table.add_row(*map(Text, row))
     if left_out:
-        names = ", ".join(name.replace("_", " ") for name in left_out)
+        names = "; ".join(name.replace("_", " ") for name in left_out)
         table.caption, table.caption_justify = Text(f"a wider terminal shows {names}", style="dim"), "left"
     return table
 

@@ -9,9 +9,17 @@ import pytest
 import crowdppl as cp
 
 
-@pytest.mark.parametrize("prior", [3, -3, "uniform", [0.5, 0.3, 0.2]])
-def test_what_is_no_truth_prior_is_refused(tiny, prior):
-    with pytest.raises(cp.StoryError, match=r"truth_prior=.*Prevalence\(3\.0\).*is needed"):
+@pytest.mark.parametrize(
+    ("prior", "said"),
+    [
+        (3, r"truth_prior=.*Prevalence\(3\.0\).*is needed"),
+        (-3, r"truth_prior=.*Prevalence\(3\.0\).*is needed"),
+        ("even", "unknown truth_prior 'even'. There are: uniform"),
+        ([0.5, 0.3, 0.3], "one share for each of the 3 classes .* which sum to 1"),
+    ],
+)
+def test_what_is_no_truth_prior_is_refused(tiny, prior, said):
+    with pytest.raises(ValueError, match=said):
         cp.fit("dawid_skene", tiny, truth_prior=prior, progress=False)
 
 

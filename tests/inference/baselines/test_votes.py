@@ -178,7 +178,6 @@ def test_the_votes_entropy_is_drawn_around_the_labels():
 @pytest.mark.parametrize(
     ("alias", "story"),
     [
-        ("ebcc", "independent_confusion_subtypes"),
         ("conal", "common_individual"),
         ("cmm", "annotator_groups"),
         ("aggnet", "dawid_skene"),

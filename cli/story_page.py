@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.padding import Padding
 from rich.text import Text
 
-from ..data.errors import look_up
+from ..data.errors import check_name
 from ..inference.baselines.fit_baseline import BASELINES, SAYS
 from ..inference.engines.registry import ENGINES
 from ..models import ALIASES, KNOWN_STORIES
@@ -37,7 +37,7 @@ def show_story(name: str, console: Console) -> None:
     if name in BASELINES:
         _show_baseline(name, console)
         return
-    story = look_up("story", name, {**KNOWN_STORIES, **dict.fromkeys(BASELINES)})
+    story = KNOWN_STORIES[check_name("story", name, [*KNOWN_STORIES, *BASELINES])]
     says, density, more = density_of(story)
     others = ", ".join(alias for alias, of in ALIASES.items() if of == name)
     console.print(Text.assemble((name, "bold"), (f" (also {others})" if others else "", "dim")))

@@ -21,7 +21,7 @@ unconstrained, start at :math:`2 I`, and
     C = 2 I + \epsilon \, c, \quad B_j = 2 I + \epsilon \, b_j, \quad
     c_{kl}, b_{jkl} \sim \text{Normal}(0, (s / \epsilon)^2)
 
-with :math:`\epsilon = 0.1`, as in :mod:`.crowd_layer`. What was published is ``common_individual(truth="answer",
+with :math:`\epsilon = 0.1`, as in ``crowd_layer``. What was published is ``common_individual(truth="answer",
 kernels="free", hidden=128, bias=True, separation=1e-5 * A)`` of A annotations.
 """
 

@@ -11,7 +11,7 @@ r"""Workers come in clusters, and each confusion matrix is near that of a cluste
 (CommunityBCC, with Dirichlet rows around the cluster's instead of normal logits, so that EM updates
 the workers' confusion matrices in closed form. Which cluster a worker is of is summed out.) It helps where most workers
 gave few annotations. As :math:`s` grows, all workers of a cluster have its confusion matrix, which is the story of
-Imamura, Sato & Sugiyama (2018); :func:`.annotator_groups` with ``membership="worker"`` and a small ``share`` is near it
+Imamura, Sato & Sugiyama (2018); ``annotator_groups`` with ``membership="worker"`` and a small ``share`` is near it
 too, and is what ``label_then_train("dl_wc", …)`` takes.
 """
 

@@ -4,7 +4,7 @@ An epoch passes over all tasks in batches. Each batch gets its label posterior f
 in evaluation mode; then the network and other real-valued parameters take a step of Adam on the batch's expected
 complete-data log-joint, the network in training mode. The probability tables' expected counts add up over the batches,
 and at the epoch's end the tables take their exact M-step. What each task has of its own is the batch's alone
-(:mod:`.local_steps`): it moves first, and as far as it does in a few steps.
+(:mod:`crowdppl.inference.engines.local_steps`): it moves first, and as far as it does in a few steps.
 """
 
 from collections.abc import Callable

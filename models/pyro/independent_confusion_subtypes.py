@@ -51,7 +51,7 @@ def ebcc(
 ) -> None:
     """Classes have subtypes of tasks, with the priors and the ten subtypes of its authors (EBCC).
 
-    Sites, hyperparameters and errors are those of :func:`crowdppl.models.ebcc`.
+    Sites, hyperparameters and errors are those of :func:`crowdppl.models.independent_confusion_subtypes.ebcc`.
     """
     independent_confusion_subtypes(
         annotations,

@@ -23,13 +23,13 @@ def twin_of(story: Program) -> Callable[[Program], Program]:
     ``annotation`` by the helpers of their language. Starting points, names of dimensions, derived quantities and views
     of a fit are those of the NumPyro program. A fit compares both densities where it starts.
 
-    ```python
-    @twin_of(my_story)
-    def in_pyro(annotations, *, truth_prior=None): ...
+    .. code-block:: python
+
+        @twin_of(my_story)
+        def in_pyro(annotations, *, truth_prior=None): ...
 
 
-    cp.fit(my_story, annotations, backend="pyro", classifier=module)
-    ```
+        cp.fit(my_story, annotations, backend="pyro", classifier=module)
 
     Args:
         story: the NumPyro program.

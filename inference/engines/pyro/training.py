@@ -3,7 +3,7 @@ r"""EM in minibatches by :mod:`torch.autograd`, as :mod:`crowdppl.inference.engi
 Each batch gets its label posterior from the current parameters, the network in evaluation mode; then the network and
 other real-valued parameters take a step on the batch's expected complete-data log-joint, the network in training mode.
 The probability tables' expected counts add up over the batches, and at the epoch's end they take their exact M-step.
-What each task has of its own moves first (:mod:`.local_steps`).
+What each task has of its own moves first (:mod:`crowdppl.inference.engines.pyro.local_steps`).
 """
 
 from collections.abc import Callable

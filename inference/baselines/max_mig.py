@@ -7,7 +7,7 @@ r"""A classifier and an aggregator of annotations that tell most of each other (
 
 over minibatches of n tasks: the gain in mutual information with the Kullback–Leibler divergence. Workers who err
 together, given the class, tell the aggregator nothing that the features confirm. The aggregator starts as naive Bayes
-with the workers' confusion matrices against the majority vote, as published. A label combines both, which are
+with the workers' confusion matrices against the majority vote. A label combines both, which are
 independent given the class: :math:`P(z_i = c) \propto h_{ic} g_{ic} / p_c`.
 """
 

@@ -1,7 +1,7 @@
 """The No-U-Turn sampler on a Pyro story: its NumPyro twin is sampled, at the classifier's probabilities.
 
 A torch classifier's weights are held at EM's solution, so that what is left to sample is the twin's posterior, which
-NumPyro compiles; Pyro's own sampler on Pyro's program has the same one, a hundred times slower.
+NumPyro compiles; Pyro's own sampler on Pyro's program has the same one, and is slower.
 """
 
 import jax

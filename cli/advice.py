@@ -8,7 +8,7 @@ _COLUMNS = "task|worker|label|count|seconds"
 _OPTIONS = "draws|warmup|epochs|max_iterations|learning_rate|target_accept|max_tree_depth"
 _RULES = (
     (r"\bworker=None\b", "--no-worker"),
-    (rf"\b({_COLUMNS}|separator|repeats|question|sheet|outer|encoding)=('[^']*'|\"[^\"]*\")", r"--\1 \2"),
+    (rf"\b({_COLUMNS}|separator|repeats|question|sheet|outer|several|encoding)=('[^']*'|\"[^\"]*\")", r"--\1 \2"),
     (r"\bencoding=(?=[\s,;.]|$)", "--encoding"),
     (r"\btidy=True\b", "--tidy"),
     (rf"\b({_COLUMNS})=(?=[\s,;.]|$)", r"--\1"),

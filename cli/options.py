@@ -80,6 +80,14 @@ Outer = Annotated[
         metavar="task|worker", help="What the outer keys of nested dictionaries are.", rich_help_panel=ANNOTATIONS
     ),
 ]
+Several = Annotated[
+    str | None,
+    typer.Option(
+        metavar="refuse|leave_out",
+        help="What is done with annotations of several classes in an export.",
+        rich_help_panel=ANNOTATIONS,
+    ),
+]
 Classes = Annotated[
     str | None,
     typer.Option(

@@ -31,6 +31,7 @@ class Request:
     sheet: options.Sheet = None
     question: options.Question = None
     outer: options.Outer = None
+    several: options.Several = None
     classes: options.Classes = None
     abstain: options.Abstain = None
     repeats: options.Repeats = "keep"
@@ -62,7 +63,7 @@ class Request:
     @property
     def kind_of_file(self) -> dict[str, str]:
         """What was said of the file, by option."""
-        given = {name: getattr(self, name) for name in ("encoding", "sheet", "question", "outer")}
+        given = {name: getattr(self, name) for name in ("encoding", "sheet", "question", "outer", "several")}
         return {name: value for name, value in given.items() if value is not None}
 
     @property

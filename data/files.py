@@ -15,7 +15,7 @@ from .csv_header import missing_column, not_text, read_header
 from .errors import AnnotationError, warn
 from .scan import BYTES_IN_MEMORY, physical_memory, size_text
 from .text import convert_text
-from .text_files import LATIN, WESTERN, encoding_of, open_text, reading, separator_of
+from .text_files import LATIN, WESTERN, encoding_of, open_text, reading, separator_line, separator_of
 
 
 def read_text_table(path: str | Path, separator: str | None = None, encoding: str | None = None) -> pd.DataFrame:
@@ -70,7 +70,8 @@ def line_of(path: Path, row: int, separator: str | None = None, encoding: str | 
     """Return the line of a file, counted from 1, on which a data row, counted from 0, ends."""
     with open_text(path, encoding) as file:
         reader = csv.reader(file, delimiter=separator or separator_of(path, encoding))
-        filled = (reader.line_num for fields in reader if fields)
+        above = separator_line(path, encoding) is not None
+        filled = (reader.line_num + above for fields in reader if fields)
         return next((line for number, line in enumerate(filled, start=-1) if number == row), reader.line_num)
 
 

@@ -132,19 +132,39 @@ def check_encoding(encoding: str) -> None:
 
 
 def open_text(path: str | Path, encoding: str | None = None) -> TextIO:
-    """Open a text file with newlines as they are; None for an encoding that is found out."""
-    return io.TextIOWrapper(open_bytes(path), encoding=encoding or encoding_of(path), newline="")
+    """Open a text file with newlines as they are, after a line that only names the separator, as Excel knows it.
+
+    Args:
+        path: the file.
+        encoding: of its text; None to find it out.
+    """
+    file = io.TextIOWrapper(open_bytes(path), encoding=encoding or encoding_of(path), newline="")
+    if separator_line(path, encoding):
+        file.readline()
+    return file
+
+
+def separator_line(path: str | Path, encoding: str | None = None) -> str | None:
+    """Return the separator that a first line ``sep=;`` names; None where the file begins otherwise."""
+    start = first_bytes(path, 64)
+    if b"sep=" not in start.replace(b"\0", b""):  # those of UTF-16
+        return None
+    line = start.decode(encoding or encoding_of(path), errors="ignore").splitlines()[0].strip('"')
+    return line[4:] if line.startswith("sep=") and len(line) == 5 else None
 
 
 def separator_of(path: str | Path, encoding: str | None = None) -> str:
-    """Return what separates the columns of a text file: a tab in .tsv files, else what most rows agree on.
+    """Return what separates the columns of a text file: what a first line ``sep=;`` names, a tab in .tsv files, else
+    what most rows agree on.
 
     Of a comma, a semicolon, a tab and a bar it is the one that cuts the first rows into the same number of fields, more
     than one; a comma where none does.
     """
-    if suffix_of(path) == ".tsv":
-        return "\t"
     try:
+        if named := separator_line(path, encoding):
+            return named
+        if suffix_of(path) == ".tsv":
+            return "\t"
         text = first_bytes(path).decode(encoding or encoding_of(path), errors="ignore")
     except (OSError, AnnotationError):
         return ","

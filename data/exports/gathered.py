@@ -24,6 +24,7 @@ class Held:
         said: what was taken for what, a sentence without its full stop.
         gold: true labels by task; empty where the file has none.
         places: where each row is, for messages.
+        several: what is wrong with each annotation and gold label of several classes; they are not in `frame`.
     """
 
     what: str
@@ -31,6 +32,7 @@ class Held:
     said: str
     gold: Mapping[Any, Any] = field(default_factory=dict)
     places: Sequence[str] = ()
+    several: Sequence[str] = ()
 
 
 class Gathered:
@@ -47,17 +49,20 @@ class Gathered:
         self.places: list[str] = []
         self.gold: dict[Any, Any] = {}
         self.left_out: Counter[str] = Counter()
+        self.several: list[str] = []
         self.people: dict[Hashable, None] = {}
         self.models: dict[Hashable, None] = {}
 
     def add(
         self, task: Any, worker: Any, label: Any, place: str, *, seconds: Any = None, is_model: bool = False
     ) -> None:
-        """Take one annotation; a label of None or an empty list is left out and counted.
+        """Take one annotation; a label of None or an empty list is left out and counted, several are set aside.
 
         Raises:
-            AnnotationError: there are several labels in one, or none that can be a class.
+            AnnotationError: it is nothing that can be a class.
         """
+        if self._are_several(label, place, "annotation"):
+            return
         label = single(label, f"{self.what}, {place}")
         if label is None:
             self.left_out["empty annotation"] += 1
@@ -71,11 +76,13 @@ class Gathered:
         self.left_out[kind] += 1
 
     def add_gold(self, task: Any, label: Any, place: str) -> None:
-        """Take a true label.
+        """Take a true label; several are set aside.
 
         Raises:
             AnnotationError: the task has another one.
         """
+        if self._are_several(label, place, "gold label"):
+            return
         label = single(label, f"{self.what}, {place}")
         if label is None:
             return
@@ -83,6 +90,17 @@ class Gathered:
             raise AnnotationError(
                 f"{self.what}, {place}: the gold label is {label!r}, and elsewhere {self.gold[task]!r}; keep one"
             )
+
+    def _are_several(self, label: Any, place: str, kind: str) -> bool:
+        """Set aside what is several classes in one, and say whether it is."""
+        if not (isinstance(label, list | tuple) and len(label) > 1):
+            return False
+        self.several.append(
+            f"{self.what}, {place}: there are {len(label)} labels, {', '.join(map(repr, label))}, and a task has one "
+            "class; give several='leave_out' to read the others, or make a question of each class"
+        )
+        self.leave_out(f"{kind} of several classes")
+        return True
 
     def held(self) -> Held:
         """Return what was gathered.
@@ -92,6 +110,8 @@ class Gathered:
         """
         about = self.what + (f", question {self.question!r}" if self.question is not None else "")
         out = [f"{count_of(n, kind)} left out" for kind, n in self.left_out.items()]
+        if not self.rows and self.several:
+            raise AnnotationError(self.several[0])
         if not self.rows:
             raise AnnotationError(f"{about}: there is no annotation{' (' + '; '.join(out) + ')' if out else ''}")
         frame = pd.DataFrame(self.rows, columns=["task", "worker", "label", "seconds"], dtype=object)
@@ -101,23 +121,18 @@ class Gathered:
         who += [count_of(len(self.models), "model")] if self.models else []
         gold = [count_of(len(self.gold), "gold label")] if self.gold else []
         said = f"{about}: {', '.join([count_of(frame['task'].nunique(), 'task'), *who, *gold, *out])}"
-        return Held(self.what, frame, said, self.gold, self.places)
+        return Held(self.what, frame, said, self.gold, self.places, self.several)
 
 
 def single(label: Any, place: str) -> Any:
-    """Return the one label there is, out of its list; None where there is none.
+    """Return the one label there is, out of a list of one; None where there is none.
 
     Raises:
-        AnnotationError: there are several, or it is something that cannot be a class.
+        AnnotationError: it is something that cannot be a class.
     """
     if isinstance(label, Mapping):
         raise AnnotationError(f"{place}: {label!r} is no class; text or a number is needed")
     if isinstance(label, list | tuple):
-        if len(label) > 1:
-            raise AnnotationError(
-                f"{place}: there are {len(label)} labels, {', '.join(map(repr, label))}, and a task has one class; "
-                "export a question with one choice, or make a question of each class"
-            )
         return single(label[0], place) if label else None
     return None if label is None or label == "" or label != label else label
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -122,17 +123,18 @@ class Wide:
     others: tuple[str, ...]  # columns that are none of these
 
 
-def wide_roles(table: pd.DataFrame) -> Wide | None:
+def wide_roles(table: pd.DataFrame, gold: str | None = None) -> Wide | None:
     """Return the columns of a table with a column for each worker, or None where it is none.
 
-    No column is named as workers or labels are. Those of workers have few values, which they share with the others.
+    The column of gold labels is the one given, or known by its name. No column is named as workers or labels are.
+    Those of workers have few values, which they share with the others.
     """
     names = [str(name) for name in table.columns]
     known = {_known(name) for name in names}
     tasks = _task_column(table)
     if known & {*NAMES["worker"], *NAMES["label"]} or len(names) < 3 or tasks is None:
         return None
-    gold = next((name for name in names if _known(name) in NAMES["gold"]), None)
+    gold = gold or next((name for name in names if _known(name) in NAMES["gold"]), None)
     most = min(MOST_CLASSES, max(3, len(table) // 2))
     values: dict[str, set[Hashable]] = {}
     for name in names:
@@ -176,12 +178,19 @@ def is_name_of(name: str, role: str) -> bool:
     return _known(name) in NAMES[role]
 
 
+def gold_column(table: pd.DataFrame, gold: Any) -> str | None:
+    """Return the column of the table that was named for gold labels; None where a file or something else was given."""
+    return gold if isinstance(gold, str) and gold in table.columns and not Path(gold).is_file() else None
+
+
 def gold_in(table: pd.DataFrame, roles: Roles, gold: Any) -> tuple[Any, str]:
     """Return the gold labels that were given, or those of a column of the table, and what is said of them.
 
     Raises:
         AnnotationError: the column has two for one task.
     """
+    if column := gold_column(table, gold):
+        roles, gold = replace(roles, gold=column), INFER
     if not (isinstance(gold, str) and gold == INFER):
         return gold, ""
     if roles.gold is None:

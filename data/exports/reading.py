@@ -20,7 +20,7 @@ from ..text import convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from .gathered import Held, count_of
 from .json_tools import read_mapping, read_records
-from .known_columns import INFER, Roles, Wide, find_roles, gold_in, wide_roles
+from .known_columns import INFER, Roles, Wide, find_roles, gold_column, gold_in, wide_roles
 from .nested_records import flat_records
 from .opening import (
     EXCEL,
@@ -40,6 +40,7 @@ from .table_tools import read_tool_table
 
 STANDARD_INPUT = "-"
 OPTIONS = ("classes", "abstain", "tasks", "workers", "features", "worker_features", "repeats", "tidy")
+SEVERAL = ("refuse", "leave_out")
 ACCEPTED = "CSV or TSV, Parquet, Excel, JSON, JSON Lines, and what annotation tools export as one of these"
 
 
@@ -56,6 +57,7 @@ def read(
     encoding: str | None = None,
     sheet: str | None = None,
     outer: str | None = None,
+    several: str = "refuse",
     gold: Any = INFER,
     tell: bool = True,
     **options: Any,
@@ -84,7 +86,10 @@ def read(
         encoding: of a text file; None to find out.
         sheet: of an Excel file with several.
         outer: of nested dictionaries, whether the outer keys are each a ``"task"`` or a ``"worker"``.
-        gold: as for :meth:`Annotations.from_frame`; by default what the file itself has, None for none.
+        several: of an export, what is done with annotations of several classes in one: ``"refuse"`` the file and name
+            the first, or ``"leave_out"`` them.
+        gold: as for :meth:`Annotations.from_frame`, or a column's name; by default what the file itself has, None for
+            none.
         tell: say on standard error what was taken for what, where anything had to be found out.
         **options: classes, abstain, tasks, workers, features, worker_features, repeats and tidy as for
             :meth:`Annotations.from_frame`.
@@ -95,10 +100,12 @@ def read(
     """
     for name in options:
         check_name("option", name, OPTIONS)
+    check_name("several", several, SEVERAL)
     if encoding is not None:
         check_encoding(encoding)
     given = {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds}
     given |= {"question": question, "separator": separator, "encoding": encoding, "sheet": sheet, "outer": outer}
+    given |= {"several": several}
     if isinstance(source, str) and source == STANDARD_INPUT:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "input"
@@ -144,7 +151,7 @@ def _from_text(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
     if _has_lists(table) and (held := read_records(as_records(table), str(path), given["question"], path.stem)):
         return _of_held(held, given, gold, options)
     _refuse_question(str(path), given)
-    if wide := _wide_roles(table, given):
+    if wide := _wide_roles(table, given, gold):
         return _wide(table, wide, str(path), gold, options)
     roles = find_roles(list(table.columns), given, str(path))
     _refuse_repeated_header(table, roles, path, separator, encoding)
@@ -163,7 +170,7 @@ def _from_table(
     if held := read_tool_table(table.astype(object), what, given["question"]):
         return _of_held(held, given, gold, options)
     _refuse_question(what, given)
-    if wide := _wide_roles(table, given):
+    if wide := _wide_roles(table, given, gold):
         return _wide(table, wide, what, gold, options)
     roles = find_roles(list(table.columns), given, what)
     truth, said_gold = gold_in(table, roles, gold)
@@ -211,6 +218,8 @@ def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, An
         raise AnnotationError(
             f"{named[0]}={given[named[0]]!r} names a column, and {held.what} has none to choose; leave it out"
         )
+    if held.several and given["several"] == "refuse":
+        raise AnnotationError(held.several[0])
     places = held.places
     truth = (held.gold or None) if isinstance(gold, str) and gold == INFER else gold
     if isinstance(truth, Mapping):
@@ -236,6 +245,8 @@ def _wide(table: pd.DataFrame, wide: Wide, what: str, gold: Any, options: dict[s
     tasks = convert_text(table[wide.task])[0] if _is_text(table[wide.task]) else table[wide.task]
     cells = pd.DataFrame({name: values[name].tolist() for name in wide.workers}, index=tasks.tolist(), dtype=object)
     said = f"{what}: a row for each task ({wide.task!r}) and a column for each of {len(wide.workers)} workers"
+    if wide.gold is not None and gold == wide.gold and gold_column(table, gold):
+        gold = INFER
     truth = None if isinstance(gold, str) and gold == INFER else gold
     if wide.gold is not None and isinstance(gold, str) and gold == INFER:
         given = zip(tasks.tolist(), values[wide.gold].tolist(), strict=True)
@@ -250,10 +261,10 @@ def _is_text(values: pd.Series) -> bool:
     return all(isinstance(value, str) for value in values.dropna())
 
 
-def _wide_roles(table: pd.DataFrame, given: dict[str, Any]) -> Wide | None:
+def _wide_roles(table: pd.DataFrame, given: dict[str, Any], gold: Any) -> Wide | None:
     """The columns of a wide table, unless columns were named of which it has none."""
     is_asked = given["worker"] == INFER and given["label"] == INFER and given["count"] is None
-    return wide_roles(table) if is_asked else None
+    return wide_roles(table, gold_column(table, gold)) if is_asked else None
 
 
 def _refuse_repeated_header(

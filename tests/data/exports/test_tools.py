@@ -87,6 +87,18 @@ def test_several_choices_in_one_annotation_are_named_with_their_place(tmp_path):
         read(tmp_path / "export.json", several)
 
 
+def test_several_choices_are_left_out_where_that_is_asked_for_and_counted(tmp_path, capsys):
+    both = choice("a") | {"value": {"choices": ["a", "b"]}}
+    made = [{"completed_by": 1, "result": [both]}, {"completed_by": 2, "result": [choice("a")]}]
+    made.append({"completed_by": 3, "result": [choice("b")]})
+    content = [{"id": 1, "data": {}, "annotations": made}]
+    annotations, said = read(tmp_path / "export.json", content, capsys, several="leave_out")
+    assert rows(annotations) == [(1, 2, "a"), (1, 3, "b")]
+    assert said.endswith("2 annotators, 1 annotation of several classes left out")
+    with pytest.raises(ValueError, match="several 'drop'"):
+        read(tmp_path / "export.json", content, several="drop")
+
+
 def test_label_studio_small_tables(tmp_path):
     text = (
         "id,text,sentiment,annotator,annotation_id,lead_time\n"

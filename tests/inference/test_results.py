@@ -323,6 +323,7 @@ def test_a_bare_frame_is_annotated_with_how_to_make_annotations():
         cp.fit("dawid_skene", pd.DataFrame({"task": [1], "worker": [1], "label": [1]}))
 
 
+@pytest.mark.slow
 def test_a_task_with_a_thousand_annotations_and_a_worker_with_one():
     frame = pd.DataFrame({"task": ["big"] * 1000 + ["small"], "worker": [*range(1000), "once"]})
     frame["label"] = ["x"] * 700 + ["y"] * 301

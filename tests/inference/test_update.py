@@ -31,7 +31,12 @@ def few_tasks_first(monkeypatch):
 
 # With a difficulty by task the log-posterior of item_response has several modes, and each start ends at one of them.
 @pytest.mark.parametrize(
-    ("story", "options"), [("dawid_skene", {}), ("mace", {}), ("item_response", {"difficulty": False})]
+    ("story", "options"),
+    [
+        ("dawid_skene", {}),
+        pytest.param("mace", {}, marks=pytest.mark.slow),
+        pytest.param("item_response", {"difficulty": False}, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("is_large", [False, True])
 def test_em_ends_where_a_fit_of_everything_ends(story, options, is_large, monkeypatch):
@@ -150,6 +155,7 @@ def test_gold_labels_alone_and_a_table_without_rows_are_an_update():
     np.testing.assert_allclose(same.posterior, fit.posterior, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_fit_with_families_takes_a_new_worker_with_the_family_of_that_one():
     early = cp.simulate("one_coin", n_tasks=20, n_workers=4, seed=0)[0].without_gold()
     families = {worker: worker % 2 for worker in early.workers}
@@ -172,6 +178,7 @@ def test_a_fit_with_families_takes_a_new_worker_with_the_family_of_that_one():
         fit.update(more, diagonal=3.0, progress=False)
 
 
+@pytest.mark.slow
 def test_a_history_of_all_workers_is_given_anew_with_a_new_worker():
     early = cp.simulate("one_coin", n_tasks=20, n_workers=4, seed=0)[0].without_gold()
     fit = cp.fit("dawid_skene", early, history=np.zeros((4, 2, 2)), progress=False)

@@ -288,8 +288,12 @@ def test_other_words_are_refused_with_those_that_are_known(crowd):
         cp.fit("conal", annotations, kernels="fre", progress=False)
 
 
-@pytest.mark.parametrize("method", FEW)
-@pytest.mark.parametrize("kernels", ["rows", "free"])
+@pytest.mark.parametrize(
+    ("kernels", "method"),
+    [("rows", "em"), ("free", "svi")]
+    + [pytest.param(*each, marks=pytest.mark.slow) for each in [("rows", "svi"), ("free", "em")]]
+    + [pytest.param(kernels, "nuts", marks=pytest.mark.slow) for kernels in ("rows", "free")],
+)
 def test_every_engine_fits_it_as_published_and_labels_are_the_classifiers(crowd, kernels, method):
     annotations, _ = crowd
     options = PUBLISHED | {"kernels": kernels, "separation": 0.01}
@@ -326,6 +330,7 @@ def confused(n_tasks, n_workers, per_task, seed):
     return annotations, truth, annotate
 
 
+@pytest.mark.slow
 def test_the_gain_of_asking_again_is_the_mutual_information_under_the_switch():
     annotations, _, _ = confused(30, 5, 2, 0)
     fit = cp.fit("conal", annotations, progress=False, max_iterations=30, temperature=0.3)

@@ -204,6 +204,7 @@ def test_the_density_of_clustered_tables_is_the_mixture_of_dirichlets():
     np.testing.assert_allclose(membership, joint / joint.sum(), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_one_cluster_is_a_common_dirichlet_prior(tiny):
     """With one cluster, and its table known, the workers' tables are Dawid & Skene's under that prior."""
     rng = np.random.default_rng(0)

@@ -99,6 +99,7 @@ def test_a_worthless_model_changes_little(crowd):
     assert "'noise' gave probabilities of 600 of 600 tasks" in told.summary().facts["models"]
 
 
+@pytest.mark.slow
 def test_a_model_says_nothing_of_a_task_that_it_has_not_seen(crowd):
     annotations, _, scores = crowd
     half = frame(softmax(scores), annotations).iloc[:300]
@@ -110,7 +111,9 @@ def test_a_model_says_nothing_of_a_task_that_it_has_not_seen(crowd):
     assert "of 300 of 600 tasks" in fit.summary().facts["models"]
 
 
-@pytest.mark.parametrize(("story", "method"), [("dawid_skene", "svi"), ("one_coin", "nuts")])
+@pytest.mark.parametrize(
+    ("story", "method"), [("dawid_skene", "svi"), pytest.param("one_coin", "nuts", marks=pytest.mark.slow)]
+)
 def test_every_engine_learns_the_slope(crowd, story, method):
     annotations, _, scores = crowd
     options = {"draws": 100, "warmup": 150, "chains": 1} if method == "nuts" else {}
@@ -129,6 +132,7 @@ def test_stories_whose_annotations_share_no_truth_and_programs_in_pyro_refuse_th
         cp.fit("dawid_skene", annotations, backend="pyro", probabilities=softmax(scores), progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sure", [0.999, 0.999999, 1.0])
 def test_a_model_that_is_all_but_certain_is_tempered_as_much(sure):
     """A model that is right in 70 % of the tasks: the labels are better than without it, however sure it says it is."""

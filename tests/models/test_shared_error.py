@@ -247,6 +247,7 @@ def own(annotations, *, truth_prior=None):
 own.__name__ = "dawid_skene"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("story", ["dawid_skene", STORIES["dawid_skene"]])
 def test_a_story_with_shared_error_is_the_fit_of_shared_error_true_and_comes_back_from_its_folder(story, tmp_path):
     annotations = cp.load_dataset("anesthesia").without_gold()
@@ -264,6 +265,7 @@ def test_a_story_with_shared_error_is_the_fit_of_shared_error_true_and_comes_bac
     assert "pull" in again.update(annotations.to_frame().head(3), progress=False).parameters
 
 
+@pytest.mark.slow
 def test_a_story_of_ones_own_with_shared_error_is_not_read_as_the_story_of_its_name(tmp_path):
     annotations = cp.load_dataset("anesthesia").without_gold()
     fit = cp.fit(with_shared_error(own), annotations, max_iterations=5, progress=False)

@@ -247,6 +247,7 @@ def test_em_climbs_under_every_kind_of_story(story, options):
     assert fit.history.iloc[-1] > fit.history.iloc[0]
 
 
+@pytest.mark.slow
 def test_both_parts_are_one_fit_whatever_the_order_and_come_back_from_their_folder(tmp_path):
     annotations = cp.load_dataset("anesthesia").without_gold()
     options = {"max_iterations": 5, "progress": False}

@@ -182,6 +182,7 @@ def test_it_comes_back_from_the_disk_and_simulates_itself(crowd, name, tmp_path)
     assert fit.posterior_predictive()["annotation"].shape == (1, 1, annotations.n_rows)
 
 
+@pytest.mark.slow
 def test_a_network_learns_through_workers_who_name_the_classes_otherwise():
     """Two of three workers exchange the classes 1 and 2 in a third of their annotations; the network sees 300 tasks.
 

@@ -148,6 +148,7 @@ def test_stories_with_parameters_by_task_learn_with_a_module(crowd, story):
     assert np.ptp(np.asarray(fit.parameters["difficulty"])) > 0.1
 
 
+@pytest.mark.slow
 def test_minibatches_of_torch_end_where_those_of_jax_do(crowd):
     options = {"batch_size": 13, "epochs": 150, "progress": False, "discrimination": True, "guessing": True}
     ours, theirs = (cp.fit("item_response", crowd, backend=b, **options) for b in ("pyro", "numpyro"))

@@ -36,7 +36,6 @@ def by_name(options, slow=()):
 
 
 EVERY_STORY = by_name(DEFAULTS)
-EVERY_OPTION = by_name([*DEFAULTS, *FURTHER])
 FURTHER_ARE_SLOW = by_name(DEFAULTS, slow=FURTHER)
 
 
@@ -94,6 +93,7 @@ def test_nuts_samples_it_and_its_draws_serve_predictive_log_likelihood_and_arviz
     assert "annotation" in idata.observed_data
 
 
+@pytest.mark.slow
 @by_name([o for o in DEFAULTS if o.story == "hierarchical_dawid_skene"], slow=[*DEFAULTS, *FURTHER])
 @pytest.mark.parametrize("kernel", [NUTS, partial(HMC, num_steps=2)], ids=["nuts", "hmc"])
 def test_chains_one_after_the_other_sample_it_too(option, kernel):
@@ -162,7 +162,7 @@ def test_its_densities_under_handlers_are_those_of_the_story(option):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-3, err_msg=name)
 
 
-@EVERY_OPTION
+@FURTHER_ARE_SLOW
 def test_predictive_draws_from_the_prior(option):
     story, annotations = program(option), option.annotations()
     if option.story == "difficulty" and "truth_prior" not in option.options:
@@ -172,7 +172,7 @@ def test_predictive_draws_from_the_prior(option):
     assert sites["annotation"].shape == (3, N_ROWS)
 
 
-@EVERY_OPTION
+@FURTHER_ARE_SLOW
 def test_its_shapes_are_printed(option):
     printed = []
 

@@ -73,6 +73,7 @@ def test_a_cell_measures_and_its_row_is_json():
     assert 0.269 < row["switch_mean"] < 0.731
 
 
+@pytest.mark.slow
 def test_both_conals_are_told_apart_by_what_they_learn():
     crowd = conal_synthetic.simulated("strength is how often right", 1, n_train=60, n_test=10)
     settings = {"classifier": "logistic", "max_iterations": 3, "seed": 0, "embedding": 3}

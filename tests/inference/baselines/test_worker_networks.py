@@ -28,6 +28,7 @@ def crowd():
     return cp.Annotations.from_frame(frame, features=dict(enumerate(x)), gold=dict(enumerate(truth)))
 
 
+@pytest.mark.slow
 def test_with_one_worker_doctor_net_is_that_workers_classifier(crowd):
     """Both minimise the cross-entropy of the same annotations from the same start, in the same batches."""
     frame = crowd.to_frame()

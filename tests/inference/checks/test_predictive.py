@@ -121,6 +121,7 @@ def test_a_row_with_a_count_is_as_many_independent_annotations(unnamed):
     assert 0.7 * variance < positive.var(axis=1).mean() < 1.5 * variance  # all alike would have a hundred times that
 
 
+@pytest.mark.slow
 def test_the_story_that_wrote_the_annotations_is_rejected_no_more_often_than_its_level(em, crowd):
     """Under draws of the exact posterior, over 40 data sets; some p-values are small: the check can fail."""
     found = []
@@ -258,6 +259,7 @@ def one_share(annotations, *, truth_prior=None, a=1.0):
         cp.observe(truth, cp.Confusion(jnp.broadcast_to(share, (annotations.n_workers, 2, 2))), annotations)
 
 
+@pytest.mark.slow
 def test_prior_replicates_are_of_the_prior():
     """With a flat prior of their probability every number of positive annotations from 0 to 9 is as likely (Bayes)."""
     frame = pd.DataFrame([(i, j, 1) for i in range(3) for j in range(3)], columns=["task", "worker", "label"])

@@ -43,6 +43,7 @@ def test_a_story_that_is_fitted_with_another_prior_is_found_out():
     assert adjusted(cp.calibrate(overconfident, n_simulations=60, **SIZES)) < 1e-6
 
 
+@pytest.mark.slow
 def test_two_coins_are_calibrated():
     found = cp.calibrate("two_coin", n_simulations=100, right=6.0, wrong=2.0, **SIZES)
     assert adjusted(found) > CHANCE

@@ -72,6 +72,7 @@ def test_memory_maps_of_programs_that_are_let_go_are_given_back(nothing_kept):
     assert programs._n_maps() < before + 30
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_process_stays_below_its_share_of_memory_maps(nothing_kept, monkeypatch):
     gained = maps_of(30)

@@ -70,6 +70,7 @@ def test_gold_and_evidence_are_in_the_density(tiny):
     np.testing.assert_allclose(target.label_probabilities(target.initial), np.eye(3)[[2] * 5])
 
 
+@pytest.mark.slow
 def test_blackjax_finds_the_posterior_that_crowdppls_nuts_finds():
     """Means of 800 draws of blackjax within five standard errors of the means of crowdppl's.
 

@@ -33,8 +33,10 @@ def crowd():
     return cp.Annotations.from_frame(frame, tasks=range(N_TASKS), features=dict(enumerate(x)))
 
 
-@pytest.mark.parametrize(("story", "options"), [("glad", {}), ("item_response", EVERYTHING)])
-@pytest.mark.parametrize("batch_size", [32, N_TASKS])
+@pytest.mark.parametrize(
+    ("story", "options"), [("glad", {}), pytest.param("item_response", EVERYTHING, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("batch_size", [32, pytest.param(N_TASKS, marks=pytest.mark.slow)])
 def test_minibatches_reach_the_log_posterior_of_em_over_all_data(crowd, story, options, batch_size):
     """200 is no multiple of 32, so that some tasks come twice in the last batch.
 
@@ -54,6 +56,7 @@ def test_em_over_all_data_never_falls_with_a_logistic_regression(crowd, story, o
     assert history[-1] > history[0]
 
 
+@pytest.mark.slow
 def test_svi_in_minibatches_finds_the_posterior_of_all_data(crowd):
     """Of 200 means two guides differ by a tenth of the posterior's standard deviation, 0.9, where Adam has settled."""
     options = {"method": "svi", "progress": False}
@@ -104,6 +107,7 @@ def test_glad_learns_digits_with_a_network(digits, method, options):
     assert (fit.predict_proba(digits.features).argmax(-1) == digits.gold).mean() > 0.92
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "options"), [("em", {}), ("svi", {"max_iterations": 500, "batch_size": 128})])
 def test_item_response_learns_odd_and_even_digits_with_a_network(digits, method, options):
     frame = digits.to_frame()
@@ -116,6 +120,7 @@ def test_item_response_learns_odd_and_even_digits_with_a_network(digits, method,
     assert (fit.posterior.argmax(-1) == gold).mean() > max(votes + 0.03, 0.9)
 
 
+@pytest.mark.slow
 def test_the_network_and_the_tasks_own_parameters_learn_from_the_same_labels(crowd):
     """Without features that say anything the network stays at the prevalence, and labels are those without it."""
     blind = crowd.replace(features=np.zeros_like(crowd.features))

@@ -383,6 +383,7 @@ def digits():
     return cp.fit("dawid_skene", cp.load_dataset("digits"), classifier=classifier, progress=False, **options)
 
 
+@pytest.mark.slow
 def test_a_network_tells_digits_that_the_crowd_mixes_up(digits):
     """Beside the workers' tables alone, and on images that nobody was asked about.
 

@@ -18,7 +18,11 @@ from crowdppl.inference.engines import by_size, coordinates
 from crowdppl.inference.engines.nuts import HALF_PERIOD, STRETCH, fitting
 from crowdppl.models import find_story
 
-STORIES = ["dawid_skene", "glad", "common_individual", "worker_clusters", "two_coin"]
+STORIES = [
+    "dawid_skene",
+    "glad",
+    *(pytest.param(story, marks=pytest.mark.slow) for story in ("common_individual", "worker_clusters", "two_coin")),
+]
 
 
 def small(story):

@@ -101,6 +101,7 @@ def test_generalised_em_never_falls_and_finds_the_able(tiny):
     assert (result.labels["label"].to_numpy() == truth).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_with_a_factor_on_the_tables_em_never_falls_and_ends_at_the_mode(tiny):
     """The closed-form M-step is a proposal only; at a mode the counts, with the factor's pull, are the table."""
 

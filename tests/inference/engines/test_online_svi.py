@@ -50,6 +50,7 @@ def pair(tmp_path_factory):
     return streamed, cp.fit("dawid_skene", in_memory, batch_size=batch_size, **options)
 
 
+@pytest.mark.slow
 def test_its_draws_are_those_of_minibatches_in_memory(pair):
     streamed, expected = pair
     assert 10 < len(streamed.source) < 40
@@ -124,6 +125,7 @@ def test_stories_with_real_parameters_and_derived_quantities_have_draws_too(tmp_
         assert np.isfinite(values).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 def test_a_guide_that_is_a_point_has_no_draws(tmp_path):
     fit = cp.fit(

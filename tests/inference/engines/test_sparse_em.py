@@ -61,6 +61,7 @@ def test_where_em_has_converged_nothing_moves_whichever_tasks_may(name):
         np.testing.assert_allclose(found[site], value, atol=2e-5)
 
 
+@pytest.mark.slow
 def test_the_tasks_that_were_uncertain_bring_it_nearer_than_those_that_changed_alone():
     everything = crowd(400)
     late = np.random.default_rng(3).random(everything.n_rows) < 0.05

@@ -355,6 +355,7 @@ def many_chunks(tmp_path, monkeypatch):
     return written(tmp_path, table(3, n_tasks=4000))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 @pytest.mark.parametrize("name", ["dawid_skene", "hierarchical_dawid_skene"])  # tables, and real-valued parameters
 def test_a_few_passes_of_stochastic_steps_end_near_exact_ones(many_chunks, name):

@@ -70,6 +70,7 @@ def test_minibatches_estimate_the_whole_likelihood_without_bias(ragged):
     assert abs(estimates.mean() - float(whole.log_posterior - whole.log_prior)) < 5 * error
 
 
+@pytest.mark.slow
 def test_minibatches_reach_the_solution_of_the_whole_data():
     annotations = random_annotations(np.random.default_rng(1), n_tasks=100, n_workers=5, n_classes=2, n_rows=500)
     settings = {"method": "svi", "progress": False, "max_iterations": 3000, "diagonal": 4.0}

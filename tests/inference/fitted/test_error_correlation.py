@@ -38,6 +38,7 @@ def test_independent_workers_count_in_full():
     assert found.n_effective == pytest.approx(8, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_story_with_shared_errors_is_nearer_without_gold_to_what_gold_says():
     annotations, truth, _ = crowd(0.15)
     by_gold = cp.error_correlation(annotations, gold_of(annotations, truth)).n_effective
@@ -57,6 +58,7 @@ def test_each_worker_counts_a_part_and_all_of_them_like_the_panel():
     assert found.sees_shared
 
 
+@pytest.mark.slow
 def test_workers_and_summary_say_like_how_many_the_crowd_counts_and_whether_the_story_sees_it():
     annotations, _, _ = crowd(0.15, n_tasks=500)
     shared = cp.fit("dawid_skene", annotations, shared_error=True, progress=False)

@@ -31,6 +31,7 @@ def em(annotations):
     return cp.fit("dawid_skene", annotations, progress=False)
 
 
+@pytest.mark.slow
 def test_they_are_as_wide_as_a_samplers(annotations, em):
     """Of a posterior that is nearly normal the draws of one step of data augmentation are those of a chain."""
     nuts = cp.fit("dawid_skene", annotations, method="nuts", draws=300, warmup=200, chains=1, progress=False)

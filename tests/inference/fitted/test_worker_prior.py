@@ -117,8 +117,8 @@ def test_nameless_workers_have_no_prior_to_show():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("story", ["dawid_skene", "one_coin"])
-@pytest.mark.parametrize("values", [["skip"], ["skip", "never used"]])
+@pytest.mark.parametrize("story", ["dawid_skene", pytest.param("one_coin", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("values", [pytest.param(["skip"], marks=pytest.mark.slow), ["skip", "never used"]])
 def test_the_prior_is_of_the_annotations_that_are_classes(crowd, story, values):
     """With abstentions that say nothing, prior and warning are those of the data without them."""
     frame = crowd.to_frame().astype({"label": str})

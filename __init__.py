@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.comparison import Elpd, compare, kfold, loo
     from .inference.densities.marginals import Potential, marginal, potential
     from .inference.densities.simulation import simulate
+    from .inference.described.describe_story import StoryDescription, describe_story
     from .inference.engines.outcome import ConvergenceWarning
     from .inference.fit import fit
     from .inference.fitted.crowd_trust import CrowdWarning
@@ -123,6 +124,7 @@ __all__ = [
     "SharedError",
     "Stack",
     "StorageError",
+    "StoryDescription",
     "StoryError",
     "StreamedFit",
     "TaskDifficulty",
@@ -136,6 +138,7 @@ __all__ = [
     "confusion_divergences",
     "derived",
     "describe_groups",
+    "describe_story",
     "error_correlation",
     "estimate",
     "expected_confusion",

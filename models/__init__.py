@@ -140,7 +140,10 @@ def with_task_difficulty(story: str | Story, *, difficulty_weight: float = DIFFI
 
 
 def list_stories() -> pd.DataFrame:
-    """The stories by name, with one line that says what each assumes of workers and tasks, and the names of papers."""
+    """The stories by name, with one line that says what each assumes of workers and tasks, and the names of papers.
+
+    ``crowdppl.describe_story(name)`` has the density of one, its hyperparameters and the options of the engines.
+    """
     lines = [(story.__doc__ or "").strip().splitlines()[0] for story in KNOWN_STORIES.values()]
     others = [", ".join(alias for alias, name in ALIASES.items() if name == story) for story in KNOWN_STORIES]
     return pd.DataFrame({"story": list(KNOWN_STORIES), "says": lines, "also_called": others}).set_index("story")

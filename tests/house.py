@@ -34,6 +34,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/baseline_results",),
     ("inference/fit",),
     ("inference/choose",),
+    ("inference/described",),
     ("inference/__init__",),
     ("__init__",),
     ("cli/papers",),

@@ -6,7 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from crowdppl.cli import app
-from crowdppl.cli.plain_math import plain
+from crowdppl.inference.described.describe_story import describe_story
+from crowdppl.inference.described.plain_math import plain
+from crowdppl.inference.engines.registry import ENGINES
 from crowdppl.models import KNOWN_STORIES
 from crowdppl.models.parts.general import GENERAL, SAYS, hyperparameters_of
 
@@ -23,7 +25,23 @@ def test_a_story_shows_its_density_without_tex_and_all_that_may_be_set(story):
     assert " ~ " in done.output
     for name in hyperparameters_of(KNOWN_STORIES[story]):
         assert name == "truth_prior" or name in done.output
-    assert "max_tree_depth=10" in " ".join(done.output.split())
+    for engine, about in ENGINES.items():
+        shown_options = done.output.partition(f"options of {engine},")[2]
+        for option in about.settings._fields:
+            assert option in shown_options
+
+
+@pytest.mark.parametrize("story", KNOWN_STORIES)
+def test_everything_that_may_be_set_is_described_with_its_default(story):
+    described = describe_story(story)
+    assert [each.name for each in described.hyperparameters] == list(hyperparameters_of(KNOWN_STORIES[story]))
+    for engine, about in ENGINES.items():
+        assert [each.name for each in described.engines[engine]] == list(about.settings._fields)
+    for _, settings in described.titled:
+        assert all(each.about and each.default for each in settings)
+    assert all(line in repr(described) for line in described.density)
+    page = described._repr_html_()
+    assert page.count("<tr>") == sum(len(settings) + 1 for _, settings in described.titled)
 
 
 @pytest.mark.parametrize("name", ["majority_vote", "wdn", "max_mig"])
@@ -31,7 +49,7 @@ def test_a_baseline_shows_what_it_does_and_its_options(name):
     done = shown(name)
     assert done.exit_code == 0
     assert "a baseline, without a likelihood" in done.output
-    assert "epochs=50" in " ".join(done.output.split())
+    assert "epochs" in done.output.partition("options of the classifier's training")[2]
     assert ("focus" in done.output) == (name == "wdn")
 
 

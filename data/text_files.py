@@ -101,7 +101,7 @@ def encoding_of(path: str | Path) -> str:
     if b"\0" in start:
         for at, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
             zeros = start[at::2].count(0) / max(len(start) // 2, 1)
-            if zeros > 0.5 and min(start[1 - at :: 2]) >= 9:  # a tab, the least character of text
+            if zeros > 0.5 and _is_text(start.decode(encoding, errors="ignore")):
                 return encoding
         raise AnnotationError(f"{path} is no text file: it holds zero bytes")
     utf8, western = codecs.getincrementaldecoder("utf-8")(), True
@@ -117,6 +117,10 @@ def encoding_of(path: str | Path) -> str:
     if utf8 is not None:
         return "utf-8-sig"
     return WESTERN if western else LATIN
+
+
+def _is_text(characters: str) -> bool:
+    return all(character >= " " or character in "\t\r\n" for character in characters)
 
 
 def check_encoding(encoding: str) -> None:

@@ -4,6 +4,8 @@
 #   PYTHON       the interpreter that .venv is made from
 #   JOBS         processes that share the tests; 0 for none beside pytest itself
 #   PYTEST_ARGS  further arguments of pytest, such as PYTEST_ARGS="-k wheel"
+#   MATRIX       what `make test-matrix` runs: versions of Python, each with the oldest dependencies that are supported,
+#                the newest ones, or those of constraints.txt
 #   BENCHMARKS   the scripts that `make bench` runs; all of benchmarks/ by default
 
 SHELL := /bin/sh
@@ -19,10 +21,11 @@ JOBS ?= 2
 PYTEST_ARGS ?=
 # A worker that crashes ends the run: xdist would otherwise wait for it for ever.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 $(PYTEST_ARGS)
+MATRIX ?= 3.11-oldest 3.11-newest 3.12-pinned 3.12-newest 3.13-pinned 3.13-newest
 BENCHMARKS ?= $(sort $(wildcard benchmarks/*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lint test test-slow notebooks docs bench clean
+.PHONY: help demo lint test test-slow test-matrix notebooks docs bench clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -58,6 +61,13 @@ test: lint  ## lint, then every test that takes seconds
 
 test-slow: $(VENV)/.test  ## the tests that take minutes
 	$(PYTEST) -m "slow and not gpu"
+
+$(VENV)/.matrix: constraints.txt | $(BIN)/python
+	$(PIP) uv
+	@touch $@
+
+test-matrix: $(VENV)/.matrix  ## the tests without Pyro, with the oldest and the newest versions that are supported
+	BIN=$(BIN) JOBS=$(JOBS) sh tests/matrix.sh $(VENV)/matrix "$(MATRIX)" $(PYTEST_ARGS)
 
 notebooks: $(VENV)/.test  ## execute the notebooks on small settings
 	$(PYTEST) --dist load -m notebook tests/test_notebooks.py

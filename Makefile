@@ -28,7 +28,7 @@ BENCHMARKS ?= $(sort $(wildcard benchmarks/*.py))
 .PHONY: help demo lint test test-slow test-matrix notebooks docs bench clean
 
 help:  ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11, 3.12 or 3.13 found; name one with make PYTHON=/path/to/python" >&2; exit 1; }

@@ -138,7 +138,7 @@ class Correct(Emission):
     def _log_odds(self, worker: Tensor | None, task: Tensor) -> tuple[Tensor, Tensor]:
         """Log-probabilities of the right annotation and of each error: ``(A, K)`` or ``(A, 1)``."""
         scale, offset = (_by_task(x, task) for x in (self.scale, self.offset))
-        logit = scale * _rows(self.ability, worker) + offset
+        logit = scale * rows_at(self.ability, worker) + offset
         log_right, log_wrong = logsigmoid(logit), logsigmoid(-logit)
         if self.guess is not None:
             guess = gather(self.guess, task)
@@ -164,7 +164,7 @@ class SharedConfusion(Emission):
 
     def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
         """Columns of the table: ``(A, K)``."""
-        return _rows(safe_log(self.table).T, annotation)
+        return rows_at(safe_log(self.table).T, annotation)
 
     def by_task(self, annotations: Annotations, annotation: Tensor) -> Tensor:
         """The sums of :meth:`log_prob`, in one pass: ``(N, K)``."""
@@ -187,12 +187,12 @@ class Gated(Emission):
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """Each task's mixture, ``(A, K, L)``."""
-        return torch.einsum("am,mkl->akl", _rows(self.weights, task), self.table)
+        return torch.einsum("am,mkl->akl", rows_at(self.weights, task), self.table)
 
     def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
         """Columns of each task's mixture, group by group: ``(A, K)``."""
-        weights = _rows(self.weights, task)
-        mixed = [weights[:, m, None] * _rows(table.T, annotation) for m, table in enumerate(self.table)]
+        weights = rows_at(self.weights, task)
+        mixed = [weights[:, m, None] * rows_at(table.T, annotation) for m, table in enumerate(self.table)]
         return safe_log(torch.stack(mixed).sum(0))
 
 
@@ -236,7 +236,7 @@ class PerAnnotation(Emission):
         weights = self.log_probs
         if self.evidence is not None:
             weights = torch.log_softmax(weights + self.evidence, dim=-1)
-        return _rows(weights, task) if weights.ndim == 2 else weights
+        return rows_at(weights, task) if weights.ndim == 2 else weights
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ class Switch(Emission):
         share = self.switch(worker, task)[:, None]
         own = gather(*_columns(self.individual, worker, annotation))
         if self.common.ndim == 2:
-            ours = _rows(self.common.T, annotation)
+            ours = rows_at(self.common.T, annotation)
         else:
             ours = gather(*_columns(self.common, worker, annotation))
         return safe_log(share * ours + (1 - share) * own)
@@ -314,13 +314,13 @@ class SwitchedKernels(Emission):
 
     def _scores(self, worker: Tensor | None, task: Tensor) -> Tensor:
         share = switch_of(self.workers, self.tasks, worker, task)[:, None]
-        own = torch.einsum("ak,akl->al", _rows(self.classes, task), _rows(self.individual, worker))
-        return torch.log_softmax(share * _rows(self.classes @ self.common, task) + (1 - share) * own, dim=-1)
+        own = torch.einsum("ak,akl->al", rows_at(self.classes, task), rows_at(self.individual, worker))
+        return torch.log_softmax(share * rows_at(self.classes @ self.common, task) + (1 - share) * own, dim=-1)
 
 
 def switch_of(workers: Tensor, tasks: Tensor, worker: Tensor | None, task: Tensor) -> Tensor:
     r""":math:`\sigma(u_j \cdot v_i)` of each (worker, task) pair, of vectors ``(J, E)`` and ``(N, E)``: ``(A,)``."""
-    return torch.sigmoid((_rows(workers, worker) * _rows(tasks, task)).sum(-1))
+    return torch.sigmoid((rows_at(workers, worker) * rows_at(tasks, task)).sum(-1))
 
 
 @dataclass(frozen=True)
@@ -388,9 +388,9 @@ class CrowdLayer(Emission):
 
     def scores(self, worker: Tensor | None, task: Tensor) -> Tensor:
         r""":math:`\log P(y = l \mid i, j)` of each (worker, task) pair: ``(A, K)``."""
-        probs, layer = _rows(self.classes, task), _rows(self.layer, worker)
+        probs, layer = rows_at(self.classes, task), rows_at(self.layer, worker)
         logits = layer * probs if layer.ndim == 2 else torch.einsum("ak,akl->al", probs, layer)
-        return torch.log_softmax(logits if self.bias is None else logits + _rows(self.bias, worker), dim=-1)
+        return torch.log_softmax(logits if self.bias is None else logits + rows_at(self.bias, worker), dim=-1)
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The same under each class: ``(A, K, K)``."""
@@ -403,7 +403,7 @@ class CrowdLayer(Emission):
         return scores.gather(-1, annotation[:, None]).expand(scores.shape)
 
 
-def _rows(values: Tensor, index: Tensor | None) -> Tensor:
+def rows_at(values: Tensor, index: Tensor | None) -> Tensor:
     """Rows of ``values`` by position."""
     assert index is not None, "this emission follows each worker, and the annotations name none"
     return gather(values, index)

@@ -82,6 +82,7 @@ def trained(
     """
     from ... import fit, label_then_train
 
+    found: Any
     training = {"progress": False, **training}
     without = nameless(annotations)
     if method in ("DL-DS", "DL-EM"):

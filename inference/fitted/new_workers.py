@@ -45,7 +45,7 @@ def new_worker_confusions(
     features = resolve_features(
         worker_features, workers, noun="worker", column="worker", ordered=True, option="worker_features", flat=True
     )
-    expected = np.shape(fitted.data.worker_features)[1]
+    expected = np.asarray(fitted.data.worker_features).shape[1]
     if features.shape[1] != expected:
         raise ValueError(
             f"worker_features have {features.shape[1]} columns; {expected} are needed, as those of the fit's workers"
@@ -102,7 +102,7 @@ def _everything_once(fitted: Fitted, x: Any) -> Annotations:
         unknown = {"evidence": None, "model_scores": None, "model_reference": None, "models": Ids()}
         data = data.replace(features=x, tasks=Ids.range(len(x)), prior=prior, population=None, **unknown)
     rows, first = np.arange(data.n_tasks, dtype=np.int32), np.zeros(data.n_tasks, np.int32)
-    one = np.zeros((1, np.shape(data.worker_features)[1]), np.float32)
+    one = np.zeros((1, np.asarray(data.worker_features).shape[1]), np.float32)
     return data.replace(task=rows, worker=first, label=first, count=None, workers=Ids.range(1), worker_features=one)
 
 

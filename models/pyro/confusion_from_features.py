@@ -6,6 +6,7 @@ from typing import Any, Literal
 import pyro
 import pyro.distributions as dist
 import torch
+from pyro.distributions import TorchDistribution
 from torch import Tensor
 
 from ...data import Annotations
@@ -91,7 +92,8 @@ def _of_workers(annotations: Annotations, like: Tensor, name: str, shape: tuple[
 
 def _of_tasks(annotations: Annotations, like: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
     """What the tasks' features bring, ``(N, ...)``."""
-    x = annotations.features.reshape(annotations.n_tasks, -1)
+    features: Any = annotations.features
+    x = features.reshape(annotations.n_tasks, -1)
     return _mapped(x, _standard(name, like, (x.shape[-1], *shape)), len(shape))
 
 
@@ -106,5 +108,6 @@ def _standard(name: str, like: Tensor, shape: tuple[int, ...]) -> Tensor:
     return outside_plates(pyro.sample(name, _normal(like, shape)), len(shape))
 
 
-def _normal(like: Tensor, shape: tuple[int, ...]) -> dist.Distribution:
-    return dist.Normal(like.new_zeros(()), 1.0).expand(shape).to_event(len(shape))
+def _normal(like: Tensor, shape: tuple[int, ...]) -> TorchDistribution:
+    found: TorchDistribution = dist.Normal(like.new_zeros(()), 1.0).expand(shape).to_event(len(shape))
+    return found

@@ -157,6 +157,7 @@ class SharedConfusion(Emission):
     """
 
     table: Tensor
+    ranks: ClassVar[dict[str, int]] = {"table": 2}
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The table for each annotation: ``(A, K, L)``."""
@@ -184,6 +185,7 @@ class Gated(Emission):
 
     table: Tensor
     weights: Tensor
+    ranks: ClassVar[dict[str, int]] = {"table": 3, "weights": 2}
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """Each task's mixture, ``(A, K, L)``."""
@@ -214,12 +216,18 @@ class PerAnnotation(Emission):
 
     @property
     def lead(self) -> tuple[int, ...]:
-        """Those of the emission."""
-        return self.emission.lead
+        """Those of the emission and of the prior, whose two last dimensions are those of ``(N, K)`` or ``(1, K)``."""
+        return tuple(torch.broadcast_shapes(self.emission.lead, self.log_probs.shape[:-2]))
 
     def each(self) -> list[Emission]:
-        """Every annotation's truth summed out of each particle's emission; the prior is that of all of them."""
-        return [replace(self, emission=one) for one in self.emission.each()]
+        """Every annotation's truth summed out of each particle's emission, under that particle's prior."""
+        lead = self.lead
+        emissions = self.emission.each() * (1 if self.emission.lead else math.prod(lead))
+        if self.log_probs.ndim <= 2:
+            return [replace(self, emission=one) for one in emissions]
+        priors = self.log_probs.expand(*lead, *self.log_probs.shape[-2:]).flatten(0, len(lead) - 1)
+        pairs = zip(emissions, priors, strict=True)
+        return [replace(self, emission=one, log_probs=prior[0] if len(prior) == 1 else prior) for one, prior in pairs]
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The sum over the truths, under each class: ``(A, K, L)``."""
@@ -252,12 +260,19 @@ class Switch(Emission):
         individual: ``(J, K, L)``, rows sum to one.
         workers: :math:`u`, ``(J, E)``.
         tasks: :math:`v`, ``(N, E)``.
+        common_rank: dimensions of ``common``, 2 or 3.
     """
 
     common: Tensor
     individual: Tensor
     workers: Tensor
     tasks: Tensor
+    common_rank: int = 2
+
+    @property
+    def ranks(self) -> dict[str, int]:  # type: ignore[override]
+        """Dimensions of each tensor."""
+        return {"common": self.common_rank, "individual": 3, "workers": 2, "tasks": 2}
 
     def switch(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """Probability that an annotation follows the common table: ``(A,)``."""
@@ -301,6 +316,7 @@ class SwitchedKernels(Emission):
     classes: Tensor
     workers: Tensor
     tasks: Tensor
+    ranks: ClassVar[dict[str, int]] = {"common": 2, "individual": 3, "classes": 2, "workers": 2, "tasks": 2}
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The same under each class: ``(A, K, K)``."""
@@ -319,8 +335,49 @@ class SwitchedKernels(Emission):
 
 
 def switch_of(workers: Tensor, tasks: Tensor, worker: Tensor | None, task: Tensor) -> Tensor:
-    r""":math:`\sigma(u_j \cdot v_i)` of each (worker, task) pair, of vectors ``(J, E)`` and ``(N, E)``: ``(A,)``."""
+    r""":math:`\sigma(u_j \cdot v_i)` of each (worker, task) pair, of vectors ``(J, E)`` and ``(N, E)``: ``(A,)``.
+
+    Vectors of particles have their dimensions before these, and so have the numbers.
+    """
+    if workers.ndim > 2 or tasks.ndim > 2:
+        return torch.sigmoid((workers[..., worker, :] * tasks[..., task, :]).sum(-1))
     return torch.sigmoid((rows_at(workers, worker) * rows_at(tasks, task)).sum(-1))
+
+
+@dataclass(frozen=True)
+class Focused(Emission):
+    r"""Annotations that are explained already weigh less: the focal loss in the place of the log-probability.
+
+    .. math:: s_a = (1 - p_a)^\gamma \log p_a
+
+    with :math:`p_a` the probability of an annotation under an emission beneath (Lin et al. 2017). What is drawn follows
+    the emission beneath.
+
+    Args:
+        emission: scores annotations one by one.
+        focus: :math:`\gamma`, above 0.
+    """
+
+    emission: Emission
+    focus: float
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """Those of the emission."""
+        return self.emission.lead
+
+    def each(self) -> list[Emission]:
+        """The same weights over each particle's emission."""
+        return [replace(self, emission=one) for one in self.emission.each()]
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """As the emission beneath has them: ``(A, K, L)``."""
+        return self.emission.probs(worker, task)
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
+        """The log-probabilities of the emission beneath, weighed: ``(A, K)``."""
+        score = self.emission.log_prob(worker, task, annotation)
+        return (-torch.expm1(score)).clamp_min(SMALLEST) ** self.focus * score
 
 
 @dataclass(frozen=True)

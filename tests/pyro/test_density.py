@@ -58,6 +58,7 @@ STORY_OPTIONS = [
     ("confusion_from_features", 3, {"hidden": 4, "embedding": 2, "by_task": False}),
     ("crowd_layer", 3, {"truth_prior": Given(), "form": "matrix"}),
     ("crowd_layer", 3, {"truth_prior": Given(), "form": "scale_and_bias"}),
+    ("crowd_layer", 3, {"truth_prior": Given(), "focus": 2.0}),
     ("anno_reg", 3, {"truth_prior": Given(), "weight": 0.4}),
 ]
 WITH_CLASSIFIER = [

@@ -207,7 +207,9 @@ def _of_workers(
         with numpyro.plate("worker", annotations.n_workers, dim=-1):
             return _standard(name, shape, dims, n=annotations.n_workers, at_random=at_random)
     features = jnp.asarray(annotations.worker_features)
-    return _mapped(features, _standard(name, (features.shape[-1], *shape), ("feature", *dims), at_random=at_random))
+    return _mapped(
+        features, _standard(name, (features.shape[-1], *shape), ("worker_feature", *dims), at_random=at_random)
+    )
 
 
 def _of_tasks(

@@ -18,7 +18,7 @@ from crowdppl.inference.densities.sites import starting_point
 from crowdppl.models import STORIES, Given
 
 STORY = STORIES["confusion_from_features"]
-K, N, J, D, F = 3, 5, 4, 2, 2
+K, N, J, D, F = 3, 5, 4, 2, 3
 LINEAR, NETWORK = {"spread": 1.5}, {"spread": 1.5, "hidden": 4, "embedding": 3}
 
 
@@ -228,7 +228,7 @@ def test_new_workers_features_come_as_table_mapping_or_array(fitted):
 def test_over_given_tasks_a_new_workers_matrix_is_the_mean_of_its_matrices(tiny):
     fit = cp.fit("madl", tiny, progress=False, max_iterations=20, **LINEAR)
     theta = {name: np.asarray(values[0, 0]) for name, values in fit.outcome.draws.items()}
-    x, e = np.random.default_rng(4).normal(size=(3, D)).astype("f4"), np.array([[0.3, -0.7]], "f4")
+    x, e = np.random.default_rng(4).normal(size=(3, D)).astype("f4"), np.array([[0.3, -0.7, 0.1]], "f4")
     told = tiny.replace(features=np.concatenate([x, x[:2]]), worker_features=e.repeat(J, 0))
     expected = by_hand(theta, told, LINEAR)[0, :3].mean(0)
     found = fit.new_worker_confusions(e, x=x)
@@ -311,9 +311,15 @@ def test_it_is_saved_and_loaded_with_what_it_says_of_new_workers(tiny, tmp_path,
     fit = cp.fit("madl", tiny, method=method, progress=False, **options)
     fit.save(tmp_path / "fit")
     loaded = cp.load_fit(tmp_path / "fit")
-    e = np.array([[0.5, 1.0]])
+    e = np.array([[0.5, 1.0, -0.2]])
     pd.testing.assert_frame_equal(loaded.new_worker_confusions(e), fit.new_worker_confusions(e))
     assert fit.new_worker_confusions(e).eval("low < high").all()
+
+
+@pytest.mark.parametrize(("story", "options"), [("madl", LINEAR), ("conal", {"embedding": 3})])
+def test_weights_of_workers_features_and_of_tasks_features_have_names_of_their_own(tiny, story, options):
+    fit = cp.fit(story, tiny, progress=False, max_iterations=2, **options)
+    assert (fit.parameters.sizes["worker_feature"], fit.parameters.sizes["feature"]) == (F, D)
 
 
 @pytest.mark.slow

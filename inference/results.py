@@ -28,6 +28,7 @@ from .fitted.given_models import model_frame
 from .fitted.intervals import INTERVAL
 from .fitted.labelled import Labelled
 from .fitted.new_tasks import predict_proba
+from .fitted.new_workers import new_worker_confusions
 from .fitted.replicated_annotations import posterior_predictive
 from .fitted.replicated_annotations import prior as from_prior
 from .fitted.summary import Summary, summarise
@@ -376,6 +377,27 @@ class Fit(Result):
                 finite.
         """
         return predict_proba(self.fitted, x)
+
+    def new_worker_confusions(self, worker_features: Any, x: Any = None, interval: float = INTERVAL) -> pd.DataFrame:
+        """The confusion matrices of workers without annotations, from their features, in long form.
+
+        The story must know workers by their features, as ``confusion_from_features`` does of annotations with
+        ``worker_features=``. Where the matrix depends on the task too, it is the mean over the tasks.
+
+        Args:
+            worker_features: of the new workers, as many as those of the fit have: a mapping worker -> vector, a table
+                with the column or index worker, or an array ``(n, F)`` of workers 0 to n − 1.
+            x: features ``(n, ...)`` of the tasks; None for the tasks of the fit.
+            interval: mass of the equal-tailed intervals, between 0 and 1.
+
+        Returns:
+            worker, truth, annotation, probability, low, high.
+
+        Raises:
+            ValueError: the story knows workers by their annotations, or features have another shape or are not finite.
+            AnnotationError: the features of a worker cannot be read.
+        """
+        return new_worker_confusions(self.fitted, worker_features, x, interval)
 
     def summary(self, interval: float = INTERVAL) -> Summary:
         """What was fitted, whether to trust it, and what was found; prints as text, shows as a table in notebooks."""

@@ -9,6 +9,7 @@ from ..data import unknown_name
 from .anno_reg import anno_reg
 from .annotator_groups import annotator_groups
 from .common_individual import common_individual
+from .confusion_from_features import confusion_from_features
 from .crowd_layer import crowd_layer
 from .dawid_skene import dawid_skene
 from .difficulty import difficulty
@@ -20,6 +21,7 @@ from .mace import mace
 from .one_coin import one_coin
 from .parts.abstaining import Abstaining
 from .parts.classifier import Classifier
+from .parts.confusion_logits import AddedLogits, NetworkLogits
 from .parts.correct import Correct
 from .parts.derived import derived
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion, Switch
@@ -54,6 +56,7 @@ STORIES: dict[str, Story] = {
         hierarchical_dawid_skene,
         worker_clusters,
         independent_confusion_subtypes,
+        confusion_from_features,
     )
 }
 
@@ -71,6 +74,7 @@ ALIASES = {
     "aggnet": "dawid_skene",
     "cmm": "annotator_groups",
     "conal": "common_individual",
+    "madl": "confusion_from_features",
 }
 """Names that papers give to stories. AggNet is ``dawid_skene`` with a network as classifier."""
 
@@ -156,6 +160,7 @@ __all__ = [
     "STORIES",
     "WITH_CLASSIFIER",
     "Abstaining",
+    "AddedLogits",
     "ClassPrior",
     "Classifier",
     "Confusion",
@@ -165,6 +170,7 @@ __all__ = [
     "FixedPrevalence",
     "Gated",
     "Given",
+    "NetworkLogits",
     "PerAnnotation",
     "Prevalence",
     "Responses",

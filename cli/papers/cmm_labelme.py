@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .crowd_mixture import (
-    AS_PUBLISHED,
-    PAPER,
-    PRIORS,
-    PRIORS_SAY,
-    RESTARTS,
-    above_by_prior,
-    converged_at,
-    first_majority,
-    nameless,
+from .crowd_mixture import OURS, PAPER, PRIORS, PRIORS_SAY, RESTARTS, above_by_prior, converged_at, trained
+from .experiment import (
+    FAILS,
+    HOLDS,
+    HOLDS_IF,
+    NOT_TESTED,
+    Cell,
+    Claim,
+    Experiment,
+    Finding,
+    above,
+    draw_spread,
+    mean_sd,
+    percent_right,
+    rows_of,
 )
-from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, Cell, Claim, Experiment, Finding, above, mean_sd, rows_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +35,6 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 }
 """How networks are trained: 50 epochs of Adam at 0.001, or what benchmarks/classifiers.py chose on validation."""
 
-OURS = "one truth a task"
 TABLE_3 = {
     ("truth known", "individual"): 92.09,
     ("softMV", "individual"): 81.69,
@@ -73,7 +76,7 @@ def run(method: str, setting: str, prior: str, protocol: str, seed: int, restart
     annotations = load_dataset("labelme")
     x, y = load_split("labelme", "test")
     fitted, confusions, crowd = fit_method(annotations, method, setting, prior, protocol, seed, restarts)
-    found: dict[str, Any] = {"accuracy": 100 * float((fitted.predict_proba(x).argmax(-1) == y).mean())}
+    found: dict[str, Any] = {"accuracy": percent_right(fitted.predict_proba(x), y)}
     if confusions is not None:
         found |= divergences(annotations, confusions, crowd)
     if method == "CMM":
@@ -92,36 +95,19 @@ def fit_method(
     """
     import numpy as np
 
-    from ... import Classifier, fit, group_worker_confusions, label_then_train
+    from ... import Classifier, group_worker_confusions
     from ...inference.fitted.confusions import mean_confusions
 
-    network = Classifier("mlp", hidden=(128,), dropout=0.5)
-    once: dict[str, Any] = {"seed": seed, "progress": False}
-    same = {"classifier": network, **once, **PROTOCOLS[protocol]}
-    without = nameless(annotations)
+    training = {"classifier": Classifier("mlp", hidden=(128,), dropout=0.5), "seed": seed, **PROTOCOLS[protocol]}
+    named = setting == "individual"
+    fitted, source = trained(method, annotations, prior, named=named, restarts=restarts, **training)
     if method == "truth known":
-        return fit("majority_vote", annotations, gold=True, **same), None, None
-    if method == "softMV":
-        return label_then_train("naive_soft", annotations, **same), *votes_confusions(annotations, hard=False)
-    if method == "hardMV":
-        fitted = fit("majority_vote", annotations, gold=first_majority(annotations), **same)
-        return fitted, *votes_confusions(annotations, hard=True)
+        return fitted, None, None
+    if method in ("softMV", "hardMV"):
+        return fitted, *votes_confusions(annotations, hard=method == "hardMV")
     if method in ("DL-DS", "DL-EM"):
-        told, story = (annotations, "dawid_skene") if setting == "individual" else (without, "cmm")
-        options: dict[str, Any] = PRIORS[prior] if setting == "individual" else {"groups": 1, **PRIORS[prior]}
-        if method == "DL-EM":
-            fitted = aggregated = fit(story, told, **options, **same)
-        else:
-            aggregated = fit(story, told, **options, **once)
-            fitted = label_then_train(aggregated, told, **same)
-        matrices = mean_confusions(aggregated.fitted)
+        matrices = mean_confusions(source.fitted)
         return fitted, np.broadcast_to(matrices, (annotations.n_workers, *matrices.shape[1:])), None
-    if method == OURS:
-        fitted = fit("cmm", without, **same)
-    elif prior == "one each":
-        fitted = fit("cmm", without, **AS_PUBLISHED, restarts=restarts, **same)
-    else:
-        fitted = fit("cmm", without, truth="answer", warmup=1, **PRIORS[prior], **same)
     return fitted, group_worker_confusions(fitted, annotations), mean_confusions(fitted.fitted)[0]
 
 
@@ -196,7 +182,7 @@ def figures(frame: pd.DataFrame) -> dict[str, Figure]:
     groups = [(tuple(map(str, key)), by) for key, by in rows.groupby(["method", "setting", "prior"], sort=False)]
     figure, ax = plt.subplots(figsize=(7, 0.32 * len(groups) + 1), layout="constrained")
     for place, (key, by) in enumerate(groups):
-        ax.errorbar(by["accuracy"].mean(), place, xerr=by["accuracy"].std() if len(by) > 1 else 0, fmt="o", color="C0")
+        draw_spread(ax, by["accuracy"], place, color="C0")
         if (paper := TABLE_3.get((key[0], key[1]))) is not None:
             ax.plot(paper, place, "x", color="C1")
     ax.set_yticks(range(len(groups)), [", ".join(filter(None, key)) for key, _ in groups])

@@ -7,18 +7,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from .crowd_mixture import (
-    AS_PUBLISHED,
-    PAPER,
-    PRIORS,
-    PRIORS_SAY,
-    RESTARTS,
-    above_by_prior,
-    converged_at,
-    first_majority,
-    nameless,
+from .crowd_mixture import OURS, PAPER, PRIORS, PRIORS_SAY, RESTARTS, above_by_prior, converged_at, nameless, trained
+from .experiment import (
+    FAILS,
+    HOLDS,
+    NOT_RUN,
+    NOT_TESTED,
+    Cell,
+    Claim,
+    Experiment,
+    Finding,
+    above,
+    mean_sd,
+    percent_right,
+    rows_of,
 )
-from .experiment import FAILS, HOLDS, NOT_TESTED, Cell, Claim, Experiment, Finding, above, mean_sd, rows_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +47,6 @@ FIGURES = {  # the paper's, of setup 1, at each of `CROWDS`
 NOISE = (1.0, 1.5, 4.0)
 """Of the groups of setup 2: standard deviation of a weight's perturbation, in those of the layer's weights."""
 
-OURS = "one truth a task"
 GROUPS = (1, 2, 3, 4)
 TIMED = 3  # fits of each method that are timed, in turn
 
@@ -128,33 +130,25 @@ def perturbed_labels(annotations: Annotations, annotators: int, seed: int) -> np
 
 def methods(annotations: Annotations, seed: int) -> dict[tuple[str, str], partial[Any]]:
     """By method and prior what fits it."""
-    from ... import Classifier, fit, label_then_train
+    from ... import Classifier
 
-    network = Classifier("mlp", hidden=(32,), dropout=0.0)
-    same: dict[str, Any] = {"classifier": network, "seed": seed, "progress": False}
-    without = nameless(annotations)
-    found: dict[tuple[str, str], partial[Any]] = {
-        ("truth known", ""): partial(fit, "majority_vote", annotations, gold=True, **same),
-        ("softMV", ""): partial(label_then_train, "naive_soft", annotations, **same),
-        ("hardMV", ""): partial(fit, "majority_vote", annotations, gold=first_majority(annotations), **same),
-        ("CMM", "one each"): partial(fit, "cmm", without, **AS_PUBLISHED, **same),
-        ("CMM", "default"): partial(fit, "cmm", without, truth="answer", warmup=1, **same),
-        (OURS, "default"): partial(fit, "cmm", without, **same),
-    }
+    same = {"classifier": Classifier("mlp", hidden=(32,), dropout=0.0), "seed": seed}
+    kinds = [("truth known", ""), ("softMV", ""), ("hardMV", "")]
+    kinds += [("CMM", "one each"), ("CMM", "default"), (OURS, "default")]
     if annotations.named:
-        for name, prior in PRIORS.items():
-            found["DL-DS", name] = partial(
-                label_then_train, "dawid_skene", annotations, label_options={**prior, "seed": seed}, **same
-            )
-            found["DL-EM", name] = partial(fit, "dawid_skene", annotations, **prior, **same)
-    return found
+        kinds += [(method, prior) for prior in PRIORS for method in ("DL-DS", "DL-EM")]
+    return {(method, prior): partial(_network, method, annotations, prior, **same) for method, prior in kinds}
+
+
+def _network(*arguments: Any, **training: Any) -> Any:
+    return trained(*arguments, **training)[0]
 
 
 def measured(fitted: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """Test accuracy in percent; of a story the log-posterior at the end, and when it had converged."""
     from ... import Fit
 
-    found = {"accuracy": 100 * float((fitted.predict_proba(x).argmax(-1) == y).mean())}
+    found = {"accuracy": percent_right(fitted.predict_proba(x), y)}
     if isinstance(fitted, Fit):
         found["log_posterior"] = float(fitted.history.iloc[-1])
         found["epochs_to_converge"] = converged_at(fitted.history)
@@ -307,7 +301,7 @@ def _published(**more: Any) -> dict[str, Any]:
 def _does_not_fall(frame: pd.DataFrame) -> Finding:
     few, many = (rows_of(frame, _published(annotators=n)) for n in (CROWDS[0], CROWDS[-1]))
     if "accuracy" not in few or few.empty or many.empty:
-        return Finding("", f"{NOT_TESTED}: the cells have not been run")
+        return NOT_RUN
     lost = (few.set_index("seed")["accuracy"] - many.set_index("seed")["accuracy"]).dropna()
     ours = f"{mean_sd(few['accuracy'])} at 100, {mean_sd(many['accuracy'])} at 10,000"
     return Finding(ours, HOLDS if lost.mean() < 1 else FAILS)
@@ -342,7 +336,7 @@ def _few_annotators(frame: pd.DataFrame) -> Finding:
 def _cost_is_flat(frame: pd.DataFrame) -> Finding:
     rows = rows_of(frame, {"setup": "cost"})
     if "seconds" not in rows or rows.empty:
-        return Finding("", f"{NOT_TESTED}: the cells have not been run")
+        return NOT_RUN
     cmm, em = (rows_of(rows, {"method": method}).set_index("annotators") for method in ("CMM", "DL-EM"))
     longest = float((cmm["seconds"] / cmm["seconds"].iloc[0]).max())
     ours = (
@@ -357,7 +351,7 @@ def _cost_is_flat(frame: pd.DataFrame) -> Finding:
 def _converges(frame: pd.DataFrame) -> Finding:
     rows = rows_of(frame, _published())
     if "epochs_to_converge" not in rows or rows.empty:
-        return Finding("", f"{NOT_TESTED}: the cells have not been run")
+        return NOT_RUN
     latest = rows["epochs_to_converge"].max()
     return Finding(f"at most {latest:.0f} epochs", HOLDS if latest <= 50 else FAILS)
 
@@ -374,7 +368,7 @@ def _restarts(frame: pd.DataFrame) -> Finding:
 def _groups_are_chosen(frame: pd.DataFrame) -> Finding:
     rows = rows_of(frame, {"setup": "number of groups"})
     if "chosen" not in rows or rows.empty:
-        return Finding("", f"{NOT_TESTED}: the cells have not been run")
+        return NOT_RUN
     chosen = rows[rows["chosen"].astype(bool)].groupby("method")["groups"].agg(list)
     ours = "; ".join(f"{method}: {', '.join(f'{n:.0f}' for n in sorted(values))}" for method, values in chosen.items())
     by_answer = chosen.get("groups of annotations", [])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, Cell, Finding, above
+from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, Cell, Finding, above, mean_sd, percent_right
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from ...data import Annotations
 
@@ -16,6 +17,10 @@ PAPER = "Chu, Ma & Wang, Learning from Crowds by Modeling Common Confusions, AAA
 PUBLISHED, OURS = "CoNAL", "CoNAL, one truth a task"
 AS_PUBLISHED: dict[str, Any] = {"truth": "answer", "kernels": "free", "hidden": 128, "bias": True}
 """Options of ``common_individual`` by which it is what the authors' program does."""
+
+TEST_ACCURACY = "Test accuracy, %"
+ACCURACIES = {TEST_ACCURACY: "accuracy", "Accuracy of the labels of annotated tasks, %": "labels"}
+"""Titles of tables, and what is measured in them."""
 
 LAMBDA = 1e-5  # the paper's, of a mean over annotations
 AGGREGATED = {"DL-MV": "dl_mv", "DL-GLAD": "dl_glad", "DL-WC": "dl_wc"}
@@ -84,6 +89,32 @@ def learnt(fitted: Any) -> dict[str, Any]:
     }
 
 
+def measured(method: str, fitted: Any, x: Any, y: Any) -> dict[str, Any]:
+    """Test accuracy and that of the labels of the annotated tasks, in percent; of a CoNAL what it has learnt too.
+
+    Args:
+        method: one of :func:`methods`.
+        fitted: by :func:`train`.
+        x: features of test tasks.
+        y: their classes.
+    """
+    found = {
+        "accuracy": percent_right(fitted.predict_proba(x), y),
+        "labels": percent_right(fitted.probabilities, fitted.annotations.gold),
+    }
+    return found | (learnt(fitted) if method in (PUBLISHED, OURS) else {})
+
+
+def accuracy_tables(rows: pd.DataFrame, column: str) -> dict[str, pd.DataFrame]:
+    """Both accuracies of :func:`measured`, means and standard deviations: methods × the values of a column."""
+    if rows.empty:
+        return {}
+    return {
+        title: rows.groupby(["method", column], sort=False)[measure].agg(mean_sd).unstack().fillna("–")
+        for title, measure in ACCURACIES.items()
+    }
+
+
 def shares_who_confuse(annotations: Annotations) -> pd.DataFrame:
     """The share of the workers who annotated a task of one class with another at least once, of all workers.
 
@@ -130,6 +161,24 @@ def above_in_either(frame: pd.DataFrame, rival: Cell, where: Cell, measure: str 
     if published.verdict == FAILS and ours.verdict == HOLDS:
         return Finding(told, f"{HOLDS_IF} the annotations to a task share one truth")
     return Finding(told, published.verdict)
+
+
+def draw_matrices(rows: pd.DataFrame) -> Figure:
+    """Draw the common confusion matrix and the workers' own on average, a row for each CoNAL, means over the seeds.
+
+    A row above them has what simulated crowds were made of, where the columns ``actual_common`` and
+    ``actual_individual`` say so.
+    """
+    import matplotlib.pyplot as plt
+
+    lines = {str(method): (by, "") for method, by in rows.groupby("method", sort=False)}
+    if "actual_common" in rows:
+        lines = {"actual": (rows, "actual_")} | lines
+    figure, axes = plt.subplots(len(lines), 2, figsize=(7, 3.3 * len(lines)), layout="constrained", squeeze=False)
+    for line, (name, (by, prefix)) in zip(axes, lines.items(), strict=True):
+        for ax, what in zip(line, ("common", "individual"), strict=True):
+            draw_matrix(ax, mean_matrix(by[f"{prefix}{what}"]), f"{name}: {what}")
+    return figure
 
 
 def draw_matrix(ax: Any, matrix: Any, title: str, classes: list[str] | None = None) -> None:

@@ -9,15 +9,17 @@ from .common_confusions import (
     OURS,
     PAPER,
     PUBLISHED,
+    TEST_ACCURACY,
     above_in_either,
-    draw_matrix,
-    learnt,
+    accuracy_tables,
+    draw_matrices,
     mean_matrix,
+    measured,
     methods,
     shares_who_confuse,
     train,
 )
-from .experiment import FAILS, HOLDS, NOT_TESTED, Cell, Claim, Experiment, Finding, above, mean_sd, rows_of
+from .experiment import FAILS, HOLDS, NOT_RUN, Cell, Claim, Experiment, Finding, above, mean_sd, rows_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,8 +85,6 @@ def run(
     dataset: str, method: str, separation: Any, seed: int, **training: Any
 ) -> dict[str, Any] | list[dict[str, Any]]:
     """Train one network and measure it on the test tasks, and its labels of the annotated tasks."""
-    import numpy as np
-
     from ... import Classifier, load_dataset, load_split
 
     annotations = load_dataset(dataset)
@@ -104,12 +104,7 @@ def run(
         embedding=options["embedding"],
         **training,
     )
-    gold = np.asarray(annotations.gold)
-    found = {
-        "accuracy": 100 * float((fitted.predict_proba(x).argmax(-1) == y).mean()),
-        "labels": 100 * float((np.asarray(fitted.probabilities).argmax(-1) == gold).mean()),
-    }
-    return found | (learnt(fitted) if method in (PUBLISHED, OURS) else {})
+    return measured(method, fitted, x, y)
 
 
 def tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -119,19 +114,11 @@ def tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     if frame.empty:
         return {}
     trained = frame[frame["method"] != FIGURE_1]
-    found = {}
-    for title, rows in (
-        ("Test accuracy, %", rows_of(trained, {"separation": DEFAULT})),
-        ("Accuracy of the labels of annotated tasks, %", rows_of(trained, {"separation": DEFAULT})),
-    ):
-        measure = "labels" if title.startswith("Accuracy") else "accuracy"
-        if rows.empty:
-            continue
-        table = rows.groupby(["method", "dataset"], sort=False)[measure].agg(mean_sd).unstack().fillna("–")
-        if measure == "accuracy":
-            for name in list(table.columns):
-                table[f"{name}, paper"] = [REPORTED[name].get(method, float("nan")) for method in table.index]
-        found[title] = table
+    found = accuracy_tables(rows_of(trained, {"separation": DEFAULT}), "dataset")
+    if TEST_ACCURACY in found:
+        table = found[TEST_ACCURACY]
+        for name in list(table.columns):
+            table[f"{name}, paper"] = [REPORTED[name].get(method, float("nan")) for method in table.index]
     sweep = [_weights(trained, method) for method in (PUBLISHED, OURS)]
     sweep = [table for table in sweep if not table.empty]
     if sweep:
@@ -176,7 +163,7 @@ def figures(frame: pd.DataFrame) -> dict[str, Figure]:
         rows = rows_of(frame, {"dataset": name, "separation": DEFAULT})
         rows = rows[rows["method"].isin([PUBLISHED, OURS])]
         if "common" in rows and not rows.empty:
-            found[f"matrices_{name}"] = _draw_matrices(rows)
+            found[f"matrices_{name}"] = draw_matrices(rows)
             found[f"switch_{name}"] = _draw_switch(rows)
     return found
 
@@ -189,19 +176,6 @@ def _draw_shares(frame: pd.DataFrame, dataset: str) -> Figure:
     ax.barh([f"{a} as {b}" for a, b in zip(rows["gold"], rows["annotation"], strict=True)], 100 * rows["share"])
     ax.invert_yaxis()
     ax.set_xlabel("workers who did so at least once, %")
-    return figure
-
-
-def _draw_matrices(rows: pd.DataFrame) -> Figure:
-    """A row for each CoNAL: the common matrix, and the workers' own on average; means over the seeds."""
-    import matplotlib.pyplot as plt
-
-    names = list(dict.fromkeys(rows["method"]))
-    figure, axes = plt.subplots(len(names), 2, figsize=(7, 3.3 * len(names)), layout="constrained", squeeze=False)
-    for line, method in zip(axes, names, strict=True):
-        of_method = rows_of(rows, {"method": method})
-        for ax, what in zip(line, ("common", "individual"), strict=True):
-            draw_matrix(ax, mean_matrix(of_method[what]), f"{method}: {what}")
     return figure
 
 
@@ -235,7 +209,7 @@ def _best_of_all(dataset: str) -> Callable[[pd.DataFrame], Finding]:
         rows = rows_of(frame, {"dataset": dataset, "separation": DEFAULT})
         rivals = rows[~rows["method"].isin([PUBLISHED, OURS, "truth known", FIGURE_1])] if len(rows) else rows
         if rivals.empty:
-            return Finding("", f"{NOT_TESTED}: the cells have not been run")
+            return NOT_RUN
         best = str(rivals.groupby("method")["accuracy"].mean().idxmax())
         found = _above_rival(dataset, best)(frame)
         return Finding(f"best rival {best}: {found.ours}", found.verdict)
@@ -251,7 +225,7 @@ def _weight_helps(dataset: str) -> Callable[[pd.DataFrame], Finding]:
         rows = rows_of(frame, where)
         tried = rows[rows["separation"].isin(LAMBDAS[1:])] if len(rows) else rows
         if tried.empty:
-            return Finding("", f"{NOT_TESTED}: the cells have not been run")
+            return NOT_RUN
         best = tried.groupby("separation")["accuracy"].mean().idxmax()
         found = above(frame, "accuracy", {**where, "separation": best}, {**where, "separation": 0.0})
         return Finding(f"best weight {best:g} against none: {found.ours}", found.verdict)
@@ -262,7 +236,7 @@ def _weight_helps(dataset: str) -> Callable[[pd.DataFrame], Finding]:
 def _same_shares(frame: pd.DataFrame) -> Finding:
     rows = [row for name in DATASETS for row in _shares(frame, name)]
     if len(rows) < sum(map(len, SHARES.values())):
-        return Finding("", f"{NOT_TESTED}: the cells have not been run")
+        return NOT_RUN
     ours = ", ".join(f"{row['ours']:.1f}" for row in rows)
     return Finding(ours, HOLDS if all(row["ours"] == row["paper"] for row in rows) else FAILS)
 

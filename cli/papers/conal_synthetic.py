@@ -11,13 +11,26 @@ from .common_confusions import (
     PAPER,
     PUBLISHED,
     above_in_either,
-    draw_matrix,
-    learnt,
-    mean_matrix,
+    accuracy_tables,
+    draw_matrices,
+    measured,
     methods,
     train,
 )
-from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, Cell, Claim, Experiment, Finding, mean_sd, rows_of
+from .experiment import (
+    FAILS,
+    HOLDS,
+    HOLDS_IF,
+    NOT_RUN,
+    NOT_TESTED,
+    Cell,
+    Claim,
+    Experiment,
+    Finding,
+    draw_spread,
+    mean_sd,
+    rows_of,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,14 +137,9 @@ def run(reading: str, method: str, seed: int, epochs: int = EPOCHS, **sizes: int
     network = Classifier("mlp", hidden=(128,), dropout=0.5)
     training: dict[str, Any] = {"epochs": epochs, "network_rate": 1e-3, "warmup": 1, "embedding": 20}
     fitted = train(method, crowd.annotations, classifier=network, seed=seed, **training)
-    gold = np.asarray(crowd.annotations.gold)
-    found: dict[str, Any] = {
-        "accuracy": 100 * float((fitted.predict_proba(crowd.x_test).argmax(-1) == crowd.y_test).mean()),
-        "labels": 100 * float((np.asarray(fitted.probabilities).argmax(-1) == gold).mean()),
-    }
+    found = measured(method, fitted, crowd.x_test, crowd.y_test)
     if method not in (PUBLISHED, OURS):
         return found
-    found |= learnt(fitted)
     switch = np.asarray(fitted.derived["switch"], dtype=float).ravel()
     weights = crowd.annotations.n_by_worker()
     return found | {
@@ -146,13 +154,7 @@ def tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Test accuracy by reading, and how near CoNAL is to what the crowds were made of."""
     if frame.empty:
         return {}
-    found = {
-        title: frame.groupby(["method", "reading"], sort=False)[measure].agg(mean_sd).unstack().fillna("–")
-        for title, measure in (
-            ("Test accuracy, %", "accuracy"),
-            ("Accuracy of the labels of annotated tasks, %", "labels"),
-        )
-    }
+    found = accuracy_tables(frame, "reading")
     if "common_error" in frame:
         near = frame.dropna(subset=["common_error"]).groupby(["method", "reading"], sort=False)
         found["CoNAL and what the crowds were made of"] = near.agg(
@@ -174,15 +176,11 @@ def figures(frame: pd.DataFrame) -> dict[str, Figure]:
     if frame.empty:
         return {}
     figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-    for place, (reading, by) in enumerate(frame.groupby("reading", sort=False)):
+    for number, (reading, by) in enumerate(frame.groupby("reading", sort=False)):
         groups = by.groupby("method", sort=False)["accuracy"]
-        ax.errorbar(
-            groups.mean(),
-            [k + 0.15 * place for k in range(groups.ngroups)],
-            xerr=groups.std().fillna(0),
-            fmt="o",
-            label=str(reading),
-        )
+        for place, (_, values) in enumerate(groups):
+            style = {"color": f"C{number}", "label": None if place else str(reading)}
+            draw_spread(ax, values, place + 0.15 * number, **style)
         ax.set_yticks(range(groups.ngroups), [str(method) for method, _ in groups])
     ax.invert_yaxis()
     ax.set_xlabel("test accuracy, %")
@@ -192,23 +190,8 @@ def figures(frame: pd.DataFrame) -> dict[str, Figure]:
         rows = rows_of(frame, {"reading": reading})
         rows = rows.dropna(subset=["common_error"]) if "common_error" in rows else rows.iloc[:0]
         if not rows.empty:
-            found[f"matrices_{number}"] = _draw_matrices(rows)
+            found[f"matrices_{number}"] = draw_matrices(rows)
     return found
-
-
-def _draw_matrices(rows: pd.DataFrame) -> Figure:
-    """A row for what the crowds were made of and one for each CoNAL, means over the seeds."""
-    import matplotlib.pyplot as plt
-
-    names = list(dict.fromkeys(rows["method"]))
-    figure, axes = plt.subplots(1 + len(names), 2, figsize=(6, 3 * (1 + len(names))), layout="constrained")
-    for ax, what in zip(axes[0], ("common", "individual"), strict=True):
-        draw_matrix(ax, mean_matrix(rows[f"actual_{what}"]), f"actual: {what}")
-    for line, method in zip(axes[1:], names, strict=True):
-        of_method = rows_of(rows, {"method": method})
-        for ax, what in zip(line, ("common", "individual"), strict=True):
-            draw_matrix(ax, mean_matrix(of_method[what]), f"{method}: {what}")
-    return figure
 
 
 def _in_both_readings(judge: Callable[[pd.DataFrame, str], Finding]) -> Callable[[pd.DataFrame], Finding]:
@@ -248,7 +231,7 @@ def _finds_common(frame: pd.DataFrame, reading: str) -> Finding:
     """Nearer than where it starts, by more than twice the standard error."""
     rows = rows_of(frame, {"reading": reading, "method": PUBLISHED})
     if "common_error" not in rows or len(rows) < 2:
-        return Finding("", f"{NOT_TESTED}: the cells have not been run")
+        return NOT_RUN
     error = rows["common_error"].to_numpy(float)
     ours = f"total variation {mean_sd(error, 2)}, at the start {START_ERROR:.2f}"
     return Finding(ours, HOLDS if _is_above(START_ERROR - error) else FAILS)
@@ -257,7 +240,7 @@ def _finds_common(frame: pd.DataFrame, reading: str) -> Finding:
 def _finds_switch(frame: pd.DataFrame, reading: str) -> Finding:
     rows = rows_of(frame, {"reading": reading, "method": PUBLISHED})
     if "switch_correlation" not in rows or len(rows) < 2:
-        return Finding("", f"{NOT_TESTED}: the cells have not been run")
+        return NOT_RUN
     found = rows["switch_correlation"].to_numpy(float)
     return Finding(f"correlation {mean_sd(found, 2)}", HOLDS if _is_above(found) else FAILS)
 

@@ -27,6 +27,7 @@ PRIORS_SAY = (
     "matrix; 'one each' adds one in each cell, as the authors' program does in CMM and DL-EM; 'none' adds 0.01, which "
     "is maximum likelihood but for empty cells, as in the authors' Dawid & Skene."
 )
+OURS = "one truth a task"
 RESTARTS = 20
 AS_PUBLISHED: dict[str, Any] = {
     "truth": "answer",
@@ -54,6 +55,56 @@ def first_majority(annotations: Annotations) -> dict[Any, Any]:
     votes = annotations.votes()
     tasks, classes = list(annotations.tasks), list(annotations.classes)
     return {tasks[i]: classes[votes[i].argmax()] for i in np.flatnonzero(votes.sum(-1))}
+
+
+def trained(
+    method: str,
+    annotations: Annotations,
+    prior: str = "default",
+    *,
+    named: bool = True,
+    restarts: int = 1,
+    **training: Any,
+) -> tuple[Any, Any]:
+    """A fit with a classifier, by the paper's name of the method.
+
+    Args:
+        method: ``"truth known"``, ``"softMV"``, ``"hardMV"``, ``"DL-DS"``, ``"DL-EM"``, ``"CMM"`` or :data:`OURS`.
+        annotations: tasks with features.
+        prior: one of :data:`PRIORS`; CMM is as published with ``"one each"``.
+        named: whether DL-DS and DL-EM know the workers; else they have one confusion matrix for all annotations.
+        restarts: of CMM as published.
+        training: ``classifier``, ``seed`` and options of the training.
+
+    Returns:
+        the fit, and the fit that has the confusion matrices, which is another one where the network is trained on
+        another one's labels.
+    """
+    from ... import fit, label_then_train
+
+    found: Any
+    training = {"progress": False, **training}
+    without = nameless(annotations)
+    if method in ("DL-DS", "DL-EM"):
+        story, told, alone = ("dawid_skene", annotations, {}) if named else ("cmm", without, {"groups": 1})
+        options = {**alone, **PRIORS[prior]}
+        if method == "DL-DS":
+            aggregated = fit(story, told, **options, seed=training["seed"], progress=training["progress"])
+            return label_then_train(aggregated, told, **training), aggregated
+        found = fit(story, told, **options, **training)
+    elif method == "truth known":
+        found = fit("majority_vote", annotations, gold=True, **training)
+    elif method == "softMV":
+        found = label_then_train("naive_soft", annotations, **training)
+    elif method == "hardMV":
+        found = fit("majority_vote", annotations, gold=first_majority(annotations), **training)
+    elif method == OURS:
+        found = fit("cmm", without, **PRIORS[prior], **training)
+    elif prior == "one each":
+        found = fit("cmm", without, **AS_PUBLISHED, restarts=restarts, **training)
+    else:
+        found = fit("cmm", without, truth="answer", warmup=1, **PRIORS[prior], **training)
+    return found, found
 
 
 def converged_at(history: Any) -> int:

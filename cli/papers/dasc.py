@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .experiment import FAILS, HOLDS, NOT_TESTED, Cell, Claim, Experiment, Finding, above, mean_sd, rows_of
+from .experiment import (
+    FAILS,
+    HOLDS,
+    NOT_RUN,
+    NOT_TESTED,
+    Cell,
+    Claim,
+    Experiment,
+    Finding,
+    above,
+    mean_sd,
+    percent_right,
+    rows_of,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,7 +102,7 @@ def by_round(
     def watch(_: int, found: Learnt) -> dict[str, float]:
         def share(x: np.ndarray, y: np.ndarray) -> float:
             p = predict_proba(found, x) if isinstance(found, Fitted) else found.predict_proba(x)
-            return 100 * float((p.argmax(-1) == y).mean())
+            return percent_right(p, y)
 
         return {split: share(x, y) for split, (x, y) in splits.items()}
 
@@ -255,7 +268,7 @@ def _beats_all(frame: pd.DataFrame, dataset: str, method: str) -> Finding:
 def _imbalance(frame: pd.DataFrame) -> Finding:
     measured = {dataset: _ratios(frame, dataset) for dataset in DATASETS}
     if not all(measured.values()):
-        return Finding("", f"{NOT_TESTED}: the cells have not been run")
+        return NOT_RUN
     ours = "; ".join(f"{dataset} {pair[0]:.3f} and {pair[1]:.3f}" for dataset, pair in measured.items())
     return Finding(ours, HOLDS if all(r > of_gold for r, of_gold in measured.values()) else FAILS)
 

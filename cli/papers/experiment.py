@@ -34,6 +34,9 @@ class Finding:
             raise ValueError(f"verdict={self.verdict!r}: 'holds', 'fails', 'holds if …' or 'not tested: …' is needed")
 
 
+NOT_RUN = Finding("", f"{NOT_TESTED}: the cells have not been run")
+
+
 @dataclass(frozen=True)
 class Claim:
     """What a paper claims.
@@ -80,6 +83,13 @@ class Experiment:
     notes: str = ""
 
 
+def percent_right(probabilities: Any, truth: Any) -> float:
+    """Return how many of the most probable classes of rows ``(n, K)`` are the true ones ``(n,)``, in percent."""
+    import numpy as np
+
+    return 100 * float((np.asarray(probabilities).argmax(-1) == np.asarray(truth)).mean())
+
+
 def mean_sd(values: Any, digits: int = 1) -> str:
     """Return the mean ± the standard deviation over seeds; the mean alone for one seed, a dash for none."""
     given = [float(value) for value in values if value is not None and math.isfinite(value)]
@@ -108,7 +118,7 @@ def above(
     """
     one, other = (_by_seed(frame, measure, settings) for settings in (first, second))
     if one is None or other is None:
-        return Finding("", f"{NOT_TESTED}: the cells have not been run")
+        return NOT_RUN
     difference = (one - other).dropna()
     ours = f"{mean_sd(one, digits)} against {mean_sd(other, digits)}"
     if len(difference) < 2:
@@ -116,6 +126,11 @@ def above(
     ours += f"; difference {mean_sd(difference, digits)}"
     holds = difference.mean() > 2 * difference.std(ddof=1) / math.sqrt(len(difference)) and difference.mean() > 0
     return Finding(ours, HOLDS if holds else FAILS)
+
+
+def draw_spread(ax: Any, values: Any, place: float, **style: Any) -> None:
+    """Draw the mean of values over seeds at a height, with a bar of their standard deviation to both sides."""
+    ax.errorbar(values.mean(), place, xerr=values.std() if len(values) > 1 else 0, fmt="o", **style)
 
 
 def rows_of(frame: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:

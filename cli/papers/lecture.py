@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .experiment import NOT_TESTED, Cell, Claim, Experiment, Finding, above, mean_sd, rows_of
+from .experiment import NOT_RUN, Cell, Claim, Experiment, Finding, above, mean_sd, rows_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -200,7 +200,7 @@ def labels_better(first: str, second: str) -> Callable[[pd.DataFrame], Finding]:
     def judged(frame: pd.DataFrame) -> Finding:
         labels = rows_of(frame, {"part": "labels"})
         if "accuracy" not in labels or labels.empty:
-            return Finding("", f"{NOT_TESTED}: the cells have not been run")
+            return NOT_RUN
         by_data = labels.dropna(subset="accuracy").assign(seed=lambda some: some["data"])
         return above(by_data, "accuracy", {"method": first}, {"method": second})
 

@@ -42,7 +42,7 @@ def unit_embeddings(annotations: Annotations, size: int, hidden: int | None, *, 
             workers = _weights("worker_embedding", (annotations.n_workers, size), ("embedding",))
     else:
         features = jnp.asarray(annotations.worker_features)
-        workers = features @ _weights("worker_embedding", (features.shape[-1], size), ("feature", "embedding"))
+        workers = features @ _weights("worker_embedding", (features.shape[-1], size), ("worker_feature", "embedding"))
     if bias:
         x = x + _biases("task_bias", size, "embedding")
         workers = workers + _biases("worker_bias", size, "embedding")

@@ -219,9 +219,19 @@ def focused(emission: Emission, focus: float) -> Emission:
     """
     if isinstance(focus, jax.core.Tracer):
         return Focused(emission, focus)
+    exponent = checked_focus(focus)
+    return Focused(emission, exponent) if exponent else emission
+
+
+def checked_focus(focus: float) -> float:
+    """The exponent of a focal loss itself.
+
+    Raises:
+        StoryError: it is not a finite number from 0.
+    """
     if not (isinstance(focus, Real) and 0 <= focus < np.inf):
         raise StoryError(f"focus={focus!r}: the exponent of the focal loss, a number from 0, is needed; 2 is usual")
-    return Focused(emission, float(focus)) if focus else emission
+    return float(focus)
 
 
 def by_classifier(story: str, annotations: Annotations, truth_prior: TruthPrior | Array | None) -> Array:

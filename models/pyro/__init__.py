@@ -13,6 +13,8 @@ from .anno_reg import anno_reg
 from .annotator_groups import annotator_groups
 from .classifier import GivenByTorch, TorchClassifier, running
 from .common_individual import common_individual
+from .confusion_from_features import confusion_from_features
+from .confusion_logits import AddedLogits, NetworkLogits
 from .crowd_layer import crowd_layer
 from .dawid_skene import dawid_skene
 from .derived import derived
@@ -57,6 +59,7 @@ STORIES: dict[str, Callable[..., None]] = {
         hierarchical_dawid_skene,
         worker_clusters,
         independent_confusion_subtypes,
+        confusion_from_features,
         crowd_layer,
         anno_reg,
         ebcc,
@@ -65,12 +68,14 @@ STORIES: dict[str, Callable[..., None]] = {
 
 __all__ = [
     "STORIES",
+    "AddedLogits",
     "Confusion",
     "Correct",
     "CrowdLayer",
     "Emission",
     "Gated",
     "GivenByTorch",
+    "NetworkLogits",
     "PerAnnotation",
     "Responses",
     "SharedConfusion",

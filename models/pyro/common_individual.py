@@ -17,8 +17,9 @@ from ..parts.offsets import PACE
 from ..parts.scored_annotations import classifier_needed
 from ..parts.story_error import StoryError
 from ..parts.truth import named_workers
-from .emissions import Confusion, Emission, PerAnnotation, Switch, SwitchedKernels, safe_log
-from .tensors import tensor
+from .derived import derived, mean_over_rows, share_of_annotations
+from .emissions import Confusion, Emission, PerAnnotation, Switch, SwitchedKernels, safe_log, switch_of
+from .tensors import beside_tasks, outside_plates, tensor
 from .truth import TruthPrior, class_log_probs, observe, tasks
 
 
@@ -65,23 +66,42 @@ def common_individual(
         right = DIAGONAL if diagonal is None else diagonal
         prior = tensor(diagonal_concentration(annotations.n_classes, right, off_diagonal))
         common, individual = _rows(annotations, crowd, prior, whole("groups", groups))
-        mixed = _of_workers(common, crowd, share)
+        mixed = _of_workers(annotations, common, crowd, groups, share)
+    by_worker = mixed if groups > 1 else mixed[..., None, :, :]
     if separation:
-        distance = torch.sqrt(((mixed - individual) ** 2).sum((-1, -2)) + SMALLEST)
-        pyro.factor("separation", separation * distance.sum())
+        distance = torch.sqrt(((by_worker - individual) ** 2).sum((-1, -2)) + SMALLEST)
+        with crowd:
+            pyro.factor("separation", separation * distance)
     workers, of_tasks, toss = _switch(annotations, crowd, by_task, options, coin)
     emission: Emission
     if free:
         weights = log_probs if annotations.evidence is None else log_probs + annotations.evidence
         emission = SwitchedKernels(common, individual, torch.softmax(weights, dim=-1), workers, of_tasks)
     elif toss is None:
-        emission = Switch(mixed, individual, workers, of_tasks)
+        emission = Switch(mixed, individual, workers, of_tasks, common_rank=2 if groups == 1 else 3)
     else:
-        emission = Confusion(toss[:, 0, None, None] * individual + toss[:, 1, None, None] * mixed)
+        emission = Confusion(toss[..., 0, None, None] * individual + toss[..., 1, None, None] * by_worker)
     if truth == "answer" and not free:
         emission = PerAnnotation(emission, log_probs, annotations.evidence)
     with tasks(annotations, log_probs) as true_class:
         observe(true_class, emission, annotations)
+    _describe(workers, of_tasks, toss, annotations)
+    if free:
+        derived("common", common, "class", "annotation")
+        derived("individual", individual, "worker", "class", "annotation")
+
+
+def _describe(workers: Tensor, of_tasks: Tensor, toss: Tensor | None, annotations: Annotations) -> None:
+    """Derive the switch of each annotation, and its means by worker and task."""
+    worker: Any = annotations.worker
+    task, count = annotations.task, annotations.count
+
+    def follows() -> Tensor:
+        return switch_of(workers, of_tasks, worker, task) if toss is None else toss[..., worker, 1]
+
+    derived("switch", follows, "row")
+    derived("switch_by_worker", lambda: mean_over_rows(follows(), worker, annotations.n_workers, count), "worker")
+    derived("switch_by_task", lambda: mean_over_rows(follows(), task, annotations.n_tasks, count), "task")
 
 
 def _rows(annotations: Annotations, crowd: pyro.plate, prior: Tensor, groups: int) -> tuple[Tensor, Tensor]:
@@ -93,22 +113,24 @@ def _rows(annotations: Annotations, crowd: pyro.plate, prior: Tensor, groups: in
             common = pyro.sample("common", rows)
     else:
         with pyro.plate("group", groups, dim=-2), classes:
-            common = pyro.sample("common", rows)
+            common = beside_tasks(pyro.sample("common", rows), 3)
     with crowd:
         individual = pyro.sample("individual", rows.to_event(1))
     return common, individual
 
 
-def _of_workers(common: Tensor, crowd: pyro.plate, share: float | None) -> Tensor:
+def _of_workers(
+    annotations: Annotations, common: Tensor, crowd: pyro.plate, groups: int, share: float | None
+) -> Tensor:
     """The common confusion matrix ``(K, K)``, or each worker's mixture of those of the groups ``(J, K, K)``."""
-    groups = 1 if common.ndim == 2 else len(common)
     concentration = share_of_a_group(share, "worker", groups)
     if groups == 1:
         return common
     even = common.new_full((groups,), positive("share", concentration))
     with crowd:
         weights = pyro.sample("weights", dist.Dirichlet(even))
-    return torch.einsum("jm,mkl->jkl", weights, common)
+    derived("group_share", share_of_annotations(weights, annotations), "group")
+    return torch.einsum("...jm,...mkl->...jkl", weights, common)
 
 
 def _free(annotations: Annotations, crowd: pyro.plate, spread: float) -> tuple[Tensor, Tensor]:
@@ -116,7 +138,7 @@ def _free(annotations: Annotations, crowd: pyro.plate, spread: float) -> tuple[T
     n_classes, device = annotations.n_classes, annotations.task.device
     around = KERNEL * torch.eye(n_classes, device=device)
     offsets = dist.Normal(torch.zeros_like(around), spread / PACE).to_event(2)
-    common = around + PACE * pyro.sample("common_offset", offsets)
+    common = around + PACE * outside_plates(pyro.sample("common_offset", offsets), 2)
     with crowd:
         return common, around + PACE * pyro.sample("individual_offset", offsets)
 
@@ -145,7 +167,7 @@ def _embeddings(annotations: Annotations, options: dict[str, Any]) -> tuple[Tens
     if options["hidden"] is not None:
         hidden = whole("hidden", options["hidden"])
         x = x @ _weights("task_hidden", x, (x.shape[-1], hidden))
-        x = x + _weights("task_hidden_bias", x, (hidden,)) if bias else x
+        x = x + _biases("task_hidden_bias", x, hidden) if bias else x
     x = x @ _weights("task_embedding", x, (x.shape[-1], size))
     features = annotations.worker_features
     if features is None:
@@ -153,15 +175,21 @@ def _embeddings(annotations: Annotations, options: dict[str, Any]) -> tuple[Tens
     else:
         workers = features @ _weights("worker_embedding", x, (features.shape[-1], size))
     if bias:
-        x = x + _weights("task_bias", x, (size,))
-        workers = workers + _weights("worker_bias", x, (size,))
+        x = x + _biases("task_bias", x, size)
+        workers = workers + _biases("worker_bias", x, size)
     workers = _unit(workers)
     return workers if temperature is None else workers / positive("temperature", temperature, "temperature"), _unit(x)
 
 
 def _weights(name: str, like: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Standard normal weights."""
-    return pyro.sample(name, dist.Normal(like.new_zeros(()), 1.0).expand(shape).to_event(len(shape)))
+    normal = dist.Normal(like.new_zeros(()), 1.0).expand(shape).to_event(len(shape))
+    return outside_plates(pyro.sample(name, normal), len(shape))
+
+
+def _biases(name: str, like: Tensor, size: int) -> Tensor:
+    """Standard normal biases, to be added to rows: ``(1, size)``."""
+    return _weights(name, like, (size,))[..., None, :]
 
 
 def _unit(vectors: Tensor) -> Tensor:

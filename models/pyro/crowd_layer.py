@@ -11,9 +11,10 @@ from ...data import Annotations
 from ...data.errors import check_name
 from ..crowd_layer import FORMS, PACE
 from ..parts.concentration import positive
+from ..parts.scored_annotations import checked_focus
 from ..parts.truth import named_workers
 from .derived import derived
-from .emissions import CrowdLayer
+from .emissions import CrowdLayer, Emission, Focused
 from .truth import TruthPrior, by_classifier, observe, tasks
 
 
@@ -23,6 +24,7 @@ def crowd_layer(
     truth_prior: TruthPrior | None = None,
     form: Literal["matrix", "vector", "scale_and_bias"] = "matrix",
     spread: float = 5.0,
+    focus: float = 0.0,
 ) -> None:
     """Each worker has a layer on top of a classifier of the tasks, which is needed, and labels are the classifier's.
 
@@ -41,8 +43,11 @@ def crowd_layer(
     if layer.ndim > 3 and form != "matrix":  # of several particles
         layer = torch.diag_embed(layer)
     weights = log_probs if annotations.evidence is None else log_probs + annotations.evidence
+    emission: Emission = CrowdLayer(layer, bias, torch.softmax(weights, dim=-1))
+    if exponent := checked_focus(focus):
+        emission = Focused(emission, exponent)
     with tasks(annotations, log_probs) as truth:
-        observe(truth, CrowdLayer(layer, bias, torch.softmax(weights, dim=-1)), annotations)
+        observe(truth, emission, annotations)
     derived("layer", layer, "worker", *(["class", "annotation"] if form == "matrix" else ["annotation"]))
     if bias is not None:
         derived("bias", bias, "worker", "annotation")

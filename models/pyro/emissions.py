@@ -138,7 +138,7 @@ class Correct(Emission):
     def _log_odds(self, worker: Tensor | None, task: Tensor) -> tuple[Tensor, Tensor]:
         """Log-probabilities of the right annotation and of each error: ``(A, K)`` or ``(A, 1)``."""
         scale, offset = (_by_task(x, task) for x in (self.scale, self.offset))
-        logit = scale * _rows(self.ability, worker) + offset
+        logit = scale * rows_at(self.ability, worker) + offset
         log_right, log_wrong = logsigmoid(logit), logsigmoid(-logit)
         if self.guess is not None:
             guess = gather(self.guess, task)
@@ -157,6 +157,7 @@ class SharedConfusion(Emission):
     """
 
     table: Tensor
+    ranks: ClassVar[dict[str, int]] = {"table": 2}
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The table for each annotation: ``(A, K, L)``."""
@@ -164,7 +165,7 @@ class SharedConfusion(Emission):
 
     def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
         """Columns of the table: ``(A, K)``."""
-        return _rows(safe_log(self.table).T, annotation)
+        return rows_at(safe_log(self.table).T, annotation)
 
     def by_task(self, annotations: Annotations, annotation: Tensor) -> Tensor:
         """The sums of :meth:`log_prob`, in one pass: ``(N, K)``."""
@@ -184,15 +185,16 @@ class Gated(Emission):
 
     table: Tensor
     weights: Tensor
+    ranks: ClassVar[dict[str, int]] = {"table": 3, "weights": 2}
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """Each task's mixture, ``(A, K, L)``."""
-        return torch.einsum("am,mkl->akl", _rows(self.weights, task), self.table)
+        return torch.einsum("am,mkl->akl", rows_at(self.weights, task), self.table)
 
     def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
         """Columns of each task's mixture, group by group: ``(A, K)``."""
-        weights = _rows(self.weights, task)
-        mixed = [weights[:, m, None] * _rows(table.T, annotation) for m, table in enumerate(self.table)]
+        weights = rows_at(self.weights, task)
+        mixed = [weights[:, m, None] * rows_at(table.T, annotation) for m, table in enumerate(self.table)]
         return safe_log(torch.stack(mixed).sum(0))
 
 
@@ -214,12 +216,18 @@ class PerAnnotation(Emission):
 
     @property
     def lead(self) -> tuple[int, ...]:
-        """Those of the emission."""
-        return self.emission.lead
+        """Those of the emission and of the prior, whose two last dimensions are those of ``(N, K)`` or ``(1, K)``."""
+        return tuple(torch.broadcast_shapes(self.emission.lead, self.log_probs.shape[:-2]))
 
     def each(self) -> list[Emission]:
-        """Every annotation's truth summed out of each particle's emission; the prior is that of all of them."""
-        return [replace(self, emission=one) for one in self.emission.each()]
+        """Every annotation's truth summed out of each particle's emission, under that particle's prior."""
+        lead = self.lead
+        emissions = self.emission.each() * (1 if self.emission.lead else math.prod(lead))
+        if self.log_probs.ndim <= 2:
+            return [replace(self, emission=one) for one in emissions]
+        priors = self.log_probs.expand(*lead, *self.log_probs.shape[-2:]).flatten(0, len(lead) - 1)
+        pairs = zip(emissions, priors, strict=True)
+        return [replace(self, emission=one, log_probs=prior[0] if len(prior) == 1 else prior) for one, prior in pairs]
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The sum over the truths, under each class: ``(A, K, L)``."""
@@ -236,7 +244,7 @@ class PerAnnotation(Emission):
         weights = self.log_probs
         if self.evidence is not None:
             weights = torch.log_softmax(weights + self.evidence, dim=-1)
-        return _rows(weights, task) if weights.ndim == 2 else weights
+        return rows_at(weights, task) if weights.ndim == 2 else weights
 
 
 @dataclass(frozen=True)
@@ -252,12 +260,19 @@ class Switch(Emission):
         individual: ``(J, K, L)``, rows sum to one.
         workers: :math:`u`, ``(J, E)``.
         tasks: :math:`v`, ``(N, E)``.
+        common_rank: dimensions of ``common``, 2 or 3.
     """
 
     common: Tensor
     individual: Tensor
     workers: Tensor
     tasks: Tensor
+    common_rank: int = 2
+
+    @property
+    def ranks(self) -> dict[str, int]:  # type: ignore[override]
+        """Dimensions of each tensor."""
+        return {"common": self.common_rank, "individual": 3, "workers": 2, "tasks": 2}
 
     def switch(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """Probability that an annotation follows the common table: ``(A,)``."""
@@ -274,7 +289,7 @@ class Switch(Emission):
         share = self.switch(worker, task)[:, None]
         own = gather(*_columns(self.individual, worker, annotation))
         if self.common.ndim == 2:
-            ours = _rows(self.common.T, annotation)
+            ours = rows_at(self.common.T, annotation)
         else:
             ours = gather(*_columns(self.common, worker, annotation))
         return safe_log(share * ours + (1 - share) * own)
@@ -301,6 +316,7 @@ class SwitchedKernels(Emission):
     classes: Tensor
     workers: Tensor
     tasks: Tensor
+    ranks: ClassVar[dict[str, int]] = {"common": 2, "individual": 3, "classes": 2, "workers": 2, "tasks": 2}
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The same under each class: ``(A, K, K)``."""
@@ -314,13 +330,54 @@ class SwitchedKernels(Emission):
 
     def _scores(self, worker: Tensor | None, task: Tensor) -> Tensor:
         share = switch_of(self.workers, self.tasks, worker, task)[:, None]
-        own = torch.einsum("ak,akl->al", _rows(self.classes, task), _rows(self.individual, worker))
-        return torch.log_softmax(share * _rows(self.classes @ self.common, task) + (1 - share) * own, dim=-1)
+        own = torch.einsum("ak,akl->al", rows_at(self.classes, task), rows_at(self.individual, worker))
+        return torch.log_softmax(share * rows_at(self.classes @ self.common, task) + (1 - share) * own, dim=-1)
 
 
 def switch_of(workers: Tensor, tasks: Tensor, worker: Tensor | None, task: Tensor) -> Tensor:
-    r""":math:`\sigma(u_j \cdot v_i)` of each (worker, task) pair, of vectors ``(J, E)`` and ``(N, E)``: ``(A,)``."""
-    return torch.sigmoid((_rows(workers, worker) * _rows(tasks, task)).sum(-1))
+    r""":math:`\sigma(u_j \cdot v_i)` of each (worker, task) pair, of vectors ``(J, E)`` and ``(N, E)``: ``(A,)``.
+
+    Vectors of particles have their dimensions before these, and so have the numbers.
+    """
+    if workers.ndim > 2 or tasks.ndim > 2:
+        return torch.sigmoid((workers[..., worker, :] * tasks[..., task, :]).sum(-1))
+    return torch.sigmoid((rows_at(workers, worker) * rows_at(tasks, task)).sum(-1))
+
+
+@dataclass(frozen=True)
+class Focused(Emission):
+    r"""Annotations that are explained already weigh less: the focal loss in the place of the log-probability.
+
+    .. math:: s_a = (1 - p_a)^\gamma \log p_a
+
+    with :math:`p_a` the probability of an annotation under an emission beneath (Lin et al. 2017). What is drawn follows
+    the emission beneath.
+
+    Args:
+        emission: scores annotations one by one.
+        focus: :math:`\gamma`, above 0.
+    """
+
+    emission: Emission
+    focus: float
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """Those of the emission."""
+        return self.emission.lead
+
+    def each(self) -> list[Emission]:
+        """The same weights over each particle's emission."""
+        return [replace(self, emission=one) for one in self.emission.each()]
+
+    def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
+        """As the emission beneath has them: ``(A, K, L)``."""
+        return self.emission.probs(worker, task)
+
+    def log_prob(self, worker: Tensor | None, task: Tensor, annotation: Tensor) -> Tensor:
+        """The log-probabilities of the emission beneath, weighed: ``(A, K)``."""
+        score = self.emission.log_prob(worker, task, annotation)
+        return (-torch.expm1(score)).clamp_min(SMALLEST) ** self.focus * score
 
 
 @dataclass(frozen=True)
@@ -388,9 +445,9 @@ class CrowdLayer(Emission):
 
     def scores(self, worker: Tensor | None, task: Tensor) -> Tensor:
         r""":math:`\log P(y = l \mid i, j)` of each (worker, task) pair: ``(A, K)``."""
-        probs, layer = _rows(self.classes, task), _rows(self.layer, worker)
+        probs, layer = rows_at(self.classes, task), rows_at(self.layer, worker)
         logits = layer * probs if layer.ndim == 2 else torch.einsum("ak,akl->al", probs, layer)
-        return torch.log_softmax(logits if self.bias is None else logits + _rows(self.bias, worker), dim=-1)
+        return torch.log_softmax(logits if self.bias is None else logits + rows_at(self.bias, worker), dim=-1)
 
     def probs(self, worker: Tensor | None, task: Tensor) -> Tensor:
         """The same under each class: ``(A, K, K)``."""
@@ -403,7 +460,7 @@ class CrowdLayer(Emission):
         return scores.gather(-1, annotation[:, None]).expand(scores.shape)
 
 
-def _rows(values: Tensor, index: Tensor | None) -> Tensor:
+def rows_at(values: Tensor, index: Tensor | None) -> Tensor:
     """Rows of ``values`` by position."""
     assert index is not None, "this emission follows each worker, and the annotations name none"
     return gather(values, index)

@@ -28,6 +28,15 @@ def beside_tasks(value: Tensor, rank: int) -> Tensor:
     return value.unsqueeze(-rank - 1) if value.ndim > rank else value
 
 
+def outside_plates(value: Tensor, rank: int) -> Tensor:
+    """A value of ``rank`` dimensions outside of plates, with what it has before them beside that of a value in one.
+
+    Of vectorised particles it has a dimension of size one for each of a story's two plates, of which a value in one
+    plate has the first alone.
+    """
+    return value.squeeze(-rank - 1) if value.ndim > rank else value
+
+
 def tensors(annotations: Annotations, device: torch.device | str | None = None) -> Annotations:
     """The annotations with tensors for arrays, on ``device``."""
     found = {name: value for name in ARRAYS if (value := getattr(annotations, name)) is not None}

@@ -12,6 +12,7 @@ from torch_crowd import network
 
 import crowdppl as cp
 from crowdppl.models import find_story
+from crowdppl.models.pyro import STORIES, twin_of
 
 
 def fit(annotations, **options):
@@ -121,9 +122,13 @@ def test_an_option_that_is_misspelt_is_named_with_the_nearest(crowd):
 
 
 def test_a_hyperparameter_that_only_the_numpyro_program_has_is_refused_by_name():
+    def generous(annotations, *, truth_prior=None, bonus=0.0):
+        find_story("one_coin")(annotations, truth_prior=truth_prior, right=2.0 + bonus)
+
+    @twin_of(generous)
+    def in_pyro(annotations, *, truth_prior=None):
+        STORIES["one_coin"](annotations, truth_prior=truth_prior)
+
     data = cp.load_dataset("anesthesia").without_gold()
-    data = data.replace(features=np.random.default_rng(0).normal(size=(45, 2)).astype(np.float32))
-    with pytest.raises(
-        cp.StoryError, match=r"crowd_layer in Pyro has no focus= \(given 2\.0\); fit with backend='nump"
-    ):
-        cp.fit("crowd_layer", data, classifier=torch.nn.Linear(2, 4), backend="pyro", focus=2.0, progress=False)
+    with pytest.raises(cp.StoryError, match=r"generous in Pyro has no bonus= \(given 1\.0\); fit with backend='nump"):
+        cp.fit(generous, data, backend="pyro", bonus=1.0, progress=False)

@@ -52,8 +52,13 @@ STORY_OPTIONS = [
     ("independent_confusion_subtypes", 3, {"share": 0.5}),
     ("independent_confusion_subtypes", 3, {"subtypes": 1}),
     ("ebcc", 3, {"subtypes": 4}),
+    ("confusion_from_features", 3, {"accuracy": 0.6, "spread": 2.0}),
+    ("confusion_from_features", 3, {"by_task": False}),
+    ("confusion_from_features", 3, {"hidden": 4, "embedding": 2}),
+    ("confusion_from_features", 3, {"hidden": 4, "embedding": 2, "by_task": False}),
     ("crowd_layer", 3, {"truth_prior": Given(), "form": "matrix"}),
     ("crowd_layer", 3, {"truth_prior": Given(), "form": "scale_and_bias"}),
+    ("crowd_layer", 3, {"truth_prior": Given(), "focus": 2.0}),
     ("anno_reg", 3, {"truth_prior": Given(), "weight": 0.4}),
 ]
 WITH_CLASSIFIER = [
@@ -75,6 +80,7 @@ WITH_CLASSIFIER = [
     ("glad", 3, {}),
     ("item_response", 2, {}),
     ("independent_confusion_subtypes", 3, {}),
+    ("confusion_from_features", 3, {"truth": "answer"}),
     ("crowd_layer", 3, {"form": "vector"}),
     ("anno_reg", 3, {}),
 ]

@@ -6,18 +6,21 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra pyro is not installed: no torch")
 pyro = pytest.importorskip("pyro", reason="the extra pyro is not installed: no pyro")
 
+import jax
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions
 import pyro.distributions as dist
+from numpyro import handlers
 from pyro import poutine
 from pyro.infer import Predictive
-from story_options import DEFAULTS
+from story_options import DEFAULTS, FURTHER
 
 import crowdppl as cp
 from crowdppl import StoryError
 from crowdppl.models import KNOWN_STORIES
 from crowdppl.models import pyro as in_pyro
+from crowdppl.models.parts.general import GENERAL
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 
@@ -119,14 +122,53 @@ def test_stories_take_annotations_of_arrays_and_their_draws_serve_posterior_pred
     assert set(found["annotation"].unique().tolist()) <= {0, 1}
 
 
-@pytest.mark.parametrize("story", ["hierarchical_dawid_skene", "worker_clusters"])
-def test_derived_quantities_are_those_of_the_numpyro_twin(crowd, story):
-    fit = cp.fit(story, crowd, backend="pyro", max_iterations=5, progress=False)
-    values = {name: torch.tensor(np.asarray(value[0, 0])) for name, value in fit.outcome.draws.items()}
-    values["truth"] = torch.zeros(crowd.n_tasks, dtype=torch.long)
-    sites = poutine.trace(poutine.condition(in_pyro.STORIES[story], values)).get_trace(crowd).nodes
-    for name in fit.derived:
-        np.testing.assert_allclose(sites[name]["value"], fit.derived[name], atol=1e-5)
+def derives(option):
+    """Whether the Pyro program of a story with an option has derived quantities to compare."""
+    parts = not GENERAL.keys().isdisjoint(option.options) or "abstentions" in option.has
+    return option.story in DERIVE and not parts
+
+
+DERIVE = ("hierarchical_dawid_skene", "worker_clusters", "annotator_groups", "common_individual")
+DERIVE = (*DERIVE, "confusion_from_features")
+
+
+@pytest.mark.parametrize("option", [pytest.param(o, id=o.name) for o in [*DEFAULTS, *FURTHER] if derives(o)])
+def test_derived_quantities_are_those_of_the_numpyro_twin(option):
+    """At parameters that the NumPyro program draws from its prior."""
+    annotations = option.annotations()
+    story = handlers.seed(KNOWN_STORIES[option.story], 0)
+    theirs = handlers.trace(story).get_trace(jax.tree.map(jnp.asarray, annotations), **option.options)
+    values = {
+        name: torch.tensor(np.asarray(site["value"]))
+        for name, site in theirs.items()
+        if site["type"] == "sample" and not site["is_observed"]
+    }
+    values["truth"] = torch.zeros(annotations.n_tasks, dtype=torch.long)
+    ours = poutine.condition(in_pyro.STORIES[option.story], values)
+    sites = poutine.trace(ours).get_trace(annotations, **option.options).nodes
+    derived = {name: site["value"] for name, site in theirs.items() if site["type"] == "deterministic"}
+    assert derived
+    for name, value in derived.items():
+        np.testing.assert_allclose(sites[name]["value"], value, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_engines_leave_derived_quantities_out(crowd):
+    """What nobody looks at is not computed at every step."""
+
+    def looked_at():
+        raise AssertionError("computed")
+
+    def watched(annotations, *, truth_prior=None):
+        hasty_in_pyro(annotations, truth_prior=truth_prior)
+        in_pyro.derived("unseen", looked_at, "worker")
+
+    def plain(annotations, *, truth_prior=None):
+        hasty(annotations, truth_prior=truth_prior)
+
+    in_pyro.twin_of(plain)(watched)
+    cp.fit(plain, crowd, backend="pyro", max_iterations=2, progress=False)
+    with pytest.raises(AssertionError, match="computed"):
+        poutine.trace(in_pyro.program_of(plain)).get_trace(crowd)
 
 
 def test_the_same_annotations_are_made_tensors_once(crowd):

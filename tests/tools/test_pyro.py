@@ -154,13 +154,7 @@ def test_it_simulates_itself_with_its_defaults(name):
     assert sites.nodes["annotation"]["value"].shape == (N_ROWS,)
 
 
-OF_ONE_PARTICLE = ("annotator_groups", "common_individual")  # whose programs have no dimensions of particles yet
-SEVERAL = pytest.mark.parametrize(
-    "option", [pytest.param(o, id=o.name) for o in OPTIONS if o.story not in OF_ONE_PARTICLE]
-)
-
-
-@SEVERAL
+@EVERY_OPTION
 def test_vectorised_particles_have_the_bound_of_particles_one_after_the_other(option):
     """A guide that is a point draws the same values for each particle, so that their mean bound is that of one."""
     annotations, story = tensors(option.annotations()), program(option)
@@ -170,7 +164,7 @@ def test_vectorised_particles_have_the_bound_of_particles_one_after_the_other(op
     assert several.loss(story, guide, annotations) == pytest.approx(one, rel=1e-4)
 
 
-@SEVERAL
+@EVERY_OPTION
 def test_parallel_posterior_predictions_have_the_frequencies_of_the_tables(option):
     """Of 2,000 replications at one draw and one truth: shares within five standard errors.
 

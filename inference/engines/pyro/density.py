@@ -17,6 +17,7 @@ from torch.distributions import Transform, biject_to
 from ....data import Annotations
 from ....models.parts.emissions import SMALLEST
 from ....models.pyro import running
+from ....models.pyro.derived import without_derived
 from ...densities.model import Model
 
 Parameters = dict[str, Tensor]
@@ -65,7 +66,7 @@ def density(
         inputs: of a classifier, where they are not the annotations' features.
         train: let classifiers run in training mode.
     """
-    with running(inputs, train=train), _Enumerated(parameters, annotations) as run:
+    with running(inputs, train=train), without_derived(), _Enumerated(parameters, annotations) as run:
         model(annotations)
     by_task = {name: site for name, site in run.sites.items() if _scores_tasks(site)}
     log_joint = sum(site["fn"].log_prob(site["value"]) for site in by_task.values())
@@ -99,7 +100,7 @@ class Anatomy(NamedTuple):
 
 def anatomy(model: Model, parameters: Mapping[str, Tensor], annotations: Annotations, inputs: Any = None) -> Anatomy:
     """Run the story once, at any parameters, and look at its sites."""
-    with torch.no_grad(), running(inputs), _Enumerated(parameters, annotations) as run:
+    with torch.no_grad(), running(inputs), without_derived(), _Enumerated(parameters, annotations) as run:
         model(annotations)
     latents = {name: site for name, site in run.sites.items() if not site["is_observed"] and name != "truth"}
     tables = tuple(name for name, site in latents.items() if _is_table(site))

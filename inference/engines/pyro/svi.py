@@ -20,6 +20,7 @@ from torch import Tensor
 
 from ....data import Annotations, unknown_name
 from ....models.pyro import running
+from ....models.pyro.derived import without_derived
 from ...densities.sites import parameter_dims
 from ..outcome import Outcome, as_point
 from ..progress import progress_bar
@@ -184,7 +185,7 @@ def _program(problem: Problem) -> Callable[[Annotations, Any], None]:
     """Return the story with its classifier in training mode, and its weights out of Pyro's global store."""
 
     def program(annotations: Annotations, inputs: Any) -> None:
-        with LocalParameters(), running(inputs, train=True):
+        with LocalParameters(), running(inputs, train=True), without_derived():
             problem.model(annotations)
 
     return program

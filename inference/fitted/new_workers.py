@@ -1,0 +1,121 @@
+"""Confusion matrices of workers who have not annotated anything, from their features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jax import Array
+
+from ...data import Annotations, Ids
+from ...data.features import resolve_features
+from ...data.frames import is_frame
+from ..densities.enumerated import Parameters
+from ..densities.programs import compiled
+from .fitted import Fitted
+from .intervals import INTERVAL
+from .labelled import interval_around
+from .new_tasks import checked_features
+
+
+def new_worker_confusions(
+    fitted: Fitted, worker_features: Any, x: Any = None, interval: float = INTERVAL
+) -> pd.DataFrame:
+    """The confusion matrices of new workers in long form: worker, truth, annotation, probability, low, high.
+
+    Where a confusion matrix depends on the task too, it is the mean over the tasks.
+
+    Args:
+        fitted: a story whose workers are known by their features alone.
+        worker_features: of the new workers, as many as those of the fit have: a mapping worker -> vector, a table with
+            the column or index worker, or an array ``(n, F)`` of workers 0 to n − 1.
+        x: features ``(n, ...)`` of the tasks; None for the tasks of the fit.
+        interval: mass of the equal-tailed intervals, between 0 and 1.
+
+    Raises:
+        ValueError: the story knows workers by their annotations, or features have another shape or are not finite.
+        AnnotationError: the features of a worker cannot be read.
+    """
+    _check_story(fitted)
+    workers = _ids(worker_features)
+    features = resolve_features(
+        worker_features, workers, noun="worker", column="worker", ordered=True, option="worker_features", flat=True
+    )
+    expected = np.asarray(fitted.data.worker_features).shape[1]
+    if features.shape[1] != expected:
+        raise ValueError(
+            f"worker_features have {features.shape[1]} columns; {expected} are needed, as those of the fit's workers"
+        )
+    of = _everything_once(fitted, x)
+    draws = np.asarray(_new_confusions(fitted, of, features))
+    around = np.asarray(_new_confusions(fitted.with_uncertainty, of, features))
+    estimate = draws.mean((0, 1))
+    low, high = interval_around(fitted, estimate, around, interval)
+    ids = {"worker": workers, "truth": of.classes, "annotation": of.kinds}
+    index = pd.MultiIndex.from_product([one.to_index(name) for name, one in ids.items()])
+    columns = {"probability": estimate.ravel(), "low": low.ravel(), "high": high.ravel()}
+    return pd.DataFrame(columns, index=index).reset_index()
+
+
+def _check_story(fitted: Fitted) -> None:
+    """Check that no parameter is a worker's own.
+
+    Raises:
+        ValueError: one is, or the workers of the fit have no features.
+    """
+    own = [name for name, dims in fitted.dims.items() if "worker" in dims]
+    if not own and fitted.data.worker_features is not None:
+        return
+    why = f"its parameters {own} are each worker's own" if own else "its workers have no features"
+    raise ValueError(
+        f"this fit of {fitted.story} says nothing of a worker without annotations: {why}; confusion_from_features of "
+        "annotations with worker_features= and without abstentions knows workers by their features alone"
+    )
+
+
+def _ids(worker_features: Any) -> Ids:
+    if isinstance(worker_features, Mapping):
+        return Ids(list(worker_features), what="workers")
+    if not is_frame(worker_features):
+        return Ids.range(len(worker_features))
+    if not isinstance(worker_features, pd.DataFrame) or "worker" in worker_features.columns:
+        return Ids(worker_features["worker"], what="workers")
+    return Ids(worker_features.index, what="workers")
+
+
+def _everything_once(fitted: Fitted, x: Any) -> Annotations:
+    """Annotations of one worker to every task, of which nothing but the features matters."""
+    data = fitted.data
+    if x is not None:
+        by_task = [name for name, dims in fitted.dims.items() if "task" in dims]
+        if data.features is None or by_task:
+            why = f"its parameters {by_task} are each task's own" if by_task else "its tasks have no features"
+            raise ValueError(f"x would say nothing: {why}; leave it out")
+        x = checked_features(x, np.shape(data.features)[1:])
+        if not len(x):
+            raise ValueError("x has no tasks; one or more are needed")
+        prior = None if data.prior is None else np.full((len(x), data.n_classes), 1 / data.n_classes, np.float32)
+        unknown = {"evidence": None, "model_scores": None, "model_reference": None, "models": Ids()}
+        data = data.replace(features=x, tasks=Ids.range(len(x)), prior=prior, population=None, **unknown)
+    rows, first = np.arange(data.n_tasks, dtype=np.int32), np.zeros(data.n_tasks, np.int32)
+    one = np.zeros((1, np.asarray(data.worker_features).shape[1]), np.float32)
+    return data.replace(task=rows, worker=first, label=first, count=None, workers=Ids.range(1), worker_features=one)
+
+
+@compiled(once=True)
+def _new_confusions(fitted: Fitted, of: Annotations, features: Array) -> Array:
+    """In each draw: ``(chain, draw, n, K, L)``."""
+
+    def at(draw: Parameters) -> Array:
+        def of_worker(one: Array) -> Array:
+            annotations = of.replace(worker_features=one[None])
+            emission = fitted.with_data(annotations).at(draw).responses.emission
+            return emission.confusions(annotations)[0]
+
+        return jax.lax.map(of_worker, jnp.asarray(features))
+
+    return fitted.over_draws(at)

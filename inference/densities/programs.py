@@ -11,6 +11,7 @@ import gc
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
+from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -25,8 +26,11 @@ MOST_PROGRAMS = 256
 SHARE_OF_MAPS = 1 / 4
 """Of the memory maps that Linux allows a process, beyond which programs are let go."""
 
-QUICKLY = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+QUICKLY: dict[str, Any] = {"xla_backend_optimization_level": 0}
 """XLA's options for a program that runs once, on little: it compiles in half the time, and runs half as fast."""
+
+if version("jaxlib").startswith("0.10."):  # later ones do not have the option, and refuse it
+    QUICKLY["xla_cpu_use_fusion_emitters"] = False
 
 LITTLE = 2**18  # numbers that a program is given at the most, to be compiled quickly
 

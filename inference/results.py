@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..data import Annotations
+from ..data.cards import bar, never_raising, short, table
 from .comparison.stacking import Averaged, averaged
 from .densities.model import Model
 from .densities.probabilities import Probabilities
@@ -29,6 +30,7 @@ from .fitted.intervals import INTERVAL
 from .fitted.labelled import Labelled
 from .fitted.new_tasks import predict_proba
 from .fitted.replicated_annotations import posterior_predictive
+from .fitted.result_card import fit_card, result_card
 from .fitted.summary import Summary, summarise
 from .fitted.tasks import REPLICATES, task_scores
 from .fitted.workers import fitted_scores, gold_scores, worker_scores
@@ -334,8 +336,8 @@ class Fit(Result):
         The groups, of which those that are large are left out where nobody asks for them (see below):
 
         - posterior: the parameters, and ``truth_probability`` (chain, draw, task, truth), which is
-          :math:`P(z_i = k \mid \theta, y)`. Its attributes say where the draws come from: story, hyperparameters, engine, settings, seed, versions, time
-          and a fingerprint of the data.
+          :math:`P(z_i = k \mid \theta, y)`. Its attributes say where the draws come from: story,
+          hyperparameters, engine, settings, seed, versions, time and a fingerprint of the data.
         - sample_stats: of NUTS.
         - log_prior: of each parameter, on its own space.
         - log_likelihood, posterior_predictive, observed_data: by the unit of `log_likelihood`.
@@ -463,8 +465,9 @@ class Fit(Result):
     def __repr__(self) -> str:
         return f"Fit({self.story!r}, method={self.method!r}, {self.annotations!r})"
 
+    @never_raising
     def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
+        return fit_card(self.fitted)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -622,8 +625,21 @@ class Stack(Result):
     def __repr__(self) -> str:
         return f"Stack({self.averaged.weights_text}; {self.annotations!r})"
 
+    @never_raising
     def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
+        found, weights = self.averaged, self.weights.sort_values(ascending=False)
+        known = {"left out": ", ".join(found.left_out)} if found.left_out else {}
+        if found.votes:
+            known["share of the votes"] = f"{found.votes:.0%}"
+        rows = ([short(name), bar(float(weight))] for name, weight in weights.items())
+        return result_card(
+            self,
+            "Average of stories",
+            known,
+            table("stories", ["story", "weight"], rows),
+            warnings=self.warnings,
+            then=("stack.labels", "stack.workers", "stack.comparison", "stack.summary()"),
+        )
 
 
 def stack(

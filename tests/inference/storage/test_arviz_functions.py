@@ -121,7 +121,7 @@ def test_agreement_is_the_share_of_the_most_frequent_kind_with_rows_that_count()
 
 @pytest.mark.parametrize("story", ["dawid_skene", "independent_confusion_subtypes"])
 def test_an_annotation_is_predicted_from_the_others_of_its_task(story, annotations):
-    """Replicated 4,000 times at one draw a row is what was given as often as the log-likelihood says: ± 5 √(p q / n)."""
+    """Of 4,000 replicates at one draw as many are what was given as the log-likelihood says: ± 5 √(p q / n)."""
     few = some_tasks(annotations, np.arange(25) < 6)
     one = cp.fit(story, few, progress=False).fitted
     new = predicted(one.thinned(4000), "annotation", seed=2)[0]

@@ -1,0 +1,13 @@
+"""What libraries say when they are imported into a notebook and nobody can act on it."""
+
+import sys
+import warnings
+
+
+def import_tqdm() -> None:
+    """Import tqdm, which NumPyro needs, without its advice to install ipywidgets: crowdppl's bars do without."""
+    if "IPython" not in sys.modules or "tqdm.auto" in sys.modules:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import tqdm.auto  # noqa: F401

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from importlib import import_module
 
 
 def import_tqdm() -> None:
@@ -10,4 +11,4 @@ def import_tqdm() -> None:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import tqdm.auto  # noqa: F401
+        import_module("tqdm.auto")

@@ -12,6 +12,7 @@ fit.labels, fit.probabilities, fit.workers, fit.idata
 from typing import TYPE_CHECKING
 
 from .data.lazy import lazy_names
+from .data.quiet import import_tqdm as _import_tqdm
 
 if TYPE_CHECKING:  # imported when first used
     from .data import AnnotationError, Annotations, UnknownNameError, list_datasets, load_dataset, load_split
@@ -92,6 +93,7 @@ if TYPE_CHECKING:  # imported when first used
         with_task_difficulty,
     )
 
+_import_tqdm()
 __getattr__, __dir__ = lazy_names(__name__, __file__)
 
 __version__ = "0.1.0"

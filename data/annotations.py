@@ -13,6 +13,7 @@ import pandas as pd
 from . import description
 from .agreement import krippendorff_alpha
 from .build import build, read_only
+from .cards import never_raising
 from .constructors import Constructors
 from .errors import AnnotationError
 from .frames import as_frame, is_frame
@@ -26,6 +27,7 @@ NO_IDS = Ids()
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
 
+LARGE = 2_000_000  # rows that are not counted for a card
 STATIC = ("tasks", "workers", "classes", "population", "abstentions", "informative", "repeats", "models")
 
 
@@ -310,8 +312,12 @@ class Annotations(Constructors):
             known.append(f"seconds of {description.count_text(int((~np.isnan(self.seconds)).sum()), 'row')}")
         return known
 
+    @never_raising
     def _repr_html_(self) -> str:
-        return description.html_table(self.describe())
+        if self.n_rows > LARGE:
+            return description.sizes_card(repr(self))
+        by_worker = self.n_by_worker() if self.named else None
+        return description.annotations_card(self.describe(), self.counts_by_kind().sum(-1), by_worker)
 
 
 jax.tree_util.register_dataclass(

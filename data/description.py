@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -10,12 +9,14 @@ import numpy as np
 import pandas as pd
 
 from .agreement import krippendorff_alpha
+from .cards import Markup, bar, card, histogram, short, table
+from .cards import facts as facts_card
 
 SHARE = "share of annotation "
 """What the names of the facts about single classes begin with."""
 
 _LISTED = 10  # classes in a text
-_SHARES = 12  # classes in HTML
+_SHARES = 12  # classes in a card
 
 
 def facts(
@@ -97,21 +98,43 @@ def count_text(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-_CELL = "padding:1px 10px;text-align:left;border:none"
-_BAR = "display:inline-block;height:9px;background:#4c78a8;border-radius:2px;width:{:.0f}px"
+def annotations_card(found: pd.Series, by_task: np.ndarray, by_worker: np.ndarray | None) -> str:
+    """Return a card of `facts` for notebooks, with histograms of annotations by task and worker, and the shares.
+
+    Args:
+        found: from `facts`.
+        by_task: how many annotations each task has, shape (N,).
+        by_worker: how many annotations each worker gave, shape (J,); None where no worker is named.
+    """
+    is_share, is_spread = found.index.str.startswith(SHARE), found.index.str.startswith("annotations per ")
+    known = {str(name): _number(value) for name, value in found[~is_share & ~is_spread].items()}
+    shares = list(found[is_share].items())
+    rows = ([short(str(name).removeprefix(SHARE)), bar(value, f"{value:.1%}")] for name, value in shares[:_SHARES])
+    left = f"and {len(shares) - _SHARES:,} more" if len(shares) > _SHARES else ""
+    spreads = [_histogram("annotations by task", by_task)]
+    if by_worker is not None:
+        spreads.append(_histogram("annotations by worker", by_worker))
+    then = ("annotations.describe()", "annotations.to_frame()", "cp.fit(story, annotations)")
+    return card(
+        "Annotations", "", facts_card(known), *spreads, table("given", ["class", "share"], rows, left), then=then
+    )
 
 
-def html_table(found: pd.Series) -> str:
-    """Return a small table of `facts` for notebooks, with bars for the class shares."""
-    is_share = found.index.str.startswith(SHARE)
-    rows = [_row(str(name), html.escape(_number(value))) for name, value in found[~is_share].items()]
-    shares = found[is_share]
-    for name, value in list(shares.items())[:_SHARES]:
-        rows.append(_row(str(name), f'<span style="{_BAR.format(120 * value)}"></span> {value:.1%}'))
-    if len(shares) > _SHARES:
-        rows.append(_row("...", f"{len(shares) - _SHARES} more classes"))
-    head = '<table style="border-collapse:collapse"><caption><b>Annotations</b></caption>'
-    return f"{head}{''.join(rows)}</table>"
+def sizes_card(said: str) -> str:
+    """Return a card of the text alone, for annotations too many to be counted whenever they are shown."""
+    title, *lines = said.splitlines()
+    return card(title, "", facts_card({line.strip(): "" for line in lines}), then=("annotations.describe()",))
+
+
+def _histogram(title: str, numbers: np.ndarray) -> Markup | None:
+    """Return the histogram of counts, in at most 20 columns."""
+    if not len(numbers):
+        return None
+    low, high = int(numbers.min()), int(numbers.max())
+    columns = max(min(high - low + 1, 20), 1)
+    counts, _ = np.histogram(numbers, columns, (low - 0.5, high + 0.5))
+    median = f" (median {np.median(numbers):g})"
+    return histogram(title + median, counts, f"{low:,}", f"{high:,}" if high > low else "")
 
 
 def _spread(title: str, numbers: np.ndarray) -> dict[str, Any]:
@@ -126,10 +149,6 @@ def _plain(value: Any) -> int | float:
 def _median_known(seconds: np.ndarray) -> float:
     known = seconds[~np.isnan(seconds)]
     return float(np.median(known)) if len(known) else float("nan")
-
-
-def _row(name: str, value: str) -> str:
-    return f'<tr><td style="{_CELL}">{html.escape(name)}</td><td style="{_CELL}">{value}</td></tr>'
 
 
 def _number(value: Any) -> str:

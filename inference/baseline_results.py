@@ -12,12 +12,14 @@ import numpy as np
 import pandas as pd
 
 from ..data import Annotations
+from ..data.cards import never_raising
 from .baselines.baseline import Baseline
 from .baselines.self_training import self_train as train_on_own_annotations
 from .baselines.two_step import label_then_train as train_on_labels
 from .fitted.crowd_trust import category_of
 from .fitted.intervals import INTERVAL
 from .fitted.realised import realised_accuracy
+from .fitted.result_card import result_card
 from .fitted.summary import Summary
 from .fitted.workers import fitted_scores
 from .results import Fit, Result
@@ -125,8 +127,11 @@ class BaselineFit(Result):
     def __repr__(self) -> str:
         return f"BaselineFit({self.story!r}, {self.annotations!r})"
 
+    @never_raising
     def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
+        known = {} if self.baseline.classifier is None else {"classifier": repr(self.baseline.classifier)}
+        then = ("fit.labels", "fit.workers", "fit.summary()")
+        return result_card(self, f"{self.story}, without a likelihood", known, warnings=self.warnings, then=then)
 
 
 def label_then_train(

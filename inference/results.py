@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..data import Annotations
+from ..data.cards import bar, never_raising, short, table
 from .comparison.stacking import Averaged, averaged
 from .densities.model import Model
 from .densities.probabilities import Probabilities
@@ -30,7 +31,7 @@ from .fitted.labelled import Labelled
 from .fitted.new_tasks import predict_proba
 from .fitted.new_workers import new_worker_confusions
 from .fitted.replicated_annotations import posterior_predictive
-from .fitted.replicated_annotations import prior as from_prior
+from .fitted.result_card import fit_card, result_card
 from .fitted.summary import Summary, summarise
 from .fitted.tasks import REPLICATES, task_scores
 from .fitted.workers import fitted_scores, gold_scores, worker_scores
@@ -319,36 +320,64 @@ class Fit(Result):
 
     @cached_property
     def idata(self) -> Any:
-        """ArviZ data: posterior, sample_stats, log_likelihood, log_prior, observed_data, constant_data, labels, fit."""
+        """ArviZ data as :meth:`to_idata` makes it by default, for ArviZ's functions, with names as coordinates."""
         return self.to_idata()
 
     def to_idata(
         self,
         *,
-        log_likelihood: str | None = "annotation",
-        posterior_predictive: bool = False,
-        prior: int = 0,
+        log_likelihood: str | None = "task",
+        truth_probability: bool | None = None,
+        posterior_predictive: bool | None = None,
+        prior: int | None = None,
         seed: int = 0,
     ) -> Any:
-        """ArviZ data as in ``idata``, with more groups or fewer.
+        r"""ArviZ data: an ``InferenceData`` with ArviZ 0.23, a ``DataTree`` with ArviZ 1 and later.
+
+        The groups, of which those that are large are left out where nobody asks for them (see below):
+
+        - posterior: the parameters, and ``truth_probability`` (chain, draw, task, truth), which is
+          :math:`P(z_i = k \mid \theta, y)`. Its attributes say where the draws come from: story,
+          hyperparameters, engine, settings, seed, versions, time and a fingerprint of the data.
+        - sample_stats: of NUTS.
+        - log_prior: of each parameter, on its own space.
+        - log_likelihood, posterior_predictive, observed_data: by the unit of `log_likelihood`.
+        - prior, prior_predictive: one chain of draws from the prior.
+        - constant_data, fit: the rest of the data; label probabilities, history and parameters without draws.
+
+        The unit is what is left out in leave-one-out, and replicates are predictions of it, so that ``loo_pit`` weighs
+        what it should. By ``"task"``, the default, the log-likelihood is :math:`\log p(y_i \mid \theta)` with the truth
+        summed out, as ``cp.loo`` and ``cp.compare`` have it; it sums to the log-likelihood, which ``psens`` needs. A
+        task's annotations are drawn with a new truth. ArviZ wants one number a unit, so the variable is
+        ``agreement`` (task), the share of the task's annotations that are of the most frequent kind among them;
+        replicated and observed ``annotation`` (row) are there as well. By ``"annotation"`` all three groups have
+        ``annotation`` (row): each given the other annotations of its task. These log-likelihoods do not sum to that of
+        the data, and are not for ``psens``.
 
         Args:
-            log_likelihood: ``"annotation"``, each row given the other annotations of its task (what ``loo_pit`` and
-                leave-one-annotation-out take; of one length with the observed data); ``"task"``, all annotations of a
-                task, the truth summed out (leave-one-task-out); or None.
-            posterior_predictive: whether to replicate true labels and annotations, one replicate for each draw.
-            prior: number of draws from the prior, for the groups ``prior`` and ``prior_predictive``.
+            log_likelihood: ``"task"``, ``"annotation"``, or None for no such group.
+            truth_probability: whether `posterior` has the label probabilities in each draw. None, here and below, is
+                for yes unless that were more than 20 million numbers.
+            posterior_predictive: whether to replicate the annotations, once in each draw. A point (EM) has it on
+                request alone.
+            prior: number of draws from the prior; 0 for none; by default 1,000, and none for a point.
             seed: of what is drawn.
 
         Raises:
             UnknownNameError: `log_likelihood` is none of these.
+            AnnotationError: annotations are to be replicated one by one that depend on each other beyond the class, of
+                rows that stand for several.
         """
-        groups = to_groups(self.fitted, log_likelihood=log_likelihood)
-        if posterior_predictive:
-            groups["posterior_predictive"] = self.posterior_predictive(seed=seed)
-        if prior:
-            groups["prior"], groups["prior_predictive"] = from_prior(self.fitted, prior, seed=seed)
-        return make_idata(groups)
+        return make_idata(
+            to_groups(
+                self.fitted,
+                log_likelihood=log_likelihood,
+                truth_probability=truth_probability,
+                posterior_predictive=posterior_predictive,
+                prior=prior,
+                seed=seed,
+            )
+        )
 
     def log_likelihood(self) -> np.ndarray:
         """Of each task in each draw, the truth summed out: ``(chain, draw, N)``."""
@@ -458,8 +487,9 @@ class Fit(Result):
     def __repr__(self) -> str:
         return f"Fit({self.story!r}, method={self.method!r}, {self.annotations!r})"
 
+    @never_raising
     def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
+        return fit_card(self.fitted)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -617,8 +647,21 @@ class Stack(Result):
     def __repr__(self) -> str:
         return f"Stack({self.averaged.weights_text}; {self.annotations!r})"
 
+    @never_raising
     def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
+        found, weights = self.averaged, self.weights.sort_values(ascending=False)
+        known = {"left out": ", ".join(found.left_out)} if found.left_out else {}
+        if found.votes:
+            known["share of the votes"] = f"{found.votes:.0%}"
+        rows = ([short(name), bar(float(weight))] for name, weight in weights.items())
+        return result_card(
+            self,
+            "Average of stories",
+            known,
+            table("stories", ["story", "weight"], rows),
+            warnings=self.warnings,
+            then=("stack.labels", "stack.workers", "stack.comparison", "stack.summary()"),
+        )
 
 
 def stack(

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 
 import pandas as pd
 
+from ...data.cards import BLUE, ORANGE, bar, card, marked, never_raising, table
 from ...data.errors import check_name
 from ..fitted.intervals import INTERVAL
 from .discrepancy_result import LEVEL, DiscrepancyResult, central
@@ -116,7 +116,19 @@ class Checks:
 
     __repr__ = __str__
 
+    @never_raising
     def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        table = self.table.to_html(float_format="{:.3f}".format)
-        return f"<div><p><b>{escape(self.title)}</b></p>{table}{notes}</div>"
+        failed = [name for name, result in self.results.items() if result.p_value < LEVEL]
+        said = f"{len(failed)} of {len(self.results)} fail (p < {LEVEL})" if failed else "all pass"
+        heads = ["discrepancy", "p-value", "flagged after correction", "observed, within replicates"]
+        rows = ([name, *_cells(result)] for name, result in self.results.items())
+        then = ("checks.table", "checks.units(name)", "cp.plot_check(checks, name)")
+        return card(self.title, said, table("", heads, rows), warnings=self.notes, then=then)
+
+
+def _cells(result: DiscrepancyResult) -> list[object]:
+    """The p-value, the flagged units, and where the observed value lies in the replicates."""
+    p = result.p_value
+    flagged = f"{result.n_flagged:,} of {len(result.units):,}" if result.units is not None else "–"
+    observed, replicated = result.totals
+    return [bar(p, f"{p:.3f}", ORANGE if p < LEVEL else BLUE), flagged, marked(replicated.ravel(), observed.mean())]

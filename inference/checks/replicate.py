@@ -10,10 +10,11 @@ from jax import Array
 from numpyro import handlers
 
 from ...data import Annotations
-from ..densities.enumerated import Density, site_values
+from ..densities.enumerated import site_values
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..fitted.fitted import Fitted
+from ..fitted.replicated_annotations import before_annotations
 
 NewTruth = Literal["prior", "posterior"]
 FAST = "rbg"  # a generator of random numbers that XLA compiles several times faster than JAX's own
@@ -56,18 +57,10 @@ def _replicate(
         truth_key, annotation_key = jax.random.split(key)
         new = shared
         if truth == "prior":
-            new = jax.random.categorical(truth_key, _before_annotations(at, fitted.annotations))
+            new = jax.random.categorical(truth_key, before_annotations(at, fitted.annotations))
         return emission.sample(annotation_key, worker, task, new[task])
 
     return jax.lax.map(once, jax.random.split(own_key, replicates))
-
-
-def _before_annotations(at: Density, annotations: Annotations) -> Array:
-    """Log-weights of the classes before any annotation, ``(N, K)``: of the prior, of evidence and of models."""
-    weights = jnp.broadcast_to(at.truth_prior, (annotations.n_tasks, annotations.n_classes))
-    if annotations.model_scores is not None:
-        return at.log_joint - at.responses.emission.by_task(annotations, jnp.asarray(annotations.label))
-    return weights if annotations.evidence is None else weights + annotations.evidence
 
 
 @compiled(static=("model",))

@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from .notebook_progress import NotebookLine
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -42,7 +44,7 @@ def progress_bar(name: str, total: int, *, show: bool) -> Iterator[Callable[[int
 class _Line:
     """What is said of one piece of work."""
 
-    def __init__(self, what: str, total: int | None, live: Progress) -> None:
+    def __init__(self, what: str, total: int | None, live: Progress | NotebookLine) -> None:
         self.what, self.live, self.begun = what, live, False
         self.total = total
         self.task = live.add_task(what, total=None, steps="", note=STARTING if total else "")
@@ -82,13 +84,15 @@ def _line(what: str, total: int | None, *, show: bool) -> Iterator[_Line | None]
             _shown[-1].live.start()
 
 
-def _live(*, bar: bool) -> Progress | None:
-    """What Rich draws, None where nobody would see it."""
+def _live(*, bar: bool) -> Progress | NotebookLine | None:
+    """What Rich draws in a terminal, a line in a notebook, None where nobody would see it."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    if not (console.is_interactive or console.is_jupyter):
+    if console.is_jupyter:
+        return NotebookLine()
+    if not console.is_interactive:
         return None
     text, steps, note = (TextColumn(f"{{task.{name}}}") for name in ("description", "fields[steps]", "fields[note]"))
     if bar:

@@ -27,6 +27,7 @@ from ..engines import by_size
 from ..engines.outcome import Outcome
 from .labelled import Labelled
 from .named_draws import parameter_dataset
+from .origin import here_and_now
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,6 +54,7 @@ class Fitted(Labelled):
         dims: names of the dimensions of each parameter.
         stored_posterior: ``P(truth | annotations)``, ``(N, K)``, where it is known already; else it is computed when
             it is asked for.
+        origin: when the fit was made, and with which versions of what it is made of.
     """
 
     model: Model
@@ -62,6 +64,7 @@ class Fitted(Labelled):
     settings: dict[str, Any] = field(default_factory=dict)
     dims: Dims = field(default_factory=dict)
     stored_posterior: np.ndarray | None = None
+    origin: Mapping[str, str] = field(default_factory=here_and_now)
 
     def tree_flatten(self) -> tuple[tuple, None]:
         """The model, data, draws and fixed parameters as children."""
@@ -328,6 +331,18 @@ def refuse_streamed(source: Any) -> None:
 def label_posteriors(fitted: Fitted) -> np.ndarray:
     r"""Each chain's mean over its draws of :math:`P(z_i = k \mid \theta, y)`, ``(chain, N, K)``."""
     return np.asarray(_label_posteriors(fitted.at_size))[:, : fitted.annotations.n_tasks]
+
+
+def label_draws(fitted: Fitted) -> np.ndarray:
+    r""":math:`P(z_i = k \mid \theta, y)` in each draw, ``(chain, draw, N, K)``; at a point the label probabilities."""
+    if not fitted.has_draws and fitted.shape == (1, 1):
+        return np.asarray(fitted.posterior)[None, None]
+    return np.asarray(_label_draws(fitted.at_size))[:, :, : fitted.annotations.n_tasks]
+
+
+@compiled(once=True)
+def _label_draws(fitted: Fitted) -> Array:
+    return fitted.over_draws(lambda draw: fitted.at(draw).posterior)
 
 
 @compiled(once=True)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.scipy.special import logsumexp
 
-from ...data import Annotations
-from ..densities.enumerated import Parameters
+from ...data import AnnotationError, Annotations
+from ..densities.enumerated import Density, Parameters
 from ..densities.prior import log_prior_by_site, prior_draws
 from ..densities.programs import compiled
 from .fitted import Fitted
 from .named_draws import parameter_dataset
+from .pointwise import counts, rounds, row_scores
 
 if TYPE_CHECKING:
     import xarray as xr
+
+Unit = Literal["task", "annotation"]
 
 
 def posterior_predictive(fitted: Fitted, *, seed: int = 0) -> xr.Dataset:
@@ -50,6 +55,45 @@ def prior(fitted: Fitted, n: int, *, seed: int = 0) -> tuple[xr.Dataset, xr.Data
     parameters = {name: value for name, value in one_chain.items() if name in fitted.draws}
     new = _dataset(one_chain["truth"], one_chain["annotation"], fitted.annotations)
     return parameter_dataset(parameters, fitted.dims, fitted.annotations, fitted.model.hyperparameters), new
+
+
+def predicted(fitted: Fitted, unit: Unit, *, seed: int = 0) -> np.ndarray:
+    r"""For each draw new annotations of the rows, as the log-likelihood by this unit has them: ``(chain, draw, A)``.
+
+    By task, :math:`\tilde y_i \sim p(y_i \mid \theta)`: the truth is drawn before any annotation of the task. By
+    annotation, :math:`\tilde y_a \sim p(y_a \mid y_{i \setminus a}, \theta)`: given the other annotations of the task,
+    each row for itself. Weighted by :math:`1 / p(y_u \mid \cdot, \theta)` these are draws of the leave-one-out
+    predictive distribution of the unit.
+
+    Args:
+        fitted: a story at its draws.
+        unit: ``"task"`` or ``"annotation"``.
+        seed: the same seed gives the same annotations.
+
+    Raises:
+        AnnotationError: by annotation, where the story lets the annotations of a task depend on each other beyond its
+            class, and rows stand for several annotations.
+    """
+    keys = jax.random.split(jax.random.key(seed), fitted.shape)
+    if unit == "task":
+        return np.asarray(_replicate_tasks(fitted, keys))
+    annotations, count = fitted.annotations, counts(fitted.annotations)
+    if not independent(fitted) and (count != 1).any():
+        raise AnnotationError(
+            f"{fitted.story}: rows that stand for several annotations cannot be predicted one annotation at a time; "
+            "give each annotation a row (annotations.expanded()), or take log_likelihood='task'"
+        )
+    seen = fitted.with_data(fitted.data.replace(count=count))
+    number = rounds(np.asarray(annotations.task), np.ones(annotations.n_rows, bool))
+    return np.asarray(_replicate_rows(seen, keys, number))
+
+
+def independent(fitted: Fitted) -> bool:
+    """Whether a task's annotations are independent given its class."""
+    first = {name: value[0, 0] for name, value in fitted.draws.items()}
+    found: list[bool] = []
+    jax.eval_shape(lambda: found.append(fitted.with_data(fitted.data).at(first).responses.emission.independent))
+    return found[0]
 
 
 def log_prior(fitted: Fitted) -> xr.Dataset:
@@ -89,3 +133,66 @@ def _replicate(fitted: Fitted, keys: Array) -> tuple[Array, Array]:
         return truth, new
 
     return jax.lax.map(lambda chain: jax.lax.map(once, chain), (fitted.draws, keys))
+
+
+@compiled
+def _replicate_tasks(fitted: Fitted, keys: Array) -> Array:
+    """Annotations ``(chain, draw, A)`` of tasks whose truth is drawn before any annotation, with one key a draw."""
+    annotations = fitted.annotations
+
+    def once(draw_and_key: tuple[Parameters, Array]) -> Array:
+        draw, key = draw_and_key
+        at = fitted.at(draw)
+        truth_key, annotation_key = jax.random.split(key)
+        truth = jax.random.categorical(truth_key, before_annotations(at, annotations))
+        emission = at.responses.emission
+        return emission.sample(
+            annotation_key, annotations.worker, annotations.task, truth[jnp.asarray(annotations.task)]
+        )
+
+    return jax.lax.map(lambda chain: jax.lax.map(once, chain), (fitted.draws, keys))
+
+
+@compiled
+def _replicate_rows(fitted: Fitted, keys: Array, number: Array) -> Array:
+    """Each row given the other rows of its task, ``(chain, draw, A)``; `number` is of the row within its task."""
+    annotations = fitted.annotations
+    task = jnp.asarray(annotations.task)
+
+    def once(draw_and_key: tuple[Parameters, Array]) -> Array:
+        draw, key = draw_and_key
+        at = fitted.at(draw)
+        emission = at.responses.emission
+        truth_key, annotation_key = jax.random.split(key)
+        if emission.independent:
+            others = at.log_joint[task] - row_scores(emission, annotations)
+            truth = jax.random.categorical(truth_key, others)
+            return emission.sample(annotation_key, annotations.worker, task, truth)
+        return jax.random.categorical(annotation_key, _substituted(at, annotations, number))
+
+    return jax.lax.map(lambda chain: jax.lax.map(once, chain), (fitted.draws, keys))
+
+
+def _substituted(at: Density, annotations: Annotations, number: Array) -> Array:
+    """Log-weights ``(A, L)`` of what each row may be, by putting each in its place, one row of a task at a time."""
+    task, label = jnp.asarray(annotations.task), jnp.asarray(annotations.label)
+    emission = at.responses.emission
+    before = at.log_joint - emission.by_task(annotations, label)
+
+    def of_kind(kind: Array) -> Array:
+        def put(r: Array, values: Array) -> Array:
+            instead = jnp.where(number == r, kind, label)
+            whole = logsumexp(before + emission.by_task(annotations, instead), axis=-1)
+            return jnp.where(number == r, whole[task], values)
+
+        return jax.lax.fori_loop(0, number.max() + 1, put, jnp.zeros(len(task)))
+
+    return jax.lax.map(of_kind, jnp.arange(annotations.n_kinds)).T
+
+
+def before_annotations(at: Density, annotations: Annotations) -> Array:
+    """Log-weights of the classes before any annotation, ``(N, K)``: of the prior, of evidence and of models."""
+    weights = jnp.broadcast_to(at.truth_prior, (annotations.n_tasks, annotations.n_classes))
+    if annotations.model_scores is not None:
+        return at.log_joint - at.responses.emission.by_task(annotations, jnp.asarray(annotations.label))
+    return weights if annotations.evidence is None else weights + annotations.evidence

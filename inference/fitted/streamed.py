@@ -19,6 +19,7 @@ from jax import Array
 
 from ...data import AnnotationError
 from ...data.atomic import whole_folder
+from ...data.cards import card, facts, never_raising
 from ...data.chunks import Chunk
 from ...data.description import count_text
 from ...data.padding import real_tasks
@@ -302,6 +303,12 @@ class StreamedFit:
     def __repr__(self) -> str:
         facts = self._facts() | {"labels": "fit.write_labels(folder), fit.iter_labels()"}
         return str(Summary(self._title, facts, {}, self.warnings))
+
+    @never_raising
+    def _repr_html_(self) -> str:
+        known = self._facts()
+        then = ("fit.write_labels(folder)", "fit.workers", "fit.parameters", "fit.summary()")
+        return card(self._title, known.pop("data"), facts(known), warnings=self.warnings, then=then)
 
     @property
     def _title(self) -> str:

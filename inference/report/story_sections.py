@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import platform
 import re
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ...data import Annotations
+from ...data.fingerprint import fingerprint
 from ...models import KNOWN_STORIES
 from ...models.parts.classifier import PREFIX
 from ..fitted.fitted import Fitted
@@ -150,16 +149,6 @@ def says(fit: Fitted) -> str:
     """The first line of the story's docstring, without markup."""
     line = (inspect.getdoc(fit.model.story) or "A story without a docstring.").split("\n", 1)[0]
     return re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line)
-
-
-def fingerprint(annotations: Annotations) -> str:
-    """A hash of tasks, workers, classes and annotations; equal for the same annotations in the same order."""
-    digest = hashlib.sha256(repr([list(ids) for ids in (annotations.tasks, annotations.kinds)]).encode())
-    if annotations.named:
-        digest.update(repr(list(annotations.workers)).encode())
-    for column in (annotations.task, annotations.worker, annotations.label, annotations.count):
-        digest.update(b"-" if column is None else np.asarray(column).astype("<i8").tobytes())
-    return digest.hexdigest()[:16]
 
 
 def plain(value: object) -> str:

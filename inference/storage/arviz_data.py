@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 if TYPE_CHECKING:
-    import arviz as az
     import xarray as xr
+
+    import arviz as az
 
     IData: TypeAlias = az.InferenceData | xr.DataTree
 

@@ -2,49 +2,86 @@
 
 from __future__ import annotations
 
-import json
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...data import Annotations
 from ...data.errors import check_name
-from ..fitted.fitted import Fitted
+from ..fitted.fitted import Fitted, label_draws
 from ..fitted.named_draws import coords_of
 from ..fitted.pointwise import log_likelihood_by_annotation
-from ..fitted.replicated_annotations import log_prior
+from ..fitted.replicated_annotations import Unit, log_prior
+from .arviz_predictive import AGREEMENT, annotated_tasks, can_be_predicted, predictive, prior_groups, with_agreement
+from .provenance import provenance
 
 if TYPE_CHECKING:
     import xarray as xr
 
 FIT_GROUP = "fit"  # what is not ArviZ's: the posterior of the labels, the engine's history, parameters without draws
+TRUTH_PROBABILITY = "truth_probability"  # P(truth | θ, annotations) in each draw, among the parameters
+AFFORDABLE = 20_000_000  # numbers in a group that nobody asked for: 80 MB of float32
+PRIOR_DRAWS = 1000
+LIKELIHOODS = ("task", "annotation")
 
 
-LIKELIHOODS = ("annotation", "task")
-
-
-def to_groups(fitted: Fitted, *, log_likelihood: str | None = "annotation") -> dict[str, xr.Dataset]:
-    """A fit's groups: those of ArviZ but posterior_predictive and prior, and :data:`FIT_GROUP`.
+def to_groups(
+    fitted: Fitted,
+    *,
+    log_likelihood: str | None = "task",
+    truth_probability: bool | None = None,
+    posterior_predictive: bool | None = None,
+    prior: int | None = None,
+    seed: int = 0,
+) -> dict[str, xr.Dataset]:
+    """A fit's groups, ArviZ's and :data:`FIT_GROUP`: see :meth:`crowdppl.Fit.to_idata`.
 
     Args:
         fitted: the story at its draws.
-        log_likelihood: ``"annotation"`` for each row given the other annotations of its task, of one length with the
-            observed data; ``"task"`` for all annotations of a task, the truth summed out; None for no such group.
+        log_likelihood: the unit, ``"task"`` or ``"annotation"``, of log-likelihood and predictive draws; None for no
+            log-likelihood.
+        truth_probability: whether `posterior` has the label probabilities in each draw. None, as of the next two: where
+            that is no more than :data:`AFFORDABLE` numbers.
+        posterior_predictive: whether to replicate the annotations in each draw; by default not at a point.
+        prior: number of draws from the prior; 0 for none; by default :data:`PRIOR_DRAWS`, and none at a point.
+        seed: of what is drawn.
 
     Raises:
         UnknownNameError: `log_likelihood` is none of these.
+        AnnotationError: predictive draws by annotation are asked for that cannot be (:func:`.predicted`).
     """
     import xarray as xr
 
     annotations, outcome = fitted.annotations, fitted.outcome
-    groups = {"posterior": fitted.named_draws.assign_attrs(provenance(fitted))}
-    if outcome.stats:
-        groups["sample_stats"] = xr.Dataset({name: (("chain", "draw"), v) for name, v in outcome.stats.items()})
+    unit: Unit = "annotation" if _named_unit(log_likelihood) == "annotation" else "task"
+    draws = int(np.prod(fitted.shape))
+    rows, labels = annotations.n_annotations, annotations.n_tasks * annotations.n_classes
+    if truth_probability is None:
+        truth_probability = draws * labels <= AFFORDABLE
+    if posterior_predictive is None:
+        posterior_predictive = fitted.has_draws and draws * rows <= AFFORDABLE and can_be_predicted(fitted, unit)
+    if prior is None:
+        prior = PRIOR_DRAWS if fitted.has_draws and PRIOR_DRAWS * rows <= AFFORDABLE else 0
+
+    posterior = fitted.named_draws
+    if truth_probability:
+        posterior = posterior.assign({TRUTH_PROBABILITY: (("chain", "draw", "task", "truth"), label_draws(fitted))})
+        posterior = posterior.assign_coords(coords_of(annotations, ("task", "truth")))
+    groups = {"posterior": posterior.assign_attrs(provenance(fitted))}
+    if posterior_predictive:
+        groups["posterior_predictive"] = predictive(fitted, unit, seed)
     if log_likelihood is not None:
-        groups["log_likelihood"] = _log_likelihood(fitted, check_name("log_likelihood", log_likelihood, LIKELIHOODS))
+        groups["log_likelihood"] = _log_likelihood(fitted, unit)
     groups["log_prior"] = log_prior(fitted)
+    if outcome.stats:
+        coords = {"chain": np.arange(fitted.shape[0]), "draw": np.arange(fitted.shape[1])}
+        stats = {name: (("chain", "draw"), value) for name, value in outcome.stats.items()}
+        groups["sample_stats"] = xr.Dataset(stats, coords)
+    if prior:
+        groups |= prior_groups(fitted, prior, unit, seed)
     groups["observed_data"] = observed_of(annotations)
+    if unit == "task":
+        groups["observed_data"] = with_agreement(groups["observed_data"], annotations)
     groups["constant_data"] = constants_of(annotations)
     groups[FIT_GROUP] = xr.Dataset(
         {"label_probability": (("task", "truth"), fitted.posterior), "history": ("iteration", outcome.history)}
@@ -54,37 +91,21 @@ def to_groups(fitted: Fitted, *, log_likelihood: str | None = "annotation") -> d
     return groups
 
 
-def provenance(fitted: Fitted) -> dict[str, str]:
-    """Where the draws come from, as text: library, story, hyperparameters, engine, settings, size of the data."""
-    annotations = fitted.annotations
-    return {
-        "inference_library": "crowdppl",
-        "inference_library_version": version("crowdppl"),
-        "story": fitted.story,
-        "hyperparameters": json.dumps({name: repr(value) for name, value in fitted.model.hyperparameters.items()}),
-        "method": fitted.method,
-        "settings": json.dumps(
-            {name: value if is_plain(value) else repr(value) for name, value in fitted.settings.items()}
-        ),
-        "data": f"{annotations.n_tasks} tasks, {annotations.n_workers} workers, {annotations.n_classes} classes, "
-        f"{annotations.n_annotations} annotations"
-        + (f", abstentions {list(annotations.abstentions)}" if annotations.abstains else ""),
-    }
+def _named_unit(log_likelihood: str | None) -> str | None:
+    return None if log_likelihood is None else check_name("log_likelihood", log_likelihood, LIKELIHOODS)
 
 
-def is_plain(value: object) -> bool:
-    """Whether JSON holds the value as it is."""
-    return value is None or isinstance(value, bool | int | float | str)
-
-
-def _log_likelihood(fitted: Fitted, by: str) -> xr.Dataset:
+def _log_likelihood(fitted: Fitted, unit: Unit) -> xr.Dataset:
     import xarray as xr
 
-    if by == "annotation":
-        return xr.Dataset({"annotation": (("chain", "draw", "row"), log_likelihood_by_annotation(fitted))})
-    annotated = np.unique(fitted.annotations.task)  # the others have nothing that could be left out
-    values = (("chain", "draw", "task"), fitted.log_likelihood()[..., annotated])
-    return xr.Dataset({"annotation": values}, {"task": fitted.annotations.tasks.coords()[annotated]})
+    coords = {"chain": np.arange(fitted.shape[0]), "draw": np.arange(fitted.shape[1])}
+    if unit == "annotation":
+        values = (("chain", "draw", "row"), log_likelihood_by_annotation(fitted))
+        return xr.Dataset({"annotation": values}, coords)
+    annotated = annotated_tasks(fitted.annotations)  # the others have nothing that could be left out
+    said = {"description": "log-probability of all annotations of the task, the truth summed out"}
+    by_task = (("chain", "draw", "task"), fitted.log_likelihood()[..., annotated], said)
+    return xr.Dataset({AGREEMENT: by_task}, coords | {"task": fitted.annotations.tasks.coords()[annotated]})
 
 
 def observed_of(annotations: Annotations) -> xr.Dataset:

@@ -15,8 +15,9 @@ from ...models import StoryError
 from ...models.parts.truth_prior import truth_prior_from_json
 from ..baselines.baseline import Baseline
 from .arviz_data import read_groups, write_groups
-from .arviz_groups import FIT_GROUP, constants_of, is_plain, observed_of
+from .arviz_groups import FIT_GROUP, constants_of, observed_of
 from .fit_folder import annotations_from, ids_json
+from .provenance import is_plain
 
 FORMAT = 3
 """The format of a baseline's folder, above those of fits, so that an older crowdppl refuses it."""

@@ -27,7 +27,8 @@ from ..engines.outcome import Outcome
 from ..engines.stream_state import FILE as STATE
 from ..fitted.fitted import Fitted
 from .arviz_data import read_groups, write_groups
-from .arviz_groups import FIT_GROUP, is_plain, to_groups
+from .arviz_groups import FIT_GROUP, TRUTH_PROBABILITY, to_groups
+from .provenance import is_plain
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,6 +59,7 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
         "is_point": not fitted.has_draws,
         "dims": fitted.dims,
         "fixed": list(fitted.outcome.fixed),
+        "origin": dict(fitted.origin),
         **ids_json(fitted.annotations),
     }
     if fitted.annotations.abstains:
@@ -109,7 +111,7 @@ def read(
     stats = groups["sample_stats"] if "sample_stats" in groups else xr.Dataset()
     annotations = annotations_from(about, groups)
     outcome = Outcome(
-        draws={str(name): values.to_numpy() for name, values in posterior.items()},
+        draws={name: posterior[name].to_numpy() for name in map(str, posterior) if name != TRUTH_PROBABILITY},
         fixed={name: found[name].to_numpy() for name in about["fixed"]},
         history=found["history"].to_numpy(),
         stats={str(name): values.to_numpy() for name, values in stats.items()},
@@ -132,6 +134,7 @@ def read(
         outcome=outcome,
         stored_posterior=found["label_probability"].to_numpy(),
         dims={name: tuple(dims) for name, dims in about["dims"].items()},
+        origin=about.get("origin", {}),
     )
 
 

@@ -175,7 +175,7 @@ def test_held_out_annotations_are_predicted_abstentions_among_them(svi):
         warnings.simplefilter("ignore")
         table = cp.compare({"ds": svi, "coin": other})
     assert np.isfinite(table["elpd"].to_numpy(dtype=float)).all()
-    by_row = svi.idata["log_likelihood"]["annotation"]
+    by_row = svi.to_idata(log_likelihood="annotation")["log_likelihood"]["annotation"]
     assert by_row.shape == (1, 20, 300)
 
 

@@ -53,10 +53,10 @@ def test_distance_is_nothing_without_weights_and_at_most_one():
 def test_sensitivity_equals_arvizs_from_the_groups_of_idata():
     """The densities on the simplex, as idata has them. ArviZ smooths the weights' tail, which hardly matters near 1."""
     fit = cp.fit("dawid_skene", cp.load_dataset("anesthesia"), method="svi", diagonal=3.0, progress=False)
-    idata = fit.to_idata(log_likelihood="task")
+    idata = fit.idata
     values = np.asarray(fit.outcome.draws["prevalence"])[0]
     log_prior = sum(np.asarray(part)[0].astype(float) for part in idata["log_prior"].data_vars.values())
-    log_likelihood = np.asarray(idata["log_likelihood"]["annotation"], float).sum(-1)[0]
+    log_likelihood = np.asarray(idata["log_likelihood"]["agreement"], float).sum(-1)[0]
     for component, logs in (("prior", log_prior), ("likelihood", log_likelihood)):
         theirs = np.asarray(az.psens(idata, component=component, var_names=["prevalence"]))
         np.testing.assert_allclose(sensitivity(values, logs[:, None]), theirs, rtol=0.06)

@@ -1,0 +1,107 @@
+"""How notebooks show what has labels: what a fit already holds, and counts of annotations; nothing is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ...data.cards import BLUE, ORANGE, Markup, bar, card, facts, histogram, short, table
+from .fitted import Fitted
+from .labelled import Labelled
+from .realised import realised_accuracy
+from .summary import certainty, course, options_text, sizes
+
+CLASSES, WORKERS = 8, 6  # shown
+BINS = 20  # of the labels' probabilities, which lie above 1/K
+
+
+def fit_card(fitted: Fitted) -> str:
+    """A story's fit."""
+    chains, draws = fitted.shape
+    if fitted.method == "nuts":
+        stats = fitted.outcome.stats
+        diverging = f", {int(np.sum(stats['diverging'])):,} divergences" if "diverging" in stats else ""
+        engine = f"{chains} chains × {draws:,} draws{diverging}, seed {fitted.settings.get('seed')}"
+    else:
+        engine = course(fitted.method, fitted.outcome.history, draws, fitted.settings.get("seed", 0))
+    known = {"hyperparameters": options_text(fitted.model), "engine": engine}
+    then = ["fit.labels", "fit.workers", "fit.summary()", "fit.report(path)"]
+    return result_card(
+        fitted,
+        f"{fitted.story} by {fitted.method.upper()}",
+        known,
+        warnings=fitted.warnings,
+        then=[*then, "cp.check(fit)", *(["fit.idata"] if fitted.has_draws else [])],
+    )
+
+
+def result_card(
+    source: Labelled,
+    title: str,
+    known: Mapping[str, object],
+    *parts: Markup | None,
+    warnings: Sequence[str] = (),
+    then: Sequence[str] = (),
+) -> str:
+    """A card with what is known, the certainty of the labels, the classes and the workers.
+
+    Args:
+        source: whose label probabilities are there already.
+        title: what made them.
+        known: facts by name.
+        parts: others of the card.
+        warnings: what a user should act on.
+        then: calls that show more.
+    """
+    annotations, posterior = source.annotations, np.asarray(source.posterior, dtype=float)
+    sure = posterior.max(-1, initial=0.0)
+    votes = annotations.votes()
+    voted = votes.sum(-1) > 0
+    differ = int((votes[voted].max(-1) > votes[voted, posterior[voted].argmax(-1)]).sum())
+    labels = {"labels": certainty(source), "other than the majority vote": f"{differ:,}"}
+    return card(
+        title,
+        sizes(annotations),
+        facts({**known, **labels}),
+        *parts,
+        certainty_histogram(sure, annotations.n_classes),
+        _classes(source, posterior),
+        _workers(source, posterior),
+        warnings=warnings,
+        then=then,
+    )
+
+
+def certainty_histogram(sure: np.ndarray, n_classes: int) -> Markup | None:
+    """How many labels have which probability, from 1/K to 1."""
+    if not len(sure):
+        return None
+    counts, _ = np.histogram(sure, BINS, (1 / n_classes, 1.0))
+    return histogram("labels by probability", counts, f"{1 / n_classes:.2f}", "1")
+
+
+def _classes(source: Labelled, posterior: np.ndarray) -> Markup:
+    """The classes' shares of the labels, the largest first where there are many."""
+    shares, names = posterior.mean(0), list(source.annotations.classes)
+    order = np.arange(len(names)) if len(names) <= CLASSES else np.argsort(-shares, kind="stable")[:CLASSES]
+    left = len(names) - len(order)
+    more = f"and {left:,} more classes" if left else ""
+    return table("classes", ["class", "share of labels"], ([short(names[k]), bar(shares[k])] for k in order), more)
+
+
+def _workers(source: Labelled, posterior: np.ndarray) -> Markup | None:
+    """The workers, or those who agree with the labels most and least, with their annotations."""
+    annotations = source.annotations
+    if not annotations.named or not annotations.n_workers:
+        return None
+    right, given = realised_accuracy(posterior, annotations), annotations.n_by_worker()
+    active = np.flatnonzero(np.isfinite(right))
+    order = active[np.argsort(-right[active], kind="stable")]
+    left = len(order) - WORKERS
+    if left > 0:
+        order = np.concatenate([order[: WORKERS // 2], order[-(WORKERS // 2) :]])
+    names = annotations.workers
+    rows = ([short(names[j]), f"{given[j]:,}", bar(right[j], color=ORANGE if right[j] < 0.5 else BLUE)] for j in order)
+    more = f"and {left:,} between these" if left > 0 else ""
+    return table("workers", ["worker", "annotations", "right, as expected"], rows, more)

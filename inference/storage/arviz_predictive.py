@@ -1,0 +1,113 @@
+"""Replicated annotations as ArviZ's groups, on the units of the log-likelihood.
+
+ArviZ looks at one number a unit. Of an annotation that is its class; of a task, whose annotations are its unit, it is
+their :data:`AGREEMENT`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...data import Annotations
+from ..fitted.fitted import Fitted
+from ..fitted.pointwise import counts
+from ..fitted.replicated_annotations import Unit, independent, predicted
+from ..fitted.replicated_annotations import prior as from_prior
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+AGREEMENT = "agreement"
+SAID = "share of the task's annotations that are of the most frequent kind among them"
+BY_ROW = np.int16  # of the classes' positions, which are many
+
+
+def predictive(fitted: Fitted, unit: Unit, seed: int) -> xr.Dataset:
+    """Annotations as :func:`.predicted` draws them, ``annotation (chain, draw, row)``; by task also the agreement.
+
+    Raises:
+        AnnotationError: as :func:`.predicted`.
+    """
+    if unit == "annotation":
+        return _dataset(fitted.annotations, predicted(fitted, unit, seed=seed))
+    design = each_annotation(fitted.annotations)
+    new = predicted(fitted.with_data(design), unit, seed=seed)
+    return _dataset(fitted.annotations, new, design)
+
+
+def prior_groups(fitted: Fitted, n: int, unit: Unit, seed: int) -> dict[str, xr.Dataset]:
+    """The groups ``prior`` and ``prior_predictive``: ``n`` draws of the parameters and of annotations."""
+    design = each_annotation(fitted.annotations)
+    parameters, new = from_prior(fitted.with_data(design), n, seed=seed)
+    annotation = new["annotation"].to_numpy()
+    if unit == "task":
+        return {"prior": parameters, "prior_predictive": _dataset(fitted.annotations, annotation, design)}
+    of_rows = annotation[..., _rows(fitted.annotations, design)]
+    return {"prior": parameters, "prior_predictive": _dataset(fitted.annotations, of_rows)}
+
+
+def can_be_predicted(fitted: Fitted, unit: Unit) -> bool:
+    """Whether :func:`.predicted` has draws by this unit."""
+    return unit == "task" or independent(fitted) or bool((counts(fitted.annotations) == 1).all())
+
+
+def with_agreement(observed: xr.Dataset, annotations: Annotations) -> xr.Dataset:
+    """The observed annotations beside the agreement of each annotated task."""
+    design = each_annotation(annotations)
+    return observed.assign({AGREEMENT: _agreement(design, np.asarray(design.label))})
+
+
+def annotated_tasks(annotations: Annotations) -> np.ndarray:
+    """The tasks that have annotations, ascending."""
+    return np.unique(np.asarray(annotations.task))
+
+
+def each_annotation(annotations: Annotations) -> Annotations:
+    """The annotations with a row for each, where that can be: counts that are weights stay."""
+    count = counts(annotations)
+    return annotations.expanded() if (count == np.round(count)).all() and (count > 0).all() else annotations
+
+
+def agreement_of(annotations: Annotations, label: np.ndarray) -> np.ndarray:
+    """The share of each annotated task's annotations that are of their most frequent kind: ``(..., annotated tasks)``.
+
+    Args:
+        annotations: the design.
+        label: of its rows, ``(..., A)``.
+    """
+    count = counts(annotations)
+    first = np.unique(np.asarray(annotations.task), return_index=True)[1]  # rows are sorted by task
+    largest = np.zeros((*label.shape[:-1], len(first)), np.float32)
+    for kind in range(annotations.n_kinds):
+        np.maximum(largest, np.add.reduceat((label == kind) * count, first, axis=-1), out=largest)
+    return largest / np.add.reduceat(count, first)
+
+
+def _agreement(design: Annotations, label: np.ndarray) -> xr.DataArray:
+    import xarray as xr
+
+    names = design.tasks.coords()[annotated_tasks(design)]
+    dims = (*("chain", "draw")[: label.ndim - 1], "task")
+    return xr.DataArray(agreement_of(design, label), {"task": names}, dims, attrs={"description": SAID})
+
+
+def _dataset(annotations: Annotations, new: np.ndarray, design: Annotations | None = None) -> xr.Dataset:
+    """Replicates ``(chain, draw, A)`` of the rows or, with the agreement of its tasks, of a design of more rows."""
+    import xarray as xr
+
+    coords = {"chain": np.arange(new.shape[0]), "draw": np.arange(new.shape[1])}
+    if design is None:
+        return xr.Dataset({"annotation": (("chain", "draw", "row"), new.astype(BY_ROW))}, coords)
+    of_rows = new[..., _rows(annotations, design)]
+    by_row = {"annotation": (("chain", "draw", "row"), of_rows.astype(BY_ROW))}
+    return xr.Dataset(by_row, coords).assign({AGREEMENT: _agreement(design, new)})
+
+
+def _rows(annotations: Annotations, design: Annotations) -> np.ndarray | slice:
+    """Where each row stands in a design that has a row for each annotation: the first of those that it became."""
+    if design.n_rows == annotations.n_rows:
+        return slice(None)
+    times = counts(annotations).astype(np.int64)
+    return np.cumsum(times) - times

@@ -26,7 +26,7 @@ import pandas as pd
 
 from ...data import Annotations, UnknownNameError, load_dataset
 from ...data.errors import look_up
-from ...models import WITH_CLASSIFIER, Classifier, Story, find_story
+from ...models import KNOWN_STORIES, WITH_CLASSIFIER, Classifier, Story, find_story
 from ..engines.convergence import convergence
 from ..fitted.named_draws import coords_of
 from ..storage import posterior_database as database
@@ -221,7 +221,7 @@ def reference_posterior(story: str | Story, dataset: str = "anesthesia") -> Refe
     name = f"{dataset}-{story}"
     if name not in database.posterior_names(ROOT):
         raise ValueError(
-            f"{story} on {dataset} has no reference posterior: nobody sampled it; "
+            f"{story} on {dataset} has no reference posterior: {_not_sampled(story, dataset)}. "
             "cp.list_reference_posteriors() lists those there are"
         )
     posterior = database.read_json(ROOT, database.POSTERIORS, name)
@@ -240,18 +240,27 @@ def reference_posterior(story: str | Story, dataset: str = "anesthesia") -> Refe
 
 
 def list_reference_posteriors() -> pd.DataFrame:
-    """Return the posteriors that were sampled, by story and dataset.
+    """Return the posteriors of all stories on the small datasets, and which of them have reference draws.
 
-    The columns are reference (whether the draws met the bar and are there), parameters (scalars that are kept), thin
-    (every which draw was kept), rhat and lag (the worst ones), ess (the smallest one), and unmet (why there is none).
+    The index is story and dataset. The columns are reference (whether the draws met the bar and are there), parameters
+    (scalars that are kept), thin (every which draw was kept), rhat and lag (the worst ones), ess and efmi (the smallest
+    ones), divergent (transitions), and unmet (why there are none).
     """
-    rows = [_row(name) for name in database.posterior_names(ROOT)]
-    return pd.DataFrame(rows).set_index(["story", "dataset"]).sort_index()
+    rows = [_row(story, dataset) for dataset in DATASETS for story in KNOWN_STORIES]
+    return pd.DataFrame(rows).set_index(["story", "dataset"])
 
 
-def _row(name: str) -> dict[str, Any]:
+def _not_sampled(story: str, dataset: str) -> str:
+    command = f"python benchmarks/reference_posteriors.py --stories {story} --datasets {dataset}"
+    return f"not sampled yet, which `{command}` does"
+
+
+def _row(story: str, dataset: str) -> dict[str, Any]:
+    name = f"{dataset}-{story}"
+    if name not in database.posterior_names(ROOT):
+        return {"story": story, "dataset": dataset, "reference": False, "unmet": _not_sampled(story, dataset)}
     posterior = database.read_json(ROOT, database.POSTERIORS, name)
-    worst = posterior["worst"] or dict.fromkeys(("rhat", "lag", "ess"))
+    worst = posterior["worst"] or {}
     return {
         "story": posterior["model_name"],
         "dataset": posterior["data_name"],

@@ -44,6 +44,13 @@ def test_a_posterior_without_reference_says_what_it_fell_short_of(story, dataset
         cp.reference_posterior(story, dataset)
 
 
+def test_every_story_is_listed_on_every_dataset():
+    assert sorted(TABLE.index) == sorted(
+        (story, dataset) for story in cp.list_stories().index for dataset in known.DATASETS
+    )
+    assert (TABLE["unmet"] == "").tolist() == TABLE["reference"].tolist()
+
+
 def test_unknown_names_are_refused_with_those_there_are():
     with pytest.raises(cp.UnknownNameError, match="unknown story 'dawid'"):
         cp.reference_posterior("dawid")

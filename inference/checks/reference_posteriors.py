@@ -30,9 +30,12 @@ from ...models import KNOWN_STORIES, WITH_CLASSIFIER, Classifier, Story, find_st
 from ..engines.convergence import convergence
 from ..fitted.named_draws import coords_of
 from ..storage import posterior_database as database
+from ..storage.arviz_data import make_idata
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from ..storage.arviz_data import IData
 
 ROOT = Path(__file__).parents[2] / "data" / "reference_posteriors"
 """The folder of the database, which is a part of the package."""
@@ -153,6 +156,11 @@ class ReferencePosterior:
         """What :func:`crowdppl.fit` needs beside story and annotations for the same posterior."""
         return reference_options(self.story)
 
+    @property
+    def idata(self) -> IData:
+        """The draws as the posterior of ArviZ data."""
+        return make_idata({"posterior": self.draws})
+
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """The diagnostics of these draws; those of the sampler's energy are as the file has them."""
@@ -204,8 +212,8 @@ class ReferencePosterior:
 def reference_posterior(story: str | Story, dataset: str = "anesthesia") -> ReferencePosterior:
     """Return 10,000 nearly independent draws of a story's posterior on a small dataset, with its default priors.
 
-    >>> reference_posterior("one_coin").draws["ability"].shape
-    (4, 2500, 5)
+    >>> reference_posterior("dawid_skene", "toy").draws["confusion"].sizes["draw"]
+    2500
 
     Args:
         story: a story's name, an alias of it, or the story.

@@ -1,5 +1,6 @@
 """Reference posteriors meet their bar, and independent samplers agree with them."""
 
+import doctest
 import json
 
 import numpy as np
@@ -10,6 +11,7 @@ import crowdppl as cp
 from crowdppl.inference.checks import reference_posteriors as known
 from crowdppl.inference.checks.reference_posteriors import Diagnostics, diagnose, shortcomings
 from crowdppl.inference.storage import posterior_database as database
+from crowdppl.inference.storage.arviz_data import group
 
 TABLE = cp.list_reference_posteriors()
 SHIPPED = TABLE.index[TABLE["reference"]].tolist()
@@ -179,6 +181,13 @@ def test_a_mean_field_guide_has_nearly_the_same_means(toy):
     fit = cp.fit("one_coin", toy, method="svi", progress=False)
     # what a normal guide of skewed posteriors misses, and no sampling error
     assert reference.compare(fit)["difference"].abs().max() < 0.3
+
+
+def test_the_example_shows_what_comes_out_and_arviz_reads_the_draws():
+    assert doctest.testmod(known).failed == 0
+    posterior = group(cp.reference_posterior("one_coin", "toy").idata, "posterior")
+    assert posterior.sizes == {"chain": 4, "draw": 2500, "truth": 2, "worker": 6, "is_right": 2}
+    assert posterior["worker"].values.tolist() == ["w1", "w2", "w3", "w4", "w5", "w6"]
 
 
 def test_draws_of_another_shape_and_missing_sites_are_refused():

@@ -72,12 +72,12 @@ test-matrix: $(VENV)/.matrix  ## the tests without Pyro, with the oldest and the
 notebooks: $(VENV)/.test  ## execute the notebooks on small settings
 	$(PYTEST) --dist load -m notebook tests/test_notebooks.py
 
-docs: $(VENV)/.docs  ## the API reference, in build/docs; a broken reference is an error
+docs: $(VENV)/.docs  ## the documentation, in build/docs; a broken reference is an error
 	$(BIN)/python -m sphinx -q -n -W --keep-going -b html -d build/doctrees docs build/docs
 
 bench: $(VENV)/.test  ## run the scripts in benchmarks/ one after the other
 	@for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:  ## remove the environment and everything that is built
-	rm -rf $(VENV) build dist docs/modules *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/modules docs/notebooks docs/explanation/architecture.rst *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

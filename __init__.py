@@ -24,6 +24,11 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.baselines.imbalance import gold_imbalance_ratio, imbalance_ratio, rebalanced
     from .inference.checks import Checks, check, prior_check
     from .inference.checks.power_scaling import prior_sensitivity
+    from .inference.checks.reference_posteriors import (
+        ReferencePosterior,
+        list_reference_posteriors,
+        reference_posterior,
+    )
     from .inference.checks.simulation_based_calibration import Ranks, calibrate
     from .inference.choose import Choice, choose
     from .inference.comparison import Elpd, compare, kfold, loo
@@ -120,6 +125,7 @@ __all__ = [
     "Potential",
     "Prevalence",
     "Ranks",
+    "ReferencePosterior",
     "Responses",
     "Scan",
     "SelfTrained",
@@ -155,6 +161,7 @@ __all__ = [
     "label_then_train",
     "list_baselines",
     "list_datasets",
+    "list_reference_posteriors",
     "list_stories",
     "load_dataset",
     "load_fit",
@@ -186,6 +193,7 @@ __all__ = [
     "prior_sensitivity",
     "read",
     "rebalanced",
+    "reference_posterior",
     "reliability",
     "roc",
     "scan",

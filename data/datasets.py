@@ -24,6 +24,8 @@ from .errors import AnnotationError, UnknownNameError, check_name, look_up
 from .files import read_csv_tables
 from .gold import resolve_gold
 from .ids import Ids
+from .toy import FACTS as TOY_FACTS
+from .toy import toy
 
 VARIABLE = "CROWDPPL_DATA"
 ABSTAIN = "abstain"
@@ -41,6 +43,7 @@ class Embedded(NamedTuple):
 _EMBEDDED = {
     "anesthesia": Embedded(lambda: {"frame": anesthesia()}, lambda: _count(anesthesia())),
     "digits": Embedded(digits, lambda: DIGITS_FACTS, {"test": digits_test}),
+    "toy": Embedded(toy, lambda: TOY_FACTS),
 }
 
 

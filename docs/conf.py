@@ -1,4 +1,7 @@
-"""Sphinx's settings, and the pages that list every module, one page a room. ``make docs`` builds build/docs."""
+"""Sphinx's settings, the pages that list every module, one page a room, and those of the notebooks.
+
+``make docs`` builds build/docs. Nothing is fetched, neither when the pages are built nor when they are read.
+"""
 
 import inspect
 import re
@@ -11,15 +14,23 @@ from sphinx.ext import napoleon
 import crowdppl
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from notebook_pages import write_markdown_page, write_notebook_pages  # noqa: E402  # it stands beside this file
+
 ROOT = HERE.parent
 
 project = "crowdppl"
 author = "The crowdppl authors"
 version = release = crowdppl.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+html_math_renderer = "mathml"
 html_theme = "alabaster"
-html_theme_options = {"description": crowdppl.__doc__.splitlines()[0], "page_width": "1100px", "fixed_sidebar": True}
+html_theme_options = {"description": crowdppl.__doc__.splitlines()[0], "page_width": "1240px", "fixed_sidebar": True}
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
+toc_object_entries = False  # the bar beside a page has its sections
+html_show_copyright = False
 html_show_sourcelink = False
 html_copy_source = False
 
@@ -69,22 +80,24 @@ def rooms() -> dict[str, list[str]]:
 
 
 def public() -> dict[str, Any]:
-    """What the first page documents, by name."""
+    """What the reference documents, by name."""
     return {name: getattr(crowdppl, name) for name in crowdppl.__all__}
 
 
 def exported(module: str) -> list[str]:
-    """Names of the module that the first page documents as ``crowdppl.name``."""
+    """Names of the module that the reference documents as ``crowdppl.name``."""
     return [name for name, thing in public().items() if thing.__module__ == module]
 
 
 def write_pages(_: Any = None) -> None:
-    """Write a page for each room, and refuse a public name that the first page forgets."""
-    text = (HERE / "index.rst").read_text(encoding="utf-8")
+    """Write a page for each room, and refuse a public name that the reference forgets."""
+    text = (HERE / "reference.rst").read_text(encoding="utf-8")
     shown = re.findall(r"^\.\. auto(?:function|class|exception)::[ ]crowdppl\.(\w+)$", text, flags=re.MULTILINE)
     if sorted(shown) != sorted(crowdppl.__all__):
         missing, unknown = set(crowdppl.__all__) - set(shown), set(shown) - set(crowdppl.__all__)
-        raise SystemExit(f"docs/index.rst lacks {sorted(missing)} and has {sorted(unknown)} beyond crowdppl.__all__")
+        raise SystemExit(
+            f"docs/reference.rst lacks {sorted(missing)} and has {sorted(unknown)} beyond crowdppl.__all__"
+        )
     PAGES.mkdir(exist_ok=True)
     for page in PAGES.glob("*.rst"):
         page.unlink()
@@ -96,9 +109,9 @@ def write_pages(_: Any = None) -> None:
             lines += [module, "-" * len(module), "", f".. automodule:: {module}", "   :members:"]
             lines += [f"   :exclude-members: {', '.join(names)}"] if (names := exported(module)) else []
             lines += [""]
-            lines += (
-                [f"Documented on the first page: {', '.join(f'`crowdppl.{n}`' for n in names)}.", ""] if names else []
-            )
+            if names:
+                links = ", ".join(f"`crowdppl.{name}`" for name in names)
+                lines += [f"Documented in the :doc:`reference </reference>`: {links}.", ""]
         (PAGES / f"{room}.rst").write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -149,6 +162,9 @@ def is_constant(target: str) -> bool:
 def setup(app: Any) -> None:
     """Write the pages before Sphinx looks for them."""
     app.connect("config-inited", lambda app, _: write_pages())
+    app.connect("config-inited", lambda app, _: write_notebook_pages(ROOT / "notebooks", HERE / "notebooks"))
+    architecture = HERE / "explanation" / "architecture.rst"
+    app.connect("config-inited", lambda app, _: write_markdown_page(ROOT / "ARCHITECTURE.md", architecture))
     app.connect("missing-reference", find_public)
     app.connect("autodoc-process-signature", readable)
     app.connect("autodoc-skip-member", lambda app, what, name, thing, skip, options: skip or not is_ours(thing))

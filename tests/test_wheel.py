@@ -103,7 +103,9 @@ def test_the_wheel_holds_every_module_of_the_packages_and_nothing_else(wheel):
         in_wheel = {name for name in archive.namelist() if not name.split("/")[0].endswith(".dist-info")}
         licences = [name for name in archive.namelist() if name.endswith("LICENSE")]
     of_the_report = {f"crowdppl/inference/report/page.{kind}" for kind in ("css", "js")}
-    assert in_wheel == in_tree | of_the_report | {"crowdppl/py.typed"}
+    folder = ROOT / "data" / "reference_posteriors"
+    draws = {(Path("crowdppl") / path.relative_to(ROOT)).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert in_wheel == in_tree | of_the_report | draws | {"crowdppl/py.typed"}
     assert licences
 
 

@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits as sklearn_digits
 
 from crowdppl.data import Annotations, Ids, UnknownNameError, list_datasets, load_dataset, load_split
 from crowdppl.data.digits import worker_confusions
+from crowdppl.data.toy import SENSITIVITY, SPECIFICITY
 
 needs_data = pytest.mark.skipif(
     "CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA is unset: it names the folder of the real datasets"
@@ -19,6 +20,7 @@ needs_data = pytest.mark.skipif(
 SIZES = {
     "anesthesia": (45, 5, 4, 315, 0),
     "digits": (1297, 40, 10, 3891, 1297),
+    "toy": (40, 6, 2, 240, 40),
     "bluebird": (108, 39, 2, 4212, 108),
     "dog": (807, 109, 4, 8070, 807),
     "rte": (800, 164, 2, 8000, 800),
@@ -151,7 +153,7 @@ def test_held_out_labels_are_indices_into_the_classes(folders):
 
 def test_the_list_says_where_datasets_are_and_how_large(folders):
     table = list_datasets().set_index("name")
-    assert list(table.index) == ["anesthesia", "digits", "odd", "tallies"]
+    assert list(table.index) == ["anesthesia", "digits", "odd", "tallies", "toy"]
     assert table.loc["anesthesia", "where"] == "in the package"
     assert Path(table.loc["odd", "where"]) == folders / "odd"
     columns = ["tasks", "workers", "classes", "annotations", "gold", "features"]
@@ -161,13 +163,13 @@ def test_the_list_says_where_datasets_are_and_how_large(folders):
 
 def test_an_unknown_dataset_says_the_nearest_and_whether_the_folder_is_set(folders, monkeypatch):
     with pytest.raises(
-        UnknownNameError, match=r"dataset 'od'; did you mean 'odd'\? There are: anesthesia, digits, odd, tallies"
+        UnknownNameError, match=r"dataset 'od'; did you mean 'odd'\? There are: anesthesia, digits, odd, tallies, toy"
     ):
         load_dataset("od")
     monkeypatch.delenv("CROWDPPL_DATA")
     with pytest.raises(UnknownNameError, match=r"'anestesia'; did you mean 'anesthesia'\?.*CROWDPPL_DATA is not set"):
         load_dataset("anestesia")
-    assert list(list_datasets()["name"]) == ["anesthesia", "digits"]
+    assert list(list_datasets()["name"]) == ["anesthesia", "digits", "toy"]
 
 
 @pytest.mark.data
@@ -203,3 +205,17 @@ def test_held_out_labels_come_as_indices_of_the_same_classes(name, split, shape)
     assert [annotations.classes[k] for k in y] == labels
     assert x.shape == shape
     assert annotations.features.shape == (annotations.n_tasks, shape[1])
+
+
+def test_toy_is_annotated_about_as_well_as_it_was_drawn():
+    annotations = load_dataset("toy")
+    truth, label = annotations.gold[annotations.task], annotations.label
+    assert np.bincount(annotations.gold).tolist() == [20, 20]
+    for positive, drawn_by in ((1, SENSITIVITY), (0, SPECIFICITY)):
+        given = [label[(annotations.worker == j) & (truth == positive)] == positive for j in range(6)]
+        # 20 annotations a worker: a standard deviation of 0.11 at the most, of six workers 3.3 of them
+        np.testing.assert_allclose([right.mean() for right in given], drawn_by, atol=0.36)
+        assert abs(np.mean(given) - np.mean(drawn_by)) < 0.1  # 120 annotations: 3 of 0.034
+    assert (annotations.votes().argmax(1) == annotations.gold).all()
+    side = np.asarray(annotations.features).sum(1) > 0  # the best rule for what the features were drawn from
+    assert (side == annotations.gold).mean() > 0.8

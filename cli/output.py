@@ -36,7 +36,9 @@ FILES = {
     **WORKER_FILES,
     **TOOL_FILES,
     "posterior.nc": "posterior and log-likelihood, for arviz.from_netcdf",
+    "weights.safetensors": "weights of the classifier",
     "fit.json": "story and options; crowdppl.load_fit reads the folder in Python",
+    "manifest.json": "sizes and checksums of the files that crowdppl.load_fit reads",
 }
 """The files of a fit, and what is in each."""
 

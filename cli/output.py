@@ -16,7 +16,6 @@ from .request import Request
 from .stream import STREAM_FILES, write_stream
 
 if TYPE_CHECKING:
-    import pandas as pd
 
     from .. import Fit, Stack, StreamedFit
 
@@ -137,25 +136,21 @@ def write_output(result: Fit | Stack, folder: Path, *, plot: bool = False) -> di
         What is in each of the files that were written, by name.
     """
     from .. import Stack
+    from ..data.harmless_csv import write_csv
+    from ..inference.storage.label_files import label_table
 
     if isinstance(result, Stack):
         table = result.weights.to_frame() if result.comparison is None else result.comparison
-        table.to_csv(folder / "comparison.csv", encoding="utf-8")
+        write_csv(table, folder / "comparison.csv")
     else:
         _save(result, folder)
-    label_table(result).to_csv(folder / "labels.csv", encoding="utf-8")
+    write_csv(label_table(result), folder / "labels.csv")
     if result.annotations.named:
-        result.workers.to_csv(folder / "workers.csv", encoding="utf-8")
+        write_csv(result.workers, folder / "workers.csv")
         if plot:
             _draw_confusions(result, folder / "workers.png")
     contents = STACK_FILES if isinstance(result, Stack) else FILES
     return {name: content for name, content in contents.items() if (folder / name).exists()}
-
-
-def label_table(result: Fit | Stack) -> pd.DataFrame:
-    """Return by task: label, probability, entropy, and a column `p_<class>` with the probability of each class."""
-    names = [f"p_{name}" for name in result.annotations.classes]
-    return result.labels.join(result.probabilities.set_axis(names, axis=1))
 
 
 def _save(fit: Fit, folder: Path) -> None:

@@ -114,8 +114,9 @@ class Result(Labelled):
         """Write the labels as predictions with scores, for a tool to import.
 
         Args:
-            path: the file to write or to replace: .json, and .parquet for ``"hf"``.
-            to: ``"label-studio"``, ``"argilla"``, or ``"hf"`` for Hugging Face datasets, with soft labels.
+            path: the file to write or to replace: .json, .parquet for ``"hf"``, .csv for ``"csv"``.
+            to: ``"label-studio"``, ``"argilla"``, ``"hf"`` for Hugging Face datasets, with soft labels, or ``"csv"``,
+                in which no cell is one that a spreadsheet would run.
             question: its name in Label Studio or Argilla; by default the one that the source has, else ``"label"``.
             source: for Label Studio, the export that was read: the predictions are then of its tasks, with their ids
                 and data, and have the shape of its question. Without it a task's data are its name.

@@ -31,9 +31,11 @@ EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 
 
 @EVERY_KIND
-def test_a_fit_comes_back_as_it_was(saved, kind):
-    folders, fits = saved
-    same(cp.load_fit(folders[kind]), fits[kind])
+def test_a_fit_comes_back_as_it_was(saved, kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(fit_folder, "to_groups", partial(fit_folder.to_groups, log_likelihood=None))
+    fit = saved[1][kind]
+    fit.save(tmp_path / "fit")
+    same(cp.load_fit(tmp_path / "fit"), fit)
 
 
 @pytest.mark.parametrize("name", STORIES)

@@ -7,22 +7,24 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..data.atomic import whole_folder
 from ..data.errors import AnnotationError, StorageError, warn
+from ..data.pseudonyms import check_workers, read_key
 from ..data.text_files import suffix_of
 from .request import Request
 from .stream import STREAM_FILES, write_stream
 
 if TYPE_CHECKING:
-
     from .. import Fit, Stack, StreamedFit
 
 WORKER_FILES = {
     "workers.csv": "accuracy and spammer score of each worker",
     "workers.png": "confusion matrices of the workers",
 }
+GROUPS = "worker_groups.csv"
+WORKER_FILES[GROUPS] = "groups of workers of whom the same is shown"
 TOOL_FILES = {
     "label-studio.json": "labels as predictions with scores, for Label Studio to import",
     "argilla.json": "labels as suggestions with scores, for Argilla",
@@ -48,6 +50,32 @@ STACK_FILES = {
     "comparison.csv": "how well each story predicts held-out annotations, and its weight",
 }
 """The files of an average of several stories, and what is in each."""
+
+
+def check_privacy(workers: str, key: Path | None, min_group: int | None) -> None:
+    """Refuse what says nothing of the workers in the output, before anything is computed.
+
+    Raises:
+        UnknownNameError: there is no such way to show workers.
+        AnnotationError: a key is missing, none, or for nothing; or groups are asked for beside single workers.
+    """
+    check_workers(workers, key)
+    if workers == "hash":
+        read_key(key)
+    if min_group is not None and workers != "drop":
+        raise AnnotationError(
+            f"--min-group {min_group} keeps single workers out of the output, and --workers {workers} writes them; "
+            "give --workers drop"
+        )
+
+
+def for_others(result: Fit | Stack, workers: str, key: Path | None) -> Any:
+    """The result with the workers' names, with pseudonyms, or without workers."""
+    from .. import without_workers
+
+    if workers == "drop":
+        return without_workers(result)
+    return result if workers == "keep" else result.pseudonymised(read_key(key))
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..data import Annotations
+from ..data import AnnotationError, Annotations
+from ..data.pseudonyms import Key, check_workers, read_key
 from .comparison.stacking import Averaged, averaged
 from .densities.model import Model
 from .densities.probabilities import Probabilities
@@ -36,8 +37,11 @@ from .fitted.workers import fitted_scores, gold_scores, worker_scores
 from .report.write import report
 from .storage.arviz_data import make_idata
 from .storage.arviz_groups import to_groups
+from .storage.baseline_folder import save_baseline
 from .storage.fit_folder import save
 from .storage.label_files import join_labels, write_labels
+from .storage.privacy import groups_without_workers, pseudonymised, shown
+from .storage.worker_groups import worker_groups
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -129,17 +133,35 @@ class Result(Labelled):
         """
         return write_labels(self, path, to=to, question=question, source=source)
 
-    def report(self, path: str | PathLike, **options: Any) -> Path:
+    def worker_groups(self, min_group: int = 5) -> pd.DataFrame:
+        """A table of the crowd in which every row stands for at least `min_group` workers: :func:`.worker_groups`.
+
+        Args:
+            min_group: k of k-anonymity, at least 2.
+
+        Raises:
+            AnnotationError: there are fewer workers than that.
+        """
+        return worker_groups(self.workers, min_group)
+
+    def report(self, path: str | PathLike, *, workers: str = "keep", key: Key | None = None, **options: Any) -> Path:
         """Write one self-contained page with labels, workers, checks and pictures: :func:`.write.report`.
 
         Args:
             path: of the new file, such as ``"report.html"``.
+            workers: what the page has of the workers: ``"keep"`` their names, ``"hash"`` pseudonyms, ``"drop"``
+                nothing.
+            key: of the pseudonyms: 16 to 64 random bytes, or a file that holds them.
             options: ``title``, ``fits`` to compare with by name, ``gold``, ``checks=False`` to leave the checks out.
 
         Raises:
             StorageError: the file cannot be written; said before anything is computed.
+            UnknownNameError: `workers` is something else.
+            AnnotationError: the key is missing, is none, or is given for something else.
         """
-        return report(self._view, path, **options)
+        if workers != "keep" and options.get("fits") is not None:
+            raise AnnotationError("fits= names the workers of other fits; give workers='keep', or leave fits= out")
+        return report(shown(self._view, workers, key), path, **options)
 
     @property
     def _view(self) -> Fitted | Averaged | Baseline:
@@ -329,6 +351,8 @@ class Fit(Result):
         posterior_predictive: bool = False,
         prior: int = 0,
         seed: int = 0,
+        workers: str = "keep",
+        key: Key | None = None,
     ) -> Any:
         """ArviZ data as in ``idata``, with more groups or fewer.
 
@@ -339,16 +363,36 @@ class Fit(Result):
             posterior_predictive: whether to replicate true labels and annotations, one replicate for each draw.
             prior: number of draws from the prior, for the groups ``prior`` and ``prior_predictive``.
             seed: of what is drawn.
+            workers: what the data have of the workers: ``"keep"`` their names, ``"hash"`` pseudonyms, ``"drop"``
+                nothing: variables by worker, and whose annotation a row is, are left out.
+            key: of the pseudonyms: 16 to 64 random bytes, or a file that holds them.
 
         Raises:
-            UnknownNameError: `log_likelihood` is none of these.
+            UnknownNameError: `log_likelihood` or `workers` is none of these.
+            AnnotationError: the key is missing, is none, or is given for something else.
         """
+        check_workers(workers, key)
+        if workers == "hash":
+            return self.pseudonymised(read_key(key)).to_idata(
+                log_likelihood=log_likelihood, posterior_predictive=posterior_predictive, prior=prior, seed=seed
+            )
         groups = to_groups(self.fitted, log_likelihood=log_likelihood)
         if posterior_predictive:
             groups["posterior_predictive"] = self.posterior_predictive(seed=seed)
         if prior:
             groups["prior"], groups["prior_predictive"] = from_prior(self.fitted, prior, seed=seed)
-        return make_idata(groups)
+        return make_idata(groups if workers == "keep" else groups_without_workers(groups))
+
+    def pseudonymised(self, key: Key) -> Fit:
+        """The same fit with a pseudonym in the place of each worker's name, in warnings and hyperparameters too.
+
+        Args:
+            key: 16 to 64 random bytes, or a file that holds them, which you keep: :meth:`.Annotations.pseudonymised`.
+
+        Raises:
+            AnnotationError: the key is shorter or longer, or its file cannot be read.
+        """
+        return Fit(pseudonymised(self.fitted, key))
 
     def log_likelihood(self) -> np.ndarray:
         """Of each task in each draw, the truth summed out: ``(chain, draw, N)``."""
@@ -430,9 +474,27 @@ class Fit(Result):
             warnings.warn(message, category_of(message), stacklevel=2)
         return Fit(fitted)
 
-    def save(self, path: str | PathLike, *, overwrite: bool = False) -> None:
-        """Write the fit to the folder ``path`` (netCDF and JSON), whole or not at all: :func:`.fit_folder.save`."""
-        save(self.fitted, path, overwrite=overwrite)
+    def save(
+        self, path: str | PathLike, *, overwrite: bool = False, workers: str = "keep", key: Key | None = None
+    ) -> None:
+        """Write the fit to the folder ``path`` (netCDF, safetensors and JSON), whole or not at all.
+
+        Args:
+            path: of the folder; :func:`crowdppl.load_fit` reads it: :mod:`.fit_folder`.
+            overwrite: replace a folder that has something in it.
+            workers: what it has of the workers: ``"keep"`` their names, ``"hash"`` pseudonyms, ``"drop"`` nothing: the
+                labels are saved alone, as :func:`crowdppl.without_workers` has them.
+            key: of the pseudonyms: 16 to 64 random bytes, or a file that holds them.
+
+        Raises:
+            StorageError: the folder cannot be written, or a hyperparameter is of a kind that JSON cannot hold.
+            AnnotationError: for ids of a type that JSON cannot bring back; or the key is missing, is none, or is given
+                for something else.
+            UnknownNameError: `workers` is something else.
+        """
+        found = shown(self.fitted, workers, key)
+        write = save_baseline if workers == "drop" else save
+        write(found, path, overwrite=overwrite)
 
     def __repr__(self) -> str:
         return f"Fit({self.story!r}, method={self.method!r}, {self.annotations!r})"
@@ -588,6 +650,14 @@ class Stack(Result):
         for message in found.warnings:
             warnings.warn(message, category_of(message), stacklevel=2)
         return Stack(found)
+
+    def pseudonymised(self, key: Key) -> Stack:
+        """The same average with a pseudonym in the place of each worker's name: :meth:`Fit.pseudonymised`.
+
+        Raises:
+            AnnotationError: the key is shorter or longer, or its file cannot be read.
+        """
+        return Stack(pseudonymised(self.averaged, key))
 
     def summary(self) -> Summary:
         """What was averaged, with which weights, and why; prints as text, shows as a table in notebooks."""

@@ -92,13 +92,14 @@ def read_baseline(path: str | os.PathLike[str], *, classifier: Any = None) -> Ba
             if sealed
             else {name: found[name] for name in about["weights"]}
         )
+    posterior = checked_probabilities(found["posterior"], annotations, folder)  # before a network of K outputs is made
     by_worker = {name: found[name] for name in about["by_worker"]}
     if any(value.shape != (annotations.n_workers,) for value in by_worker.values()):
         raise StorageError(f"{folder}: the workers' numbers in posterior.nc are not of the workers in fit.json")
     return Baseline(
         about["baseline"],
         annotations,
-        checked_probabilities(found["posterior"], annotations, folder),
+        posterior,
         classifier=(
             None
             if about["classifier"] is None

@@ -124,6 +124,9 @@ def read(
     groups = read_groups(folder / POSTERIOR, ("posterior", "sample_stats", FIT_GROUP, *GROUPS))
     annotations = annotations_from(about, groups, folder)
     outcome = _outcome(about, groups, folder)
+    # Sizes are those of the arrays before a story or a network is made of them: a claim alone allocates nothing.
+    posterior = checked_probabilities(groups[FIT_GROUP]["label_probability"], annotations, folder)
+    _check_lengths(about["dims"], outcome, annotations, folder)
     hyperparameters = shared | _hyperparameters(about, classifier, outcome, annotations, folder)
     model = Model(story, hyperparameters)
     _check_parameters(model, annotations, about["dims"], outcome, folder)
@@ -133,7 +136,7 @@ def read(
         method=about["method"],
         settings={name: decode(value) for name, value in about["settings"].items()},
         outcome=outcome,
-        stored_posterior=checked_probabilities(groups[FIT_GROUP]["label_probability"], annotations, folder),
+        stored_posterior=posterior,
         dims={name: tuple(dims) for name, dims in about["dims"].items()},
     )
 
@@ -202,6 +205,32 @@ def _outcome(about: Mapping[str, Any], groups: Mapping[str, Arrays], folder: Pat
         warnings=tuple(about["warnings"]),
         is_point=about["is_point"],
     )
+
+
+def _check_lengths(dims: Mapping[str, Any], outcome: Outcome, annotations: Annotations, folder: Path) -> None:
+    """Refuse draws whose dimensions are not as long as there are ids of them.
+
+    Raises:
+        StorageError: with the parameter and the dimension.
+    """
+    k = annotations.n_classes
+    lengths = {
+        "task": annotations.n_tasks,
+        "worker": annotations.n_workers,
+        "class": k,
+        "truth": k,
+        "annotation": k,
+        "abstaining": 1 + annotations.n_kinds - k,
+        "model": len(annotations.models),
+        "row": annotations.n_rows,
+    }
+    for site, value in outcome.draws.items():
+        for name, length in zip(dims.get(site, ()), value.shape[2:], strict=False):
+            if lengths.get(name, length) != length:
+                raise StorageError(
+                    f"{folder}: {site!r} has {length} along {name}, and fit.json has {lengths[name]}; the files are of "
+                    "two fits, or were altered"
+                )
 
 
 def _hyperparameters(

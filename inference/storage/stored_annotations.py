@@ -44,6 +44,11 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         raise StorageError(f"{folder}: posterior.nc has no group {lacking[0]}")
     constant = groups["constant_data"]
     ids = {kind: _ids(about["ids"], kind, folder) for kind in ("tasks", "workers", "classes", "abstentions", "models")}
+    held = sum(values.nbytes for arrays in groups.values() for values in arrays.values())
+    if claimed := [kind for kind, names in ids.items() if len(names) > max(held, 1)]:
+        raise StorageError(
+            f"{folder}: fit.json claims {len(ids[claimed[0]]):,} {claimed[0]}, more than the arrays hold"
+        )
     n, j, k, m = (len(ids[kind]) for kind in ("tasks", "workers", "classes", "models"))
     n_kinds = k + len(ids["abstentions"])
     wanted = [("task", "row_task", constant), ("label", "annotation", groups["observed_data"])]

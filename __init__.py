@@ -197,7 +197,7 @@ __all__ = [
     "stack",
     "tasks",
     "with_shared_error",
-    "without_workers",
     "with_task_difficulty",
+    "without_workers",
     "worker_divergences",
 ]

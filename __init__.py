@@ -19,7 +19,14 @@ if TYPE_CHECKING:  # imported when first used
     from .data.errors import StorageError
     from .data.exports.reading import read
     from .data.scan import Scan, scan
-    from .inference.baseline_results import BaselineFit, SelfTrained, label_then_train, load_fit, self_train
+    from .inference.baseline_results import (
+        BaselineFit,
+        SelfTrained,
+        label_then_train,
+        load_fit,
+        self_train,
+        without_workers,
+    )
     from .inference.baselines.fit_baseline import list_baselines
     from .inference.baselines.imbalance import gold_imbalance_ratio, imbalance_ratio, rebalanced
     from .inference.checks import Checks, check, prior_check
@@ -204,5 +211,6 @@ __all__ = [
     "tasks",
     "with_shared_error",
     "with_task_difficulty",
+    "without_workers",
     "worker_divergences",
 ]

@@ -19,7 +19,7 @@ import crowdppl as cp
 # The calls are those of the tests. Without this folder in the path: numba would take coverage.py for the package.
 sys.path[:] = [folder for folder in sys.path if Path(folder) != Path(__file__).parent]
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from arviz_calls import INSTALLED, run
+from arviz_calls import INSTALLED, run  # noqa: E402
 
 matplotlib.use("Agg")
 OPTIONS: dict[str, Any] = {"method": "nuts", "chains": 4, "warmup": 300, "draws": 300, "progress": False}

@@ -19,7 +19,7 @@ from ..data.errors import AnnotationError, check_name
 from . import options
 from .arguments import check_input, parse_settings, read_annotations, read_probabilities
 from .estimate_command import estimate
-from .output import TOOLS, output_folder, write_for_tool, write_results
+from .output import GROUPS, TOOLS, check_privacy, for_others, output_folder, write_for_tool, write_results
 from .papers_command import papers
 from .report_command import report
 from .request import Request, takes_request
@@ -82,6 +82,9 @@ def fit(
             rich_help_panel=options.OUTPUT,
         ),
     ] = None,
+    workers: options.Workers = "keep",
+    key: options.Key = None,
+    min_group: options.MinGroup = None,
     plot: Annotated[
         bool,
         typer.Option(
@@ -94,10 +97,12 @@ def fit(
     with plain_messages():
         with output_folder(out, overwrite=overwrite) as folder:
             check_input(request)
+            check_privacy(workers, key, min_group)
             for tool in to or []:
                 check_name("tool", tool, TOOLS)
             with doing("starting", request):
                 from .. import fit as fit_story
+                from ..data.harmless_csv import write_csv
 
                 settings = parse_settings(request.settings or [], story, method)
             with doing(f"reading {request.file}", request):
@@ -106,6 +111,8 @@ def fit(
                     raise AnnotationError("--plot draws all workers of a fit in memory; leave it out of a streamed fit")
                 if work is not None and scan is None:
                     raise AnnotationError("--work keeps the state of a streamed fit: give --stream and Parquet files")
+                if workers != "keep" and scan is not None:
+                    raise AnnotationError(f"--workers {workers} takes a fit in memory; give --no-stream")
                 annotations = read_annotations(request) if scan is None else scan
             with doing(f"fitting {story} by {method.upper()}", request):
                 models = read_probabilities(request, annotations)
@@ -113,6 +120,9 @@ def fit(
                 with nullcontext() if scan is None else saying_how_to_go_on(work):
                     result = fit_story(story, annotations, method=method, **given)
             with doing("writing the results", request):
+                if min_group is not None:
+                    write_csv(result.worker_groups(min_group), folder / GROUPS)
+                result = result if scan is not None else for_others(result, workers, key)
                 files = write_results(result, folder, plot=plot)
                 for tool in to or []:
                     files |= write_for_tool(result, folder, tool, request)

@@ -60,6 +60,7 @@ def estimate(
 
         from .. import estimate as estimated
         from .. import gold_needed, load_fit
+        from ..data.harmless_csv import write_csv
 
         fit = load_fit(folder)
         found = estimated(fit, gold, method=method, of=of)
@@ -71,4 +72,4 @@ def estimate(
             console.print(Text(str(gold_needed(fit, width, gold=gold))))
         if out is not None:
             with whole_file(out) as path:
-                found.table.to_csv(path)
+                write_csv(found.table, path)

@@ -181,6 +181,30 @@ Settings = Annotated[
         rich_help_panel=FIT,
     ),
 ]
+Workers = Annotated[
+    str,
+    typer.Option(
+        "--workers",
+        metavar="keep|hash|drop",
+        help="What the output has of the workers: their names, pseudonyms by --key, or nothing.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Key = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="The key of the pseudonyms, 16 to 64 random bytes, which you keep.", rich_help_panel=OUTPUT
+    ),
+]
+MinGroup = Annotated[
+    int | None,
+    typer.Option(
+        "--min-group",
+        metavar="K",
+        help="With --workers drop, write worker_groups.csv, in which every row stands for at least K workers.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.", rich_help_panel=OUTPUT)]
 Stream = Annotated[
     bool | None,

@@ -7,23 +7,24 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..data.atomic import whole_folder
 from ..data.errors import AnnotationError, StorageError, warn
+from ..data.pseudonyms import check_workers, read_key
 from ..data.text_files import suffix_of
 from .request import Request
 from .stream import STREAM_FILES, write_stream
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from .. import Fit, Stack, StreamedFit
 
 WORKER_FILES = {
     "workers.csv": "accuracy and spammer score of each worker",
     "workers.png": "confusion matrices of the workers",
 }
+GROUPS = "worker_groups.csv"
+WORKER_FILES[GROUPS] = "groups of workers of whom the same is shown"
 TOOL_FILES = {
     "label-studio.json": "labels as predictions with scores, for Label Studio to import",
     "argilla.json": "labels as suggestions with scores, for Argilla",
@@ -36,7 +37,9 @@ FILES = {
     **WORKER_FILES,
     **TOOL_FILES,
     "posterior.nc": "posterior and log-likelihood, for arviz.from_netcdf",
+    "weights.safetensors": "weights of the classifier",
     "fit.json": "story and options; crowdppl.load_fit reads the folder in Python",
+    "manifest.json": "sizes and checksums of the files that crowdppl.load_fit reads",
 }
 """The files of a fit, and what is in each."""
 
@@ -47,6 +50,32 @@ STACK_FILES = {
     "comparison.csv": "how well each story predicts held-out annotations, and its weight",
 }
 """The files of an average of several stories, and what is in each."""
+
+
+def check_privacy(workers: str, key: Path | None, min_group: int | None) -> None:
+    """Refuse what says nothing of the workers in the output, before anything is computed.
+
+    Raises:
+        UnknownNameError: there is no such way to show workers.
+        AnnotationError: a key is missing, none, or for nothing; or groups are asked for beside single workers.
+    """
+    check_workers(workers, key)
+    if workers == "hash":
+        read_key(key)
+    if min_group is not None and workers != "drop":
+        raise AnnotationError(
+            f"--min-group {min_group} keeps single workers out of the output, and --workers {workers} writes them; "
+            "give --workers drop"
+        )
+
+
+def for_others(result: Fit | Stack, workers: str, key: Path | None) -> Any:
+    """The result with the workers' names, with pseudonyms, or without workers."""
+    from .. import without_workers
+
+    if workers == "drop":
+        return without_workers(result)
+    return result if workers == "keep" else result.pseudonymised(read_key(key))
 
 
 @contextmanager
@@ -135,25 +164,21 @@ def write_output(result: Fit | Stack, folder: Path, *, plot: bool = False) -> di
         What is in each of the files that were written, by name.
     """
     from .. import Stack
+    from ..data.harmless_csv import write_csv
+    from ..inference.storage.label_files import label_table
 
     if isinstance(result, Stack):
         table = result.weights.to_frame() if result.comparison is None else result.comparison
-        table.to_csv(folder / "comparison.csv", encoding="utf-8")
+        write_csv(table, folder / "comparison.csv")
     else:
         _save(result, folder)
-    label_table(result).to_csv(folder / "labels.csv", encoding="utf-8")
+    write_csv(label_table(result), folder / "labels.csv")
     if result.annotations.named:
-        result.workers.to_csv(folder / "workers.csv", encoding="utf-8")
+        write_csv(result.workers, folder / "workers.csv")
         if plot:
             _draw_confusions(result, folder / "workers.png")
     contents = STACK_FILES if isinstance(result, Stack) else FILES
     return {name: content for name, content in contents.items() if (folder / name).exists()}
-
-
-def label_table(result: Fit | Stack) -> pd.DataFrame:
-    """Return by task: label, probability, entropy, and a column `p_<class>` with the probability of each class."""
-    names = [f"p_{name}" for name in result.annotations.classes]
-    return result.labels.join(result.probabilities.set_axis(names, axis=1))
 
 
 def _save(fit: Fit, folder: Path) -> None:

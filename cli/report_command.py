@@ -11,6 +11,7 @@ import typer
 from ..data.atomic import check_new_file
 from . import options
 from .arguments import check_input, parse_settings, read_annotations, read_probabilities
+from .output import check_privacy, for_others
 from .request import Request, takes_request
 from .terminal import doing, plain_messages, show_result
 
@@ -35,6 +36,8 @@ def report(
     ],
     request: Request,
     title: Annotated[str | None, typer.Option(help="Heading of the page.", rich_help_panel=options.OUTPUT)] = None,
+    workers: options.Workers = "keep",
+    key: options.Key = None,
     checks: Annotated[
         bool,
         typer.Option(
@@ -52,6 +55,7 @@ def report(
             raise ValueError("--story auto takes a default set of stories; give it alone, or give stories by name")
         check_new_file(out, (".html", ".htm"))
         check_input(request)
+        check_privacy(workers, key, None)
         with doing("starting", request):
             from .. import fit as fit_story
 
@@ -66,6 +70,7 @@ def report(
             else:
                 result = fit_story(stories[0], annotations, **shared)
         with doing("writing the page", request):
+            result = for_others(result, workers, key)
             result.report(out, title=title, checks=checks, seed=request.seed)
         if not request.quiet:
             show_result(result, {str(out): "labels, workers, checks and pictures"}, began)

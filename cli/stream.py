@@ -82,11 +82,13 @@ def write_stream(result: StreamedFit, folder: Path) -> dict[str, str]:
     Returns:
         What is in each of the files that were written, by name.
     """
+    from ..data.harmless_csv import write_csv
+
     result.write_labels(folder / "labels")
     found = result.draws if result.has_draws else result.parameters
     found.to_netcdf(folder / "parameters.nc", engine="h5netcdf")
     if result.prepared.named:
-        result.workers.to_csv(folder / "workers.csv", encoding="utf-8")
+        write_csv(result.workers, folder / "workers.csv")
     return {name: content for name, content in STREAM_FILES.items() if (folder / name).exists()}
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import jax
 import numpy as np
@@ -21,6 +22,7 @@ from .gold import resolve_gold
 from .ids import Ids
 from .joining import joined, refuse_new_classes
 from .long import frame_rows
+from .pseudonyms import Key, check_workers, pseudonyms, read_key
 from .repeats import Repeats
 
 NO_IDS = Ids()
@@ -266,12 +268,55 @@ class Annotations(Constructors):
         same = pair * self.n_kinds + np.asarray(self.label)
         return self.n_annotations - pd.unique(pair).size, self.n_annotations - pd.unique(same).size
 
-    def to_frame(self) -> pd.DataFrame:
+    def pseudonymised(self, key: Key) -> Self:
+        """Return the same annotations with a pseudonym in the place of each worker's name (:mod:`.pseudonyms`).
+
+        Args:
+            key: 16 to 64 random bytes, or a file that holds them, which you keep: who has it can find a name's
+                pseudonym. The same key gives the same pseudonyms, in other data too.
+
+        Raises:
+            AnnotationError: the key is shorter or longer, or its file cannot be read.
+        """
+        return self.with_worker_names(pseudonyms(self.workers, key))
+
+    def with_worker_names(self, names: Mapping[Hashable, Hashable]) -> Self:
+        """Return the same annotations with other names of the workers, all of which `names` has."""
+        return self.replace(workers=Ids([names[name] for name in self.workers], what="workers"))
+
+    def without_workers(self) -> Self:
+        """Return the annotations as counts by task and class, of which nothing says who gave them, nor when."""
+        votes = self.counts_by_kind()
+        task, label = np.nonzero(votes)
+        return self.replace(
+            task=task.astype(np.int32),
+            worker=None,
+            label=label.astype(np.int32),
+            count=votes[task, label].astype(np.float32),
+            workers=NO_IDS,
+            worker_features=None,
+            seconds=None,
+            repeats="keep",
+        )
+
+    def to_frame(self, *, workers: str = "keep", key: Key | None = None) -> pd.DataFrame:
         """Return the annotations with their original identifiers, A rows.
 
         The columns are task, worker (where workers are named), label, count (where rows have counts) and seconds
         (where times were given).
+
+        Args:
+            workers: ``"keep"`` for their names, ``"hash"`` for pseudonyms, ``"drop"`` for counts by task and label.
+            key: of the pseudonyms: :meth:`pseudonymised`.
+
+        Raises:
+            UnknownNameError: `workers` is something else.
+            AnnotationError: the key is missing, is none, or is given for something else.
         """
+        check_workers(workers, key)
+        if workers != "keep":
+            found = self.without_workers() if workers == "drop" else self.pseudonymised(read_key(key))
+            return found.to_frame()
         columns = {"task": self.tasks.to_index()[np.asarray(self.task)]}
         if self.worker is not None:
             columns["worker"] = self.workers.to_index()[np.asarray(self.worker)]

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from .columns import Where
 from .csv_header import missing_column, not_text, read_header
 from .errors import AnnotationError, warn
+from .harmless_csv import as_before
 from .scan import BYTES_IN_MEMORY, physical_memory, size_text
 from .text import convert_text
 from .text_files import LATIN, WESTERN, encoding_of, open_text, reading, separator_line, separator_of
@@ -21,7 +22,8 @@ from .text_files import LATIN, WESTERN, encoding_of, open_text, reading, separat
 def read_text_table(path: str | Path, separator: str | None = None, encoding: str | None = None) -> pd.DataFrame:
     """Read a CSV or TSV file as a table of text, with NaN where a cell is empty.
 
-    "NA" and "None" are text like any other, and so is "007". A file that is neither UTF-8 nor UTF-16 is read as
+    "NA" and "None" are text like any other, and so is "007". Cells that were made harmless to spreadsheets
+    (:mod:`.harmless_csv`) are as they were before. A file that is neither UTF-8 nor UTF-16 is read as
     Windows-1252, with a warning.
 
     Args:
@@ -54,7 +56,7 @@ def read_text_table(path: str | Path, separator: str | None = None, encoding: st
             f"{', '.join(map(repr, table.columns))}; name every column, and quote fields that contain the "
             "separator"
         )
-    return table
+    return table.apply(as_before) if len(table) else table
 
 
 def _encoding(path: Path) -> str:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..data import Annotations
 from ..data.cards import never_raising
+from ..data.pseudonyms import Key
 from .baselines.baseline import Baseline
 from .baselines.self_training import self_train as train_on_own_annotations
 from .baselines.two_step import label_then_train as train_on_labels
@@ -25,6 +26,7 @@ from .fitted.workers import fitted_scores
 from .results import Fit, Result
 from .storage.baseline_folder import holds_baseline, read_baseline, save_baseline
 from .storage.fit_folder import read
+from .storage.privacy import labels_alone, pseudonymised, shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,9 +122,31 @@ class BaselineFit(Result):
         """What made the labels, and what was found; prints as text, shows as a table in notebooks."""
         return self.baseline.summary()
 
-    def save(self, path: str | PathLike, *, overwrite: bool = False) -> None:
-        """Write it to the folder ``path`` (netCDF and JSON), whole or not at all; :func:`load_fit` reads it."""
-        save_baseline(self.baseline, path, overwrite=overwrite)
+    def pseudonymised(self, key: Key) -> BaselineFit:
+        """The same with a pseudonym in the place of each worker's name: :meth:`.Annotations.pseudonymised`.
+
+        Raises:
+            AnnotationError: the key is shorter or longer, or its file cannot be read.
+        """
+        return BaselineFit(pseudonymised(self.baseline, key))
+
+    def save(
+        self, path: str | PathLike, *, overwrite: bool = False, workers: str = "keep", key: Key | None = None
+    ) -> None:
+        """Write it to the folder ``path``, whole or not at all; :func:`load_fit` reads it.
+
+        Args:
+            path: of the folder.
+            overwrite: replace a folder that has something in it.
+            workers: as for :meth:`Fit.save`.
+            key: likewise.
+
+        Raises:
+            StorageError: the folder cannot be written.
+            AnnotationError: for ids of a type that JSON cannot bring back, or a key that is missing or none.
+            UnknownNameError: `workers` is none of the three.
+        """
+        save_baseline(shown(self.baseline, workers, key), path, overwrite=overwrite)
 
     def __repr__(self) -> str:
         return f"BaselineFit({self.story!r}, {self.annotations!r})"
@@ -132,6 +156,18 @@ class BaselineFit(Result):
         known = {} if self.baseline.classifier is None else {"classifier": repr(self.baseline.classifier)}
         then = ("fit.labels", "fit.workers", "fit.summary()")
         return result_card(self, f"{self.story}, without a likelihood", known, warnings=self.warnings, then=then)
+
+
+def without_workers(fit: Result) -> BaselineFit:
+    """The labels of a fit or an average, with nothing that describes a worker.
+
+    They have the probabilities of the labels, and of the annotations how many there are of each class and task. There
+    is no way back to a fit: they have no confusion matrices, and cannot be updated or compared.
+
+    Args:
+        fit: what has the labels.
+    """
+    return BaselineFit(labels_alone(fit._view))
 
 
 def label_then_train(

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..data import Annotations
+from ..data import AnnotationError, Annotations
 from ..data.cards import bar, never_raising, short, table
+from ..data.pseudonyms import Key, check_workers, read_key
 from .comparison.stacking import Averaged, averaged
 from .densities.model import Model
 from .densities.probabilities import Probabilities
@@ -38,8 +39,11 @@ from .fitted.workers import fitted_scores, gold_scores, worker_scores
 from .report.write import report
 from .storage.arviz_data import make_idata
 from .storage.arviz_groups import to_groups
+from .storage.baseline_folder import save_baseline
 from .storage.fit_folder import save
 from .storage.label_files import join_labels, write_labels
+from .storage.privacy import groups_without_workers, pseudonymised, shown
+from .storage.worker_groups import worker_groups
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -116,8 +120,9 @@ class Result(Labelled):
         """Write the labels as predictions with scores, for a tool to import.
 
         Args:
-            path: the file to write or to replace: .json, and .parquet for ``"hf"``.
-            to: ``"label-studio"``, ``"argilla"``, or ``"hf"`` for Hugging Face datasets, with soft labels.
+            path: the file to write or to replace: .json, .parquet for ``"hf"``, .csv for ``"csv"``.
+            to: ``"label-studio"``, ``"argilla"``, ``"hf"`` for Hugging Face datasets, with soft labels, or ``"csv"``,
+                in which no cell is one that a spreadsheet would run.
             question: its name in Label Studio or Argilla; by default the one that the source has, else ``"label"``.
             source: for Label Studio, the export that was read: the predictions are then of its tasks, with their ids
                 and data, and have the shape of its question. Without it a task's data are its name.
@@ -130,17 +135,35 @@ class Result(Labelled):
         """
         return write_labels(self, path, to=to, question=question, source=source)
 
-    def report(self, path: str | PathLike, **options: Any) -> Path:
+    def worker_groups(self, min_group: int = 5) -> pd.DataFrame:
+        """A table of the crowd in which every row stands for at least `min_group` workers: :func:`.worker_groups`.
+
+        Args:
+            min_group: k of k-anonymity, at least 2.
+
+        Raises:
+            AnnotationError: there are fewer workers than that.
+        """
+        return worker_groups(self.workers, min_group)
+
+    def report(self, path: str | PathLike, *, workers: str = "keep", key: Key | None = None, **options: Any) -> Path:
         """Write one self-contained page with labels, workers, checks and pictures: :func:`.write.report`.
 
         Args:
             path: of the new file, such as ``"report.html"``.
+            workers: what the page has of the workers: ``"keep"`` their names, ``"hash"`` pseudonyms, ``"drop"``
+                nothing.
+            key: of the pseudonyms: 16 to 64 random bytes, or a file that holds them.
             options: ``title``, ``fits`` to compare with by name, ``gold``, ``checks=False`` to leave the checks out.
 
         Raises:
             StorageError: the file cannot be written; said before anything is computed.
+            UnknownNameError: `workers` is something else.
+            AnnotationError: the key is missing, is none, or is given for something else.
         """
-        return report(self._view, path, **options)
+        if workers != "keep" and options.get("fits") is not None:
+            raise AnnotationError("fits= names the workers of other fits; give workers='keep', or leave fits= out")
+        return report(shown(self._view, workers, key), path, **options)
 
     @property
     def _view(self) -> Fitted | Averaged | Baseline:
@@ -331,6 +354,8 @@ class Fit(Result):
         posterior_predictive: bool | None = None,
         prior: int | None = None,
         seed: int = 0,
+        workers: str = "keep",
+        key: Key | None = None,
     ) -> Any:
         r"""ArviZ data: an ``InferenceData`` with ArviZ 0.23, a ``DataTree`` with ArviZ 1 and later.
 
@@ -362,22 +387,36 @@ class Fit(Result):
                 request alone.
             prior: number of draws from the prior; 0 for none; by default 1,000, and none for a point.
             seed: of what is drawn.
+            workers: what the data have of the workers: ``"keep"`` their names, ``"hash"`` pseudonyms, ``"drop"``
+                nothing: variables by worker, and whose annotation a row is, are left out.
+            key: of the pseudonyms: 16 to 64 random bytes, or a file that holds them.
 
         Raises:
-            UnknownNameError: `log_likelihood` is none of these.
+            UnknownNameError: `log_likelihood` or `workers` is none of these.
             AnnotationError: annotations are to be replicated one by one that depend on each other beyond the class, of
-                rows that stand for several.
+                rows that stand for several; the key is missing, is none, or is given for something else.
         """
-        return make_idata(
-            to_groups(
-                self.fitted,
-                log_likelihood=log_likelihood,
-                truth_probability=truth_probability,
-                posterior_predictive=posterior_predictive,
-                prior=prior,
-                seed=seed,
-            )
+        check_workers(workers, key)
+        groups = to_groups(
+            pseudonymised(self.fitted, read_key(key)) if workers == "hash" else self.fitted,
+            log_likelihood=log_likelihood,
+            truth_probability=truth_probability,
+            posterior_predictive=posterior_predictive,
+            prior=prior,
+            seed=seed,
         )
+        return make_idata(groups_without_workers(groups) if workers == "drop" else groups)
+
+    def pseudonymised(self, key: Key) -> Fit:
+        """The same fit with a pseudonym in the place of each worker's name, in warnings and hyperparameters too.
+
+        Args:
+            key: 16 to 64 random bytes, or a file that holds them, which you keep: :meth:`.Annotations.pseudonymised`.
+
+        Raises:
+            AnnotationError: the key is shorter or longer, or its file cannot be read.
+        """
+        return Fit(pseudonymised(self.fitted, key))
 
     def log_likelihood(self) -> np.ndarray:
         """Of each task in each draw, the truth summed out: ``(chain, draw, N)``."""
@@ -480,9 +519,27 @@ class Fit(Result):
             warnings.warn(message, category_of(message), stacklevel=2)
         return Fit(fitted)
 
-    def save(self, path: str | PathLike, *, overwrite: bool = False) -> None:
-        """Write the fit to the folder ``path`` (netCDF and JSON), whole or not at all: :func:`.fit_folder.save`."""
-        save(self.fitted, path, overwrite=overwrite)
+    def save(
+        self, path: str | PathLike, *, overwrite: bool = False, workers: str = "keep", key: Key | None = None
+    ) -> None:
+        """Write the fit to the folder ``path`` (netCDF, safetensors and JSON), whole or not at all.
+
+        Args:
+            path: of the folder; :func:`crowdppl.load_fit` reads it: :mod:`.fit_folder`.
+            overwrite: replace a folder that has something in it.
+            workers: what it has of the workers: ``"keep"`` their names, ``"hash"`` pseudonyms, ``"drop"`` nothing: the
+                labels are saved alone, as :func:`crowdppl.without_workers` has them.
+            key: of the pseudonyms: 16 to 64 random bytes, or a file that holds them.
+
+        Raises:
+            StorageError: the folder cannot be written, or a hyperparameter is of a kind that JSON cannot hold.
+            AnnotationError: for ids of a type that JSON cannot bring back; or the key is missing, is none, or is given
+                for something else.
+            UnknownNameError: `workers` is something else.
+        """
+        found = shown(self.fitted, workers, key)
+        write = save_baseline if workers == "drop" else save
+        write(found, path, overwrite=overwrite)
 
     def __repr__(self) -> str:
         return f"Fit({self.story!r}, method={self.method!r}, {self.annotations!r})"
@@ -639,6 +696,14 @@ class Stack(Result):
         for message in found.warnings:
             warnings.warn(message, category_of(message), stacklevel=2)
         return Stack(found)
+
+    def pseudonymised(self, key: Key) -> Stack:
+        """The same average with a pseudonym in the place of each worker's name: :meth:`Fit.pseudonymised`.
+
+        Raises:
+            AnnotationError: the key is shorter or longer, or its file cannot be read.
+        """
+        return Stack(pseudonymised(self.averaged, key))
 
     def summary(self) -> Summary:
         """What was averaged, with which weights, and why; prints as text, shows as a table in notebooks."""

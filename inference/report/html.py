@@ -60,6 +60,19 @@ def warning(*children: object) -> Html:
     return tag("p", tag("span", "⚠", aria_hidden="true"), " ", *children, class_="warning", role="note")
 
 
+def individuals(what: str) -> Html:
+    """A paragraph that marks what describes single workers, and says how a page is made that does not."""
+    return tag(
+        "p",
+        f"{what} describes individual workers. Before you pass the page on: ",
+        tag("code", "fit.report(path, workers='hash', key=…)"),
+        " names them by pseudonyms, and ",
+        tag("code", "workers='drop'"),
+        " leaves them out.",
+        class_="note individuals",
+    )
+
+
 @dataclass(frozen=True)
 class Section:
     """A section of the page, which the table of contents links by its anchor."""

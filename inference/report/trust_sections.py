@@ -15,7 +15,7 @@ from ..plots import plot_checks, plot_comparison, plot_reliability, plot_roc
 from ..plots.style import counted
 from ..scores.against_gold import GoldTasks, against_gold
 from ..scores.label_scores import label_confusion, score
-from .html import Html, Section, paragraph, section, together, warning
+from .html import Html, Section, individuals, paragraph, section, together, warning
 from .pictures import picture
 from .subject import Subject
 from .tables import table
@@ -87,6 +87,7 @@ def checks_section(subject: Subject) -> Section:
         ),
         picture(lambda: plot_checks(checks), "Posterior predictive checks: observed over replicated annotations"),
         table(shown, f"Discrepancies, with {INTERVAL:.0%} intervals of the replicates"),
+        individuals("The list of flagged units") if len(listed) else None,
         table(listed.set_index("discrepancy"), caption) if len(listed) else None,
     )
 

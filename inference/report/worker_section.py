@@ -10,7 +10,7 @@ from ..fitted.intervals import INTERVAL
 from ..fitted.workers import every_score, gold_scores
 from ..plots import plot_confusions, plot_sensitivity_specificity, plot_workers
 from ..plots.shown_workers import MEANINGS
-from .html import Section, paragraph, section
+from .html import Section, individuals, paragraph, section
 from .pictures import picture
 from .subject import Subject
 from .tables import table
@@ -50,6 +50,7 @@ def workers_section(subject: Subject) -> Section:
     return section(
         "workers",
         "Workers",
+        individuals("This section"),
         paragraph(said, intervals),
         pictures[0],
         table(

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     import arviz as az
+    import xarray as xr
 
     IData: TypeAlias = az.InferenceData | xr.DataTree
 

@@ -1,8 +1,7 @@
-"""Baselines on disk: a folder with ``posterior.nc`` and ``fit.json``, as fits are. Nothing is pickled."""
+"""Baselines on disk: a folder of the same files as fits have (:mod:`.fit_folder`). Nothing is pickled."""
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,13 @@ import numpy as np
 
 from ...data.atomic import whole_folder
 from ...data.errors import StorageError
-from ...models import StoryError
-from ...models.parts.truth_prior import truth_prior_from_json
 from ..baselines.baseline import Baseline
-from .arviz_data import read_groups, write_groups
 from .arviz_groups import FIT_GROUP, constants_of, observed_of
-from .fit_folder import annotations_from, ids_json
-from .provenance import is_plain
-
-FORMAT = 3
-"""The format of a baseline's folder, above those of fits, so that an older crowdppl refuses it."""
+from .checked_arrays import read_groups, read_weights
+from .checked_json import decode, encode_settings, read_json_object
+from .fit_folder import FORMAT, restored_prior, write_files
+from .sealed_folder import ABOUT, POSTERIOR, SINCE, WEIGHTS, read_about
+from .stored_annotations import GROUPS, annotations_from, checked_probabilities, ids_json
 
 
 def save_baseline(baseline: Baseline, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -42,13 +38,13 @@ def save_baseline(baseline: Baseline, path: str | os.PathLike[str], *, overwrite
         "format": FORMAT,
         "baseline": baseline.name,
         "classifier": None if baseline.classifier is None else baseline.classifier.to_json(),
-        "settings": {name: value if is_plain(value) else repr(value) for name, value in baseline.settings.items()},
-        "warnings": baseline.warnings,
+        "settings": encode_settings(dict(baseline.settings)),
+        "warnings": list(baseline.warnings),
         "weights": list(baseline.weights),
         "by_worker": list(baseline.by_worker),
         **ids_json(annotations),
     }
-    arrays = {"posterior": baseline.posterior, "history": baseline.history, **baseline.weights, **baseline.by_worker}
+    arrays = {"posterior": baseline.posterior, "history": baseline.history, **baseline.by_worker}
     found = xr.Dataset(
         {
             name: (tuple(f"{name}_dim_{i}" for i in range(np.ndim(value))), np.asarray(value))
@@ -57,15 +53,14 @@ def save_baseline(baseline: Baseline, path: str | os.PathLike[str], *, overwrite
     )
     groups = {FIT_GROUP: found, "observed_data": observed_of(annotations), "constant_data": constants_of(annotations)}
     with whole_folder(path, overwrite=overwrite) as folder:
-        write_groups(groups, folder / "posterior.nc")
-        (folder / "fit.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
+        write_files(groups, about, baseline.weights, folder)
 
 
 def holds_baseline(path: str | os.PathLike[str]) -> bool:
     """Whether the folder holds a baseline rather than a fit."""
     try:
-        return "baseline" in json.loads((Path(path) / "fit.json").read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError):
+        return "baseline" in read_json_object(Path(path) / ABOUT)
+    except StorageError:
         return False
 
 
@@ -77,30 +72,42 @@ def read_baseline(path: str | os.PathLike[str], *, classifier: Any = None) -> Ba
         classifier: the module or function, where the classifier is not one of crowdppl's own; its weights are read.
 
     Raises:
-        StorageError: it was written by a newer crowdppl, or the classifier's network is needed and not given.
+        StorageError: a file is not as it was written, it was written by a newer crowdppl, or the classifier's network
+            is needed and not given.
     """
     folder = Path(path)
-    about = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
-    if about["format"] > FORMAT:
-        raise StorageError(f"{folder} was written by a newer crowdppl (format {about['format']}, known is {FORMAT})")
-    groups = read_groups(folder / "posterior.nc")
-    found = groups[FIT_GROUP]
-    annotations = annotations_from(about, groups)
-    weights = {name: found[name].to_numpy() for name in about["weights"]}
-    network = None
-    if about["classifier"] is not None:
-        try:
-            network = truth_prior_from_json(about["classifier"], classifier).restored(weights, annotations)
-        except StoryError as error:
-            raise StorageError(f"{folder}: {error}; load_fit(path, classifier=…) takes the network") from error
+    about = read_about(folder, FORMAT, "baseline")
+    groups = read_groups(folder / POSTERIOR, (FIT_GROUP, *GROUPS))
+    annotations = annotations_from(about, groups, folder)
+    found = groups.get(FIT_GROUP, {})
+    sealed = about["format"] >= SINCE
+    needed = ["posterior", "history", *about["by_worker"], *(() if sealed else about["weights"])]
+    if missing := [name for name in needed if name not in found]:
+        raise StorageError(f"{folder}: posterior.nc lacks {', '.join(map(repr, missing[:3]))}")
+    if not about["weights"]:
+        weights = {}
+    else:
+        weights = (
+            read_weights(folder / WEIGHTS, about["weights"])
+            if sealed
+            else {name: found[name] for name in about["weights"]}
+        )
+    posterior = checked_probabilities(found["posterior"], annotations, folder)  # before a network of K outputs is made
+    by_worker = {name: found[name] for name in about["by_worker"]}
+    if any(value.shape != (annotations.n_workers,) for value in by_worker.values()):
+        raise StorageError(f"{folder}: the workers' numbers in posterior.nc are not of the workers in fit.json")
     return Baseline(
         about["baseline"],
         annotations,
-        found["posterior"].to_numpy(),
-        classifier=network,  # type: ignore[arg-type]  # what was saved was a classifier
+        posterior,
+        classifier=(
+            None
+            if about["classifier"] is None
+            else restored_prior(about["classifier"], classifier, weights, annotations, folder)
+        ),
         weights=weights,
-        settings=about["settings"],
-        by_worker={name: found[name].to_numpy() for name in about["by_worker"]},
-        history=found["history"].to_numpy(),
+        settings={name: decode(value) for name, value in about["settings"].items()},
+        by_worker=by_worker,
+        history=found["history"],
         warnings=tuple(about["warnings"]),
     )

@@ -17,6 +17,7 @@ from ...data.errors import AnnotationError, look_up, warn
 from ...data.exports.gathered import chosen_question
 from ...data.exports.json_tools import studio_key, studio_label, studio_task
 from ...data.exports.opening import is_json, read_json, table_of
+from ...data.harmless_csv import write_csv
 from ...data.id_json import encode_id
 from ...data.text_files import first_bytes
 from ..fitted.labelled import Labelled
@@ -77,10 +78,12 @@ def write_labels(
     - ``"argilla"``: JSON of records with suggestion, score and agent.
     - ``"hf"``: Parquet for ``datasets.load_dataset("parquet", …)``: task, label, label_name, probability, and
       ``probabilities``, the soft label to train on.
+    - ``"csv"``: task, label, probability, entropy, and ``p_<class>`` for each class. Cells that a spreadsheet would run
+      are made harmless (:mod:`crowdppl.data.harmless_csv`), and come back the same where crowdppl reads them.
 
     Args:
         fit: what has the labels.
-        path: the file to write or to replace: .json, and .parquet for ``"hf"``.
+        path: the file to write or to replace: .json, .parquet for ``"hf"``, .csv for ``"csv"``.
         to: the tool.
         question: its name there: of the control tag in Label Studio, of the question in Argilla; by default the one
             that the source has, else ``"label"``.
@@ -96,16 +99,18 @@ def write_labels(
         StorageError: the file cannot be written.
     """
     make = look_up("tool", to, TOOLS)
-    suffix = ".parquet" if to == "hf" else ".json"
+    suffix = {"hf": ".parquet", "csv": ".csv"}.get(to, ".json")
     if Path(path).suffix.lower() != suffix:
         raise AnnotationError(f"{path}: to={to!r} writes a {suffix} file; give it that suffix")
     if source is not None and to != "label-studio":
         raise AnnotationError(f"source= is an export of Label Studio, and to={to!r} takes none")
-    if question is not None and to == "hf":
-        raise AnnotationError("question= is a name in Label Studio or Argilla, and to='hf' takes none")
+    if question is not None and to in ("hf", "csv"):
+        raise AnnotationError(f"question= is a name in Label Studio or Argilla, and to={to!r} takes none")
     content = make(fit, question, None if source is None else Path(source))
     with whole_file(path) as part:
-        if isinstance(content, pd.DataFrame):
+        if isinstance(content, pd.DataFrame) and to == "csv":
+            write_csv(content, part)
+        elif isinstance(content, pd.DataFrame):
             content.to_parquet(part)
         else:
             part.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
@@ -200,9 +205,20 @@ def _hugging_face(fit: Labelled, question: str | None, source: Path | None) -> p
     )
 
 
+def label_table(fit: Labelled) -> pd.DataFrame:
+    """Return by task: label, probability, entropy, and a column ``p_<class>`` with the probability of each class."""
+    names = [f"p_{name}" for name in fit.annotations.classes]
+    return fit.labels.join(fit.probabilities.set_axis(names, axis=1))
+
+
+def _csv(fit: Labelled, question: str | None, source: Path | None) -> pd.DataFrame:
+    return label_table(fit)
+
+
 TOOLS: dict[str, Callable[[Labelled, str | None, Path | None], Any]] = {
     "label-studio": _label_studio,
     "argilla": _argilla,
     "hf": _hugging_face,
+    "csv": _csv,
 }
 """What makes a file's content for each tool."""

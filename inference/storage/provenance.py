@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from ...data.fingerprint import fingerprint
 from ..fitted.fitted import Fitted
+from .checked_json import is_plain
 
 
 def provenance(fitted: Fitted) -> dict[str, str]:
@@ -30,8 +31,3 @@ def provenance(fitted: Fitted) -> dict[str, str]:
         "data_fingerprint": fingerprint(annotations),
         **fitted.origin,
     }
-
-
-def is_plain(value: object) -> bool:
-    """Whether JSON holds the value as it is."""
-    return value is None or isinstance(value, bool | int | float | str)

@@ -19,7 +19,7 @@ from crowdppl.cli import demo
 from crowdppl.inference.storage import fit_folder
 from crowdppl.inference.storage.arviz_data import group, load_netcdf
 
-FILES = {"labels.csv", "workers.csv", "posterior.nc", "fit.json"}
+FILES = {"labels.csv", "workers.csv", "posterior.nc", "fit.json", "manifest.json"}
 UNICODE = """task,worker,label
 naïve,Ωμέγα,猫
 naïve,b,猫
@@ -125,7 +125,7 @@ def test_ids_that_cannot_be_saved_cost_only_the_saved_fit(tmp_path, out):
     done = crowdppl("fit", path, "--out", out)
     assert done.exit_code == 0, done.output
     assert "Warning: fit.json is not written, so that crowdppl.load_fit cannot read the folder" in done.stderr
-    only(out, *(FILES - {"fit.json"}))
+    only(out, *(FILES - {"fit.json", "manifest.json"}))
 
 
 def test_a_tab_may_be_given_as_it_is_written_in_python(tmp_path, out):
@@ -443,3 +443,22 @@ def test_labels_are_written_for_other_tools(tmp_path, out, tool, name):
         assert [task["data"] for task in tasks] == [{"text": "x"}] * 4
         assert {task["predictions"][0]["result"][0]["from_name"] for task in tasks} == {"q"}
     assert "did you mean 'argilla'" in refused("fit", path, "--to", "argila", "--out", tmp_path / "other")
+
+
+def test_the_output_names_workers_by_pseudonyms_or_not_at_all(crowd, tmp_path):
+    key = tmp_path / "key"
+    key.write_bytes(b"0" * 32)
+    shared = ("fit", crowd, "--story", "wawa", "--quiet", "--out")
+    assert crowdppl(*shared, tmp_path / "hash", "--workers", "hash", "--key", key).exit_code == 0
+    found = pd.read_csv(tmp_path / "hash" / "workers.csv", index_col="worker")
+    assert found.index.str.fullmatch(r"w[0-9a-f]{20}").all()
+    assert crowdppl(*shared, tmp_path / "drop", "--workers", "drop", "--min-group", 2).exit_code == 0
+    assert not (tmp_path / "drop" / "workers.csv").exists()
+    assert (pd.read_csv(tmp_path / "drop" / "worker_groups.csv")["workers"] >= 2).all()
+    for folder in ("hash", "drop"):
+        for file in (tmp_path / folder).iterdir():
+            assert "Ωμέγα".encode() not in file.read_bytes()
+    assert "needs a key" in refused(*shared, tmp_path / "x", "--workers", "hash")
+    assert "did you mean 'drop'" in refused(*shared, tmp_path / "x", "--workers", "drops")
+    assert "give --workers drop" in refused(*shared, tmp_path / "x", "--min-group", 3)
+    assert not (tmp_path / "x").exists()

@@ -212,7 +212,7 @@ def test_posterior_predictive_replicates_the_annotations(nuts, annotations):
 def test_a_fit_comes_back_from_its_files(method, request, tmp_path):
     fit = request.getfixturevalue(method)
     fit.save(tmp_path / "fit")
-    assert {p.name for p in (tmp_path / "fit").iterdir()} == {"fit.json", "posterior.nc"}
+    assert {p.name for p in (tmp_path / "fit").iterdir()} == {"fit.json", "posterior.nc", "manifest.json"}
     back = cp.load_fit(tmp_path / "fit")
     pd.testing.assert_frame_equal(back.labels, fit.labels)
     pd.testing.assert_frame_equal(back.workers, fit.workers)

@@ -1,0 +1,153 @@
+"""Annotations as JSON and arrays of a saved fit, checked when they come back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...data import Annotations, Ids
+from ...data.errors import AnnotationError, StorageError
+from .checked_arrays import Arrays
+from .checked_json import DECODING
+
+GROUPS = ("observed_data", "constant_data")
+"""The groups of ``posterior.nc`` that have annotations."""
+
+CLOSE = 1e-3  # to one, of a sum of probabilities
+
+
+def ids_json(annotations: Annotations) -> dict[str, Any]:
+    """What JSON keeps of annotations: the ids, and what was said of abstentions and repeats."""
+    about: dict[str, Any] = {
+        "ids": {kind: getattr(annotations, kind).to_json() for kind in ("tasks", "workers", "classes")}
+    }
+    if annotations.abstains:
+        about["ids"]["abstentions"] = annotations.abstentions.to_json()
+        about["informative"] = annotations.informative
+    if len(annotations.models):
+        about["ids"]["models"] = annotations.models.to_json()
+    if annotations.repeats != "keep":
+        about["repeats"] = annotations.repeats
+    return about
+
+
+def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], folder: Path) -> Annotations:
+    """The annotations of :func:`ids_json` and of the :data:`GROUPS`.
+
+    Raises:
+        StorageError: ids and arrays do not belong together.
+    """
+    if lacking := [name for name in GROUPS if name not in groups]:
+        raise StorageError(f"{folder}: posterior.nc has no group {lacking[0]}")
+    constant = groups["constant_data"]
+    ids = {kind: _ids(about["ids"], kind, folder) for kind in ("tasks", "workers", "classes", "abstentions", "models")}
+    held = sum(values.nbytes for arrays in groups.values() for values in arrays.values())
+    if claimed := [kind for kind, names in ids.items() if len(names) > max(held, 1)]:
+        raise StorageError(
+            f"{folder}: fit.json claims {len(ids[claimed[0]]):,} {claimed[0]}, more than the arrays hold"
+        )
+    n, j, k, m = (len(ids[kind]) for kind in ("tasks", "workers", "classes", "models"))
+    n_kinds = k + len(ids["abstentions"])
+    wanted = [("task", "row_task", constant), ("label", "annotation", groups["observed_data"])]
+    task, label = (_needed(arrays, name, folder) for _, name, arrays in wanted)
+    if task.ndim != 1:
+        raise StorageError(f"{folder}: row_task has shape {task.shape}, and one number a row is needed")
+    rows = len(task)
+    read = constant.get
+    found = Annotations(
+        task=_codes(task, "row_task", n, (rows,), folder),
+        worker=_codes(read("row_worker"), "row_worker", j, (rows,), folder),
+        label=_codes(label, "annotation", n_kinds, (rows,), folder),
+        count=_numbers(read("row_count"), "row_count", (rows,), folder, low=0),
+        gold=_codes(read("gold"), "gold", k, (n,), folder, low=-1),
+        features=_numbers(read("features"), "features", (n, ...), folder),
+        worker_features=_numbers(read("worker_features"), "worker_features", (j, ...), folder),
+        evidence=_numbers(read("evidence"), "evidence", (n, k), folder, missing=-np.inf),
+        prior=_numbers(read("prior"), "prior", (n, k), folder, low=0),
+        model_scores=_numbers(read("model_scores"), "model_scores", (n, m, k), folder, missing=np.nan),
+        model_reference=_numbers(read("model_reference"), "model_reference", (m, ..., k), folder, missing=np.nan),
+        seconds=_numbers(read("row_seconds"), "row_seconds", (rows,), folder, missing=np.nan),
+        **ids,
+        informative=about.get("informative", True),
+        repeats=about.get("repeats", "keep"),
+    )
+    if (np.diff(task) < 0).any():
+        raise StorageError(f"{folder}: the rows of posterior.nc are not sorted by task; it was altered")
+    if k < 1 or (found.worker is None and j) or (found.model_scores is None) != (m == 0):
+        raise StorageError(f"{folder}: the ids of fit.json and the arrays of posterior.nc are not of one fit")
+    return found
+
+
+def checked_probabilities(values: np.ndarray, annotations: Annotations, folder: Path) -> np.ndarray:
+    """Probabilities of the labels, ``(N, K)``, if they are some.
+
+    Raises:
+        StorageError: they have another shape, are not finite, or do not sum to 1.
+    """
+    shape = (annotations.n_tasks, annotations.n_classes)
+    found = _numbers(values, "the label probabilities", shape, folder, low=0)
+    if found is None or (np.abs(found.sum(-1, dtype=float) - 1) > CLOSE).any():
+        raise StorageError(f"{folder}: the label probabilities of a task do not sum to 1; posterior.nc was altered")
+    return found
+
+
+def _ids(saved: Mapping[str, Any], kind: str, folder: Path) -> Ids:
+    try:
+        return Ids.from_json(saved[kind]) if kind in saved else Ids()
+    except (AnnotationError, *DECODING) as error:
+        raise StorageError(f"{folder}: the ids of {kind} in fit.json cannot be read: {error}") from None
+
+
+def _needed(arrays: Arrays, name: str, folder: Path) -> np.ndarray:
+    if name not in arrays:
+        raise StorageError(f"{folder}: posterior.nc has no variable {name!r}; it is of another program, or damaged")
+    return arrays[name]
+
+
+def _codes(values: np.ndarray | None, name: str, n: int, shape: tuple, folder: Path, low: int = 0) -> np.ndarray | None:
+    """Positions from `low` to below `n`, of a shape."""
+    if values is None:
+        return None
+    if values.dtype.kind not in "iu" or values.shape != shape:
+        raise StorageError(f"{folder}: {name} is {values.dtype}{values.shape}, and whole numbers {shape} are needed")
+    if values.size and (values.min() < low or values.max() >= n):
+        raise StorageError(
+            f"{folder}: {name} holds {values.min()} to {values.max()}, and fit.json has {n} ids; the files are of two "
+            "fits, or were altered"
+        )
+    return values
+
+
+def _numbers(
+    values: np.ndarray | None,
+    name: str,
+    shape: tuple,
+    folder: Path,
+    low: float | None = None,
+    missing: float | None = None,
+) -> np.ndarray | None:
+    """Finite numbers, or `missing` ones, of a shape in which ``...`` stands for any lengths."""
+    if values is None:
+        return None
+    at = shape.index(...) if ... in shape else len(shape)
+    ends = shape[at + 1 :]
+    fits = values.shape == shape or (
+        at < len(shape)
+        and values.ndim >= len(shape) - 1
+        and values.shape[:at] == shape[:at]
+        and (not ends or values.shape[-len(ends) :] == ends)
+    )
+    if values.dtype.kind not in "biuf" or not fits:
+        said = str(shape).replace("Ellipsis", "…")
+        raise StorageError(f"{folder}: {name} is {values.dtype}{values.shape}, and numbers {said} are needed")
+    good = np.isfinite(values)
+    if missing is not None:
+        good |= np.isnan(values) if np.isnan(missing) else values == missing
+    if low is not None:
+        good &= values >= low
+    if not good.all():
+        raise StorageError(f"{folder}: {name} holds {values[~good].flat[0]}, which is no number that it can hold")
+    return values

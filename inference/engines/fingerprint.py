@@ -140,7 +140,7 @@ def described(value: Any, deep: int = DEEP) -> str:
         return f"{name}({within({field.name: getattr(value, field.name) for field in fields(value)})})"
     if hasattr(value, "__dict__") and type(value).__repr__ is object.__repr__:
         return f"{name}({within(vars(value))})"
-    if hasattr(value, "__dict__") and not callable(value):
+    if hasattr(value, "__dict__") and not hasattr(value, "__qualname__"):
         return f"{name}({_plain(repr(value))}, {within(vars(value))})"
     return getattr(value, "__qualname__", None) or _plain(repr(value))
 

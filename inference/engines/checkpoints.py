@@ -46,6 +46,7 @@ class Wish(NamedTuple):
     folder: Path | None  # None for none
     every: float = EVERY  # seconds
     resume: bool | None = False  # whether an earlier one is gone on from; None where there is one
+    milestones: bool = False  # whether those are written too whose time has not come
 
 
 def wished(checkpoint: str | os.PathLike[str] | None, every: float | str | None = None, resume: bool = False) -> Wish:
@@ -90,7 +91,9 @@ class Store:
     about: Mapping[str, Any] = field(default_factory=dict)
     stages: dict[str, Callable[[], Nest]] = field(default_factory=dict)
     written: float = 0.0  # when, by time.monotonic
-    lasts: str = ""  # what the file has, in words
+    lasts: str = ""  # when that was, for a reader
+    milestones: bool = False
+    call: str = ""  # that goes on from there, in words
 
     @property
     def path(self) -> Path | None:
@@ -140,7 +143,16 @@ class Checkpoints:
         make = self._store.stages.get(self._prefix + stage)
         return None if make is None else make()
 
-    def note(self, stage: str, make: Callable[[], Nest], *, lasting: bool = True, final: bool = False) -> None:
+    def note(
+        self,
+        stage: str,
+        make: Callable[[], Nest],
+        *,
+        lasting: bool = True,
+        final: bool = False,
+        milestone: bool = False,
+        over: str | None = None,
+    ) -> None:
         """Take note of where a stage stands, and write where it is time to.
 
         Args:
@@ -148,10 +160,14 @@ class Checkpoints:
             make: gives the nest.
             lasting: whether it will give the same later; else it is called now, or not at all.
             final: whether the stage is at its end, so that no later note of it comes.
+            milestone: whether it is written where its time has not come but the user asked for that.
+            over: another stage that is over by this, and forgotten.
         """
         if self._store.path is None:
             return
+        self._store.stages.pop(self._prefix + (over or ""), None)
         is_due = time.monotonic() - self._store.written >= self._store.every
+        is_due = is_due or (milestone and self._store.milestones)
         if lasting:
             self._store.stages[self._prefix + stage] = make
         elif is_due or final:
@@ -167,7 +183,7 @@ class Checkpoints:
             store.write()
         except StorageError as error:
             warn(
-                f"{error}; the fit goes on, and tries again every {store.every:g} s. Should it stop, {_call(store)} "
+                f"{error}; the fit goes on, and tries again every {store.every:g} s. Should it stop, {store.call} "
                 f"goes on from the last good checkpoint, that of {store.lasts}",
                 CheckpointWarning,
             )
@@ -177,7 +193,7 @@ class Checkpoints:
         """What an interrupted fit is told."""
         if self._store.path is None:
             return "with checkpoint='folder' an interrupted fit can go on"
-        return f"{_call(self._store)} goes on from there"
+        return f"{self._store.call} goes on from there"
 
     def pace(self, most: int) -> Pace:
         """Return how many steps to take at a time: ``most``, and fewer where they would take long."""
@@ -213,10 +229,6 @@ class CheckpointWarning(ConvergenceWarning):
 
 NOWHERE = Checkpoints(Store(), active=False)
 """What keeps nothing."""
-
-
-def _call(store: Store) -> str:
-    return f"the same call with checkpoint={str(store.folder)!r}, resume=True"
 
 
 class Pace:
@@ -255,7 +267,9 @@ def opened(wish: Wish, about: Mapping[str, Any], *, interrupts: bool = False) ->
         StorageError: the folder has a checkpoint and ``resume`` is False, or one of another fit, of a newer crowdppl,
             or a damaged one; or it cannot be written to.
     """
-    store = Store(wish.folder, wish.every, json.loads(json.dumps(about)))
+    store = Store(wish.folder, wish.every, json.loads(json.dumps(about)), milestones=wish.milestones)
+    asked = "" if wish.resume is None else f" with checkpoint={str(store.folder)!r}, resume=True"
+    store.call = f"the same call{asked}"
     if store.path is None:
         return Checkpoints(store, interrupts=interrupts)
     if store.path.exists():

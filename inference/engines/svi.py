@@ -15,7 +15,7 @@ import numpyro
 import optax
 from jax import Array
 from numpyro import handlers
-from numpyro.infer import SVI, Trace_ELBO, init_to_value
+from numpyro.infer import SVI, init_to_value
 from numpyro.infer.autoguide import (
     AutoDelta,
     AutoGuide,
@@ -35,6 +35,7 @@ from ..densities.programs import compiled
 from ..densities.sites import constants, parameter_dims
 from . import em
 from . import minibatches as batches
+from .bound import OrderedELBO
 from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
 from .outcome import Outcome, as_point
 from .progress import progress_bar
@@ -178,7 +179,7 @@ def _engine(problem: Problem, program: Program, key: Array) -> tuple[SVI, AutoGu
             return guide(annotations)
 
     optimizer = _optimizer(problem.rates, problem.weights)
-    loss = Trace_ELBO(num_particles=program.particles)
+    loss = OrderedELBO(num_particles=program.particles)
     svi = SVI(_at_tasks(marginal), _at_tasks(without_padding), optimizer, loss)
     first = problem.annotations if own else problem.batch(key)[0]  # the guide has all tasks' own parameters
     return svi, guide, svi.init(key, first, init_params=problem.weights)

@@ -163,7 +163,7 @@ def stream_story(
     if where is not None:
         same = {option: fingerprint.described(getattr(settings, option)) for option in way.same} | {"step": name}
         keep = opened(
-            wish, fingerprint.about_fit(model, files=prepared.fingerprint, seed=seed, method=method, options=same)
+            wish, fingerprint.about_fit(model, files=f"#{prepared.fingerprint}", seed=seed, method=method, options=same)
         )
     earlier = keep.found("rows")
     dims = checked_dims(model, prepared)

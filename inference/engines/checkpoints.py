@@ -37,6 +37,19 @@ BRIEFLY = 1.0  # seconds that a piece of work takes at the most, as far as it ca
 ABOUT = "about"  # the file's entry of JSON; arrays are numbered
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
+UNREADABLE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    MemoryError,
+    RecursionError,
+    BadZipFile,
+)
+"""What reading a damaged file may raise."""
+
 Nest = Any  # dictionaries, lists and tuples of arrays, numbers, texts and None
 
 
@@ -304,18 +317,26 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Nest]]:
             if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
                 raise ValueError("an entry is compressed")
         with np.load(path, allow_pickle=False) as found:
-            said = json.loads(found[ABOUT].tobytes())
+            said = json.loads(_array(found, ABOUT).tobytes())
             if said["format"] > FORMAT:
                 raise StorageError(
                     f"{path} was written by a newer crowdppl (format {said['format']}, known is {FORMAT})"
                 )
-            arrays = [found[str(number)] for number in range(len(found.files) - 1)]
+            arrays = [_array(found, str(number)) for number in range(len(found.files) - 1)]
             return said["fit"], {name: decoded(value, arrays) for name, value in said["stages"].items()}
     except StorageError:
         raise
-    except (OSError, ValueError, LookupError, TypeError, EOFError, MemoryError, RecursionError, BadZipFile) as error:
+    except UNREADABLE as error:
         reason = f"{type(error).__name__}: {error}"
         raise StorageError(f"{path} is damaged ({reason}); delete it to begin anew") from error
+
+
+def _array(found: Any, name: str) -> np.ndarray:
+    """An entry that is an array, and no bare bytes."""
+    array = found[name]
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{name} is no array")
+    return array
 
 
 def encoded(nest: Nest, arrays: list[np.ndarray]) -> Any:

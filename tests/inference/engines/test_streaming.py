@@ -379,7 +379,7 @@ def test_an_interrupted_stochastic_fit_goes_on_to_the_same_bits(many_chunks, tmp
     resumed = cp.fit("dawid_skene", many_chunks, folder=tmp_path / "fit", epochs=3, **options)
     assert resumed.history.tolist() == whole.history.tolist()
     np.testing.assert_array_equal(resumed.outcome.draws["confusion"], whole.outcome.draws["confusion"])
-    with pytest.raises(cp.StorageError, match="not the same options: .*step"):
+    with pytest.raises(cp.StorageError, match=r"not the same options: .*step"):
         cp.fit("dawid_skene", many_chunks, folder=tmp_path / "fit", progress=False)
 
 

@@ -126,7 +126,7 @@ def read(folder, number):
 def killed(folder, jobs, rng, n_kills):
     """Run jobs in processes that are killed at random moments, until so many kills have come and all jobs are done.
 
-    Each kill is meant for one job; where that was over before, the next is.
+    Each kill is meant for one job, which gets its share of them in a round; where that was over before, the next is.
 
     Returns:
         the folders of the rounds, in each of which all jobs came to their end, and how many kills came.
@@ -135,10 +135,13 @@ def killed(folder, jobs, rng, n_kills):
     rounds, n_done = [], 0
     while not rounds or n_done < n_kills:
         rounds.append(folder / f"round {len(rounds)}")
+        meant = [0] * len(jobs)
         while True:
             left = [i for i in range(len(jobs)) if not (rounds[-1] / f"{i}.npz").exists()]
+            left = [i for i in left if meant[i] < -(-n_kills // len(jobs))]
             kill = None
             if n_done < n_kills and left:
+                meant[left[0]] += 1
                 kill = {"job": left[0], "after": rng.uniform(0, SLACK * seconds[left[0]])}
             status = start(rounds[-1], jobs, kill=kill)
             n_done += status != 0

@@ -196,8 +196,8 @@ Checkpoint = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Folder where the fit keeps where it stands, so that it survives what ends it: --resume goes on from there, "
-        "to the same results.",
+        help="Folder where the fit keeps where it stands, so that it survives what ends it: --resume goes on from "
+        "there, to the same results.",
         show_default="nothing is kept",
         rich_help_panel=FIT,
     ),

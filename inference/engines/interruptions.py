@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+INTERRUPTED = "NUTS was interrupted"
+"""How the warning begins that says how many draws there are."""
+
 
 class Terminated(SystemExit):
     """The process was told to end; it does so with the status that shells know for the signal."""

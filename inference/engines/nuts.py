@@ -32,6 +32,7 @@ from ..densities.sites import constants
 from . import em
 from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
 from .coordinates import Coordinates, coordinates_near, origin, place
+from .interruptions import INTERRUPTED
 from .outcome import Outcome
 from .progress import progress_bar
 from .settings import EMSettings, NUTSSettings
@@ -127,7 +128,7 @@ def _until_interrupted(
             raise
     n_chains, n_draws = rows.stats["lp"].shape
     return rows, (
-        f"NUTS was interrupted: these are {n_draws:,} of {settings.draws:,} draws of {n_chains} of {settings.chains} "
+        f"{INTERRUPTED}: these are {n_draws:,} of {settings.draws:,} draws of {n_chains} of {settings.chains} "
         f"chains; {keep.how_to_go_on}",
     )
 

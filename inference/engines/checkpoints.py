@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -184,8 +185,7 @@ class Checkpoints:
         if lasting:
             self._store.stages[self._prefix + stage] = make
         elif is_due or final:
-            nest = make()
-            self._store.stages[self._prefix + stage] = lambda: nest
+            self._store.stages[self._prefix + stage] = partial(_given, make())
         if is_due:
             self.write()
 
@@ -297,13 +297,17 @@ def opened(wish: Wish, about: Mapping[str, Any], *, interrupts: bool = False) ->
                 f"{store.folder} holds another fit, so that it cannot go on: {differing}; name another folder, or "
                 f"delete {store.path} to begin anew"
             )
-        store.stages = {name: lambda nest=nest: nest for name, nest in stages.items()}
+        store.stages = {name: partial(_given, nest) for name, nest in stages.items()}
     try:
         store.path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(f"{store.folder} cannot be made: {error.strerror or error}") from error
     store.write()  # what cannot be written is known before anything runs
     return Checkpoints(store, interrupts=interrupts)
+
+
+def _given(nest: Nest) -> Nest:
+    return nest
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Nest]]:

@@ -160,7 +160,7 @@ def _array(value: np.ndarray) -> str:
     if value.dtype.hasobject:
         return f"{value.shape} " + hashed(repr(one).encode() for one in value.ravel().tolist())
     content = hashlib.blake2b(digest_size=8)
-    content.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8))
+    content.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
     return f"{value.dtype}{value.shape} #{content.hexdigest()}"
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -63,6 +62,9 @@ def fit(
     stream: options.Stream = None,
     memory: options.Memory = None,
     work: options.Work = None,
+    checkpoint: options.Checkpoint = None,
+    every: options.Every = None,
+    resume: options.Resume = False,
     *,
     out: Annotated[
         Path,
@@ -116,8 +118,10 @@ def fit(
                 annotations = read_annotations(request) if scan is None else scan
             with doing(f"fitting {story} by {method.upper()}", request):
                 models = read_probabilities(request, annotations)
-                given = {**request.shared_options, **models, **settings, **({} if work is None else {"folder": work})}
-                with nullcontext() if scan is None else saying_how_to_go_on(work):
+                kept = {"checkpoint": checkpoint, "every": every, "resume": resume}
+                kept |= {} if work is None else {"folder": work}
+                given = {**request.shared_options, **models, **settings, **kept}
+                with saying_how_to_go_on(work, streams=scan is not None and checkpoint is None):
                     result = fit_story(story, annotations, method=method, **given)
             with doing("writing the results", request):
                 if min_group is not None:

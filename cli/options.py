@@ -224,6 +224,29 @@ Memory = Annotated[
         rich_help_panel=FIT,
     ),
 ]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Folder where the fit keeps where it stands, so that it survives what ends it: --resume goes on from "
+        "there, to the same results.",
+        show_default="nothing is kept",
+        rich_help_panel=FIT,
+    ),
+]
+Every = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="How often --checkpoint is written: seconds, or a time such as 30s, 5min or 1h.",
+        show_default="5min",
+        rich_help_panel=FIT,
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on from what --checkpoint has; begin where it has nothing.", rich_help_panel=FIT),
+]
 Work = Annotated[
     Path | None,
     typer.Option(

@@ -10,6 +10,7 @@ import typer
 
 from ..data.errors import AnnotationError
 from .papers.experiments import EXPERIMENTS, experiment
+from .stream import saying_how_to_go_on
 from .terminal import frame_table, make_table, plain_messages, show_files, stdout
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def papers(
             else:
                 ready.append(each)
         for each in ready:
-            _one(each, out / each.name, seeds, stored=stored, quiet=quiet)
+            with saying_how_to_go_on(None, streams=False):
+                _one(each, out / each.name, seeds, stored=stored, quiet=quiet)
         if page is not None:
             from .papers.claims_page import write_page
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..data.errors import AnnotationError
+from .advice import for_the_shell
 from .arguments import class_names
 from .request import Request
 
@@ -93,23 +94,25 @@ def write_stream(result: StreamedFit, folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def saying_how_to_go_on(work: Path | None) -> Iterator[None]:
-    """Say, where a streamed fit is interrupted, how the same command goes on from there.
+def saying_how_to_go_on(work: Path | None, *, streams: bool) -> Iterator[None]:
+    """Say, where a fit is interrupted, how the same command goes on from there.
 
     Args:
-        work: the folder of its state; None where there is none.
+        work: the folder of a streamed fit's state; None where there is none.
+        streams: whether the fit is streamed, without a checkpoint.
     """
     try:
         yield
-    except KeyboardInterrupt:
-        from .terminal import stderr
+    except KeyboardInterrupt as stop:
+        said = str(stop)[:1].upper() + str(stop)[1:]
+        if streams and work is None:
+            said = "Stopped; with --work DIR the same command would go on from the last pass over the data"
+        elif streams and not said:
+            said = f"Stopped; the same command goes on from what {work} has"
+        if said:
+            from .terminal import stderr
 
-        stderr().print(
-            "Stopped; with --work DIR the same command would go on from the last pass over the data"
-            if work is None
-            else f"Stopped; the same command goes on from what {work} has",
-            markup=False,
-        )
+            stderr().print(for_the_shell(said), markup=False)
         raise
 
 

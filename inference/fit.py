@@ -18,6 +18,7 @@ from .baselines.fit_baseline import BASELINES, fit_baseline
 from .comparison.default_set import auto
 from .densities.evidence import Gold
 from .densities.probabilities import Probabilities
+from .engines.checkpoints import wished
 from .fit_story import fit_story
 from .fitted.crowd_trust import category_of, is_of_crowd
 from .fitted.streamed import StreamedFit
@@ -59,6 +60,9 @@ def fit(
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
     progress: bool = True,
+    checkpoint: str | PathLike[str] | None = None,
+    every: float | str | None = None,
+    resume: bool = False,
     **options: Any,
 ) -> Fit: ...
 
@@ -78,6 +82,9 @@ def fit(
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
     progress: bool = True,
+    checkpoint: str | PathLike[str] | None = None,
+    every: float | str | None = None,
+    resume: bool = False,
     folder: str | PathLike[str] | None = None,
     **options: Any,
 ) -> Fit | Stack | BaselineFit | StreamedFit:
@@ -116,6 +123,14 @@ def fit(
             one device's up to float rounding. With several processes (``jax.distributed``) each gives tasks of its own,
             that no other has, with ``devices="all"``, and gets the labels of those.
         progress: show progress bars on standard error.
+        checkpoint: a folder where the fit keeps where it stands, every engine on both backends, so that it survives
+            what ends its process: the same call with ``resume=True`` goes on from there, to the same bits. Other data,
+            stories, options or versions are refused. Ctrl-C writes it once more; a full disk leaves the last one.
+            Not of ``"auto"`` and baselines.
+        every: seconds between two writings, or a time such as ``"30s"``, ``"5min"`` or ``"1h"``; five minutes by
+            default. Where an epoch of a network takes longer than that, after each epoch.
+        resume: go on from the folder's checkpoint, or begin where it has none; without it a checkpoint in the folder
+            is refused. A fit that had come to its end is there again at once.
         folder: where the fit of a scan keeps its state after each pass over the data, so that the same call goes on
             from there after an interruption; and what is prepared of the files, unless the scan names a folder. A
             scan has one more option of EM, ``step="stochastic"``: ``epochs`` passes with a step after each chunk.
@@ -128,13 +143,17 @@ def fit(
             ``draws``; with ``backend="pyro"`` also options of PyTorch
             (:class:`~crowdppl.inference.engines.pyro.options.TorchOptions`).
 
+    NUTS that is interrupted by Ctrl-C returns the draws so far, with a warning that says how many they are.
+
     Raises:
+        KeyboardInterrupt: Ctrl-C in another fit, with a sentence that says how to go on.
         ImportError: ``backend="pyro"`` without the extra ``pyro``.
         UnknownNameError: for an unknown story, engine, backend or option, with the nearest name.
         AnnotationError: for gold labels, evidence, models' or given probabilities that do not fit the annotations.
         ValueError: for an option of the engine that is not a number where one is needed, both a classifier and a
             truth_prior, more devices than there are, or several devices for what runs on one only.
-        StorageError: the folder holds another fit, or its disk is full.
+        StorageError: the folder holds another fit, or cannot be written when the fit begins; ``checkpoint`` has an
+            earlier run, and ``resume`` is False.
         StoryError: for annotations, hyperparameters or a classifier that the story cannot be told with.
         FloatingPointError: where the log-posterior, or a classifier's logits, stop being finite, with the step.
     """
@@ -153,13 +172,19 @@ def fit(
     if isinstance(story, str) and story not in (known := [*KNOWN_STORIES, *ALIASES, *BASELINES, "auto"]):
         raise unknown_name("story", story, known)
     found: Fit | Stack | BaselineFit | StreamedFit
+    wish = wished(checkpoint, every, resume)
     if isinstance(annotations, Scan):
-        found = stream_story(story, annotations, **shared, folder=folder, **options)
+        found = stream_story(story, annotations, **shared, folder=folder, checkpoints=wish, **options)
         messages = list(found.warnings)
     elif folder is not None:
         raise ValueError(
             f"folder={os.fspath(folder)!r} keeps the state of a fit of cp.scan(…); annotations in memory are fitted "
             "without one: leave it out, and save the fit by fit.save(folder)"
+        )
+    elif wish.folder is not None and isinstance(story, str) and story in ("auto", *BASELINES):
+        raise ValueError(
+            f"checkpoint={os.fspath(wish.folder)!r} keeps the fit of one story by an engine, and story={story!r} is "
+            "none; leave it out, or fit its stories one by one"
         )
     elif isinstance(story, str) and story == "auto":
         found = Stack(auto(annotations, **shared, **options))
@@ -169,7 +194,7 @@ def fit(
         found = BaselineFit(fit_baseline(story, annotations, **shared, **options))
         messages = list(found.warnings)
     else:
-        found = Fit(fit_story(story, annotations, **shared, **options))
+        found = Fit(fit_story(story, annotations, **shared, checkpoints=wish, **options))
         messages = list(found.warnings)
     for message in messages:
         warnings.warn(message, category_of(message), stacklevel=2)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+from jax.sharding import Mesh
 
 from ..data import AnnotationError, Annotations, unknown_name
 from ..data.errors import check_name, look_up
@@ -25,7 +26,8 @@ from .densities.probabilities import Probabilities, with_probabilities
 from .densities.program_cache import use_program_cache
 from .densities.sites import parameter_dims
 from .densities.traced_numbers import with_numbers
-from .engines import by_size, sparse_em
+from .engines import by_size, fingerprint, sparse_em
+from .engines.checkpoints import NOWHERE, Checkpoints, Wish, opened
 from .engines.diagnostics import lost_classes, permuted_chains, sampling_warnings
 from .engines.outcome import Outcome
 from .engines.registry import ENGINES, Engine
@@ -56,9 +58,12 @@ def fit_story(
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
     progress: bool = True,
+    checkpoints: Wish | None = None,
     **options: Any,
 ) -> Fitted:
     """Fit one story; arguments and errors are those of :func:`crowdppl.fit`, whose `Fit` holds what comes back.
+
+    With ``checkpoints``, also where they name no folder, a sampler that is interrupted gives the draws so far.
 
     Returns:
         the fitted story; what a user should act on is among its warnings.
@@ -101,14 +106,47 @@ def fit_story(
         getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
         raise
 
-    if in_torch is None:
-        model = with_numbers(model, data)
-        outcome = by_size.run(engine, model, data, dims, jax.random.key(seed), settings, progress=progress, mesh=mesh)
-    else:
-        outcome, data = in_torch.run(problem, method, settings, seed, progress=progress)
-    annotations = annotations.replace(prior=None if data.prior is None else np.asarray(data.prior))
     all_settings = settings._asdict() | {"seed": seed, "backend": backend}
-    return _looked_at(Fitted(model, annotations, outcome, method, all_settings, dims))
+    keep = NOWHERE
+    if checkpoints is not None:
+        of_torch_too = {} if in_torch is None else for_torch
+        keep = _checkpoints(checkpoints, model, data, method, all_settings | of_torch_too, mesh)
+    with keep.guarded():
+        if in_torch is None:
+            model, key = with_numbers(model, data), jax.random.key(seed)
+            outcome = by_size.run(engine, model, data, dims, key, settings, progress=progress, mesh=mesh, keep=keep)
+        else:
+            outcome, data = in_torch.run(problem, method, settings, seed, progress=progress, keep=keep)
+        keep.write()
+        annotations = annotations.replace(prior=None if data.prior is None else np.asarray(data.prior))
+        return _looked_at(Fitted(model, annotations, outcome, method, all_settings, dims))
+
+
+def _checkpoints(
+    wish: Wish, model: Model, data: Annotations, method: str, options: Mapping[str, Any], mesh: Mesh | None
+) -> Checkpoints:
+    """The checkpoints of a fit of a model to the data.
+
+    Raises:
+        StorageError: as of :func:`.checkpoints.opened`.
+        ValueError: several processes fit together.
+    """
+    if wish.folder is None:
+        return opened(wish, {}, interrupts=True)
+    if jax.process_count() > 1:
+        raise ValueError("checkpoint=…: fits of several processes are not kept; leave it out")
+    others = {name: value for name, value in options.items() if name not in ("seed", "backend")}
+    about = fingerprint.about_fit(
+        model,
+        libraries=fingerprint.LIBRARIES + (("torch", "pyro-ppl") if options["backend"] == "pyro" else ()),
+        data=fingerprint.about_data(data),
+        method=method,
+        options={name: fingerprint.described(value) for name, value in others.items()},
+        devices=1 if mesh is None else mesh.size,
+        seed=options["seed"],
+        backend=options["backend"],
+    )
+    return opened(wish, about, interrupts=True)
 
 
 def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -> Fitted:

@@ -24,7 +24,8 @@ from .densities.program_cache import use_program_cache
 from .densities.programs import compiled
 from .densities.sites import Dims, parameter_dims
 from .densities.traced_numbers import with_numbers
-from .engines import online, online_svi, stream_state, streaming, svi
+from .engines import fingerprint, online, online_svi, streaming, svi
+from .engines.checkpoints import EVERY, NOWHERE, Wish, opened
 from .engines.outcome import Outcome
 from .engines.progress import doing
 from .engines.registry import ENGINES
@@ -45,8 +46,6 @@ class Way(NamedTuple):
     """How a story is fitted to chunks."""
 
     method: str
-    state: Any  # what it keeps between two passes, a class of NamedTuples
-    template: Callable[[Model, Source, Any], Any]  # shapes of the state's trees of arrays
     run: Callable[..., Outcome]
     defaults: dict[str, Any]  # of options, where they are others than in memory
     same: tuple[str, ...]  # options that a fit which goes on must have in common with the earlier one
@@ -55,24 +54,18 @@ class Way(NamedTuple):
 WAYS = {
     "exact": Way(
         "em",
-        streaming.StreamState,
-        lambda model, source, _: streaming.template(model, source.first),
         streaming.run,
         {"accelerate": False},
         ("learning_rate", "halvings"),
     ),
     "stochastic": Way(
         "em",
-        online.OnlineState,
-        lambda model, source, _: online.template(model, source.first, streaming.template(model, source.first)),
         online.run,
         {"accelerate": False, "epochs": online.PASSES},
         ("learning_rate", "halvings"),
     ),
     "svi": Way(
         "svi",
-        online_svi.OnlineSVIState,
-        online_svi.template,
         online_svi.run,
         {},
         ("learning_rate", "max_iterations", "guide", "particles"),
@@ -96,6 +89,7 @@ def stream_story(
     devices: Any = None,
     progress: bool = True,
     folder: str | os.PathLike[str] | None = None,
+    checkpoints: Wish | None = None,
     step: str = "exact",
     **options: Any,
 ) -> StreamedFit:
@@ -115,6 +109,7 @@ def stream_story(
         devices: none.
         progress: show progress bars.
         folder: where the fit's state is kept after each pass; the same call goes on from there.
+        checkpoints: where it is kept as often as asked, also within a pass.
         step: of EM: ``"exact"``, a plain iteration for each pass over the data, as in memory with
             ``accelerate=False``; or ``"stochastic"``, a step after each chunk: :mod:`.engines.online`, which makes
             ``epochs`` passes, 5 by default.
@@ -154,12 +149,23 @@ def stream_story(
     _refuse_options(settings, name)
     model = Model(found, hyperparameters if truth_prior is None else hyperparameters | {"truth_prior": truth_prior})
     use_program_cache()
-    where = None if folder is None else Path(folder).absolute()
+    wish = Wish(None) if checkpoints is None else checkpoints
+    if folder is not None and wish.folder is not None:
+        raise ValueError(
+            f"folder={os.fspath(folder)!r} and checkpoint={os.fspath(wish.folder)!r} both keep the state; give one"
+        )
+    if folder is not None:
+        wish = Wish(Path(folder).absolute(), EVERY, resume=None, milestones=True)
+    where = wish.folder
     with doing(f"coding and sorting {scan.n_rows:,} rows", show=progress):
         prepared = open_prepared(scan, where)
-    same = {option: stream_state.described(getattr(settings, option)) for option in way.same} | {"step": name}
-    about = stream_state.about_fit(model, prepared.fingerprint, seed=seed, **same)
-    earlier = None if where is None else stream_state.earlier_rows(where, about)
+    keep = NOWHERE
+    if where is not None:
+        same = {option: fingerprint.described(getattr(settings, option)) for option in way.same} | {"step": name}
+        keep = opened(
+            wish, fingerprint.about_fit(model, files=f"#{prepared.fingerprint}", seed=seed, method=method, options=same)
+        )
+    earlier = keep.found("rows")
     dims = checked_dims(model, prepared)
     model = with_numbers(model, Source(prepared, prepared.cut(LOOK), model).first)
     most = None if name == "exact" else max(prepared.n_rows // STOCHASTIC_CHUNKS, LEAST_ROWS)
@@ -167,15 +173,12 @@ def stream_story(
     key = jax.random.key(seed)
     refuse_whole_data(model, source, key)
 
-    def save(state: Any) -> None:
-        if where is not None:
-            stream_state.save(where, state, about, source.cut.asked)
-
     if isinstance(settings, SVISettings) and not svi.is_a_point(settings.guide):
         check_draws(model, source, settings.draws, scan.memory)
-    like = way.template(model, source, settings)
-    state = None if where is None else stream_state.load(where, way.state, like)
-    outcome = way.run(model, source, key, settings, progress=progress, state=state, after_pass=save)
+    keep.note("rows", lambda: source.cut.asked)  # of a chunk, on which the rounding of sums depends
+    with keep.guarded():
+        outcome = way.run(model, source, key, settings, progress=progress, keep=keep)
+        keep.write()
     kept = settings._asdict() | {"seed": seed, "backend": backend, "step": step}
     return StreamedFit(prepared, source, model, outcome, kept, dims, progress, method)
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
-from ...data.errors import StorageError
+from ...data.atomic import write_whole
+from ...data.errors import StorageError, warn
+from ...inference.engines.interruptions import INTERRUPTED, Terminated, terminable
 from ...inference.engines.progress import progress_bar
 from .experiment import Cell, Experiment
 
@@ -34,6 +38,8 @@ def run_cells(experiment: Experiment, folder: Path, seeds: int, *, show: bool = 
 
     Raises:
         StorageError: the folder cannot be written, or a line of it cannot be read.
+        KeyboardInterrupt: by Ctrl-C, with a sentence that says how to go on.
+        SystemExit: by SIGTERM, with that sentence as a warning.
     """
     done = stored(folder)
     wanted = experiment.cells(seeds)
@@ -41,6 +47,7 @@ def run_cells(experiment: Experiment, folder: Path, seeds: int, *, show: bool = 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (
+            _saying_how_to_go_on(folder),
             progress_bar(experiment.name, len(wanted), show=show) as step,
             open(folder / STORE, "a", encoding="utf-8") as file,
         ):
@@ -48,9 +55,25 @@ def run_cells(experiment: Experiment, folder: Path, seeds: int, *, show: bool = 
                 step(number, ", ".join(f"{name} {value}" for name, value in cell.items()))
                 file.write(json.dumps(_run(experiment, cell), ensure_ascii=False) + "\n")
                 file.flush()
+                os.fsync(file.fileno())
     except OSError as error:
-        raise StorageError(f"{folder} cannot be written: {error.strerror or error}") from error
+        raise StorageError(
+            f"{folder} cannot be written: {error.strerror or error}; the same command goes on from the runs that it has"
+        ) from error
     return len(missing)
+
+
+@contextmanager
+def _saying_how_to_go_on(folder: Path) -> Iterator[None]:
+    try:
+        with terminable():
+            yield
+    except (KeyboardInterrupt, Terminated) as stop:
+        said = f"stopped; the same command goes on from the runs that {folder / STORE} has"
+        if isinstance(stop, Terminated):
+            warn(said)
+            raise
+        raise KeyboardInterrupt(said) from None
 
 
 def stored(folder: Path) -> dict[str, dict[str, Any]]:
@@ -68,7 +91,7 @@ def stored(folder: Path) -> dict[str, dict[str, Any]]:
     text = path.read_text(encoding="utf-8")
     if text and not text.endswith("\n"):
         text = text[: text.rfind("\n") + 1]
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             record = json.loads(line)
@@ -105,6 +128,8 @@ def _run(experiment: Experiment, cell: Cell) -> dict[str, Any]:
         found = experiment.run(**cell)
     rows = [dict(found)] if isinstance(found, Mapping) else [dict(row) for row in found]
     said = list(dict.fromkeys(str(warning.message) for warning in caught))
+    if any(text.startswith(INTERRUPTED) for text in said):
+        raise KeyboardInterrupt  # whose draws so far are no run of this experiment
     seconds = time.perf_counter() - began
     return {"cell": cell, "rows": rows, "warnings": said, "seconds": round(seconds, 2), "version": __version__}
 

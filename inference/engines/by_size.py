@@ -18,6 +18,7 @@ from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import Dims, starting_point
+from .checkpoints import NOWHERE, Checkpoints
 from .outcome import Outcome
 from .registry import Engine
 from .unused_options import has_network
@@ -82,6 +83,7 @@ def run(
     progress: bool,
     mesh: Mesh | None = None,
     start: Parameters | None = None,
+    keep: Checkpoints = NOWHERE,
 ) -> Outcome:
     """Run an engine on :func:`sized` annotations, and cut what it returns to their own sizes.
 
@@ -96,19 +98,21 @@ def run(
         mesh: devices over which the tasks are spread; None for one device.
         start: parameters to start from, of one device; the story's own start by default. From near its end an engine
             has so short a way that its data count as looked at briefly.
+        keep: where the fit's state is kept.
 
     Raises:
         ValueError: several devices for what runs on one only: minibatches, networks and guides that do not factorise.
     """
     if mesh is not None:
-        return _run_over(mesh, engine, model, annotations, dims, key, settings, progress=progress)
+        return _run_over(mesh, engine, model, annotations, dims, key, settings, progress=progress, keep=keep)
     if engine.pads(settings):
         seen = sized(model, annotations, fine=engine.fine, briefly=start is not None)
     else:
         seen = anonymous(annotations) if knows_no_names(model) else annotations
     if start is not None:
         start = jax.tree.map(jnp.asarray, grown(start, dims, seen) if isinstance(seen, PaddedAnnotations) else start)
-    outcome = engine.run(model, jax.tree.map(jnp.asarray, seen), key, settings, progress=progress, start=start)
+    data = jax.tree.map(jnp.asarray, seen)
+    outcome = engine.run(model, data, key, settings, progress=progress, start=start, keep=keep)
     if not isinstance(seen, PaddedAnnotations):
         return outcome
     return outcome._replace(
@@ -126,6 +130,7 @@ def _run_over(
     settings: Any,
     *,
     progress: bool,
+    keep: Checkpoints,
 ) -> Outcome:
     """Run an engine with the tasks spread over a mesh."""
     if not engine.pads(settings) or has_network(model):
@@ -134,7 +139,7 @@ def _run_over(
             "devices, or the network, batch_size or guide"
         )
     seen = sharded(annotations, mesh)
-    outcome = engine.run(model, seen, key, settings, progress=progress)
+    outcome = engine.run(model, seen, key, settings, progress=progress, keep=keep)
     real = places(annotations, seen)
 
     def own(values: Mapping[str, Any], leading: int) -> dict[str, Any]:

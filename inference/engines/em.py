@@ -20,7 +20,7 @@ The engine is a pure :func:`init` and :func:`step` over an immutable state.
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -40,6 +40,7 @@ from ..densities.sites import Anatomy, anatomy, constants, starting_point
 from . import epochs as training
 from .acceleration import FIRST, PROPOSED, Trail, accepts, place, set_out, walked
 from .ascent import Ahead, ahead_of, gradient, learnt_from, newton, stepped_back, tables_mode
+from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
 from .outcome import Outcome, Solution
 from .progress import progress_bar
 from .settings import EMSettings
@@ -48,6 +49,7 @@ from .unused_options import has_network, has_weights, refuse_unused, unused_by_e
 CHUNK = 25  # iterations between two looks at the progress
 RESTART_NOISE = 0.5  # share of random numbers in the soft majority vote, in every start after the first
 CALM = 0.8  # how fast a change is forgotten by the rule to stop, where steps may be cut short
+STAGE = "em"  # of a checkpoint
 RECOVERY = 1.2  # by which a stride that was cut short grows again
 
 
@@ -231,6 +233,7 @@ def run(
     *,
     progress: bool,
     start: Parameters | None = None,
+    keep: Checkpoints = NOWHERE,
 ) -> Outcome:
     """Run EM from each of ``settings.restarts`` starts, and keep the solution of the highest log-posterior.
 
@@ -241,6 +244,7 @@ def run(
         settings: of EM.
         progress: whether to show a bar.
         start: parameters to start from the first time, such as an earlier fit's; the story's own start by default.
+        keep: where the fit's state is kept.
 
     Raises:
         FloatingPointError: where the log-posterior is not finite, with the iteration or the step.
@@ -254,7 +258,7 @@ def run(
             holds_out=settings.held_out > 0,
         ),
     )
-    best = solve(model, annotations, key, settings, progress=progress, start=start)
+    best = solve(model, annotations, key, settings, progress=progress, start=start, keep=keep)
     fixed = constants(model, annotations)
     draws = {name: on_this_host(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
     kept = {name: on_this_host(value) for name, value in best.parameters.items() if name in fixed}
@@ -269,6 +273,7 @@ def solve(
     *,
     progress: bool,
     start: Parameters | None = None,
+    keep: Checkpoints = NOWHERE,
 ) -> Solution:
     """Return the solution of the highest log-posterior; options that the story does not use are not looked at."""
     in_batches = trained_in_batches(model, settings)
@@ -280,6 +285,7 @@ def solve(
             def tell(done: int, log_posterior: float, before: int = restart * per_start) -> None:
                 bar(before + done, f"log-posterior {log_posterior:,.2f}")
 
+            kept = keep.within(f"start {restart}")
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
             accelerated = settings.accelerate
             if start is not None and restart == 0:
@@ -287,9 +293,9 @@ def solve(
             else:
                 state = init(model, annotations, start_key, settings, perturbed=restart > 0, accelerated=accelerated)
             if in_batches:
-                solution = training.run(model, annotations, state.parameters, start_key, settings, tell)
+                solution = training.run(model, annotations, state.parameters, start_key, settings, tell, kept)
             else:
-                solution = _iterate(model, annotations, state, settings, tell)
+                solution = _iterate(model, annotations, state, settings, tell, kept)
             solutions.append(solution)
     return max(solutions, key=lambda solution: solution.history[-1])
 
@@ -300,22 +306,37 @@ def trained_in_batches(model: Model, settings: EMSettings) -> bool:
 
 
 def _iterate(
-    model: Model, annotations: Annotations, state: EMState, settings: EMSettings, tell: Callable[[int, float], None]
+    model: Model,
+    annotations: Annotations,
+    state: EMState,
+    settings: EMSettings,
+    tell: Callable[[int, float], None],
+    keep: Checkpoints,
 ) -> Solution:
     """Iterate over all data until EM converges."""
     history: list[float] = []
+    if (found := keep.found(STAGE)) is not None:
+        state, history = unpacked(found["state"], state), found["history"].tolist()
+    pace = keep.pace(CHUNK)
     while len(history) < settings.max_iterations and state.change > settings.tolerance:
-        n_steps = min(CHUNK, settings.max_iterations - len(history))
-        state, values = advance(model, annotations, state, n_steps, settings)
-        history += np.asarray(values)[: int(state.iteration) - len(history)].tolist()
+        n_steps = min(pace.steps, settings.max_iterations - len(history))
+        with pace.timed(n_steps):
+            state, values = advance(model, annotations, state, n_steps, settings)
+            history += np.asarray(values)[: int(state.iteration) - len(history)].tolist()
         if not np.isfinite(history[-1]):
             raise FloatingPointError(f"the log-posterior is {history[-1]} at iteration {len(history)}")
         tell(len(history), history[-1])
+        keep.note(STAGE, partial(_noted, state, history, len(history)))
     return Solution(
         state.parameters,
         [*history, _log_posterior(model, annotations, state, settings)],
         not_converged(float(state.change), settings),
     )
+
+
+def _noted(state: EMState, history: list[float], n: int) -> dict[str, Any]:
+    """What a checkpoint has of EM after ``n`` iterations, to whose history more may have come since."""
+    return {"state": packed(state), "history": np.array(history[:n])}
 
 
 def _log_posterior(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> float:

@@ -8,7 +8,8 @@ and at the epoch's end the tables take their exact M-step. What each task has of
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,12 +28,14 @@ from ..densities.sites import Anatomy, anatomy
 from . import local_steps
 from . import minibatches as batches
 from .ascent import tables_mode
+from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
 from .local_steps import Locals, of_tasks, put_back, shared
 from .outcome import Solution
 from .settings import EMSettings
 from .unused_options import has_weights
 
 ADVICE = "lower network_rate, scale the features, or use batch_norm=True"
+STAGE = "epochs"  # of a checkpoint
 BATCH = 64  # tasks, where the user says nothing
 WARM = 3  # the share of the epochs is 1 / WARM in which a classifier that decides the annotations learns from the votes
 
@@ -63,6 +66,7 @@ def run(
     key: Array,
     settings: EMSettings,
     tell: Callable[[int, float], None],
+    keep: Checkpoints = NOWHERE,
 ) -> Solution:
     """Train from ``parameters`` for ``settings.epochs``, or until the held-out annotations' log-probability has peaked.
 
@@ -78,25 +82,34 @@ def run(
     history: list[float] = []
     warm = warm_epochs(model, annotations, settings, has_classifier=has_weights(model))
     best, best_score, best_epoch = state, -np.inf, 0
-    for number in range(1, settings.epochs + 1):
+    if (found := keep.found(STAGE)) is not None:
+        state, best = unpacked(found["state"], state), unpacked(found["best"], state)
+        history, best_score, best_epoch = found["history"].tolist(), found["score"], found["epoch"]
+    for number in range(len(history) + 1, settings.epochs + 1):
+        if settings.held_out > 0 and number - 1 - max(best_epoch, warm) >= settings.patience:
+            break
         on_votes = number <= warm
         state, watch = epoch(model, seen, plan, state, jax.random.fold_in(key, number), settings, on_votes=on_votes)
         _check_finite(watch, number)
         history.append(float(watch.log_likelihood.sum() + watch.log_prior.mean()))
         tell(number, history[-1])
-        if settings.held_out == 0:
-            best = state
-            continue
-        score = float(_predicted(model, annotations, seen, state))
-        _refuse_non_finite(score, number)
-        if score > best_score:
+        score = -np.inf
+        if settings.held_out > 0:
+            score = float(_predicted(model, annotations, seen, state))
+            _refuse_non_finite(score, number)
+        if score > best_score or settings.held_out == 0:
             best, best_score, best_epoch = state, score, number
-        elif number - max(best_epoch, warm) >= settings.patience:
-            break
-    found = _parameters(model, annotations, best)
-    history.append(float(_log_posterior(model, annotations, found)))
-    _refuse_non_finite(history[-1], number)
-    return Solution(found, history, ())
+        keep.note(STAGE, partial(_noted, state, best, best_score, best_epoch, list(history)))
+    parameters = _parameters(model, annotations, best)
+    history.append(float(_log_posterior(model, annotations, parameters)))
+    _refuse_non_finite(history[-1], len(history) - 1)
+    return Solution(parameters, history, ())
+
+
+def _noted(state: TrainingState, best: TrainingState, score: float, epoch: int, history: list[float]) -> dict[str, Any]:
+    """What a checkpoint has of training."""
+    of_best = {"best": packed(best), "score": score, "epoch": epoch}
+    return {"state": packed(state), "history": np.array(history), **of_best}
 
 
 def warm_epochs(model: Model, annotations: Annotations, settings: EMSettings, *, has_classifier: bool) -> int:

@@ -8,11 +8,11 @@ The sampler moves in the coordinates of :mod:`.coordinates`, in which tables of 
 """
 
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from operator import attrgetter
-from threading import Event
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,13 +30,16 @@ from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import constants
 from . import em
+from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
 from .coordinates import Coordinates, coordinates_near, origin, place
+from .interruptions import INTERRUPTED
 from .outcome import Outcome
 from .progress import progress_bar
 from .settings import EMSettings, NUTSSettings
 from .unused_options import has_network, refuse_unused, unused_at_the_start
 
 CHUNK = 50  # steps of a chain between two looks at the progress
+STAGE = "chains"  # of a checkpoint
 
 TARGET_ACCEPT = NUTSSettings().target_accept
 HALF_PERIOD = 1.03 * np.pi  # a little more, since directions differ
@@ -76,34 +79,72 @@ def run(
     *,
     progress: bool,
     start: Parameters | None = None,
+    keep: Checkpoints = NOWHERE,
 ) -> Outcome:
     """Sample the posterior, each chain from the EM solution moved off the edges of the probability tables.
 
+    Where ``keep`` says so, an interruption (Ctrl-C) ends sampling with the draws so far and a warning.
+
     Raises:
         FloatingPointError: the log-density is not finite where the chains start.
+        KeyboardInterrupt: before there is a draw.
         ValueError: for an option that this story does not use.
     """
     refuse_unused(settings, unused_at_the_start(has_network=has_network(model)))
     em_key, key = jax.random.split(key)
-    values = em.solve(model, annotations, em_key, start_settings(settings), progress=progress, start=start).parameters
+    of_em = start_settings(settings)
+    before = keep.within("before")
+    values = em.solve(model, annotations, em_key, of_em, progress=progress, start=start, keep=before).parameters
     fixed = {name: values[name] for name in constants(model, annotations)}
     begin = start_at(model, annotations, values, fixed, settings.target_accept)
     keys = jax.random.split(key, settings.chains)
     with progress_bar("NUTS", settings.chains * (settings.warmup + settings.draws), show=progress) as tell:
-        rows = sample_chains(model, begin, keys, settings, lambda done: tell(done, "draws of all chains, with warmup"))
+        said = partial(_tell, tell)
+        rows, warnings = _until_interrupted(settings, keep, model, begin, keys, said)
     stats = {name: np.asarray(value) for name, value in rows.stats.items()}
     stats["tree_depth"] = np.log2(stats["n_steps"]).astype(int) + 1
     draws = {name: on_this_host(value) for name, value in rows.draws.items()}
-    return Outcome(draws, {name: on_this_host(value) for name, value in fixed.items()}, np.zeros(0), stats, ())
+    return Outcome(draws, {name: on_this_host(value) for name, value in fixed.items()}, np.zeros(0), stats, warnings)
+
+
+def _tell(tell: Callable[[int, str], None], done: int) -> None:
+    tell(done, "draws of all chains, with warmup")
+
+
+def _until_interrupted(
+    settings: NUTSSettings,
+    keep: Checkpoints,
+    model: Model,
+    start: Start,
+    keys: Array,
+    tell: Callable[[int], None],
+) -> tuple[Rows, tuple[str, ...]]:
+    """The rows of all chains; or where sampling was interrupted those so far, with a warning that says how many."""
+    try:
+        return sample_chains(model, start, keys, settings, tell, keep), ()
+    except Interrupted as stop:
+        rows = stop.rows
+        if rows is None or not keep.interrupts:
+            raise
+    n_chains, n_draws = rows.stats["lp"].shape
+    return rows, (
+        f"{INTERRUPTED}: these are {n_draws:,} of {settings.draws:,} draws of {n_chains} of {settings.chains} "
+        f"chains; {keep.how_to_go_on}",
+    )
 
 
 def sample_chains(
-    model: Model, start: Start, keys: Array, settings: NUTSSettings, tell: Callable[[int], None] = lambda done: None
+    model: Model,
+    start: Start,
+    keys: Array,
+    settings: NUTSSettings,
+    tell: Callable[[int], None] = lambda done: None,
+    keep: Checkpoints = NOWHERE,
 ) -> Rows:
     """Rows of one chain for each key, ``(chain, draw, ...)``; ``tell`` hears how many steps all of them have taken."""
     several = isinstance(start.annotations, ShardedAnnotations)  # whose devices may run only one program at a time
     sample = _in_threads if jax.default_backend() == "cpu" and not several else _vectorised
-    return sample(model, start, keys, settings, tell)
+    return sample(model, start, keys, settings, tell, keep)
 
 
 def start_settings(settings: NUTSSettings) -> EMSettings:
@@ -224,63 +265,140 @@ def _advance_chains(
     return jax.vmap(lambda state: advance(model, start, state, n_steps, settings))(states)
 
 
-def _in_threads(model: Model, start: Start, keys: Array, settings: NUTSSettings, tell: Callable[[int], None]) -> Rows:
-    """Rows of all chains, ``(chain, draw, ...)``, each chain in a thread of its own."""
+class Chain(NamedTuple):
+    """Where a chain stands."""
+
+    state: HMCState
+    kept: tuple[Rows, ...]  # of its draws so far, arrays of NumPy
+    done: int  # steps taken, with warmup
+
+
+class Interrupted(KeyboardInterrupt):
+    """Sampling was interrupted; ``rows`` are what all chains have so far."""
+
+    def __init__(self, rows: Rows | None) -> None:
+        super().__init__()
+        self.rows = rows
+
+
+def _in_threads(
+    model: Model,
+    start: Start,
+    keys: Array,
+    settings: NUTSSettings,
+    tell: Callable[[int], None],
+    keep: Checkpoints = NOWHERE,
+) -> Rows:
+    """Rows of all chains, ``(chain, draw, ...)``: each thread takes some steps of the chain that is furthest behind."""
     program = _of_program(settings)
     states = [_init_chain(model, start, key, program) for key in keys]
     _check_start(np.array([state.potential_energy for state in states]))
     # Compiled here, as threads do not have this thread's configuration of JAX, such as its precision.
     arguments = (model, start, states[0], jnp.int32(0), program)
     advance_chain = _advance_chain.program(*arguments).lower(*arguments).compile()
-    stages = list(_stages(settings))
-    steps = {n: jnp.int32(n) for n, _ in stages}
-    done, stop = [0] * len(states), Event()
+    chains = [Chain(state, (), 0) for state in states]
+    if (found := keep.found(STAGE)) is not None:
+        chains = [_unpacked_chain(*each) for each in zip(found, chains, strict=True)]
+    steps = {n: jnp.int32(n) for n in range(1, CHUNK + 1)}
+    pace, total = keep.pace(CHUNK), settings.warmup + settings.draws
 
-    def sample(chain: int) -> list[Rows]:
-        state, kept = states[chain], []
-        for n, is_kept in stages:
-            if stop.is_set():
-                break
-            state, rows = advance_chain(model, start, state, steps[n])
-            if is_kept:
-                kept.append(jax.tree.map(lambda values, n=n: np.asarray(values)[:n], rows))
-            done[chain] += n
-            tell(sum(done))
-        return kept
+    def go_on(chain: Chain) -> Chain:
+        n = min(pace.steps, (settings.warmup if chain.done < settings.warmup else total) - chain.done)
+        with pace.timed(n):
+            state, rows = advance_chain(model, start, chain.state, steps[n])
+            rows = jax.tree.map(lambda values: np.asarray(values)[:n], rows)
+        kept = chain.kept if chain.done < settings.warmup else (*chain.kept, rows)
+        return Chain(state, kept, chain.done + n)
 
-    with ThreadPoolExecutor(min(len(states), os.cpu_count() or 1)) as pool:
+    running: dict[Future[Chain], int] = {}
+
+    def collect(finished: Iterable[Future[Chain]]) -> None:
+        for future in finished:
+            chains[running.pop(future)] = future.result()
+
+    n_threads = min(len(chains), os.cpu_count() or 1)
+    with ThreadPoolExecutor(n_threads) as pool:
         try:
-            chains = list(pool.map(sample, range(len(states))))
-        finally:
-            stop.set()  # after an error or an interruption the other chains end with their chunk
-    return _stacked([_joined(kept, axis=0) for kept in chains])
+            while True:
+                free = [i for i, chain in enumerate(chains) if chain.done < total and i not in running.values()]
+                behind = sorted(free, key=lambda i: chains[i].done)[: n_threads - len(running)]
+                running |= {pool.submit(go_on, chains[i]): i for i in behind}
+                keep.note(STAGE, partial(_packed_chains, tuple(chains)))
+                if not running:
+                    break
+                collect(wait(running, return_when=FIRST_COMPLETED).done)
+                tell(sum(chain.done for chain in chains))
+        except KeyboardInterrupt:
+            collect(wait(running).done)
+            keep.note(STAGE, partial(_packed_chains, tuple(chains)))
+            raise Interrupted(_so_far([chain.kept for chain in chains])) from None
+    return _stacked([_joined(chain.kept, axis=0) for chain in chains])
 
 
-def _vectorised(model: Model, start: Start, keys: Array, settings: NUTSSettings, tell: Callable[[int], None]) -> Rows:
+def _packed_chains(chains: tuple[Chain, ...]) -> list[dict[str, Any]]:
+    """What a checkpoint has of chains."""
+    return [
+        {"state": packed(chain.state), "kept": [rows._asdict() for rows in chain.kept], "done": chain.done}
+        for chain in chains
+    ]
+
+
+def _unpacked_chain(found: dict[str, Any], first: Chain) -> Chain:
+    """A chain of :func:`_packed_chains`, whose first state is that of ``first``."""
+    return Chain(unpacked(found["state"], first.state), tuple(Rows(**rows) for rows in found["kept"]), found["done"])
+
+
+def _so_far(kept: Sequence[tuple[Rows, ...]]) -> Rows | None:
+    """The draws so far of as many chains as make the most draws, all of one length; None where there are none."""
+    chains = [_joined(parts, axis=0) for parts in kept if parts]
+    if not chains:
+        return None
+    longest = sorted(chains, key=_n_draws, reverse=True)
+    n_chains = max(range(1, len(longest) + 1), key=lambda n: n * _n_draws(longest[n - 1]))
+    n_draws = _n_draws(longest[n_chains - 1])
+    chosen = [rows for rows in chains if _n_draws(rows) >= n_draws]
+    return _stacked([jax.tree.map(lambda values: values[:n_draws], rows) for rows in chosen])
+
+
+def _n_draws(rows: Rows) -> int:
+    return len(rows.stats["lp"])
+
+
+def _vectorised(
+    model: Model,
+    start: Start,
+    keys: Array,
+    settings: NUTSSettings,
+    tell: Callable[[int], None],
+    keep: Checkpoints = NOWHERE,
+) -> Rows:
     """Rows of all chains, ``(chain, draw, ...)``, the chains as one program."""
     program = _of_program(settings)
     states = _init_chains(model, start, keys, program)
     _check_start(np.asarray(states.potential_energy))
-    kept, done = [], 0
-    for n, is_kept in _stages(settings):
-        states, rows = _advance_chains(model, start, states, jnp.int32(n), program)
-        if is_kept:
-            kept.append(jax.tree.map(lambda values, n=n: on_this_host(values)[:, :n], rows))
-        done += n * len(keys)
-        tell(done)
+    kept: tuple[Rows, ...] = ()
+    done, total, pace = 0, settings.warmup + settings.draws, keep.pace(CHUNK)
+    if (found := keep.found(STAGE)) is not None:
+        (states, kept, done) = _unpacked_chain(found[0], Chain(states, kept, done))
+    try:
+        while done < total:
+            is_kept = done >= settings.warmup
+            n = min(pace.steps, (total if is_kept else settings.warmup) - done)
+            with pace.timed(n):
+                states, rows = _advance_chains(model, start, states, jnp.int32(n), program)
+                rows = jax.tree.map(lambda values, n=n: on_this_host(values)[:, :n], rows)
+            kept = (*kept, rows) if is_kept else kept
+            done += n
+            keep.note(STAGE, partial(_packed_chains, (Chain(states, kept, done),)))
+            tell(done * len(keys))
+    except KeyboardInterrupt:
+        raise Interrupted(_joined(kept, axis=1) if kept else None) from None
     return _joined(kept, axis=1)
 
 
 def _of_program(settings: NUTSSettings) -> NUTSSettings:
     """Settings that differ only where the compiled programs do."""
     return NUTSSettings(warmup=settings.warmup, max_tree_depth=settings.max_tree_depth)
-
-
-def _stages(settings: NUTSSettings) -> Iterator[tuple[int, bool]]:
-    """Numbers of steps to take at a time, and whether their draws are kept."""
-    for total, is_kept in ((settings.warmup, False), (settings.draws, True)):
-        for begin in range(0, total, CHUNK):
-            yield min(CHUNK, total - begin), is_kept
 
 
 def _check_start(potential_energy: np.ndarray) -> None:
@@ -291,7 +409,7 @@ def _check_start(potential_energy: np.ndarray) -> None:
         )
 
 
-def _joined(parts: list[Rows], axis: int) -> Rows:
+def _joined(parts: Sequence[Rows], axis: int) -> Rows:
     return jax.tree.map(lambda *values: np.concatenate(values, axis), *parts)
 
 

@@ -14,6 +14,7 @@ number of tasks.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -28,10 +29,13 @@ from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import anatomy
 from .ascent import tables_mode
+from .checkpoints import NOWHERE, Checkpoints, Nest, packed, unpacked
 from .outcome import Outcome
 from .progress import progress_bar
 from .settings import EMSettings
+from .stream_state import PART, STAGE, noted, went_on
 from .streaming import Source, no_moves, one_pass, start
+from .streaming import template as exact_template
 
 FORGETTING = 0.6  # exponent of the step sizes, between a half and one
 PASSES = 5  # where the user says nothing
@@ -101,8 +105,7 @@ def run(
     settings: EMSettings,
     *,
     progress: bool,
-    state: OnlineState | None = None,
-    after_pass: Callable[[OnlineState], None] = lambda state: None,
+    keep: Checkpoints = NOWHERE,
 ) -> Outcome:
     """Make ``settings.epochs`` passes over the data in chunks, each in an order of its own.
 
@@ -112,12 +115,18 @@ def run(
         key: of random starting values and of the chunks' order.
         settings: ``epochs`` and ``learning_rate``.
         progress: show a bar.
-        state: where an earlier run stopped; None to begin.
-        after_pass: called with the state after each pass.
+        keep: where the fit's state is kept.
 
     Raises:
         FloatingPointError: the log-posterior is not finite.
     """
+    earlier = keep.found(STAGE)
+    like = None if earlier is None else template(model, source.first, exact_template(model, source.first))
+    state = None if earlier is None else went_on(earlier, OnlineState, like)
+
+    def passed(state: OnlineState) -> None:
+        keep.note(STAGE, partial(noted, state), milestone=True, over=PART)
+
     with progress_bar("stochastic EM", settings.epochs, show=progress) as bar:
 
         def tell(passes: int, history: tuple[float, ...], done: int) -> None:
@@ -126,14 +135,17 @@ def run(
 
         if state is None:
             parameters = start(model, source, key)
-            votes = one_pass(model, source, parameters, on_votes=True, tell=lambda done: tell(0, (), done))
+            votes = one_pass(model, source, parameters, on_votes=True, tell=partial(tell, 0, ()), keep=keep)
             new = parameters | tables_mode(votes.sums.counts, parameters)
             state = OnlineState(new, votes.of_data.counts, no_moves(model, source.first, new), 0, 0, ())
-            after_pass(state)
+            passed(state)
         while state.iteration < settings.epochs:
-            state = _pass(model, source, key, state, settings, tell)
-            after_pass(state)
-        last = one_pass(model, source, state.parameters, on_votes=False, tell=lambda done: None)
+            state = _pass(model, source, key, state, settings, tell, keep)
+            passed(state)
+        of_last = f"pass after {state.iteration}"  # more epochs may be asked for later
+        last = one_pass(
+            model, source, state.parameters, on_votes=False, tell=lambda done: None, keep=keep, stage=of_last
+        )
     history = (*state.history, last.log_posterior)
     draws = {name: np.asarray(value)[None, None] for name, value in state.parameters.items()}
     warnings = (*_warnings(history), *_one_chunk(source))
@@ -141,12 +153,22 @@ def run(
 
 
 def _pass(
-    model: Model, source: Source, key: Array, state: OnlineState, settings: EMSettings, tell: Callable[..., None]
+    model: Model,
+    source: Source,
+    key: Array,
+    state: OnlineState,
+    settings: EMSettings,
+    tell: Callable[..., None],
+    keep: Checkpoints,
 ) -> OnlineState:
     """One pass over the chunks, in an order that key and pass decide."""
     order = np.asarray(jax.random.permutation(jax.random.fold_in(key, state.iteration), len(source)))
     parameters, counts, optimizer, total = state.parameters, state.counts, state.optimizer, 0.0
-    for done, chunk in enumerate(source.in_order(order), start=1):
+    begin = 0
+    if (found := keep.found(PART)) is not None:
+        parameters, counts, optimizer = unpacked(found["arrays"], (parameters, counts, optimizer))
+        total, begin = found["total"], found["done"]
+    for done, chunk in enumerate(source.in_order(order[begin:]), start=begin + 1):
         seen = state.steps + done
         scale = jnp.asarray(source.prepared.n_tasks / int(chunk.n_real[0]), float)
         gamma = jnp.asarray((seen + 1.0) ** -FORGETTING, float)
@@ -155,6 +177,7 @@ def _pass(
             model, chunk, parameters, counts, optimizer, scale, gamma, rate
         )
         total += float(value)
+        keep.note(PART, partial(_noted_part, (parameters, counts, optimizer), total, done))
         tell(state.iteration, state.history, done)
     log_posterior = total + float(_log_prior(model, source.first, parameters))
     iteration = state.iteration + 1
@@ -162,6 +185,11 @@ def _pass(
         raise FloatingPointError(f"the log-posterior is {log_posterior} in pass {iteration}; lower learning_rate")
     history = (*state.history, log_posterior)
     return OnlineState(parameters, counts, optimizer, state.steps + len(order), iteration, history)
+
+
+def _noted_part(trees: tuple, total: float, done: int) -> Nest:
+    """What a checkpoint has of a pass after so many chunks."""
+    return {"arrays": packed(trees), "total": total, "done": done}
 
 
 @compiled

@@ -8,6 +8,7 @@ guide starts where a few passes of stochastic EM lead; memory does not grow with
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -20,9 +21,11 @@ from ...data.chunks import Chunk
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from . import online, streaming, svi
+from .checkpoints import NOWHERE, Checkpoints, Nest, packed, unpacked
 from .outcome import Outcome, as_point
 from .progress import progress_bar
 from .settings import EMSettings, SVISettings
+from .stream_state import PART, STAGE, noted, went_on
 from .streaming import Source
 
 
@@ -42,8 +45,7 @@ def run(
     settings: SVISettings,
     *,
     progress: bool,
-    state: OnlineSVIState | None = None,
-    after_pass: Callable[[OnlineSVIState], None] = lambda state: None,
+    keep: Checkpoints = NOWHERE,
 ) -> Outcome:
     """Take ``settings.max_iterations`` steps, each on a chunk, and draw from the guide.
 
@@ -53,21 +55,22 @@ def run(
         key: of the start, of the chunks' order and of what is drawn.
         settings: of SVI; ``batch_size`` is not looked at.
         progress: show a bar.
-        state: where an earlier run stopped; None to begin.
-        after_pass: called with the state after each pass.
+        keep: where the fit's state is kept.
 
     Raises:
         FloatingPointError: the loss is not finite, with the step.
     """
     em_key, init_key, step_key, draw_key = jax.random.split(key, 4)
     program = svi.Program(settings.guide, settings.particles)
-    if state is None:
-        values = _start(model, source, em_key, progress=progress)
+    if (earlier := keep.found(STAGE)) is not None:
+        state = went_on(earlier, OnlineSVIState, template(model, source, settings))
+    else:
+        values = _start(model, source, em_key, progress=progress, keep=keep.within("before"))
         state = OnlineSVIState(values, _first(model, source, values, init_key, settings), 0, ())
     with progress_bar("SVI over chunks", settings.max_iterations, show=progress) as bar:
         while state.iteration < settings.max_iterations:
-            state = _pass(model, source, step_key, state, settings, bar)
-            after_pass(state)
+            state = _pass(model, source, step_key, state, settings, bar, keep)
+            keep.note(STAGE, partial(noted, state), milestone=True, over=PART)
     is_delta = svi.is_a_point(settings.guide)
     problem = _problem(model, source, source.first, state.values, settings)
     fitted = SVIState(state.optimizer, None, draw_key)
@@ -78,10 +81,10 @@ def run(
     return Outcome(draws, {}, losses, {}, svi.still_falling(losses, settings.tolerance), is_point)
 
 
-def _start(model: Model, source: Source, key: Array, *, progress: bool) -> Parameters:
+def _start(model: Model, source: Source, key: Array, *, progress: bool, keep: Checkpoints) -> Parameters:
     """Where stochastic EM leads."""
     settings = EMSettings(epochs=online.PASSES)
-    found = online.run(model, source, key, settings, progress=progress)
+    found = online.run(model, source, key, settings, progress=progress, keep=keep)
     return {name: jnp.asarray(value[0, 0]) for name, value in found.draws.items()}
 
 
@@ -92,6 +95,7 @@ def _pass(
     state: OnlineSVIState,
     settings: SVISettings,
     bar: Callable[[int, str], None],
+    keep: Checkpoints,
 ) -> OnlineSVIState:
     """One pass over the chunks, or the part of it for which there are steps left."""
     program = svi.Program(settings.guide, settings.particles)
@@ -99,7 +103,9 @@ def _pass(
     order_key, draw_key = jax.random.split(jax.random.fold_in(key, before))
     order = np.asarray(jax.random.permutation(order_key, len(source)))[: settings.max_iterations - before]
     optimizer = state.optimizer
-    for chunk in source.in_order(order):
+    if (part := keep.found(PART)) is not None:
+        optimizer, losses = unpacked(part["optimizer"], optimizer), [*losses, *part["losses"].tolist()]
+    for chunk in source.in_order(order[len(losses) - before :]):
         now = SVIState(optimizer, None, jax.random.fold_in(draw_key, len(losses)))
         problem = _problem(model, source, chunk, state.values, settings)
         after, found = svi.advance(problem, now, now.rng_key, 1, program)
@@ -107,8 +113,14 @@ def _pass(
         losses.append(float(found[0]))
         if not np.isfinite(losses[-1]):
             raise FloatingPointError(f"the loss is {losses[-1]} at step {len(losses)}; lower learning_rate")
+        keep.note(PART, partial(_noted_part, optimizer, losses[before:]))
         bar(len(losses), f"loss {losses[-1]:,.2f}")
     return state._replace(optimizer=optimizer, iteration=len(losses), history=tuple(losses))
+
+
+def _noted_part(optimizer: Any, losses: list[float]) -> Nest:
+    """What a checkpoint has of a pass: Adam's state, and the loss before each of the steps so far."""
+    return {"optimizer": packed(optimizer), "losses": np.array(losses)}
 
 
 def _problem(model: Model, source: Source, chunk: Chunk, values: Parameters, settings: SVISettings) -> svi.Problem:

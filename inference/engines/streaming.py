@@ -32,10 +32,12 @@ from ..densities.programs import compiled
 from ..densities.sites import anatomy, starting_point
 from . import by_size
 from .ascent import Sums, sums_over_tasks, tables_mode
+from .checkpoints import NOWHERE, Checkpoints, Nest, packed, unpacked
 from .em import CALM, RECOVERY, not_converged
 from .outcome import Outcome
 from .progress import progress_bar
 from .settings import EMSettings
+from .stream_state import PART, STAGE, noted, went_on
 
 
 class Running(NamedTuple):
@@ -228,7 +230,7 @@ def run(
     settings: EMSettings,
     *,
     progress: bool,
-    state: StreamState | None = None,
+    keep: Checkpoints = NOWHERE,
     after_pass: Callable[[StreamState], None] = lambda state: None,
 ) -> Outcome:
     """Run EM until it converges.
@@ -239,7 +241,7 @@ def run(
         key: of random starting values.
         settings: ``max_iterations``, ``tolerance``, ``learning_rate`` and ``halvings``.
         progress: show a bar.
-        state: where an earlier run stopped; None to begin.
+        keep: where the fit's state is kept.
         after_pass: called with the state after each pass.
 
     Raises:
@@ -247,24 +249,31 @@ def run(
     """
     first = source.first
     exact = has_exact_step(model, first)
+    earlier = keep.found(STAGE)
+    state = None if earlier is None else went_on(earlier, StreamState, template(model, first))
+
+    def passed(state: StreamState) -> None:
+        keep.note(STAGE, partial(noted, state), milestone=True, over=PART)
+        after_pass(state)
+
     with progress_bar("EM over chunks", settings.max_iterations, show=progress) as bar:
         tell = partial(_tell, bar, len(source))
         if state is None:
             tell(0, None, 0)
             parameters = start(model, source, key)
-            found = one_pass(model, source, parameters, on_votes=True, tell=partial(tell, 0, None))
+            found = one_pass(model, source, parameters, on_votes=True, tell=partial(tell, 0, None), keep=keep)
             new = parameters | tables_mode(found.sums.counts, parameters)
             # The step to the tables' M-step towards the votes is not judged, as in memory.
             state = StreamState(new, new, no_moves(model, first, new), 0.0, 1.0, -1, (np.inf, np.inf), ())
-            after_pass(state)
+            passed(state)
         while not state.is_finished(settings):
             trial = state.proposal
             if not exact and state.iteration >= 0:
                 trial = between(model, first, state.parameters, state.proposal, state.share)
             tell_pass = partial(tell, max(state.iteration, 0), state.history)
-            found = one_pass(model, source, trial, on_votes=False, tell=tell_pass)
+            found = one_pass(model, source, trial, on_votes=False, tell=tell_pass, keep=keep)
             state = judged(model, first, state, trial, found.sums, found.log_posterior, settings, exact=exact)
-            after_pass(state)
+            passed(state)
             tell(state.iteration, state.history, 0)
     draws = {name: np.asarray(value)[None, None] for name, value in state.parameters.items()}
     history = np.array(state.history)
@@ -273,19 +282,34 @@ def run(
 
 
 def one_pass(
-    model: Model, source: Source, parameters: Parameters, *, on_votes: bool, tell: Callable[[int], None]
+    model: Model,
+    source: Source,
+    parameters: Parameters,
+    *,
+    on_votes: bool,
+    tell: Callable[[int], None],
+    keep: Checkpoints = NOWHERE,
+    stage: str = PART,
 ) -> Passed:
-    """Read all chunks once."""
-    first = source.first
+    """Read all chunks once, from the first or from where an earlier process was in this pass, the ``stage``."""
+    first, begin = source.first, 0
     running = nothing_yet(model, first, parameters)
+    if (found := keep.found(stage)) is not None:
+        running, begin = unpacked(found["running"], running), found["done"]
     add = partial(add_chunk, on_votes=True) if on_votes else source.add
-    for done, chunk in enumerate(source, start=1):
+    for done, chunk in enumerate(source.in_order(range(begin, len(source))), start=begin + 1):
         running = add(model, chunk, parameters, running)
         jax.block_until_ready(running.total.log_likelihood)  # no more than two chunks are in memory
+        keep.note(stage, partial(_noted_part, running, done), lasting=False)
         tell(done)
     sums, log_prior = with_prior(model, first, parameters, running)
     log_likelihood = float(running.total.log_likelihood) + float(running.lost.log_likelihood)
     return Passed(sums, running.total, log_likelihood + float(log_prior))
+
+
+def _noted_part(running: Running, done: int) -> Nest:
+    """What a checkpoint has of a pass after so many chunks: copies, since the sums' memory is used again."""
+    return {"running": [array.copy() for array in packed(running)], "done": done}
 
 
 def judged(

@@ -15,7 +15,7 @@ import numpyro
 import optax
 from jax import Array
 from numpyro import handlers
-from numpyro.infer import SVI, Trace_ELBO, init_to_value
+from numpyro.infer import SVI, init_to_value
 from numpyro.infer.autoguide import (
     AutoDelta,
     AutoGuide,
@@ -35,12 +35,15 @@ from ..densities.programs import compiled
 from ..densities.sites import constants, parameter_dims
 from . import em
 from . import minibatches as batches
+from .bound import OrderedELBO
+from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
 from .outcome import Outcome, as_point
 from .progress import progress_bar
 from .settings import EMSettings, SVISettings
 from .unused_options import has_network, refuse_unused, unused_by_svi
 
 CHUNK = 100  # steps between two looks at the progress
+STAGE = "svi"  # of a checkpoint
 FEWEST_STEPS = 100  # from which on the losses say whether they still fall
 FACTORISED = ("normal", "delta")  # guides in which padded tasks and workers can be left out of the loss
 
@@ -91,6 +94,7 @@ def run(
     *,
     progress: bool,
     start: Parameters | None = None,
+    keep: Checkpoints = NOWHERE,
 ) -> Outcome:
     """Fit the guide, from the EM solution, and draw from it.
 
@@ -116,22 +120,31 @@ def run(
     em_key, init_key, batch_key, draw_key = jax.random.split(key, 4)
     plan = _plan(model, annotations, settings)
     settings_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
-    values = em.solve(model, annotations, em_key, settings_em, progress=progress, start=start).parameters
+    before = keep.within("before")
+    of_em = em.solve(model, annotations, em_key, settings_em, progress=progress, start=start, keep=before)
+    values = of_em.parameters
     rates = rates_of(settings)
     weights_start = {name: values[name] for name in names if name in weights}
     problem = Problem(model, annotations, values, weights_start, plan, rates)
     program = Program(settings.guide, settings.particles)
     state = init(problem, init_key, program)
     losses: list[float] = []
+    if (earlier := keep.found(STAGE)) is not None:
+        state, losses = unpacked(earlier["state"], state), earlier["losses"].tolist()
+    pace = keep.pace(CHUNK)
     with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
         while len(losses) < settings.max_iterations:
-            n_steps = min(CHUNK, settings.max_iterations - len(losses))
-            state, found = advance(problem, state, jax.random.fold_in(batch_key, len(losses)), n_steps, program)
-            losses += np.asarray(found)[:n_steps].tolist()
+            first = len(losses) % CHUNK  # of the steps that share a key
+            n_steps = min(pace.steps, CHUNK - first, settings.max_iterations - len(losses))
+            key = jax.random.fold_in(batch_key, len(losses) - first)
+            with pace.timed(n_steps):
+                state, found = advance(problem, state, key, n_steps, program, first)
+                losses += np.asarray(found)[:n_steps].tolist()
             if not np.isfinite(losses[-1]):
                 first = int(np.argmin(np.isfinite(losses)))
                 raise FloatingPointError(f"the loss is {losses[first]} at step {first + 1}; lower learning_rate")
             tell(len(losses), f"loss {losses[-1]:,.2f}")
+            keep.note(STAGE, partial(_noted, state, losses, len(losses)))
     fitted, sampled = draw(problem, state, draw_key, program, 1 if is_delta else settings.draws)
     draws, is_point = as_point(
         {name: on_this_host(value)[None] for name, value in sampled.items() if name in names}, is_point=is_delta
@@ -139,6 +152,11 @@ def run(
     fitted |= {name: holder["value"] for name, holder in (state.mutable_state or {}).items()}
     fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
     return Outcome(draws, fixed, np.array(losses), {}, still_falling(np.array(losses), settings.tolerance), is_point)
+
+
+def _noted(state: SVIState, losses: list[float], n: int) -> dict[str, Any]:
+    """What a checkpoint has of SVI after ``n`` steps, to whose losses more may have come since."""
+    return {"state": packed(state), "losses": np.array(losses[:n])}
 
 
 def rates_of(settings: SVISettings) -> Rates:
@@ -161,7 +179,7 @@ def _engine(problem: Problem, program: Program, key: Array) -> tuple[SVI, AutoGu
             return guide(annotations)
 
     optimizer = _optimizer(problem.rates, problem.weights)
-    loss = Trace_ELBO(num_particles=program.particles)
+    loss = OrderedELBO(num_particles=program.particles)
     svi = SVI(_at_tasks(marginal), _at_tasks(without_padding), optimizer, loss)
     first = problem.annotations if own else problem.batch(key)[0]  # the guide has all tasks' own parameters
     return svi, guide, svi.init(key, first, init_params=problem.weights)
@@ -197,16 +215,16 @@ def step(problem: Problem, state: SVIState, key: Array, program: Program) -> tup
 
 @compiled(static=("program",))
 def advance(
-    problem: Problem, state: SVIState, key: Array, n_steps: Array | int, program: Program
+    problem: Problem, state: SVIState, key: Array, n_steps: Array | int, program: Program, first: Array | int = 0
 ) -> tuple[SVIState, Array]:
-    """Take ``n_steps`` steps, at most :data:`CHUNK`.
+    """Take ``n_steps`` steps, at most :data:`CHUNK`: of those that share a key, from the one of number ``first`` on.
 
     Returns:
         the state after them, and the loss before each ``(CHUNK,)``, NaN for steps not taken.
     """
 
     def body(i: Array, carry: tuple[SVIState, Array]) -> tuple[SVIState, Array]:
-        state, loss = step(problem, carry[0], jax.random.fold_in(key, i), program)
+        state, loss = step(problem, carry[0], jax.random.fold_in(key, first + i), program)
         return state, carry[1].at[i].set(loss)
 
     return jax.lax.fori_loop(0, n_steps, body, (state, jnp.full(CHUNK, jnp.nan)))

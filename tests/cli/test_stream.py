@@ -95,7 +95,7 @@ def test_one_file_is_streamed_on_request_or_where_it_is_too_large(folder, monkey
     assert "streaming" not in crowdppl(*command, folder / "plain").stdout
     asked = crowdppl(*command, folder / "asked", "--stream", "--memory", "1GiB", "--work", folder / "work")
     assert "streaming" in asked.stdout
-    assert (folder / "work" / "em.npz").exists()
+    assert (folder / "work" / "checkpoint.npz").exists()
     monkeypatch.setattr(scanning, "physical_memory", lambda: 2 * 300 * scanning.BYTES_IN_MEMORY - 2)
     assert "streaming" in crowdppl(*command, folder / "large").stdout
     assert "streaming" not in crowdppl(*command, folder / "not", "--no-stream").stdout

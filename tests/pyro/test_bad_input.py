@@ -104,16 +104,18 @@ def test_logits_that_are_not_finite_name_the_step(crowd):
         fit(crowd, classifier=module)
 
 
-@pytest.mark.parametrize("option", ["clip", "resume"])
+@pytest.mark.parametrize("option", ["clip", "optimizer"])
 def test_options_that_em_over_all_data_does_not_look_at_are_refused(crowd, option):
     with pytest.raises(ValueError, match=f"{option}= is of training in minibatches and of SVI"):
         cp.fit("two_coin", crowd, backend="pyro", progress=False, **{option: 1.0})
 
 
 def test_a_file_of_another_engine_is_not_gone_on_from(crowd, tmp_path):
-    fit(crowd, checkpoint=tmp_path / "at.pt")
-    with pytest.raises(ValueError, match="was not written by checkpoint= of method='svi'"):
-        cp.fit("two_coin", crowd, backend="pyro", method="svi", resume=tmp_path / "at.pt", progress=False)
+    fit(crowd, checkpoint=tmp_path)
+    with pytest.raises(cp.StorageError, match=r"not the same method \(em there, svi now\)"):
+        cp.fit("two_coin", crowd, backend="pyro", method="svi", checkpoint=tmp_path, resume=True, progress=False)
+    with pytest.raises(cp.StorageError, match="not the same hyperparameters: truth_prior"):
+        fit(crowd, checkpoint=tmp_path, resume=True, classifier=network(hidden=3))
 
 
 def test_an_option_that_is_misspelt_is_named_with_the_nearest(crowd):

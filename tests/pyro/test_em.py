@@ -9,9 +9,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra pyro is not installed: no torch")
 pytest.importorskip("pyro", reason="the extra pyro is not installed: no pyro")
 
-from torch_crowd import network
+from torch_crowd import network, stopped_after
 
 import crowdppl as cp
+from crowdppl.inference.engines.pyro import training
 from crowdppl.inference.storage.arviz_data import group
 
 TABLES = 1e-4  # what the solutions may differ by
@@ -162,13 +163,17 @@ def test_a_step_of_training_is_the_optimizers_with_clipped_gradients_and_its_sch
     assert max(norm for _, norm in rates) == pytest.approx(0.01, rel=1e-3)
 
 
-def test_training_goes_on_from_a_file_as_if_it_had_never_stopped(crowd, tmp_path):
+def test_training_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(crowd, tmp_path, monkeypatch):
     torch.manual_seed(0)
     module = network(dropout=0.5)
     options = {"classifier": module, "backend": "pyro", "batch_size": 16, "held_out": 0.2, "progress": False}
-    whole = cp.fit("two_coin", crowd, epochs=6, **options)
-    cp.fit("two_coin", crowd, epochs=3, checkpoint=tmp_path / "at.pt", **options)
-    rest = cp.fit("two_coin", crowd, epochs=6, resume=tmp_path / "at.pt", **options)
+    whole = cp.fit("two_coin", crowd, epochs=6, restarts=2, **options)
+    for n_epochs in (3, 5):  # of the first start, and of the second
+        with monkeypatch.context() as patch:
+            stopped_after(patch, training.Trainer, "epoch", n_epochs)
+            with pytest.raises(KeyboardInterrupt, match="resume=True goes on from there"):
+                cp.fit("two_coin", crowd, epochs=6, restarts=2, checkpoint=tmp_path, every=0, resume=True, **options)
+    rest = cp.fit("two_coin", crowd, epochs=6, restarts=2, checkpoint=tmp_path, resume=True, **options)
     np.testing.assert_array_equal(rest.posterior, whole.posterior)
     np.testing.assert_array_equal(rest.history, whole.history)
 

@@ -8,10 +8,11 @@ torch = pytest.importorskip("torch", reason="the extra pyro is not installed: no
 pyro = pytest.importorskip("pyro", reason="the extra pyro is not installed: no pyro")
 
 from torch.utils.data import Dataset
-from torch_crowd import network
+from torch_crowd import network, stopped_after
 
 import crowdppl as cp
 from crowdppl.inference.densities.model import Model
+from crowdppl.inference.engines.pyro import steps
 from crowdppl.inference.engines.pyro.batches import TaskSource
 from crowdppl.inference.engines.pyro.density import density
 from crowdppl.models.pyro import STORIES, tensors
@@ -123,7 +124,7 @@ def test_items_may_be_mappings_for_a_module_that_takes_keywords_and_returns_an_o
 
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 @pytest.mark.parametrize("batch_size", [7, pytest.param(None, marks=pytest.mark.slow)])
-def test_svi_goes_on_from_a_file_as_if_it_had_never_stopped(crowd, tmp_path, batch_size):
+def test_svi_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(crowd, tmp_path, monkeypatch, batch_size):
     torch.manual_seed(0)
     options = {
         "classifier": network(dropout=0.5),
@@ -132,8 +133,11 @@ def test_svi_goes_on_from_a_file_as_if_it_had_never_stopped(crowd, tmp_path, bat
         "draws": 5,
     }
     whole = fit(crowd, max_iterations=20, **options)
-    fit(crowd, max_iterations=9, checkpoint=tmp_path / "at.pt", **options)
-    rest = fit(crowd, max_iterations=20, resume=tmp_path / "at.pt", **options)
+    with monkeypatch.context() as patch:
+        stopped_after(patch, steps.Stepper, "step", 9)
+        with pytest.raises(KeyboardInterrupt, match="resume=True goes on from there"):
+            fit(crowd, max_iterations=20, checkpoint=tmp_path, every=0, **options)
+    rest = fit(crowd, max_iterations=20, checkpoint=tmp_path, resume=True, **options)
     np.testing.assert_array_equal(rest.history, whole.history)
     for name, draws in whole.outcome.draws.items():
         np.testing.assert_array_equal(rest.outcome.draws[name], draws)

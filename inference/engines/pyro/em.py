@@ -7,6 +7,7 @@ where the exact M-step is not all of an iteration, it is halved until the log-po
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 
 from ....data import Annotations
 from ...densities.model import Model
+from ..checkpoints import NOWHERE, Checkpoints, Nest
 from ..em import CALM, RECOVERY, not_converged
 from ..outcome import Outcome
 from ..progress import progress_bar
@@ -24,12 +26,15 @@ from .ascent import gradient, tables_mode
 from .density import Anatomy, Parameters, anatomy, density
 from .options import unused_with_optimizer
 from .problem import Problem, to_arrays
-from .steps import Solution, refuse, restore, snapshot
+from .steps import Solution, noted, refuse, restore, snapshot, went_on
 
+STAGE = "em"  # of a checkpoint
 CHUNK = 25  # iterations between two looks at the progress
 
 
-def run(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: bool) -> Outcome:
+def run(
+    problem: Problem, key: jax.Array, settings: EMSettings, *, progress: bool, keep: Checkpoints = NOWHERE
+) -> Outcome:
     """Run EM from each of ``settings.restarts`` starts, and keep the solution of the highest log-posterior.
 
     Raises:
@@ -41,16 +46,18 @@ def run(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: boo
         in_batches=_in_batches(problem, settings), has_weights=has_weights, holds_out=settings.held_out > 0
     )
     refuse_unused(settings, unused | unused_with_optimizer(problem.options))
-    best = solve(problem, key, settings, progress=progress)
+    best = solve(problem, key, settings, progress=progress, keep=keep)
     draws = {name: value[None, None] for name, value in to_arrays(best.parameters).items()}
     return Outcome(draws, problem.fixed(), np.array(best.history), {}, best.warnings, is_point=True)
 
 
-def solve(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: bool) -> Solution:
+def solve(
+    problem: Problem, key: jax.Array, settings: EMSettings, *, progress: bool, keep: Checkpoints = NOWHERE
+) -> Solution:
     """Return the best solution; the classifier is left at its weights there."""
     in_batches = _in_batches(problem, settings)
     if not in_batches:
-        refuse(problem.options, "EM over all data", ("optimizer", "scheduler", "clip", "checkpoint", "resume"))
+        refuse(problem.options, "EM over all data", ("optimizer", "scheduler", "clip"))
     per_start = settings.epochs if in_batches else settings.max_iterations
     module = None if problem.classifier is None else problem.classifier.module
     first = snapshot(module)
@@ -61,13 +68,14 @@ def solve(problem: Problem, key: jax.Array, settings: EMSettings, *, progress: b
             def tell(done: int, log_posterior: float, before: int = restart * per_start) -> None:
                 bar(before + done, f"log-posterior {log_posterior:,.2f}")
 
+            kept = keep.within(f"start {restart}")
             restore(module, first)
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
             start = problem.start(start_key, perturbed=restart > 0)
             if in_batches:
-                solutions.append(training.run(problem, start, settings, tell))
+                solutions.append(training.run(problem, start, settings, tell, kept))
             else:
-                solutions.append(_iterate(problem, start, settings, tell))
+                solutions.append(_iterate(problem, start, settings, tell, kept))
     best = max(solutions, key=lambda solution: solution.history[-1])
     restore(module, best.weights)
     return best
@@ -79,13 +87,26 @@ def _in_batches(problem: Problem, settings: EMSettings) -> bool:
 
 
 def _iterate(
-    problem: Problem, parameters: Parameters, settings: EMSettings, tell: Callable[[int, float], None]
+    problem: Problem,
+    parameters: Parameters,
+    settings: EMSettings,
+    tell: Callable[[int, float], None],
+    keep: Checkpoints,
 ) -> Solution:
     """Iterate over all data until EM converges."""
     model, annotations = problem.model, problem.source.whole().annotations
     parts = anatomy(model, parameters, annotations)
     climber = Climber(model, annotations, parts, parameters, settings)
     history: list[float] = []
+    device = problem.source.device
+    if (found := keep.found(STAGE)) is not None:
+        state = went_on(found, device)
+        climber.load(state)
+        history = state["history"]
+
+    def at() -> Nest:
+        return noted({**climber.state(), "history": history}, device)
+
     while len(history) < settings.max_iterations and climber.change > settings.tolerance:
         climber.step()
         history.append(climber.log_posterior)
@@ -93,6 +114,8 @@ def _iterate(
             raise FloatingPointError(f"the log-posterior is {history[-1]} at iteration {len(history)}")
         if len(history) % CHUNK == 0:
             tell(len(history), history[-1])
+        keep.note(STAGE, at, lasting=False)
+    keep.note(STAGE, at, lasting=False, final=True)
     with torch.no_grad():
         history.append(float(density(model, climber.parameters, annotations).log_posterior_in_log_odds))
     return Solution(climber.parameters, history, not_converged(climber.change, settings))
@@ -117,6 +140,17 @@ class Climber:
         self.log_posterior, self.change, self.stride = -np.inf, np.inf, 1.0
         self._reals = {name: value.clone() for name, value in parts.to_reals(self.parameters).items()}
         self._adam = torch.optim.Adam([*self._reals.values()] or [torch.zeros(1)], lr=settings.learning_rate)
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint saves."""
+        names = ("parameters", "log_posterior", "change", "stride")
+        return {name: getattr(self, name) for name in names} | {"adam": self._adam.state_dict()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Go on from what :meth:`state` returned."""
+        self.parameters, self.log_posterior = state["parameters"], state["log_posterior"]
+        self.change, self.stride = state["change"], state["stride"]
+        self._adam.load_state_dict(state["adam"])
 
     def step(self) -> None:
         """Take one iteration: E-step, M-step of the probability tables and a step of the others, by one gradient."""

@@ -10,6 +10,7 @@ import torch
 from ....data import Annotations
 from ....models.pyro.classifier import GivenByTorch
 from ....models.pyro.twins import numpyro_twin
+from ..checkpoints import NOWHERE, Checkpoints
 from ..outcome import Outcome
 from ..registry import Engine
 from ..settings import EMSettings, NUTSSettings
@@ -28,7 +29,9 @@ ENGINES = {
 }
 
 
-def run(problem: Problem, method: str, settings: tuple, seed: int, *, progress: bool) -> tuple[Outcome, Annotations]:
+def run(
+    problem: Problem, method: str, settings: tuple, seed: int, *, progress: bool, keep: Checkpoints = NOWHERE
+) -> tuple[Outcome, Annotations]:
     """Run an engine, and leave torch's own random numbers as they were.
 
     Returns:
@@ -37,7 +40,7 @@ def run(problem: Problem, method: str, settings: tuple, seed: int, *, progress: 
     """
     with _seeded(seed, problem.source.device), pyro.validation_enabled(False):
         check_twins(problem, jax.random.key(seed))
-        outcome = ENGINES[method].run(problem, jax.random.key(seed), settings, progress=progress)
+        outcome = ENGINES[method].run(problem, jax.random.key(seed), settings, progress=progress, keep=keep)
         return outcome, problem.with_probabilities()
 
 

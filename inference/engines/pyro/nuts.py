@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from .. import nuts
+from ..checkpoints import NOWHERE, Checkpoints
 from ..outcome import Outcome
 from ..settings import NUTSSettings
 from ..unused_options import refuse_unused, unused_at_the_start
@@ -17,7 +18,9 @@ from .problem import Problem, to_arrays
 from .steps import refuse
 
 
-def run(problem: Problem, key: jax.Array, settings: NUTSSettings, *, progress: bool) -> Outcome:
+def run(
+    problem: Problem, key: jax.Array, settings: NUTSSettings, *, progress: bool, keep: Checkpoints = NOWHERE
+) -> Outcome:
     """Sample the posterior, each chain from EM's solution; a classifier's weights are held there.
 
     Raises:
@@ -30,10 +33,12 @@ def run(problem: Problem, key: jax.Array, settings: NUTSSettings, *, progress: b
     )
     start = None
     if problem.classifier is None:
-        refuse(problem.options, "NUTS", ("optimizer", "scheduler", "clip", "checkpoint", "resume"))
+        refuse(problem.options, "NUTS", ("optimizer", "scheduler", "clip"))
     else:
-        solution = em.solve(problem, key, nuts.start_settings(settings), progress=progress)
+        of_em = nuts.start_settings(settings)
+        solution = em.solve(problem, key, of_em, progress=progress, keep=keep.within("training"))
         start = {name: jnp.asarray(value) for name, value in to_arrays(solution.parameters).items()}
         settings = settings._replace(epochs=NUTSSettings().epochs, network_rate=NUTSSettings().network_rate)
-    found = nuts.run(problem.twin, problem.with_probabilities(), key, settings, progress=progress, start=start)
+    data = problem.with_probabilities()
+    found = nuts.run(problem.twin, data, key, settings, progress=progress, start=start, keep=keep)
     return found._replace(fixed=problem.fixed())

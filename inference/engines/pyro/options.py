@@ -1,7 +1,6 @@
 """Options of ``backend="pyro"`` beside the engine's own: what of PyTorch is left to the user's hands."""
 
 from collections.abc import Callable, Iterable, Mapping
-from os import PathLike
 from typing import Any, NamedTuple
 
 import torch
@@ -22,12 +21,10 @@ class TorchOptions(NamedTuple):
             story's own with a learning rate (``learning_rate``), then the classifier's weights without one, in place of
             ``network_rate``. Adam by default.
         scheduler: a function of the optimizer that returns a learning-rate schedule; it moves on after each step.
-        clip: the norm to which the gradients of each step are cut; None for no cutting.
+        clip: the norm to which the gradients of each step are cut; None for no cutting. It, ``optimizer`` and
+            ``scheduler`` are used in training by minibatches and in SVI.
         autocast: precision of the classifier's forward pass, such as ``torch.bfloat16``. Used with a classifier, as
             are ``dataset`` and ``loader``.
-        checkpoint: a file to which training writes where it stands: EM after each epoch, SVI every 100 steps. It and
-            ``resume``, ``optimizer``, ``scheduler`` and ``clip`` are used in training by minibatches and in SVI.
-        resume: such a file, to go on from there.
     """
 
     device: str | torch.device | None = None
@@ -37,8 +34,6 @@ class TorchOptions(NamedTuple):
     scheduler: Callable[[Optimizer], torch.optim.lr_scheduler.LRScheduler] | None = None
     clip: float | None = None
     autocast: torch.dtype | None = None
-    checkpoint: str | PathLike[str] | None = None
-    resume: str | PathLike[str] | None = None
 
 
 def unused_with_optimizer(options: TorchOptions) -> dict[str, str]:

@@ -1,18 +1,18 @@
-"""Steps of an optimizer, and the state of what it moves: a module's weights, and files to go on from."""
+"""Steps of an optimizer, and the state of what it moves: a module's weights, and checkpoints of both."""
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from ..checkpoints import Nest
 from .density import Parameters
 from .options import TorchOptions
 
 Groups = list[dict[str, Any]]
+TENSOR = "tensor"  # by which a checkpoint knows one
 
 
 class Solution(NamedTuple):
@@ -106,28 +106,47 @@ def restore(module: nn.Module | None, state: dict[str, Tensor] | None) -> None:
         module.load_state_dict(state)
 
 
-def write(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> None:
-    """Write the state of an engine of this kind; an existing file is replaced once the new one is complete."""
-    path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        torch.save({"kind": kind, "random": torch.get_rng_state(), **state}, part)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+def noted(state: Mapping[str, Any], device: torch.device) -> Nest:
+    """Return the state of an engine as a checkpoint holds it, with that of torch's random numbers."""
+    random = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        random["cuda"] = torch.cuda.get_rng_state(device)
+    return _as_arrays({**state, "random": random})
 
 
-def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
-    """Return what :func:`write` wrote, and set torch's random numbers to what they were then.
-
-    Raises:
-        ValueError: it is not of this kind of engine.
-    """
-    state = torch.load(path, weights_only=True)
-    if not isinstance(state, dict) or state.get("kind") != kind:
-        raise ValueError(f"resume={os.fspath(path)!r} was not written by checkpoint= of method={kind!r}")
-    torch.set_rng_state(state["random"])
+def went_on(found: Nest, device: torch.device) -> dict[str, Any]:
+    """Return the state that :func:`noted` had, on the device; torch's random numbers are what they were then."""
+    state = _as_tensors(found, device)
+    random = state.pop("random")
+    torch.set_rng_state(random["cpu"].cpu())
+    if "cuda" in random:
+        torch.cuda.set_rng_state(random["cuda"].cpu(), device)
     return state
+
+
+def _as_arrays(value: Any) -> Nest:
+    """The same with arrays of NumPy, which has no bfloat16, in the place of tensors."""
+    if isinstance(value, Tensor):
+        kept = value.detach().cpu()
+        bits = kept.view(torch.int16) if kept.dtype == torch.bfloat16 else kept
+        return {TENSOR: bits.numpy().copy(), "is_bfloat16": bits.dtype != kept.dtype}
+    if isinstance(value, Mapping):
+        return {key: _as_arrays(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_as_arrays, value))
+    return value
+
+
+def _as_tensors(value: Nest, device: torch.device) -> Any:
+    """The way back."""
+    if isinstance(value, dict) and TENSOR in value:
+        tensor = torch.from_numpy(value[TENSOR].copy()).to(device)
+        return tensor.view(torch.bfloat16) if value["is_bfloat16"] else tensor
+    if isinstance(value, dict):
+        return {key: _as_tensors(one, device) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_as_tensors(one, device) for one in value)
+    return value
 
 
 def refuse(options: TorchOptions, engine: str, names: tuple[str, ...]) -> None:

@@ -22,10 +22,11 @@ from ....data import Annotations, unknown_name
 from ....models.pyro import running
 from ....models.pyro.derived import without_derived
 from ...densities.sites import parameter_dims
+from ..checkpoints import NOWHERE, Checkpoints, Nest
 from ..outcome import Outcome, as_point
 from ..progress import progress_bar
 from ..settings import EMSettings, SVISettings
-from ..svi import makes, still_falling
+from ..svi import STAGE, makes, still_falling
 from ..unused_options import refuse_unused, unused_by_svi
 from . import em
 from .batches import Batch
@@ -33,9 +34,9 @@ from .density import LocalParameters, Parameters, anatomy, density
 from .normals import Normals, draw
 from .options import TorchOptions, unused_with_optimizer
 from .problem import Problem
-from .steps import Groups, Stepper, read, restore, snapshot, trainable, write
+from .steps import Groups, Stepper, noted, restore, snapshot, trainable, went_on
 
-CHUNK = 100  # steps between two looks at the progress, and two checkpoints
+CHUNK = 100  # steps between two looks at the progress
 
 GUIDES: dict[str, Callable[..., Any]] = {
     "normal": Normals,
@@ -75,7 +76,9 @@ class TorchSVISettings(NamedTuple):
     tolerance: float = SVISettings().tolerance
 
 
-def run(problem: Problem, key: jax.Array, settings: TorchSVISettings, *, progress: bool) -> Outcome:
+def run(
+    problem: Problem, key: jax.Array, settings: TorchSVISettings, *, progress: bool, keep: Checkpoints = NOWHERE
+) -> Outcome:
     """Fit the guide, and draw from it.
 
     It starts from EM's solution, or with a classifier, which learns in the same steps, after EM's first step.
@@ -95,11 +98,11 @@ def run(problem: Problem, key: jax.Array, settings: TorchSVISettings, *, progres
         | unused_with_optimizer(problem.options),
     )
     size = _batch_size(problem, settings)
-    values = _start(problem, key, progress=progress)
+    values = _start(problem, key, progress=progress, keep=keep.within("before"))
     with pyro.settings.context(module_local_params=True), pyro.get_param_store().scope():
         some = next(_batches(problem, size, 0))
         guide = _made(problem, settings.guide, values, some)
-        losses = _descend(problem, guide, size, settings, progress=progress)
+        losses = _descend(problem, guide, size, settings, progress=progress, keep=keep)
         n_draws = 1 if is_delta else settings.draws
         draws = _draws(guide, _arguments(some), list(parameter_dims(problem.twin, problem.data)), n_draws)
     draws, is_point = as_point(draws, is_point=is_delta)
@@ -114,6 +117,7 @@ def _descend(
     settings: TorchSVISettings,
     *,
     progress: bool,
+    keep: Checkpoints,
 ) -> list[float]:
     """Take the steps, and return the loss before each."""
     module = None if problem.classifier is None else problem.classifier.module
@@ -127,12 +131,17 @@ def _descend(
     )
     losses: list[float] = []
     seed = int(torch.randint(2**62, ()))
-    if options.resume is not None:
-        state = read(options.resume, "svi")
+    if (found := keep.found(STAGE)) is not None:
+        state = went_on(found, problem.source.device)
         guide.load_state_dict(state["guide"])
         restore(module, state["module"])
         stepper.load(state["stepper"])
         losses, seed = state["losses"], state["seed"]
+
+    def at() -> Nest:
+        state = {"guide": guide.state_dict(), "module": snapshot(module), "stepper": stepper.state()}
+        return noted({**state, "losses": losses, "seed": seed}, problem.source.device)
+
     batches = _batches(problem, size, seed, done=len(losses))
     with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
         while len(losses) < settings.max_iterations:
@@ -141,12 +150,10 @@ def _descend(
             if not np.isfinite(losses[-1]):
                 raise FloatingPointError(f"the loss is {losses[-1]} at step {len(losses)}; lower learning_rate")
             stepper.step(loss / n_tasks)
-            if len(losses) % CHUNK and len(losses) < settings.max_iterations:
-                continue
-            tell(len(losses), f"loss {losses[-1]:,.2f}")
-            if options.checkpoint is not None:
-                at = {"guide": guide.state_dict(), "module": snapshot(module), "stepper": stepper.state()}
-                write(options.checkpoint, "svi", at | {"losses": losses, "seed": seed})
+            if len(losses) % CHUNK == 0:
+                tell(len(losses), f"loss {losses[-1]:,.2f}")
+            keep.note(STAGE, at, lasting=False)
+    keep.note(STAGE, at, lasting=False, final=True)
     return losses
 
 
@@ -191,11 +198,11 @@ def _program(problem: Problem) -> Callable[[Annotations, Any], None]:
     return program
 
 
-def _start(problem: Problem, key: jax.Array, *, progress: bool) -> Parameters:
+def _start(problem: Problem, key: jax.Array, *, progress: bool, keep: Checkpoints) -> Parameters:
     settings = EMSettings(tolerance=1e-5)
     if problem.classifier is not None:
         return problem.start(key)
-    return em.solve(problem.plain(), key, settings, progress=progress).parameters
+    return em.solve(problem.plain(), key, settings, progress=progress, keep=keep).parameters
 
 
 def _batches(problem: Problem, size: int | None, seed: int, done: int = 0) -> Iterator[Batch]:

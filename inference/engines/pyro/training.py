@@ -18,7 +18,8 @@ from ....data import Annotations
 from ....models.parts.emissions import SMALLEST
 from ....models.pyro import soft_votes
 from ...densities.sites import parameter_dims
-from ..epochs import BATCH, batch_size, warm_epochs
+from ..checkpoints import NOWHERE, Checkpoints, Nest
+from ..epochs import BATCH, STAGE, batch_size, warm_epochs
 from ..settings import EMSettings
 from .ascent import slopes_of, tables_mode
 from .batches import Batch, TaskSource
@@ -26,7 +27,7 @@ from .density import Anatomy, Density, Parameters, anatomy, density
 from .local_steps import Locals
 from .options import TorchOptions
 from .problem import Problem
-from .steps import Solution, Stepper, frozen, read, restore, snapshot, trainable, write
+from .steps import Solution, Stepper, frozen, noted, restore, snapshot, trainable, went_on
 
 
 class Trainer:
@@ -173,23 +174,34 @@ class Trainer:
         self.own.load(state["own"])
 
 
-def run(problem: Problem, parameters: Parameters, settings: EMSettings, tell: Callable[[int, float], None]) -> Solution:
+def run(
+    problem: Problem,
+    parameters: Parameters,
+    settings: EMSettings,
+    tell: Callable[[int, float], None],
+    keep: Checkpoints = NOWHERE,
+) -> Solution:
     """Train from ``parameters`` for ``settings.epochs``, or until the held-out annotations' log-probability has peaked.
 
     Raises:
         FloatingPointError: where the loss or the classifier's logits are not finite, with the step.
         ValueError: for a batch size or a share held out that cannot be, or batch norm with batches of one task.
     """
-    options = problem.options
+    device = problem.source.device
     batch_size(problem.data, settings)  # before anything is held out
     seen = problem.source if settings.held_out == 0 else _without(problem, settings.held_out)
     trainer = Trainer(problem, parameters, seen, settings)
     history: list[float] = []
     best, best_score, best_epoch = trainer.state(), -np.inf, 0
-    if options.resume is not None:
-        state = read(options.resume, "em")
+    if (found := keep.found(STAGE)) is not None:
+        state = went_on(found, device)
         trainer.load(state["at"])
         history, best, best_score, best_epoch = (state[name] for name in ("history", "best", "score", "epoch"))
+
+    def at() -> Nest:
+        of_best = {"best": best, "score": best_score, "epoch": best_epoch}
+        return noted({"at": trainer.state(), "history": history, **of_best}, device)
+
     for number in range(len(history) + 1, settings.epochs + 1):
         if settings.held_out > 0 and number - 1 - max(best_epoch, trainer.warm) >= settings.patience:
             break
@@ -198,9 +210,8 @@ def run(problem: Problem, parameters: Parameters, settings: EMSettings, tell: Ca
         score = -np.inf if settings.held_out == 0 else trainer.predicted()
         if score > best_score or settings.held_out == 0:
             best, best_score, best_epoch = trainer.state(), score, number
-        if options.checkpoint is not None:
-            at = {"at": trainer.state(), "history": history, "best": best, "score": best_score, "epoch": best_epoch}
-            write(options.checkpoint, "em", at)
+        keep.note(STAGE, at, lasting=False)
+    keep.note(STAGE, at, lasting=False, final=True)
     trainer.load(best)
     return Solution(trainer.parameters, [*history, trainer.log_posterior()], (), snapshot(trainer.module))
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from crowdppl.cli.papers.claims_page import write_page
 from crowdppl.cli.papers.experiment import Claim, Experiment, Finding, above, mean_sd
 from crowdppl.cli.papers.kept_cells import STORE, cell_frame, run_cells
 from crowdppl.data.errors import StorageError, UnknownNameError
+from crowdppl.inference.engines.interruptions import INTERRUPTED
 
 
 def coin(ran=None):
@@ -62,6 +64,25 @@ def test_what_was_done_before_a_failure_is_kept(tmp_path):
     with pytest.raises(FloatingPointError):
         run_cells(broken, tmp_path, 2, show=False)
     assert run_cells(coin(), tmp_path, 2, show=False) == 2
+
+
+@pytest.mark.parametrize("warned", [False, True])
+def test_ctrl_c_says_how_to_go_on_and_a_run_that_it_cut_short_is_not_kept(tmp_path, warned):
+    """NUTS gives the draws so far with a warning, which are no run of the experiment."""
+    done = []
+
+    def stops(**cell):
+        done.append(1)
+        if len(done) == 2:
+            if not warned:
+                raise KeyboardInterrupt
+            warnings.warn_explicit(f"{INTERRUPTED}: these are 3 draws", UserWarning, "x", 1, module="crowdppl")
+        return coin().run(**cell)
+
+    stopped = Experiment("coin", "", "", coin().cells, stops, coin().tables, coin().figures, ())
+    with pytest.raises(KeyboardInterrupt, match=r"the same command goes on from the runs that .*cells\.jsonl has"):
+        run_cells(stopped, tmp_path, 2, show=False)
+    assert run_cells(coin(), tmp_path, 2, show=False) == 3
 
 
 def test_a_line_that_was_cut_off_is_run_again_and_a_damaged_one_is_named(tmp_path):

@@ -221,15 +221,15 @@ def test_a_folder_of_another_fit_is_refused_and_more_iterations_go_on(tmp_path):
     assert len(more.history) == 5
     for story, options, said in [
         ("mace", {}, "not the same story"),
-        ("one_coin", {"right": 3.0}, "not the same hyperparameters.*'3.0'} now"),
+        ("one_coin", {"right": 3.0}, r"not the same hyperparameters: right .* 3\.0 now"),
         ("one_coin", {"seed": 1}, "not the same seed"),
     ]:
         with pytest.raises(cp.StorageError, match=f"holds another fit.*{said}.*name another folder"):
             cp.fit(story, scan, folder=folder, progress=False, **options)
     with pytest.raises(cp.StorageError, match="not the same files"):
         cp.fit("one_coin", written(tmp_path, table(3, seed=1)), folder=folder, progress=False)
-    (folder / "em.npz").write_bytes(b"half")
-    with pytest.raises(cp.StorageError, match=r"em\.npz is damaged"):
+    (folder / "checkpoint.npz").write_bytes(b"half")
+    with pytest.raises(cp.StorageError, match=r"checkpoint\.npz is damaged"):
         cp.fit("one_coin", written(tmp_path, table(3, seed=1)), folder=folder, progress=False)
 
 
@@ -380,7 +380,7 @@ def test_an_interrupted_stochastic_fit_goes_on_to_the_same_bits(many_chunks, tmp
     resumed = cp.fit("dawid_skene", many_chunks, folder=tmp_path / "fit", epochs=3, **options)
     assert resumed.history.tolist() == whole.history.tolist()
     np.testing.assert_array_equal(resumed.outcome.draws["confusion"], whole.outcome.draws["confusion"])
-    with pytest.raises(cp.StorageError, match="not the same step"):
+    with pytest.raises(cp.StorageError, match=r"not the same options: .*step"):
         cp.fit("dawid_skene", many_chunks, folder=tmp_path / "fit", progress=False)
 
 

@@ -46,7 +46,7 @@ def _sampled(fit: Fitted) -> list[object]:
     )
     worst = sorted(found, key=lambda one: -one.rhat)[:MOST_PANELS]
     ranks = (
-        "Ranks of the draws in each chain, of the entries with the largest R̂. Where chains agree each of them has "
+        "Ranks of the draws in each chain, of each parameter’s entry with the largest R̂. Where chains agree each has "
         "about as many draws of every rank; a chain with many low or many high ranks is elsewhere than the others."
     )
     return [
@@ -63,8 +63,8 @@ def _frame(found: list[WorstEntry]) -> pd.DataFrame:
             "entries": one.entries,
             "largest R̂": one.rhat,
             "of": one.entry,
-            "smallest bulk ESS": round(one.bulk_ess, 0),
-            "smallest tail ESS": round(one.tail_ess, 0),
+            "smallest bulk ESS": round(one.bulk_ess),
+            "smallest tail ESS": round(one.tail_ess),
         }
         for one in found
     }

@@ -129,7 +129,7 @@ def _of_workers(found: Findings) -> str:
 def _of_trust(found: Findings) -> str:
     gold = found.gold
     if gold is None:
-        first = "No gold labels say how often the labels are right"
+        first = "There are no gold labels to say how often the labels are right"
     else:
         first = (
             f"On {counted(gold.tasks, 'gold task')} {share(gold.right)} of the labels are right and "

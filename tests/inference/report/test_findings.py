@@ -69,7 +69,10 @@ def test_three_sentences_of_a_fit_of_which_all_is_well():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"gold": None}, "No gold labels say how often the labels are right, and the story passed all 4 checks"),
+        (
+            {"gold": None},
+            "There are no gold labels to say how often the labels are right, and the story passed all 4 checks",
+        ),
         ({"n_checks": None}, "and the story was not checked against the annotations."),
         ({"sampled": False, "n_checks": None}, "and without a likelihood nothing checks the method"),
         ({"n_workers": 0, "accuracy": None}, "The annotations name no workers, so that none can be reviewed."),

@@ -55,7 +55,8 @@ def csv_text(frame: pd.DataFrame) -> str:
     table = frame.reset_index()
     table.columns = pd.Index([str(harmless(str(name))) for name in table.columns])
     for name in table.columns[[not pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes]]:
-        table[name] = [None if value is None or value is pd.NA else harmless(value) for value in table[name]]
+        cells = [None if value is None or value is pd.NA else harmless(value) for value in table[name]]
+        table[name] = pd.Series(cells, index=table.index, dtype=object)
     for name in table.columns[[pd.api.types.is_float_dtype(dtype) for dtype in table.dtypes]]:
         table[name] = [float(f"{value:.6g}") for value in table[name]]  # a float_format would put numbers in quotes
     return BYTE_ORDER_MARK + table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")

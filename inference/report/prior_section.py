@@ -24,15 +24,18 @@ def prior_section(subject: Subject) -> Section:
     pairs = [(name.replace("_", " "), plain(value)) for name, value in all_hyperparameters(fit).items()]
     pairs += groups_fact(fit).items()
     about = (
-        "Before any annotation the story expects something of each worker. A prior that counts like as many "
-        "annotations as a worker gave has as much say as these; where it counts like more, it rules."
+        "A prior that counts like as many annotations as a worker gave has as much say as these; where it counts like "
+        "more, it rules."
     )
+    if prior is None:
+        said = "What the story was given."
+    else:
+        said = f"The prior counts like {prior.text(fit.annotations.of_classes().n_by_worker())}."
     return section(
         "prior",
         "Prior",
-        paragraph(subject.of_lead, about)
-        if prior is not None
-        else paragraph(subject.of_lead, "What the story was given."),
+        paragraph(subject.of_lead, said),
+        None if prior is None else paragraph(about, class_="note"),
         *(warning(f"{text[:1].upper()}{text[1:]}.") for text in outweighed(fit)),
         None if prior is None else table(_numbers(fit, prior), "Prior and annotations of a worker"),
         None

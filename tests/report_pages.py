@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from html.parser import HTMLParser
 
 import numpy as np
@@ -48,6 +49,17 @@ class Page(HTMLParser):
 
     def all(self, *tags):
         return [element for element in self.elements if element["tag"] in tags]
+
+    @property
+    def scripts(self):
+        """The texts of the scripts that are code, and not data."""
+        return [element["text"] for element in self.all("script") if element.get("type") != "application/json"]
+
+    @property
+    def details(self):
+        """What a click shows, by what it is of: task or worker."""
+        data = [json.loads(e["text"]) for e in self.all("script") if e.get("type") == "application/json"]
+        return {one["of"]: one for one in data}
 
     def table(self, caption):
         """The texts of a table by row, the heading first; the table is found by the start of its caption."""

@@ -131,6 +131,48 @@ def lost_from_totals(tasks: np.ndarray, votes: np.ndarray, classes: Sequence[obj
     )
 
 
+class WorstEntry(NamedTuple):
+    """The entry of a parameter whose chains agree the least, and the smallest effective sample sizes of any entry."""
+
+    name: str  # of the parameter
+    entries: int
+    rhat: float
+    entry: str  # its name
+    bulk_ess: float
+    tail_ess: float
+    draws: np.ndarray  # of the entry, (chain, draw)
+
+
+def worst_entries(parameters: xr.Dataset) -> list[WorstEntry]:
+    """Return of each parameter the entry with the largest R̂, and the smallest effective sample sizes.
+
+    Parameters whose draws are all equal are left out.
+
+    Args:
+        parameters: as for :func:`worst_rhat`.
+    """
+    made = []
+    for values, entries, found in _look(parameters):
+        if np.isnan(found.rhat).all():
+            continue
+        draws = values.transpose("chain", "draw", ...)
+        flat = draws.to_numpy().reshape(*draws.shape[:2], -1)
+        at = int(entries[np.nanargmax(found.rhat)])
+        index = np.unravel_index(np.intp(at), draws.shape[2:])
+        smallest = float(np.nanmin(found.bulk_ess)), float(np.nanmin(found.tail_ess))
+        made.append(
+            WorstEntry(
+                str(values.name),
+                flat.shape[-1],
+                float(np.nanmax(found.rhat)),
+                _entry(values, index),
+                *smallest,
+                flat[..., at],
+            )
+        )
+    return made
+
+
 class _LookedAt(NamedTuple):
     """What was found of one parameter."""
 

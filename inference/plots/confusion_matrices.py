@@ -33,7 +33,7 @@ def plot_confusions(
 
     The columns are the classes and then the abstentions, where there are any.
 
-    With up to ten classes the cells hold the probabilities and half the width of their credible intervals. Above each
+    With up to ten classes the cells hold the probabilities and the bounds of their credible intervals. Above each
     matrix are the worker's number of annotations and accuracy: the probability that an annotation is right, of a task
     whose class is as frequent as among the labels.
 
@@ -115,8 +115,8 @@ def plot_groups(fit: HoldsFitted, *, interval: float = INTERVAL, axes: Any = Non
         fit: a fit of a story with M groups, such as ``annotator_groups`` or ``worker_clusters``: one that derives a
             quantity of kind ``"group_confusion"``, or has a parameter with the dimensions group, truth and
             annotation.
-        interval: mass of the equal-tailed credible intervals, between 0 and 1; half their width is in the cells where
-            the fit has draws.
+        interval: mass of the equal-tailed credible intervals, between 0 and 1; their bounds are in the cells where the
+            fit has draws.
         axes: axes to draw in, one for each group; by default a new figure.
 
     Returns:

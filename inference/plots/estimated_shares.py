@@ -74,5 +74,5 @@ def plot_estimate(estimates: Estimate | Mapping[str, Estimate], *, ax: Axes | No
     ax.set_xlabel("share of the labels that are right, and of tasks of each class")
     clean(ax, grid="x")
     title(ax, "Accuracy of the labels and prevalence of the classes")
-    legend(ax, loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)
+    legend(ax, loc="upper center", bbox_to_anchor=(0.5, -1.0 / (1.4 + 0.36 * len(keys))), fontsize=7.5, ncols=2)
     return ax

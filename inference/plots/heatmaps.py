@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_CELLS = 10  # classes up to which the cells hold numbers
 MAX_NAMES = 24  # classes up to which all are named on an axis
+CELL = 0.48  # inches of a cell that holds a number, at the least
 
 
 def draw_confusions(
@@ -28,7 +29,7 @@ def draw_confusions(
     heading: str,
     axes: np.ndarray | None,
 ) -> np.ndarray:
-    """Draw the mean of each confusion matrix over its draws, with half the width of the intervals in the cells.
+    """Draw the mean of each confusion matrix over its draws, with the bounds of the intervals in the cells.
 
     Args:
         confusions: draws of n confusion matrices, ``(chain, draw, n, K, L)``.
@@ -44,7 +45,7 @@ def draw_confusions(
         The n axes.
     """
     means = confusions.mean((0, 1))
-    spread = None if around is None else _half_width(around, interval)
+    bounds = None if around is None else _bounds(around, means, interval)
     truths = [short(name, 18) for name in classes]
     names = truths if kinds is None else [short(name, 18) for name in kinds]
     n_columns = _n_columns(len(means), len(names))
@@ -52,14 +53,14 @@ def draw_confusions(
     for i, ax in enumerate(drawn):
         image = ax.imshow(means[i], cmap=COLOURS, vmin=0, vmax=1)
         if len(names) <= MAX_CELLS:
-            _write_cells(ax, means[i], None if spread is None else spread[i])
+            _write_cells(ax, means[i], None if bounds is None else bounds[:, i])
         alone = axes is not None
         _name_classes(ax, names, truths, x=alone or i + n_columns >= len(means), y=alone or i % n_columns == 0)
         ax.set_title(titles[i], fontsize=8, linespacing=1.4, parse_math=False)
     if axes is None:
         figure = drawn[0].figure
-        written = spread is not None and len(names) <= MAX_CELLS
-        note = f"\nsmall: ± half the {interval:.0%} credible interval" if written else ""
+        written = bounds is not None and len(names) <= MAX_CELLS
+        note = f"\nsmall: bounds of the {interval:.0%} credible interval" if written else ""
         shrink = min(1.0, 3.0 / figure.get_figheight())
         colour_bar(image, list(drawn), f"P(annotation | true class){note}", shrink=shrink)
         figure.supxlabel("annotation", fontsize=10)
@@ -68,15 +69,15 @@ def draw_confusions(
     return drawn
 
 
-def _half_width(confusions: np.ndarray, interval: float) -> np.ndarray:
-    """Half the width of each probability's credible interval, ``(n, K, L)``."""
-    low, high = of_draws(confusions, interval)
-    return (high - low) / 2
+def _bounds(around: np.ndarray, means: np.ndarray, interval: float) -> np.ndarray:
+    """Bounds of each probability's credible interval, which hold the mean ``(n, K, L)``: ``(2, n, K, L)``."""
+    low, high = of_draws(around, interval)
+    return np.stack([np.minimum(low, means), np.maximum(high, means)])
 
 
 def _n_columns(n_matrices: int, n_classes: int) -> int:
     """In how many columns the heat maps stand."""
-    widest = 5 if n_classes <= 5 else 4
+    widest = 5 if n_classes <= 5 else 3 if n_classes <= MAX_CELLS else 4
     return n_matrices if n_matrices <= widest else min(widest, int(np.ceil(np.sqrt(n_matrices))) + 1)
 
 
@@ -84,7 +85,7 @@ def _new_grid(n_matrices: int, n_columns: int, names: Sequence[str]) -> np.ndarr
     """Axes of a new figure, a panel for each matrix, large enough for its title and the numbers in its cells."""
     import matplotlib.pyplot as plt
 
-    panel = max(1.9, 0.42 * len(names)) if len(names) <= MAX_CELLS else 3.2
+    panel = max(1.9, CELL * len(names)) if len(names) <= MAX_CELLS else 3.2
     n_rows = -(-n_matrices // n_columns)
     longest = 0.065 * max(map(len, names))
     below = 0.1 if _fit_side_by_side(names) else 0.7 * longest
@@ -95,15 +96,14 @@ def _new_grid(n_matrices: int, n_columns: int, names: Sequence[str]) -> np.ndarr
     return grid.ravel()[:n_matrices]
 
 
-def _write_cells(ax: Axes, means: np.ndarray, spread: np.ndarray | None) -> None:
-    size = 9.0 if len(means) <= 5 else 7.5
+def _write_cells(ax: Axes, means: np.ndarray, bounds: np.ndarray | None) -> None:
+    """Write each probability into its cell, and the bounds of its interval below it."""
+    large, small = (9.0, 6.3) if len(means) <= 5 else (8.0, 5.8)
     for (k, given), p in np.ndenumerate(means):
-        lines = [(_decimals(p), size, 0.0)]
-        if spread is not None:
-            lines = [
-                (_decimals(p), size, 0.25 * size),
-                (f"±{_decimals(float(spread[k, given]))}", 0.65 * size, -0.7 * size),
-            ]
+        lines = [(_decimals(p), large, 0.0)]
+        if bounds is not None:
+            low, high = (_decimals(float(bound)) for bound in bounds[:, k, given])
+            lines = [(_decimals(p), large, 0.3 * large), (f"{low}–{high}", small, -0.75 * large)]
         for text, fontsize, rise in lines:
             ax.annotate(
                 text,

@@ -42,6 +42,7 @@ def plot_history(fit: HoldsFitted, ax: Axes | None = None) -> Axes:
         ax.plot(history.index, history, color=DARK, marker="o", markersize=3 if len(history) <= 100 else 0)
         ax.set_ylabel("log-posterior")
     ax.set_xlabel("iteration" if fitted.method == "em" else "step")
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}".replace("-", "−"))
     title(ax, f"{short(fitted.story, 40)} fitted by {fitted.method.upper()}")
     clean(ax)
     return ax

@@ -12,12 +12,12 @@ from ..checks.discrepancy_result import LEVEL, DiscrepancyResult
 from ..fitted.intervals import INTERVAL
 from .style import (
     ACCENT,
-    COLOURS,
     DARK,
     LIGHT,
+    LOGARITHMIC,
     SMALL,
     clean,
-    counted,
+    density_colours,
     given_axes,
     legend,
     name_points,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 ROWS = 12  # units up to which each has a row with its name
 DOTS = 400  # units up to which each has a dot with its interval; more are drawn by density
+SEPARATE = 100  # units up to which their intervals are drawn as wide lines
 NAMED = 8  # flagged units that are named, at the most
 
 
@@ -95,7 +96,7 @@ def plot_check(checks: Checks, name: str, *, interval: float = INTERVAL, ax: Axe
     table = found.table(interval)
     ax = new_axes(ax, 5.6, 4.0)
     table["flagged"] = table["p_adjusted"] < LEVEL
-    _head(ax, found, f"{int(table['flagged'].sum()):,} of {counted(len(table), 'unit')} flagged")
+    _head(ax, found, _flagged(found, int(table["flagged"].sum())))
     if found.size is not None:
         values = ["observed", "replicated", "low", "high"]
         table[values] = table[values].div(table["size"], axis=0)
@@ -111,6 +112,20 @@ def _head(ax: Axes, found: DiscrepancyResult, more: str) -> None:
     p = found.p_value
     shown = "p < 0.01" if p < 0.005 else "p > 0.99" if p > 0.995 else f"p = {p:.2f}"
     title(ax, f"{short(found.title, 60)}\n{shown}, {more}", 10)
+
+
+def _flagged(found: DiscrepancyResult, n_flagged: int) -> str:
+    """How many units are flagged, and for how many of them their p-values were corrected."""
+    assert found.units is not None
+    return f"{n_flagged:,} flagged after correction for {len(found.units):,} {_plural(found)}"
+
+
+def _plural(found: DiscrepancyResult) -> str:
+    """What the units of a discrepancy are called: workers, pairs, and units where they have no names."""
+    names = [] if found.units is None else [str(name) for name in found.units.names if name is not None]
+    if len(names) == 2:
+        return "pairs" if names[1] == "other" else f"{names[0]}–{names[1]} pairs"
+    return f"{names[0]}{'es' if names[0].endswith('s') else 's'}" if names else "units"
 
 
 def _histogram(ax: Axes, found: DiscrepancyResult) -> Axes:
@@ -157,11 +172,13 @@ def _against(ax: Axes, found: DiscrepancyResult, table: pd.DataFrame, interval: 
     drawn = np.ones(len(x), dtype=bool)
     if len(x) > DOTS:
         drawn = flagged
-        ax.hexbin(x, y, weight, reduce_C_function=np.sum, gridsize=45, cmap=COLOURS, bins="log", linewidths=0.1)
-        what = "units" if found.size is None else "annotations"
-        ax.plot([], [], "h", color=DARK, label=f"observed; darker: more {what}")
+        cells: dict[str, Any] = {"gridsize": 45, "cmap": density_colours(), "bins": "log", "linewidths": 0.1}
+        ax.hexbin(x, y, weight, reduce_C_function=np.sum, **cells)
+        what = _plural(found) if found.size is None else "annotations"
+        ax.plot([], [], "h", color=DARK, label=f"observed; darker: more {what} {LOGARITHMIC}")
     ax.axline((low, low), slope=1, color="0.4", linewidth=0.8, zorder=2)
-    ax.vlines(x[drawn], table["low"][drawn], table["high"][drawn], color=LIGHT, alpha=0.6, linewidth=1.4, zorder=2)
+    width = 1.4 if drawn.sum() <= SEPARATE else 0.7
+    ax.vlines(x[drawn], table["low"][drawn], table["high"][drawn], color=LIGHT, alpha=0.6, linewidth=width, zorder=2)
     if drawn.any():
         ax.plot([], [], color=LIGHT, linewidth=1.4, label=_interval_label(interval))
     for which, colour, marker, label in _KINDS:
@@ -172,7 +189,7 @@ def _against(ax: Axes, found: DiscrepancyResult, table: pd.DataFrame, interval: 
     ax.set_xlim(low - room, high + room)
     ax.set_ylim(low - room, high + room)
     ax.set_xlabel(f"replicated: {found.axis}")
-    ax.set_ylabel("observed")
+    ax.set_ylabel(f"observed: {found.axis}")
     _as_shares(found, ax.xaxis, ax.yaxis)
     clean(ax, grid="both")
     _key(ax)

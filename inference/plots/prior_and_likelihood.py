@@ -44,17 +44,16 @@ def plot_prior_sensitivity(sensitivity: pd.DataFrame, *, ax: Axes | None = None)
     for marker, (quantity, rows) in zip(MARKERS, sensitivity.groupby(level="quantity", sort=False), strict=False):
         shown = colours.loc[rows.index].to_list()
         label = str(quantity).replace("_", " ")
-        ax.scatter(
-            rows["prior"], rows["likelihood"], s=26, marker=marker, color=shown, edgecolor="white", linewidth=0.4
-        )
+        ax.scatter(rows["prior"], rows["likelihood"], s=36, marker=marker, color=shown, edgecolor="0.35", linewidth=0.5)
         ax.scatter([], [], s=26, marker=marker, color="0.5", label=label)
     for diagnosis in [name for name in sensitivity["diagnosis"].unique() if name != NOTHING]:
         colour = ACCENT if diagnosis == CONFLICT else DARK
         ax.scatter([], [], s=26, marker="o", color=colour, label=diagnosis)
-    ax.axvline(THRESHOLD, color="0.6", linewidth=0.8, linestyle="--")
+    ax.axvline(THRESHOLD, color="0.6", linewidth=0.8, linestyle="--", label=f"threshold: {THRESHOLD:g}")
     ax.axhline(THRESHOLD, color="0.6", linewidth=0.8, linestyle="--")
     ax.set_xlabel("sensitivity to the prior")
     ax.set_ylabel("sensitivity to the likelihood")
+    ax.locator_params(nbins=6)
     clean(ax, grid="both")
     counted = np.count_nonzero(sensitivity["diagnosis"] == CONFLICT)
     title(ax, f"Prior-data conflict in {counted:,} of {len(sensitivity):,} quantities")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAMED = 40  # rows up to which each has a line with its name
+MARKED = 200  # ranks up to which each has a marker; beyond it markers would be one line
 SEPARATE = 400  # ranks up to which each has its own interval, beyond it they make up a band
 
 
@@ -50,7 +51,18 @@ def draw_ranks(ax: Axes | None, table: pd.DataFrame) -> Axes:
         ax.vlines(ranks, table["low"], table["high"], color=LIGHT, linewidth=min(3.0, max(0.6, 240 / len(table))))
     elif "low" in table:
         ax.fill_between(ranks, table["low"], table["high"], color=LIGHT, linewidth=0, step="mid")
-    ax.plot(ranks, table["value"], color=DARK, linewidth=1.8, solid_capstyle="round")
+    few = len(table) <= MARKED
+    ax.plot(ranks, table["value"], color=DARK, linewidth=1.0 if few else 1.8, solid_capstyle="round")
+    if few:
+        ax.scatter(
+            ranks,
+            table["value"],
+            s=float(np.clip(1800 / len(table), 9, 26)),
+            color=DARK,
+            edgecolor="white",
+            linewidth=0.5,
+            zorder=3,
+        )
     margin = 0.02 * len(table)
     ax.set_xlim(1 - margin, len(table) + margin)
     clean(ax, grid="y")

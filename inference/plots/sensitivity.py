@@ -10,10 +10,23 @@ import pandas as pd
 from scipy.special import expit, logit
 
 from ..fitted.confusion_scores import given_a_class
-from ..fitted.intervals import INTERVAL, checked_tail
+from ..fitted.intervals import INTERVAL, checked_tail, of_draws
 from ..fitted.labelled import Labelled
 from .shown_workers import positions, refuse_unnamed, unknown_worker, which_workers
-from .style import ACCENT, COLOURS, DARK, LIGHT, clean, colour_bar, legend, name_points, new_axes, short, title
+from .style import (
+    ACCENT,
+    DARK,
+    LIGHT,
+    LOGARITHMIC,
+    clean,
+    colour_bar,
+    density_colours,
+    legend,
+    name_points,
+    new_axes,
+    short,
+    title,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +34,7 @@ if TYPE_CHECKING:
 MAX_REGIONS = 40  # workers up to which each has a region
 OUTERMOST = 8  # workers that are named where there are more: those furthest from the diagonal
 MAX_DOTS = 300  # workers up to which each has a dot; beyond it their density is drawn
+CROSS = "0.1"  # the colour of intervals, which is seen on cells of every count
 CERTAIN = 1e-6  # probabilities are kept that far from 0 and 1, where logits are not finite
 
 
@@ -39,7 +53,8 @@ def plot_sensitivity_specificity(
     :math:`(x - \mu)^\top \Sigma^{-1} (x - \mu) = \chi^2_2(\text{interval})` of the mean :math:`\mu` and the covariance
     :math:`\Sigma` of the logits of both, transformed back to probabilities. Where the fit is a point, the draws are
     those around it, and a region that would not hold the point is widened until it does. Up to 300 workers are dots;
-    of more the density is drawn.
+    of more the density is drawn, its colours on a logarithmic scale. Where there are more than 40, those 40 with the
+    most annotations have a cross: the equal-tailed intervals of both.
 
     Args:
         fit: a fit, or a stack of fits, of annotations of two classes that name their workers; the second class is
@@ -47,7 +62,7 @@ def plot_sensitivity_specificity(
         workers: ids of the workers to show; by default all.
         actual: known values: a frame with workers as index and the columns ``sensitivity`` and ``specificity``. Each
             is drawn as a cross, joined to the worker's estimate.
-        interval: mass of the credible regions, between 0 and 1.
+        interval: mass of the credible regions and intervals, between 0 and 1.
         ax: axes to draw in; by default a new figure.
 
     Returns:
@@ -75,7 +90,7 @@ def plot_sensitivity_specificity(
     density, positive = len(shown) > MAX_DOTS, short(names[1], 14)
 
     ax = new_axes(ax, 6.0 if density else 5.4, 5.2)
-    ax.plot([0, 1], [0, 1], color="0.45", linewidth=1, linestyle="--")
+    ax.plot([0, 1], [0, 1], color="0.45", linewidth=1, linestyle="--", zorder=2)
     ax.text(
         0.99, 0.96, "spammers", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=8, color="0.35",
         bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.5}, zorder=4,
@@ -86,24 +101,59 @@ def plot_sensitivity_specificity(
     clean(ax)
     regions = len(shown) <= MAX_REGIONS
     if density:
-        cells = ax.hexbin(x, y, gridsize=32, extent=(0, 1, 0, 1), mincnt=1, cmap=COLOURS, linewidths=0.2)
-        colour_bar(cells, ax, "workers", shrink=0.8)
+        _draw_density(ax, x, y)
+    most = np.sort(np.argsort(-fit.annotations.n_by_worker()[shown], kind="stable")[:MAX_REGIONS])
+    around = _rates(fit.with_uncertainty.confusion_draws[:, :, [shown[j] for j in most]])
+    dots: dict[str, Any] = {"s": 30 if regions else 20, "color": DARK, "edgecolor": "white", "linewidth": 0.6}
+    if regions:
+        _draw_regions(ax, around, interval, None if fit.has_draws else rates[0][most])
     else:
-        if regions:
-            around = _rates(fit.with_uncertainty.confusion_draws[:, :, shown])
-            _draw_regions(ax, around, interval, None if fit.has_draws else rates[0])
-        estimate = "posterior mean of a worker" if fit.has_draws else "worker"
-        dots: dict[str, Any] = {"s": 30 if regions else 18, "color": DARK, "edgecolor": "white", "linewidth": 0.6}
+        _draw_crosses(ax, around, rates.mean(0)[most], interval)
+    estimate = "posterior mean of a worker" if fit.has_draws else "estimate of a worker"
+    if density:
+        ax.scatter(x[most], y[most], zorder=3, **(dots | {"s": 9, "color": CROSS, "linewidth": 0}))
+    else:
         ax.scatter(x, y, zorder=3, label=estimate, **dots)
     if known is not None:
         _draw_known(ax, x, y, known, joined=not density)
-    if known is not None or not density:
-        legend(ax, loc="lower right", markerscale=1 if not density else 2.5)
+    # Where many are drawn, those better than spammers leave no corner free.
+    where: dict[str, Any] = {} if regions else {"bbox_to_anchor": (0.5, -0.13)}
+    legend(ax, markerscale=1, loc="lower right" if regions else "upper center", **where)
     title(ax, f"Sensitivity and specificity of {which_workers(len(shown), len(ids), by_annotations=False)}")
     if not density:
-        outermost = np.argsort(-np.abs(y - x), kind="stable")[: None if len(shown) <= MAX_REGIONS else OUTERMOST]
+        outermost = np.argsort(-np.abs(y - x), kind="stable")[: None if regions else OUTERMOST]
         name_points(ax, x[outermost], y[outermost], [ids[shown[i]] for i in outermost], np.column_stack([x, y]))
     return ax
+
+
+def _draw_density(ax: Axes, x: np.ndarray, y: np.ndarray) -> None:
+    """Draw how many workers stand in each cell of the unit square, in colours on a logarithmic scale."""
+    from matplotlib.colors import LogNorm
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    cells = ax.hexbin(x, y, gridsize=32, extent=(0, 1, 0, 1), mincnt=1, cmap=density_colours(), linewidths=0.2)
+    cells.set_norm(LogNorm(1, max(float(np.max(cells.get_array())), 2.0)))  # type: ignore[arg-type]
+    colour_bar(cells, ax, f"workers in a cell {LOGARITHMIC}", shrink=0.8, format=lambda value, _: f"{value:,.0f}")
+    bar = cells.colorbar.ax.yaxis  # type: ignore[union-attr]
+    bar.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
+    bar.set_minor_locator(NullLocator())
+
+
+def _draw_crosses(ax: Axes, rates: np.ndarray, points: np.ndarray, interval: float) -> None:
+    """Draw the equal-tailed intervals of both rates through each point.
+
+    Args:
+        ax: to draw in.
+        rates: draws, ``(S, n, 2)``.
+        points: which the intervals hold, ``(n, 2)``.
+        interval: mass.
+    """
+    low, high = of_draws(rates[None], interval)
+    low, high = np.minimum(low, points), np.maximum(high, points)
+    style: dict[str, Any] = {"color": CROSS, "linewidth": 0.7, "alpha": 0.75, "zorder": 2.5}
+    label = f"{interval:.0%} credible intervals of the {len(points):,} workers with the most annotations"
+    ax.hlines(points[:, 1], low[:, 0], high[:, 0], label=label, **style)
+    ax.vlines(points[:, 0], low[:, 1], high[:, 1], **style)
 
 
 def _rates(confusions: np.ndarray) -> np.ndarray:
@@ -161,7 +211,7 @@ def _draw_known(ax: Axes, x: np.ndarray, y: np.ndarray, known: pd.DataFrame, *, 
         for j in np.flatnonzero(there):
             ax.plot([x[j], right[j]], [y[j], up[j]], color=ACCENT, linewidth=0.7, alpha=0.6, zorder=2)
     style: dict[str, Any] = (
-        {"s": 36, "marker": "x", "linewidth": 1.2} if joined else {"s": 4, "marker": "o", "linewidth": 0}
+        {"s": 36, "marker": "x", "linewidth": 1.2} if joined else {"s": 9, "marker": "o", "linewidth": 0, "zorder": 2.8}
     )
     ax.scatter(right[there], up[there], color=ACCENT, alpha=1.0 if joined else 0.5, label="known value", **style)
 

@@ -10,12 +10,14 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.colors import Colormap
 
 COLOURS = "Blues"  # one hue: it is read by lightness alone
 DARK = "#08519c"
 LIGHT = "#9ecae1"
 ACCENT = "#d55e00"  # what a reader should see first; told from the blues by colour-blind readers too
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9")  # Okabe & Ito 2008
+LOGARITHMIC = "(log scale)"  # beside the name of an axis or of colours
 LINES = ("-", "--", "-.", ":")
 TITLE = 11  # points
 SMALL = 8
@@ -106,6 +108,15 @@ def colour_bar(image: Any, axes: Any, label: str, **options: Any) -> None:
     bar = first.figure.colorbar(image, ax=axes, aspect=20, fraction=0.03, pad=0.02, **options)
     bar.set_label(label, fontsize=9)
     bar.outline.set_visible(False)
+
+
+def density_colours() -> Colormap:
+    """The hue of all plots without its palest third, so that a cell that holds a single unit is seen on white."""
+    import matplotlib
+    from matplotlib.colors import LinearSegmentedColormap
+
+    shades = matplotlib.colormaps[COLOURS](np.linspace(0.33, 1.0, 128))
+    return LinearSegmentedColormap.from_list("counts", list(shades))
 
 
 def short(name: object, width: int) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...data import AnnotationError, Annotations
 from ..fitted.labelled import Labelled
-from .style import DARK, LIGHT, clean, counted, given_axes, legend, new_axes, title, whole_numbers
+from .style import DARK, LIGHT, LOGARITHMIC, clean, counted, given_axes, legend, new_axes, title, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +18,7 @@ MAX_BARS = 40  # different numbers of annotations up to which each has a bar
 HEAVY = 20  # how many times the median the greatest number is where the tail is heavy
 SURE = 0.9  # labels of less probability are drawn dark and counted
 FEWEST = 5  # numbers that the axis spans, however alike they are
+CLOSE = 300  # ratio of the largest number to the smallest below which a logarithmic scale has three ticks a decade
 STEEP = 50  # how many times the median bar the highest is where bars are drawn on a logarithmic scale
 
 
@@ -93,14 +94,14 @@ def plot_entropy(fit: Labelled, *, bins: int = 30, votes: bool = False, ax: Axes
         heights, _ = np.histogram(of_votes, edges)
         ax.stairs(heights, edges, color=DARK, linewidth=1.2, label="entropy of the votes’ shares")
         drawn = np.concatenate([drawn, heights])
-    _scale_counts(ax, drawn)
+    scale = _scale_counts(ax, drawn)
     ax.set_xlim(-0.01 * most, 1.01 * most)
     ax.set_xlabel(
         f"entropy of the label in nats ({most:.2f} if all {fit.annotations.n_classes} classes are equally probable)"
     )
-    ax.set_ylabel("tasks")
+    ax.set_ylabel(f"tasks{scale}")
     clean(ax, grid="y")
-    legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+    legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3 if votes else 2, columnspacing=1.2)
     have = "has" if unsure.sum() == 1 else "have"
     title(ax, f"{unsure.sum():,} of {counted(len(unsure), 'label')} {have} probability < {SURE}")
     return ax
@@ -116,7 +117,8 @@ def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
         edges = np.unique(np.floor(np.geomspace(some.min(), most + 1, MAX_BARS // 2 + 1)))
         shown = some
         ax.set_xscale("log")
-        _powers(ax.xaxis)
+        _powers(ax.xaxis, most / some.min())
+        label += f" {LOGARITHMIC}"
         if len(some) < len(numbers):
             label += f"; {counted(len(numbers) - len(some), noun)} without annotations not shown"
     else:
@@ -127,32 +129,38 @@ def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
     ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=LIGHT, edgecolor="white", linewidth=0.5)
     if least < most:
         ax.axvline(middle if middle > 0 or not heavy else edges[0], color=DARK, linewidth=1.2)
-    _scale_counts(ax, counts)
+    scale = _scale_counts(ax, counts)
     if not heavy:
         ax.set_xlim(min(edges[0], max(middle - FEWEST / 2, -0.5)), max(edges[-1], middle + FEWEST / 2))
         whole_numbers(ax.xaxis)
     ax.set_xlabel(label)
-    ax.set_ylabel(f"{noun}s")
+    ax.set_ylabel(f"{noun}s{scale}")
     clean(ax, grid="y")
     each = f"{counted(most, 'annotation')} each"
     spread = f"median {middle:,g} (line), {least:,} to {most:,}" if least < most else each
     title(ax, f"{counted(len(numbers), noun)}: {spread}", 10)
 
 
-def _scale_counts(ax: Axes, counts: np.ndarray) -> None:
-    """Choose a scale on which bars that are far lower than the highest can be seen."""
+def _scale_counts(ax: Axes, counts: np.ndarray) -> str:
+    """Choose a scale on which bars that are far lower than the highest can be seen; its name if it is logarithmic."""
     if counts.max() > STEEP * np.median(counts[counts > 0]):
         ax.set_yscale("log")
-        _powers(ax.yaxis)
+        _powers(ax.yaxis, counts.max())
         ax.set_ylim(bottom=0.7)
-    else:
-        whole_numbers(ax.yaxis)
+        return f" {LOGARITHMIC}"
+    whole_numbers(ax.yaxis)
+    return ""
 
 
-def _powers(axis: Axis) -> None:
-    """Set the ticks of a logarithmic scale to 1, 2, 5, 10, 20 and so on, written as whole numbers."""
+def _powers(axis: Axis, ratio: float) -> None:
+    """Set the ticks of a logarithmic scale to whole numbers: 1, 2, 5, 10, 20 and so on, or powers of ten.
+
+    Args:
+        axis: whose ticks are set.
+        ratio: of its largest number to its smallest, which decides.
+    """
     from matplotlib.ticker import LogLocator, NullLocator
 
-    axis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
+    axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if ratio < CLOSE else (1,)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else "")

@@ -7,11 +7,12 @@ import pandas as pd
 
 from ...data import Annotations
 from ..fitted.fitted import Fitted
-from ..fitted.intervals import INTERVAL
 from ..fitted.next_annotations import next_annotations
-from ..fitted.summary import certainty, summarise
+from ..fitted.summary import certainty
 from ..fitted.tasks import task_scores
 from ..plots import plot_annotations, plot_entropy
+from .details import task_details
+from .downloads import download
 from .html import Html, Section, facts, paragraph, section, tag, together
 from .pictures import picture
 from .subject import Subject
@@ -20,6 +21,7 @@ from .tables import number, table
 ALL_TASKS = 2_000  # tasks up to which all labels are in the page
 MOST_UNCERTAIN = 500  # labels that are in the page where there are more tasks
 PROPOSED = 10  # annotations that are proposed
+SHOWN_NOTE = "The majority vote is the class with the most annotations; where several have as many it is left out."
 SHOWN_CLASSES = 6  # classes among the annotations of a task that are written out
 
 
@@ -43,30 +45,47 @@ def data_section(subject: Subject) -> Section:
 def labels_section(subject: Subject) -> Section:
     """Classes, a histogram of the labels' entropy, and the labels, the most uncertain first."""
     annotations = subject.annotations
-    shown, said = _shown_labels(subject)
+    frame = _labels(subject)
+    n, order = len(frame), np.argsort(-frame["entropy"].to_numpy(), kind="stable")
+    at = order if n <= ALL_TASKS else order[:MOST_UNCERTAIN]
+    shown = _shown_labels(subject, at)
+    said = (
+        f"The table has all {n:,} labels."
+        if n <= ALL_TASKS
+        else f"The table has the {MOST_UNCERTAIN:,} of {n:,} labels that are most uncertain; fit.labels, and the file "
+        "labels.csv that the command crowdppl fit writes, have all."
+    )
+    accuracies = None if subject.scores is None else subject.scores["accuracy"]
+    with_probabilities = _with_probabilities(subject, frame)
+    files = [(f"all {n:,}", with_probabilities), (f"all {n:,}, without the classes’ probabilities", frame)]
+    files.append((f"{len(at):,} of {n:,}, the most uncertain", frame.iloc[at]))
     notes = [
         "Entropy is the uncertainty of a label in nats: 0 where the label is certain, "
         f"{np.log(annotations.n_classes):.2f} where all {annotations.n_classes} classes are equally probable. "
         "The runner-up is the second most probable class, with its probability."
     ]
-    if annotations.gold is not None:
+    notes.append(SHOWN_NOTE)
+    if "ambiguity" in frame:
         notes.append(
-            "The majority vote is the class with the most annotations; where several have as many it is left out."
-        )
-    if "ambiguity" in shown:
-        notes.append(
-            "Ambiguity is the entropy beyond what the same workers leave on average: it is high where accurate workers "
-            "disagree, which speaks for an ambiguous task, and near 0 where the uncertainty comes from the workers. "
-            "Surprise p is small where the annotations are less probable than those that the story replicates."
+            "A click on a task shows ambiguity and surprise, too. Ambiguity is the entropy beyond what the same "
+            "workers leave on average: it is high where accurate workers disagree, which speaks for an ambiguous task, "
+            "and near 0 where the uncertainty comes from the workers. Surprise p is small where the annotations are "
+            "less probable than those that the story replicates."
         )
     return section(
         "labels",
         "Labels",
         paragraph(f"{_capital(certainty(subject.source))}. {said}"),
+        download("labels", "labels", files),
+        table(
+            shown,
+            "Labels, the most uncertain first",
+            bars={"probability"},
+            details=task_details(subject, at, accuracies, frame),
+        ),
+        *(paragraph(note, class_="note") for note in notes),
         picture(lambda: plot_entropy(subject.source), "Histogram of the labels’ entropy"),  # type: ignore[arg-type]
         table(classes(subject), "Classes: their shares of the annotations and of the labels"),
-        table(shown, "Labels, the most uncertain first", bars={"probability"}),
-        *(paragraph(note, class_="note") for note in notes),
     )
 
 
@@ -107,7 +126,7 @@ def classes(subject: Subject) -> pd.DataFrame:
         index=pd.Index([str(name) for name in annotations.classes], name="class"),
     )
     if isinstance(source, Fitted):
-        found = summarise(source, INTERVAL).tables["classes"]
+        found = subject.summary.tables["classes"]
         names = {"prevalence": "prevalence", "low": "prevalence_low", "high": "prevalence_high"}
         for name, column in names.items():
             if name in found:
@@ -115,19 +134,34 @@ def classes(subject: Subject) -> pd.DataFrame:
     return frame
 
 
-def _shown_labels(subject: Subject) -> tuple[pd.DataFrame, str]:
-    """The labels that the page has, the most uncertain first, and a sentence that says which these are."""
+def _labels(subject: Subject) -> pd.DataFrame:
+    """All labels, as they are downloaded, with majority vote and gold label."""
     source, annotations = subject.source, subject.annotations
-    n = annotations.n_tasks
+    names = [str(name) for name in annotations.classes]
+    frame = source.labels
+    frame = frame.set_axis(frame.index.map(str).rename("task"), axis=0)
+    frame["label"] = [str(name) for name in frame["label"]]
+    frame["majority_vote"] = _majorities(annotations, np.arange(len(frame)), names)
+    if annotations.gold is not None:
+        frame["gold"] = [names[k] if k >= 0 else None for k in np.asarray(annotations.gold)]
+    if isinstance(source, Fitted):
+        scores = task_scores(source, seed=subject.seed)
+        frame["ambiguity"] = scores["ambiguity"].to_numpy(dtype=float)
+        frame["surprise_p"] = scores["surprise_p"].to_numpy(dtype=float)
+    return frame
+
+
+def _with_probabilities(subject: Subject, labels: pd.DataFrame) -> pd.DataFrame:
+    """The labels with a column for the probability of each class."""
+    names = [f"p_{name}" for name in subject.annotations.classes]
+    probabilities = pd.DataFrame(subject.source.posterior.astype(float), index=labels.index, columns=names)
+    return pd.concat([labels, probabilities], axis=1)
+
+
+def _shown_labels(subject: Subject, shown: np.ndarray) -> pd.DataFrame:
+    """The labels of the tasks at these positions, as the page shows them."""
+    source, annotations = subject.source, subject.annotations
     labels = source.labels
-    order = np.argsort(-labels["entropy"].to_numpy(), kind="stable")
-    shown = order if n <= ALL_TASKS else order[:MOST_UNCERTAIN]
-    said = (
-        f"The table has all {n:,} labels."
-        if n <= ALL_TASKS
-        else f"The table has the {MOST_UNCERTAIN:,} of {n:,} labels that are most uncertain; fit.labels, and the file "
-        "labels.csv that the command crowdppl fit writes, have all."
-    )
     names = [str(name) for name in annotations.classes]
     p = source.posterior[shown].astype(float)
     best = p.argmax(-1)
@@ -138,7 +172,7 @@ def _shown_labels(subject: Subject) -> tuple[pd.DataFrame, str]:
     runners_up = [_with_probability(names[k], q) for k, q in zip(second, others.max(-1), strict=True)]
     frame = pd.DataFrame(
         {
-            "annotations": _given(annotations, shown, [str(name) for name in annotations.kinds]),
+            "annotations": given_in_words(annotations, shown),
             "label": [names[k] for k in best],
             "probability": p[np.arange(len(p)), best],
             # of objects, as pandas would make text of markup
@@ -147,22 +181,24 @@ def _shown_labels(subject: Subject) -> tuple[pd.DataFrame, str]:
         },
         index=tasks,
     )
-    if isinstance(source, Fitted):
-        scores = task_scores(source, seed=subject.seed)
-        frame["ambiguity"] = scores["ambiguity"].to_numpy(dtype=float)[shown]
-        frame["surprise_p"] = scores["surprise_p"].to_numpy(dtype=float)[shown]
     if annotations.gold is not None:
         gold = np.asarray(annotations.gold)[shown]
         right = [bool(k == g) if g >= 0 else None for k, g in zip(best, gold, strict=True)]
         after = list(frame.columns).index("probability") + 1
         frame.insert(after, "gold", [names[k] if k >= 0 else None for k in gold])
         frame.insert(after + 1, "right", right)
-        frame.insert(after + 2, "majority_vote", _majorities(annotations, shown, names))
-    return frame, said
+    frame.insert(list(frame.columns).index("runner-up"), "majority_vote", _majorities(annotations, shown, names))
+    return frame
 
 
-def _given(annotations: Annotations, shown: np.ndarray, names: list[str]) -> list[str]:
-    """The annotations of each task in words, such as "cat ×3, dog"."""
+def given_in_words(annotations: Annotations, shown: np.ndarray) -> list[str]:
+    """The annotations of each task in words, such as "cat ×3, dog".
+
+    Args:
+        annotations: the data.
+        shown: positions of the tasks.
+    """
+    names = [str(name) for name in annotations.kinds]
     votes = annotations.counts_by_kind()[shown]
     found = []
     for row in votes:

@@ -9,18 +9,20 @@ from importlib.resources import files
 import numpy as np
 
 from ...data import Annotations
-from .html import Html, Section, paragraph, tag, warning
+from .findings import Findings
+from .html import Html, Section, paragraph, tag, together
+from .said_first import alerts, all_clear, sentences
 from .subject import Subject
 
 
-def page(title: str, lead: str, tiles: list[tuple[str, str]], warnings: list[str], sections: list[Section]) -> str:
+def page(title: str, lead: str, first: Html, tiles: list[tuple[str, str]], sections: list[Section]) -> str:
     """The whole document, in which nothing refers to anything outside.
 
     Args:
         title: of the page.
         lead: which story was fitted by which engine, in a sentence or two.
+        first: what the page says first.
         tiles: names and values of the numbers at the top.
-        warnings: of the engine, a sentence each.
         sections: of the page, in their order.
     """
     styles, script = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
@@ -40,17 +42,12 @@ def page(title: str, lead: str, tiles: list[tuple[str, str]], warnings: list[str
         tag("title", title),
         tag("style", Html(styles)),
     )
-    if warnings:
-        found = "1 warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
-        said = tag("div", tag("h2", found), *(warning(text) for text in warnings), class_="warnings", id="warnings")
-    else:
-        said = paragraph(tag("span", "✓", aria_hidden="true"), " The engine gave no warnings.", class_="fine")
     heading = tag(
         "header",
         tag("h1", title),
-        paragraph(lead, class_="lead"),
+        first,
         tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles), class_="tiles"),
-        said,
+        paragraph(lead, class_="lead"),
     )
     entries = (tag("li", tag("a", one.title, href=f"#{one.anchor}")) for one in sections)
     contents = tag("nav", tag("ul", *entries), aria_label="Contents")
@@ -63,6 +60,24 @@ def page(title: str, lead: str, tiles: list[tuple[str, str]], warnings: list[str
         tag("script", Html(script)),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def opening(found: Findings) -> Html:
+    """What the page says first: three sentences, what to act on in the order of its weight, and what is fine."""
+    said = tag("div", *(tag("p", sentence) for sentence in sentences(found)), class_="said", id="said")
+    acts = [
+        tag("li", tag("a", tag("strong", one.title), href=f"#{one.anchor}"), *(paragraph(text) for text in one.texts))
+        for one in alerts(found)
+    ]
+    heading = tag("h2", "To act on, the weightiest first")
+    fine = [tag("li", tag("span", "✓", aria_hidden="true"), " ", text) for text in all_clear(found)]
+    return together(
+        [
+            said,
+            tag("div", heading, tag("ol", *acts), class_="alerts", id="alerts") if acts else None,
+            tag("ul", *fine, class_="fine", id="fine") if fine else None,
+        ]
+    )
 
 
 def tiles(subject: Subject) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The sections on the story: derived quantities, parameters, convergence, and how to fit it again."""
+"""The sections on the story: derived quantities, parameters, and how to fit it again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,10 +20,10 @@ from ...models import KNOWN_STORIES
 from ...models.parts.classifier import PREFIX
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, of_draws
-from ..fitted.summary import groups_fact, prior_fact
-from ..plots import plot_groups, plot_history, plot_switch
+from ..plots import plot_groups, plot_switch
 from .html import Html, Section, facts, paragraph, section, tag
 from .pictures import picture
+from .prior_section import all_hyperparameters, plain
 from .subject import Subject
 from .tables import number, table, text
 
@@ -38,11 +38,9 @@ OF_TORCH = ("torch", "pyro-ppl")
 
 
 def story_section(subject: Subject) -> Section:
-    """What the story derives beside labels and workers, its parameters, and the convergence of the engine."""
+    """What the story derives beside labels and workers, and its parameters."""
     name, fit = subject.lead
     parts: list[object] = [paragraph(subject.of_lead, tag("strong", name), ": ", says(fit))]
-    parts += [facts([("prior of a worker", text)]) for text in prior_fact(fit).values()]
-    parts += [facts([item]) for item in groups_fact(fit).items()]
     with suppress(ValueError):  # the story has no groups
         parts.append(picture(partial(plot_groups, fit), "Confusion matrices of groups of workers"))
     for by in ("worker", "task"):
@@ -51,8 +49,6 @@ def story_section(subject: Subject) -> Section:
             parts.append(picture(partial(plot_switch, fit, by=by), shown))
     parts += quantities(fit, list(map(str, fit.derived)), derived=True)
     parts.append(_parameters(fit))
-    if fit.method != "nuts" and len(fit.history) > 1:
-        parts.append(picture(lambda: plot_history(fit), "Convergence of the engine"))
     return section("story", "Story", *parts)
 
 
@@ -112,7 +108,7 @@ def reproduce_section(subject: Subject) -> Section:
     fits = subject.fits
     code = "\n".join(["import crowdppl as cp", "", *_code(subject)])
     parts: list[object] = [tag("pre", tag("code", code), class_="scroll", tabindex="0")]
-    given = {name: _options(_all_hyperparameters(fit)) or "none" for name, fit in fits.items()}
+    given = {name: _options(all_hyperparameters(fit)) or "none" for name, fit in fits.items()}
     pairs = [("data", f"SHA-256 {fingerprint(subject.annotations)}")]
     engines = {f"{fit.method.upper()}: {_options(fit.settings)}" for fit in fits.values()}
     if len(fits) == 1 or len(engines) == 1:
@@ -149,23 +145,6 @@ def says(fit: Fitted) -> str:
     """The first line of the story's docstring, without markup."""
     line = (inspect.getdoc(fit.model.story) or "A story without a docstring.").split("\n", 1)[0]
     return re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line)
-
-
-def plain(value: object) -> str:
-    """A setting as text on one line, without memory addresses, which differ from run to run."""
-    if isinstance(value, np.ndarray | pd.DataFrame) or hasattr(value, "shape"):
-        return f"an array {tuple(np.shape(value))}"  # type: ignore[arg-type]
-    shown = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
-    return shown if len(shown) <= 200 else f"{shown[:199]}…"
-
-
-def _all_hyperparameters(fit: Fitted) -> dict[str, Any]:
-    """The hyperparameters that were given, and the defaults of the others but None, which stands for what follows."""
-    parameters = list(inspect.signature(fit.model.story).parameters.values())[1:]
-    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-    defaults = {p.name: p.default for p in parameters if p.kind not in kinds and p.default is not p.empty}
-    found = defaults | dict(fit.model.hyperparameters)
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _code(subject: Subject) -> list[str]:

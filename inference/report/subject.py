@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -13,6 +14,9 @@ from ..baselines.baseline import Baseline
 from ..comparison.comparing import by_name, compare
 from ..comparison.stacking import Averaged
 from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
+from ..fitted.intervals import INTERVAL
+from ..fitted.summary import Summary, summarise
+from ..fitted.workers import every_score, gold_scores
 
 Fits = Mapping[str, HoldsFitted] | Iterable[HoldsFitted] | None
 
@@ -50,6 +54,21 @@ class Subject:
             name = str(self.source.weights.idxmax())
             return name, self.source.fits[name]
         return next(iter(self.fits)), self.source
+
+    @cached_property
+    def scores(self) -> pd.DataFrame | None:
+        """All scores of the workers, and those by gold labels where there are any; None where no worker is named."""
+        if not self.annotations.named:
+            return None
+        found = every_score(self.source)
+        if "gold_accuracy" not in found and self.annotations.gold is not None:
+            found = found.join(gold_scores(self.annotations))
+        return found.set_axis(found.index.map(str).rename("worker"), axis=0)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The summary of the fit that leads, which must not be a baseline."""
+        return summarise(self.lead[1], INTERVAL)
 
     @property
     def of_lead(self) -> str:

@@ -10,12 +10,14 @@ import pandas as pd
 from .html import Html, tag, together
 
 LONG = 12  # rows from which a table has a filter and a box of its own height
+WIDE, NARROW = 14, 8  # characters of a text below which it is not broken into lines: of the first column, of others
+MANY, CROWDED = 9, 13  # columns from which they are set closer, and from which their headings break anywhere
 PRINTED = 50  # rows of a table that are printed
 BESIDE = ("low", "high", "se")  # columns with the uncertainty of another one, written into its cells
 NOTHING = "–"  # for a missing value
 
 
-def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = ()) -> Html:
+def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = (), details: Html | None = None) -> Html:
     """A frame as a table, its index as first columns.
 
     Columns named ``x_low``, ``x_high`` and ``x_se`` are written into the cells of the column ``x``.
@@ -24,6 +26,7 @@ def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = ()) -> H
         frame: columns of numbers are set right and sorted as numbers; all others are text.
         caption: what the table shows.
         bars: columns of probabilities that are also drawn as bars.
+        details: data of the rows, which the script of the page shows on a click on a row's name.
     """
     headed = frame.reset_index() if frame.index.name is not None or frame.index.nlevels > 1 else frame
     headed = headed.set_axis(list(map(str, headed.columns)), axis=1)
@@ -31,7 +34,9 @@ def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = ()) -> H
     numeric = {name: pd.api.types.is_numeric_dtype(headed[name].dtype) for name in names}
     numeric = {name: is_number and headed[name].dtype != bool for name, is_number in numeric.items()}
     cells = [_cells(headed, name, numeric[name], name in bars, first=not i) for i, name in enumerate(names)]
-    heads = (tag("th", name.replace("_", " "), scope="col", class_="n" if numeric[name] else None) for name in names)
+    heads = (
+        _head(name, None if numeric[name] else headed[name], WIDE if not i else NARROW) for i, name in enumerate(names)
+    )
     rows = (tag("tr", *row) for row in zip(*cells, strict=True))
     long = len(headed) > LONG
     made = tag("table", tag("thead", tag("tr", *heads)), Html("<tbody>\n"), Html("\n".join(rows)), Html("\n</tbody>"))
@@ -41,9 +46,15 @@ def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = ()) -> H
         tag("figcaption", caption),
         tag("div", made, class_="scroll", role="region", tabindex="0", aria_label=caption),
         tag("p", printed, class_="on-paper") if len(headed) > PRINTED else None,
-        class_=f"table{' long' if long else ''}",
+        details,
+        class_=f"table{' long' if long else ''}{_close(len(names))}",
         data_rows=len(headed),
     )
+
+
+def _close(n_columns: int) -> str:
+    """The classes of a table of many columns."""
+    return (" many" if n_columns >= MANY else "") + (" crowded" if n_columns >= CROWDED else "")
 
 
 def number(value: object, decimals: int = 3) -> str:
@@ -75,6 +86,14 @@ def text(value: object) -> str:
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return NOTHING
     return " · ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _head(name: str, texts: pd.Series | None, most: int) -> Html:
+    """The heading of a column; one of texts is as wide as the longest of them, up to `most` characters."""
+    if texts is None:
+        return tag("th", name.replace("_", " "), scope="col", class_="n")
+    longest = max((len(text(value)) for value in texts if not isinstance(value, Html)), default=0)
+    return tag("th", name.replace("_", " "), scope="col", style=f"--c:{min(longest, most) + 2}")
 
 
 def _cells(frame: pd.DataFrame, name: str, is_number: bool, bar: bool, *, first: bool) -> list[Html]:

@@ -17,6 +17,7 @@ from ..scores.against_gold import GoldTasks, against_gold
 from ..scores.label_scores import label_confusion, score
 from .html import Html, Section, individuals, paragraph, section, together, warning
 from .pictures import picture
+from .said_first import p_value
 from .subject import Subject
 from .tables import table
 
@@ -26,7 +27,6 @@ MOST_FLAGGED = 50  # flagged units that are listed
 DRAWS, DRAWS_OF_MANY = 50, 15  # of the parameters, from which checks replicate the annotations
 MANY_ANNOTATIONS = 100_000  # above which they are fewer, as each takes a second
 SHOWN = {"low": "replicated_low", "high": "replicated_high"}  # columns of checks
-FAILED = 0.05  # p-value below which a check fails
 
 
 def comparison_section(subject: Subject) -> Section | None:
@@ -55,19 +55,31 @@ def comparison_section(subject: Subject) -> Section | None:
     return section("comparison", "Model comparison", *parts)
 
 
-def checks_section(subject: Subject) -> Section:
-    """Whether annotations replicated by the fitted story are like the observed ones."""
-    name, fit = subject.lead
-    title = "Posterior predictive checks"
+def make_checks(subject: Subject) -> Checks | str:
+    """Posterior predictive checks of the fit that leads, or why there are none."""
+    draws = DRAWS if subject.annotations.n_annotations <= MANY_ANNOTATIONS else DRAWS_OF_MANY
     try:
-        draws = DRAWS if subject.annotations.n_annotations <= MANY_ANNOTATIONS else DRAWS_OF_MANY
-        checks = check(fit, draws=draws, seed=subject.seed)
+        return check(subject.lead[1], draws=draws, seed=subject.seed)
     except AnnotationError as error:
-        return section("checks", title, paragraph(f"There are no posterior predictive checks of this fit: {error}."))
+        return str(error)
+
+
+def checks_section(subject: Subject, checks: Checks | str) -> Section:
+    """Whether annotations replicated by the fitted story are like the observed ones."""
+    title = "Posterior predictive checks"
+    if isinstance(checks, str):
+        return section("checks", title, paragraph(f"There are no posterior predictive checks of this fit: {checks}."))
+    name, _ = subject.lead
     found = checks.table
-    failed = found.index[found["p_value"] < FAILED]
+    failed = found.index[found["p_value"] < LEVEL]
     shown = found.rename(columns=SHOWN)
     shown.insert(0, "what", [checks.results[which].title for which in found.index])
+    shown = shown.reset_index(drop=True).set_index("what")
+    shown["n_flagged"] = [
+        "–" if not units else f"{flagged:,} of {units:,}"
+        for units, flagged in zip(shown["units"], shown["n_flagged"], strict=True)
+    ]
+    shown = shown.drop(columns="units").rename(columns={"n_flagged": "flagged after correction"})
     flagged = checks.flagged
     listed = flagged.head(MOST_FLAGGED).rename(columns=SHOWN)
     caption = f"Flagged units: {'all ' if len(flagged) <= MOST_FLAGGED else f'{MOST_FLAGGED} of '}{len(flagged):,}"
@@ -79,9 +91,9 @@ def checks_section(subject: Subject) -> Section:
         paragraph(
             "The fitted story replicates the annotations: the same workers annotate the same tasks again. Each "
             "discrepancy of the observed annotations is compared with those of the replicates. The p-value is the "
-            f"share of replicates whose discrepancy is larger; a check fails where it is below {FAILED}. A unit (a "
-            "worker, a pair of workers, …) is flagged where its own p-value, adjusted for the number of units, is "
-            f"below {LEVEL}. ",
+            f"share of replicates whose discrepancy is larger; a check fails where it is below {LEVEL}. A unit (a "
+            "worker, a pair of workers, …) is flagged where its own p-value, after correction for the number of units, "
+            f"is below {LEVEL}. A check can fail without a flagged unit, where many units deviate a little. ",
             *(f"{note} " for note in checks.notes),
             class_="note",
         ),
@@ -95,16 +107,11 @@ def checks_section(subject: Subject) -> Section:
 def checks_in_words(checks: Checks, name: str) -> str:
     """Which posterior predictive checks of the fit with this name failed, with their p-values, in a sentence."""
     p_values = checks.table["p_value"]
-    failed = [f"{which} (p = {_p(p)})" for which, p in p_values.items() if p < FAILED]
+    failed = [f"{which} (p = {p_value(p)})" for which, p in p_values.items() if p < LEVEL]
     if failed:
         check_s = "check" if len(failed) == 1 else "checks"
         return f"{name}: posterior predictive {check_s} failed: {', '.join(failed)}."
-    return f"{name}: all {len(p_values)} posterior predictive checks passed (p ≥ {FAILED})."
-
-
-def _p(value: float) -> str:
-    """A p-value with the decimals that it needs."""
-    return f"{value:.3f}" if value >= 0.001 else f"{value:.1g}"
+    return f"{name}: all {len(p_values)} posterior predictive checks passed (p ≥ {LEVEL})."
 
 
 def gold_section(subject: Subject) -> Section | None:

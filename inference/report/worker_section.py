@@ -7,16 +7,28 @@ import numpy as np
 from ..fitted.fitted import Fitted
 from ..fitted.given_models import model_frame
 from ..fitted.intervals import INTERVAL
-from ..fitted.workers import every_score, gold_scores
 from ..plots import plot_confusions, plot_sensitivity_specificity, plot_workers
 from ..plots.shown_workers import MEANINGS
+from .details import worker_details
+from .downloads import download
 from .html import Section, individuals, paragraph, section
 from .pictures import picture
 from .subject import Subject
 from .tables import table
 
 MOST_WORKERS = 2_000  # that are listed
-MOST_MATRICES = 12  # confusion matrices that are drawn
+MOST_MATRICES = 10, 2, 8  # confusion matrices that are drawn: of up to 5 classes, of up to 10, of more
+COLUMNS = (  # scores that the table has; a click on a worker shows the others
+    "annotations",
+    "accuracy",
+    "realised_accuracy",
+    "spammer_score",
+    "sensitivity",
+    "specificity",
+    "abstention_rate",
+    "error_correlation",
+    "gold_accuracy",
+)
 
 
 def workers_section(subject: Subject) -> Section:
@@ -26,12 +38,12 @@ def workers_section(subject: Subject) -> Section:
         return section(
             "workers", "Workers", paragraph("The annotations name no workers, so there are no workers to score.")
         )
-    scores = every_score(source)
-    if "gold_accuracy" not in scores and annotations.gold is not None:
-        scores = scores.join(gold_scores(annotations))
-    scores.index = scores.index.map(str).rename("worker")
+    scores = subject.scores
+    assert scores is not None
     order = np.argsort(-scores["annotations"].to_numpy(), kind="stable")[:MOST_WORKERS]
-    shown = scores.iloc[order].sort_values("accuracy_low", ascending=False, kind="stable")
+    order = order[np.argsort(-scores["accuracy_low"].to_numpy()[order], kind="stable")]
+    kept = [name for name in scores if any(name in (one, f"{one}_low", f"{one}_high") for one in COLUMNS)]
+    shown, more = scores[kept].iloc[order], scores.drop(columns=kept)
     n = len(scores)
     said = (
         f"The table has all {n:,} workers, by the lower bound of their accuracy."
@@ -39,24 +51,30 @@ def workers_section(subject: Subject) -> Section:
         else f"The table has the {MOST_WORKERS:,} of {n:,} workers with the most annotations; fit.workers, and the "
         "file workers.csv that the command crowdppl fit writes, have all."
     )
-    meant = "; ".join(f"{name.replace('_', ' ')}: {means}" for name, means in MEANINGS.items() if name in shown)
+    files = [(f"all {n:,}", scores), (f"{len(shown):,} of {n:,}, those with the most annotations", scores.iloc[order])]
+    click = " A click on a worker shows the confusion matrix, more scores, and annotations to look at."
+    meant = "; ".join(f"{name.replace('_', ' ')}: {means}" for name, means in MEANINGS.items() if name in scores)
     intervals = f" Beside a score is its {INTERVAL:.0%} credible interval."
     pictures = [picture(lambda: plot_workers(source, max_workers=None), "Workers by accuracy")]  # type: ignore[arg-type]
     if annotations.n_classes == 2:
         pictures.append(picture(lambda: plot_sensitivity_specificity(source), "Workers’ sensitivity and specificity"))
+    n_classes = annotations.n_classes
+    most = MOST_MATRICES[0 if n_classes <= 5 else 1 if n_classes <= 10 else 2]
     pictures.append(
-        picture(lambda: plot_confusions(source, max_workers=MOST_MATRICES), "Workers’ confusion matrices")  # type: ignore[arg-type]
+        picture(lambda: plot_confusions(source, max_workers=most), "Workers’ confusion matrices")  # type: ignore[arg-type]
     )
     return section(
         "workers",
         "Workers",
         individuals("This section"),
-        paragraph(said, intervals),
+        paragraph(said, intervals, click),
         pictures[0],
+        download("workers", "workers, with all scores", files),
         table(
             shown,
             "Workers’ scores" if n <= MOST_WORKERS else f"Workers’ scores: {MOST_WORKERS:,} of {n:,}",
             bars={"accuracy"},
+            details=worker_details(subject, order, more),
         ),
         paragraph(f"{meant[0].upper()}{meant[1:]}.", class_="note"),
         *_models(source),

@@ -8,16 +8,19 @@ from typing import Any
 
 from ...data.atomic import check_new_file, write_whole
 from ..baselines.baseline import Baseline
+from ..checks.check_results import Checks
 from ..comparison.stacking import Averaged
 from ..fitted.fitted import Fitted
-from ..fitted.intervals import INTERVAL
-from ..fitted.summary import summarise
+from .convergence_section import convergence_section
+from .findings import findings
 from .html import Section
 from .label_sections import data_section, labels_section, next_section
-from .page import page, tiles
+from .page import opening, page, tiles
+from .prior_section import prior_section
 from .story_sections import reproduce_section, says, story_section
 from .subject import Fits, Subject, subject
-from .trust_sections import checks_section, comparison_section, gold_section
+from .trust_sections import checks_section, comparison_section, gold_section, make_checks
+from .vote_section import votes_section
 from .worker_section import workers_section
 
 
@@ -31,9 +34,12 @@ def report(
     checks: bool = True,
     seed: int = 0,
 ) -> Path:
-    """Write a page (HTML) on a fit: data, model comparison, checks, labels, gold labels, workers, and the story.
+    """Write a page (HTML) on a fit: what was found, labels, workers, checks, data, prior, story and computation.
 
-    The page is one file that needs no network. The same fit, options and versions give the same bytes.
+    It begins with three sentences and with what to act on, the weightiest first: warnings of the engine, labels to
+    review, workers to review, checks that failed, a prior that outweighs the annotations, and labels that gold labels
+    show to be overconfident. A click on a task or a worker shows its details, and tables can be downloaded as CSV. The
+    page is one file that needs no network. The same fit, options and versions give the same bytes.
 
     Args:
         source: a fit of any story, or a stack of fits, of N tasks and J workers. Labels are in the page for up to
@@ -67,26 +73,28 @@ def report(
     check_new_file(path, (".html", ".htm"))
     about = subject(source, fits, gold, seed)
     heading = _title(about) if title is None else title
-    write_whole(path, page(heading, _lead(about), tiles(about), about.warnings, _sections(about, checks)))
+    made = make_checks(about) if checks and not isinstance(about.source, Baseline) else None
+    found = findings(about, about.scores, made if isinstance(made, Checks) else None)
+    write_whole(path, page(heading, _lead(about), opening(found), tiles(about), _sections(about, made)))
     return path
 
 
-def _sections(about: Subject, checks: bool) -> list[Section]:
+def _sections(about: Subject, checks: Checks | str | None) -> list[Section]:
     """The sections of the page, in their order."""
-    if isinstance(about.source, Baseline):
-        found = [data_section(about), labels_section(about), gold_section(about), workers_section(about)]
-        return [one for one in found if one is not None]
-    made = [
-        data_section(about),
-        comparison_section(about),
-        checks_section(about) if checks else None,
-        labels_section(about),
-        next_section(about),
-        gold_section(about),
-        workers_section(about),
-        story_section(about),
-        reproduce_section(about),
-    ]
+    made = [labels_section(about), votes_section(about), workers_section(about), gold_section(about)]
+    if not isinstance(about.source, Baseline):
+        made += [
+            None if checks is None else checks_section(about, checks),
+            comparison_section(about),
+            next_section(about),
+            data_section(about),
+            prior_section(about),
+            story_section(about),
+            reproduce_section(about),
+            convergence_section(about),
+        ]
+    else:
+        made.append(data_section(about))
     return [one for one in made if one is not None]
 
 
@@ -105,6 +113,6 @@ def _lead(about: Subject) -> str:
     if isinstance(about.source, Baseline):
         return f"Labels by {about.source.name}, without a likelihood: nothing is sampled, checked or compared."
     name, fit = about.lead
-    engine = summarise(fit, INTERVAL).facts["engine"]
+    engine = about.summary.facts["engine"]
     called = f"{fit.story}" if name == fit.story else f"{name} ({fit.story})"
     return f"{called}, fitted by {fit.method.upper()} ({engine}). {says(fit)}"

@@ -45,17 +45,19 @@ def test_the_groups_are_drawn_by_their_share_with_what_describe_groups_says(with
     assert axes[0].figure.get_suptitle() == "Confusion matrices of 3 groups (annotator_groups)"
 
 
-def test_cells_have_half_the_width_of_the_intervals_where_there_are_draws(with_draws, groups):
+def test_cells_have_the_bounds_of_the_intervals_where_there_are_draws(with_draws, groups):
     ax = plot_groups(with_draws, interval=0.5)[0]
     m = int(ax.get_title()[len("group ")])
     low, high = np.quantile(with_draws.draws["group_confusion"].values[0, :, m], [0.25, 0.75], axis=0)
-    spreads = [text for text in ax.texts if text.get_text().startswith("±")]
-    assert len(spreads) == 9
-    for text in spreads:
+    mean = with_draws.draws["group_confusion"].values[0, :, m].mean(0)
+    low, high = np.minimum(low, mean), np.maximum(high, mean)
+    bounds = [text for text in ax.texts if "–" in text.get_text()]
+    assert len(bounds) == 9
+    for text in bounds:
         given, truth = text.xy
-        half = (high - low)[truth, given] / 2
-        assert float(text.get_text()[1:]) == pytest.approx(half, abs=0.0051)
-    assert not any(text.get_text().startswith("±") for text in plot_groups(groups)[0].texts)
+        written = list(map(float, text.get_text().split("–")))
+        assert written == pytest.approx([low[truth, given], high[truth, given]], abs=0.0051)
+    assert not any("–" in text.get_text() for text in plot_groups(groups)[0].texts)
 
 
 def test_clusters_of_workers_are_groups(data):

@@ -27,7 +27,9 @@ def found(n_units, size=40, odd=(), names=None):
     share = rng.uniform(0.2, 0.8, n_units)
     observed = rng.binomial(size, share).astype(float)
     observed[list(odd)] = np.where(share[list(odd)] > 0.5, 0, size)
-    units = pd.Index([f"worker {j}" for j in range(n_units)] if names is None else names, name="worker")
+    if names is None:
+        names = pd.Index([f"worker {j}" for j in range(n_units)], name="worker")
+    units = names if isinstance(names, pd.Index) else pd.Index(names)
     replicated = rng.binomial(size, share, (20, 5, n_units)).astype(float)
     return DiscrepancyResult(
         "What they say", "share of the annotations", observed, replicated, units, np.full(n_units, size), 1.0
@@ -57,7 +59,7 @@ def test_few_units_have_a_row_each_with_their_interval_and_observed_share():
     (lines,) = [c for c in ax.collections if isinstance(c, LineCollection)]
     ends = [segment[:, 0] for segment in lines.get_segments()]
     np.testing.assert_allclose(ends, table[["low", "high"]] / 40)
-    assert "1 of 6 units flagged" in ax.get_title()
+    assert ax.get_title().endswith("1 flagged after correction for 6 workers")
 
 
 def test_more_units_are_drawn_against_their_replicates_and_flagged_ones_are_named():
@@ -68,6 +70,16 @@ def test_more_units_are_drawn_against_their_replicates_and_flagged_ones_are_name
     np.testing.assert_allclose(shown[np.lexsort(shown.T)], expected[np.lexsort(expected.T)])
     np.testing.assert_allclose(dots(ax, ACCENT), table.loc[["worker 7"], ["replicated", "observed"]] / 40)
     assert [text.get_text() for text in ax.texts] == ["worker 7"]
+
+
+def test_titles_say_for_how_many_of_which_units_p_values_were_corrected():
+    workers = pd.MultiIndex.from_product([range(44), range(86)], names=["worker", "other"])
+    names = {"3,784 pairs": workers, "6 worker–class pairs": pd.MultiIndex.from_product([[0, 1], list("abc")])}
+    names["6 worker–class pairs"].names = ["worker", "class"]
+    names |= {"4 classes": pd.Index(range(4), name="class"), "3 units": pd.Index(range(3))}
+    for said, units in names.items():
+        ax = plot_check(Checks("", {"one": found(len(units), names=units)}), "one")
+        assert ax.get_title().endswith(f" flagged after correction for {said}")
 
 
 def test_very_many_units_are_drawn_by_density_weighted_with_their_annotations():

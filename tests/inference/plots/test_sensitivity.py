@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import LogNorm
 from matplotlib.path import Path
 from scipy.special import expit
 
@@ -77,7 +78,7 @@ def test_each_worker_has_a_region_of_the_draws_also_of_those_around_a_point(bina
     of_a_point = plot_sensitivity_specificity(crowded, workers=range(5))
     assert len(of_a_point.collections[0].get_paths()) == 5
     said = {text.get_text() for text in of_a_point.get_legend().get_texts()}
-    assert said == {"90% credible region", "worker"}
+    assert said == {"90% credible region", "estimate of a worker"}
 
 
 def test_actual_values_are_crosses_joined_to_the_fit_and_may_be_of_some_workers(binary, binary_data):
@@ -91,11 +92,38 @@ def test_actual_values_are_crosses_joined_to_the_fit_and_may_be_of_some_workers(
     np.testing.assert_allclose([ends[0] for ends in joins], dots(ax)[[0, 3]])
 
 
-def test_of_many_workers_the_density_is_drawn_which_counts_all(crowded):
+def test_of_many_workers_the_density_is_drawn_which_counts_all_on_a_logarithmic_scale(crowded):
     ax = plot_sensitivity_specificity(crowded)
     assert ax.collections[0].get_array().sum() == 450
-    assert not [c for c in ax.collections if "worker" in c.get_label()]
+    assert isinstance(ax.collections[0].norm, LogNorm)
+    assert ax.collections[0].norm.vmin == 1
+    assert not [c for c in ax.collections if "of a worker" in c.get_label()]
     assert "all 450 workers" in ax.get_title()
+    assert any(other.get_ylabel() == "workers in a cell (log scale)" for other in ax.figure.axes)
+
+
+def test_a_cell_of_one_worker_is_seen_on_white(crowded):
+    """Its contrast with white is at least that of the light blue of all other plots."""
+    cells = plot_sensitivity_specificity(crowded).collections[0]
+    lightest = cells.get_cmap()(0.0)[:3]
+    assert np.dot(lightest, [0.2126, 0.7152, 0.0722]) < 0.85
+
+
+@pytest.mark.parametrize("shown", [450, 60])
+def test_of_more_than_forty_workers_those_with_the_most_annotations_have_intervals_of_both(crowded, shown):
+    ax = plot_sensitivity_specificity(crowded, workers=range(shown), interval=0.5)
+    crosses = [c for c in ax.collections if hasattr(c, "get_segments") and len(c.get_segments()) == 40]
+    assert len(crosses) == 2
+    across, upright = (np.array(c.get_segments()) for c in crosses)
+    around = crowded.with_uncertainty.confusion_draws[0]
+    most = np.sort(np.argsort(-crowded.annotations.n_by_worker()[:shown], kind="stable")[:40])
+    estimate = crowded.confusion_draws[0, 0]
+    for k, ends in ((0, across[:, :, 0]), (1, upright[:, :, 1])):
+        low, high = np.quantile(around[:, most, k, 1], [0.25, 0.75], axis=0)
+        at = estimate[most, k, 1]
+        np.testing.assert_allclose(ends, np.column_stack([np.minimum(low, at), np.maximum(high, at)]), rtol=1e-5)
+    said = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "50% credible intervals of the 40 workers with the most annotations" in said
 
 
 @pytest.mark.parametrize(

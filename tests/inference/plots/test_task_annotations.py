@@ -1,5 +1,7 @@
 """Histograms count every task and every worker."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -49,6 +51,21 @@ def test_a_heavy_tail_is_drawn_on_a_logarithmic_scale_that_says_how_many_have_no
     assert tasks.get_xscale() == "log"
     assert heights(tasks).sum() == 4
     assert "8 tasks without annotations not shown" in tasks.get_xlabel()
+    assert tasks.get_xlabel().startswith("annotations per task (log scale)")
+    assert "log" not in plot_annotations(cp.Annotations.from_counts([[1, 1]] * 5))[0].get_xlabel()
+
+
+def test_ticks_of_a_logarithmic_scale_do_not_lie_on_each_other():
+    frame = pd.DataFrame({"task": range(20_000), "worker": 0, "label": 0})
+    others = pd.DataFrame({"task": range(60), "worker": np.arange(60) % 30 + 1, "label": 1})
+    _, ax = plot_annotations(cp.Annotations.from_frame(pd.concat([frame, others])))
+    assert ax.get_xscale() == "log"
+    ax.figure.canvas.draw()
+    low, high = ax.get_xlim()
+    at = zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)
+    boxes = [text.get_window_extent() for tick, text in at if low <= tick <= high and text.get_text()]
+    assert len(boxes) > 2
+    assert not any(one.overlaps(other) for one, other in itertools.pairwise(boxes))
 
 
 def test_entropy_counts_all_tasks_and_those_below_probability_0_9(em, binary):

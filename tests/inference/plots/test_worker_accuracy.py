@@ -51,6 +51,13 @@ def test_all_of_many_workers_are_drawn_by_rank_with_the_first_and_the_last_named
     assert scores[int(worst.get_text())] == scores.iloc[-1]
 
 
+def test_each_of_up_to_two_hundred_ranks_has_a_marker(binary, crowded, monkeypatch):
+    monkeypatch.setattr("crowdppl.inference.plots.worker_accuracy.NAMED", 5)
+    dots = [c.get_offsets() for c in plot_workers(binary, max_workers=None).collections if len(c.get_offsets()) == 12]
+    np.testing.assert_allclose(dots[0][:, 1], binary.workers["accuracy"].sort_values(ascending=False))
+    assert not [c for c in plot_workers(crowded, max_workers=None).collections if len(c.get_offsets()) == 450]
+
+
 @pytest.mark.parametrize("separate", [True, False])
 def test_intervals_by_rank_are_those_of_the_workers(binary, monkeypatch, separate):
     monkeypatch.setattr("crowdppl.inference.plots.worker_accuracy.NAMED", 5)

@@ -8,8 +8,9 @@ from html import escape, unescape
 
 import pandas as pd
 import pytest
+from report_pages import TASKS, WORKERS
 
-from crowdppl.inference.report.html import section
+from crowdppl.inference.report.html import Html, section
 from crowdppl.inference.report.page import page
 from crowdppl.inference.report.tables import table
 
@@ -74,10 +75,42 @@ def test_no_page_scrolls_sideways_and_no_text_is_cut(evil_path, opened, size):
     assert found["title"] == found["heading"] != "run"
     if size == PHONE:
         assert found["scrolling"] > 0  # wide tables scroll in boxes of their own
+    else:
+        assert found["scrolling"] == 0
+
+
+def test_a_click_on_a_name_shows_its_details_as_text(evil_path, opened):
+    script = """(() => {
+      const names = (of) => [...document.querySelectorAll(`#${of} tbody .name`)];
+      const dialog = document.querySelector("dialog");
+      const found = { before: dialog.open, tasks: [], workers: [] };
+      for (const of of ["tasks", "workers"]) {
+        for (const button of names(of === "tasks" ? "labels" : of)) {
+          button.click();
+          const inside = dialog.getBoundingClientRect();
+          found[of].push([button.textContent, dialog.open, dialog.querySelector("h2").textContent,
+            dialog.querySelectorAll("table").length, dialog.querySelectorAll("script, i, b").length,
+            inside.right <= innerWidth + 0.5]);
+          dialog.querySelector(".close").click();
+          if (dialog.open) found[of].push("still open");
+        }
+      }
+      found.title = document.title;
+      return found;
+    })()"""
+    found, _ = opened(evil_path.read_text(encoding="utf-8"), DESKTOP, script)
+    assert not found["before"]
+    assert sorted(one[0] for one in found["tasks"]) == sorted(TASKS)
+    assert sorted(one[0] for one in found["workers"]) == sorted(WORKERS)
+    for of in ("task", "worker"):
+        for name, is_open, heading, tables, markup, fits in found[f"{of}s"]:
+            assert (is_open, heading, markup, fits) == (True, f"{of} {name}", 0, True)
+            assert tables >= 1
+    assert found["title"] != "run"
 
 
 def made_page(frame):
-    return page("Title", "Lead", [], [], [section("one", "One", table(frame, "Caption"))])
+    return page("Title", "Lead", Html(""), [], [section("one", "One", table(frame, "Caption"))])
 
 
 def test_tables_sort_by_their_headings_and_what_is_not_known_comes_last(opened):

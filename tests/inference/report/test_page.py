@@ -2,8 +2,10 @@
 
 import base64
 import hashlib
+import io
 import re
 from types import SimpleNamespace
+from urllib.parse import unquote
 
 import matplotlib as mpl
 import numpy as np
@@ -14,9 +16,14 @@ from report_pages import CLASSES, EVIL, TASKS, WORKERS, Page
 
 import crowdppl as cp
 from crowdppl.inference.densities.evidence import with_evidence
+from crowdppl.inference.engines.diagnostics import smallest_ess, worst_rhat
+from crowdppl.inference.fitted.worker_prior import worker_prior
 from crowdppl.inference.report import label_sections as labels
 from crowdppl.inference.report import report
 from crowdppl.inference.report import worker_section as workers
+from crowdppl.inference.report.convergence_section import convergence_section
+from crowdppl.inference.report.downloads import harmless
+from crowdppl.inference.report.subject import Subject
 from crowdppl.inference.report.trust_sections import checks_in_words
 from crowdppl.inference.scores.label_scores import score
 
@@ -27,7 +34,8 @@ def test_the_page_is_well_formed_and_its_contents_lead_to_its_sections(evil_page
     links = [e["href"] for e in evil_page.all("a") if "nav" in e["inside"]]
     sections = [e["id"] for e in evil_page.all("section")]
     assert links == [f"#{one}" for one in sections]
-    assert sections == ["data", "checks", "labels", "next", "gold", "workers", "story", "reproduce"]
+    expected = ["labels", "votes", "workers", "gold", "checks", "next", "data", "prior", "story", "reproduce"]
+    assert sections == [*expected, "convergence"]
     headings = evil_page.all("h1", "h2", "h3")
     assert [e["tag"] for e in headings].count("h1") == 1
     assert headings[0]["tag"] == "h1"
@@ -50,13 +58,17 @@ def test_nothing_refers_to_anything_outside(evil_page):
     for element in evil_page.elements:
         assert element["tag"] not in ("link", "iframe", "object", "embed", "base", "form")
         for name in ("src", "href", "srcset", "poster", "action", "background"):
-            assert element.get(name, "#").startswith(("#", "data:image/svg+xml;base64,", "data:image/png;base64,"))
+            assert element.get(name, "#").startswith(
+                ("#", "data:image/svg+xml;base64,", "data:image/png;base64,", "data:text/csv;charset=utf-8,")
+            )
         assert "url(" not in element.get("style", "")
         assert not [name for name in element if name.startswith("on")]
     style = evil_page.all("style")[0]["text"]
     assert not re.search(r"url\(|@import|https?:", style)
-    script = evil_page.all("script")[0]["text"]
-    assert not re.search(r"https?:|fetch|XMLHttp|import\b|eval|innerHTML", script)
+    (script,) = evil_page.scripts
+    assert not re.search(
+        r"https?:|fetch|XMLHttp|import\b|eval|innerHTML|outerHTML|insertAdjacent|document\.write", script
+    )
     for image in evil_page.all("img"):
         kind, _, data = image["src"].partition(";base64,")
         if kind == "data:image/svg+xml":
@@ -67,7 +79,8 @@ def test_nothing_refers_to_anything_outside(evil_page):
 
 
 def test_names_are_text_wherever_they_stand(evil_page):
-    assert len(evil_page.all("script")) == 1
+    assert len(evil_page.scripts) == 1
+    assert len(evil_page.all("script")) == 3  # and the details of tasks and of workers, which are data
     assert evil_page.comments == []
     assert not evil_page.all("i", "b")
     assert evil_page.all("title")[0]["text"] == evil_page.all("h1")[0]["text"] == f"{EVIL} & more"
@@ -80,7 +93,7 @@ def test_names_are_text_wherever_they_stand(evil_page):
 
 def test_only_the_page_s_own_script_may_run(evil_page):
     policy = next(e["content"] for e in evil_page.all("meta") if e.get("http-equiv") == "Content-Security-Policy")
-    digest = hashlib.sha256(evil_page.all("script")[0]["text"].encode()).digest()
+    digest = hashlib.sha256(evil_page.scripts[0].encode()).digest()
     assert f"script-src 'sha256-{base64.b64encode(digest).decode()}'" in policy
     assert policy.startswith("default-src 'none'")
 
@@ -99,7 +112,6 @@ def test_labels_are_those_of_the_fit_the_most_uncertain_first_with_annotations_a
     assert [row[heads.index("runner-up")] for row in rows] == second
     by_task = {row[0]: dict(zip(heads, row, strict=True)) for row in rows}
     assert by_task["t9"]["annotations"] == "none"
-    assert by_task["t9"]["surprise p"] == "–"
     assert by_task["t9"]["gold"] == "–"
     votes = dict(zip(TASKS, evil_fit.annotations.votes(), strict=True))
     for task in TASKS[:-1]:
@@ -109,6 +121,114 @@ def test_labels_are_those_of_the_fit_the_most_uncertain_first_with_annotations_a
     for i, task in enumerate(TASKS[:6]):
         assert by_task[task]["gold"] == CLASSES[i % 2]
         assert by_task[task]["right"] == ("yes" if by_task[task]["label"] == CLASSES[i % 2] else "no")
+
+
+def test_a_click_on_a_task_shows_its_probabilities_and_who_gave_which_annotation(evil_fit, evil_page):
+    found = evil_page.details["task"]
+    shown = [row[0] for row in evil_page.table("Labels")[1:]]
+    assert len(found["rows"]) == len(shown)
+    annotations = evil_fit.annotations
+    assert found["kinds"] == CLASSES
+    names = found["workers"]
+    accuracies = dict(zip(names, found["accuracies"], strict=True))
+    for worker in WORKERS:
+        assert accuracies[worker] == pytest.approx(evil_fit.workers["accuracy"][worker], abs=0.0006)
+    for task, (probabilities, given, more, scores) in zip(shown, found["rows"], strict=True):
+        at = TASKS.index(task)
+        by_class = {CLASSES[k]: p for k, p in probabilities}
+        np.testing.assert_allclose([by_class[name] for name in CLASSES], evil_fit.posterior[at], atol=0.0006)
+        rows = np.flatnonzero(np.asarray(annotations.task) == at)
+        expected = {(WORKERS[annotations.worker[row]], CLASSES[annotations.label[row]]) for row in rows}
+        assert {(names[worker], CLASSES[kind]) for kind, _, worker in given} == expected
+        assert more == 0
+        assert len(scores) == len(found["scores"]) == 3
+
+
+def test_a_click_on_a_worker_shows_the_confusion_matrix_with_bounds_and_annotations_to_look_at(evil_fit, evil_page):
+    found = evil_page.details["worker"]
+    shown = [row[0] for row in evil_page.table("Workers’ scores")[1:]]
+    table = evil_fit.confusions(interval=0.9).set_index(["worker", "truth", "annotation"])
+    labels = evil_fit.labels
+    for worker, (matrix, scores, examples) in zip(shown, found["rows"], strict=True):
+        rows = [table.loc[(worker, k, given)] for k in CLASSES for given in CLASSES]
+        expected = [[row["probability"] for row in rows], [row["low"] for row in rows], [row["high"] for row in rows]]
+        np.testing.assert_allclose(np.array(matrix) / 100, expected, atol=0.0051)
+        assert len(scores) == len(found["scores"])
+        for task, kind, label, probability in examples:
+            assert CLASSES[label] == labels["label"][task] != CLASSES[kind]
+            assert probability == pytest.approx(evil_fit.probabilities.loc[task, CLASSES[kind]], abs=0.0006)
+
+
+def test_majority_votes_stand_beside_the_labels(evil_fit, evil_page):
+    heads, *rows = evil_page.table("Tasks by label and majority vote")
+    found = {row[0]: dict(zip(heads[1:], row[1:], strict=True)) for row in rows}
+    votes, labels = evil_fit.annotations.votes(), evil_fit.posterior.argmax(-1)
+    one = (votes.max(-1) > 0) & ((votes == votes.max(-1, keepdims=True)).sum(-1) == 1)
+    same = one & (votes.argmax(-1) == labels)
+    gold = evil_fit.annotations.gold
+    counts = {"the label’s class": same, "another class": one & ~same, "no annotation of a class": votes.sum(-1) == 0}
+    assert set(found) == {name for name, which in counts.items() if which.any()}
+    for name, row in found.items():
+        assert int(row["tasks"]) == counts[name].sum()
+        assert int(row["gold tasks"]) == (counts[name] & (gold >= 0)).sum()
+        assert int(row["labels right"]) == (counts[name] & (gold >= 0) & (labels == gold)).sum()
+
+
+def test_labels_and_workers_can_be_downloaded_as_the_fit_has_them(evil_fit, evil_page):
+    files = {e["download"]: unquote(e["href"].partition(",")[2]) for e in evil_page.all("a") if "download" in e}
+    labels = pd.read_csv(io.StringIO(files["labels.csv"].removeprefix("\ufeff")), index_col="task", dtype={"task": str})
+    assert list(labels.index) == [str(harmless(task)) for task in TASKS]
+    np.testing.assert_allclose(labels["probability"], evil_fit.labels["probability"], rtol=1e-5)
+    np.testing.assert_allclose(labels[[f"p_{name}" for name in CLASSES]], evil_fit.posterior, rtol=1e-5, atol=1e-9)
+    workers = pd.read_csv(io.StringIO(files["workers.csv"].removeprefix("\ufeff")), index_col="worker")
+    np.testing.assert_allclose(workers["accuracy_low"], evil_fit.workers["accuracy_low"], rtol=1e-5)
+    assert set(evil_fit.workers.columns) <= set(workers.columns)
+
+
+def test_the_prior_is_in_numbers_beside_the_annotations(em_fits, tmp_path):
+    fit = em_fits["dawid_skene"]
+    page = Page(report(fit, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
+    heads, *rows = page.table("Prior and annotations of a worker")
+    prior = worker_prior(fit.fitted)
+    by_row = {row[0]: dict(zip(heads, row, strict=True)) for row in rows}
+    assert float(by_row["median"]["annotations that a worker gave"]) == 12
+    for name, at in (("least", 0), ("median", 0.5), ("most", 1)):
+        counts = float(by_row[name]["pseudo-annotations that the prior counts like"])
+        assert counts == pytest.approx(np.quantile(prior.weight, at), abs=0.05)
+        share = float(by_row[name]["share of the prior in what is known of a worker"])
+        assert share == pytest.approx(np.quantile(prior.weight / (prior.weight + 12), at), abs=0.0006)
+
+
+def test_the_appendix_has_r_hat_and_effective_sample_sizes_of_chains_and_their_ranks(em_fits, tmp_path):
+    rng = np.random.default_rng(0)
+    fit = em_fits["one_coin"]
+    draws = {name: np.clip(rng.beta(8, 2, (2, 100, *v.shape[2:])), 0.01, 0.99) for name, v in fit.outcome.draws.items()}
+    for name, value in draws.items():
+        draws[name] = (value / value.sum(-1, keepdims=True)).astype(np.float32)
+    outcome = fit.outcome._replace(draws=draws, stats={"diverging": np.zeros((2, 100), bool)}, history=np.zeros(0))
+    sampled = changed(fit, method="nuts", outcome=outcome)
+    about = Subject(sampled.fitted, {"one_coin": sampled.fitted}, None, 0)
+    page = Page(str(convergence_section(about).html))
+    heads, *rows = page.table("R̂ and effective sample sizes by parameter")
+    rhat, where = worst_rhat(sampled.fitted.named_draws)
+    ess, _ = smallest_ess(sampled.fitted.named_draws)
+    found = [dict(zip(heads, row, strict=True)) for row in rows]
+    worst = max(found, key=lambda row: float(row["largest R̂"]))
+    assert (float(worst["largest R̂"]), worst["of"]) == (pytest.approx(rhat, abs=0.0006), where)
+    smallest = min(float(row[kind]) for row in found for kind in ("smallest bulk ESS", "smallest tail ESS"))
+    assert smallest == pytest.approx(ess, abs=0.51)
+    assert where in " ".join(image["alt"] for image in page.all("img"))
+
+
+def test_a_page_without_chains_says_why_there_is_no_r_hat(em_fits, evil_fit):
+    for fit, said in (
+        (em_fits["one_coin"], "EM ends at one point"),
+        (evil_fit, "independent draws of one approximation"),
+    ):
+        about = Subject(fit.fitted, {fit.story: fit.fitted}, None, 0)
+        section = convergence_section(about)
+        assert said in section.content
+        assert "This is about the computation alone" in section.content
 
 
 def test_workers_gold_scores_and_derived_quantities_are_those_of_the_fit(evil_fit, evil_page):
@@ -140,9 +260,12 @@ def test_warnings_stand_at_the_top_in_words(evil_fit, tmp_path):
     outcome = evil_fit.outcome._replace(warnings=("the <first> thing", "the second thing"))
     warned = changed(evil_fit, outcome=outcome)
     page = Page(report(warned, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
-    shown = [e for e in page.all("p") if e.get("class") == "warning" and "header" in e["inside"]]
-    assert [e["text"] for e in shown] == ["⚠ the <first> thing", "⚠ the second thing"]
+    first = page.all("ol")[0]
+    assert first["text"].startswith("The computationThe <first> thing.The second thing.")
+    shown = [e["text"] for e in page.all("p") if e.get("class") == "warning"]
+    assert shown[:2] == ["⚠ the <first> thing", "⚠ the second thing"]
     assert "checks" not in [e["id"] for e in page.all("section")]
+    assert "engine gave no warnings" not in " ".join(e["text"] for e in page.all("header", "section"))
 
 
 def test_the_same_input_gives_the_same_bytes(evil_fit, evil_path, tmp_path):

@@ -1,0 +1,171 @@
+"""What a click on a task or a worker shows: numbers inside the page, from which its script makes a dialog."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...data import Annotations
+from ..fitted.intervals import INTERVAL, of_draws
+from ..fitted.labelled import Labelled
+from .html import Html, tag
+from .subject import Subject
+from .tables import decimals, number
+
+SCORES = ("entropy", "ambiguity", "surprise_p")  # of a task
+MOST_CLASSES = 8  # of a task's label, the most probable
+MOST_ANNOTATIONS = 60  # of a task
+MOST_MATRIX = 12  # kinds of annotations up to which a worker's confusion matrix is shown as a whole
+MOST_CELLS = 400_000  # of all workers' matrices; beyond it they are without bounds
+MOST_ERRORS = 10  # of larger matrices, the most probable errors
+EXAMPLES = 6  # annotations of a worker that are least in line with the labels
+
+
+def task_details(subject: Subject, shown: np.ndarray, accuracies: pd.Series | None, labels: pd.DataFrame) -> Html:
+    """Probabilities and annotations of each task, as data of the page.
+
+    Args:
+        subject: of the page.
+        shown: positions of the tasks, in the order of the table's rows.
+        accuracies: of the workers; None where no worker is named.
+        labels: a row for each task of the annotations, with scores that the table leaves out.
+    """
+    scores = [name for name in SCORES if name in labels]
+    values = labels[scores].to_numpy(dtype=float)
+    annotations, posterior = subject.annotations, subject.source.posterior
+    order, starts = _rows_by(np.asarray(annotations.task), annotations.n_tasks)
+    kind, worker = np.asarray(annotations.label), annotations.worker
+    counts = np.ones(annotations.n_rows, int) if annotations.count is None else np.asarray(annotations.count)
+    used: dict[int, int] = {}
+    rows = []
+    for task in shown.tolist():
+        best = np.argsort(-posterior[task], kind="stable")[:MOST_CLASSES]
+        own = order[starts[task] : starts[task + 1]]
+        given = [
+            [int(kind[row]), int(counts[row]), -1 if worker is None else used.setdefault(int(worker[row]), len(used))]
+            for row in own[:MOST_ANNOTATIONS]
+        ]
+        probabilities = [[int(k), round(float(posterior[task, k]), 3)] for k in best]
+        rows.append(
+            [probabilities, given, max(len(own) - MOST_ANNOTATIONS, 0), list(map(number, values[task].tolist()))]
+        )
+    names = annotations.workers.to_index() if annotations.named else []
+    found = {
+        "of": "task",
+        "kinds": list(map(str, annotations.kinds)),
+        "classes": annotations.n_classes,
+        "workers": [str(names[j]) for j in used],
+        "accuracies": None if accuracies is None else [round(float(accuracies.iloc[j]), 3) for j in used],
+        "scores": [name.replace("_", " ") for name in scores],
+        "rows": rows,
+    }
+    return data(found)
+
+
+def worker_details(subject: Subject, shown: np.ndarray, more: pd.DataFrame) -> Html:
+    """Confusion matrix, further scores and the least expected annotations of each worker, as data of the page.
+
+    Args:
+        subject: of the page.
+        shown: positions of the workers, in the order of the table's rows.
+        more: scores that the table leaves out, a row for each worker of the annotations.
+    """
+    source, annotations = subject.source, subject.annotations
+    n_classes, n_kinds = annotations.n_classes, annotations.n_kinds
+    matrices = source.confusion_draws.mean((0, 1))[shown]
+    examples = _examples(source, annotations, shown)
+    found: dict[str, Any] = {
+        "of": "worker",
+        "kinds": list(map(str, annotations.kinds)),
+        "classes": n_classes,
+        "scores": [str(name).replace("_", " ") for name in more if not _is_bound(str(name), more)],
+        "interval": f"{INTERVAL:.0%}",
+        "rows": [],
+    }
+    whole = n_kinds <= MOST_MATRIX
+    bounds = None
+    if whole and matrices.size <= MOST_CELLS:
+        low, high = of_draws(source.with_uncertainty.confusion_draws[:, :, shown], INTERVAL)
+        bounds = np.stack([np.minimum(low, matrices), np.maximum(high, matrices)])
+    texts = _score_texts(more)
+    for row, worker in enumerate(shown.tolist()):
+        matrix = _cells(matrices[row], None if bounds is None else bounds[:, row]) if whole else _errors(matrices[row])
+        found["rows"].append([matrix, texts[worker], examples[row]])
+    found["whole"] = whole
+    return data(found)
+
+
+def data(found: object) -> Html:
+    """Numbers and names that are no script: a browser reads nothing in it as markup or as code."""
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    safe = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return tag("script", Html(safe), type="application/json")
+
+
+def _rows_by(of: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows in the order of what they are of, and where those of each begin, ``(n + 1,)``."""
+    return np.argsort(of, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n))])
+
+
+def _cells(matrix: np.ndarray, bounds: np.ndarray | None) -> list[list[int]]:
+    """Probabilities in per cent, row by row, and the bounds of their intervals where there are any."""
+    parts = [matrix] if bounds is None else [matrix, *bounds]
+    return [np.rint(100 * part).astype(int).ravel().tolist() for part in parts]
+
+
+def _errors(matrix: np.ndarray) -> list[list[int]]:
+    """The most probable errors: true class, annotation, and the probability in per cent."""
+    wrong = matrix.copy()
+    np.fill_diagonal(wrong, -1.0)
+    first = np.argpartition(-wrong, MOST_ERRORS, axis=None)[:MOST_ERRORS]
+    first = first[np.argsort(-wrong.ravel()[first], kind="stable")]
+    pairs = zip(*np.unravel_index(first, wrong.shape), strict=True)
+    return [[int(k), int(given), int(np.rint(100 * wrong[k, given]))] for k, given in pairs]
+
+
+def _examples(source: Labelled, annotations: Annotations, shown: np.ndarray) -> list[list[Sequence[Any]]]:
+    """Of each worker the annotations that are least in line with the labels: task, annotation, label, probability.
+
+    The probability is that of the class that was given; annotations of the label's own class are none.
+    """
+    task, kind = np.asarray(annotations.task), np.asarray(annotations.label)
+    is_class = kind < annotations.n_classes
+    p = np.where(is_class, source.posterior[task, np.minimum(kind, annotations.n_classes - 1)], 1.0)
+    labels = source.posterior.argmax(-1)
+    order, starts = _rows_by(np.asarray(annotations.worker), annotations.n_workers)
+    names = annotations.tasks.to_index()
+    found = []
+    for worker in shown.tolist():
+        own = order[starts[worker] : starts[worker + 1]]
+        own = own[is_class[own] & (kind[own] != labels[task[own]])]
+        own = own[np.argsort(p[own], kind="stable")[:EXAMPLES]]
+        found.append(
+            [[str(names[task[row]]), int(kind[row]), int(labels[task[row]]), round(float(p[row]), 3)] for row in own]
+        )
+    return found
+
+
+def _is_bound(name: str, frame: pd.DataFrame) -> bool:
+    return name.endswith(("_low", "_high")) and name.rpartition("_")[0] in frame
+
+
+def _score_texts(more: pd.DataFrame) -> list[list[str]]:
+    """Of each worker the scores as text, with their intervals."""
+    columns = []
+    for name in map(str, more):
+        if _is_bound(name, more):
+            continue
+        places = decimals(more[name])
+        values = [number(value, places) for value in more[name].tolist()]
+        if f"{name}_low" in more:
+            ends = zip(more[f"{name}_low"].tolist(), more[f"{name}_high"].tolist(), strict=True)
+            values = [
+                f"{value} ({number(low, places)}–{number(high, places)})"
+                for value, (low, high) in zip(values, ends, strict=True)
+            ]
+        columns.append(values)
+    return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in range(len(more))]

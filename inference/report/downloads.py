@@ -1,0 +1,80 @@
+"""Tables to download: CSV inside the page, of which no cell is run by a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import pandas as pd
+
+from .html import Html, tag
+
+MOST = 1_800_000  # characters of an address: browsers refuse to download longer ones (2 MiB in Chromium)
+RUN = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "\n",
+    "＝",
+    "＋",
+    "－",
+    "＠",
+)  # what a formula begins with (OWASP, CSV injection)
+PLAIN = ",;:/!*()'~?@$ "  # characters that an address may hold as they are
+BYTE_ORDER_MARK = "\ufeff"  # by which spreadsheets know that the letters are UTF-8
+
+
+def harmless(value: object) -> object:
+    """A cell that no spreadsheet runs: text that begins like a formula gets an apostrophe before it; numbers stay.
+
+    >>> harmless("=1+1"), harmless("-1.5"), harmless(-1.5), harmless("cat")
+    ("'=1+1", '-1.5', -1.5, 'cat')
+    """
+    if isinstance(value, bool) or value is None or isinstance(value, int | float):
+        return value
+    text = str(value)
+    if not text.lstrip(" ").startswith(RUN):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """A frame with its index as CSV: all text in quotes, so that no separator splits a cell into two.
+
+    Args:
+        frame: its columns and index hold text and numbers; numbers get six significant digits.
+    """
+    table = frame.reset_index()
+    table.columns = pd.Index([str(harmless(str(name))) for name in table.columns])
+    for name in table.columns[[not pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes]]:
+        cells = [None if value is None or value is pd.NA else harmless(value) for value in table[name]]
+        table[name] = pd.Series(cells, index=table.index, dtype=object)
+    for name in table.columns[[pd.api.types.is_float_dtype(dtype) for dtype in table.dtypes]]:
+        table[name] = [float(f"{value:.6g}") for value in table[name]]  # a float_format would put numbers in quotes
+    return BYTE_ORDER_MARK + table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
+
+
+def download(name: str, what: str, frames: Sequence[tuple[str, pd.DataFrame]]) -> Html:
+    """A link by which a table is downloaded, without the network.
+
+    Args:
+        name: of the file, without the ending.
+        what: the rows are.
+        frames: tables of which the first is taken that browsers can download, each with words on which rows it has,
+            such as "all 45"; the last one is taken at any length.
+    """
+    for words, frame in frames:
+        which, address = words, f"data:text/csv;charset=utf-8,{quote(csv_text(frame), safe=PLAIN)}"
+        if len(address) <= MOST:
+            break
+    file = f"{name}.csv"
+    link = tag("a", f"Download {file}", href=address, download=file)
+    return tag("p", link, " ", tag("small", f"{which} {what}"), class_="download")

@@ -1,0 +1,160 @@
+"""What is found of a fit that a reader should know first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ...data import AnnotationError
+from ...data.majority import majority_accuracy
+from ..checks.check_results import Checks
+from ..checks.discrepancy_result import LEVEL
+from ..fitted.fitted import Fitted
+from ..fitted.intervals import INTERVAL, jeffreys
+from ..fitted.labelled import Labelled
+from ..fitted.summary import SPAMMER
+from ..fitted.worker_prior import outweighed
+from ..scores.against_gold import against_gold
+from .subject import Subject
+
+SURE = 0.9  # probability from which a label is called certain, as in summaries and in the plot of entropies
+SAYS_NOTHING = "says next to nothing of the true class"
+BELOW_CHANCE = "is right less often than by guessing"
+
+
+@dataclass(frozen=True)
+class GoldShare:
+    """How often labels are right on gold tasks that the fit did not use.
+
+    Args:
+        tasks: how many these are.
+        right: the share of the labels that are right.
+        low: lower bound of its interval.
+        high: upper bound of its interval.
+        promised: the mean probability of these labels.
+        majority: the share of the majority votes that are right.
+    """
+
+    tasks: int
+    right: float
+    low: float
+    high: float
+    promised: float
+    majority: float
+
+    @property
+    def overconfident(self) -> bool:
+        """Whether the probabilities promise more than the interval of the share that is right allows."""
+        return self.promised > self.high
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found of a fit, of which the sentences and the alerts are made.
+
+    Args:
+        n_tasks: how many tasks there are.
+        unsure: tasks whose label has a probability below :data:`SURE`, the most uncertain first.
+        differing: on how many tasks the label is another class than the majority vote.
+        n_workers: how many workers there are; 0 where they are not named.
+        suspects: workers to review with the reason, those with the most annotations first.
+        accuracy: of the median worker; None where workers are not named.
+        failed: titles of the predictive checks that failed with their p-values, the smallest first.
+        n_checks: how many checks were made; None where there are none.
+        prior: sentences on priors that outweigh the annotations.
+        gold: how often labels are right; None without gold labels.
+        engine: the engines' warnings, a sentence each.
+        sampled: whether an engine fitted a likelihood, so that there is something to warn of and to check.
+    """
+
+    n_tasks: int
+    unsure: tuple[str, ...] = ()
+    differing: int = 0
+    n_workers: int = 0
+    suspects: tuple[tuple[str, str], ...] = ()
+    accuracy: float | None = None
+    failed: tuple[tuple[str, float], ...] = ()
+    n_checks: int | None = None
+    prior: tuple[str, ...] = ()
+    gold: GoldShare | None = None
+    engine: tuple[str, ...] = ()
+    sampled: bool = True
+
+
+def findings(subject: Subject, scores: pd.DataFrame | None, checks: Checks | None) -> Findings:
+    """Find what the page says first.
+
+    Args:
+        subject: of the page.
+        scores: the workers' scores; None where no worker is named.
+        checks: predictive checks of the fit that leads; None where there are none.
+    """
+    source, annotations = subject.source, subject.annotations
+    labels = source.labels
+    unsure = labels[labels["probability"] < SURE].sort_values("entropy", ascending=False, kind="stable")
+    prior = {name: outweighed(fit) for name, fit in subject.fits.items() if isinstance(fit, Fitted)}
+    known = {said for texts in prior.values() for said in texts}
+    named = len(subject.fits) > 1
+    found = {} if checks is None else {r.title: r.p_value for r in checks.results.values() if r.p_value < LEVEL}
+    return Findings(
+        n_tasks=annotations.n_tasks,
+        unsure=tuple(map(str, unsure.index)),
+        differing=int(differs(source).sum()),
+        n_workers=annotations.n_workers if annotations.named else 0,
+        suspects=() if scores is None else suspects(scores, annotations.n_classes),
+        accuracy=None if scores is None else float(scores["accuracy"].median()),
+        failed=tuple(sorted(found.items(), key=lambda item: item[1])),
+        n_checks=None if checks is None else len(checks.results),
+        prior=tuple(f"{name}: {said}" if named else said for name, texts in prior.items() for said in texts),
+        gold=_gold(subject),
+        engine=tuple(text for text in subject.warnings if not any(text.endswith(said) for said in known)),
+        sampled=isinstance(subject.lead[1], Fitted),
+    )
+
+
+def decided(source: Labelled) -> np.ndarray:
+    """Whether a single class has the most annotations of each task, ``(N,)``."""
+    votes = source.annotations.votes()
+    return (votes.max(-1) > 0) & ((votes == votes.max(-1, keepdims=True)).sum(-1) == 1)
+
+
+def differs(source: Labelled) -> np.ndarray:
+    """Whether each task's label is another class than the one with the most annotations, ``(N,)``; no tie does."""
+    return decided(source) & (source.annotations.votes().argmax(-1) != source.posterior.argmax(-1))
+
+
+def suspects(scores: pd.DataFrame, n_classes: int) -> tuple[tuple[str, str], ...]:
+    """Workers to review with the reason, those with the most annotations first.
+
+    A worker is among them whose spammer score is below 0.1, or whose accuracy is below that of guessing, at the upper
+    bound of its interval: nobody is among them for a few annotations.
+
+    Args:
+        scores: a row for each worker.
+        n_classes: how many classes there are.
+    """
+    if "spammer_score_high" not in scores:
+        return ()
+    nothing = (scores["spammer_score_high"] < SPAMMER).to_numpy()
+    below = (scores["accuracy_high"] < 1 / n_classes).to_numpy()
+    order = np.argsort(-scores["annotations"].to_numpy(), kind="stable")
+    return tuple(
+        (str(scores.index[j]), SAYS_NOTHING if nothing[j] else BELOW_CHANCE) for j in order if nothing[j] or below[j]
+    )
+
+
+def _gold(subject: Subject) -> GoldShare | None:
+    """How often labels and majority votes are right; None where no gold label is left to score by."""
+    if subject.annotations.gold is None:
+        return None
+    try:
+        found = against_gold(subject.source)
+    except AnnotationError:
+        return None
+    n, right = len(found.gold), float(found.right.sum())
+    low, high = jeffreys(np.array(right), np.array(n), INTERVAL)
+    votes = subject.annotations.votes()[subject.annotations.tasks.index_of(list(found.tasks))]
+    promised = float(found.label_probability.mean())
+    return GoldShare(n, right / n, float(low), float(high), promised, majority_accuracy(votes, found.gold))

@@ -1,0 +1,172 @@
+"""What the page says first, in words: three sentences, and what to act on, the weightiest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..fitted.intervals import INTERVAL
+from ..plots.style import counted, share
+from .findings import BELOW_CHANCE, SAYS_NOTHING, SURE, Findings
+
+NAMED = 5  # tasks and workers that are named
+
+
+@dataclass(frozen=True)
+class Alert:
+    """Something to act on.
+
+    Args:
+        title: what it is, in a few words.
+        texts: what was found, and what to do, a sentence or more each.
+        anchor: of the section that has more.
+    """
+
+    title: str
+    texts: tuple[str, ...]
+    anchor: str
+
+
+def sentences(found: Findings) -> tuple[str, str, str]:
+    """Three sentences that can be repeated: on the labels, on the workers, and on how far to trust them."""
+    return _of_labels(found), _of_workers(found), _of_trust(found)
+
+
+def alerts(found: Findings) -> list[Alert]:
+    """What to act on, the weightiest first.
+
+    A computation that failed comes first, as it leaves nothing else to rely on; then labels to review, workers to
+    review, checks that failed, a prior that rules, and probabilities that gold labels show to be too high.
+    """
+    made = []
+    if found.engine:
+        said = tuple(map(_sentence, found.engine))
+        made.append(Alert("The computation", said, "convergence" if found.sampled else "labels"))
+    if found.unsure:
+        text = (
+            f"{_whose(found.unsure)} probability is below {SURE}. The most uncertain: {_listed(found.unsure)}. Look at "
+            "them, or have them annotated again."
+        )
+        made.append(Alert(f"{counted(len(found.unsure), 'label')} to review", (text,), "labels"))
+    if found.suspects:
+        texts: tuple[str, ...] = ()
+        for reason in (SAYS_NOTHING, BELOW_CHANCE):
+            names = [name for name, why in found.suspects if why == reason]
+            if names:
+                texts += (f"{_listed(names)}: {_of_many(reason, len(names))}.",)
+        made.append(Alert(f"{counted(len(found.suspects), 'worker')} to review", texts, "workers"))
+    if found.failed:
+        listed = "; ".join(f"{title} (p = {p_value(p)})" for title, p in found.failed)
+        text = (
+            f"The story does not replicate this in the annotations: {listed}. The labels’ probabilities may then be "
+            "too high or too low; another story may describe these annotations better."
+        )
+        checked = "check" if found.n_checks == 1 else "checks"
+        made.append(Alert(f"{len(found.failed)} of {found.n_checks} {checked} failed", (text,), "checks"))
+    if found.prior:
+        made.append(Alert("The prior outweighs the annotations", tuple(map(_sentence, found.prior)), "prior"))
+    if found.gold is not None and found.gold.overconfident:
+        gold = found.gold
+        text = (
+            f"Their probabilities promise that {share(gold.promised)} are right; {share(gold.right)} are, of "
+            f"{counted(gold.tasks, 'gold task')} ({INTERVAL:.0%} interval {gold.low:.1%} to {gold.high:.1%})."
+        )
+        made.append(Alert("The labels are overconfident", (text,), "gold"))
+    return made
+
+
+def all_clear(found: Findings) -> list[str]:
+    """What was looked at and gives nothing to act on, a sentence each."""
+    said = []
+    if not found.unsure:
+        said.append(f"Every label has a probability of at least {SURE}.")
+    if found.n_workers and not found.suspects:
+        said.append("No worker is to be reviewed.")
+    if found.n_checks and not found.failed:
+        said.append(f"No predictive check failed ({found.n_checks} were made).")
+    if found.gold is not None and not found.gold.overconfident:
+        said.append("The gold labels do not show the labels’ probabilities to be too high.")
+    if found.sampled and not found.engine:
+        meaning = (
+            ": the checks failed because of the story, not because of the computation"
+            if found.failed
+            else ", which speaks for the computation, and not for the story"
+        )
+        said.append(f"The engine gave no warnings{meaning}.")
+    return said
+
+
+def p_value(value: float) -> str:
+    """A p-value with the decimals that it needs."""
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.1g}"
+
+
+def _of_labels(found: Findings) -> str:
+    n, unsure = found.n_tasks, len(found.unsure)
+    sure = n - unsure
+    which = f"{sure:,} of {n:,} labels ({share(sure / n)})" if unsure else f"All {n:,} labels" if n > 1 else "The label"
+    certain = f"{which} {'is' if sure == 1 else 'are'} certain (probability at least {SURE})"
+    review = f", {unsure:,} should be reviewed" if unsure else ""
+    if found.differing:
+        return f"{certain}{review}, and on {counted(found.differing, 'task')} the label is not the majority vote."
+    return f"{certain}{review}, and no label differs from a majority vote."
+
+
+def _of_workers(found: Findings) -> str:
+    if not found.n_workers or found.accuracy is None:
+        return "The annotations name no workers, so that none can be reviewed."
+    everyone = counted(found.n_workers, "worker")
+    median = f"the median worker is right with probability {found.accuracy:.2f}"
+    if found.n_workers == 1:
+        median = f"the worker is right with probability {found.accuracy:.2f}"
+    if not found.suspects:
+        return f"None of {everyone} is to be reviewed; {median}."
+    n = len(found.suspects)
+    names = _listed([name for name, _ in found.suspects])
+    return f"{n:,} of {everyone} should be reviewed ({names}); {median}."
+
+
+def _of_trust(found: Findings) -> str:
+    gold = found.gold
+    if gold is None:
+        first = "There are no gold labels to say how often the labels are right"
+    else:
+        first = (
+            f"On {counted(gold.tasks, 'gold task')} {share(gold.right)} of the labels are right and "
+            f"{share(gold.majority)} of the majority votes; the labels’ probabilities promised {share(gold.promised)}"
+            + (", which is too much" if gold.overconfident else "")
+        )
+    if not found.sampled:
+        return f"{first}, and without a likelihood nothing checks the method against the annotations."
+    if found.n_checks is None:
+        return f"{first}, and the story was not checked against the annotations."
+    if found.failed:
+        return f"{first}, and the story failed {len(found.failed)} of {found.n_checks} checks against the annotations."
+    return f"{first}, and the story passed all {found.n_checks} checks against the annotations."
+
+
+def _sentence(text: str) -> str:
+    """A warning as a sentence; where it begins with the name of a fit this stays as it is."""
+    named = text.split(" ", 1)[0].endswith(":")
+    return (text if named else f"{text[:1].upper()}{text[1:]}") + ("" if text.endswith(".") else ".")
+
+
+def _whose(names: Sequence[str]) -> str:
+    return "Its" if len(names) == 1 else "Their"
+
+
+def _of_many(reason: str, n: int) -> str:
+    """A reason of one worker, as it is said of n."""
+    verb, _, rest = reason.partition(" ")
+    return reason if n == 1 else f"{ {'says': 'say', 'is': 'are'}[verb] } {rest}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(_short(name) for name in names[:NAMED])
+    return shown if len(names) <= NAMED else f"{shown} and {len(names) - NAMED:,} more"
+
+
+def _short(name: str) -> str:
+    """A name of at most forty characters, its middle left out where it is longer."""
+    return name if len(name) <= 40 else f"{name[:24]}…{name[-15:]}"

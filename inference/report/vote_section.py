@@ -1,0 +1,90 @@
+"""The section on the majority vote beside the labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ..scores.against_gold import with_gold
+from .findings import decided, differs
+from .html import Section, paragraph, section
+from .label_sections import SHOWN_NOTE, given_in_words
+from .subject import Subject
+from .tables import table
+
+MOST_DIFFERING = 100  # tasks that are listed
+
+
+def votes_section(subject: Subject) -> Section:
+    """On how many tasks label and majority vote are the same, which is right more often, and where they differ."""
+    differing = int(differs(subject.source).sum())
+    said = (
+        "The label and the majority vote are the same class wherever one class has the most annotations."
+        if not differing
+        else f"On {differing:,} of {subject.annotations.n_tasks:,} tasks the label is another class than the one with "
+        "the most annotations."
+    )
+    where = _where(subject) if differing else None
+    return section(
+        "votes",
+        "Majority vote beside the labels",
+        paragraph(said),
+        table(_sides(subject), "Tasks by label and majority vote"),
+        None
+        if where is None
+        else table(
+            where,
+            "Tasks where they differ, the most probable labels first"
+            + ("" if differing <= MOST_DIFFERING else f": {MOST_DIFFERING:,} of {differing:,}"),
+        ),
+        None if where is None else paragraph(SHOWN_NOTE, class_="note"),
+    )
+
+
+def _sides(subject: Subject) -> pd.DataFrame:
+    """Numbers of tasks where label and vote are the same, differ, and where there is no majority."""
+    source, annotations = subject.source, subject.annotations
+    votes = annotations.votes()
+    one, other = decided(source), differs(source)
+    kinds = {"the label’s class": one & ~other, "another class": other, "tied": ~one & (votes.sum(-1) > 0)}
+    kinds["no annotation of a class"] = votes.sum(-1) == 0
+    kinds = {name: which for name, which in kinds.items() if which.any()}
+    frame = pd.DataFrame({"tasks": {name: int(which.sum()) for name, which in kinds.items()}})
+    if annotations.gold is not None:
+        found = with_gold(source)
+        scored = (found.gold >= 0) & ~found.gold_used
+        best = votes == votes.max(-1, keepdims=True)
+        chance = best[np.arange(len(best)), found.gold] / best.sum(-1)
+        right = source.posterior.argmax(-1) == found.gold
+        rows = {name: which & scored for name, which in kinds.items()}
+        frame["gold_tasks"] = [int(which.sum()) for which in rows.values()]
+        frame["labels_right"] = [int(right[which].sum()) for which in rows.values()]
+        frame["votes_right"] = [round(float(chance[which].sum()), 1) for which in rows.values()]
+    return frame.rename_axis("majority vote")
+
+
+def _where(subject: Subject) -> pd.DataFrame:
+    """The tasks where label and majority vote differ, the most probable labels first."""
+    source, annotations = subject.source, subject.annotations
+    names = [str(name) for name in annotations.classes]
+    at = np.flatnonzero(differs(source))
+    probability = source.posterior.max(-1)
+    at = at[np.argsort(-probability[at], kind="stable")][:MOST_DIFFERING]
+    labels, votes = source.posterior.argmax(-1)[at], annotations.votes().argmax(-1)[at]
+    frame = pd.DataFrame(
+        {
+            "annotations": given_in_words(annotations, at),
+            "majority_vote": [names[k] for k in votes],
+            "label": [names[k] for k in labels],
+            "probability": probability[at].astype(float),
+        },
+        index=pd.Index([str(task) for task in annotations.tasks.to_index()[at]], name="task"),
+    )
+    if annotations.gold is not None:
+        gold = np.asarray(annotations.gold)[at]
+        frame["gold"] = [names[k] if k >= 0 else None for k in gold]
+        frame["right"] = [
+            None if g < 0 else "label" if g == label else "majority vote" if g == vote else "neither"
+            for g, label, vote in zip(gold, labels, votes, strict=True)
+        ]
+    return frame

@@ -1,0 +1,82 @@
+"""Tables to download: the same numbers come back, and no cell is a formula to a spreadsheet."""
+
+import csv
+import io
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from report_pages import EVIL, Page
+
+from crowdppl.inference.report import downloads
+from crowdppl.inference.report.downloads import BYTE_ORDER_MARK, RUN, csv_text, download, harmless
+
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
+
+
+def rows_of(text):
+    assert text.startswith(BYTE_ORDER_MARK)
+    return list(csv.reader(io.StringIO(text.removeprefix(BYTE_ORDER_MARK))))
+
+
+def is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@given(st.text())
+@example("=cmd|' /C calc'!A0")
+@example('=HYPERLINK("http://x","y")')
+@example("-1+1|x")
+@example("@SUM(1)")
+@example("\t=1")
+@example("＝1+1")
+@example("  =1+1")
+def test_no_text_begins_like_a_formula_unless_it_is_a_number(text):
+    made = str(harmless(text))
+    assert made in (text, f"'{text}")
+    assert not made.lstrip(" ").startswith(RUN) or is_number(made)
+
+
+@given(st.lists(TEXT, min_size=1, max_size=5), TEXT)
+@example(["a;=1+1", '"', "a,b", "line"], "=heading")
+def test_text_comes_back_from_csv_behind_at_most_an_apostrophe(names, heading):
+    frame = pd.DataFrame({heading: names, "x": np.arange(len(names))}, index=pd.Index(names, name="task"))
+    heads, *rows = rows_of(csv_text(frame))
+    assert heads == ["task", str(harmless(heading)), "x"]
+    assert rows == [[str(harmless(name))] * 2 + [str(i)] for i, name in enumerate(names)]
+
+
+def test_all_text_is_quoted_so_that_no_separator_makes_two_cells_of_one():
+    frame = pd.DataFrame({"a": ["x;=1+1", None], "p": [0.5, float("nan")]}, index=pd.Index(["t", "u"], name="task"))
+    assert csv_text(frame).removeprefix(BYTE_ORDER_MARK).split("\r\n") == [
+        '"task","a","p"',
+        '"t","x;=1+1",0.5',
+        '"u","",""',
+        "",
+    ]
+
+
+def test_a_link_holds_its_file_whatever_the_names_are():
+    frame = pd.DataFrame({"label": ["Ωμέγα #1", '">', "100%"]}, index=pd.Index([EVIL, "a&b", "=1"], name="task"))
+    link, note = Page(download("labels", "labels", [("all 3", frame)])).all("a", "small")
+    assert link["download"] == "labels.csv"
+    assert note["text"] == "all 3 labels"
+    kind, _, data = link["href"].partition(",")
+    assert kind == "data:text/csv;charset=utf-8"
+    assert unquote(data) == csv_text(frame)
+    assert not set('<>"#') & set(data)
+
+
+@pytest.mark.parametrize(("most", "said"), [(10**6, "all 9 rows"), (700, "5 of 9 rows"), (10, "2 of 9 rows")])
+def test_a_file_that_no_browser_downloads_gives_way_to_a_shorter_one(monkeypatch, most, said):
+    monkeypatch.setattr(downloads, "MOST", most)
+    frame = pd.DataFrame({"x": ["y" * 100] * 9}, index=pd.RangeIndex(9, name="row"))
+    frames = [("all 9", frame), ("5 of 9", frame.head(5)), ("2 of 9", frame.head(2))]
+    assert Page(download("x", "rows", frames)).all("small")[0]["text"] == said

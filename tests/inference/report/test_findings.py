@@ -1,0 +1,207 @@
+"""The three sentences and what to act on: said of made findings, and found of made fits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_fits import changed
+from report_pages import Page
+
+import crowdppl as cp
+from crowdppl.inference.fitted.intervals import jeffreys
+from crowdppl.inference.report import findings as room
+from crowdppl.inference.report.findings import (
+    BELOW_CHANCE,
+    SAYS_NOTHING,
+    Findings,
+    GoldShare,
+    findings,
+    suspects,
+)
+from crowdppl.inference.report.page import opening
+from crowdppl.inference.report.said_first import alerts, all_clear, sentences
+from crowdppl.inference.report.subject import subject
+
+GOLD = GoldShare(tasks=100, right=0.8, low=0.73, high=0.86, promised=0.95, majority=0.7)
+WORST = Findings(
+    n_tasks=500,
+    unsure=tuple(f"t{i}" for i in range(88)),
+    differing=31,
+    n_workers=20,
+    suspects=(("w1", SAYS_NOTHING), ("<w2>", BELOW_CHANCE), ("w3", SAYS_NOTHING)),
+    accuracy=0.734,
+    failed=(("Agreement of pairs of workers", 0.0004), ("Annotations of each class", 0.031)),
+    n_checks=4,
+    prior=("the prior outweighs the annotations of 12 of 20 workers",),
+    gold=GOLD,
+    engine=("R̂ = 1.2 for prevalence[class a]: the chains do not agree",),
+)
+BEST = Findings(n_tasks=500, n_workers=20, accuracy=0.9, n_checks=4, gold=replace(GOLD, promised=0.82))
+
+
+def test_three_sentences_say_what_is_found():
+    labels, workers, trust = sentences(WORST)
+    assert labels == (
+        "412 of 500 labels (82%) are certain (probability at least 0.9), 88 should be reviewed, and on 31 tasks the "
+        "label is not the majority vote."
+    )
+    assert (
+        workers
+        == "3 of 20 workers should be reviewed (w1, <w2>, w3); the median worker is right with probability 0.73."
+    )
+    assert trust == (
+        "On 100 gold tasks 80% of the labels are right and 70% of the majority votes; the labels’ probabilities "
+        "promised 95%, which is too much, and the story failed 2 of 4 checks against the annotations."
+    )
+
+
+def test_three_sentences_of_a_fit_of_which_all_is_well():
+    labels, workers, trust = sentences(BEST)
+    assert labels == "All 500 labels are certain (probability at least 0.9), and no label differs from a majority vote."
+    assert workers == "None of 20 workers is to be reviewed; the median worker is right with probability 0.90."
+    assert trust == (
+        "On 100 gold tasks 80% of the labels are right and 70% of the majority votes; the labels’ probabilities "
+        "promised 82%, and the story passed all 4 checks against the annotations."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"gold": None},
+            "There are no gold labels to say how often the labels are right, and the story passed all 4 checks",
+        ),
+        ({"n_checks": None}, "and the story was not checked against the annotations."),
+        ({"sampled": False, "n_checks": None}, "and without a likelihood nothing checks the method"),
+        ({"n_workers": 0, "accuracy": None}, "The annotations name no workers, so that none can be reviewed."),
+        ({"n_tasks": 1}, "The label is certain (probability at least 0.9)"),
+        ({"unsure": ("a",), "n_tasks": 2}, "1 of 2 labels (50%) is certain (probability at least 0.9), 1 should be"),
+    ],
+)
+def test_sentences_are_of_what_there_is(changes, said):
+    assert said in " ".join(sentences(replace(BEST, **changes)))
+
+
+def test_alerts_come_in_the_order_of_their_weight():
+    found = alerts(WORST)
+    assert [one.anchor for one in found] == ["convergence", "labels", "workers", "checks", "prior", "gold"]
+    assert [one.title for one in found] == [
+        "The computation",
+        "88 labels to review",
+        "3 workers to review",
+        "2 of 4 checks failed",
+        "The prior outweighs the annotations",
+        "The labels are overconfident",
+    ]
+    assert all_clear(WORST) == []
+
+
+@pytest.mark.parametrize("left_out", ["engine", "unsure", "suspects", "failed", "prior", "gold"])
+def test_without_a_cause_there_is_no_alert_and_the_others_keep_their_order(left_out):
+    fields = ["engine", "unsure", "suspects", "failed", "prior", "gold"]
+    every = alerts(WORST)
+    some = alerts(replace(WORST, **{left_out: None if left_out == "gold" else ()}))
+    assert some == [one for one, field in zip(every, fields, strict=True) if field != left_out]
+
+
+def test_alerts_name_who_and_what_they_are_about():
+    engine, labels, workers, checks, prior, gold = (" ".join(one.texts) for one in alerts(WORST))
+    assert engine == "R̂ = 1.2 for prevalence[class a]: the chains do not agree."
+    assert "t0, t1, t2, t3, t4 and 83 more" in labels
+    assert "w1, w3: say next to nothing of the true class." in workers
+    assert "<w2>: is right less often than by guessing." in workers
+    assert "Agreement of pairs of workers (p = 0.0004); Annotations of each class (p = 0.031)" in checks
+    assert prior == "The prior outweighs the annotations of 12 of 20 workers."
+    assert "95% are right; 80% are, of 100 gold tasks (90% interval 73.0% to 86.0%)" in gold
+
+
+def test_a_clear_engine_and_failed_checks_do_not_contradict_each_other():
+    (said,) = all_clear(replace(WORST, engine=()))
+    assert said == (
+        "The engine gave no warnings: the checks failed because of the story, not because of the computation."
+    )
+    assert "which speaks for the computation, and not for the story" in " ".join(all_clear(BEST))
+    assert len(all_clear(BEST)) == 5
+
+
+def test_names_are_escaped_where_they_are_said_first():
+    page = Page(opening(replace(WORST, unsure=("<script>alert(1)</script>",))))
+    assert not page.all("script", "w2")
+    assert "<script>alert(1)</script>" in page.all("ol")[0]["text"]
+    assert [e["href"] for e in page.all("a")] == ["#convergence", "#labels", "#workers", "#checks", "#prior", "#gold"]
+    assert len([e for e in page.all("p") if "ol" not in e["inside"]]) == 3
+
+
+def test_workers_to_review_are_so_at_the_bounds_of_their_intervals():
+    scores = pd.DataFrame(
+        {
+            "annotations": [5, 50, 40, 30, 10],
+            "spammer_score_high": [0.3, 0.09, 0.11, 0.5, 0.05],
+            "accuracy_high": [0.9, 0.6, 0.6, 0.32, 0.3],
+        },
+        index=["few", "spammer", "poor", "adversary", "both"],
+    )
+    assert suspects(scores, 3) == (("spammer", SAYS_NOTHING), ("adversary", BELOW_CHANCE), ("both", SAYS_NOTHING))
+
+
+@pytest.fixture(scope="module")
+def gold_fit(em_fits):
+    """A fit that promises 0.95 of each label, of which 8 of 12 are right."""
+    fit = em_fits["dawid_skene"]
+    posterior = np.full((12, 3), 0.025, np.float32)
+    labels = np.arange(12) % 3
+    posterior[np.arange(12), labels] = 0.95
+    gold = {task: int(labels[task] if task < 8 else (labels[task] + 1) % 3) for task in range(12)}
+    return changed(fit, annotations=fit.annotations.with_gold(gold), stored_posterior=posterior)
+
+
+def found_of(fit, checks=None):
+    about = subject(fit, None, None, 0)
+    return findings(about, about.scores, checks)
+
+
+def test_overconfidence_is_a_promise_above_the_interval_of_the_share_that_is_right(gold_fit):
+    gold = found_of(gold_fit).gold
+    low, high = jeffreys(np.array(8.0), np.array(12), 0.9)
+    assert (gold.tasks, gold.right, gold.low, gold.high) == (12, 8 / 12, low, high)
+    assert gold.promised == pytest.approx(0.95, abs=1e-6)
+    assert gold.overconfident == (high < 0.95)
+    assert gold.overconfident
+    humble = np.asarray(gold_fit.posterior) * 0 + 0.2
+    humble[np.arange(12), np.arange(12) % 3] = 0.6
+    assert not found_of(changed(gold_fit, stored_posterior=humble)).gold.overconfident
+
+
+def test_labels_differ_from_the_majority_vote_where_one_class_has_the_most_annotations(gold_fit):
+    fit = gold_fit
+    votes = fit.annotations.votes()
+    expected = sum(
+        int(row.argmax() != task % 3) for task, row in enumerate(votes) if (row == row.max()).sum() == 1 and row.max()
+    )
+    assert found_of(fit).differing == expected
+
+
+def test_unsure_labels_are_those_below_the_threshold_the_most_uncertain_first(gold_fit):
+    posterior = np.array(gold_fit.posterior)
+    posterior[4], posterior[7] = [0.4, 0.35, 0.25], [0.89, 0.06, 0.05]
+    found = found_of(changed(gold_fit, stored_posterior=posterior))
+    assert found.unsure == ("4", "7")
+    assert found.n_tasks == 12
+
+
+def test_a_prior_that_rules_is_told_once_and_not_as_a_warning_of_the_engine(gold_fit, monkeypatch):
+    monkeypatch.setattr(room, "outweighed", lambda fit: ["the prior outweighs all"])
+    outcome = gold_fit.outcome._replace(warnings=("the prior outweighs all", "it did not converge"))
+    found = found_of(changed(gold_fit, outcome=outcome))
+    assert found.prior == ("the prior outweighs all",)
+    assert found.engine == ("it did not converge",)
+
+
+def test_a_baseline_has_sentences_and_no_word_of_an_engine(gold_fit):
+    found = found_of(cp.fit("majority_vote", gold_fit.annotations))
+    assert not found.sampled
+    assert found.differing == 0
+    assert "engine" not in " ".join(all_clear(found))
+    assert "without a likelihood" in sentences(found)[2]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import random_annotations
+from scipy.stats import binom
 
 import crowdppl as cp
 from crowdppl import AnnotationError, StoryError
@@ -314,6 +315,24 @@ def test_it_is_saved_and_loaded_with_what_it_says_of_new_workers(tiny, tmp_path,
     e = np.array([[0.5, 1.0, -0.2]])
     pd.testing.assert_frame_equal(loaded.new_worker_confusions(e), fit.new_worker_confusions(e))
     assert fit.new_worker_confusions(e).eval("low < high").all()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_intervals_of_nuts_hold_the_parameters_that_600_tasks_were_simulated_with():
+    """Entries outside their 95 % interval: no more than in 999 of 1,000 binomial draws of as many at 5 %."""
+    features = np.random.default_rng(0).normal(0, 1.5, (600, 2))
+    drawn_from = {"n_tasks": 600, "n_workers": 12, "annotations_per_task": 5, "features": features, "seed": 11}
+    annotations, parameters = cp.simulate("confusion_from_features", accuracy=0.85, **drawn_from)
+    few = {"chains": 1, "warmup": 250, "draws": 300, "progress": False}
+    fit = cp.fit("confusion_from_features", annotations, method="nuts", accuracy=0.85, **few)
+    missed = []
+    for name, draws in fit.outcome.draws.items():
+        low, high = np.quantile(draws, [0.025, 0.975], axis=(0, 1))
+        outside = (parameters[name] < low) | (parameters[name] > high)
+        missed += outside[: 1 if name == "prevalence" else None].ravel().tolist()  # of two shares one is free
+    assert len(missed) == 61
+    assert sum(missed) <= binom.ppf(0.999, len(missed), 0.05), sum(missed)
 
 
 @pytest.mark.parametrize(("story", "options"), [("madl", LINEAR), ("conal", {"embedding": 3})])

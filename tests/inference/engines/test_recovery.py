@@ -30,7 +30,6 @@ STORIES = {
     "difficulty": ({"truth_prior": Classifier(as_they_are)}, every_parameter),
     "annotator_groups": ({"membership": "worker", "groups": 2, "diagonal": 4.0}, symmetric),
     "common_individual": ({"diagonal": 3.0, "by_task": False}, every_parameter),
-    "confusion_from_features": ({"accuracy": 0.85}, every_parameter),
 }
 
 

@@ -19,8 +19,6 @@ import crowdppl as cp
 # The calls are those of the tests. Without this folder in the path: numba would take coverage.py for the package.
 sys.path[:] = [folder for folder in sys.path if Path(folder) != Path(__file__).parent]
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from arviz_calls import INSTALLED, run
-
 matplotlib.use("Agg")
 OPTIONS: dict[str, Any] = {"method": "nuts", "chains": 4, "warmup": 300, "draws": 300, "progress": False}
 HERE = "crowdppl-arviz-table"
@@ -63,6 +61,7 @@ def line() -> str:
 def table() -> list[dict[str, object]]:
     """By function the call, and whether it ran or why not."""
     import matplotlib.pyplot as plt
+    from arviz_calls import INSTALLED, run
 
     patients = cp.load_dataset("anesthesia")
     rows: list[dict[str, object]] = []

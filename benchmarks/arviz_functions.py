@@ -47,7 +47,8 @@ def main(
     report.note(
         "Dawid-Skene on anesthesia by NUTS, 4 chains of 300 draws; `other` is the same story fitted by SVI, `one` the "
         "groups cut to one number a draw. Unit of log-likelihood, replicates and observed data: the task. "
-        "`make test` calls the same table (tests/inference/storage/test_arviz_functions.py) with the installed line."
+        "`make test` calls the same table (tests/inference/storage/test_arviz_functions.py) with the installed line. "
+        "`OTHER_PYTHON` names the Python of the second table."
     )
     if write:
         report.write()

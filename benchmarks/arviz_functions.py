@@ -19,8 +19,6 @@ import crowdppl as cp
 # The calls are those of the tests. Without this folder in the path: numba would take coverage.py for the package.
 sys.path[:] = [folder for folder in sys.path if Path(folder) != Path(__file__).parent]
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from arviz_calls import INSTALLED, run  # noqa: E402
-
 matplotlib.use("Agg")
 OPTIONS: dict[str, Any] = {"method": "nuts", "chains": 4, "warmup": 300, "draws": 300, "progress": False}
 HERE = "crowdppl-arviz-table"
@@ -49,7 +47,8 @@ def main(
     report.note(
         "Dawid-Skene on anesthesia by NUTS, 4 chains of 300 draws; `other` is the same story fitted by SVI, `one` the "
         "groups cut to one number a draw. Unit of log-likelihood, replicates and observed data: the task. "
-        "`make test` calls the same table (tests/inference/storage/test_arviz_functions.py) with the installed line."
+        "`make test` calls the same table (tests/inference/storage/test_arviz_functions.py) with the installed line. "
+        "`OTHER_PYTHON` names the Python of the second table."
     )
     if write:
         report.write()
@@ -63,6 +62,7 @@ def line() -> str:
 def table() -> list[dict[str, object]]:
     """By function the call, and whether it ran or why not."""
     import matplotlib.pyplot as plt
+    from arviz_calls import INSTALLED, run
 
     patients = cp.load_dataset("anesthesia")
     rows: list[dict[str, object]] = []

@@ -56,7 +56,10 @@ def read_text_table(path: str | Path, separator: str | None = None, encoding: st
             f"{', '.join(map(repr, table.columns))}; name every column, and quote fields that contain the "
             "separator"
         )
-    return table.apply(as_before) if len(table) else table
+    for name, column in table.items():
+        if (before := as_before(column)) is not column:
+            table[name] = before
+    return table
 
 
 def _encoding(path: Path) -> str:

@@ -11,7 +11,7 @@ import csv
 import re
 from collections.abc import Iterable
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -67,7 +67,7 @@ def write_csv(table: pd.DataFrame, path: str | PathLike[str], *, index: bool = T
     safe.columns = pd.Index(_cells(table.columns), dtype=object)
     safe.index = _safe_index(table.index)
     # A carriage return that is not quoted ends a row for some readers.
-    quoting = csv.QUOTE_NONNUMERIC if "\r" in _letters(safe) else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if "\r" in _letters(safe) else csv.QUOTE_MINIMAL
     safe.to_csv(path, index=index, encoding="utf-8", quoting=quoting)
 
 

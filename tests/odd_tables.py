@@ -17,8 +17,8 @@ from crowdppl.inference.engines.outcome import Outcome
 TASKS, WORKERS, ROWS = 16, 8, 64
 """Sizes up to which all tables share one compiled program of a story."""
 
-HANG = 60
-"""Seconds after which a fit counts as hanging."""
+HANG, WAITING = 60, 600
+"""Seconds of the processors after which a fit counts as hanging, and seconds by the clock, as others work there too."""
 
 ODD_IDS = [
     "",
@@ -182,13 +182,16 @@ def _no_hang(seconds: int):
     def stop(*_: object) -> None:
         raise Hangs(f"longer than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    before = {kind: signal.signal(kind, stop) for kind in (signal.SIGPROF, signal.SIGALRM)}
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.alarm(max(WAITING, seconds))
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
 
 
 def fits_or_refuses(story: str, table: Table, *, hang: int = HANG, **options: Any) -> str:

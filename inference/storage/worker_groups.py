@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pandas as pd
 
@@ -54,17 +56,19 @@ def worker_groups(workers: pd.DataFrame, min_group: int) -> pd.DataFrame:
         smallest = kept.index[int(np.argmin(kept.to_numpy()))]
         rest += int(kept[smallest])
         kept = kept.drop(smallest)
-    bounds = (0, *ANNOTATIONS, None)
-    rows = [
-        {
-            "annotations_from": bounds[i],
-            "annotations_to": None if bounds[i + 1] is None else bounds[i + 1] - 1,
-            "accuracy_from": k * STEP,
-            "accuracy_to": (k + 1) * STEP,
-            "workers": int(size),
-        }
-        for (i, k), size in kept.items()
-    ]
+    starts = (0, *ANNOTATIONS)
+    rows: list[dict[str, Any]] = []
+    for cell, size in kept.items():
+        i, step = cast(tuple[int, int], cell)
+        rows.append(
+            {
+                "annotations_from": starts[i],
+                "annotations_to": starts[i + 1] - 1 if i + 1 < len(starts) else None,
+                "accuracy_from": step * STEP,
+                "accuracy_to": (step + 1) * STEP,
+                "workers": int(size),
+            }
+        )
     names: list[object] = list(range(1, len(rows) + 1))
     if rest:
         rows.append(

@@ -68,7 +68,7 @@ def alerts(found: Findings) -> list[Alert]:
     if found.gold is not None and found.gold.overconfident:
         gold = found.gold
         text = (
-            f"Their probabilities promise that {share(gold.promised)} are right; {share(gold.right)} are, of "
+            f"Their probabilities promise that {gold.promised:.1%} are right; {gold.right:.1%} are, of "
             f"{counted(gold.tasks, 'gold task')} ({INTERVAL:.0%} interval {gold.low:.1%} to {gold.high:.1%})."
         )
         made.append(Alert("The labels are overconfident", (text,), "gold"))

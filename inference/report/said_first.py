@@ -88,7 +88,7 @@ def all_clear(found: Findings) -> list[str]:
         said.append("The gold labels do not show the labels’ probabilities to be too high.")
     if found.sampled and not found.engine:
         meaning = (
-            ": the checks failed because of the story, not because of the computation"
+            ": nothing points to the computation as the reason why checks failed"
             if found.failed
             else ", which speaks for the computation, and not for the story"
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 from collections.abc import Sequence
-from urllib.parse import quote
 
 import pandas as pd
 
@@ -24,7 +24,6 @@ RUN = (
     "－",
     "＠",
 )  # what a formula begins with (OWASP, CSV injection)
-PLAIN = ",;:/!*()'~?@$ "  # characters that an address may hold as they are
 BYTE_ORDER_MARK = "\ufeff"  # by which spreadsheets know that the letters are UTF-8
 
 
@@ -72,7 +71,8 @@ def download(name: str, what: str, frames: Sequence[tuple[str, pd.DataFrame]]) -
             such as "all 45"; the last one is taken at any length.
     """
     for words, frame in frames:
-        which, address = words, f"data:text/csv;charset=utf-8,{quote(csv_text(frame), safe=PLAIN)}"
+        data = base64.b64encode(csv_text(frame).encode("utf-8")).decode("ascii")
+        which, address = words, f"data:text/csv;charset=utf-8;base64,{data}"
         if len(address) <= MOST:
             break
     file = f"{name}.csv"

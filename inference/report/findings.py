@@ -20,6 +20,7 @@ from ..scores.against_gold import against_gold
 from .subject import Subject
 
 SURE = 0.9  # probability from which a label is called certain, as in summaries and in the plot of entropies
+MUCH = 0.02  # by how much more the probabilities promise than is right where that is worth an alert
 SAYS_NOTHING = "says next to nothing of the true class"
 BELOW_CHANCE = "is right less often than by guessing"
 
@@ -46,8 +47,8 @@ class GoldShare:
 
     @property
     def overconfident(self) -> bool:
-        """Whether the probabilities promise more than the interval of the share that is right allows."""
-        return self.promised > self.high
+        """Whether the probabilities promise more than the interval of the share that is right allows, and much more."""
+        return self.promised > self.high and self.promised - self.right >= MUCH
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,8 @@ import base64
 import hashlib
 from importlib.resources import files
 
-import numpy as np
-
 from ...data import Annotations
-from .findings import Findings
+from .findings import Findings, GoldShare
 from .html import Html, Section, paragraph, tag, together
 from .said_first import alerts, all_clear, sentences
 from .subject import Subject
@@ -80,8 +78,8 @@ def opening(found: Findings) -> Html:
     )
 
 
-def tiles(subject: Subject) -> list[tuple[str, str]]:
-    """Names and values of the numbers at the top."""
+def tiles(subject: Subject, gold: GoldShare | None) -> list[tuple[str, str]]:
+    """Names and values of the numbers at the top, the accuracy on gold labels among them where there is one."""
     annotations, posterior = subject.annotations, subject.source.posterior
     sure = int((posterior.max(-1) >= 0.9).sum())
     found = [
@@ -92,10 +90,8 @@ def tiles(subject: Subject) -> list[tuple[str, str]]:
         *([("abstentions", f"{_abstained(annotations):.0%}")] if annotations.abstains else []),
         ("labels of probability ≥\N{NO-BREAK SPACE}0.9", f"{sure:,}"),
     ]
-    if annotations.gold is not None:
-        known = np.asarray(annotations.gold) >= 0
-        right = (posterior.argmax(-1) == np.asarray(annotations.gold))[known]
-        found.append((f"accuracy on {known.sum():,} gold tasks", f"{right.mean():.1%}"))
+    if gold is not None:
+        found.append((f"accuracy on {gold.tasks:,} gold tasks", f"{gold.right:.1%}"))
     return found
 
 

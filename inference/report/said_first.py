@@ -68,7 +68,7 @@ def alerts(found: Findings) -> list[Alert]:
     if found.gold is not None and found.gold.overconfident:
         gold = found.gold
         text = (
-            f"Their probabilities promise that {share(gold.promised)} are right; {share(gold.right)} are, of "
+            f"Their probabilities promise that {gold.promised:.1%} are right; {gold.right:.1%} are, of "
             f"{counted(gold.tasks, 'gold task')} ({INTERVAL:.0%} interval {gold.low:.1%} to {gold.high:.1%})."
         )
         made.append(Alert("The labels are overconfident", (text,), "gold"))
@@ -88,7 +88,7 @@ def all_clear(found: Findings) -> list[str]:
         said.append("The gold labels do not show the labels’ probabilities to be too high.")
     if found.sampled and not found.engine:
         meaning = (
-            ": the checks failed because of the story, not because of the computation"
+            ": nothing points to the computation as the reason why checks failed"
             if found.failed
             else ", which speaks for the computation, and not for the story"
         )

@@ -75,7 +75,7 @@ def report(
     heading = _title(about) if title is None else title
     made = make_checks(about) if checks and not isinstance(about.source, Baseline) else None
     found = findings(about, about.scores, made if isinstance(made, Checks) else None)
-    write_whole(path, page(heading, _lead(about), opening(found), tiles(about), _sections(about, made)))
+    write_whole(path, page(heading, _lead(about), opening(found), tiles(about, found.gold), _sections(about, made)))
     return path
 
 

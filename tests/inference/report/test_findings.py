@@ -114,14 +114,12 @@ def test_alerts_name_who_and_what_they_are_about():
     assert "<w2>: is right less often than by guessing." in workers
     assert "Agreement of pairs of workers (p = 0.0004); Annotations of each class (p = 0.031)" in checks
     assert prior == "The prior outweighs the annotations of 12 of 20 workers."
-    assert "95% are right; 80% are, of 100 gold tasks (90% interval 73.0% to 86.0%)" in gold
+    assert "95.0% are right; 80.0% are, of 100 gold tasks (90% interval 73.0% to 86.0%)" in gold
 
 
 def test_a_clear_engine_and_failed_checks_do_not_contradict_each_other():
     (said,) = all_clear(replace(WORST, engine=()))
-    assert said == (
-        "The engine gave no warnings: the checks failed because of the story, not because of the computation."
-    )
+    assert said == ("The engine gave no warnings: nothing points to the computation as the reason why checks failed.")
     assert "which speaks for the computation, and not for the story" in " ".join(all_clear(BEST))
     assert len(all_clear(BEST)) == 5
 
@@ -172,6 +170,12 @@ def test_overconfidence_is_a_promise_above_the_interval_of_the_share_that_is_rig
     humble = np.asarray(gold_fit.posterior) * 0 + 0.2
     humble[np.arange(12), np.arange(12) % 3] = 0.6
     assert not found_of(changed(gold_fit, stored_posterior=humble)).gold.overconfident
+
+
+def test_a_promise_that_is_hardly_more_than_is_right_is_no_alert():
+    near = GoldShare(tasks=100_000, right=0.979, low=0.978, high=0.98, promised=0.985, majority=0.97)
+    assert not near.overconfident
+    assert replace(near, promised=0.9991).overconfident
 
 
 def test_labels_differ_from_the_majority_vote_where_one_class_has_the_most_annotations(gold_fit):

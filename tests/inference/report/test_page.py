@@ -5,7 +5,6 @@ import hashlib
 import io
 import re
 from types import SimpleNamespace
-from urllib.parse import unquote
 
 import matplotlib as mpl
 import numpy as np
@@ -59,7 +58,7 @@ def test_nothing_refers_to_anything_outside(evil_page):
         assert element["tag"] not in ("link", "iframe", "object", "embed", "base", "form")
         for name in ("src", "href", "srcset", "poster", "action", "background"):
             assert element.get(name, "#").startswith(
-                ("#", "data:image/svg+xml;base64,", "data:image/png;base64,", "data:text/csv;charset=utf-8,")
+                ("#", "data:image/svg+xml;base64,", "data:image/png;base64,", "data:text/csv;charset=utf-8;base64,")
             )
         assert "url(" not in element.get("style", "")
         assert not [name for name in element if name.startswith("on")]
@@ -175,7 +174,8 @@ def test_majority_votes_stand_beside_the_labels(evil_fit, evil_page):
 
 
 def test_labels_and_workers_can_be_downloaded_as_the_fit_has_them(evil_fit, evil_page):
-    files = {e["download"]: unquote(e["href"].partition(",")[2]) for e in evil_page.all("a") if "download" in e}
+    links = {e["download"]: e["href"].partition(",")[2] for e in evil_page.all("a") if "download" in e}
+    files = {name: base64.b64decode(data).decode("utf-8") for name, data in links.items()}
     labels = pd.read_csv(io.StringIO(files["labels.csv"].removeprefix("\ufeff")), index_col="task", dtype={"task": str})
     assert list(labels.index) == [str(harmless(task)) for task in TASKS]
     np.testing.assert_allclose(labels["probability"], evil_fit.labels["probability"], rtol=1e-5)

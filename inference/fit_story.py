@@ -26,7 +26,7 @@ from .densities.probabilities import Probabilities, with_probabilities
 from .densities.program_cache import use_program_cache
 from .densities.sites import parameter_dims
 from .densities.traced_numbers import with_numbers
-from .engines import by_size, fingerprint, sparse_em
+from .engines import by_size, same_fit, sparse_em
 from .engines.checkpoints import NOWHERE, Checkpoints, Wish, opened
 from .engines.diagnostics import lost_classes, permuted_chains, sampling_warnings
 from .engines.outcome import Outcome
@@ -136,12 +136,12 @@ def _checkpoints(
     if jax.process_count() > 1:
         raise ValueError("checkpoint=…: fits of several processes are not kept; leave it out")
     others = {name: value for name, value in options.items() if name not in ("seed", "backend")}
-    about = fingerprint.about_fit(
+    about = same_fit.about_fit(
         model,
-        libraries=fingerprint.LIBRARIES + (("torch", "pyro-ppl") if options["backend"] == "pyro" else ()),
-        data=fingerprint.about_data(data),
+        libraries=same_fit.LIBRARIES + (("torch", "pyro-ppl") if options["backend"] == "pyro" else ()),
+        data=same_fit.about_data(data),
         method=method,
-        options={name: fingerprint.described(value) for name, value in others.items()},
+        options={name: same_fit.described(value) for name, value in others.items()},
         devices=1 if mesh is None else mesh.size,
         seed=options["seed"],
         backend=options["backend"],

@@ -24,7 +24,7 @@ from .densities.program_cache import use_program_cache
 from .densities.programs import compiled
 from .densities.sites import Dims, parameter_dims
 from .densities.traced_numbers import with_numbers
-from .engines import fingerprint, online, online_svi, streaming, svi
+from .engines import online, online_svi, same_fit, streaming, svi
 from .engines.checkpoints import EVERY, NOWHERE, Wish, opened
 from .engines.outcome import Outcome
 from .engines.progress import doing
@@ -161,9 +161,9 @@ def stream_story(
         prepared = open_prepared(scan, where)
     keep = NOWHERE
     if where is not None:
-        same = {option: fingerprint.described(getattr(settings, option)) for option in way.same} | {"step": name}
+        same = {option: same_fit.described(getattr(settings, option)) for option in way.same} | {"step": name}
         keep = opened(
-            wish, fingerprint.about_fit(model, files=f"#{prepared.fingerprint}", seed=seed, method=method, options=same)
+            wish, same_fit.about_fit(model, files=f"#{prepared.fingerprint}", seed=seed, method=method, options=same)
         )
     earlier = keep.found("rows")
     dims = checked_dims(model, prepared)

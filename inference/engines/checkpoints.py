@@ -27,9 +27,9 @@ import numpy as np
 
 from ...data.atomic import whole_file
 from ...data.errors import StorageError, warn
-from .fingerprint import differences
 from .interruptions import Terminated, terminable
 from .outcome import ConvergenceWarning
+from .same_fit import differences
 
 FORMAT = 1
 FILE = "checkpoint.npz"

@@ -20,7 +20,7 @@ from crowdppl.data import atomic
 from crowdppl.inference import stream_story
 from crowdppl.inference.engines import checkpoints, stream_memory
 from crowdppl.inference.engines.checkpoints import Checkpoints, CheckpointWarning, decoded, encoded, read, seconds
-from crowdppl.inference.engines.fingerprint import described
+from crowdppl.inference.engines.same_fit import described
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 

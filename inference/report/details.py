@@ -53,7 +53,7 @@ def task_details(subject: Subject, shown: np.ndarray, accuracies: pd.Series | No
         rows.append(
             [probabilities, given, max(len(own) - MOST_ANNOTATIONS, 0), list(map(number, values[task].tolist()))]
         )
-    names = annotations.workers.to_index() if annotations.named else []
+    names: Any = annotations.workers.to_index() if annotations.named else []
     found = {
         "of": "task",
         "kinds": list(map(str, annotations.kinds)),
@@ -138,7 +138,7 @@ def _examples(source: Labelled, annotations: Annotations, shown: np.ndarray) -> 
     labels = source.posterior.argmax(-1)
     order, starts = _rows_by(np.asarray(annotations.worker), annotations.n_workers)
     names = annotations.tasks.to_index()
-    found = []
+    found: list[list[Sequence[Any]]] = []
     for worker in shown.tolist():
         own = order[starts[worker] : starts[worker + 1]]
         own = own[is_class[own] & (kind[own] != labels[task[own]])]

@@ -85,7 +85,7 @@ def read_baseline(path: str | os.PathLike[str], *, classifier: Any = None) -> Ba
     if missing := [name for name in needed if name not in found]:
         raise StorageError(f"{folder}: posterior.nc lacks {', '.join(map(repr, missing[:3]))}")
     if not about["weights"]:
-        weights = {}
+        weights: Any = {}
     else:
         weights = (
             read_weights(folder / WEIGHTS, about["weights"])

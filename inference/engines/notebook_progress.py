@@ -55,7 +55,7 @@ class NotebookLine:
 
 def _show(said: dict[str, str]) -> None:
     """Write over the display of the cell that runs, or make it."""
-    from IPython import get_ipython
+    from IPython.core.getipython import get_ipython
     from IPython.display import display, update_display
 
     cell = getattr(get_ipython(), "execution_count", None)

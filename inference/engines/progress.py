@@ -47,7 +47,7 @@ class _Line:
     def __init__(self, what: str, total: int | None, live: Progress | NotebookLine) -> None:
         self.what, self.live, self.begun = what, live, False
         self.total = total
-        self.task = live.add_task(what, total=None, steps="", note=STARTING if total else "")
+        self.task: Any = live.add_task(what, total=None, steps="", note=STARTING if total else "")
 
     def tell(self, done: int, note: str) -> None:
         """Say how many steps are done."""

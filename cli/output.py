@@ -69,7 +69,7 @@ def check_privacy(workers: str, key: Path | None, min_group: int | None) -> None
         )
 
 
-def for_others(result: Fit | Stack, workers: str, key: Path | None) -> Any:
+def for_others(result: Any, workers: str, key: Path | None) -> Any:
     """The result with the workers' names, with pseudonyms, or without workers."""
     from .. import without_workers
 

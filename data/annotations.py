@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import jax
 import numpy as np
@@ -266,7 +266,7 @@ class Annotations(Constructors):
         same = pair * self.n_kinds + np.asarray(self.label)
         return self.n_annotations - pd.unique(pair).size, self.n_annotations - pd.unique(same).size
 
-    def pseudonymised(self, key: Key) -> Self:
+    def pseudonymised(self, key: Key) -> Annotations:
         """Return the same annotations with a pseudonym in the place of each worker's name (:mod:`.pseudonyms`).
 
         Args:
@@ -278,11 +278,11 @@ class Annotations(Constructors):
         """
         return self.with_worker_names(pseudonyms(self.workers, key))
 
-    def with_worker_names(self, names: Mapping[Hashable, Hashable]) -> Self:
+    def with_worker_names(self, names: Mapping[Hashable, Hashable]) -> Annotations:
         """Return the same annotations with other names of the workers, all of which `names` has."""
         return self.replace(workers=Ids([names[name] for name in self.workers], what="workers"))
 
-    def without_workers(self) -> Self:
+    def without_workers(self) -> Annotations:
         """Return the annotations as counts by task and class, of which nothing says who gave them, nor when."""
         votes = self.counts_by_kind()
         task, label = np.nonzero(votes)

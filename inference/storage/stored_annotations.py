@@ -43,7 +43,9 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
     if lacking := [name for name in GROUPS if name not in groups]:
         raise StorageError(f"{folder}: posterior.nc has no group {lacking[0]}")
     constant = groups["constant_data"]
-    ids = {kind: _ids(about["ids"], kind, folder) for kind in ("tasks", "workers", "classes", "abstentions", "models")}
+    ids: dict[str, Any] = {
+        kind: _ids(about["ids"], kind, folder) for kind in ("tasks", "workers", "classes", "abstentions", "models")
+    }
     held = sum(values.nbytes for arrays in groups.values() for values in arrays.values())
     if claimed := [kind for kind, names in ids.items() if len(names) > max(held, 1)]:
         raise StorageError(

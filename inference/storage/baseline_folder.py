@@ -12,7 +12,7 @@ from ...data.atomic import whole_folder
 from ...data.errors import StorageError
 from ..baselines.baseline import Baseline
 from .arviz_groups import FIT_GROUP, constants_of, observed_of
-from .checked_arrays import read_groups, read_weights
+from .checked_arrays import Arrays, read_groups, read_weights
 from .checked_json import decode, encode_settings, read_json_object
 from .fit_folder import FORMAT, restored_prior, write_files
 from .sealed_folder import ABOUT, POSTERIOR, SINCE, WEIGHTS, read_about
@@ -84,14 +84,11 @@ def read_baseline(path: str | os.PathLike[str], *, classifier: Any = None) -> Ba
     needed = ["posterior", "history", *about["by_worker"], *(() if sealed else about["weights"])]
     if missing := [name for name in needed if name not in found]:
         raise StorageError(f"{folder}: posterior.nc lacks {', '.join(map(repr, missing[:3]))}")
-    if not about["weights"]:
-        weights: Any = {}
-    else:
-        weights = (
-            read_weights(folder / WEIGHTS, about["weights"])
-            if sealed
-            else {name: found[name] for name in about["weights"]}
-        )
+    weights: Arrays = {}
+    if about["weights"] and sealed:
+        weights = read_weights(folder / WEIGHTS, about["weights"])
+    elif about["weights"]:
+        weights = {name: found[name] for name in about["weights"]}
     posterior = checked_probabilities(found["posterior"], annotations, folder)  # before a network of K outputs is made
     by_worker = {name: found[name] for name in about["by_worker"]}
     if any(value.shape != (annotations.n_workers,) for value in by_worker.values()):

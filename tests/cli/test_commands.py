@@ -107,7 +107,7 @@ def test_annotations_without_workers_need_no_column_of_workers(tmp_path, out):
     model = ("--story", "annotator_groups", "--set", "membership=answer", "--no-worker")
     done = crowdppl("fit", path, *model, "--out", out)
     assert done.exit_code == 0, done.output
-    only(out, "labels.csv", "posterior.nc", "fit.json")
+    only(out, "labels.csv", "posterior.nc", "fit.json", "manifest.json")
     assert all((str(out / name) in done.stdout) == (name in os.listdir(out)) for name in FILES)
 
 

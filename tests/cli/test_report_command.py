@@ -95,7 +95,7 @@ def test_fit_auto_writes_the_average_and_its_weights(crowd, tmp_path, monkeypatc
     monkeypatch.undo()
     again = crowdppl("fit", crowd, *COLUMNS, "--out", out, "--overwrite", "--quiet")
     assert again.exit_code == 0, again.output
-    assert sorted(os.listdir(out)) == ["fit.json", "labels.csv", "posterior.nc", "workers.csv"]
+    assert sorted(os.listdir(out)) == ["fit.json", "labels.csv", "manifest.json", "posterior.nc", "workers.csv"]
 
 
 @pytest.mark.slow

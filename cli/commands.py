@@ -18,7 +18,16 @@ from ..data.errors import AnnotationError, check_name
 from . import options
 from .arguments import check_input, parse_settings, read_annotations, read_probabilities
 from .estimate_command import estimate
-from .output import GROUPS, TOOLS, check_privacy, for_others, output_folder, write_for_tool, write_results
+from .output import (
+    GROUPS,
+    TOOLS,
+    check_privacy,
+    named_for_others,
+    output_folder,
+    shown_to_others,
+    write_for_tool,
+    write_results,
+)
 from .papers_command import papers
 from .report_command import report
 from .request import Request, takes_request
@@ -115,7 +124,7 @@ def fit(
                     raise AnnotationError("--work keeps the state of a streamed fit: give --stream and Parquet files")
                 if workers != "keep" and scan is not None:
                     raise AnnotationError(f"--workers {workers} takes a fit in memory; give --no-stream")
-                annotations = read_annotations(request) if scan is None else scan
+                annotations = named_for_others(read_annotations(request), workers, key) if scan is None else scan
             with doing(f"fitting {story} by {method.upper()}", request):
                 models = read_probabilities(request, annotations)
                 kept = {"checkpoint": checkpoint, "every": every, "resume": resume}
@@ -126,7 +135,7 @@ def fit(
             with doing("writing the results", request):
                 if min_group is not None:
                     write_csv(result.worker_groups(min_group), folder / GROUPS)
-                result = result if scan is not None else for_others(result, workers, key)
+                result = shown_to_others(result, workers)
                 files = write_results(result, folder, plot=plot)
                 for tool in to or []:
                     files |= write_for_tool(result, folder, tool, request)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.atomic import whole_folder
 from ..data.errors import AnnotationError, StorageError, warn
-from ..data.pseudonyms import check_workers, read_key
 from ..data.text_files import suffix_of
 from .request import Request
 from .stream import STREAM_FILES, write_stream
 
 if TYPE_CHECKING:
     from .. import Fit, Stack, StreamedFit
+    from ..data import Annotations
 
 WORKER_FILES = {
     "workers.csv": "accuracy and spammer score of each worker",
@@ -59,6 +59,10 @@ def check_privacy(workers: str, key: Path | None, min_group: int | None) -> None
         UnknownNameError: there is no such way to show workers.
         AnnotationError: a key is missing, none, or for nothing; or groups are asked for beside single workers.
     """
+    if workers == "keep" and key is None and min_group is None:
+        return
+    from ..data.pseudonyms import check_workers, read_key
+
     check_workers(workers, key)
     if workers == "hash":
         read_key(key)
@@ -69,13 +73,25 @@ def check_privacy(workers: str, key: Path | None, min_group: int | None) -> None
         )
 
 
-def for_others(result: Any, workers: str, key: Path | None) -> Any:
-    """The result with the workers' names, with pseudonyms, or without workers."""
+def named_for_others(annotations: Annotations, workers: str, key: Path | None) -> Annotations:
+    """The annotations with their workers' names, with pseudonyms, or, where workers are left out, with their numbers.
+
+    What a fit of them says on the way names nobody.
+    """
+    if workers == "keep" or not annotations.named:
+        return annotations
+    if workers == "hash":
+        from ..data.pseudonyms import read_key
+
+        return annotations.pseudonymised(read_key(key))
+    return annotations.with_worker_names({name: f"worker {i}" for i, name in enumerate(annotations.workers)})
+
+
+def shown_to_others(result: Any, workers: str) -> Any:
+    """The result, or its labels alone where workers are left out."""
     from .. import without_workers
 
-    if workers == "drop":
-        return without_workers(result)
-    return result if workers == "keep" else result.pseudonymised(read_key(key))
+    return without_workers(result) if workers == "drop" else result
 
 
 @contextmanager

@@ -38,6 +38,8 @@ def papers(
 ) -> None:
     """Run experiments of the papers again: their tables beside ours, their figures, and a verdict on every claim."""
     with plain_messages():
+        if not names and (page is not None or stored):
+            raise AnnotationError("--page and --stored are of experiments; name them, or give all")
         if not names:
             _list()
             return

@@ -11,7 +11,7 @@ import typer
 from ..data.atomic import check_new_file
 from . import options
 from .arguments import check_input, parse_settings, read_annotations, read_probabilities
-from .output import check_privacy, for_others
+from .output import check_privacy, named_for_others, shown_to_others
 from .request import Request, takes_request
 from .terminal import doing, plain_messages, show_result
 
@@ -61,7 +61,7 @@ def report(
 
             settings = parse_settings(request.settings or [], stories[0], method)
         with doing(f"reading {request.file}", request):
-            annotations = read_annotations(request)
+            annotations = named_for_others(read_annotations(request), workers, key)
         models = read_probabilities(request, annotations)
         shared = {"method": method, **request.shared_options, **models, **settings}
         with doing(f"fitting {', '.join(stories)} by {method.upper()}", request):
@@ -70,7 +70,7 @@ def report(
             else:
                 result = fit_story(stories[0], annotations, **shared)
         with doing("writing the page", request):
-            result = for_others(result, workers, key)
+            result = shown_to_others(result, workers)
             result.report(out, title=title, checks=checks, seed=request.seed)
         if not request.quiet:
             show_result(result, {str(out): "labels, workers, checks and pictures"}, began)

@@ -382,7 +382,7 @@ class Fit(Result):
         Args:
             log_likelihood: ``"task"``, ``"annotation"``, or None for no such group.
             truth_probability: whether `posterior` has the label probabilities in each draw. None, here and below, is
-                for yes unless that were more than 20 million numbers.
+                for yes unless that were more than 5 million numbers.
             posterior_predictive: whether to replicate the annotations, once in each draw. A point (EM) has it on
                 request alone.
             prior: number of draws from the prior; 0 for none; by default 1,000, and none for a point.

@@ -49,7 +49,7 @@ from .parts.model_probabilities import refuse_probabilities
 from .parts.scored_annotations import by_classifier
 from .parts.story_error import StoryError
 from .parts.truth import named_workers, observe, tasks
-from .parts.truth_prior import TruthPrior
+from .parts.truth_prior import TruthPrior, differs_by_task
 
 EMBEDDING = 16
 DEVIATION = "standard deviation"
@@ -70,7 +70,7 @@ def confusion_from_features(
     accuracy: float = 0.8,
     spread: float = 1.0,
 ) -> None:
-    r"""A worker's confusion matrix for a task comes from the features of the worker and of the task.
+    r"""Confusion matrices come from the features of the worker and of the task.
 
     Sites: ``base (K, K)`` and, as standard normals that are scaled as above, ``worker_weights (F, K, K)``, or
     ``(J, K, K)`` where workers have no features, and ``task_weights (D, K, K)``. With a hidden layer
@@ -88,7 +88,10 @@ def confusion_from_features(
         truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
         truth: whether the annotations to a task share one truth, or each is scored by itself under the classifier's
             probabilities, as in the paper; that needs a classifier, or other probabilities by task.
-        by_task: whether the tasks' features enter the confusion matrices; None for yes where there are features.
+        by_task: whether the tasks' features enter the confusion matrices; None for yes where there are features and a
+            classifier, or another prior of the truth by task. Without one the features say nothing of the truth, and
+            confusion matrices that follow them may take its place: a table of annotations alone does not tell a class
+            from a kind of task.
         hidden: H, units of a hidden layer; None for a linear map of the features.
         embedding: E, length of the embeddings of workers and tasks; 16 by default. Of a hidden layer.
         accuracy: :math:`\eta`, probability of a right annotation where nothing is known of worker and task.
@@ -103,7 +106,7 @@ def confusion_from_features(
     """
     named_workers(annotations)
     check_name("truth", truth, ("shared", "answer"))
-    by_task = checked_by_task(annotations, by_task)
+    by_task = checked_by_task(annotations, by_task, differs_by_task(truth_prior, annotations))
     sizes = checked_sizes(hidden, embedding)
     width = positive("spread", spread, DEVIATION)
     log_probs: Any = truth_prior
@@ -125,14 +128,14 @@ def confusion_from_features(
         derived("confusion", confusion, "worker", "class", "annotation", kind="confusion")
 
 
-def checked_by_task(annotations: Annotations, by_task: bool | None) -> bool:
-    """Whether the tasks' features enter.
+def checked_by_task(annotations: Annotations, by_task: bool | None, prior_by_task: bool) -> bool:
+    """Whether the tasks' features enter: unasked where the truth's prior is by task, as a classifier's.
 
     Raises:
         StoryError: they are to, and there are none.
     """
     if by_task is None:
-        return annotations.features is not None
+        return annotations.features is not None and prior_by_task
     if not isinstance(by_task, bool | np.bool_):
         raise StoryError(f"by_task={by_task!r}: True, False or None is needed")
     if by_task and annotations.features is None:

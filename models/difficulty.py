@@ -180,11 +180,28 @@ def _clarity(probs: Array) -> Array:
     return (probs.max(-1) - 1 / probs.shape[-1]) ** 2
 
 
+def _check_shares(votes: np.ndarray) -> None:
+    """Refuse what is no share of the classes.
+
+    Raises:
+        StoryError: with the task at fault.
+    """
+    wrong = ~((votes >= 0).all(-1) & (np.abs(votes.sum(-1) - 1) < 1e-3))  # not a number is neither
+    if wrong.any():
+        task = int(np.flatnonzero(wrong)[0])
+        raise StoryError(
+            f"votes of task number {task} are {votes[task].tolist()}; shares of the classes are needed, from 0 to 1 "
+            "with the sum 1, such as counts divided by their sum"
+        )
+
+
 def _shares(annotations: Annotations, votes: np.ndarray | None) -> Array:
     shape = (annotations.n_tasks, annotations.n_classes)
     if votes is not None:
         if np.shape(votes) != shape:
             raise StoryError(f"votes have shape {np.shape(votes)}; (tasks, classes) = {shape} is needed")
+        if not isinstance(votes, jax.core.Tracer):
+            _check_shares(np.asarray(votes, float))
         return jnp.asarray(votes, dtype=float)
     if annotations.label is None:
         raise StoryError(

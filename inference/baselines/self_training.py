@@ -29,10 +29,11 @@ import pandas as pd
 from jax import Array
 
 from ...data import AnnotationError, Annotations
-from ...data.errors import check_name
+from ...data.errors import check_name, warn
 from ...data.numbers import whole_number
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
+from ..engines.outcome import ConvergenceWarning
 from ..fit_story import fit_story
 from ..fitted.confusion_scores import entropy
 from ..fitted.fitted import Fitted
@@ -125,7 +126,7 @@ def _rounds(
     if out is not None:
         is_open[first:] &= ~np.isin(_cell(grid, task[first:], worker[first:]), _cell(grid, out[0], out[1]))
     rows = []
-    number = 0
+    number, said = 0, False
     while True:
         data = grid.replace(
             task=task[order], worker=worker[order], label=label[order], count=count[order].astype(np.float32)
@@ -145,6 +146,13 @@ def _rounds(
             is_open, count, since = is_open | (since > 0), np.where(since > 0, 0.0, count), np.zeros_like(since)
             total = number * total
         chosen = select_pairs(p, is_open, np.bincount(label, count, grid.n_classes), total, select, rng)
+        if not said and len(chosen) == is_open.sum():
+            said = True
+            warn(
+                f"round {number} asks for {total:,.0f} pseudo-annotations, and takes all {len(chosen):,} open pairs of "
+                f"a task and a worker: select={select!r} selects nothing; give a smaller growth= or fewer rounds",
+                ConvergenceWarning,
+            )
         label[chosen], count[chosen], since[chosen] = p[chosen].argmax(-1), 1.0, number
         is_open[chosen] = False
     made = np.flatnonzero(since)

@@ -183,14 +183,17 @@ class ReferencePosterior:
         - z: difference / error, about standard normal where both sample the same posterior.
 
         Args:
-            draws: a fit with draws, its ``draws``, or arrays ``(chain, draw, ...)`` by site. Sites that the reference
-                has not are left out.
+            draws: a fit with draws, its ``draws`` or ``idata``, or arrays ``(chain, draw, ...)`` by site. Sites that
+                the reference has not are left out.
 
         Raises:
             UnknownNameError: a site of the reference is missing.
-            ValueError: a site's shape is another one.
+            ValueError: a site's shape is another one, or the fit is a point.
         """
-        given = getattr(draws, "draws", draws)
+        if getattr(draws, "has_draws", True) is False:
+            raise ValueError("a point has no draws to compare; fit with method='svi' or method='nuts'")
+        given: Any = getattr(draws, "posterior", None)
+        given = given if hasattr(given, "data_vars") else getattr(draws, "draws", draws)
         rows = []
         for site, reference in self.draws.items():
             if site not in given:

@@ -27,7 +27,7 @@ import numpy as np
 
 from ...data.atomic import whole_file
 from ...data.errors import StorageError, warn
-from .interruptions import Terminated, terminable
+from .interruptions import Terminated, heed, heeded, terminable
 from .outcome import ConvergenceWarning
 from .same_fit import differences
 
@@ -176,6 +176,9 @@ class Checkpoints:
             final: whether the stage is at its end, so that no later note of it comes.
             milestone: whether it is written where its time has not come but the user asked for that.
             over: another stage that is over by this, and forgotten.
+
+        Raises:
+            KeyboardInterrupt, SystemExit: a signal came before, and what it asked for was lost.
         """
         if self._store.path is None:
             return
@@ -188,6 +191,7 @@ class Checkpoints:
             self._store.stages[self._prefix + stage] = partial(_given, make())
         if is_due:
             self.write()
+        heed()
 
     def write(self) -> None:
         """Write what has been noted; where that is in vain there is a warning, and the fit goes on."""
@@ -227,6 +231,7 @@ class Checkpoints:
             try:
                 yield
             except (KeyboardInterrupt, Terminated) as stop:
+                heeded()
                 with suppress(KeyboardInterrupt):
                     self.write()
                 said = f"stopped; {self._store.path} is of {self._store.lasts}: {self.how_to_go_on}"

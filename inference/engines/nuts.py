@@ -32,7 +32,7 @@ from ..densities.sites import constants
 from . import em
 from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
 from .coordinates import Coordinates, coordinates_near, origin, place
-from .interruptions import INTERRUPTED
+from .interruptions import INTERRUPTED, heeded
 from .outcome import Outcome
 from .progress import progress_bar
 from .settings import EMSettings, NUTSSettings
@@ -329,6 +329,7 @@ def _in_threads(
                 collect(wait(running, return_when=FIRST_COMPLETED).done)
                 tell(sum(chain.done for chain in chains))
         except KeyboardInterrupt:
+            heeded()
             collect(wait(running).done)
             keep.note(STAGE, partial(_packed_chains, tuple(chains)))
             raise Interrupted(_so_far([chain.kept for chain in chains])) from None
@@ -392,6 +393,7 @@ def _vectorised(
             keep.note(STAGE, partial(_packed_chains, (Chain(states, kept, done),)))
             tell(done * len(keys))
     except KeyboardInterrupt:
+        heeded()
         raise Interrupted(_joined(kept, axis=1) if kept else None) from None
     return _joined(kept, axis=1)
 

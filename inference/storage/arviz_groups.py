@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FIT_GROUP = "fit"  # what is not ArviZ's: the posterior of the labels, the engine's history, parameters without draws
 TRUTH_PROBABILITY = "truth_probability"  # P(truth | θ, annotations) in each draw, among the parameters
-AFFORDABLE = 20_000_000  # numbers in a group that nobody asked for: 80 MB of float32
+AFFORDABLE = 5_000_000  # numbers in a group that nobody asked for: 20 MB of float32
 PRIOR_DRAWS = 1000
 LIKELIHOODS = ("task", "annotation")
 

@@ -18,7 +18,7 @@ from .confusion_logits import AddedLogits, NetworkLogits, through_hidden
 from .derived import derived
 from .emissions import Confusion, Emission, PerAnnotation
 from .tensors import outside_plates
-from .truth import TruthPrior, by_classifier, observe, tasks
+from .truth import TruthPrior, by_classifier, differs_by_task, observe, tasks
 
 
 def confusion_from_features(
@@ -32,13 +32,13 @@ def confusion_from_features(
     accuracy: float = 0.8,
     spread: float = 1.0,
 ) -> None:
-    """A worker's confusion matrix for a task comes from the features of the worker and of the task.
+    """Confusion matrices come from the features of the worker and of the task.
 
     Sites, hyperparameters and errors are those of :func:`crowdppl.models.confusion_from_features`.
     """
     named_workers(annotations)
     check_name("truth", truth, ("shared", "answer"))
-    by_task = checked_by_task(annotations, by_task)
+    by_task = checked_by_task(annotations, by_task, differs_by_task(truth_prior, annotations))
     sizes = checked_sizes(hidden, embedding)
     width = positive("spread", spread, DEVIATION)
     log_probs: Any = truth_prior

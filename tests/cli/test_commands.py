@@ -462,3 +462,16 @@ def test_the_output_names_workers_by_pseudonyms_or_not_at_all(crowd, tmp_path):
     assert "did you mean 'drop'" in refused(*shared, tmp_path / "x", "--workers", "drops")
     assert "give --workers drop" in refused(*shared, tmp_path / "x", "--min-group", 3)
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("workers", ["hash", "drop"])
+def test_what_a_fit_says_on_the_way_names_nobody(tmp_path, workers):
+    rows = [(task, name, "xy"[task % 2]) for task in range(6) for name in ("ann@home", "bob@home")]
+    pd.DataFrame(rows, columns=["task", "worker", "label"]).to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+    given = ["--workers", workers, *(["--key", str(tmp_path / "key")] if workers == "hash" else [])]
+    draws = ["--set", "warmup=5", "--set", "draws=5", "--set", "chains=2"]  # so few that it warns of parameters
+    done = crowdppl("fit", tmp_path / "a.csv", "-o", tmp_path / "o", "--method", "nuts", *draws, *given)
+    assert done.exit_code == 0, done.output
+    assert "Warning" in done.output
+    assert "@home" not in done.output

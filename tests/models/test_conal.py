@@ -373,3 +373,9 @@ def test_annotations_scored_by_themselves_say_nothing_of_labels_so_that_no_quest
     annotations, _ = crowd
     fit = cp.fit("conal", annotations, classifier="logistic", progress=False, **PUBLISHED, max_iterations=5)
     assert cp.next_annotations(fit, 5)["expected_gain"].max() < 1e-5
+
+
+def test_intervals_around_a_point_are_there_beside_features_of_tasks(crowd):
+    fit = cp.fit("conal", crowd[0], progress=False, max_iterations=50)
+    assert np.isfinite(fit.workers[["accuracy_low", "accuracy_high"]].to_numpy()).all()
+    assert (fit.workers["accuracy_high"] > fit.workers["accuracy_low"]).all()

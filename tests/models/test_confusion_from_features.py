@@ -20,7 +20,8 @@ from crowdppl.models import STORIES, Given
 
 STORY = STORIES["confusion_from_features"]
 K, N, J, D, F = 3, 5, 4, 2, 3
-LINEAR, NETWORK = {"spread": 1.5}, {"spread": 1.5, "hidden": 4, "embedding": 3}
+LINEAR = {"spread": 1.5, "by_task": True}
+NETWORK = LINEAR | {"hidden": 4, "embedding": 3}
 
 
 @pytest.fixture(scope="module")
@@ -256,6 +257,13 @@ def test_what_says_nothing_of_new_workers_is_refused(crowd, fitted, tiny):
         cp.fit("madl", tiny, progress=False, max_iterations=2).new_worker_confusions(np.zeros((1, F)), np.zeros((4, 3)))
 
 
+def test_without_a_prior_by_task_the_tasks_features_do_not_enter_unasked(tiny):
+    plain = cp.fit("madl", tiny, progress=False, max_iterations=3)
+    assert "task_weights" not in plain.outcome.draws
+    classified = cp.fit("madl", tiny, progress=False, max_iterations=3, classifier="logistic")
+    assert "task_weights" in classified.outcome.draws
+
+
 def test_a_network_finds_workers_who_are_good_at_different_tasks():
     """Half of the workers know the tasks on one side, half those on the other; a linear map has no such workers."""
     rng = np.random.default_rng(0)
@@ -272,12 +280,10 @@ def test_a_network_finds_workers_who_are_good_at_different_tasks():
         worker_features=dict(enumerate(kind)),
         gold=dict(enumerate(truth)),
     )
-    found = {
-        name: (
-            cp.fit("madl", annotations, progress=False, max_iterations=150, **options).posterior.argmax(-1) == truth
-        ).mean()
-        for name, options in (("linear", {}), ("network", {"hidden": 8, "embedding": 4}))
-    }
+    found = {}
+    for name, options in (("linear", {}), ("network", {"hidden": 8, "embedding": 4})):
+        fit = cp.fit("madl", annotations, progress=False, max_iterations=150, by_task=True, **options)
+        found[name] = (fit.posterior.argmax(-1) == truth).mean()
     assert found["network"] > found["linear"] + 0.03, found
 
 

@@ -319,3 +319,10 @@ def test_a_switch_by_task_without_features_is_refused(tiny):
         cp.fit("common_individual", tiny, by_task=True, progress=False)
     with pytest.raises(StoryError, match="separation=-1"):
         cp.fit("common_individual", tiny, separation=-1.0, progress=False)
+
+
+@pytest.mark.parametrize("votes", [[3.0, 1.0], [-0.5, 1.5], [np.nan, 1.0]])
+def test_votes_that_are_no_shares_are_refused_with_the_task(votes):
+    annotations = cp.Annotations.from_dict({"a": {"x": 0, "y": 1}, "b": {"x": 1, "y": 1}})
+    with pytest.raises(cp.StoryError, match="votes of task number 1"):
+        cp.fit("difficulty", annotations, votes=np.array([[0.5, 0.5], votes]), progress=False)

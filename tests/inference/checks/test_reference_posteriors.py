@@ -198,3 +198,11 @@ def test_draws_of_another_shape_and_missing_sites_are_refused():
     assert (reference.compare(sites)["difference"] == 0).all()
     with pytest.raises(ValueError, match=r"prevalence is of shape \(4, 2500, 1\)"):
         reference.compare(sites | {"prevalence": sites["prevalence"][..., :1]})
+
+
+def test_a_point_has_no_draws_to_compare_and_arvizs_data_have():
+    annotations = cp.load_dataset("toy").without_gold()
+    with pytest.raises(ValueError, match="a point has no draws"):
+        cp.reference_posterior("one_coin", "toy").compare(cp.fit("one_coin", annotations, progress=False))
+    reference = cp.reference_posterior("one_coin", "toy")
+    np.testing.assert_allclose(reference.compare(reference.idata)["z"], 0, atol=1e-6)

@@ -10,6 +10,7 @@ import signal
 import sys
 import warnings
 import zipfile
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -424,3 +425,19 @@ def test_a_fit_of_a_scan_goes_on_from_within_a_pass(crowd, tmp_path, monkeypatch
     np.testing.assert_array_equal(resumed.outcome.draws["ability"], whole.outcome.draws["ability"])
     with pytest.raises(ValueError, match="both keep the state; give one"):
         cp.fit("one_coin", scan, folder=tmp_path / "other", **kept)
+
+
+def test_a_ctrl_c_that_is_lost_in_a_callback_is_heeded_at_the_next_note(crowd, tmp_path, monkeypatch):
+    note = Checkpoints.note
+    lost = []
+
+    def note_once_interrupted(self, *arguments, **options):
+        if not lost:
+            lost.append(True)
+            with suppress(KeyboardInterrupt):  # as where Python is called back and cannot raise
+                signal.raise_signal(signal.SIGINT)
+        note(self, *arguments, **options)
+
+    monkeypatch.setattr(Checkpoints, "note", note_once_interrupted)
+    with pytest.raises(KeyboardInterrupt, match="goes on from there"):
+        cp.fit("one_coin", crowd, method="svi", checkpoint=tmp_path / "c", progress=False, max_iterations=50)

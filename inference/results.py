@@ -136,7 +136,7 @@ class Result(Labelled):
         return write_labels(self, path, to=to, question=question, source=source)
 
     def worker_groups(self, min_group: int = 5) -> pd.DataFrame:
-        """A table of the crowd in which every row stands for at least `min_group` workers: :func:`.worker_groups`.
+        """A table of the crowd in which every row stands for at least `min_group` workers (k-anonymity).
 
         Args:
             min_group: k of k-anonymity, at least 2.

@@ -74,8 +74,7 @@ def augmented_draws(
         for number, (name, real) in enumerate(reals.items()):
             if name in flat:
                 noise = jax.random.normal(jax.random.fold_in(of_real, number), real.shape)
-                there = real + slope[name] / flat[name] + noise / jnp.sqrt(flat[name])
-                real = jnp.where(jnp.isfinite(there), there, real)  # where there is no curvature it stays where it is
+                real = real + slope[name] / flat[name] + noise / jnp.sqrt(flat[name])
             found[name] = parts.bijections[name](real)
         return found
 

@@ -72,4 +72,7 @@ def _biases(name: str, size: int, dim: str) -> Array:
 
 
 def _unit(vectors: Array) -> Array:
-    return vectors / jnp.sqrt((vectors**2).sum(-1, keepdims=True) + SMALLEST)
+    """Vectors of length one; that of a vector of zeros, such as a padded task's, is zero, and so are its slopes."""
+    is_zero = (vectors == 0).all(-1, keepdims=True)
+    some = jnp.where(is_zero, 1.0, vectors)
+    return jnp.where(is_zero, 0.0, some / jnp.sqrt((some**2).sum(-1, keepdims=True) + SMALLEST))

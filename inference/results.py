@@ -29,6 +29,7 @@ from .fitted.fitted import Fitted
 from .fitted.given_models import model_frame
 from .fitted.intervals import INTERVAL
 from .fitted.labelled import Labelled
+from .fitted.modes import mode_frame, mode_labels
 from .fitted.new_tasks import predict_proba
 from .fitted.new_workers import new_worker_confusions
 from .fitted.replicated_annotations import posterior_predictive
@@ -290,6 +291,24 @@ class Fit(Result):
             AnnotationError: no probabilities were given.
         """
         return model_frame(self.fitted)
+
+    @cached_property
+    def modes(self) -> pd.DataFrame:
+        """By mode in which a start of EM (``restarts=``) or a chain ended, its mass, the largest first.
+
+        - log_posterior: of the parameters, with probability tables in log-odds, as EM climbs it.
+        - log_mass: of the posterior around the mode, by Laplace's approximation (:mod:`.modes`).
+        - mass: its share of the masses; they sum to 1. What no start found has none.
+        - ends: which starts or chains ended there, from 1.
+        - tasks_differ: tasks with another label than in the first mode. Starts and chains that label all tasks alike
+          are of one mode. With a torch classifier only the best start is known.
+        """
+        return mode_frame(self.fitted)
+
+    @property
+    def mode_labels(self) -> pd.DataFrame:
+        """By task on which :attr:`modes` differ its most probable class in each."""
+        return mode_labels(self.fitted)
 
     @cached_property
     def tasks(self) -> pd.DataFrame:

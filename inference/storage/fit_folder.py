@@ -32,7 +32,7 @@ from ..engines.outcome import Outcome
 from ..engines.stream_state import FILE as STATE
 from ..fitted.fitted import Fitted
 from .arviz_data import write_groups
-from .arviz_groups import FIT_GROUP, to_groups
+from .arviz_groups import FIT_GROUP, modes_from, to_groups
 from .checked_arrays import Arrays, read_groups, read_weights, write_weights
 from .checked_json import DECODING, decode, encode, encode_settings
 from .sealed_folder import ABOUT, POSTERIOR, WEIGHTS, read_about, seal
@@ -128,6 +128,10 @@ def read(
     # Sizes are those of the arrays before a story or a network is made of them: a claim alone allocates nothing.
     posterior = checked_probabilities(groups[FIT_GROUP]["label_probability"], annotations, folder)
     _check_lengths(about["dims"], outcome, annotations, folder)
+    try:
+        modes = modes_from(groups[FIT_GROUP], annotations.n_tasks, annotations.n_classes)
+    except (ValueError, LookupError, TypeError) as error:
+        raise StorageError(f"{folder}: what posterior.nc says of modes cannot be read: {error}") from error
     hyperparameters = shared | _hyperparameters(about, classifier, outcome, annotations, folder)
     model = Model(story, hyperparameters)
     _check_parameters(model, annotations, about["dims"], outcome, folder)
@@ -136,7 +140,7 @@ def read(
         annotations=annotations,
         method=about["method"],
         settings={name: decode(value) for name, value in about["settings"].items()},
-        outcome=outcome,
+        outcome=outcome._replace(modes=modes),
         stored_posterior=posterior,
         dims={name: tuple(dims) for name, dims in about["dims"].items()},
         origin=about.get("origin", {}),

@@ -13,20 +13,24 @@ import pandas as pd
 
 from ..data import Annotations
 from ..data.cards import never_raising
+from ..data.errors import StorageError
 from ..data.pseudonyms import Key
 from .baselines.baseline import Baseline
 from .baselines.self_training import self_train as train_on_own_annotations
 from .baselines.two_step import label_then_train as train_on_labels
+from .comparison.comparing import check_same_data
+from .comparison.stacking import Averaged
 from .fitted.crowd_trust import category_of
 from .fitted.intervals import INTERVAL
 from .fitted.realised import realised_accuracy
 from .fitted.result_card import result_card
 from .fitted.summary import Summary
 from .fitted.workers import fitted_scores
-from .results import Fit, Result
+from .results import Fit, Result, Stack
 from .storage.baseline_folder import holds_baseline, read_baseline, save_baseline
 from .storage.fit_folder import read
 from .storage.privacy import labels_alone, pseudonymised, shown
+from .storage.stack_folder import holds_stack, read_stack
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -298,12 +302,13 @@ def self_train(
     return SelfTrained(fit, found.rounds, found.pseudo, found.stopped)
 
 
-def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None) -> Fit | BaselineFit:
-    """Read a fit that :meth:`Fit.save` or :meth:`BaselineFit.save` wrote.
+def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None) -> Fit | Stack | BaselineFit:
+    """Read a fit that :meth:`Fit.save`, :meth:`Stack.save` or :meth:`BaselineFit.save` wrote.
 
     Args:
         path: the folder.
-        story: the function, where the story is not one of crowdppl's own.
+        story: the function, where the story is not one of crowdppl's own; of an average such functions by name of the
+            fit.
         classifier: the module or function, where the classifier is not one of crowdppl's own, or is a torch module; its
             weights are read.
 
@@ -311,6 +316,13 @@ def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None)
         StorageError: where there is no fit, it was written by a newer crowdppl, its story or its classifier's network
             is not known, or the network given has other weights.
     """
+    if holds_stack(path):
+        found = read_stack(path, story=story, classifier=classifier)
+        try:
+            check_same_data(found.fits)
+        except ValueError as error:
+            raise StorageError(f"{path} holds fits of different annotations: {error}") from error
+        return Stack(Averaged(**found._asdict()))
     if holds_baseline(path):
         return BaselineFit(read_baseline(path, classifier=classifier))
     return Fit(read(path, story=story, classifier=classifier))

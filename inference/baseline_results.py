@@ -20,6 +20,7 @@ from .baselines.self_training import self_train as train_on_own_annotations
 from .baselines.two_step import label_then_train as train_on_labels
 from .comparison.comparing import check_same_data
 from .comparison.stacking import Averaged
+from .engines.checkpoints import wished
 from .fitted.crowd_trust import category_of
 from .fitted.intervals import INTERVAL
 from .fitted.realised import realised_accuracy
@@ -183,6 +184,9 @@ def label_then_train(
     label_options: Mapping[str, Any] | None = None,
     seed: int = 0,
     progress: bool = True,
+    checkpoint: str | PathLike[str] | None = None,
+    every: float | str | None = None,
+    resume: bool = False,
     **options: Any,
 ) -> BaselineFit:
     """Label the tasks first, and then train a classifier on the labels alone.
@@ -198,6 +202,10 @@ def label_then_train(
         label_options: options of the fit that labels, such as ``{"method": "svi"}``.
         seed: of both steps.
         progress: show a progress bar.
+        checkpoint: a folder where both steps keep where they stand, each in a folder within it, as for
+            :func:`crowdppl.fit`: the first is not run again once it is finished.
+        every: likewise.
+        resume: likewise.
         options: of the training: ``epochs``, ``batch_size``, ``network_rate``, and others of EM.
 
     Returns:
@@ -218,6 +226,7 @@ def label_then_train(
             label_options=label_options,
             seed=seed,
             progress=progress,
+            checkpoints=wished(checkpoint, every, resume),
             **options,
         )
     )
@@ -254,6 +263,9 @@ def self_train(
     held_out: float = 0.0,
     seed: int = 0,
     progress: bool = False,
+    checkpoint: str | PathLike[str] | None = None,
+    every: float | str | None = None,
+    resume: bool = False,
     **options: Any,
 ) -> SelfTrained:
     """Fit a story and let it annotate for its workers what they have not annotated, round by round (DASC).
@@ -276,6 +288,10 @@ def self_train(
             and predicts them; the second is of all annotations, for as many rounds as predicted them best.
         seed: of the fits, and of what is drawn.
         progress: show each fit's progress bar.
+        checkpoint: a folder where the fit of each round keeps where it stands, in a folder within it, as for
+            :func:`crowdppl.fit`: finished rounds are not run again.
+        every: likewise.
+        resume: likewise.
         options: of :func:`crowdppl.fit`: ``classifier``, ``method``, hyperparameters, and options of the engine.
 
     Raises:
@@ -294,6 +310,7 @@ def self_train(
         held_out=held_out,
         seed=seed,
         progress=progress,
+        checkpoints=wished(checkpoint, every, resume),
         **options,
     )
     for message in found.fitted.warnings:

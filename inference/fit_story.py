@@ -64,7 +64,8 @@ def fit_story(
 ) -> Fitted:
     """Fit one story; arguments and errors are those of :func:`crowdppl.fit`, whose `Fit` holds what comes back.
 
-    With ``checkpoints``, also where they name no folder, a sampler that is interrupted gives the draws so far.
+    With ``checkpoints``, also where they name no folder, a sampler that is interrupted gives the draws so far; but not
+    as one fit among several, which are all to stop.
 
     Returns:
         the fitted story; what a user should act on is among its warnings.
@@ -147,7 +148,7 @@ def _checkpoints(
         seed=options["seed"],
         backend=options["backend"],
     )
-    return opened(wish, about, interrupts=True)
+    return opened(wish, about, interrupts=wish.whole is None)
 
 
 def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -> Fitted:

@@ -48,6 +48,10 @@ STACK_FILES = {
     **WORKER_FILES,
     **TOOL_FILES,
     "comparison.csv": "how well each story predicts held-out annotations, and its weight",
+    "posterior.nc": "posterior, for arviz.from_netcdf",
+    "stacked_fits": "each story's fit",
+    "stack.json": "weights of the fits; crowdppl.load_fit reads the folder in Python",
+    "manifest.json": "checksums of what crowdppl.load_fit reads",
 }
 """The files of an average of several stories, and what is in each."""
 
@@ -186,8 +190,7 @@ def write_output(result: Fit | Stack, folder: Path, *, plot: bool = False) -> di
     if isinstance(result, Stack):
         table = result.weights.to_frame() if result.comparison is None else result.comparison
         write_csv(table, folder / "comparison.csv")
-    else:
-        _save(result, folder)
+    _save(result, folder)
     write_csv(label_table(result), folder / "labels.csv")
     if result.annotations.named:
         write_csv(result.workers, folder / "workers.csv")
@@ -197,14 +200,17 @@ def write_output(result: Fit | Stack, folder: Path, *, plot: bool = False) -> di
     return {name: content for name, content in contents.items() if (folder / name).exists()}
 
 
-def _save(fit: Fit, folder: Path) -> None:
+def _save(fit: Fit | Stack, folder: Path) -> None:
     """Write the files that `crowdppl.load_fit` reads; posterior.nc alone where ids cannot be saved."""
+    from .. import Stack
+
+    about = "stack.json" if isinstance(fit, Stack) else "fit.json"
     try:
         fit.save(folder / "saved")
     except AnnotationError as error:
         from ..inference.storage.arviz_data import save_netcdf
 
-        warn(f"fit.json is not written, so that crowdppl.load_fit cannot read the folder: {error}")
+        warn(f"{about} is not written, so that crowdppl.load_fit cannot read the folder: {error}")
         save_netcdf(fit.idata, folder / "posterior.nc")
     else:
         for file in (folder / "saved").iterdir():

@@ -13,20 +13,25 @@ import pandas as pd
 
 from ..data import Annotations
 from ..data.cards import never_raising
+from ..data.errors import StorageError
 from ..data.pseudonyms import Key
 from .baselines.baseline import Baseline
 from .baselines.self_training import self_train as train_on_own_annotations
 from .baselines.two_step import label_then_train as train_on_labels
+from .comparison.comparing import check_same_data
+from .comparison.stacking import Averaged
+from .engines.checkpoints import wished
 from .fitted.crowd_trust import category_of
 from .fitted.intervals import INTERVAL
 from .fitted.realised import realised_accuracy
 from .fitted.result_card import result_card
 from .fitted.summary import Summary
 from .fitted.workers import fitted_scores
-from .results import Fit, Result
+from .results import Fit, Result, Stack
 from .storage.baseline_folder import holds_baseline, read_baseline, save_baseline
 from .storage.fit_folder import read
 from .storage.privacy import labels_alone, pseudonymised, shown
+from .storage.stack_folder import holds_stack, read_stack
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,6 +184,9 @@ def label_then_train(
     label_options: Mapping[str, Any] | None = None,
     seed: int = 0,
     progress: bool = True,
+    checkpoint: str | PathLike[str] | None = None,
+    every: float | str | None = None,
+    resume: bool = False,
     **options: Any,
 ) -> BaselineFit:
     """Label the tasks first, and then train a classifier on the labels alone.
@@ -194,6 +202,10 @@ def label_then_train(
         label_options: options of the fit that labels, such as ``{"method": "svi"}``.
         seed: of both steps.
         progress: show a progress bar.
+        checkpoint: a folder where both steps keep where they stand, each in a folder within it, as for
+            :func:`crowdppl.fit`: the first is not run again once it is finished.
+        every: likewise.
+        resume: likewise.
         options: of the training: ``epochs``, ``batch_size``, ``network_rate``, and others of EM.
 
     Returns:
@@ -214,6 +226,7 @@ def label_then_train(
             label_options=label_options,
             seed=seed,
             progress=progress,
+            checkpoints=wished(checkpoint, every, resume),
             **options,
         )
     )
@@ -250,6 +263,9 @@ def self_train(
     held_out: float = 0.0,
     seed: int = 0,
     progress: bool = False,
+    checkpoint: str | PathLike[str] | None = None,
+    every: float | str | None = None,
+    resume: bool = False,
     **options: Any,
 ) -> SelfTrained:
     """Fit a story and let it annotate for its workers what they have not annotated, round by round (DASC).
@@ -272,6 +288,10 @@ def self_train(
             and predicts them; the second is of all annotations, for as many rounds as predicted them best.
         seed: of the fits, and of what is drawn.
         progress: show each fit's progress bar.
+        checkpoint: a folder where the fit of each round keeps where it stands, in a folder within it, as for
+            :func:`crowdppl.fit`: finished rounds are not run again.
+        every: likewise.
+        resume: likewise.
         options: of :func:`crowdppl.fit`: ``classifier``, ``method``, hyperparameters, and options of the engine.
 
     Raises:
@@ -290,6 +310,7 @@ def self_train(
         held_out=held_out,
         seed=seed,
         progress=progress,
+        checkpoints=wished(checkpoint, every, resume),
         **options,
     )
     for message in found.fitted.warnings:
@@ -298,12 +319,13 @@ def self_train(
     return SelfTrained(fit, found.rounds, found.pseudo, found.stopped)
 
 
-def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None) -> Fit | BaselineFit:
-    """Read a fit that :meth:`Fit.save` or :meth:`BaselineFit.save` wrote.
+def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None) -> Fit | Stack | BaselineFit:
+    """Read a fit that :meth:`Fit.save`, :meth:`Stack.save` or :meth:`BaselineFit.save` wrote.
 
     Args:
         path: the folder.
-        story: the function, where the story is not one of crowdppl's own.
+        story: the function, where the story is not one of crowdppl's own; of an average such functions by name of the
+            fit.
         classifier: the module or function, where the classifier is not one of crowdppl's own, or is a torch module; its
             weights are read.
 
@@ -311,6 +333,13 @@ def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None)
         StorageError: where there is no fit, it was written by a newer crowdppl, its story or its classifier's network
             is not known, or the network given has other weights.
     """
+    if holds_stack(path):
+        found = read_stack(path, story=story, classifier=classifier)
+        try:
+            check_same_data(found.fits)
+        except ValueError as error:
+            raise StorageError(f"{path} holds fits of different annotations: {error}") from error
+        return Stack(Averaged(**found._asdict()))
     if holds_baseline(path):
         return BaselineFit(read_baseline(path, classifier=classifier))
     return Fit(read(path, story=story, classifier=classifier))

@@ -126,7 +126,8 @@ def fit(
         checkpoint: a folder where the fit keeps where it stands, every engine on both backends, so that it survives
             what ends its process: the same call with ``resume=True`` goes on from there, to the same bits. Other data,
             stories, options or versions are refused. Ctrl-C writes it once more; a full disk leaves the last one.
-            Not of ``"auto"`` and baselines.
+            ``"auto"`` keeps each story's fit in a folder within it, so that a finished one is not run again; a baseline
+            keeps the training of its network.
         every: seconds between two writings, or a time such as ``"30s"``, ``"5min"`` or ``"1h"``; five minutes by
             default. Where an epoch of a network takes longer than that, after each epoch.
         resume: go on from the folder's checkpoint, or begin where it has none; without it a checkpoint in the folder
@@ -181,17 +182,12 @@ def fit(
             f"folder={os.fspath(folder)!r} keeps the state of a fit of cp.scan(…); annotations in memory are fitted "
             "without one: leave it out, and save the fit by fit.save(folder)"
         )
-    elif wish.folder is not None and isinstance(story, str) and story in ("auto", *BASELINES):
-        raise ValueError(
-            f"checkpoint={os.fspath(wish.folder)!r} keeps the fit of one story by an engine, and story={story!r} is "
-            "none; leave it out, or fit its stories one by one"
-        )
     elif isinstance(story, str) and story == "auto":
-        found = Stack(auto(annotations, **shared, **options))
+        found = Stack(auto(annotations, **shared, checkpoints=wish, **options))
         messages = [text for fitted in found.averaged.fits.values() for text in fitted.warnings]
         messages = [*(text for text in messages if not is_of_crowd(text)), *found.averaged.of_crowd]
     elif isinstance(story, str) and story in BASELINES:
-        found = BaselineFit(fit_baseline(story, annotations, **shared, **options))
+        found = BaselineFit(fit_baseline(story, annotations, **shared, checkpoints=wish, **options))
         messages = list(found.warnings)
     else:
         found = Fit(fit_story(story, annotations, **shared, checkpoints=wish, **options))

@@ -38,6 +38,7 @@ from .fitted.classifier_trust import classifier_warnings
 from .fitted.crowd_trust import contradicted_gold, crowd_warnings
 from .fitted.fitted import Fitted, label_posteriors
 from .fitted.informative_abstentions import abstentions_decide, with_abstentions_that
+from .fitted.modes import modes_of, modes_warnings
 from .fitted.worker_prior import outweighed
 
 BACKENDS = ("numpyro", "pyro")
@@ -63,7 +64,8 @@ def fit_story(
 ) -> Fitted:
     """Fit one story; arguments and errors are those of :func:`crowdppl.fit`, whose `Fit` holds what comes back.
 
-    With ``checkpoints``, also where they name no folder, a sampler that is interrupted gives the draws so far.
+    With ``checkpoints``, also where they name no folder, a sampler that is interrupted gives the draws so far; but not
+    as one fit among several, which are all to stop.
 
     Returns:
         the fitted story; what a user should act on is among its warnings.
@@ -146,7 +148,7 @@ def _checkpoints(
         seed=options["seed"],
         backend=options["backend"],
     )
-    return opened(wish, about, interrupts=True)
+    return opened(wish, about, interrupts=wish.whole is None)
 
 
 def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -> Fitted:
@@ -282,8 +284,10 @@ def _looked_at(fitted: Fitted) -> Fitted:
     fitted, not_aligned = aligned(fitted)
     by_chain = label_posteriors(fitted)
     outcome: Outcome = fitted.outcome
-    found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, fitted.annotations.classes)]
-    found += lost_classes(by_chain.mean(0), fitted.annotations.votes(), fitted.annotations.classes)
+    classes, votes = fitted.annotations.classes, fitted.annotations.votes()
+    modes = modes_of(fitted, by_chain)
+    found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, classes, votes), *modes_warnings(modes)]
+    found += lost_classes(by_chain.mean(0), votes, classes)
     found += outweighed(fitted)
     found += classifier_warnings(fitted.replace(stored_posterior=by_chain.mean(0)))
     found += abstentions_decide(fitted, by_chain.mean(0))
@@ -292,7 +296,8 @@ def _looked_at(fitted: Fitted) -> Fitted:
         found += sampling_warnings(fitted.named_draws, outcome.stats, fitted.settings["max_tree_depth"])
     mean = by_chain.mean(0)
     return fitted.replace(
-        outcome=outcome._replace(warnings=tuple(found)), stored_posterior=mean / mean.sum(-1, keepdims=True)
+        outcome=outcome._replace(warnings=tuple(found), ends=(), modes=modes),
+        stored_posterior=mean / mean.sum(-1, keepdims=True),
     )
 
 

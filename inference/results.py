@@ -16,6 +16,7 @@ import pandas as pd
 from ..data import AnnotationError, Annotations
 from ..data.cards import bar, never_raising, short, table
 from ..data.pseudonyms import Key, check_workers, read_key
+from .comparison.stacked_groups import stacked_groups
 from .comparison.stacking import Averaged, averaged
 from .densities.model import Model
 from .densities.probabilities import Probabilities
@@ -29,6 +30,7 @@ from .fitted.fitted import Fitted
 from .fitted.given_models import model_frame
 from .fitted.intervals import INTERVAL
 from .fitted.labelled import Labelled
+from .fitted.modes import mode_frame, mode_labels
 from .fitted.new_tasks import predict_proba
 from .fitted.new_workers import new_worker_confusions
 from .fitted.replicated_annotations import posterior_predictive
@@ -43,6 +45,7 @@ from .storage.baseline_folder import save_baseline
 from .storage.fit_folder import save
 from .storage.label_files import join_labels, write_labels
 from .storage.privacy import groups_without_workers, pseudonymised, shown
+from .storage.stack_folder import Stacked, save_stack
 from .storage.worker_groups import worker_groups
 
 if TYPE_CHECKING:
@@ -290,6 +293,24 @@ class Fit(Result):
             AnnotationError: no probabilities were given.
         """
         return model_frame(self.fitted)
+
+    @cached_property
+    def modes(self) -> pd.DataFrame:
+        """By mode in which a start of EM (``restarts=``) or a chain ended, its mass, the largest first.
+
+        - log_posterior: of the parameters, with probability tables in log-odds, as EM climbs it.
+        - log_mass: of the posterior around the mode, by Laplace's approximation (:mod:`.modes`).
+        - mass: its share of the masses; they sum to 1. What no start found has none.
+        - ends: which starts or chains ended there, from 1.
+        - tasks_differ: tasks with another label than in the first mode. Starts and chains that label all tasks alike
+          are of one mode. With a torch classifier only the best start is known.
+        """
+        return mode_frame(self.fitted)
+
+    @property
+    def mode_labels(self) -> pd.DataFrame:
+        """By task on which :attr:`modes` differ its most probable class in each."""
+        return mode_labels(self.fitted)
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
@@ -696,6 +717,70 @@ class Stack(Result):
         for message in found.warnings:
             warnings.warn(message, category_of(message), stacklevel=2)
         return Stack(found)
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """By task its averaged label, the doubt about it, and whether task or crowd are its cause."""
+        return self.task_scores()
+
+    def task_scores(self, *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
+        """:attr:`Fit.tasks` of the averaged labels; what comes from replicated annotations is averaged over the fits.
+
+        Args:
+            replicates: as for :meth:`Fit.task_scores`.
+            seed: likewise.
+        """
+        return self.averaged.task_scores(replicates=replicates, seed=seed)
+
+    @property
+    def idata(self) -> Any:
+        """ArviZ data as :meth:`to_idata` makes it, with names as coordinates."""
+        return self.to_idata()
+
+    def to_idata(self, *, workers: str = "keep", key: Key | None = None) -> Any:
+        """ArviZ data of the mixture of the stories; those of one story are ``stack.fits[name].idata``.
+
+        The group posterior has about 1,000 draws, of each fit in proportion to its weight, or the weighted mean where a
+        fit is a point: the parameters that all fits with weight have, ``worker_confusion`` (worker, truth, annotation)
+        and ``truth_probability`` (task, truth), unless that were more than 5 million numbers. The group fit has the
+        averaged label probabilities, in which the votes have their share, and the weights; observed_data and
+        constant_data have the annotations. There is no log-likelihood: of a mixture ``stack.comparison`` says it.
+
+        Args:
+            workers: what the data have of the workers, as for :meth:`Fit.to_idata`.
+            key: likewise.
+
+        Raises:
+            UnknownNameError: `workers` is something else.
+            AnnotationError: the key is missing, is none, or is given for something else.
+        """
+        check_workers(workers, key)
+        averaged = self.averaged if workers != "hash" else pseudonymised(self.averaged, key)
+        groups = stacked_groups(averaged)
+        return make_idata(groups_without_workers(groups) if workers == "drop" else groups)
+
+    def save(
+        self, path: str | PathLike, *, overwrite: bool = False, workers: str = "keep", key: Key | None = None
+    ) -> None:
+        """Write the average with all its fits to the folder ``path``, whole or not at all.
+
+        Args:
+            path: of the folder; :func:`crowdppl.load_fit` reads it: :mod:`.stack_folder`.
+            overwrite: replace a folder that has something in it.
+            workers: as for :meth:`Fit.save`.
+            key: likewise.
+
+        Raises:
+            StorageError: as :meth:`Fit.save`.
+            AnnotationError: likewise.
+            UnknownNameError: likewise.
+        """
+        found = shown(self.averaged, workers, key)
+        if workers == "drop":
+            save_baseline(found, path, overwrite=overwrite)
+            return
+        stacked = Stacked(found.fits, found.weights, found.comparison, found.left_out, found.votes, found.misled)
+        save_stack(stacked, path, overwrite=overwrite)
 
     def pseudonymised(self, key: Key) -> Stack:
         """The same average with a pseudonym in the place of each worker's name: :meth:`Fit.pseudonymised`.

@@ -105,7 +105,7 @@ def test_the_wheel_holds_every_module_of_the_packages_and_nothing_else(wheel):
     of_the_report = {f"crowdppl/inference/report/page.{kind}" for kind in ("css", "js")}
     folder = ROOT / "data" / "reference_posteriors"
     draws = {(Path("crowdppl") / path.relative_to(ROOT)).as_posix() for path in folder.rglob("*") if path.is_file()}
-    schemas = {f"crowdppl/inference/storage/{name}.schema.json" for name in ("fit", "baseline", "manifest")}
+    schemas = {f"crowdppl/inference/storage/{name}.schema.json" for name in ("fit", "baseline", "stack", "manifest")}
     assert in_wheel == in_tree | of_the_report | draws | schemas | {"crowdppl/py.typed"}
     assert licences
 

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
+from ..engines.checkpoints import NO_WISH, Wish
 from .baseline import Baseline
 from .max_mig import fit_max_mig
 from .two_step import label_by_rule
@@ -40,12 +41,13 @@ OF_STORIES: dict[str, Any] = {
 """Arguments of :func:`crowdppl.fit` that a baseline has no use for, with their defaults."""
 
 
-def fit_baseline(name: str, annotations: Annotations, **options: Any) -> Baseline:
+def fit_baseline(name: str, annotations: Annotations, *, checkpoints: Wish = NO_WISH, **options: Any) -> Baseline:
     """Make a baseline: arguments are those of :func:`crowdppl.fit` that have a use without a likelihood.
 
     Args:
         name: one of :data:`BASELINES`.
         annotations: the data.
+        checkpoints: where the training of a network is kept.
         options: ``classifier``, ``gold``, ``seed``, ``progress``, and options of the training.
 
     Raises:
@@ -63,7 +65,7 @@ def fit_baseline(name: str, annotations: Annotations, **options: Any) -> Baselin
                 f"{option}={shown}: {name} has no likelihood, so that it has no use for {option}; leave it out, or fit "
                 "a story such as dawid_skene"
             )
-    return BASELINES[name](name, annotations, **options)
+    return BASELINES[name](name, annotations, checkpoints=checkpoints, **options)
 
 
 def list_baselines() -> pd.DataFrame:

@@ -31,6 +31,7 @@ from ...models.parts.scored_annotations import InformationGain
 from ...models.parts.starts import soft_votes, vote_confusions
 from ...models.parts.truth_prior import TruthPrior, class_log_probs
 from ..densities.evidence import Gold
+from ..engines.checkpoints import NO_WISH, Wish
 from .baseline import Baseline
 from .training import checked_network, train
 from .two_step import with_known
@@ -48,6 +49,7 @@ def fit_max_mig(
     gold: Gold = None,
     seed: int = 0,
     progress: bool = True,
+    checkpoints: Wish = NO_WISH,
     **options: Any,
 ) -> Baseline:
     """Train a classifier and an aggregator of annotations on each other, and label by both.
@@ -59,6 +61,7 @@ def fit_max_mig(
         gold: labels that are known take the place of those that are found.
         seed: of the network's start and the batches.
         progress: whether to show a bar.
+        checkpoints: where the training is kept.
         options: of the training: ``epochs``, ``batch_size``, ``network_rate``, ``learning_rate``, and others of EM.
 
     Raises:
@@ -69,7 +72,8 @@ def fit_max_mig(
     refuse_nameless(name, annotations)
     network = checked_network(name, annotations, classifier)
     options = {option: value for option, value in options.items() if value is not None}
-    found = train(_gain, annotations, {"truth_prior": network}, seed=seed, progress=progress, **options)
+    prior = {"truth_prior": network}
+    found = train(_gain, annotations, prior, seed=seed, progress=progress, checkpoints=checkpoints, **options)
     weights = {site: value for site, value in found.parameters.items() if site not in ("votes", "bias")}
     votes, bias = (PACE * jnp.asarray(found.parameters[site]) for site in ("votes", "bias"))
     log_h = jnp.log(network.predict_proba(annotations.features, annotations.n_classes, None, weights) + SMALLEST)

@@ -33,6 +33,7 @@ from ...data.errors import check_name, warn
 from ...data.numbers import whole_number
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
+from ..engines.checkpoints import NO_WISH, Wish
 from ..engines.outcome import ConvergenceWarning
 from ..fit_story import fit_story
 from ..fitted.confusion_scores import entropy
@@ -76,6 +77,7 @@ def self_train(
     held_out: float = 0.0,
     seed: int = 0,
     watch: Callable[[int, Learnt], dict[str, float]] | None = None,
+    checkpoints: Wish = NO_WISH,
     **options: Any,
 ) -> SelfTraining:
     """Fit a story and let it annotate for its workers, round by round: see :func:`crowdppl.self_train`."""
@@ -92,14 +94,16 @@ def self_train(
             "self-training annotates for workers, and needs their names and no abstentions; leave these out by "
             "annotations.of_classes()"
         )
+    checkpoints.check_new()
     given = {"growth": growth, "select": select, "anew": anew, "seed": seed, "watch": watch, **options}
     if held_out:
         kept, out = _split(annotations, held_out, seed)
-        tried = _rounds(story, kept, rounds, out=out, **given)
+        tried = _rounds(story, kept, rounds, out=out, checkpoints=checkpoints.within("held out"), **given)
         stopped = tried.rounds["held_out"]
-        found = _rounds(story, annotations, int(np.argmax(stopped)), **given)
+        chosen = int(np.argmax(stopped))
+        found = _rounds(story, annotations, chosen, checkpoints=checkpoints.within("chosen"), **given)
         return SelfTraining(found.fitted, found.rounds, found.pseudo, stopped)
-    return _rounds(story, annotations, rounds, **given)
+    return _rounds(story, annotations, rounds, checkpoints=checkpoints, **given)
 
 
 def _rounds(
@@ -112,6 +116,7 @@ def _rounds(
     anew: bool,
     seed: int,
     watch: Callable[[int, Learnt], dict[str, float]] | None,
+    checkpoints: Wish,
     out: tuple[np.ndarray, ...] | None = None,
     **options: Any,
 ) -> SelfTraining:
@@ -131,7 +136,7 @@ def _rounds(
         data = grid.replace(
             task=task[order], worker=worker[order], label=label[order], count=count[order].astype(np.float32)
         )
-        fitted = _fit(story, data, seed=seed, **options)
+        fitted = _fit(story, data, checkpoints.within(f"round {number}"), seed=seed, **options)
         predicted = predicted_annotations(fitted)
         own = _beside(fitted, annotations)
         row = {"round": number, **_round_scores(annotations, own, data, label, since, task, is_open | (since > 0))}
@@ -163,10 +168,10 @@ def _rounds(
     return SelfTraining(own, pd.DataFrame(rows).set_index("round"), pseudo.assign(round=since[made]))
 
 
-def _fit(story: Any, annotations: Annotations, **options: Any) -> Learnt:
+def _fit(story: Any, annotations: Annotations, kept: Wish, **options: Any) -> Learnt:
     if isinstance(story, str) and story in BASELINES:
-        return fit_baseline(story, annotations, **options)
-    return fit_story(story, annotations, **options)
+        return fit_baseline(story, annotations, checkpoints=kept, **options)
+    return fit_story(story, annotations, checkpoints=None if kept.folder is None else kept, **options)
 
 
 def _beside(found: Learnt, annotations: Annotations) -> Learnt:

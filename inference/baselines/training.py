@@ -15,6 +15,8 @@ from ...models import Classifier, StoryError
 from ...models.parts.classifier import Network
 from ..densities.model import Model
 from ..densities.program_cache import use_program_cache
+from ..engines import same_fit
+from ..engines.checkpoints import NO_WISH, NOWHERE, Wish, opened
 from ..engines.em import trained_in_batches
 from ..engines.registry import ENGINES
 from ..engines.settings import checked_seed
@@ -35,6 +37,7 @@ def train(
     *,
     seed: int = 0,
     progress: bool = True,
+    checkpoints: Wish = NO_WISH,
     **options: Any,
 ) -> Trained:
     """Maximise what a program scores, in minibatches where its ``truth_prior`` is a network.
@@ -45,10 +48,12 @@ def train(
         hyperparameters: of the program.
         seed: of the start and the batches.
         progress: whether to show a bar.
+        checkpoints: where the training is kept.
         options: of EM, such as ``epochs``, ``batch_size``, ``network_rate``.
 
     Raises:
         ValueError: an option that cannot be.
+        StorageError: as of :func:`.checkpoints.opened`.
     """
     engine = ENGINES["em"]
     model, settings = Model(program, dict(hyperparameters)), engine.checked(options)
@@ -56,13 +61,21 @@ def train(
         settings = settings._replace(warmup=1)  # what is learnt from is given, so that votes need not lead
     use_program_cache()
     data = anonymous(annotations.replace(gold=None, seconds=None, repeats="keep"))
-    outcome = engine.run(
-        model,
-        jax.tree.map(jnp.asarray, data),
-        jax.random.key(checked_seed(seed)),
-        settings,
-        progress=progress,
-    )
+    seed, keep = checked_seed(seed), NOWHERE
+    if checkpoints.folder is not None:
+        about = same_fit.about_fit(
+            model,
+            data=same_fit.about_data(data),
+            method=engine.name,
+            options={name: same_fit.described(value) for name, value in settings._asdict().items()},
+            seed=seed,
+        )
+        keep = opened(checkpoints, about)
+    with keep.guarded():
+        outcome = engine.run(
+            model, jax.tree.map(jnp.asarray, data), jax.random.key(seed), settings, progress=progress, keep=keep
+        )
+        keep.write()
     found = {site: value[0, 0] for site, value in outcome.draws.items()} | dict(outcome.fixed)
     return Trained({name: np.asarray(value) for name, value in found.items()}, outcome.history, outcome.warnings)
 

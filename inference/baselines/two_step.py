@@ -20,6 +20,7 @@ from ...models.parts.classifier import Network
 from ...models.parts.scored_annotations import Taught
 from ...models.parts.truth_prior import TruthPrior, class_log_probs
 from ..densities.evidence import Gold, with_evidence
+from ..engines.checkpoints import NO_WISH, Wish
 from ..fit_story import fit_story
 from ..fitted.labelled import Labelled
 from .baseline import Baseline
@@ -49,6 +50,7 @@ def label_by_rule(
     gold: Gold = None,
     seed: int = 0,
     progress: bool = True,
+    checkpoints: Wish = NO_WISH,
     **options: Any,
 ) -> Baseline:
     """Label tasks by a rule over the votes, and train a classifier on the labels where one is given.
@@ -60,6 +62,7 @@ def label_by_rule(
         gold: labels that are known, as for :func:`crowdppl.fit`; they take the place of the rule's.
         seed: of the classifier's start and batches.
         progress: whether to show a bar.
+        checkpoints: where the training is kept; without a classifier there is nothing to keep.
         options: of the training: ``epochs``, ``batch_size``, ``network_rate``, and others of EM.
 
     Raises:
@@ -71,13 +74,20 @@ def label_by_rule(
     by_worker = {"agreement": agreement(annotations)} if name == "wawa" else {}
     labelled = Baseline(name, annotations, found.astype(np.float32), by_worker=by_worker)
     if classifier is None:
+        if checkpoints.folder is not None:
+            raise ValueError(
+                f"checkpoint={str(checkpoints.folder)!r}: {name} takes a moment, and has nothing to keep; leave it "
+                "out, or give classifier="
+            )
         if options:
             raise ValueError(
                 f"{', '.join(map(repr, options))}: options of a classifier's training, and {name} trains none; leave "
                 "them out, or give classifier="
             )
         return labelled
-    return trained(labelled, name, classifier, soft=name == "naive_soft", seed=seed, progress=progress, **options)
+    soft = name == "naive_soft"
+    training: dict[str, Any] = {"seed": seed, "progress": progress, "checkpoints": checkpoints}
+    return trained(labelled, name, classifier, soft=soft, **training, **options)
 
 
 def with_known(posterior: np.ndarray, annotations: Annotations, gold: Gold) -> tuple[np.ndarray, Annotations]:
@@ -104,18 +114,21 @@ def label_then_train(
     label_options: Mapping[str, Any] | None = None,
     seed: int = 0,
     progress: bool = True,
+    checkpoints: Wish = NO_WISH,
     **options: Any,
 ) -> Baseline:
     """Label tasks first and train a classifier on the labels then: see :func:`crowdppl.label_then_train`."""
     if not (soft is None or isinstance(soft, bool)):
         raise ValueError(f"soft={soft!r}: True, False or None is needed")
+    checkpoints.check_new()
     if isinstance(labels, str):
         name, given = TWO_STEP.get(labels.lower().replace("-", "_"), (labels, {}))
         given = {**given, **(label_options or {})}
         if name in RULES:
             labels = label_by_rule(name, annotations, **given)
         elif _is_story(name):
-            labels = fit_story(name, annotations, **{"seed": seed, "progress": progress, **given})
+            where = None if checkpoints.folder is None else checkpoints.within("labels")
+            labels = fit_story(name, annotations, checkpoints=where, **{"seed": seed, "progress": progress, **given})
         else:
             raise unknown_name("rule, story or two-step method", name, [*RULES, *TWO_STEP, *KNOWN_STORIES, *ALIASES])
         name = f"{name}, then train"
@@ -128,7 +141,9 @@ def label_then_train(
     soft = name.startswith("naive_soft") if soft is None else soft
     probabilities = np.asarray(labels.posterior, dtype=np.float32)
     labelled = Baseline(name, labels.annotations, probabilities)
-    return trained(labelled, name, classifier, soft=soft, seed=seed, progress=progress, **options)
+    kept = checkpoints.within("training")
+    training: dict[str, Any] = {"seed": seed, "progress": progress, "checkpoints": kept}
+    return trained(labelled, name, classifier, soft=soft, **training, **options)
 
 
 def _is_story(name: str) -> bool:
@@ -147,12 +162,14 @@ def trained(
     soft: bool,
     seed: int = 0,
     progress: bool = True,
+    checkpoints: Wish = NO_WISH,
     **options: Any,
 ) -> Baseline:
     """Train a classifier on labels; tasks that nobody annotated, and whose label is not known, teach nothing."""
     network = checked_network(name, labelled.annotations, classifier)
     lesson = lesson_of(labelled, soft=soft)
-    found = train(taught, lesson, {"truth_prior": network}, seed=seed, progress=progress, **options)
+    prior = {"truth_prior": network}
+    found = train(taught, lesson, prior, seed=seed, progress=progress, checkpoints=checkpoints, **options)
     changed = {option: value for option, value in options.items() if value is not None}
     return Baseline(
         name,

@@ -27,6 +27,7 @@ from ...models.parts.classifier import Network
 from ...models.parts.scored_annotations import Heads, Taught, focused
 from ...models.parts.worker_heads import AVERAGING, WorkerHeads
 from ..densities.evidence import Gold
+from ..engines.checkpoints import NO_WISH, Wish
 from .baseline import Baseline
 from .training import checked_network, train
 from .two_step import with_known
@@ -42,6 +43,7 @@ def fit_worker_network(
     gold: Gold = None,
     seed: int = 0,
     progress: bool = True,
+    checkpoints: Wish = NO_WISH,
     focus: float = 0.0,
     **options: Any,
 ) -> Baseline:
@@ -54,6 +56,7 @@ def fit_worker_network(
         gold: labels that are known take the place of those that are predicted.
         seed: of the network's start and the batches.
         progress: whether to show a bar.
+        checkpoints: where the training is kept.
         focus: exponent of the focal loss in the place of the log-probability of each annotation; 0 for the latter.
         options: of the training: ``epochs``, ``batch_size``, ``network_rate``, and others of EM.
 
@@ -71,6 +74,7 @@ def fit_worker_network(
         {"truth_prior": network, "focus": focus},
         seed=seed,
         progress=progress,
+        checkpoints=checkpoints,
         **options,
     )
     weights, messages = dict(found.parameters), found.warnings

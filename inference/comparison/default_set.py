@@ -7,6 +7,7 @@ import pandas as pd
 
 from ...data import Annotations
 from ...models import Story, StoryError
+from ..engines.checkpoints import Wish
 from ..engines.progress import progress_bar
 from ..fit_story import fit_story
 from ..fitted.fitted import Fitted
@@ -46,6 +47,7 @@ def auto(
     folds: int | None = None,
     seed: int = 0,
     progress: bool = True,
+    checkpoints: Wish | None = None,
     **options: Any,
 ) -> Averaged:
     r"""Fit a story with errors that workers share, or a set of stories, and average their labels with the votes.
@@ -69,6 +71,8 @@ def auto(
         folds: K, of the comparison of ``weights="stacking"``; 5 by default.
         seed: of the engines and the folds.
         progress: whether to show a progress bar.
+        checkpoints: where each story's fit is kept, in a folder of its own; the comparison of ``weights="stacking"`` is
+            not.
         options: of :func:`crowdppl.fit`, for every story, such as ``gold``, ``evidence`` and ``classifier``.
 
     Returns:
@@ -83,6 +87,8 @@ def auto(
     votes, misled = share_of_votes(votes), None if misled is None else checked(misled)
     chosen = story_set(stories, annotations)
     _check_folds(folds, weights, len(chosen))
+    kept = Wish(None) if checkpoints is None else checkpoints
+    kept.check_new()
     fits: dict[str, Fitted] = {}
     left_out: dict[str, str] = {}
     with progress_bar("stories", len(chosen) + 1, show=progress) as bar:
@@ -90,6 +96,7 @@ def auto(
             bar(number, name)
             own = {"story": name} | dict(about) | options
             story: str | Story = own.pop("story")
+            own["checkpoints"] = None if kept.folder is None else kept.within(f"story {number}")
             try:
                 fits[name] = fit_story(story, annotations, method=method, seed=seed, progress=False, **own)
             except StoryError as error:

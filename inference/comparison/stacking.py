@@ -18,6 +18,7 @@ from ..fitted.labelled import Labelled, interval_around
 from ..fitted.misled import checked, misled_share
 from ..fitted.realised import MOST_DRAWS, realised_accuracy, realised_accuracy_draws
 from ..fitted.summary import Summary, certainty, gold_accuracy, panel, sizes
+from ..fitted.tasks import averaged_task_scores
 from ..fitted.workers import fitted_scores, with_realised_accuracy
 from .comparing import by_name, check_same_data, compare
 
@@ -97,8 +98,8 @@ class Averaged(Labelled):
     @cached_property
     def posterior(self) -> np.ndarray:
         """``P(truth | annotations)`` averaged over the stories: ``(N, K)``."""
-        each = [misled_share(fitted, self.misled).beside(fitted.posterior) for fitted, _ in self._weighty]
-        mean = np.tensordot([weight for _, weight in self._weighty], each, axes=1)
+        each = [misled_share(fitted, self.misled).beside(fitted.posterior) for fitted, _ in self.weighty]
+        mean = np.tensordot([weight for _, weight in self.weighty], each, axes=1)
         return mean if self.votes == 0 else _beside_votes(mean, self.annotations, self.votes)
 
     @cached_property
@@ -113,17 +114,17 @@ class Averaged(Labelled):
         """
         if not self.has_draws:
             return np.tensordot(
-                [weight for _, weight in self._weighty], [fitted.confusion_draws for fitted, _ in self._weighty], axes=1
+                [weight for _, weight in self.weighty], [fitted.confusion_draws for fitted, _ in self.weighty], axes=1
             )
         picked = []
-        for fitted, weight in self._weighty:
+        for fitted, weight in self.weighty:
             flat = fitted.confusion_draws.reshape(-1, *fitted.confusion_draws.shape[2:])
             n = round(MIXTURE_DRAWS * weight)
             picked.append(flat[np.linspace(0, len(flat), n, endpoint=False).astype(int)])
         return np.concatenate(picked)[None]
 
     @property
-    def _weighty(self) -> list[tuple[Fitted, float]]:
+    def weighty(self) -> list[tuple[Fitted, float]]:
         """The fits that have weight, each with it."""
         return [(fitted, float(self.weights[name])) for name, fitted in self.fits.items() if self.weights[name] > 0]
 
@@ -133,11 +134,15 @@ class Averaged(Labelled):
         frame = fitted_scores(self, interval)
         estimate = realised_accuracy(replace(self, misled=misled).posterior, self.annotations)
         draws = []
-        for fitted, weight in self._weighty:
+        for fitted, weight in self.weighty:
             share, n = misled_share(fitted, misled), max(1, round(MOST_DRAWS * weight))
             draws.append(realised_accuracy_draws(fitted.with_uncertainty, share, n, votes=self.votes))
         around = interval_around(self, estimate, np.concatenate(draws)[None], interval)
         return with_realised_accuracy(frame, estimate, around)
+
+    def task_scores(self, *, replicates: int, seed: int) -> pd.DataFrame:
+        """The tasks' scores, those from replicated annotations averaged: :meth:`.Stack.task_scores`."""
+        return averaged_task_scores(self, self.weighty, replicates=replicates, seed=seed)
 
     def summary(self) -> Summary:
         """What was averaged, with which weights, and why; it prints as text and shows as a table in notebooks."""
@@ -147,8 +152,8 @@ class Averaged(Labelled):
         if self.votes:
             facts["votes"] = f"their share of the label probabilities is {self.votes:.0%}, beside the stories'"
         if self.misled != 0:
-            shares = [misled_share(fitted, self.misled).mean for fitted, _ in self._weighty]
-            mean = np.average(shares, weights=[weight for _, weight in self._weighty])
+            shares = [misled_share(fitted, self.misled).mean for fitted, _ in self.weighty]
+            mean = np.average(shares, weights=[weight for _, weight in self.weighty])
             facts["misled"] = f"the label probabilities allow for {mean:.1%} of tasks that mislead the whole crowd"
         if self.comparison is not None:
             facts["why"] = why(self.comparison)

@@ -116,7 +116,9 @@ def run(
     if not isinstance(seen, PaddedAnnotations):
         return outcome
     return outcome._replace(
-        draws=cut(outcome.draws, dims, annotations, leading=2), fixed=cut(outcome.fixed, dims, annotations)
+        draws=cut(outcome.draws, dims, annotations, leading=2),
+        fixed=cut(outcome.fixed, dims, annotations),
+        ends=tuple(cut(end, dims, annotations) for end in outcome.ends),
     )
 
 
@@ -149,7 +151,11 @@ def _run_over(
         }
 
     draws, fixed = own(outcome.draws, 2), own(outcome.fixed, 0)
-    return outcome._replace(draws=cut(draws, dims, annotations, leading=2), fixed=cut(fixed, dims, annotations))
+    return outcome._replace(
+        draws=cut(draws, dims, annotations, leading=2),
+        fixed=cut(fixed, dims, annotations),
+        ends=tuple(cut(own(end, 0), dims, annotations) for end in outcome.ends),
+    )
 
 
 def at_size(

@@ -61,6 +61,36 @@ class Wish(NamedTuple):
     every: float = EVERY  # seconds
     resume: bool | None = False  # whether an earlier one is gone on from; None where there is one
     milestones: bool = False  # whether those are written too whose time has not come
+    whole: Path | None = None  # the folder that the user named, where this is one within it, of a fit among several
+
+    def within(self, name: str) -> Wish:
+        """The same for one fit among several, in a folder of its own."""
+        if self.folder is None:
+            return self
+        return self._replace(folder=self.folder / name, whole=self.whole or self.folder)
+
+    def check_new(self) -> None:
+        """Refuse a folder that has checkpoints of several fits already, before the first of them runs.
+
+        Raises:
+            StorageError: there are some, and ``resume`` is False; or there is one of a single fit.
+        """
+        if self.folder is None:
+            return
+        if (self.folder / FILE).exists():
+            raise StorageError(
+                f"{self.folder / FILE} is of a single fit, and this call makes several; name another folder, or delete "
+                "it to begin anew"
+            )
+        if self.resume is False and (earlier := of_several(self.folder)):
+            raise StorageError(
+                f"{earlier[0]} is of an earlier run; give resume=True to go on from it, name another folder, or delete "
+                f"{self.folder} to begin anew"
+            )
+
+
+NO_WISH = Wish(None)
+"""No checkpoints."""
 
 
 def wished(checkpoint: str | os.PathLike[str] | None, every: float | str | None = None, resume: bool = False) -> Wish:
@@ -286,7 +316,7 @@ def opened(wish: Wish, about: Mapping[str, Any], *, interrupts: bool = False) ->
             or a damaged one; or it cannot be written to.
     """
     store = Store(wish.folder, wish.every, json.loads(json.dumps(about)), milestones=wish.milestones)
-    asked = "" if wish.resume is None else f" with checkpoint={str(store.folder)!r}, resume=True"
+    asked = "" if wish.resume is None else f" with checkpoint={str(wish.whole or store.folder)!r}, resume=True"
     store.call = f"the same call{asked}"
     if store.path is None:
         return Checkpoints(store, interrupts=interrupts)
@@ -315,6 +345,26 @@ def _given(nest: Nest) -> Nest:
     return nest
 
 
+def of_several(folder: Path) -> list[Path]:
+    """The checkpoints of several fits, each in a folder within ``folder`` or one within that."""
+    return sorted([*folder.glob(f"*/{FILE}"), *folder.glob(f"*/*/{FILE}")])
+
+
+def said_of(path: Path) -> dict[str, Any]:
+    """Return a checkpoint's fingerprint of its fit, without its arrays.
+
+    Raises:
+        StorageError: it is damaged.
+    """
+    try:
+        _refuse_compressed(path)
+        with np.load(path, allow_pickle=False) as found:
+            about: dict[str, Any] = json.loads(_array(found, ABOUT).tobytes())["fit"]
+            return dict(about)
+    except UNREADABLE as error:
+        raise StorageError(f"{path} is damaged ({type(error).__name__}: {error}); delete it to begin anew") from error
+
+
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Nest]]:
     """Read a checkpoint: the fit's fingerprint, and its stages.
 
@@ -322,9 +372,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Nest]]:
         StorageError: it is damaged, or was written by a newer crowdppl.
     """
     try:
-        with zipfile.ZipFile(path) as archive:  # what np.savez writes is stored as it is, and can be no zip bomb
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
-                raise ValueError("an entry is compressed")
+        _refuse_compressed(path)
         with np.load(path, allow_pickle=False) as found:
             said = json.loads(_array(found, ABOUT).tobytes())
             if said["format"] > FORMAT:
@@ -338,6 +386,13 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Nest]]:
     except UNREADABLE as error:
         reason = f"{type(error).__name__}: {error}"
         raise StorageError(f"{path} is damaged ({reason}); delete it to begin anew") from error
+
+
+def _refuse_compressed(path: Path) -> None:
+    """What np.savez writes is stored as it is, and can be no zip bomb."""
+    with zipfile.ZipFile(path) as archive:
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
+            raise ValueError("an entry is compressed")
 
 
 def _array(found: Any, name: str) -> np.ndarray:

@@ -117,7 +117,10 @@ def log_probabilities(log_odds: Array) -> Array:
     """Logarithms of rows of probabilities ``(..., K)`` whose cuts have these log-odds, ``(..., K - 1)``."""
     left, right = halves(log_odds.shape[-1] + 1)
     rest = jnp.log(1 + jnp.exp(-jnp.abs(log_odds)))
-    return _sums(jnp.minimum(log_odds, 0.0) - rest, left) + _sums(jnp.minimum(-log_odds, 0.0) - rest, right)
+    # One branch at zero, that of the derivative of abs there: with jnp.minimum the slope at zero would be wrong.
+    below = log_odds < 0
+    lower, upper = jnp.where(below, log_odds, 0.0), jnp.where(below, 0.0, -log_odds)
+    return _sums(lower - rest, left) + _sums(upper - rest, right)
 
 
 @cache

@@ -75,29 +75,47 @@ def sampling_warnings(parameters: xr.Dataset, stats: Mapping[str, np.ndarray], m
     return tuple(found)
 
 
-def permuted_chains(posteriors: np.ndarray, classes: Sequence[object]) -> tuple[str, ...]:
-    """Return a warning for each chain that names the classes otherwise than the first chain.
+def permutations(posteriors: np.ndarray, votes: np.ndarray | None = None) -> tuple[int, dict[int, np.ndarray]]:
+    """Return the chain whose labels agree most with the votes, and those that name the classes otherwise than it.
+
+    Args:
+        posteriors: each chain's mean label probabilities, ``(chain, N, K)``.
+        votes: annotations of each class to each task, ``(N, K)``; the first chain is the reference without.
+
+    Returns:
+        The reference, and by chain its own numbers of the reference's classes, ``(K,)``: the match of most agreement
+        (Kuhn's Hungarian method).
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    agreement = np.zeros(1) if votes is None else np.einsum("cnk,nk->c", posteriors, votes)
+    reference = int(np.argmax(np.round(agreement / max(np.max(agreement), 1), 4)))  # the first of equals
+    matches = (linear_sum_assignment(-posteriors[reference].T @ posterior)[1] for posterior in posteriors)
+    return reference, {c: match for c, match in enumerate(matches) if (match != np.arange(len(match))).any()}
+
+
+def permuted_chains(
+    posteriors: np.ndarray, classes: Sequence[object], votes: np.ndarray | None = None
+) -> tuple[str, ...]:
+    """Return a warning for each chain that names the classes otherwise than that whose labels are nearest to the votes.
 
     Args:
         posteriors: each chain's mean label probabilities, ``(chain, N, K)``.
         classes: the names of the classes.
+        votes: as of :func:`permutations`.
     """
-    if len(posteriors) < 2:
-        return ()
-    from scipy.optimize import linear_sum_assignment
+    reference, found = permutations(posteriors, votes)
+    return tuple(
+        f"chain {chain + 1} is in another permutation of the classes than chain {reference + 1} "
+        f"({renamed(match, classes)}): do not average them; give a heavier diagonal, gold labels, or fewer chains"
+        for chain, match in found.items()
+    )
 
-    found = []
-    for chain in range(1, len(posteriors)):
-        overlap = posteriors[0].T @ posteriors[chain]
-        _, match = linear_sum_assignment(-overlap)
-        moved = [k for k in range(len(match)) if match[k] != k]
-        if moved:
-            names = ", ".join(f"{classes[k]!r} is {classes[match[k]]!r} there" for k in moved)
-            found.append(
-                f"chain {chain + 1} is in another permutation of the classes than chain 1 ({names}): do not average "
-                "them; give a heavier diagonal, gold labels, or fewer chains"
-            )
-    return tuple(found)
+
+def renamed(match: np.ndarray, classes: Sequence[object]) -> str:
+    """Say which classes a chain names otherwise, such as ``'a' is 'b' there``."""
+    moved = [k for k in range(len(match)) if match[k] != k]
+    return ", ".join(f"{classes[k]!r} is {classes[match[k]]!r} there" for k in moved)
 
 
 def lost_classes(posterior: np.ndarray, votes: np.ndarray, classes: Sequence[object]) -> tuple[str, ...]:

@@ -262,7 +262,8 @@ def run(
     fixed = constants(model, annotations)
     draws = {name: on_this_host(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
     kept = {name: on_this_host(value) for name, value in best.parameters.items() if name in fixed}
-    return Outcome(draws, kept, np.array(best.history), {}, best.warnings, is_point=True)
+    ends = tuple({name: on_this_host(value) for name, value in end.items()} for end in best.ends)
+    return Outcome(draws, kept, np.array(best.history), {}, best.warnings, is_point=True, ends=ends)
 
 
 def solve(
@@ -297,7 +298,8 @@ def solve(
             else:
                 solution = _iterate(model, annotations, state, settings, tell, kept)
             solutions.append(solution)
-    return max(solutions, key=lambda solution: solution.history[-1])
+    best = max(solutions, key=lambda solution: solution.history[-1])
+    return best._replace(ends=tuple(solution.parameters for solution in solutions) if len(solutions) > 1 else ())
 
 
 def trained_in_batches(model: Model, settings: EMSettings) -> bool:

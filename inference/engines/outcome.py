@@ -7,6 +7,16 @@ import numpy as np
 from ..densities.enumerated import Parameters
 
 
+class Modes(NamedTuple):
+    """The modes in which several starts of EM, or several chains, ended: M of them, that of the largest mass first."""
+
+    log_posterior: np.ndarray  # (M,) with probability tables in log-odds, as EM climbs it
+    log_mass: np.ndarray  # (M,) of the posterior around the mode, by Laplace's approximation
+    labels: np.ndarray  # (M, N) positions of the most probable classes
+    of_end: np.ndarray  # (ends,) the mode of each start or chain
+    kept: int = -1  # of EM: the start that the fit is; -1 of chains, which are all kept
+
+
 class Outcome(NamedTuple):
     """Draws of the parameters, and how they came about. EM's solution is one draw of one chain."""
 
@@ -16,6 +26,8 @@ class Outcome(NamedTuple):
     stats: dict[str, np.ndarray]  # NUTS: (chain, draw) sampler statistics, by ArviZ's names
     warnings: tuple[str, ...]  # what a user should act on
     is_point: bool = False  # whether the only draw is a point estimate, which says nothing of uncertainty
+    ends: tuple[dict[str, np.ndarray], ...] = ()  # by start of EM, where there are several, all parameters by site
+    modes: Modes | None = None  # what is made of these, or of several chains
 
 
 def as_point(draws: dict[str, np.ndarray], *, is_point: bool = False) -> tuple[dict[str, np.ndarray], bool]:
@@ -37,6 +49,7 @@ class Solution(NamedTuple):
     parameters: Parameters
     history: list[float]  # log-posterior by iteration or epoch; the last is of these parameters
     warnings: tuple[str, ...]
+    ends: tuple[Parameters, ...] = ()  # of all starts, where there are several
 
 
 class ConvergenceWarning(UserWarning):

@@ -21,12 +21,16 @@ from jax import Array
 
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
+from ..engines.diagnostics import permutations, renamed
 from .fitted import Fitted, label_posteriors
 
 Draws = Mapping[str, np.ndarray]  # by site, (chain, draw, ...)
 
 EXCHANGEABLE: dict[str, str | None] = {"group": None, "subtype": "class"}
 """Dimensions that draws may have in any order, and within which other dimension the order is free."""
+
+PERMUTED = "classes_permuted"
+"""What the origin of a fit has where chains were permuted: which of them, and how they named the classes."""
 
 SAME_DENSITY = 1e-4  # relative difference of two log-densities that float32 may make of one
 AMBIGUOUS = 0.5  # a draw is ambiguous whose best order leads the second best by less than this share of the usual
@@ -38,12 +42,13 @@ LOOKED_AT = 50  # draws of a chain from which its order of the classes is found
 def aligned(fitted: Fitted) -> tuple[Fitted, tuple[str, ...]]:
     """Return the same with its draws in one order, and warnings that a user should act on.
 
-    Chains that permute the classes are brought to the order of the first chain, where the density is the same in both
-    orders; :func:`.diagnostics.permuted_chains` warns of the others. Then the dimensions of :data:`EXCHANGEABLE` are
-    put in order, if the density is the same in every order.
+    Chains that permute the classes are brought to the order of the chain whose labels agree most with the votes, where
+    the density is the same in both orders, and the fit's origin says so (:data:`PERMUTED`);
+    :func:`.diagnostics.permuted_chains` warns of the others. So are the ends of several starts of EM. Then the
+    dimensions of :data:`EXCHANGEABLE` are put in order, if the density is the same in every order.
     """
     dims = fitted.dims
-    fitted = _one_name_of_classes(fitted)
+    fitted = _one_name_of_classes(fitted) if not fitted.outcome.ends else _one_name_at_the_ends(fitted)
     found: list[str] = []
     for dim, within in EXCHANGEABLE.items():
         draws = fitted.draws
@@ -71,28 +76,46 @@ def aligned(fitted: Fitted) -> tuple[Fitted, tuple[str, ...]]:
     return fitted, tuple(found)
 
 
-def _one_name_of_classes(fitted: Fitted) -> Fitted:
+def _one_name_at_the_ends(fitted: Fitted) -> Fitted:
+    """Return the same, ends of EM's starts that permute the classes permuted back where the density allows it."""
+    if fitted.fixed:  # a network's weights, which tell the classes apart
+        return fitted
+    ends = fitted.outcome.ends
+    kept = kept_end(fitted)
+    chains = fitted.with_draws({name: np.stack([end[name] for end in ends])[:, None] for name in fitted.draws})
+    found = _one_name_of_classes(chains, "start")
+    own = fitted.with_draws({name: value[kept : kept + 1] for name, value in found.draws.items()})
+    named = tuple({name: value[i, 0] for name, value in found.draws.items()} for i in range(len(ends)))
+    return own.replace(outcome=own.outcome._replace(ends=named), origin=found.origin)
+
+
+def kept_end(fitted: Fitted) -> int:
+    """Which of EM's starts the fit is."""
+    draws = fitted.draws
+    same = ([np.array_equal(end[name], draws[name][0, 0]) for name in draws] for end in fitted.outcome.ends)
+    return next(i for i, found in enumerate(same) if all(found))
+
+
+def _one_name_of_classes(fitted: Fitted, chain_is: str = "chain") -> Fitted:
     """Return the same, chains that permute the classes permuted back where the density allows it."""
     draws, dims = fitted.draws, fitted.dims
     sites = {name: dim for name in draws for dim in ("class", "truth") if dim in dims[name]}
     n_chains, n_draws = fitted.shape
     if n_chains == 1 or not sites:
         return fitted
-    from scipy.optimize import linear_sum_assignment
-
     step = max(n_draws // LOOKED_AT, 1)
     few = fitted.with_draws({name: value[:, ::step] for name, value in draws.items()})
-    posteriors = np.asarray(label_posteriors(few))
-    for chain in range(1, n_chains):
-        _, match = linear_sum_assignment(-posteriors[0].T @ posteriors[chain])
-        if (match == np.arange(len(match))).all():
-            continue
+    _, matches = permutations(label_posteriors(few), fitted.annotations.votes())
+    said = []
+    for chain, match in matches.items():
         own = {name: value[chain : chain + 1] for name, value in draws.items()}
         order = np.broadcast_to(match, (1, n_draws, 1, len(match)))
         other = own | {name: _permuted(own[name], dims[name], dim, None, order) for name, dim in sites.items()}
         if _same_density(fitted.with_draws(own), other):
             draws = {name: np.concatenate([v[:chain], other[name], v[chain + 1 :]]) for name, v in draws.items()}
-    return fitted.with_draws(draws)
+            said.append(f"{chain_is} {chain + 1}, in which {renamed(match, fitted.annotations.classes)}")
+    found = fitted.with_draws(draws)
+    return found.replace(origin={**found.origin, PERMUTED: "; ".join(said)}) if said else found
 
 
 def _is_exchangeable(fitted: Fitted, sites: list[str], dim: str, within: str | None, size: int) -> bool:

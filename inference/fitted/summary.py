@@ -18,11 +18,13 @@ from ...models.parts.task_difficulty import LEVELS as DIFFICULTIES
 from ...models.parts.task_difficulty import SHARE, prior_mean
 from ..densities.model import Model
 from ..engines.diagnostics import smallest_ess, worst_rhat
+from .alignment import PERMUTED
 from .error_correlation import error_correlation
 from .fitted import Fitted
 from .given_models import models_text
 from .groups import weights_prior
 from .labelled import Labelled, interval_around
+from .modes import modes_text
 from .worker_prior import worker_prior
 from .workers import fitted_scores
 
@@ -76,6 +78,10 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         "engine": _engine(fitted),
         "labels": certainty(fitted) + differing(fitted),
     }
+    if PERMUTED in fitted.origin:
+        facts["permuted"] = f"{fitted.origin[PERMUTED]}, brought to the names of the others: the density is the same"
+    if modes := modes_text(fitted.outcome.modes):
+        facts["modes"] = modes
     facts |= shared_errors(fitted.model, fitted.parameters) | difficulties(fitted.model, fitted.parameters)
     facts |= panel(fitted)
     if len(annotations.models):

@@ -1,5 +1,6 @@
 """Tasks: their labels, how uncertain these are, and whether the task or its workers are the cause."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ from ...data.numbers import whole_number
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .fitted import Fitted, HoldsFitted, fitted_of
+from .labelled import Labelled
 
 REPLICATES = 200
 SAME = 1e-4  # nats: log-likelihoods that differ by less are equal, as their sums are in single precision
@@ -60,19 +62,40 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
         TypeError: `fit` is no fit.
         ValueError: `replicates` is no whole number from 1.
     """
-    replicates = whole_number("replicates", replicates, least=1)
     fitted = fitted_of(fit)
-    annotations, p = fitted.annotations, fitted.posterior
+    return averaged_task_scores(fitted, [(fitted, 1.0)], replicates=replicates, seed=seed)
+
+
+def averaged_task_scores(
+    source: Labelled, fits: Sequence[tuple[Fitted, float]], *, replicates: int = REPLICATES, seed: int = 0
+) -> pd.DataFrame:
+    """The scores of :func:`task_scores` with the labels of an average; the expectations are the fits' by weight.
+
+    Args:
+        source: whose labels they are.
+        fits: the fits, each with its weight; the weights sum to 1.
+        replicates: as for :func:`task_scores`.
+        seed: likewise.
+
+    Raises:
+        ValueError: `replicates` is no whole number from 1.
+    """
+    replicates = whole_number("replicates", replicates, least=1)
+    annotations, p = source.annotations, source.posterior
     rows = np.arange(annotations.n_tasks)
     second = np.argsort(-p, axis=-1, kind="stable")[:, 1]
     classes = np.empty(annotations.n_classes, dtype=object)
     classes[:] = list(annotations.classes)
     n_annotations = annotations.counts_by_kind().sum(-1)
     keys = jax.random.split(jax.random.key(seed), replicates)
-    again = fitted.with_data(fitted.data.expanded()).thinned(replicates)
-    now, expected, surprise, tail = (np.asarray(mean, dtype=float) for mean in _replicated(again, keys))
+    each = [
+        np.asarray(_replicated(fitted.with_data(fitted.data.expanded()).thinned(replicates), keys), dtype=float)
+        for fitted, _ in fits
+    ]
+    weights = [weight for _, weight in fits]
+    now, expected, surprise, tail = np.tensordot(weights, each, axes=1)
     given = np.where(n_annotations > 0, n_annotations, np.nan)
-    labels = fitted.labels
+    labels = source.labels
     columns: dict[str, Any] = {
         "annotations": n_annotations,
         **{str(name): labels[name] for name in labels},
@@ -83,8 +106,9 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
         "surprise": surprise / given,
         "surprise_p": np.where(n_annotations > 0, tail, np.nan),
     }
-    if (difficulty := expected_difficulty(fitted)) is not None:
-        columns["difficulty"] = difficulty
+    difficulties = [expected_difficulty(fitted) for fitted, _ in fits]
+    if all(difficulty is not None for difficulty in difficulties):
+        columns["difficulty"] = np.tensordot(weights, np.array(difficulties), axes=1)
     return pd.DataFrame(columns, index=labels.index)
 
 

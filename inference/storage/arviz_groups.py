@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...data import Annotations
 from ...data.errors import check_name
+from ..engines.outcome import Modes
 from ..fitted.fitted import Fitted, label_draws
 from ..fitted.named_draws import coords_of
 from ..fitted.pointwise import log_likelihood_by_annotation
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FIT_GROUP = "fit"  # what is not ArviZ's: the posterior of the labels, the engine's history, parameters without draws
+MODES = "mode_"  # before the names of what is known of them
 TRUTH_PROBABILITY = "truth_probability"  # P(truth | θ, annotations) in each draw, among the parameters
 AFFORDABLE = 5_000_000  # numbers in a group that nobody asked for: 20 MB of float32
 PRIOR_DRAWS = 1000
@@ -85,10 +88,52 @@ def to_groups(
     groups["constant_data"] = constants_of(annotations)
     groups[FIT_GROUP] = xr.Dataset(
         {"label_probability": (("task", "truth"), fitted.posterior), "history": ("iteration", outcome.history)}
-        | {name: (_unnamed(name, np.ndim(value)), np.asarray(value)) for name, value in outcome.fixed.items()},
+        | {name: (_unnamed(name, np.ndim(value)), np.asarray(value)) for name, value in outcome.fixed.items()}
+        | ({} if outcome.modes is None else modes_of(outcome.modes)),
         coords_of(annotations, ("task", "truth")),
     )
     return groups
+
+
+def modes_of(modes: Modes) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """The modes in which starts of EM or chains ended, as variables of :data:`FIT_GROUP`."""
+    dims = {
+        "log_posterior": ("mode",),
+        "log_mass": ("mode",),
+        "labels": ("mode", "task"),
+        "of_end": ("end",),
+        "kept": (),
+    }
+    return {MODES + name: (dims[name], np.asarray(value)) for name, value in modes._asdict().items()}
+
+
+def modes_from(found: Mapping[str, np.ndarray], n_tasks: int, n_classes: int) -> Modes | None:
+    """The modes of :func:`modes_of`; None where a file has none.
+
+    Raises:
+        ValueError: they are of other sizes than each other and the labels, or hold what cannot be.
+    """
+    if MODES + "labels" not in found:
+        return None
+    log_posterior, log_mass, labels, of_end, kept = (np.asarray(found[MODES + name]) for name in Modes._fields)
+    n, n_ends = len(labels), of_end.size
+    fits = (
+        labels.shape == (n, n_tasks)
+        and log_posterior.shape == log_mass.shape == (n,)
+        and (of_end.ndim, kept.ndim) == (1, 0)
+        and all(value.dtype.kind in "iu" for value in (labels, of_end, kept))
+        and _within(labels, 0, n_classes)
+        and _within(kept, -1, n_ends)
+        and set(of_end.tolist()) == set(range(n))
+        and (n == 1 or bool(np.isfinite([log_posterior, log_mass]).all()))
+    )
+    if not fits:
+        raise ValueError("they are not of one size, or hold what cannot be")
+    return Modes(log_posterior, log_mass, labels, of_end, int(kept))
+
+
+def _within(values: np.ndarray, low: int, end: int) -> bool:
+    return bool(((values >= low) & (values < end)).all())
 
 
 def _named_unit(log_likelihood: str | None) -> str | None:

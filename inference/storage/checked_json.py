@@ -18,7 +18,7 @@ from ...data.errors import StorageError
 from ...data.id_json import decode_id, encode_id
 from ...models.parts.truth_prior import ClassPrior
 
-SCHEMAS = ("fit", "baseline", "manifest")
+SCHEMAS = ("fit", "baseline", "stack", "manifest")
 """The schemas that come with the package, ``inference/storage/<name>.schema.json``."""
 
 DECODING = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)

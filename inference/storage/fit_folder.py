@@ -28,11 +28,12 @@ from ...models.parts.truth_prior import ClassPrior, truth_prior_from_json
 from ..densities.model import Model
 from ..densities.program_cache import use_program_cache
 from ..densities.sites import parameter_sites
+from ..engines.checkpoints import FILE as STATE
+from ..engines.checkpoints import of_several, said_of
 from ..engines.outcome import Outcome
-from ..engines.stream_state import FILE as STATE
 from ..fitted.fitted import Fitted
 from .arviz_data import write_groups
-from .arviz_groups import FIT_GROUP, to_groups
+from .arviz_groups import FIT_GROUP, modes_from, to_groups
 from .checked_arrays import Arrays, read_groups, read_weights, write_weights
 from .checked_json import DECODING, decode, encode, encode_settings
 from .sealed_folder import ABOUT, POSTERIOR, WEIGHTS, read_about, seal
@@ -118,7 +119,7 @@ def read(
             story or its classifier's network is not known, or the network given has other weights.
     """
     folder = Path(path)
-    _refuse_streamed(folder)
+    _refuse_unsaved(folder)
     about = read_about(folder, FORMAT, "fit")
     use_program_cache()
     story, shared = unwrapped(_story(about, story), {})
@@ -128,6 +129,10 @@ def read(
     # Sizes are those of the arrays before a story or a network is made of them: a claim alone allocates nothing.
     posterior = checked_probabilities(groups[FIT_GROUP]["label_probability"], annotations, folder)
     _check_lengths(about["dims"], outcome, annotations, folder)
+    try:
+        modes = modes_from(groups[FIT_GROUP], annotations.n_tasks, annotations.n_classes)
+    except (ValueError, LookupError, TypeError) as error:
+        raise StorageError(f"{folder}: what posterior.nc says of modes cannot be read: {error}") from error
     hyperparameters = shared | _hyperparameters(about, classifier, outcome, annotations, folder)
     model = Model(story, hyperparameters)
     _check_parameters(model, annotations, about["dims"], outcome, folder)
@@ -136,15 +141,15 @@ def read(
         annotations=annotations,
         method=about["method"],
         settings={name: decode(value) for name, value in about["settings"].items()},
-        outcome=outcome,
+        outcome=outcome._replace(modes=modes),
         stored_posterior=posterior,
         dims={name: tuple(dims) for name, dims in about["dims"].items()},
         origin=about.get("origin", {}),
     )
 
 
-def _refuse_streamed(folder: Path) -> None:
-    """Refuse what a streamed fit left, which is no fit in memory.
+def _refuse_unsaved(folder: Path) -> None:
+    """Refuse checkpoints, and what a streamed fit left, which are no saved fit.
 
     Raises:
         StorageError: with how to read it.
@@ -152,9 +157,23 @@ def _refuse_streamed(folder: Path) -> None:
     if (folder / ABOUT).exists():
         return
     if (folder / STATE).is_file():
+        about = said_of(folder / STATE)
+        if "files" in about:
+            raise StorageError(
+                f"{folder} has the state of a streamed fit, and no fit in memory; cp.fit(story, scan, folder=…) with "
+                "the same arguments reads it again"
+            )
         raise StorageError(
-            f"{folder} has the state of a streamed fit, and no fit in memory; cp.fit(story, scan, folder=…) with the "
-            "same arguments reads it again"
+            f"{folder} has the checkpoint of a fit of {_of(about)}, and no saved fit; the same cp.fit(…) with "
+            f"checkpoint={str(folder)!r}, resume=True goes on from it, or gives the fit at once where it had come to "
+            "its end; fit.save(path) then writes what load_fit reads"
+        )
+    if several := of_several(folder):
+        stories = dict.fromkeys(_of(said_of(path)) for path in several)
+        raise StorageError(
+            f"{folder} has the checkpoints of {len(several)} fits ({', '.join(stories)}), and no saved fit; the same "
+            f"call with checkpoint={str(folder)!r}, resume=True goes on from them, and .save(path) of what it gives "
+            "writes what load_fit reads"
         )
     if (folder / "labels").is_dir() and (folder / "parameters.nc").is_file():
         raise StorageError(
@@ -162,6 +181,12 @@ def _refuse_streamed(folder: Path) -> None:
             "the labels, pd.read_csv(folder / 'workers.csv') the workers, and xarray.open_dataset(folder / "
             "'parameters.nc') the parameters; crowdppl fit --no-stream writes a fit, where memory allows it"
         )
+
+
+def _of(about: Mapping[str, Any]) -> str:
+    """The story and the engine of a checkpoint's fit, for a reader."""
+    story = str(about.get("story", "?")).partition(" ")[0].rpartition(".")[-1]
+    return f"{story} by {str(about.get('method', '?')).upper()}"
 
 
 def _story(about: Mapping[str, Any], given: Story | None) -> Story:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OF_ROWS = ("row_worker", "row_seconds")
 """Variables of rows that say of a worker whose annotation a row is, or how long it took."""
 
-NAMING = ("hyperparameters",)
+NAMING = ("hyperparameters", "fits")
 """Attributes that may hold tables with workers' names."""
 
 ALONE = "labels alone"

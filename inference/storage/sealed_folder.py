@@ -23,9 +23,9 @@ MANIFEST_FORMAT = 1
 _BLOCK = 2**20
 
 
-def seal(folder: Path) -> None:
+def seal(folder: Path, names: Iterable[str] = FILES) -> None:
     """Write the manifest of a folder's files: bytes and SHA-256 of each."""
-    files = {name: _facts(folder / name) for name in FILES if (folder / name).exists()}
+    files = {name: _facts(folder / name) for name in names if (folder / name).exists()}
     about = {"format": MANIFEST_FORMAT, "crowdppl": version("crowdppl"), "files": files}
     (folder / MANIFEST).write_text(json.dumps(about, indent=1), encoding="utf-8")
 
@@ -47,7 +47,7 @@ def read_about(folder: Path, known: int, schema: str) -> dict[str, Any]:
     for name in (ABOUT, POSTERIOR):
         check_regular(folder, name)
     sealed = _is_there(folder, MANIFEST)
-    listed = _checked_manifest(folder) if sealed else {}
+    listed = checked_manifest(folder) if sealed else {}
     about = read_json_object(folder / ABOUT)
     form = about.get("format")
     if isinstance(form, bool) or not isinstance(form, int) or form < 1:
@@ -66,8 +66,12 @@ def read_about(folder: Path, known: int, schema: str) -> dict[str, Any]:
     return about
 
 
-def _checked_manifest(folder: Path) -> dict[str, Any]:
-    """The files that the manifest names, each of which is as it was written."""
+def checked_manifest(folder: Path) -> dict[str, Any]:
+    """The files that the manifest names, each of which is as it was written.
+
+    Raises:
+        StorageError: the manifest or one of them is missing, a link, or not as it was written.
+    """
     check_regular(folder, MANIFEST)
     manifest = read_json_object(folder / MANIFEST)
     form = manifest.get("format")

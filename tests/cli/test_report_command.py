@@ -86,7 +86,14 @@ def test_fit_auto_writes_the_average_and_its_weights(crowd, tmp_path, monkeypatc
     out = tmp_path / "results"
     done = crowdppl("fit", crowd, *COLUMNS, "--story", "auto", "--out", out)
     assert done.exit_code == 0, done.output
-    assert sorted(os.listdir(out)) == ["comparison.csv", "labels.csv", "workers.csv"]
+    assert sorted(os.listdir(out)) == [
+        "comparison.csv",
+        "labels.csv",
+        "manifest.json",
+        "stack.json",
+        "stacked_fits",
+        "workers.csv",
+    ]
     assert all(str(out / name) in done.stdout for name in os.listdir(out))
     weights = pd.read_csv(out / "comparison.csv", index_col="story")["weight"]
     assert weights.to_dict() == {"dawid_skene": 0.25, "one_coin": 0.75}

@@ -48,7 +48,8 @@ def run(
     refuse_unused(settings, unused | unused_with_optimizer(problem.options))
     best = solve(problem, key, settings, progress=progress, keep=keep)
     draws = {name: value[None, None] for name, value in to_arrays(best.parameters).items()}
-    return Outcome(draws, problem.fixed(), np.array(best.history), {}, best.warnings, is_point=True)
+    ends = tuple(map(to_arrays, best.ends))
+    return Outcome(draws, problem.fixed(), np.array(best.history), {}, best.warnings, is_point=True, ends=ends)
 
 
 def solve(
@@ -78,7 +79,8 @@ def solve(
                 solutions.append(_iterate(problem, start, settings, tell, kept))
     best = max(solutions, key=lambda solution: solution.history[-1])
     restore(module, best.weights)
-    return best
+    several = len(solutions) > 1 and module is None  # what a module would say at its other weights is not kept
+    return best._replace(ends=tuple(solution.parameters for solution in solutions) if several else ())
 
 
 def _in_batches(problem: Problem, settings: EMSettings) -> bool:

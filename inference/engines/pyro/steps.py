@@ -22,6 +22,7 @@ class Solution(NamedTuple):
     history: list[float]  # log-posterior by iteration or epoch; the last is of these parameters
     warnings: tuple[str, ...]
     weights: dict[str, Tensor] | None = None  # of the classifier, with its running statistics
+    ends: tuple[Parameters, ...] = ()  # of all starts, where there are several
 
 
 class Stepper:

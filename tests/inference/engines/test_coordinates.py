@@ -45,6 +45,11 @@ def test_rows_are_probabilities_whose_volume_is_the_product_of_their_entries(n):
     np.testing.assert_allclose(jnp.linalg.slogdet(jacobian)[1], log_probs.sum(), rtol=1e-4)
 
 
+def test_the_slopes_at_even_log_odds_are_those_beside_them():
+    slopes = jax.jacobian(coordinates.log_probabilities)
+    np.testing.assert_allclose(slopes(jnp.zeros(3)), slopes(jnp.full(3, 1e-6)), atol=1e-5)
+
+
 def test_far_log_odds_have_finite_probabilities_and_slopes():
     far = jnp.array([200.0, -200.0, 30.0, 0.0])
     assert np.isfinite(coordinates.log_probabilities(far)).all()

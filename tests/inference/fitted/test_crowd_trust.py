@@ -40,6 +40,17 @@ def test_workers_worse_than_chance_are_counted_with_their_share():
     assert "cp.estimate(fit, gold)" in text
 
 
+@pytest.mark.parametrize("story", cp.models.STORIES)
+def test_every_story_says_in_words_that_a_part_of_the_crowd_is_worse_than_chance(story):
+    """Two workers of ten name the other of two classes on nine tasks of ten."""
+    annotations, posterior = crowd([0.9] * 8 + [0.1] * 2, n_tasks=60)
+    rng = np.random.default_rng(2)
+    features = posterior[:, :1] + rng.normal(0, 0.3, (60, 2))
+    known = annotations.replace(features=features.astype(np.float32))
+    with pytest.warns(cp.CrowdWarning, match=r"2 workers of 10, with 20% of the annotations, would be right less"):
+        cp.fit(story, known, progress=False, max_iterations=200)
+
+
 def test_two_namings_are_said_where_as_many_workers_are_able_either_way():
     annotations, posterior = crowd([0.85, 0.85, 0.15, 0.15])
     assert any("0 from 1" in text and "exchanged" in text for text in crowd_warnings(annotations, posterior))

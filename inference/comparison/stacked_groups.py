@@ -1,0 +1,83 @@
+"""ArviZ's groups of an average of fits: draws of the mixture of its stories."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..fitted.fitted import Fitted, label_draws
+from ..fitted.named_draws import coords_of, parameter_dataset
+from ..storage.arviz_groups import AFFORDABLE, FIT_GROUP, TRUTH_PROBABILITY, constants_of, observed_of
+from ..storage.provenance import provenance
+from .stacking import MIXTURE_DRAWS, Averaged
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+CONFUSION = "worker_confusion"
+"""The workers' confusion matrices in the draws, whatever the stories' own parameters are called."""
+
+
+def stacked_groups(averaged: Averaged) -> dict[str, xr.Dataset]:
+    """Groups of an average: see :meth:`crowdppl.Stack.to_idata`."""
+    import xarray as xr
+
+    annotations = averaged.annotations
+    parts = [
+        (fitted.thinned(max(1, round(MIXTURE_DRAWS * weight))) if averaged.has_draws else fitted, weight)
+        for fitted, weight in averaged.weighty
+    ]
+    first = parts[0][0]
+    shared = [name for name in first.draws if all(_is_like(name, first, other) for other, _ in parts)]
+
+    def mixture(values: list[np.ndarray]) -> np.ndarray:
+        if averaged.has_draws:
+            return np.concatenate(values, axis=1)
+        return np.tensordot([weight for _, weight in parts], values, axes=1)
+
+    draws = {name: mixture([np.asarray(fitted.draws[name]) for fitted, _ in parts]) for name in shared}
+    posterior = parameter_dataset(draws, first.dims, annotations, first.model.hyperparameters)
+    n_draws = sum(fitted.shape[1] for fitted, _ in parts) if averaged.has_draws else 1
+    posterior = posterior.assign_coords(chain=[0], draw=np.arange(n_draws))
+    labels = ("task", "truth")
+    if n_draws * annotations.n_tasks * annotations.n_classes <= AFFORDABLE:
+        values = mixture([label_draws(fitted) for fitted, _ in parts])
+        posterior[TRUTH_PROBABILITY] = (("chain", "draw", *labels), values)
+        posterior = posterior.assign_coords(coords_of(annotations, labels))
+    n_entries = annotations.n_workers * annotations.n_classes * annotations.n_kinds
+    if annotations.named and n_draws * n_entries <= AFFORDABLE:
+        by_worker = ("worker", "truth", "annotation" if annotations.n_kinds == annotations.n_classes else "kind")
+        values = mixture([fitted.confusion_draws for fitted, _ in parts])
+        posterior[CONFUSION] = (("chain", "draw", *by_worker), values)
+        posterior = posterior.assign_coords(coords_of(annotations, by_worker))
+    return {
+        "posterior": posterior.assign_attrs(_provenance(averaged)),
+        "observed_data": observed_of(annotations),
+        "constant_data": constants_of(annotations),
+        FIT_GROUP: xr.Dataset(
+            {"label_probability": (labels, averaged.posterior), "weight": ("story", averaged.weights.to_numpy())},
+            coords_of(annotations, labels) | {"story": list(averaged.weights.index)},
+        ),
+    }
+
+
+def _is_like(name: str, one: Fitted, other: Fitted) -> bool:
+    """Whether a parameter is in both, with the same dimensions."""
+    if name not in other.draws or one.dims[name] != other.dims[name]:
+        return False
+    return bool(np.shape(one.draws[name])[2:] == np.shape(other.draws[name])[2:])
+
+
+def _provenance(averaged: Averaged) -> dict[str, str]:
+    return {
+        "inference_library": "crowdppl",
+        "inference_library_version": version("crowdppl"),
+        "story": averaged.story,
+        "weights": json.dumps({str(name): float(weight) for name, weight in averaged.weights.items()}),
+        "votes": str(averaged.votes),
+        "misled": str(averaged.misled),
+        "fits": json.dumps({name: provenance(fitted) for name, fitted in averaged.fits.items()}),
+    }

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import jax
 import numpy as np
 import pandas as pd
 import typer

@@ -30,8 +30,10 @@ BRIEF: dict[str, dict[str, Any]] = {
 }
 """Options of the engines: what may leak is in how a fit starts and ends, not in how long it runs."""
 
-SIZES = (5, 60), (2, 8)
-"""Numbers of tasks and of workers, from and to."""
+SMALL, LARGE = ((5, 16), (2, 8), (2, 2)), ((17, 120), (9, 20), (2, 3))
+"""Numbers of tasks, of workers and of classes, from and to. Small crowds share programs, so that fits are many."""
+
+FEW_LARGE = 0.15  # share of fits of large crowds, for whose sizes programs are compiled
 
 MEASURED = ["MiB", "maps", "descriptors"]
 GROWS = 0.03  # of the mean level, over the second half of the fits, from which on it is not flat
@@ -62,11 +64,12 @@ def main(minutes: float = 60.0, seed: int = 0, keep: Path | None = None, write: 
     rows = [drift(frame[name].to_numpy(float), name) for name in MEASURED]
     report.table(f"{len(frame):,} fits of {frame['story'].nunique()} stories ({said})", rows)
     report.note(
-        "5 to 60 tasks, 2 to 8 workers, 2 or 3 classes; each fit's labels, workers and tasks are asked for, and one "
-        "in four is kept in checkpoints, saved, and loaded again. What the process holds after a fit is resident "
-        "memory, memory maps and open file descriptors, by the system's account. In the first half, caches of compiled "
-        "programs fill up. Growth: the median of slopes between pairs of fits of the second half, and its 95 % "
-        f"interval, over as many fits as that half has. Flat: the interval begins under {GROWS:.0%} of the mean level."
+        f"5 to 16 tasks, 2 to 8 workers, two classes, and in {FEW_LARGE:.0%} of the fits up to 120 tasks, 20 workers and "
+        "three classes; each fit's labels, workers and tasks are asked for, and one fit in four is kept in checkpoints, "
+        "saved, and loaded again. What the process holds after a fit is resident memory, memory maps and open file "
+        "descriptors, by the system's account. In the first half, caches of compiled programs fill up. Growth: the "
+        "median of slopes between pairs of fits of the second half, and its 95 % interval, over as many fits as that "
+        f"half has. Flat: the interval begins under {GROWS:.0%} of the mean level."
     )
     if write:
         report.write()
@@ -75,9 +78,11 @@ def main(minutes: float = 60.0, seed: int = 0, keep: Path | None = None, write: 
 def one_fit(rng: np.random.Generator, folder: Path) -> dict[str, object]:
     """Fit a random story to a crowd of a random size with a random engine, and ask for what follows from it."""
     story, method = str(rng.choice(list(KNOWN_STORIES))), str(rng.choice(list(BRIEF)))
-    n_tasks, n_workers = (int(np.exp(rng.uniform(np.log(a), np.log(b)))) for a, b in SIZES)
-    sizes = {"n_tasks": n_tasks, "n_workers": n_workers, "annotations_per_task": min(n_workers, 5)}
-    annotations, options = crowd(story, n_classes=int(rng.integers(2, 4)), seed=int(rng.integers(2**31)), **sizes)
+    n_tasks, n_workers, n_classes = rng.integers(
+        *np.transpose(LARGE if rng.random() < FEW_LARGE else SMALL), endpoint=True
+    )
+    sizes = {"n_tasks": int(n_tasks), "n_workers": int(n_workers), "annotations_per_task": min(int(n_workers), 4)}
+    annotations, options = crowd(story, n_classes=int(n_classes), seed=int(rng.integers(2**31)), **sizes)
     kept = bool(rng.random() < 0.25)
     if kept:
         options["checkpoint"] = folder / "checkpoint"
@@ -89,7 +94,7 @@ def one_fit(rng: np.random.Generator, folder: Path) -> dict[str, object]:
     assert np.isfinite(fit.labels["probability"]).all(), (story, method, sizes)
     assert len(fit.tasks) == n_tasks
     assert len(fit.workers) in (0, n_workers)
-    return {"story": story, "method": method, "tasks": n_tasks, "workers": n_workers, "saved": kept}
+    return {"story": story, "method": method, **sizes, "saved": kept}
 
 
 def held_now() -> dict[str, float]:

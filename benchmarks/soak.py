@@ -64,12 +64,12 @@ def main(minutes: float = 60.0, seed: int = 0, keep: Path | None = None, write: 
     rows = [drift(frame[name].to_numpy(float), name) for name in MEASURED]
     report.table(f"{len(frame):,} fits of {frame['story'].nunique()} stories ({said})", rows)
     report.note(
-        f"5 to 16 tasks, 2 to 8 workers, two classes, and in {FEW_LARGE:.0%} of the fits up to 120 tasks, 20 workers and "
-        "three classes; each fit's labels, workers and tasks are asked for, and one fit in four is kept in checkpoints, "
-        "saved, and loaded again. What the process holds after a fit is resident memory, memory maps and open file "
-        "descriptors, by the system's account. In the first half, caches of compiled programs fill up. Growth: the "
-        "median of slopes between pairs of fits of the second half, and its 95 % interval, over as many fits as that "
-        f"half has. Flat: the interval begins under {GROWS:.0%} of the mean level."
+        f"5 to 16 tasks, 2 to 8 workers, two classes, and in {FEW_LARGE:.0%} of the fits up to 120 tasks, 20 workers "
+        "and three classes; each fit's labels, workers and tasks are asked for, and one in four is kept in "
+        "checkpoints, saved, and loaded again. What the process holds after a fit is resident memory, memory maps and "
+        "open file descriptors, by the system's account. In the first half, caches of compiled programs fill up. "
+        "Growth: the median of slopes between pairs of fits of the second half, and its 95 % interval, over as many "
+        f"fits as that half has. Flat: the interval begins under {GROWS:.0%} of the mean level."
     )
     if write:
         report.write()

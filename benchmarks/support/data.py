@@ -2,7 +2,7 @@
 
 import os
 import sys
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import jax
@@ -76,7 +76,7 @@ def simulate_many(
     at_random = rng.random(n_rows, dtype=np.float32) > right
     label[at_random] = rng.integers(n_classes, size=int(at_random.sum()), dtype=np.int32)
     worker = rng.integers(n_workers, size=n_rows, dtype=np.int32)
-    columns = dict.fromkeys(field.name for field in fields(cp.Annotations))
+    columns = dict.fromkeys(field.name for field in fields(cp.Annotations) if field.default is MISSING)
     columns |= {"task": task, "worker": worker, "label": label}
     columns |= {"tasks": Ids.range(n_tasks), "workers": Ids.range(n_workers), "classes": Ids.range(n_classes)}
     return jax.tree.map(jnp.asarray, cp.Annotations(**columns))

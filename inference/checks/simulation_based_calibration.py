@@ -50,6 +50,23 @@ class Ranks(NamedTuple):
             found[name] = chi2.sf(((count - expected) ** 2 / expected).sum(), bins - 1)
         return pd.Series(found, name="p_value")
 
+    def coverage(self, interval: float = 0.95) -> pd.Series:
+        """In what share of the simulations the central interval of the draws holds the actual value, for each entry.
+
+        Ranks are whole numbers, so that the interval has the nearest mass that leaves out as many on either side: 95 %
+        exactly of 79 draws, for instance, whose 80 ranks lose two and two.
+
+        Args:
+            interval: its mass, between 0 and 1.
+
+        Raises:
+            ValueError: `interval` is not between 0 and 1.
+        """
+        if not 0 < interval < 1:
+            raise ValueError(f"interval={interval}: the mass of an interval lies between 0 and 1, such as 0.95")
+        beyond = round((self.n_draws + 1) * (1 - interval) / 2)
+        return self.ranks.apply(lambda rank: rank.between(beyond, self.n_draws - beyond).mean()).rename("coverage")
+
 
 def calibrate(
     story: str | Story,

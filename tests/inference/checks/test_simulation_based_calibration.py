@@ -29,6 +29,15 @@ def test_p_values_of_uniform_ranks_are_uniform_and_of_others_small():
     assert Ranks(slanted, 63, 0).p_values()["a"] < 1e-3
 
 
+def test_coverage_is_the_share_of_actual_values_in_the_central_interval():
+    """Of 80 ranks, each as frequent, 95 % lie in the interval; of ranks at the ends none, at the median all."""
+    ranks = pd.DataFrame({"even": np.tile(np.arange(80), 3), "ends": np.tile([0, 79], 120), "middle": 40})
+    found = Ranks(ranks, 79, 0).coverage(0.95)
+    np.testing.assert_allclose(found[["even", "ends", "middle"]], [0.95, 0.0, 1.0])
+    with pytest.raises(ValueError, match=r"interval=95: .* between 0 and 1"):
+        Ranks(ranks, 79, 0).coverage(95)
+
+
 def overconfident(annotations, *, truth_prior=None):
     """A story that draws its workers from a wider prior than the one that it is fitted with."""
     right = 3.0 if annotations.label is None else 30.0

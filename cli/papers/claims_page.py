@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 INTRODUCTION = f"""# The papers, run again
 
 Each section is an experiment of a paper whose story is here. It was run by the command that it names, which prints the
-same tables and verdicts, keeps every run, goes on where it stopped, and draws the figures.
+same tables and verdicts, keeps every run, goes on where it stopped, and draws the figures. The runs that were kept are
+in `papers/`; `crowdppl papers all --stored --out benchmarks/papers --page benchmarks/PAPERS.md` made their sections.
 
 A claim *holds* by this rule:
 

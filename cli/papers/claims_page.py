@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 INTRODUCTION = f"""# The papers, run again
 
 Each section is an experiment of a paper whose story is here. It was run by the command that it names, which prints the
-same tables and verdicts, keeps every run, goes on where it stopped, and draws the figures. The runs that were kept are
-in `papers/`; `crowdppl papers all --stored --out benchmarks/papers --page benchmarks/PAPERS.md` made their sections.
+same tables and verdicts, keeps every run in a file NAME.jsonl of a folder, goes on where it stopped, and draws the
+figures. `crowdppl papers all --stored --out FOLDER --page PAGE.md` makes the sections again that have their runs there.
 
 A claim *holds* by this rule:
 
@@ -33,7 +33,7 @@ or over what the rule or the table's title names; n is how many there are.
 """
 KINDS = (HOLDS, HOLDS_IF, FAILS, REPRODUCED, NOT_TESTED)
 NUMBERED = "Rules of the verdicts that have a number:"
-SECTION = "## "
+SECTION, CLAIMS = "## ", "\n| claim "
 
 
 def write_page(path: Path, experiments: Iterable[Experiment], out: Path, seeds: int) -> None:
@@ -76,17 +76,17 @@ def section(experiment: Experiment, out: Path, seeds: int) -> str:
 
 
 def sections_of(page: str) -> dict[str, str]:
-    """Return the sections of a page by the experiment's name."""
+    """Return the sections of a page that have claims, by the experiment's name."""
     found = re.split(rf"^{SECTION}", page, flags=re.MULTILINE)[1:]
-    return {text.split("\n", 1)[0].strip(): f"{SECTION}{text.strip()}" for text in found}
+    return {text.split("\n", 1)[0].strip(): f"{SECTION}{text.strip()}" for text in found if CLAIMS in text}
 
 
 def claims_of(text: str) -> list[dict[str, str]]:
     """Return the rows of a section's claims by the names of the columns, each with its rule in words."""
-    head, _, *lines = text[text.index("\n| claim ") + 1 :].partition("\n\n")[0].splitlines()
+    head, _, *lines = text[text.index(CLAIMS) + 1 :].partition("\n\n")[0].splitlines()
     rules = dict(re.findall(r"^(\d+)\. (.+)$", text.partition(NUMBERED)[2].partition("\n\n**")[0], re.MULTILINE))
     rows = [dict(zip(_cells(head), _cells(line), strict=True)) for line in lines]
-    return [row | {"rule": rules[row["rule"]] if row["rule"] else TWICE} for row in rows]
+    return [row | {"rule": rules[row["rule"]] if row.get("rule") else TWICE} for row in rows]
 
 
 def _cells(line: str) -> list[str]:

@@ -112,7 +112,9 @@ def test_the_page_has_the_days_and_versions_of_the_runs_and_which_are_missing(tm
 def test_sections_of_experiments_without_runs_stay_as_they_are(tmp_path):
     run_cells(coin(), tmp_path / "coin.jsonl", 2, show=False)
     page = tmp_path / "page.md"
+    page.write_text("# Mine\n\n## no experiment\n\nA table is missing.\n")
     write_page(page, [coin()], tmp_path, 2)
+    assert list(sections_of(page.read_text())) == ["coin"]
     before = sections_of(page.read_text())["coin"]
     run_cells(coin("dasc"), tmp_path / "dasc.jsonl", 3, show=False)
     (tmp_path / "coin.jsonl").unlink()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .papers.experiment import Experiment
 
 ALL = "all"
-STYLES = {"holds": "green", "fails": "red"}
+STYLES = {"holds": "green", "reproduced": "green", "fails": "red"}
 
 
 def papers(
@@ -27,7 +27,7 @@ def papers(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each cell, with another seed each.")] = 5,
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results; a run goes on where it stopped.")
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for runs and results; goes on where it stopped.")
     ] = Path("crowdppl-papers"),
     stored: Annotated[bool, typer.Option("--stored", help="Show what the folder holds, and run nothing.")] = False,
     page: Annotated[
@@ -46,16 +46,20 @@ def papers(
         chosen = [experiment(name) for name in (EXPERIMENTS if ALL in names else dict.fromkeys(names))]
         ready = []
         for each in chosen:
-            lacking = _lacking(each)
+            lacking = _unstored(each, out) if stored else _lacking(each)
             if lacking and ALL not in names:
                 raise AnnotationError(lacking)
             if lacking:
                 typer.echo(f"{each.name} is left out: {lacking}", err=True)
             else:
                 ready.append(each)
+        if not ready:
+            raise AnnotationError(
+                f"--stored: {out} holds no runs of any experiment" if stored else "no experiment has its data"
+            )
         for each in ready:
             with saying_how_to_go_on(None, streams=False):
-                _one(each, out / each.name, seeds, stored=stored, quiet=quiet)
+                _one(each, out, seeds, stored=stored, quiet=quiet)
         if page is not None:
             from .papers.claims_page import write_page
 
@@ -64,43 +68,57 @@ def papers(
                 stdout().print(f"\nThe page of all claims: {page}")
 
 
-def _one(each: Experiment, folder: Path, seeds: int, *, stored: bool, quiet: bool) -> None:
-    from .papers.kept_cells import STORE, run_cells
+def _one(each: Experiment, out: Path, seeds: int, *, stored: bool, quiet: bool) -> None:
+    from .papers.kept_cells import run_cells, store_of
     from .papers.written_results import write_results
 
+    store = store_of(each, out)
     if not stored:
-        run_cells(each, folder, seeds, show=not quiet)
-    elif not (folder / STORE).exists():
-        raise AnnotationError(f"--stored: {folder} holds no runs of {each.name}; leave out --stored to run it")
-    files = write_results(each, folder, seeds)
+        run_cells(each, store, seeds, show=not quiet)
+    files = write_results(each, store, out / each.name, seeds)
     if not quiet:
-        _show(each, folder, seeds, files)
+        _show(each, out, seeds, files)
 
 
-def _show(each: Experiment, folder: Path, seeds: int, files: dict[str, str]) -> None:
-    """Print the tables, the claims with their verdicts, and the files that were written."""
+def _show(each: Experiment, out: Path, seeds: int, files: dict[str, str]) -> None:
+    """Print the tables, the claims with their verdicts and rules, and the files that were written."""
     from rich.text import Text
 
-    from .papers.kept_cells import cell_frame
+    from .papers.claims_page import circumstances
+    from .papers.experiment import TWICE
+    from .papers.kept_cells import cell_frame, records, store_of
     from .papers.written_results import cell_text, judged
 
     console = stdout()
-    frame = cell_frame(each, folder, seeds)
+    store = store_of(each, out)
+    frame = cell_frame(each, store, seeds)
     console.print(Text(f"\n{each.title}", style="bold"))
     console.print(Text(each.paper, style="dim"))
+    console.print(Text(circumstances(records(each, store, seeds), len(each.cells(seeds))), style="dim"))
     for title, table in each.tables(frame).items():
         flat = table.reset_index().map(cell_text)
         console.print(frame_table(flat.set_index(flat.columns[0]), f"\n{title}"))
     console.print(Text("Claims", style="bold"))
-    for claim, where, paper, ours, verdict in judged(each, frame).itertuples(index=False):
+    console.print(Text(f"Rule where no other is given: {TWICE}", style="dim"))
+    for claim, where, paper, ours, verdict, rule in judged(each, frame).itertuples(index=False):
         style = STYLES.get(verdict, "yellow")
         console.print(Text.assemble((f"• {claim} ", ""), (f"({where})", "dim")))
         figures = "; ".join(filter(None, [f"paper {paper}" if paper else "", f"here {ours}" if ours else ""]))
         console.print(Text.assemble("  ", (f"{verdict}. ", style), figures))
+        if rule != TWICE:
+            console.print(Text(f"  Rule: {rule}", style="dim"))
     if each.notes:
         console.print(Text(f"\n{each.notes}", style="dim"))
     console.print(Text("\nFiles:", style="bold"))
-    show_files({str(folder / name): what for name, what in files.items()}, console)
+    show_files({str(out / each.name / name): what for name, what in files.items()}, console)
+
+
+def _unstored(each: Experiment, out: Path) -> str | None:
+    """That the folder holds no runs of an experiment; None where it does."""
+    from .papers.kept_cells import store_of, stored
+
+    store = store_of(each, out)
+    return None if stored(store) else f"--stored: {store} holds no runs; leave out --stored to run {each.name}"
 
 
 def _lacking(each: Experiment) -> str | None:

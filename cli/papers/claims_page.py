@@ -1,89 +1,130 @@
-"""The page of all claims with their verdicts, of every experiment that has been run."""
+"""The page of all claims with their verdicts and rules, of every experiment that has been run."""
 
 from __future__ import annotations
 
-import os
-import platform
+import re
 from collections.abc import Iterable, Mapping
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ... import __version__
 from ...data.atomic import write_whole
-from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, Experiment
-from .kept_cells import cell_frame, cell_key, stored
+from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, REPRODUCED, TWICE, Experiment
+from .experiments import EXPERIMENTS
+from .kept_cells import VERSIONS, cell_frame, records, store_of
 from .written_results import cell_text, judged
 
 if TYPE_CHECKING:
     import pandas as pd
 
-INTRODUCTION = """# The papers, run again
+INTRODUCTION = f"""# The papers, run again
 
 Each section is an experiment of a paper whose story is here. It was run by the command that it names, which prints the
-same tables and verdicts, keeps every run, goes on where it stopped, and draws the figures.
+same tables and verdicts, keeps every run in a file NAME.jsonl of a folder, goes on where it stopped, and draws the
+figures. `crowdppl papers all --stored --out FOLDER --page PAGE.md` makes the sections again that have their runs there.
 
-A claim that one method is better than another *holds* where the mean difference, seed by seed, is more than twice its
-standard error above zero, and *fails* elsewhere. Figures are means ± standard deviations over the seeds.
+A claim *holds* by this rule:
+
+> {TWICE}
+
+With five seeds that is a one-sided test at 5.8 %. Elsewhere it *fails*, also where so many seeds cannot tell. A claim
+with another rule has its number in the last column; the rules are below the table. *Reproduced* is said of a figure
+that is found again in data that are given, which tests nothing. Figures are means ± standard deviations over the seeds,
+or over what the rule or the table's title names; n is how many there are.
 """
+KINDS = (HOLDS, HOLDS_IF, FAILS, REPRODUCED, NOT_TESTED)
+NUMBERED = "Rules of the verdicts that have a number:"
+SECTION, CLAIMS = "## ", "\n| claim "
 
 
-def write_page(path: Path, experiments: Iterable[Experiment], folder: Path, seeds: int) -> None:
-    """Write the page as Markdown.
+def write_page(path: Path, experiments: Iterable[Experiment], out: Path, seeds: int) -> None:
+    """Write the page as Markdown; what it has of experiments that have no runs here stays as it is.
 
     Args:
         path: the file to write or to replace.
-        experiments: those that have been run.
-        folder: of the results, with a folder for each experiment.
+        experiments: those of which the page is to have the runs.
+        out: the folder of the runs.
         seeds: how many.
 
     Raises:
         StorageError: the file cannot be written.
     """
-    found = [each for each in experiments if stored(folder / each.name)]
-    frames = {each: cell_frame(each, folder / each.name, seeds) for each in found}
-    claims = {each: judged(each, frame) for each, frame in frames.items()}
-    parts = [INTRODUCTION, circumstances(), markdown(overview(claims))]
-    for experiment, frame in frames.items():
-        parts += [f"## {experiment.name}", f"{experiment.title.rstrip('.')}. {experiment.paper}"]
-        parts.append(f"`crowdppl papers {experiment.name} --seeds {seeds}`{_of_all(experiment, folder, seeds)}")
-        parts.append(markdown(claims[experiment]))
-        for title, table in experiment.tables(frame).items():
-            parts += [f"**{title}**", markdown(table.reset_index())]
-        parts += [experiment.notes] if experiment.notes else []
-    write_whole(path, "\n\n".join(part.strip() for part in parts) + "\n")
+    written = {
+        each.name: section(each, out, seeds) for each in experiments if records(each, store_of(each, out), seeds)
+    }
+    sections = sections_of(path.read_text(encoding="utf-8") if path.exists() else "") | written
+    order = sorted(sections, key=lambda name: list(EXPERIMENTS).index(name) if name in EXPERIMENTS else -1)
+    parts = [INTRODUCTION, markdown(overview({name: sections[name] for name in order}))]
+    write_whole(path, "\n\n".join(part.strip() for part in [*parts, *(sections[name] for name in order)]) + "\n")
 
 
-def overview(claims: Mapping[Experiment, pd.DataFrame]) -> pd.DataFrame:
-    """Return by experiment how many claims there are, and how many have each kind of verdict."""
+def section(experiment: Experiment, out: Path, seeds: int) -> str:
+    """Return what the page has of an experiment: claims, rules, tables and notes."""
+    store = store_of(experiment, out)
+    frame = cell_frame(experiment, store, seeds)
+    claims = judged(experiment, frame)
+    rules = [rule for rule in dict.fromkeys(claims["rule"]) if rule != TWICE]
+    numbers = {rule: str(number) for number, rule in enumerate(rules, start=1)}
+    parts = [f"{SECTION}{experiment.name}", f"{experiment.title.rstrip('.')}. {experiment.paper}"]
+    parts.append(f"`crowdppl papers {experiment.name} --seeds {seeds}`")
+    parts.append(circumstances(records(experiment, store, seeds), len(experiment.cells(seeds))))
+    parts.append(markdown(claims.assign(rule=[numbers.get(rule, "") for rule in claims["rule"]])))
+    if rules:
+        parts += [NUMBERED, "\n".join(f"{number}. {rule}" for rule, number in numbers.items())]
+    for title, table in experiment.tables(frame).items():
+        parts += [f"**{title}**", markdown(table.reset_index())]
+    return "\n\n".join([*parts, experiment.notes]).strip()
+
+
+def sections_of(page: str) -> dict[str, str]:
+    """Return the sections of a page that have claims, by the experiment's name."""
+    found = re.split(rf"^{SECTION}", page, flags=re.MULTILINE)[1:]
+    return {text.split("\n", 1)[0].strip(): f"{SECTION}{text.strip()}" for text in found if CLAIMS in text}
+
+
+def claims_of(text: str) -> list[dict[str, str]]:
+    """Return the rows of a section's claims by the names of the columns, each with its rule in words."""
+    head, _, *lines = text[text.index(CLAIMS) + 1 :].partition("\n\n")[0].splitlines()
+    rules = dict(re.findall(r"^(\d+)\. (.+)$", text.partition(NUMBERED)[2].partition("\n\n**")[0], re.MULTILINE))
+    rows = [dict(zip(_cells(head), _cells(line), strict=True)) for line in lines]
+    return [row | {"rule": rules[row["rule"]] if row.get("rule") else TWICE} for row in rows]
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def overview(sections: Mapping[str, str]) -> pd.DataFrame:
+    """Return by experiment how many claims its section has, and how many have each kind of verdict."""
     import pandas as pd
 
     rows = []
-    for experiment, judgements in claims.items():
-        kinds = [kind_of(verdict) for verdict in judgements["verdict"]]
-        counts = {kind: kinds.count(kind) for kind in (HOLDS, HOLDS_IF, FAILS, NOT_TESTED)}
-        rows.append({"experiment": experiment.name, "claims": len(kinds), **counts})
+    for name, text in sections.items():
+        kinds = [kind_of(row["verdict"]) for row in claims_of(text)]
+        rows.append({"experiment": name, "claims": len(kinds), **{kind: kinds.count(kind) for kind in KINDS}})
     return pd.DataFrame(rows)
 
 
 def kind_of(verdict: str) -> str:
-    """Return which of the four verdicts one is, without its reason."""
+    """Return which of :data:`KINDS` a verdict is, without its reason."""
     return next((kind for kind in (HOLDS_IF, NOT_TESTED) if verdict.startswith(kind)), verdict)
 
 
-def _of_all(experiment: Experiment, folder: Path, seeds: int) -> str:
-    """How many of the runs there are, where some are missing."""
-    done, wanted = stored(folder / experiment.name), [cell_key(cell) for cell in experiment.cells(seeds)]
-    n = sum(key in done for key in wanted)
-    return "" if n == len(wanted) else f" ({n} of {len(wanted)} runs are there, of the first seeds)"
+def circumstances(runs: list[dict[str, Any]], wanted: int) -> str:
+    """Return how many runs there are, of which seeds where some are missing, their days and the versions, in a line."""
+    seeds = [run["cell"].get("seed") for run in runs]
+    by_seed = ", ".join(f"{seeds.count(seed)} of seed {seed}" for seed in sorted(set(seeds) - {None}))
+    days = sorted(run.get("ran", "day unknown") for run in runs)
+    made_by = dict.fromkeys(_versions(run) for run in runs)
+    number = f"{len(runs)} runs" if len(runs) == wanted else f"{len(runs)} of {wanted} runs ({by_seed})"
+    return f"{number} · {' to '.join(sorted({days[0], days[-1]}))} · {'; and '.join(made_by)}"
 
 
-def circumstances() -> str:
-    """Return the day, the machine and the versions, in a line."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("jax", "numpyro", "flax", "numpy"))
-    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}"
-    return f"crowdppl {__version__} · {date.today()} · {machine} · {packages}"
+def _versions(run: Mapping[str, Any]) -> str:
+    ours = f"crowdppl {run.get('version', 'of an unknown version')}"
+    if "versions" not in run:
+        return f"{ours}, with unknown versions of other packages"
+    others = ", ".join(f"{name} {run['versions'].get(name, 'unknown')}" for name in VERSIONS)
+    return f"{ours}, Python {run.get('python', 'unknown')}, {others}"
 
 
 def markdown(table: pd.DataFrame) -> str:

@@ -7,12 +7,24 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from .crowd_mixture import OURS, PAPER, PRIORS, PRIORS_SAY, RESTARTS, above_by_prior, converged_at, nameless, trained
+from .crowd_mixture import (
+    BY_PRIOR,
+    OURS,
+    PAPER,
+    PRIORS,
+    PRIORS_SAY,
+    RESTARTS,
+    above_by_prior,
+    converged_at,
+    nameless,
+    trained,
+)
 from .experiment import (
     FAILS,
     HOLDS,
     NOT_RUN,
     NOT_TESTED,
+    TWICE,
     Cell,
     Claim,
     Experiment,
@@ -48,6 +60,9 @@ NOISE = (1.0, 1.5, 4.0)
 """Of the groups of setup 2: standard deviation of a weight's perturbation, in those of the layer's weights."""
 
 GROUPS = (1, 2, 3, 4)
+EPOCHS = 50  # EM's default
+MARGIN = 1.0  # points of accuracy that may be lost from few to many annotators
+SLOWER = 1.5  # times as long as with few annotators that CMM may take with more
 TIMED = 3  # fits of each method that are timed, in turn
 
 
@@ -304,7 +319,7 @@ def _does_not_fall(frame: pd.DataFrame) -> Finding:
         return NOT_RUN
     lost = (few.set_index("seed")["accuracy"] - many.set_index("seed")["accuracy"]).dropna()
     ours = f"{mean_sd(few['accuracy'])} at 100, {mean_sd(many['accuracy'])} at 10,000"
-    return Finding(ours, HOLDS if lost.mean() < 1 else FAILS)
+    return Finding(ours, HOLDS if lost.mean() < MARGIN else FAILS)
 
 
 def _above_votes(frame: pd.DataFrame) -> Finding:
@@ -344,7 +359,7 @@ def _cost_is_flat(frame: pd.DataFrame) -> Finding:
         f"times as long as at {cmm.index[0]:,}; DL-EM learns {em['parameters_of_crowd'].iloc[-1]:,.0f} at "
         f"{em.index[-1]:,} and takes {em['times_longer_than_cmm'].iloc[-1]:.2f} times CMM's time"
     )
-    flat = cmm["parameters_of_crowd"].nunique() == 1 and longest < 1.5
+    flat = cmm["parameters_of_crowd"].nunique() == 1 and longest < SLOWER
     return Finding(ours, HOLDS if flat and em["times_longer_than_cmm"].iloc[-1] > 1 else FAILS)
 
 
@@ -353,7 +368,7 @@ def _converges(frame: pd.DataFrame) -> Finding:
     if "epochs_to_converge" not in rows or rows.empty:
         return NOT_RUN
     latest = rows["epochs_to_converge"].max()
-    return Finding(f"at most {latest:.0f} epochs", HOLDS if latest <= 50 else FAILS)
+    return Finding(f"at most {latest:.0f} epochs", HOLDS if latest < EPOCHS else FAILS)
 
 
 def _restarts(frame: pd.DataFrame) -> Finding:
@@ -388,30 +403,70 @@ CLAIMS: Sequence[Claim] = (
         "setup 1",
         "90.53 at 100, 90.46 at 10,000",
         _does_not_fall,
+        f"No test: what is lost from 100 to 10,000 annotators, in the mean of the seeds, is below {MARGIN:g} point, a "
+        "margin of ours.",
     ),
-    Claim("CMM is above DL-EM at 10,000 annotators.", "setup 1", "90.46 against 67.01", _by_prior("DL-EM", 10_000)),
-    Claim("CMM is above DL-DS at 10,000 annotators.", "setup 1", "90.46 against 85.13", _by_prior("DL-DS", 10_000)),
-    Claim("With 100 annotators DL-EM is above CMM.", "setup 1", "93.97 against 90.53", _few_annotators),
+    Claim(
+        "CMM is above DL-EM at 10,000 annotators.",
+        "setup 1",
+        "90.46 against 67.01",
+        _by_prior("DL-EM", 10_000),
+        BY_PRIOR,
+    ),
+    Claim(
+        "CMM is above DL-DS at 10,000 annotators.",
+        "setup 1",
+        "90.46 against 85.13",
+        _by_prior("DL-DS", 10_000),
+        BY_PRIOR,
+    ),
+    Claim(
+        "With 100 annotators DL-EM is above CMM.",
+        "setup 1",
+        "93.97 against 90.53",
+        _few_annotators,
+        f"{TWICE} Both have the prior 'one each', as the authors' program.",
+    ),
     Claim(
         "CMM is above the majority votes, soft and hard, at every number of annotators.",
         "setup 1",
         "at most 82.49 against at least 90.26",
         _above_votes,
+        f"{TWICE} It has to be so at each number of annotators, of either vote; the figures are of the first "
+        "comparison that fails, or of the first.",
     ),
     Claim(
         "Where annotators are networks of different ability, CMM is above DL-EM at 10,000 annotators.",
         "setup 2",
         "",
         _by_prior("DL-EM", 10_000, "perturbed"),
+        BY_PRIOR,
     ),
-    Claim("CMM's cost does not grow with the annotators, as DL-EM's does.", "figure 3", "", _cost_is_flat),
-    Claim("EM of CMM converges within 50 iterations.", "inference", "", _converges),
+    Claim(
+        "CMM's cost does not grow with the annotators, as DL-EM's does.",
+        "figure 3",
+        "",
+        _cost_is_flat,
+        f"No test: CMM learns as many numbers of every crowd, never takes {SLOWER:g} times as long as with 100 "
+        f"annotators, and is faster than DL-EM with 10,000; medians of {TIMED} fits of one data set. Both margins are "
+        "ours.",
+    ),
+    Claim(
+        "EM of CMM converges within 50 iterations.",
+        "inference",
+        "",
+        _converges,
+        f"No test: in every run the log-posterior moves by more than 0.1 % of itself last before epoch {EPOCHS}, where "
+        "training ends.",
+    ),
     Claim("Of 20 starts that of the highest log-posterior is a better network.", "inference", "", _restarts),
     Claim(
         "The number of groups can be chosen by predictive score (three groups were simulated).",
         "inference",
         "",
         _groups_are_chosen,
+        "No test: three groups of annotations are chosen for every seed. 'Holds if' each worker has weights, where "
+        "three groups of workers are chosen for more than half of the seeds.",
     ),
 )
 

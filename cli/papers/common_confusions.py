@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, Cell, Finding, above, mean_sd, percent_right
+from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, TWICE, Cell, Finding, above, mean_sd, percent_right
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,9 +22,21 @@ TEST_ACCURACY = "Test accuracy, %"
 ACCURACIES = {TEST_ACCURACY: "accuracy", "Accuracy of the labels of annotated tasks, %": "labels"}
 """Titles of tables, and what is measured in them."""
 
+IN_EITHER = (
+    f"{TWICE} Judged of CoNAL as published; 'holds if' says that it fails there and holds with one truth for all "
+    "annotations to a task."
+)
+"""The rule of :func:`above_in_either`."""
+
 LAMBDA = 1e-5  # the paper's, of a mean over annotations
 AGGREGATED = {"DL-MV": "dl_mv", "DL-GLAD": "dl_glad", "DL-WC": "dl_wc"}
 STORIES = {"DL-CL": "crowd_layer", "Anno-Reg": "anno_reg", "AggNet": "dawid_skene", OURS: "common_individual"}
+MADL: dict[str, dict[str, Any]] = {
+    "MaDL": {"truth": "answer", "hidden": 128},
+    "MaDL, one truth a task": {"hidden": 128},
+}
+"""Options of ``confusion_from_features``, of another paper: each annotation by itself as there, and our default."""
+
 BASELINES = {"DoctorNet": "doctor_net", "Max-MIG": "max_mig"}
 
 
@@ -41,7 +53,7 @@ def train(method: str, annotations: Annotations, separation: float | None = None
     """A fit with a classifier, by the paper's name of the method.
 
     Args:
-        method: one of :func:`methods`, or ``"truth known"``.
+        method: one of :func:`methods` or of :data:`MADL`, or ``"truth known"``.
         annotations: tasks with features.
         separation: the weight of CoNAL's regulariser, in nats; the paper's by default for CoNAL, 0 for ours.
         training: ``classifier``, ``seed`` and options of the training; ``embedding`` of both CoNALs.
@@ -52,6 +64,8 @@ def train(method: str, annotations: Annotations, separation: float | None = None
     training = {"progress": False, **training}
     if method == "truth known":
         return fit("majority_vote", annotations, gold=True, **training)
+    if method in MADL:
+        return fit("madl", annotations, **MADL[method], **training)
     if method in AGGREGATED:
         return label_then_train(AGGREGATED[method], annotations, **training)
     if method == PUBLISHED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, Finding, above, mean_sd, rows_of
+from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, TWICE, Finding, above
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +37,9 @@ AS_PUBLISHED: dict[str, Any] = {
     **PRIORS["one each"],
 }
 """The paper's model: a truth for each annotation, three groups that k-means over annotations starts."""
+
+BY_PRIOR = f"{TWICE} Judged under each prior of the other method; 'holds if' names those under which it does."
+"""The rule of :func:`above_by_prior`."""
 
 CONVERGED = 0.001  # relative change of the log-posterior in an iteration; the authors' program stops at 0.03
 
@@ -139,12 +142,10 @@ def above_by_prior(
     """
     ours, verdicts = [], {}
     for prior in PRIORS:
-        pair = (first, {**second, "prior": prior})
-        finding = above(frame, measure, *(reversed(pair) if less else pair))
+        finding = above(frame, measure, first, {**second, "prior": prior}, digits, less=less)
         if not finding.verdict.startswith(NOT_TESTED):
             verdicts[prior] = finding.verdict
-            one, other = (mean_sd(rows_of(frame, settings)[measure], digits) for settings in pair)
-            ours.append(f"{prior}: {one} against {other}")
+            ours.append(f"{prior}: {finding.ours}")
     if not verdicts:
         return Finding("", f"{NOT_TESTED}: two seeds are needed to tell")
     holds = [repr(prior) for prior, verdict in verdicts.items() if verdict == HOLDS]

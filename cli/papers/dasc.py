@@ -9,6 +9,8 @@ from .experiment import (
     HOLDS,
     NOT_RUN,
     NOT_TESTED,
+    REPRODUCED,
+    TWICE,
     Cell,
     Claim,
     Experiment,
@@ -33,6 +35,7 @@ BASE, DASC = "base", "DASC"
 LOSSES = ("resampling", "reweighting", "focal", "class-balanced focal")
 SELECTIONS = {"confidence": "confidence", "random": "random", DASC: "distribution"}
 WAYS = (BASE, *LOSSES, *SELECTIONS)
+RIVALS = tuple(way for way in WAYS if way not in (BASE, DASC))
 
 REPORTED: dict[str, dict[str, tuple[float, float, float]]] = {
     BASE: {"labelme": (82.3, 84.0, 77.1), "music": (65.8, 66.3, 55.1)},
@@ -47,6 +50,8 @@ REPORTED: dict[str, dict[str, tuple[float, float, float]]] = {
 
 IMBALANCE = {"labelme": (2.479, 1.730), "music": (1.753, 1.188)}
 """R and R_g of the paper's table 1."""
+
+AS_PRINTED = 0.005  # how near a ratio has to be to the paper's to be the same
 
 ROUNDS = {"labelme": 8, "music": 4}
 EPOCHS = {"labelme": 10, "music": 30}
@@ -249,17 +254,18 @@ def beats_all(dataset: str, method: str) -> Claim:
         "main table",
         f"{REPORTED[DASC][dataset][column]} against {best[0]} ({best[1]})",
         lambda frame: _beats_all(frame, dataset, method),
+        f"{TWICE} It has to be so of each of the {len(WAYS) - 2} rivals that were run ({', '.join(RIVALS)}); where it "
+        "fails, the figures are of those that it is not above.",
     )
 
 
 def _beats_all(frame: pd.DataFrame, dataset: str, method: str) -> Finding:
-    rivals = [way for way in WAYS if way not in (BASE, DASC)]
-    found = {way: above(frame, "test", of_way(dataset, method, DASC), of_way(dataset, method, way)) for way in rivals}
+    found = {way: above(frame, "test", of_way(dataset, method, DASC), of_way(dataset, method, way)) for way in RIVALS}
     missing = [way for way, finding in found.items() if finding.verdict.startswith(NOT_TESTED)]
     if missing:
         return Finding("", found[missing[0]].verdict)
     beaten_by = [way for way, finding in found.items() if finding.verdict == FAILS]
-    shown = beaten_by or rivals
+    shown = beaten_by or RIVALS
     ours = mean_sd(values(frame, of_way(dataset, method, DASC), "test")) + " against "
     ours += ", ".join(f"{way} {mean_sd(values(frame, of_way(dataset, method, way), 'test'))}" for way in shown)
     return Finding(ours, FAILS if beaten_by else HOLDS)
@@ -270,7 +276,12 @@ def _imbalance(frame: pd.DataFrame) -> Finding:
     if not all(measured.values()):
         return NOT_RUN
     ours = "; ".join(f"{dataset} {pair[0]:.3f} and {pair[1]:.3f}" for dataset, pair in measured.items())
-    return Finding(ours, HOLDS if all(r > of_gold for r, of_gold in measured.values()) else FAILS)
+    found_again = all(
+        pair[0] > pair[1]
+        and all(abs(value - paper) < AS_PRINTED for value, paper in zip(pair, IMBALANCE[dataset], strict=True))
+        for dataset, pair in measured.items()
+    )
+    return Finding(ours, REPRODUCED if found_again else FAILS)
 
 
 def _ratios(frame: pd.DataFrame, dataset: str) -> list[float]:
@@ -303,6 +314,8 @@ EXPERIMENT = Experiment(
             "table 1",
             "; ".join(f"{dataset} {r} and {of_gold}" for dataset, (r, of_gold) in IMBALANCE.items()),
             _imbalance,
+            f"No test, since the data are given: on both datasets R is above R_g, and both are the paper's within "
+            f"{AS_PRINTED:g}.",
         ),
         *(gains(dataset, method) for dataset in DATASETS for method in METHODS),
         *(beats_all(dataset, method) for dataset in DATASETS for method in METHODS),

@@ -15,6 +15,20 @@ Cell = dict[str, Any]
 """Settings of one run, and its seed: values that JSON knows."""
 
 HOLDS, FAILS, HOLDS_IF, NOT_TESTED = "holds", "fails", "holds if", "not tested"
+REPRODUCED = "reproduced"
+"""Of a figure that is found again in data that are given: nothing was drawn, so that nothing is tested."""
+
+
+def twice(unit: str) -> str:
+    """Return the rule by which :func:`above` judges, of differences by a unit."""
+    return (
+        f"The mean difference over {unit}, in the direction of the claim, is more than twice its standard error above "
+        "zero."
+    )
+
+
+TWICE = twice("seeds")
+"""The rule of a claim that names no other."""
 
 
 @dataclass(frozen=True)
@@ -23,15 +37,18 @@ class Finding:
 
     Attributes:
         ours: the figures that were measured.
-        verdict: ``"holds"``, ``"fails"``, or a sentence that begins with ``"holds if"`` or ``"not tested"``.
+        verdict: ``"holds"``, ``"fails"``, ``"reproduced"``, or a sentence that begins with ``"holds if"`` or
+            ``"not tested"``.
     """
 
     ours: str
     verdict: str
 
     def __post_init__(self) -> None:
-        if not (self.verdict in (HOLDS, FAILS) or self.verdict.startswith((HOLDS_IF, NOT_TESTED))):
-            raise ValueError(f"verdict={self.verdict!r}: 'holds', 'fails', 'holds if …' or 'not tested: …' is needed")
+        if not (self.verdict in (HOLDS, FAILS, REPRODUCED) or self.verdict.startswith((HOLDS_IF, NOT_TESTED))):
+            raise ValueError(
+                f"verdict={self.verdict!r}: 'holds', 'fails', 'reproduced', 'holds if …' or 'not tested: …' is needed"
+            )
 
 
 NOT_RUN = Finding("", f"{NOT_TESTED}: the cells have not been run")
@@ -46,12 +63,14 @@ class Claim:
         where: in the paper.
         paper: the paper's figures; empty where it gives none.
         judge: of the frame of all cells.
+        rule: when it holds, in sentences; what `judge` does.
     """
 
     says: str
     where: str
     paper: str
     judge: Callable[[pd.DataFrame], Finding]
+    rule: str = TWICE
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +110,7 @@ def percent_right(probabilities: Any, truth: Any) -> float:
 
 
 def mean_sd(values: Any, digits: int = 1) -> str:
-    """Return the mean ± the standard deviation over seeds; the mean alone for one seed, a dash for none."""
+    """Return the mean ± the standard deviation of values, one for each seed; one value alone, a dash for none."""
     given = [float(value) for value in values if value is not None and math.isfinite(value)]
     if not given:
         return "–"
@@ -103,11 +122,15 @@ def mean_sd(values: Any, digits: int = 1) -> str:
 
 
 def above(
-    frame: pd.DataFrame, measure: str, first: Mapping[str, Any], second: Mapping[str, Any], digits: int = 1
+    frame: pd.DataFrame,
+    measure: str,
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    digits: int = 1,
+    *,
+    less: bool = False,
 ) -> Finding:
-    """Judge that one method has more of a measure than another, seed by seed.
-
-    It holds where the mean difference is more than twice its standard error above zero; one seed cannot say.
+    """Judge by :data:`TWICE` that one method has more of a measure than another; one seed cannot say.
 
     Args:
         frame: a row for each cell, with a column ``seed``.
@@ -115,6 +138,7 @@ def above(
         first: settings that pick the rows of the method that is said to have more.
         second: those of the other.
         digits: of the figures.
+        less: judge that it has less.
     """
     one, other = (_by_seed(frame, measure, settings) for settings in (first, second))
     if one is None or other is None:
@@ -123,8 +147,9 @@ def above(
     ours = f"{mean_sd(one, digits)} against {mean_sd(other, digits)}"
     if len(difference) < 2:
         return Finding(ours, f"{NOT_TESTED}: two seeds are needed to tell")
-    ours += f"; difference {mean_sd(difference, digits)}"
-    holds = difference.mean() > 2 * difference.std(ddof=1) / math.sqrt(len(difference)) and difference.mean() > 0
+    ours += f"; difference {mean_sd(difference, digits)}, n = {len(difference)}"
+    mean = -difference.mean() if less else difference.mean()
+    holds = mean > 2 * difference.std(ddof=1) / math.sqrt(len(difference)) and mean > 0
     return Finding(ours, HOLDS if holds else FAILS)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +24,21 @@ from .experiment import Cell, Experiment
 if TYPE_CHECKING:
     import pandas as pd
 
-STORE = "cells.jsonl"
+VERSIONS = ("jax", "numpyro", "flax", "numpy")
+"""Packages whose versions a record has beside ours."""
 
 
-def run_cells(experiment: Experiment, folder: Path, seeds: int, *, show: bool = True) -> int:
-    """Run the cells that the folder does not hold yet, and keep each as soon as it is done.
+def store_of(experiment: Experiment, out: Path) -> Path:
+    """Return the file of an experiment's runs in the folder of all results."""
+    return out / f"{experiment.name}.jsonl"
+
+
+def run_cells(experiment: Experiment, store: Path, seeds: int, *, show: bool = True) -> int:
+    """Run the cells that the file does not hold yet as this version runs them, and keep each as soon as it is done.
 
     Args:
         experiment: the experiment.
-        folder: of the experiment's results; made where there is none.
+        store: the file of its runs; made where there is none.
         seeds: how many.
         show: a progress bar on standard error.
 
@@ -37,19 +46,19 @@ def run_cells(experiment: Experiment, folder: Path, seeds: int, *, show: bool = 
         how many were run.
 
     Raises:
-        StorageError: the folder cannot be written, or a line of it cannot be read.
+        StorageError: the file cannot be written, or a line of it cannot be read.
         KeyboardInterrupt: by Ctrl-C, with a sentence that says how to go on.
         SystemExit: by SIGTERM, with that sentence as a warning.
     """
-    done = stored(folder)
+    done = {key for key, record in stored(store).items() if record.get("version") == __version__}
     wanted = experiment.cells(seeds)
     missing = [cell for cell in wanted if cell_key(cell) not in done]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        store.parent.mkdir(parents=True, exist_ok=True)
         with (
-            _saying_how_to_go_on(folder),
+            _saying_how_to_go_on(store),
             progress_bar(experiment.name, len(wanted), show=show) as step,
-            open(folder / STORE, "a", encoding="utf-8") as file,
+            open(store, "a", encoding="utf-8") as file,
         ):
             for number, cell in enumerate(missing, start=len(wanted) - len(missing)):
                 step(number, ", ".join(f"{name} {value}" for name, value in cell.items()))
@@ -58,63 +67,64 @@ def run_cells(experiment: Experiment, folder: Path, seeds: int, *, show: bool = 
                 os.fsync(file.fileno())
     except OSError as error:
         raise StorageError(
-            f"{folder} cannot be written: {error.strerror or error}; the same command goes on from the runs that it has"
+            f"{store} cannot be written: {error.strerror or error}; the same command goes on from the runs that it has"
         ) from error
     return len(missing)
 
 
 @contextmanager
-def _saying_how_to_go_on(folder: Path) -> Iterator[None]:
+def _saying_how_to_go_on(store: Path) -> Iterator[None]:
     try:
         with terminable():
             yield
     except (KeyboardInterrupt, Terminated) as stop:
-        said = f"stopped; the same command goes on from the runs that {folder / STORE} has"
+        said = f"stopped; the same command goes on from the runs that {store} has"
         if isinstance(stop, Terminated):
             warn(said)
             raise
         raise KeyboardInterrupt(said) from None
 
 
-def stored(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return what the folder holds of cells that this version ran, by their settings.
+def stored(store: Path) -> dict[str, dict[str, Any]]:
+    """Return the records of the cells that the file holds, by their settings; of a cell that was run twice the later.
 
     A last line that was cut off, as by a process that was killed, counts as not run.
 
     Raises:
         StorageError: another line cannot be read.
     """
-    path = folder / STORE
-    if not path.exists():
+    if not store.exists():
         return {}
     found = {}
-    text = path.read_text(encoding="utf-8")
+    text = store.read_text(encoding="utf-8")
     if text and not text.endswith("\n"):
         text = text[: text.rfind("\n") + 1]
-        write_whole(path, text)
+        write_whole(store, text)
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             record = json.loads(line)
-            key, version = cell_key(record["cell"]), record["version"]
+            found[cell_key(record["cell"])] = record | {"rows": list(record["rows"])}
         except (ValueError, KeyError, TypeError) as error:
             raise StorageError(
-                f"{path}: line {number} is no cell of an experiment; remove the line, and its cell will be run again"
+                f"{store}: line {number} is no cell of an experiment; remove the line, and its cell will be run again"
             ) from error
-        if version == __version__:
-            found[key] = record
     return found
 
 
-def cell_frame(experiment: Experiment, folder: Path, seeds: int) -> pd.DataFrame:
+def records(experiment: Experiment, store: Path, seeds: int) -> list[dict[str, Any]]:
+    """Return the records of the cells of these seeds, as far as the file holds them."""
+    done = stored(store)
+    return [done[key] for key in map(cell_key, experiment.cells(seeds)) if key in done]
+
+
+def cell_frame(experiment: Experiment, store: Path, seeds: int) -> pd.DataFrame:
     """Return a row for each measured row of the cells of these seeds: settings, measures, and ``warnings``."""
     import pandas as pd
 
-    done = stored(folder)
-    records = [done[key] for key in map(cell_key, experiment.cells(seeds)) if key in done]
     return pd.DataFrame(
         [
             {**record["cell"], **row, "warnings": "; ".join(record["warnings"])}
-            for record in records
+            for record in records(experiment, store, seeds)
             for row in record["rows"]
         ]
     )
@@ -130,8 +140,25 @@ def _run(experiment: Experiment, cell: Cell) -> dict[str, Any]:
     said = list(dict.fromkeys(str(warning.message) for warning in caught))
     if any(text.startswith(INTERRUPTED) for text in said):
         raise KeyboardInterrupt  # whose draws so far are no run of this experiment
-    seconds = time.perf_counter() - began
-    return {"cell": cell, "rows": rows, "warnings": said, "seconds": round(seconds, 2), "version": __version__}
+    return {
+        "cell": cell,
+        "rows": _rounded(rows),
+        "warnings": said,
+        "seconds": round(time.perf_counter() - began, 2),
+        "ran": str(date.today()),
+        "version": __version__,
+        "versions": {name: version(name) for name in VERSIONS},
+        "python": platform.python_version(),
+    }
+
+
+def _rounded(value: Any) -> Any:
+    """Rows with their floats to six significant digits, which is more than a table or a figure shows."""
+    if isinstance(value, Mapping):
+        return {str(name): _rounded(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(each) for each in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def cell_key(cell: Cell) -> str:

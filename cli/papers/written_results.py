@@ -12,29 +12,36 @@ from .kept_cells import cell_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("claim", "where", "paper", "ours", "verdict")
+COLUMNS = ("claim", "where", "paper", "ours", "verdict", "rule")
 
 
 def judged(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the claims with the figures that were measured and the verdicts."""
+    """Return the claims with the figures that were measured, the verdicts, and the rules that these follow."""
     import pandas as pd
 
     rows = []
     for claim in experiment.claims:
         finding = claim.judge(frame)
-        rows.append((claim.says, claim.where, claim.paper, finding.ours, finding.verdict))
+        rows.append((claim.says, claim.where, claim.paper, finding.ours, finding.verdict, claim.rule))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def write_results(experiment: Experiment, folder: Path, seeds: int) -> dict[str, str]:
+def write_results(experiment: Experiment, store: Path, folder: Path, seeds: int) -> dict[str, str]:
     """Write the rows, tables, claims and figures of an experiment.
+
+    Args:
+        experiment: the experiment.
+        store: the file of its runs.
+        folder: of what is written; made where there is none.
+        seeds: how many.
 
     Returns:
         What is in each file, by its name in the folder.
     """
     import matplotlib.pyplot as plt
 
-    frame = cell_frame(experiment, folder, seeds)
+    frame = cell_frame(experiment, store, seeds)
+    folder.mkdir(parents=True, exist_ok=True)
     contents = {"rows.csv": "every run with its settings", "claims.csv": "the claims with their verdicts"}
     tables = {"rows.csv": frame, "claims.csv": judged(experiment, frame)}
     for number, (title, table) in enumerate(experiment.tables(frame).items(), start=1):

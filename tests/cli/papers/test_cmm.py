@@ -85,6 +85,28 @@ def test_a_claim_that_holds_under_all_priors_or_none_says_so(others, verdict):
     assert above_by_prior(frame, first, second).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("named", "verdict"),
+    [((80, 80, 80), "holds"), ((80, 90, 90), "holds if the other's prior is 'default'"), ((90, 90, 90), "fails")],
+)
+def test_as_good_as_with_names_is_judged_under_each_prior(named, verdict):
+    accuracy = {("DL-EM", "individual", prior): mean for prior, mean in zip(PRIORS, named, strict=True)}
+    accuracy["CMM", "global", "one each"] = 80
+    frame = pd.DataFrame(
+        {**cell, "accuracy": accuracy.get((cell["method"], cell["setting"], cell["prior"]), 0) + cell["seed"] % 2}
+        for cell in cmm_labelme.EXPERIMENT.cells(4)
+    )
+    claim = next(claim for claim in cmm_labelme.CLAIMS if "as good as" in claim.says)
+    assert claim.judge(frame).verdict == verdict
+
+
+@pytest.mark.parametrize(("epochs", "verdict"), [(22, "holds"), (50, "fails")])
+def test_em_that_still_moves_where_training_ends_has_not_converged(epochs, verdict):
+    frame = frame_of("CMM", "one each", 93.0).assign(epochs_to_converge=epochs)
+    claim = next(claim for claim in cmm_simulated.CLAIMS if "converges" in claim.says)
+    assert claim.judge(frame).verdict == verdict
+
+
 @pytest.mark.parametrize("module", [cmm_simulated, cmm_labelme])
 def test_nothing_run_is_nothing_claimed(module):
     for claim in module.EXPERIMENT.claims:

@@ -75,6 +75,13 @@ def test_claims_hold_where_the_rows_say_so_and_fail_where_not():
     assert all(claim.judge(pd.DataFrame()).verdict.startswith(NOT_TESTED) for claim in dasc.EXPERIMENT.claims)
 
 
+@pytest.mark.parametrize(("ratio", "verdict"), [(2.480, "reproduced"), (2.49, "fails")])
+def test_ratios_of_given_data_are_reproduced_or_not(ratio, verdict):
+    pairs = {"labelme": (ratio, 1.730), "music": (1.756, 1.190)}
+    rows = [{"dataset": name, "way": "DASC", "round": 0, "R": r, "R_g": g} for name, (r, g) in pairs.items()]
+    assert dasc.EXPERIMENT.claims[0].judge(pd.DataFrame(rows)).verdict == verdict
+
+
 def test_the_main_table_has_the_papers_figures_beside_ours():
     tables = dasc.tables(made_up(5.0))
     labelme = tables["labelme: test accuracy in percent"]

@@ -3,6 +3,7 @@
 import json
 import os
 import warnings
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -11,11 +12,12 @@ from typer.testing import CliRunner
 
 from crowdppl.cli import app
 from crowdppl.cli.papers import experiments
-from crowdppl.cli.papers.claims_page import write_page
 from crowdppl.cli.papers.experiment import Claim, Experiment, Finding, above, mean_sd
-from crowdppl.cli.papers.kept_cells import STORE, cell_frame, run_cells
+from crowdppl.cli.papers.kept_cells import cell_frame, run_cells
 from crowdppl.data.errors import StorageError, UnknownNameError
 from crowdppl.inference.engines.interruptions import INTERRUPTED
+
+STORE = "coin.jsonl"
 
 
 def coin(ran=None):
@@ -46,10 +48,10 @@ def coin(ran=None):
 
 def test_runs_are_kept_and_are_not_run_again(tmp_path):
     ran = []
-    assert run_cells(coin(ran), tmp_path, 2, show=False) == 4
-    assert run_cells(coin(ran), tmp_path, 3, show=False) == 2
+    assert run_cells(coin(ran), tmp_path / STORE, 2, show=False) == 4
+    assert run_cells(coin(ran), tmp_path / STORE, 3, show=False) == 2
     assert len(ran) == len(set(ran)) == 6
-    frame = cell_frame(coin(), tmp_path, 3)
+    frame = cell_frame(coin(), tmp_path / STORE, 3)
     assert list(frame.columns) == ["method", "seed", "accuracy", "warnings"]
     assert frame["accuracy"].tolist() == [81, 80, 82, 81, 83, 82]
 
@@ -62,8 +64,8 @@ def test_what_was_done_before_a_failure_is_kept(tmp_path):
 
     broken = Experiment("coin", "", "", coin().cells, fails_once, coin().tables, coin().figures, ())
     with pytest.raises(FloatingPointError):
-        run_cells(broken, tmp_path, 2, show=False)
-    assert run_cells(coin(), tmp_path, 2, show=False) == 2
+        run_cells(broken, tmp_path / STORE, 2, show=False)
+    assert run_cells(coin(), tmp_path / STORE, 2, show=False) == 2
 
 
 @pytest.mark.parametrize("warned", [False, True])
@@ -80,29 +82,28 @@ def test_ctrl_c_says_how_to_go_on_and_a_run_that_it_cut_short_is_not_kept(tmp_pa
         return coin().run(**cell)
 
     stopped = Experiment("coin", "", "", coin().cells, stops, coin().tables, coin().figures, ())
-    with pytest.raises(KeyboardInterrupt, match=r"the same command goes on from the runs that .*cells\.jsonl has"):
-        run_cells(stopped, tmp_path, 2, show=False)
-    assert run_cells(coin(), tmp_path, 2, show=False) == 3
+    with pytest.raises(KeyboardInterrupt, match=r"the same command goes on from the runs that .*coin\.jsonl has"):
+        run_cells(stopped, tmp_path / STORE, 2, show=False)
+    assert run_cells(coin(), tmp_path / STORE, 2, show=False) == 3
 
 
 def test_a_line_that_was_cut_off_is_run_again_and_a_damaged_one_is_named(tmp_path):
-    run_cells(coin(), tmp_path, 2, show=False)
+    run_cells(coin(), tmp_path / STORE, 2, show=False)
     path = tmp_path / STORE
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:3]) + lines[3][:10])
-    assert run_cells(coin(), tmp_path, 2, show=False) == 1
+    assert run_cells(coin(), tmp_path / STORE, 2, show=False) == 1
     path.write_text("nonsense\n" + "".join(lines))
     with pytest.raises(StorageError, match="line 1 is no cell"):
-        run_cells(coin(), tmp_path, 2, show=False)
+        run_cells(coin(), tmp_path / STORE, 2, show=False)
 
 
 def test_runs_of_another_version_are_run_again(tmp_path):
-    run_cells(coin(), tmp_path, 1, show=False)
+    run_cells(coin(), tmp_path / STORE, 1, show=False)
     path = tmp_path / STORE
     old = [json.loads(line) | {"version": "0.0.1"} for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps(line) + "\n" for line in old))
-    assert cell_frame(coin(), tmp_path, 1).empty
-    assert run_cells(coin(), tmp_path, 1, show=False) == 2
+    assert run_cells(coin(), tmp_path / STORE, 1, show=False) == 2
 
 
 @pytest.mark.parametrize(
@@ -122,8 +123,16 @@ def test_a_comparison_holds_beyond_twice_its_standard_error(first, second, verdi
     assert above(pd.DataFrame(), "accuracy", {"method": "a"}, {"method": "b"}).verdict.startswith("not tested")
 
 
-def test_a_verdict_is_one_of_four():
+def test_less_is_judged_in_the_direction_of_the_claim():
+    frame = pd.DataFrame({"method": list("aaabbb"), "seed": [0, 1, 2] * 2, "error": [1.0, 2, 3, 4, 5, 6.5]})
+    finding = above(frame, "error", {"method": "a"}, {"method": "b"}, less=True)
+    assert finding == Finding("2.0 ± 1.0 against 5.2 ± 1.3; difference -3.2 ± 0.3, n = 3", "holds")
+    assert above(frame, "error", {"method": "b"}, {"method": "a"}, less=True).verdict == "fails"
+
+
+def test_a_verdict_is_one_of_five():
     Finding("", "holds if the prior is flat")
+    Finding("", "reproduced")
     with pytest.raises(ValueError, match="verdict='perhaps'"):
         Finding("", "perhaps")
 
@@ -131,16 +140,6 @@ def test_a_verdict_is_one_of_four():
 def test_figures_of_seeds_have_their_deviation():
     assert mean_sd([1.0, 2.0, 3.0]) == "2.0 ± 1.0"
     assert (mean_sd([2.0], 2), mean_sd([float("nan")])) == ("2.00", "–")
-
-
-def test_the_page_has_claims_and_tables(tmp_path):
-    run_cells(coin(), tmp_path / "coin", 3, show=False)
-    write_page(tmp_path / "PAPERS.md", [coin()], tmp_path, 3)
-    text = (tmp_path / "PAPERS.md").read_text()
-    assert "| The first is better. | table 1 | 1 against 2 | 82.0 ± 1.0 against 81.0 ± 1.0; difference" in text
-    assert "| first | 82.0 ± 1.0 | 1 |" in text
-    assert "crowdppl papers coin --seeds 3" in text
-    assert "| coin | 1 | 1 | 0 | 0 | 0 |" in text
 
 
 def command(*arguments, env=None):
@@ -154,12 +153,12 @@ def test_the_command_runs_shows_and_writes(tmp_path, monkeypatch):
     assert "The first is better." in done.output
     assert "holds" in done.output
     assert sorted(os.listdir(tmp_path / "coin")) == [
-        "cells.jsonl",
         "claims.csv",
         "figure_1.png",
         "rows.csv",
         "table_1.csv",
     ]
+    assert (tmp_path / STORE).exists()
     assert (tmp_path / "page.md").exists()
     assert command("coin", "--seeds", 2, "--out", tmp_path, "--stored").output == done.output.partition("\nThe page")[0]
 
@@ -175,11 +174,31 @@ def test_what_cannot_be_run_says_so(tmp_path):
         lacking = command("x", "--out", tmp_path)
         assert lacking.exit_code == 2
         assert "needs the dataset labelme" in " ".join(lacking.output.split())
-        everything = command("all", "--out", tmp_path, "--stored")
+        everything = command("all", "--out", tmp_path)
         assert "x is left out" in " ".join(everything.output.split())
         patch.setattr("crowdppl.cli.papers_command.experiment", lambda name: coin())
         empty = command("coin", "--stored", "--out", tmp_path)
         assert empty.exit_code == 2
-        assert "--stored" in empty.output
+        assert "holds no runs" in empty.output
+
+
+def test_what_is_stored_of_all_is_shown_where_some_have_no_runs_and_needs_no_data(tmp_path, monkeypatch):
+    def named(name):
+        return replace(coin(), name=name, needs=("labelme",))
+
+    monkeypatch.setattr("crowdppl.cli.papers_command.experiment", named)
+    monkeypatch.delenv("CROWDPPL_DATA", raising=False)
+    nothing = command("all", "--stored", "--out", tmp_path)
+    assert nothing.exit_code == 2
+    assert "no runs of any experiment" in " ".join(nothing.output.split())
+    run_cells(named("dasc"), tmp_path / "dasc.jsonl", 2, show=False)
+    some = command("all", "--stored", "--seeds", 2, "--out", tmp_path, "--page", tmp_path / "page.md")
+    assert some.exit_code == 0
+    assert "lecture is left out" in " ".join(some.output.split())
+    assert "The first is better." in some.output
+    assert "## dasc\n" in (tmp_path / "page.md").read_text()
+
+
+def test_an_unknown_experiment_is_refused():
     with pytest.raises(UnknownNameError):
         experiments.experiment("dascc")

@@ -1,0 +1,125 @@
+"""The page of the papers' claims: it is what the code makes of kept runs, and every rule on it is one of the code."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from crowdppl.cli.papers.claims_page import claims_of, kind_of, section, sections_of, write_page
+from crowdppl.cli.papers.experiment import TWICE, Claim, Experiment, Finding, above
+from crowdppl.cli.papers.experiments import EXPERIMENTS, experiment
+from crowdppl.cli.papers.kept_cells import run_cells
+
+BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
+PAGE, KEPT = BENCHMARKS / "PAPERS.md", BENCHMARKS / "papers"
+SECTIONS = sections_of(PAGE.read_text(encoding="utf-8"))
+NOT_KEPT = "Runs of 2026-11-22, before runs were kept"
+
+
+def coin(name="coin"):
+    """Two methods of which the first is better by one; a claim by the usual rule and one by its own."""
+
+    def run(seed, method):
+        return {"accuracy": 80 + seed + (method == "first") + 1 / 3}
+
+    def better(frame):
+        return above(frame, "accuracy", {"method": "first"}, {"method": "second"})
+
+    def cells(seeds):
+        return [{"method": method, "seed": seed} for seed in range(seeds) for method in ("first", "second")]
+
+    claims = (
+        Claim("The first is better.", "table 1", "1 | 2", better),
+        Claim("There is a figure.", "figure 1", "", lambda frame: Finding("80", "reproduced"), "It is given."),
+    )
+
+    def tables(frame):
+        return {"Accuracy": pd.DataFrame({"method": ["first"], "ours": [1.0]}).set_index("method")}
+
+    return Experiment(name, "Two methods.", "Nobody 2026", cells, run, tables, lambda frame: {}, claims)
+
+
+def test_the_page_is_what_the_code_makes_of_the_kept_runs(tmp_path):
+    shutil.copy(PAGE, tmp_path)
+    write_page(tmp_path / PAGE.name, map(experiment, EXPERIMENTS), KEPT, 5)
+    assert (tmp_path / PAGE.name).read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
+
+
+def test_a_section_has_kept_runs_or_says_that_they_were_not_kept():
+    assert list(SECTIONS) == list(EXPERIMENTS)
+    kept = {path.stem for path in KEPT.glob("*.jsonl")}
+    assert kept <= set(EXPERIMENTS)
+    for name, text in SECTIONS.items():
+        assert (NOT_KEPT in text) == (name not in kept), name
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_claims_of_a_section_and_their_rules_are_those_of_the_code(name):
+    on_page = [(row["claim"], row["where"], row["paper"], row["rule"]) for row in claims_of(SECTIONS[name])]
+    assert on_page == [(claim.says, claim.where, claim.paper, claim.rule) for claim in experiment(name).claims]
+
+
+def test_verdicts_of_a_difference_alone_follow_the_usual_rule():
+    """Of claims without a rule of their own, the printed difference and n give the printed verdict."""
+    rows = [row for text in SECTIONS.values() for row in claims_of(text) if row["rule"] == TWICE]
+    assert len(rows) > 20
+    for row in rows:
+        difference, _, n = row["ours"].rpartition("difference ")[2].partition(", n = ")
+        mean, deviation = map(float, difference.split(" ± "))
+        above_zero = mean - 2 * deviation / int(n or 5) ** 0.5  # before runs were kept, n was not said beside it
+        if abs(above_zero) > 0.1:  # else rounding may hide it
+            assert row["verdict"] == ("holds" if above_zero > 0 else "fails"), row
+
+
+def test_a_section_has_claims_rules_tables_and_what_the_runs_were_made_with(tmp_path):
+    run_cells(coin(), tmp_path / "coin.jsonl", 3, show=False)
+    write_page(tmp_path / "page.md", [coin()], tmp_path, 3)
+    text = (tmp_path / "page.md").read_text()
+    assert (
+        "| The first is better. | table 1 | 1 \\| 2 | 82.3 ± 1.0 against 81.3 ± 1.0; difference 1.0 ± 0.0, n = 3 |"
+        in text
+    )
+    assert "| There is a figure. | figure 1 |  | 80 | reproduced | 1 |\n" in text
+    assert "\n1. It is given.\n" in text
+    assert "| first | 1 |" in text
+    assert "crowdppl papers coin --seeds 3" in text
+    assert "| coin | 2 | 1 | 0 | 0 | 1 | 0 |" in text
+    first, second = claims_of(sections_of(text)["coin"])
+    assert (first["paper"], first["rule"], second["rule"]) == ("1 | 2", TWICE, "It is given.")
+    assert kind_of(second["verdict"]) == "reproduced"
+
+
+def test_the_page_has_the_days_and_versions_of_the_runs_and_which_are_missing(tmp_path):
+    store = tmp_path / "coin.jsonl"
+    run_cells(coin(), store, 2, show=False)
+    lines = [json.loads(line) for line in store.read_text().splitlines()]
+    assert lines[0]["rows"] == [{"accuracy": 81.3333}]
+    lines[0]["ran"], lines[1]["ran"], lines[2]["ran"] = "2026-01-03", "2026-01-02", "2025-12-31"
+    lines[1]["versions"]["jax"] = "0.9.9"
+    store.write_text("".join(json.dumps(line) + "\n" for line in lines[:3]))
+    text = section(coin(), tmp_path, 2)
+    assert "3 of 4 runs (2 of seed 0, 1 of seed 1) · 2025-12-31 to 2026-01-03 · crowdppl" in text
+    assert "jax 0.9.9" in text
+    assert "; and crowdppl" in text
+    store.write_text(
+        "".join(json.dumps({name: line[name] for name in ("cell", "rows", "warnings")}) + "\n" for line in lines)
+    )
+    assert "4 runs · day unknown · crowdppl of an unknown version" in section(coin(), tmp_path, 2)
+
+
+def test_sections_of_experiments_without_runs_stay_as_they_are(tmp_path):
+    run_cells(coin(), tmp_path / "coin.jsonl", 2, show=False)
+    page = tmp_path / "page.md"
+    page.write_text("# Mine\n\n## no experiment\n\nA table is missing.\n")
+    write_page(page, [coin()], tmp_path, 2)
+    assert list(sections_of(page.read_text())) == ["coin"]
+    before = sections_of(page.read_text())["coin"]
+    run_cells(coin("dasc"), tmp_path / "dasc.jsonl", 3, show=False)
+    (tmp_path / "coin.jsonl").unlink()
+    write_page(page, [coin(), coin("dasc")], tmp_path, 3)
+    after = sections_of(page.read_text())
+    assert after["coin"] == before
+    assert "--seeds 3" in after["dasc"]
+    assert "| coin | 2 | 1 |" in page.read_text()

@@ -192,7 +192,7 @@ class Annotations(Constructors):
         if more is None or (is_frame(more) and not len(as_frame(more))):
             return self
         if not isinstance(more, Annotations):
-            rows = frame_rows(more, task="task", worker="worker", label="label", count=None)
+            rows = frame_rows(more, task="task", worker="worker", label="label", count=None, classes=self.kinds)
             refuse_new_classes(self, rows.label)
             more = Annotations(**build(rows, classes=self.classes, abstain=self.abstentions, tell=False))
         return joined(self, more)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .column_names import missing_column
 from .columns import type_hint
 from .errors import AnnotationError
-from .frames import as_frame, is_frame, missing_column
+from .frames import as_frame, is_frame
 from .ids import Ids
 
 
@@ -75,7 +76,7 @@ def _indexed(table: Any, column: str, option: str) -> pd.DataFrame:
         return table.set_index(column) if column in table.columns else table
     frame = as_frame(table, option)
     if column not in frame.columns:
-        raise missing_column(column, "task" if option == "features" else "worker", frame.columns, option)
+        raise missing_column(column, None, frame.columns, option)
     return frame.to_pandas().set_index(column)
 
 

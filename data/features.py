@@ -14,6 +14,8 @@ from .errors import AnnotationError
 from .frames import as_frame, is_frame
 from .ids import Ids
 
+NO_NAMES = Ids()
+
 
 def resolve_features(
     features: Any,
@@ -24,6 +26,7 @@ def resolve_features(
     ordered: bool,
     option: str = "features",
     flat: bool = False,
+    known: Ids = NO_NAMES,
 ) -> np.ndarray:
     """Return features in the order of `ids`, shape (len(ids), ...) float32.
 
@@ -37,9 +40,11 @@ def resolve_features(
         ordered: whether the caller gave the order of `ids`. Where not, an array's rows cannot be told apart.
         option: the argument's name, for messages.
         flat: whether each row must be a vector.
+        known: the names and the order of a table's features; without any, its own.
 
     Raises:
-        AnnotationError: an id is missing or unknown, the shape is wrong, or a number is not finite.
+        AnnotationError: an id is missing or unknown, the shape is wrong, a table's features are not those that are
+            known, or a number is not finite.
     """
     names: list[Any] | None = None
     if isinstance(features, Mapping):
@@ -48,7 +53,7 @@ def resolve_features(
         array = np.stack(rows) if rows else np.empty((0, 0))
         array = array[_order(keys, ids, noun, option)]
     elif is_frame(features):
-        frame = _indexed(features, column, option)
+        frame = columns_by_name(_indexed(features, column, option), known, option)
         names = list(frame.columns)
         array = _table_values(frame, option).to_numpy()[_order(frame.index, ids, noun, option)]
     else:
@@ -60,6 +65,27 @@ def resolve_features(
             )
         array = np.asarray(features)
     return _checked(array, ids, names, noun, option, flat)
+
+
+def feature_names(features: Any, column: str) -> Ids:
+    """Return the names of a table's features, which are its columns but for the one of identifiers; else none."""
+    return Ids(_indexed(features, column, "features").columns, what="features") if is_frame(features) else NO_NAMES
+
+
+def columns_by_name(frame: pd.DataFrame, known: Ids, option: str) -> pd.DataFrame:
+    """Return a table's columns in the order of those that are known; unchanged where none are.
+
+    Raises:
+        AnnotationError: a column is missing, or is none of them.
+    """
+    if not len(known):
+        return frame
+    there = Ids(frame.columns, what=f"{option}, columns")
+    missing, extra = [name for name in known if name not in there], [name for name in there if name not in known]
+    if missing or extra:
+        wrong = [f"lacks the columns {missing}"] * bool(missing) + [f"has the columns {extra} more"] * bool(extra)
+        raise AnnotationError(f"{option}: the table {' and '.join(wrong)}; those of the fit are {list(known)}")
+    return frame.iloc[:, there.index_of(known)]
 
 
 def _check_shapes(keys: list[Any], rows: list[np.ndarray], noun: str, option: str) -> None:

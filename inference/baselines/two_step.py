@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from ...data import AnnotationError, Annotations, Ids, unknown_name
+from ...data.numbers import truth_value
 from ...data.padding import MOST_ROWS
 from ...models import ALIASES, KNOWN_STORIES, Classifier, find_story, observe, tasks
 from ...models.parts.classifier import Network
@@ -107,8 +108,7 @@ def label_then_train(
     **options: Any,
 ) -> Baseline:
     """Label tasks first and train a classifier on the labels then: see :func:`crowdppl.label_then_train`."""
-    if not (soft is None or isinstance(soft, bool)):
-        raise ValueError(f"soft={soft!r}: True, False or None is needed")
+    soft = truth_value("soft", soft, maybe=True)
     if isinstance(labels, str):
         name, given = TWO_STEP.get(labels.lower().replace("-", "_"), (labels, {}))
         given = {**given, **(label_options or {})}
@@ -195,6 +195,7 @@ def lesson_of(labelled: Labelled, *, soft: bool) -> Annotations:
         seconds=None,
         evidence=None,
         worker_features=None,
+        worker_feature_names=Ids(),
         workers=Ids(),
         abstentions=Ids(),
         repeats="keep",

@@ -111,7 +111,7 @@ def label_then_train(
     soft = truth_value("soft", soft, maybe=True)
     if isinstance(labels, str):
         name, given = TWO_STEP.get(labels.lower().replace("-", "_"), (labels, {}))
-        given = {**given, **(label_options or {})}
+        given = {**given, **_checked_options(label_options, name)}
         if name in RULES:
             labels = label_by_rule(name, annotations, **given)
         elif _is_story(name):
@@ -129,6 +129,25 @@ def label_then_train(
     probabilities = np.asarray(labels.posterior, dtype=np.float32)
     labelled = Baseline(name, labels.annotations, probabilities)
     return trained(labelled, name, classifier, soft=soft, seed=seed, progress=progress, **options)
+
+
+def _checked_options(label_options: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
+    """The options of what labels.
+
+    Raises:
+        ValueError: they are no mapping, or a rule has no such option.
+    """
+    if label_options is None:
+        return {}
+    if not isinstance(label_options, Mapping):
+        raise ValueError(f"label_options={label_options!r}: options by name are needed, such as {{'method': 'svi'}}")
+    unknown = [option for option in label_options if option != "gold"] if name in RULES else []
+    if unknown:
+        raise ValueError(
+            f"label_options: {name} labels by a rule, whose one option is 'gold', not {', '.join(map(repr, unknown))}; "
+            "options of the classifier's training stand beside label_options"
+        )
+    return label_options
 
 
 def _is_story(name: str) -> bool:

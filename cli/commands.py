@@ -62,8 +62,9 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
-            help="Story, that is a model of how workers annotate (see crowdppl stories); auto fits a default set of "
-            "stories, compares them on held-out annotations and averages their labels.",
+            help="Story, that is a model of how workers annotate (see crowdppl stories); auto fits Dawid and "
+            "Skene's with errors that workers share, or groups of workers where none is named, and averages its labels "
+            "with the votes.",
             rich_help_panel=options.FIT,
         ),
     ] = "dawid_skene",

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from .markup import Html, tag, together
+from .markup import Html, scrolling, tag, together
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ def card(title: str, subtitle: str, *parts: Html | None, warnings: Iterable[str]
         warnings: sentences.
         then: calls that show more.
     """
-    boxes = (tag("div", part, style="min-width:0;max-width:100%;overflow-x:auto") for part in parts if part is not None)
+    boxes = (scrolling(part) for part in parts if part is not None)
     marked_off = f"border-left:3px solid {ORANGE};padding:2px 8px;margin:6px 0"
     said = (tag("div", f"⚠ {text}", style=marked_off) for text in warnings)
     calls = (part for call in then for part in (" ", tag("code", call, style="margin-right:0.6em")))

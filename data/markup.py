@@ -36,3 +36,8 @@ def tag(name: str, /, *children: object, **attributes: object) -> Html:
 def together(parts: Iterable[object]) -> Html:
     """Parts one after the other; those that are no :class:`Html` are escaped, Nones are left out."""
     return Html("".join(part if isinstance(part, Html) else escape(str(part)) for part in parts if part is not None))
+
+
+def scrolling(part: Html) -> Html:
+    """A part that scrolls sideways by itself where it is wider than the page."""
+    return tag("div", part, style="min-width:0;max-width:100%;overflow-x:auto")

@@ -179,6 +179,10 @@ def test_cards_of_notebooks_fit_a_narrow_page_with_nothing_cut(opened):
     annotations = cp.load_dataset("anesthesia")
     named = annotations.with_worker_names({name: f"a worker whose name is rather long, {name}" for name in range(1, 6)})
     fit = cp.fit("dawid_skene", named, progress=False)
+    for described in (fit.summary(), cp.describe_story("difficulty")):
+        page = f"<!DOCTYPE html><meta charset=utf-8><body>{described._repr_html_()}</body>"
+        wider, _ = opened(page, (400, 844), "document.documentElement.scrollWidth - 400", policy=True)
+        assert wider <= 0
     script = """[document.documentElement, ...document.querySelectorAll("div")].map(
       (part) => part.scrollWidth - part.clientWidth)"""
     for shown in (named._repr_html_(), fit._repr_html_()):

@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 
 _COLUMNS = "task|worker|label|count|seconds"
+_OF_FILES = "separator|repeats|question|sheet|columns|outer|several|encoding"
 _OPTIONS = "draws|warmup|epochs|max_iterations|learning_rate|target_accept|max_tree_depth"
 _RULES = (
+    (rf"\b({_COLUMNS})='COL'", r"--\1 COL"),
     (r"\bworker=None\b", "--no-worker"),
-    (rf"\b({_COLUMNS}|separator|repeats|question|sheet|outer|several|encoding)=('[^']*'|\"[^\"]*\")", r"--\1 \2"),
+    (
+        rf"\b({_COLUMNS}|{_OF_FILES})=('[^']*'|\"[^\"]*\")",
+        r"--\1 \2",
+    ),
     (r"\bencoding=(?=[\s,;.]|$)", "--encoding"),
     (r"\btidy=True\b", "--tidy"),
     (rf"\b({_COLUMNS})=(?=[\s,;.]|$)", r"--\1"),

@@ -94,7 +94,7 @@ def read_annotations(request: Request) -> Annotations:
         )
     from ..data.abstentions import Written
 
-    options: dict[str, Any] = {**request.columns, **request.kind_of_file, "repeats": request.repeats}
+    options: dict[str, Any] = {**request.named_columns, **request.kind_of_file, "repeats": request.repeats}
     if request.tidy:
         options["tidy"] = True
     if request.no_worker:

@@ -62,8 +62,9 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
-            help="Story, that is a model of how workers annotate (see crowdppl stories); auto fits a default set of "
-            "stories, compares them on held-out annotations and averages their labels.",
+            help="Story, that is a model of how workers annotate (see crowdppl stories); auto fits Dawid and "
+            "Skene's with errors that workers share, or groups of workers where none is named, and averages its labels "
+            "with the votes.",
             rich_help_panel=options.FIT,
         ),
     ] = "dawid_skene",
@@ -108,7 +109,7 @@ def fit(
     with plain_messages():
         with output_folder(out, overwrite=overwrite) as folder:
             check_input(request)
-            check_privacy(workers, key, min_group)
+            check_privacy(workers, key, min_group, plot=plot)
             for tool in to or []:
                 check_name("tool", tool, TOOLS)
             with doing("starting", request):
@@ -125,6 +126,10 @@ def fit(
                 if workers != "keep" and scan is not None:
                     raise AnnotationError(f"--workers {workers} takes a fit in memory; give --no-stream")
                 annotations = named_for_others(read_annotations(request), workers, key) if scan is None else scan
+                if plot and scan is None and not annotations.named:
+                    raise AnnotationError(
+                        "--plot draws the confusion matrix of each worker, and the annotations name none; leave it out"
+                    )
             with doing(f"fitting {story} by {method.upper()}", request):
                 models = read_probabilities(request, annotations)
                 kept = {"checkpoint": checkpoint, "every": every, "resume": resume}

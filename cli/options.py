@@ -19,9 +19,9 @@ File = Annotated[
     typer.Argument(
         metavar="FILE",
         help="Annotations: a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines; a row for each annotation, or a column "
-        "for each worker), an export of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka or Appen, - for "
-        "standard input, or the name of a dataset (see crowdppl datasets); for crowdppl fit also a folder of .parquet "
-        "files, which are streamed.",
+        "for each worker or class), an export of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka or Appen, - "
+        "for standard input, or the name of a dataset (see crowdppl datasets); for crowdppl fit also a folder of "
+        ".parquet files, which are streamed.",
         show_default=False,
     ),
 ]
@@ -73,6 +73,16 @@ Sheet = Annotated[
 Question = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Question of an export that has several, to read.", rich_help_panel=ANNOTATIONS),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="workers|classes",
+        help="What the columns of a table with a row for each task are: workers, with their labels, or classes, with "
+        "vote counts.",
+        show_default="found out",
+        rich_help_panel=ANNOTATIONS,
+    ),
 ]
 Outer = Annotated[
     str | None,

@@ -56,12 +56,13 @@ STACK_FILES = {
 """The files of an average of several stories, and what is in each."""
 
 
-def check_privacy(workers: str, key: Path | None, min_group: int | None) -> None:
+def check_privacy(workers: str, key: Path | None, min_group: int | None, *, plot: bool = False) -> None:
     """Refuse what says nothing of the workers in the output, before anything is computed.
 
     Raises:
         UnknownNameError: there is no such way to show workers.
-        AnnotationError: a key is missing, none, or for nothing; or groups are asked for beside single workers.
+        AnnotationError: a key is missing, none, or for nothing; or single workers are asked for where they are
+            left out, or groups beside single workers.
     """
     if workers == "keep" and key is None and min_group is None:
         return
@@ -70,6 +71,11 @@ def check_privacy(workers: str, key: Path | None, min_group: int | None) -> None
     check_workers(workers, key)
     if workers == "hash":
         read_key(key)
+    if plot and workers == "drop":
+        raise AnnotationError(
+            "--plot draws the confusion matrix of each worker, and --workers drop leaves single workers out; leave out "
+            "--plot, or give --workers hash for pseudonyms"
+        )
     if min_group is not None and workers != "drop":
         raise AnnotationError(
             f"--min-group {min_group} keeps single workers out of the output, and --workers {workers} writes them; "

@@ -23,7 +23,7 @@ def report(
         typer.Option(
             metavar="NAME",
             help="Story, that is a model of how workers annotate (see crowdppl stories). Where several are given, they "
-            "are compared on held-out annotations and their labels averaged; auto takes a default set of stories.",
+            "are compared on held-out annotations and their labels averaged; auto is as for crowdppl fit.",
             show_default="dawid_skene",
             rich_help_panel=options.FIT,
         ),

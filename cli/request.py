@@ -30,6 +30,7 @@ class Request:
     encoding: options.Encoding = None
     sheet: options.Sheet = None
     question: options.Question = None
+    columns: options.Columns = None
     outer: options.Outer = None
     several: options.Several = None
     classes: options.Classes = None
@@ -54,7 +55,7 @@ class Request:
         return glob.has_magic(self.file) and not path.exists()
 
     @property
-    def columns(self) -> dict[str, str]:
+    def named_columns(self) -> dict[str, str]:
         """The columns that were named, and the separator, by option."""
         roles = ("task", "worker", "label", "count", "seconds", "separator")
         given = {role: getattr(self, role) for role in roles}
@@ -63,13 +64,13 @@ class Request:
     @property
     def kind_of_file(self) -> dict[str, str]:
         """What was said of the file, by option."""
-        given = {name: getattr(self, name) for name in ("encoding", "sheet", "question", "outer", "several")}
+        given = {name: getattr(self, name) for name in ("encoding", "sheet", "question", "columns", "outer", "several")}
         return {name: value for name, value in given.items() if value is not None}
 
     @property
     def column_options(self) -> list[str]:
         """The options that were given and name columns, or the separator."""
-        return [f"--{name}" for name in (self.columns | self.kind_of_file)] + ["--no-worker"] * self.no_worker
+        return [f"--{name}" for name in (self.named_columns | self.kind_of_file)] + ["--no-worker"] * self.no_worker
 
     @property
     def shared_options(self) -> dict[str, Any]:

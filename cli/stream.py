@@ -59,7 +59,7 @@ def scan_of(request: Request, *, stream: bool | None, memory: str | None, story:
         return None
     from ..data.scan import BYTES_IN_MEMORY, scan
 
-    roles = {role: name for role, name in request.columns.items() if role in ("task", "worker", "label", "count")}
+    roles = {role: name for role, name in request.named_columns.items() if role in ("task", "worker", "label", "count")}
     columns: dict[str, Any] = roles | ({"worker": None} if request.no_worker else {})
     classes = None if request.classes is None else class_names(request.classes)
     try:

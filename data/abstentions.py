@@ -74,7 +74,7 @@ def abstentions_of(abstain: Any, known: Iterable[Any] = ()) -> Ids:
 
     Args:
         abstain: one value, several, or None for none.
-        known: the labels, among which a value that is :class:`Written` is looked for.
+        known: the labels, among which a value that is :class:`Written` is looked for, and a whole float.
 
     Raises:
         AnnotationError: a value is given twice, or cannot be hashed.
@@ -82,9 +82,15 @@ def abstentions_of(abstain: Any, known: Iterable[Any] = ()) -> Ids:
     if abstain is None:
         return Ids()
     several = isinstance(abstain, Iterable) and not isinstance(abstain, str | bytes | tuple)
+    known = list(known)
     by_text = {str(value): value for value in known}
+    whole = {value: value for value in known if type(value) is int}
     listed = [
-        by_text.get(value, str(value)) if isinstance(value, Written) else value
+        by_text.get(value, str(value))
+        if isinstance(value, Written)
+        else whole.get(value, value)
+        if isinstance(value, float)
+        else value
         for value in (abstain if several else [abstain])
     ]
     return Ids(listed, what="abstain")

@@ -30,7 +30,10 @@ NO_IDS = Ids()
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
 
 LARGE = 2_000_000  # rows that are not counted for a card
-STATIC = ("tasks", "workers", "classes", "population", "abstentions", "informative", "repeats", "models")
+STATIC = (
+    "tasks", "workers", "classes", "population", "abstentions", "informative", "repeats", "models",
+    "feature_names", "worker_feature_names",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +76,8 @@ class Annotations(Constructors):
             none of a task; None for none. `crowdppl.fit` puts them here.
         model_reference: (M, R, K) float32, those of the tasks over which a model's shares of the classes are taken.
         models: the names of these M models.
+        feature_names: the names of the features, where a table gave them; else none.
+        worker_feature_names: those of the workers' features.
     """
 
     task: Array
@@ -95,6 +100,8 @@ class Annotations(Constructors):
     model_scores: Array | None = None
     model_reference: Array | None = None
     models: Ids = NO_IDS
+    feature_names: Ids = NO_IDS
+    worker_feature_names: Ids = NO_IDS
 
     @property
     def n_tasks(self) -> int:
@@ -192,7 +199,7 @@ class Annotations(Constructors):
         if more is None or (is_frame(more) and not len(as_frame(more))):
             return self
         if not isinstance(more, Annotations):
-            rows = frame_rows(more, task="task", worker="worker", label="label", count=None)
+            rows = frame_rows(more, task="task", worker="worker", label="label", count=None, classes=self.kinds)
             refuse_new_classes(self, rows.label)
             more = Annotations(**build(rows, classes=self.classes, abstain=self.abstentions, tell=False))
         return joined(self, more)
@@ -295,6 +302,7 @@ class Annotations(Constructors):
             count=votes[task, label].astype(np.float32),
             workers=NO_IDS,
             worker_features=None,
+            worker_feature_names=NO_IDS,
             seconds=None,
             repeats="keep",
         )

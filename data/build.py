@@ -12,7 +12,7 @@ import pandas as pd
 from .abstentions import resolve_kinds, tell_abstainers
 from .columns import Column, Where
 from .errors import AnnotationError
-from .features import resolve_features
+from .features import feature_names, resolve_features
 from .gold import resolve_gold
 from .ids import Ids
 from .oddities import tell_classes, tell_repeated_table, tidied
@@ -105,6 +105,7 @@ def build(
         )
     if features is not None:
         fields["features"] = resolve_features(features, task.ids, noun="task", column=names[0], ordered=ordered_tasks)
+        fields["feature_names"] = feature_names(features, names[0])
     if worker_features is not None and worker is not None:
         fields["worker_features"] = resolve_features(
             worker_features,
@@ -115,6 +116,7 @@ def build(
             option="worker_features",
             flat=True,
         )
+        fields["worker_feature_names"] = feature_names(worker_features, names[1])
     return {name: read_only(value) for name, value in fields.items()}
 
 

@@ -6,21 +6,65 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from .columns import Column
+from .columns import Column, Where, encode, row_number
 from .errors import AnnotationError
 from .ids import Ids
+from .text import are_digits
 
 MOST_CLASSES = 1000
 """More distinct labels than this are taken for identifiers, unless `classes=` lists them."""
+
+
+LARGEST_WHOLE = 2.0**53
+"""Below it, double precision has each whole number."""
+
+
+def encode_labels(
+    values: pd.Series, title: str, where: Where = row_number, classes: Iterable[Any] | None = None
+) -> Column:
+    """Turn a column of labels into codes; whole floats are the integers that they are.
+
+    Args:
+        values: the labels, shape (A,).
+        title: the column's name for messages.
+        where: says where a row is, for messages.
+        classes: those that were given; floats among them leave all labels of the type that they have.
+
+    Raises:
+        AnnotationError: as `encode`.
+    """
+    has_floats = classes is not None and any(isinstance(value, float) for value in classes)
+    return encode(values if has_floats else whole_as_integers(values), title, where)
+
+
+def whole_as_integers(values: pd.Series) -> pd.Series:
+    """Return a column with its floats as integers where all of them are whole; else unchanged.
+
+    Tables make floats of whole numbers beside an empty cell. Missing values stay.
+    """
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return values.cat.rename_categories(whole_as_integers(values.cat.categories.to_series()).to_list())
+    if values.dtype != object and values.dtype.kind != "f":
+        return values
+    known = values.notna().to_numpy(dtype=bool)
+    if values.dtype == object:
+        known = known & values.map(lambda value: isinstance(value, float | np.floating)).to_numpy(dtype=bool)
+    floats = values[known].to_numpy(dtype=np.float64)
+    if not floats.size or not (np.abs(floats) < LARGEST_WHOLE).all() or (floats != np.floor(floats)).any():
+        return values
+    whole = values.astype(object)
+    whole[known] = floats.astype(np.int64).tolist()
+    return whole.astype(np.int64) if known.all() else whole
 
 
 def resolve_classes(label: Column, classes: Iterable[Any] | None, suggest: Callable[[], str] = lambda: "") -> Column:
     """Return the label column with codes into the classes, which are its `ids`.
 
     The classes are those given, in that order; else those that the column's type lists (a pandas Categorical, a
-    polars Enum), in its order; else the distinct labels, sorted (labels of several types by their text). Types are
-    kept: a column of 1.0 and 2.0 has floats for classes.
+    polars Enum), in its order; else the distinct labels, sorted: text that is whole numbers by number, labels of
+    several types by their text.
 
     Args:
         label: the labels.
@@ -45,11 +89,14 @@ def resolve_classes(label: Column, classes: Iterable[Any] | None, suggest: Calla
             f"{label.title} holds a single class, {label.ids[0]!r}, in all {len(label.codes)} rows, so that "
             "there is nothing to infer; if there are classes that nobody used, list all in classes=[...]"
         )
-    return label.aligned(Ids(_sorted(label.ids)), "classes")
+    return label.aligned(Ids(sorted_labels(label.ids)), "classes")
 
 
-def _sorted(ids: Ids) -> list[Any]:
-    values: list[Any] = list(ids)
+def sorted_labels(labels: Iterable[Any]) -> list[Any]:
+    """Return labels sorted: text that is whole numbers by number, and labels of several types by their text."""
+    values = list(labels)
+    if all(isinstance(value, str) for value in values) and are_digits(values):
+        return sorted(values, key=lambda text: (int(text), text))
     try:
         return sorted(values)
     except TypeError:

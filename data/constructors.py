@@ -47,8 +47,8 @@ class Constructors:
     ) -> Self:
         """Make annotations from a long table with one row for each annotation.
 
-        Identifiers and labels are any hashable values and keep their types, so that labels 1.0 and 2.0 (to
-        which pandas turns whole numbers beside missing ones) are floats and not found in `classes=[1, 2]`.
+        Identifiers and labels are any hashable values and keep their types, but for labels 1.0 and 2.0, to which
+        pandas turns whole numbers beside missing ones: they are 1 and 2, unless `classes` lists floats.
 
         Args:
             frame: a pandas, polars or pyarrow table with A rows.
@@ -69,8 +69,8 @@ class Constructors:
             workers: all workers in the wanted order, also those without an annotation; else in order of first
                 appearance.
             gold: true labels of some tasks: a dictionary task -> label, a Series indexed by task, a table
-                with the columns `task` and `label`, or the path of a .csv, .tsv or .parquet file with such a table.
-                A missing label is unknown.
+                with the columns `task` and `label`, or the path of a .csv, .tsv or .parquet file with such a table. Its
+                columns may have other common names, such as ``id`` and ``answer``. A missing label is unknown.
             features: features of all tasks: a dictionary task -> array, a table with the column `task` (or,
                 in pandas, an index of tasks) and numbers, or, where `tasks` gives the order, an array
                 (N, ...).
@@ -111,9 +111,9 @@ class Constructors:
     ) -> Self:
         """Read annotations from a CSV (or TSV) file with a header, which may be compressed (.gz, .zst, .bz2, .xz).
 
-        A column is of whole numbers where every value is written as Python writes one, else it is text as it
-        stands: "007" stays "007". An empty cell is missing; "NA" and "None" are text like any other. Gold labels
-        from a CSV file (`gold="truth.csv"`) are read in the same way as the annotations.
+        A column is of whole numbers where every value is written as Python writes one (labels as "1.0", too), else
+        it is text as it stands: "007" stays "007". An empty cell is missing; "NA" and "None" are text like any other.
+        Gold labels from a CSV file (`gold="truth.csv"`) are read in the same way as the annotations.
 
         Args:
             path: the file.
@@ -152,7 +152,7 @@ class Constructors:
         """Make annotations from a dense task x worker matrix of labels.
 
         Args:
-            matrix: (N, J) whole numbers or text; an array, or a table whose columns are the workers (and
+            matrix: (N, J) whole numbers (1.0 is 1) or text; an array, or a table whose columns are the workers (and
                 whose index, in pandas, are the tasks).
             missing: the value of cells without an annotation; None for None and NaN. Where it is among `abstain`, such
                 as −1 in the matrices of weak supervision, its cells are abstentions, and only None and NaN are missing.
@@ -162,11 +162,13 @@ class Constructors:
                 and repeats as for `from_frame`.
 
         Raises:
-            AnnotationError: as `from_frame`; the matrix holds floats, or an empty cell that is not `missing`.
+            AnnotationError: as `from_frame`; the matrix holds fractions, or an empty cell that is not `missing`.
         """
         abstain = abstentions_of(options.get("abstain"))
         missing = None if missing in abstain else missing
-        return cls(**build(matrix_rows(matrix, missing, tasks, workers), **options))
+        classes = options.get("classes")
+        rows = matrix_rows(matrix, missing, tasks, workers, classes)
+        return cls(**build(rows, **options))
 
     @classmethod
     def from_counts(
@@ -204,7 +206,7 @@ class Constructors:
         `options` are tasks, workers, classes, abstain, gold, features, worker_features and repeats as for
         `from_frame`, and so is what is raised.
         """
-        return cls(**build(nested_rows(by_task), **options))
+        return cls(**build(nested_rows(by_task, options.get("classes")), **options))
 
     @classmethod
     def from_json(cls, path: str | Path, **options: Any) -> Self:
@@ -213,7 +215,7 @@ class Constructors:
         The keys of JSON are text: as in CSV files, tasks are whole numbers where all are written as such, and
         so are workers.
         """
-        return cls(**build(nested_rows(read_nested(path)), **options))
+        return cls.from_dict(read_nested(path), **options)
 
     @classmethod
     def read(cls, path: str | Path, **options: Any) -> Self:

@@ -7,26 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .errors import AnnotationError, nearest
+from .column_names import missing_column
+from .errors import AnnotationError
 from .text_files import first_bytes, open_text, reading, separator_of
-
-# What other tools call our columns; a misspelling is looked for first.
-_SYNONYMS = {
-    "task": ("item", "question", "image", "example", "sample", "object", "document", "instance", "unit"),
-    "worker": (
-        "annotator",
-        "rater",
-        "user",
-        "performer",
-        "labeler",
-        "labeller",
-        "coder",
-        "judge",
-        "participant",
-    ),
-    "seconds": ("time", "duration", "elapsed", "worktimeinseconds", "work_time"),
-    "label": ("annotation", "response", "answer", "vote", "rating", "class", "judgment", "judgement"),
-}
 
 
 def read_header(path: Path, separator: str | None = None, encoding: str | None = None) -> list[str]:
@@ -99,20 +82,6 @@ def check_roles(columns: Mapping[str, str | None]) -> None:
     for role, name in columns.items():
         if name is not None and (first := role_of.setdefault(name, role)) != role:
             raise AnnotationError(f"column {name!r} is given for both {first}= and {role}=; name a column for each")
-
-
-def missing_column(name: str, role: str, columns: Iterable[Any], what: str) -> AnnotationError:
-    """Make the error for a column that is not there."""
-    columns = [str(column) for column in columns]
-    near = nearest(name, columns) or next((c for c in columns if c.casefold() in _SYNONYMS.get(role, ())), None)
-    text = f"{what} has no column {name!r}; its columns are {', '.join(map(repr, columns)) or 'none'}."
-    if near:
-        text += f" Did you mean {role}={near!r}?"
-    if role == "worker":
-        text += " Where no worker is named, pass worker=None."
-    if len(columns) == 1 and (separator := next((c for c in ";\t|" if c in columns[0]), None)):
-        text += f" The columns seem to be separated by {separator!r}: pass separator={separator!r}."
-    return AnnotationError(text)
 
 
 def _check_separator(separator: str | None) -> None:

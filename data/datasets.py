@@ -74,7 +74,7 @@ def load_dataset(name: str, **options: Any) -> Annotations:
         folder / "annotations.csv",
         truth_file if truth_file.exists() else None,
         None,
-        ("task", "worker", "label"),
+        {role: role for role in ("task", "worker", "label")},
     )
     defaults: dict[str, Any] = {}
     if truth is not None:

@@ -9,13 +9,20 @@ import numpy as np
 import pandas as pd
 
 from .build import Rows, check_counts
-from .columns import Column, encode
+from .classes import encode_labels
+from .columns import Column
 from .errors import AnnotationError
 from .frames import as_frame, is_frame
 from .ids import Ids
 
 
-def matrix_rows(matrix: Any, missing: Any, tasks: Iterable[Any] | None, workers: Iterable[Any] | None) -> Rows:
+def matrix_rows(
+    matrix: Any,
+    missing: Any,
+    tasks: Iterable[Any] | None,
+    workers: Iterable[Any] | None,
+    classes: Iterable[Any] | None = None,
+) -> Rows:
     """Return the annotations in a task x worker matrix of labels, shape (N, J), task by task.
 
     Args:
@@ -24,9 +31,10 @@ def matrix_rows(matrix: Any, missing: Any, tasks: Iterable[Any] | None, workers:
         missing: the value of a cell without an annotation; None stands for None and NaN.
         tasks: the identifiers of the rows of an array, or the order wanted for those of a table.
         workers: the identifiers of the columns of an array, or the order wanted for those of a table.
+        classes: those that were given; None for those that are used.
 
     Raises:
-        AnnotationError: the matrix does not have two dimensions, holds floats, or has an empty cell that is not
+        AnnotationError: the matrix does not have two dimensions, holds fractions, or has an empty cell that is not
             `missing`.
     """
     values, task_ids, worker_ids = _axes(matrix, tasks, workers, ("tasks", "workers"), "matrix")
@@ -34,7 +42,7 @@ def matrix_rows(matrix: Any, missing: Any, tasks: Iterable[Any] | None, workers:
     def cell(row: int, column: int) -> str:
         return f"cell (task {task_ids[row]!r}, worker {worker_ids[column]!r})"
 
-    _refuse_floats(values, cell)
+    _refuse_fractions(values, cell)
     at_task, at_worker = np.nonzero(~_is_missing(values, missing))
     if not at_task.size:
         raise AnnotationError(
@@ -48,13 +56,13 @@ def matrix_rows(matrix: Any, missing: Any, tasks: Iterable[Any] | None, workers:
     if (blank := labels.isna().to_numpy(dtype=bool)).any():
         row = int(np.flatnonzero(blank)[0])
         raise AnnotationError(
-            f"matrix, {where(row)}: {labels[row]!r} is no label, but missing={missing!r}; pass missing=None "
-            "if such cells have no annotation"
+            f"matrix, {where(row)}: {labels[row : row + 1].tolist()[0]!r} is no label, but missing={missing!r}; pass "
+            "missing=None if such cells have no annotation"
         )
     return Rows(
         task=Column("task", at_task.astype(np.int32), task_ids, where),
         worker=Column("worker", at_worker.astype(np.int32), worker_ids, where),
-        label=encode(labels, "label", where),
+        label=encode_labels(labels, "label", where, classes),
         ordered_tasks=True,
         ordered_workers=True,
     )
@@ -142,19 +150,14 @@ def _is_missing(values: np.ndarray, missing: Any) -> np.ndarray:
     return empty
 
 
-def _refuse_floats(values: np.ndarray, cell: Callable[[int, int], str]) -> None:
-    if values.dtype.kind == "f":
-        at = np.argwhere(~np.isnan(values))
-    elif values.dtype == object:
-        # NaN is left to `missing`: it is what pandas puts into a table of text where there is none.
-        at = np.argwhere(np.vectorize(lambda v: isinstance(v, float | np.floating) and v == v)(values))
-    else:
+def _refuse_fractions(values: np.ndarray, cell: Callable[[int, int], str]) -> None:
+    if values.dtype.kind not in "fO":
         return
-    if values.dtype == object and not at.size:
-        return
-    row, column = map(int, at[0]) if at.size else (0, 0)
-    raise AnnotationError(
-        f"matrix, {cell(row, column)}: {float(values[row, column])!r} is a float; labels must be whole "
-        "numbers or text. Put an unused whole number such as missing=-1 where there is no annotation "
-        "(np.nan_to_num(matrix, nan=-1), frame.fillna(-1)), then convert with .astype(int)"
-    )
+    # NaN is left to `missing`: it is what pandas puts into a table where there is none.
+    fractions = np.vectorize(lambda v: isinstance(v, float | np.floating) and v == v and v % 1 != 0, [bool])(values)
+    if (at := np.argwhere(fractions)).size:
+        row, column = map(int, at[0])
+        raise AnnotationError(
+            f"matrix, {cell(row, column)}: {float(values[row, column])!r} is a fraction; labels must be whole numbers "
+            "or text"
+        )

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .column_names import missing_column
 from .columns import type_hint
 from .errors import AnnotationError
-from .frames import as_frame, is_frame, missing_column
+from .frames import as_frame, is_frame
 from .ids import Ids
+
+NO_NAMES = Ids()
 
 
 def resolve_features(
@@ -23,6 +26,7 @@ def resolve_features(
     ordered: bool,
     option: str = "features",
     flat: bool = False,
+    known: Ids = NO_NAMES,
 ) -> np.ndarray:
     """Return features in the order of `ids`, shape (len(ids), ...) float32.
 
@@ -36,9 +40,11 @@ def resolve_features(
         ordered: whether the caller gave the order of `ids`. Where not, an array's rows cannot be told apart.
         option: the argument's name, for messages.
         flat: whether each row must be a vector.
+        known: the names and the order of a table's features; without any, its own.
 
     Raises:
-        AnnotationError: an id is missing or unknown, the shape is wrong, or a number is not finite.
+        AnnotationError: an id is missing or unknown, the shape is wrong, a table's features are not those that are
+            known, or a number is not finite.
     """
     names: list[Any] | None = None
     if isinstance(features, Mapping):
@@ -47,7 +53,7 @@ def resolve_features(
         array = np.stack(rows) if rows else np.empty((0, 0))
         array = array[_order(keys, ids, noun, option)]
     elif is_frame(features):
-        frame = _indexed(features, column, option)
+        frame = columns_by_name(_indexed(features, column, option), known, option)
         names = list(frame.columns)
         array = _table_values(frame, option).to_numpy()[_order(frame.index, ids, noun, option)]
     else:
@@ -59,6 +65,27 @@ def resolve_features(
             )
         array = np.asarray(features)
     return _checked(array, ids, names, noun, option, flat)
+
+
+def feature_names(features: Any, column: str) -> Ids:
+    """Return the names of a table's features, which are its columns but for the one of identifiers; else none."""
+    return Ids(_indexed(features, column, "features").columns, what="features") if is_frame(features) else NO_NAMES
+
+
+def columns_by_name(frame: pd.DataFrame, known: Ids, option: str) -> pd.DataFrame:
+    """Return a table's columns in the order of those that are known; unchanged where none are.
+
+    Raises:
+        AnnotationError: a column is missing, or is none of them.
+    """
+    if not len(known):
+        return frame
+    there = Ids(frame.columns, what=f"{option}, columns")
+    missing, extra = [name for name in known if name not in there], [name for name in there if name not in known]
+    if missing or extra:
+        wrong = [f"lacks the columns {missing}"] * bool(missing) + [f"has the columns {extra} more"] * bool(extra)
+        raise AnnotationError(f"{option}: the table {' and '.join(wrong)}; those of the fit are {list(known)}")
+    return frame.iloc[:, there.index_of(known)]
 
 
 def _check_shapes(keys: list[Any], rows: list[np.ndarray], noun: str, option: str) -> None:
@@ -75,7 +102,7 @@ def _indexed(table: Any, column: str, option: str) -> pd.DataFrame:
         return table.set_index(column) if column in table.columns else table
     frame = as_frame(table, option)
     if column not in frame.columns:
-        raise missing_column(column, "task" if option == "features" else "worker", frame.columns, option)
+        raise missing_column(column, None, frame.columns, option)
     return frame.to_pandas().set_index(column)
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .column_names import gold_columns, missing_column
 from .columns import Where
-from .csv_header import missing_column, not_text, read_header
+from .csv_header import not_text, read_header
 from .errors import AnnotationError, warn
 from .harmless_csv import as_before
 from .scan import BYTES_IN_MEMORY, physical_memory, size_text
-from .text import convert_text
+from .text import convert_labels, convert_text
 from .text_files import LATIN, WESTERN, encoding_of, open_text, reading, separator_line, separator_of
 
 
@@ -90,24 +91,30 @@ def read_csv_tables(
     path: str | Path,
     gold: str | Path | None,
     separator: str | None,
-    names: Iterable[str | None],
+    columns: Mapping[str, str | None],
     encoding: str | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Read annotations and, where given, gold labels.
 
-    A column named in `names` is of whole numbers where all its values, in both files, are.
+    The columns of `columns`, by role, are of whole numbers where all their values, in both files, are; labels also
+    where they are written as "1.0".
 
     Raises:
-        AnnotationError: as `read_text_table`.
+        AnnotationError: as `read_text_table`, or as `gold_columns`.
     """
-    tables = [read_text_table(path, separator, encoding)]
-    if gold is not None:
-        tables.append(read_text_table(gold, separator, encoding))
-    for name in dict.fromkeys(names):
-        having = [table for table in tables if name in table.columns]
-        for table, column in zip(having, convert_text(*(table[name] for table in having)), strict=True):
-            table[name] = column
-    return tables[0], tables[1] if gold is not None else None
+    table = read_text_table(path, separator, encoding)
+    truth = None if gold is None else read_text_table(gold, separator, encoding)
+    beside = {}
+    if truth is not None:
+        names = gold_columns(truth.columns, str(columns["task"]), str(columns["label"]), f"gold={str(gold)!r}")
+        beside = dict(zip(("task", "label"), names, strict=True))
+    for role, name in columns.items():
+        having = [(table, name)] if name in table.columns else []
+        having += [(truth, beside[role])] if truth is not None and role in beside else []
+        convert = convert_labels if role == "label" else convert_text
+        for (each, own), column in zip(having, convert(*(each[own] for each, own in having)), strict=True):
+            each[own] = column
+    return table, truth
 
 
 def read_parquet(path: str | Path, names: dict[str, str]) -> pa.Table:

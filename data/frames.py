@@ -8,7 +8,7 @@ import narwhals as nw
 import pandas as pd
 from narwhals.exceptions import DuplicateError
 
-from .csv_header import missing_column
+from .column_names import missing_column
 from .errors import AnnotationError
 
 

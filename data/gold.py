@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .classes import encode_labels
+from .column_names import gold_columns
 from .columns import Column, Where, encode, row_number, type_hint
 from .errors import AnnotationError
-from .files import read_parquet, read_text_table, row_and_line
+from .files import read_parquet_table, read_text_table, row_and_line
 from .frames import as_frame, is_frame, take_column
 from .ids import Ids
 from .text import as_numbers
@@ -33,8 +35,9 @@ def resolve_gold(
 
     Args:
         gold: a mapping task -> label, a pandas Series indexed by task, a table with columns `task` and `label`, or
-            the path of a CSV, TSV or Parquet file with such a table. A missing label (None, NaN) says that it is
-            unknown. Text in a CSV or TSV file stands for the task or class that is written so.
+            the path of a CSV, TSV or Parquet file with such a table; columns of other names are found as by
+            `gold_columns`. A missing label (None, NaN) says that it is unknown. Text in a CSV or TSV file stands for
+            the task or class that is written so.
         tasks: the N tasks.
         classes: the K classes.
         task: the column of the table that names the task.
@@ -46,11 +49,14 @@ def resolve_gold(
         AnnotationError: a task or class is unknown, a label is an abstention, a task has two different labels, or there
             is no such file.
     """
+    what = "gold"
     if isinstance(gold, str | Path):
-        gold, where = _read(Path(gold), (task, tasks), (label, classes))
+        what, gold, where = f"gold={str(gold)!r}", *_read(Path(gold), tasks, classes, task, label)
+    if is_frame(gold):
+        task, label = gold_columns(as_frame(gold, "gold").columns, task, label, what)
     named, labels = _columns(gold, task, label, where)
     known = ~labels.isna().to_numpy(dtype=bool)
-    given = encode(labels[known], "gold label")
+    given = encode_labels(labels[known], "gold label", classes=classes)
     rows = np.flatnonzero(known)
     position = tasks.index_of(named.ids)
     if (unknown := np.flatnonzero(position < 0)).size:
@@ -91,7 +97,7 @@ def resolve_gold(
     return resolved
 
 
-def _read(path: Path, *columns: tuple[str, Ids]) -> tuple[Any, Where | None]:
+def _read(path: Path, tasks: Ids, classes: Ids, task: str, label: str) -> tuple[Any, Where | None]:
     """Return the table in a file, with the identifiers that its text stands for, and what says where a row is."""
     if not path.is_file():
         raise AnnotationError(
@@ -99,12 +105,13 @@ def _read(path: Path, *columns: tuple[str, Ids]) -> tuple[Any, Where | None]:
             "label, a Series indexed by task, or a table"
         )
     if path.suffix.lower() == ".parquet":
-        return read_parquet(path, {name: name for name, _ in columns}), None
+        return read_parquet_table(path), None
     table = read_text_table(path)
-    for name, ids in columns:
-        if name in table.columns:
-            # No two identifiers look alike as text: `Ids` refuses them.
-            table[name] = _identified(table[name], {str(value): value for value in ids})
+    task, label = gold_columns(table.columns, task, label, f"gold={str(path)!r}")
+    # No two identifiers look alike as text: `Ids` refuses them.
+    table[task] = _identified(table[task], {str(value): value for value in tasks})
+    with_point = {f"{value}.0": value for value in classes if type(value) is int}
+    table[label] = _identified(table[label], with_point | {str(value): value for value in classes})
     return table, row_and_line(path)
 
 

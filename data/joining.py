@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .arrays import counts, longer
 from .columns import Column, type_hint
 from .errors import AnnotationError
+from .features import columns_by_name
 from .ids import Ids
 from .repeats import resolve_repeats
 
@@ -153,6 +155,10 @@ def _of(first: Any, more: Any, field: str, old: Ids, new: Ids, places: np.ndarra
                 "the annotations to be added"
             )
         return before
+    names = {"features": "feature_names", "worker_features": "worker_feature_names"}.get(field)
+    if names is not None and len(getattr(first, names)) and len(getattr(more, names)):
+        table = pd.DataFrame(np.asarray(after), columns=list(getattr(more, names)))
+        after = columns_by_name(table, getattr(first, names), field).to_numpy()
     if np.shape(after)[1:] != np.shape(before)[1:]:
         raise AnnotationError(
             f"{GIVEN[field]} have the shape {np.shape(before)[1:]} each, and of those to be added {np.shape(after)[1:]}"

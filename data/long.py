@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from .build import Rows, build, check_counts, check_seconds
-from .classes import MOST_CLASSES
+from .classes import MOST_CLASSES, encode_labels
 from .columns import Where, encode, missing_values, row_number
 from .csv_header import check_roles
 from .errors import AnnotationError
 from .files import read_csv_tables, row_and_line
 from .frames import as_frame, take_column
+from .ids import Ids
 from .text_files import suffix_of
 
 
@@ -27,6 +28,7 @@ def frame_rows(
     seconds: str | None = None,
     where: Where | None = None,
     source: str = "the table",
+    classes: Ids | None = None,
 ) -> Rows:
     """Return the annotations in a long table.
 
@@ -39,6 +41,7 @@ def frame_rows(
         seconds: the column of times, or None where none are given.
         where: says where a row is, for messages.
         source: what messages call the table.
+        classes: those that were given; None for those that are used.
 
     Raises:
         AnnotationError: a column is missing or given twice, there is no row, or a value cannot be used.
@@ -55,7 +58,9 @@ def frame_rows(
             f"{source} has the columns {', '.join(map(repr, frame.columns))} but no row; a row for each annotation is "
             "needed"
         )
+    label_name, labels = columns.pop("label")
     coded = {role: encode(values, f"column {name!r}", where) for role, (name, values) in columns.items()}
+    coded["label"] = encode_labels(labels, f"column {label_name!r}", where, classes)
     numbers = None
     if counts is not None:
         title = f"column {count!r}"
@@ -81,8 +86,18 @@ def long_fields(
     **options: Any,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations` for a long table; `options` are those of `build`."""
+    if options.get("classes") is not None:
+        options["classes"] = Ids(options["classes"], what="classes")
     rows = frame_rows(
-        table, task=task, worker=worker, label=label, count=count, seconds=seconds, where=where, source=source
+        table,
+        task=task,
+        worker=worker,
+        label=label,
+        count=count,
+        seconds=seconds,
+        where=where,
+        source=source,
+        classes=options.get("classes"),
     )
     names = (task, worker or "worker", label)
     return build(rows, names=names, suggest=lambda: suggest_label(table, label, taken=(task, worker)), **options)
@@ -99,10 +114,9 @@ def csv_fields(
     gold, options = options.get("gold"), dict(options)
     # Text in both files is converted together; gold labels in a Parquet file have types of their own.
     together = isinstance(gold, str | Path) and suffix_of(gold) != ".parquet" and Path(gold).is_file()
-    names = [options.get(role, role) for role in ("task", "worker", "label")]
-    table, truth = read_csv_tables(
-        path, gold if together else None, separator, [*names, options.get("count")], encoding
-    )
+    columns = {role: options.get(role, role) for role in ("task", "worker", "label")} | {"count": options.get("count")}
+    check_roles(columns)
+    table, truth = read_csv_tables(path, gold if together else None, separator, columns, encoding)
     if truth is not None:
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator, encoding)}
     return long_fields(table, where=row_and_line(path, separator, encoding), source=str(path), **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 
 from .build import Rows
+from .classes import encode_labels
 from .columns import Column, encode
 from .errors import AnnotationError
 from .ids import Ids
 from .text import as_numbers
 
 
-def nested_rows(by_task: Mapping[Any, Mapping[Any, Any]]) -> Rows:
+def nested_rows(by_task: Mapping[Any, Mapping[Any, Any]], classes: Iterable[Any] | None = None) -> Rows:
     """Return the annotations in {task: {worker: label}}; a task with an empty dictionary has no annotation.
 
     Raises:
@@ -47,7 +48,7 @@ def nested_rows(by_task: Mapping[Any, Mapping[Any, Any]]) -> Rows:
     return Rows(
         task=Column("task", np.array(tasks, np.int32), ids, where),
         worker=encode(pd.Series(workers, dtype=object), "worker", where),
-        label=encode(pd.Series(labels, dtype=object), "label", where),
+        label=encode_labels(pd.Series(labels, dtype=object), "label", where, classes),
     )
 
 

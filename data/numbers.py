@@ -1,4 +1,4 @@
-"""Checks of arguments that are numbers, with messages that name the argument, its value and what is accepted."""
+"""Checks of arguments that are numbers or flags: messages name the argument, its value and what is accepted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,30 @@ import math
 from typing import Any
 
 import numpy as np
+
+
+def truth_value(name: str, value: Any, *, maybe: bool = False, error: type[ValueError] = ValueError) -> Any:
+    """Return True or False, or None where that is one of the values.
+
+    Text is none of them: "no" counts as true in Python.
+
+    >>> truth_value("resume", False)
+    False
+
+    Args:
+        name: the argument, for the message.
+        value: what was given; Python's and NumPy's truth values are accepted.
+        maybe: whether None is accepted.
+        error: the type of the error.
+
+    Raises:
+        ValueError: (or `error`) the value is something else.
+    """
+    if maybe and value is None:
+        return None
+    if not isinstance(value, bool | np.bool_):
+        raise error(f"{name}={value!r}: {'True, False or None' if maybe else 'True or False'} is needed")
+    return bool(value)
 
 
 def whole_number(

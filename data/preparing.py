@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -26,7 +27,7 @@ from filelock import FileLock
 
 from .atomic import whole_folder
 from .build import LARGEST_COUNT
-from .classes import MOST_CLASSES
+from .classes import MOST_CLASSES, sorted_labels, whole_as_integers
 from .errors import AnnotationError, StorageError
 from .ids import Ids
 from .scan import File, Scan, size_text
@@ -327,8 +328,11 @@ def _ranks(values: pa.Array) -> np.ndarray:
 
 def _merge(scan: Scan, progress: Progress, final: Path) -> None:
     """Append the rows of all runs, range of tasks by range, to the arrays in the folder ``final``."""
-    classes = _classes(scan, progress.labels.values)
-    order = classes.index_of(progress.labels.values)
+    labels = progress.labels.values
+    if scan.classes is None:
+        labels = whole_as_integers(pd.Series(labels, dtype=object)).to_list()
+    classes = _classes(scan, labels)
+    order = classes.index_of(labels)
     label_type = np.int8 if len(classes) <= 127 else np.int16
     names = [name for name in ARRAYS if name in scan.columns or name == "rows"]
     runs = [pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0) for path in progress.runs]
@@ -383,7 +387,7 @@ def _classes(scan: Scan, labels: list[Any]) -> Ids:
             f"column {scan.columns['label']!r} holds a single class, {labels[0]!r}, in all {scan.n_rows:,} rows, so "
             "that there is nothing to infer; if there are classes that nobody used, list all in classes=[...]"
         )
-    return Ids(sorted(labels))
+    return Ids(sorted_labels(labels))
 
 
 def _ranges(runs: list[pa.RecordBatch], most: int) -> Iterator[pa.Table]:

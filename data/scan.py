@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .csv_header import check_roles, missing_column
+from .column_names import missing_column
+from .csv_header import check_roles
 from .description import count_text
 from .errors import AnnotationError
 from .ids import Ids

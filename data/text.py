@@ -9,11 +9,17 @@ import pandas as pd
 
 # As Python writes a whole number; one of up to 19 digits may fit into 64 bits.
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_DIGITS = re.compile(r"-?[0-9]+")
 
 
 def all_whole_numbers(values: Iterable[str]) -> bool:
     """Tell whether every text is a whole number of 64 bits as Python writes it, so that the number loses nothing."""
     return all(_CANONICAL.fullmatch(value) and -(2**63) <= int(value) < 2**63 for value in values)
+
+
+def are_digits(values: Iterable[str]) -> bool:
+    """Tell whether every text is a whole number, which may have leading zeros."""
+    return all(_DIGITS.fullmatch(value) for value in values)
 
 
 def as_numbers(values: Iterable[str]) -> dict[str, str | int]:
@@ -22,6 +28,21 @@ def as_numbers(values: Iterable[str]) -> dict[str, str | int]:
     if all_whole_numbers(values):
         return {value: int(value) for value in values}
     return {value: value for value in values}
+
+
+def convert_labels(*columns: pd.Series) -> list[pd.Series]:
+    """Return columns of labels in text as `convert_text` does, where "1.0" is 1 as well.
+
+    Tables write whole numbers so that stood beside an empty cell.
+    """
+    plain = [column.map(without_point, na_action="ignore") for column in columns]
+    converted = convert_text(*plain)
+    return [old if new is same else new for old, same, new in zip(columns, plain, converted, strict=True)]
+
+
+def without_point(text: str) -> str:
+    """Return text without ".0" at its end."""
+    return text.removesuffix(".0")
 
 
 def convert_text(*columns: pd.Series) -> list[pd.Series]:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..data import Annotations, unknown_name
+from ..data.numbers import truth_value
 from ..data.scan import Scan
 from ..models import ALIASES, KNOWN_STORIES, Classifier, Story, TruthPrior
 from ..models.parts.classifier import Network
@@ -158,6 +159,7 @@ def fit(
         StoryError: for annotations, hyperparameters or a classifier that the story cannot be told with.
         FloatingPointError: where the log-posterior, or a classifier's logits, stop being finite, with the step.
     """
+    truth_value("progress", progress)
     shared: dict[str, Any] = {
         "method": method,
         "classifier": classifier,

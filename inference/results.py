@@ -475,7 +475,8 @@ class Fit(Result):
 
         Args:
             worker_features: of the new workers, as many as those of the fit have: a mapping worker -> vector, a table
-                with the column or index worker, or an array ``(n, F)`` of workers 0 to n − 1.
+                with the column or index worker, whose other columns are found by their names, or an array ``(n, F)`` of
+                workers 0 to n − 1.
             x: features ``(n, ...)`` of the tasks; None for the tasks of the fit.
             interval: mass of the equal-tailed intervals, between 0 and 1.
 

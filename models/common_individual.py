@@ -125,8 +125,6 @@ def common_individual(
     check_name("kernels", kernels, ("rows", "free"))
     n_workers, free = named_workers(annotations), kernels == "free"
     by_task = annotations.features is not None if by_task is None else by_task
-    if not isinstance(bias, bool):
-        raise StoryError(f"bias={bias!r}: True or False is needed")
     options = {"embedding": embedding, "hidden": hidden, "bias": bias or None, "temperature": temperature}
     refuse_idle(truth, kernels, groups, by_task, separation, options, coin, (diagonal, off_diagonal), spread)
     log_probs: Any = truth_prior

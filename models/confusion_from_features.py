@@ -34,7 +34,6 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jax import Array
@@ -136,8 +135,6 @@ def checked_by_task(annotations: Annotations, by_task: bool | None, prior_by_tas
     """
     if by_task is None:
         return annotations.features is not None and prior_by_task
-    if not isinstance(by_task, bool | np.bool_):
-        raise StoryError(f"by_task={by_task!r}: True, False or None is needed")
     if by_task and annotations.features is None:
         raise StoryError(NO_FEATURES)
     return bool(by_task)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..column_names import is_name_of
 from ..errors import AnnotationError
-from .known_columns import is_name_of
 
 Records = Sequence[Mapping[str, Any]]
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 
+from ..column_names import is_name_of
 from ..errors import AnnotationError
 from ..frames import as_frame, is_frame, take_column
 from ..text_files import encoding_of, open_bytes, suffix_of
-from .known_columns import is_name_of
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 LINES = (".jsonl", ".ndjson")

@@ -16,11 +16,11 @@ from ..annotations import Annotations
 from ..errors import AnnotationError, check_name
 from ..files import read_parquet_table, read_text_table, row_and_line
 from ..long import csv_fields, long_fields
-from ..text import convert_text
+from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from .gathered import Held, count_of
 from .json_tools import read_mapping, read_records
-from .known_columns import INFER, Roles, Wide, find_roles, gold_column, gold_in, wide_roles
+from .known_columns import INFER, Roles, find_roles, gold_column, gold_in
 from .nested_records import flat_records
 from .opening import (
     EXCEL,
@@ -37,6 +37,7 @@ from .opening import (
     unpacked,
 )
 from .table_tools import read_tool_table
+from .wide_tables import COLUMNS, Wide, wide_roles
 
 STANDARD_INPUT = "-"
 OPTIONS = ("classes", "abstain", "tasks", "workers", "features", "worker_features", "repeats", "tidy")
@@ -56,6 +57,7 @@ def read(
     separator: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    columns: str | None = None,
     outer: str | None = None,
     several: str = "refuse",
     gold: Any = INFER,
@@ -67,7 +69,7 @@ def read(
     - Tables with a row for each annotation: CSV and TSV with any separator, UTF-8, UTF-16 or Windows-1252, Excel,
       Parquet, JSON Lines, a list of records in JSON; pandas, polars and pyarrow tables and Hugging Face datasets.
       Columns are known by common names (item_id, annotator, response, …).
-    - Tables with a row for each task and a column for each worker.
+    - Tables with a row for each task and a column for each worker, or for each class with how often it was given.
     - Dictionaries ``{task: {worker: label}}`` or ``{judge: {item: label}}`` in JSON.
     - Exports of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka and CrowdFlower (Appen), and LeWiDi's datasets.
       Cancelled, rejected and ignored annotations are left out, which is said; gold labels are taken.
@@ -85,6 +87,8 @@ def read(
         separator: what separates the columns of a text file; None to find out.
         encoding: of a text file; None to find out.
         sheet: of an Excel file with several.
+        columns: of a table with a row for each task, whether the other columns are ``"workers"``, with their labels, or
+            ``"classes"``, with vote counts; by default found out, and asked where both may be meant.
         outer: of nested dictionaries, whether the outer keys are each a ``"task"`` or a ``"worker"``.
         several: of an export, what is done with annotations of several classes in one: ``"refuse"`` the file and name
             the first, or ``"leave_out"`` them.
@@ -101,11 +105,13 @@ def read(
     for name in options:
         check_name("option", name, OPTIONS)
     check_name("several", several, SEVERAL)
+    if columns is not None:
+        check_name("value of columns", columns, COLUMNS)
     if encoding is not None:
         check_encoding(encoding)
     given = {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds}
     given |= {"question": question, "separator": separator, "encoding": encoding, "sheet": sheet, "outer": outer}
-    given |= {"several": several}
+    given |= {"several": several, "columns": columns}
     if isinstance(source, str) and source == STANDARD_INPUT:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "input"
@@ -151,8 +157,8 @@ def _from_text(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
     if _has_lists(table) and (held := read_records(as_records(table), str(path), given["question"], path.stem)):
         return _of_held(held, given, gold, options)
     _refuse_question(str(path), given)
-    if wide := _wide_roles(table, given, gold):
-        return _wide(table, wide, str(path), gold, options)
+    if wide := _wide_roles(table, str(path), given, gold, options):
+        return _wide(table, wide, str(path), given["columns"], gold, options)
     roles = find_roles(list(table.columns), given, str(path))
     _refuse_repeated_header(table, roles, path, separator, encoding)
     columns = {"task": roles.task, "worker": roles.worker, "label": roles.label}
@@ -170,8 +176,8 @@ def _from_table(
     if held := read_tool_table(table.astype(object), what, given["question"]):
         return _of_held(held, given, gold, options)
     _refuse_question(what, given)
-    if wide := _wide_roles(table, given, gold):
-        return _wide(table, wide, what, gold, options)
+    if wide := _wide_roles(table, what, given, gold, options):
+        return _wide(table, wide, what, given["columns"], gold, options)
     roles = find_roles(list(table.columns), given, what)
     truth, said_gold = gold_in(table, roles, gold)
     fields = long_fields(
@@ -218,6 +224,10 @@ def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, An
         raise AnnotationError(
             f"{named[0]}={given[named[0]]!r} names a column, and {held.what} has none to choose; leave it out"
         )
+    if given["columns"] is not None:
+        raise AnnotationError(
+            f"columns={given['columns']!r} is of a table with a row for each task, and {held.what} is none"
+        )
     if held.several and given["several"] == "refuse":
         raise AnnotationError(held.several[0])
     places = held.places
@@ -236,35 +246,58 @@ def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, An
     return Annotations(**fields), held.said
 
 
-def _wide(table: pd.DataFrame, wide: Wide, what: str, gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
-    named = [*wide.workers, *([] if wide.gold is None else [wide.gold])]
-    columns = [table[name] for name in named]
-    if all(_is_text(column) for column in columns):
-        columns = convert_text(*columns)
-    values = dict(zip(named, columns, strict=True))
+def _wide(
+    table: pd.DataFrame, wide: Wide, what: str, kind: str | None, gold: Any, options: dict[str, Any]
+) -> tuple[Annotations, str]:
+    """Read a table with a row for each task; `kind` is what its columns are, workers where it is None."""
+    are_classes = kind == "classes"
+    names, truth = pd.Series(wide.columns, dtype=object), [] if wide.gold is None else [table[wide.gold]]
+    labels = [names, *truth] if are_classes else [*(table[name] for name in wide.columns), *truth]
+    if all(_is_text(column) for column in labels):
+        labels = convert_labels(*labels)
     tasks = convert_text(table[wide.task])[0] if _is_text(table[wide.task]) else table[wide.task]
-    cells = pd.DataFrame({name: values[name].tolist() for name in wide.workers}, index=tasks.tolist(), dtype=object)
-    said = f"{what}: a row for each task ({wide.task!r}) and a column for each of {len(wide.workers)} workers"
+    said = f"{what}: a row for each task ({wide.task!r}) and a column for each of {len(wide.columns)} "
+    said += "classes, with vote counts" if are_classes else "workers"
     if wide.gold is not None and gold == wide.gold and gold_column(table, gold):
         gold = INFER
-    truth = None if isinstance(gold, str) and gold == INFER else gold
+    known = None if isinstance(gold, str) and gold == INFER else gold
     if wide.gold is not None and isinstance(gold, str) and gold == INFER:
-        given = zip(tasks.tolist(), values[wide.gold].tolist(), strict=True)
-        truth = {task: label for task, label in given if label is not None and label == label} or None
+        given = zip(tasks.tolist(), labels.pop().tolist(), strict=True)
+        known = {task: label for task, label in given if label is not None and label == label} or None
         said += f", gold labels in {wide.gold!r}"
     if wide.others:
         said += f"; left out: {', '.join(map(repr, wide.others))}"
-    return Annotations.from_matrix(cells, missing=None, gold=truth, **options), said
+    if are_classes:
+        counts = table[list(wide.columns)].apply(pd.to_numeric).fillna(0).set_axis(tasks.tolist())
+        return Annotations.from_counts(counts.set_axis(labels[0].tolist(), axis=1), gold=known, **options), said
+    values = {name: column.tolist() for name, column in zip(wide.columns, labels, strict=False)}
+    cells = pd.DataFrame(values, index=tasks.tolist(), dtype=object)
+    return Annotations.from_matrix(cells, missing=None, gold=known, **options), said
 
 
 def _is_text(values: pd.Series) -> bool:
     return all(isinstance(value, str) for value in values.dropna())
 
 
-def _wide_roles(table: pd.DataFrame, given: dict[str, Any], gold: Any) -> Wide | None:
-    """The columns of a wide table, unless columns were named of which it has none."""
-    is_asked = given["worker"] == INFER and given["label"] == INFER and given["count"] is None
-    return wide_roles(table, gold_column(table, gold)) if is_asked else None
+def _wide_roles(
+    table: pd.DataFrame, what: str, given: dict[str, Any], gold: Any, options: dict[str, Any]
+) -> Wide | None:
+    """The columns of a wide table, unless columns were named of which it has none.
+
+    Raises:
+        AnnotationError: such a column and `columns` were given, or as `wide_roles`.
+    """
+    named = [role for role in ("worker", "label", "count", "seconds") if given[role] not in (INFER, None)]
+    if given["columns"] is not None and (named or given["worker"] is None):
+        raise AnnotationError(
+            f"columns={given['columns']!r} is of a table with a row for each task, which has no column of "
+            f"{(named or ['worker'])[0]}s; leave one of the two out"
+        )
+    if named or given["worker"] is None:
+        return None
+    task = None if given["task"] == INFER else given["task"]
+    asks = options.get("workers") is None and options.get("classes") is None
+    return wide_roles(table, what, task=task, gold=gold_column(table, gold), columns=given["columns"], asks=asks)
 
 
 def _refuse_repeated_header(

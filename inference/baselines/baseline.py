@@ -125,7 +125,8 @@ class Baseline(Labelled):
                 f"{self.name} was asked for without a classifier, so it says nothing of tasks without annotations; "
                 "give classifier="
             )
-        x = checked_features(x, np.asarray(self.annotations.features).shape[1:])
+        known = self.annotations
+        x = checked_features(x, np.shape(known.features)[1:], known.feature_names)
         return self.classifier.predict_proba(x, self.annotations.n_classes, None, self.weights)
 
     def summary(self) -> Summary:

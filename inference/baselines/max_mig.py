@@ -32,6 +32,7 @@ from ...models.parts.starts import soft_votes, vote_confusions
 from ...models.parts.truth_prior import TruthPrior, class_log_probs
 from ..densities.evidence import Gold
 from ..engines.checkpoints import NO_WISH, Wish
+from ..engines.epochs import BATCH
 from .baseline import Baseline
 from .training import checked_network, train
 from .two_step import with_known
@@ -62,7 +63,8 @@ def fit_max_mig(
         seed: of the network's start and the batches.
         progress: whether to show a bar.
         checkpoints: where the training is kept.
-        options: of the training: ``epochs``, ``batch_size``, ``network_rate``, ``learning_rate``, and others of EM.
+        options: of the training, which is in minibatches for any classifier: ``epochs``, ``batch_size``,
+            ``network_rate``, ``learning_rate``, and others of EM.
 
     Raises:
         AnnotationError: no worker is named, or there are abstentions.
@@ -71,7 +73,7 @@ def fit_max_mig(
     """
     refuse_nameless(name, annotations)
     network = checked_network(name, annotations, classifier)
-    options = {option: value for option, value in options.items() if value is not None}
+    options = {"batch_size": BATCH} | {option: value for option, value in options.items() if value is not None}
     prior = {"truth_prior": network}
     found = train(_gain, annotations, prior, seed=seed, progress=progress, checkpoints=checkpoints, **options)
     weights = {site: value for site, value in found.parameters.items() if site not in ("votes", "bias")}

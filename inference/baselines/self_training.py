@@ -30,7 +30,7 @@ from jax import Array
 
 from ...data import AnnotationError, Annotations
 from ...data.errors import check_name, warn
-from ...data.numbers import whole_number
+from ...data.numbers import real_number, truth_value, whole_number
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from ..engines.checkpoints import NO_WISH, Wish
@@ -82,13 +82,10 @@ def self_train(
 ) -> SelfTraining:
     """Fit a story and let it annotate for its workers, round by round: see :func:`crowdppl.self_train`."""
     rounds = whole_number("rounds", rounds, least=0)
-    if not (isinstance(growth, int | float) and growth > 0):
-        raise ValueError(f"growth={growth!r}: how many pseudo-annotations a round adds for each annotation, above 0")
-    if not (isinstance(held_out, int | float) and 0 <= held_out < 1):
-        raise ValueError(f"held_out={held_out!r}: a share of the annotations, 0 to below 1, is needed")
+    growth = real_number("growth", growth, above=0)
+    held_out = real_number("held_out", held_out, least=0, below=1)
     check_name("select", select, SELECTIONS)
-    if not isinstance(anew, bool):
-        raise ValueError(f"anew={anew!r}: True or False is needed")
+    anew = truth_value("anew", anew)
     if annotations.worker is None or annotations.abstains:
         raise AnnotationError(
             "self-training annotates for workers, and needs their names and no abstentions; leave these out by "

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from ...data import AnnotationError, Annotations, Ids, unknown_name
+from ...data.numbers import truth_value
 from ...data.padding import MOST_ROWS
 from ...models import ALIASES, KNOWN_STORIES, Classifier, find_story, observe, tasks
 from ...models.parts.classifier import Network
@@ -118,12 +119,11 @@ def label_then_train(
     **options: Any,
 ) -> Baseline:
     """Label tasks first and train a classifier on the labels then: see :func:`crowdppl.label_then_train`."""
-    if not (soft is None or isinstance(soft, bool)):
-        raise ValueError(f"soft={soft!r}: True, False or None is needed")
+    soft = truth_value("soft", soft, maybe=True)
     checkpoints.check_new()
     if isinstance(labels, str):
         name, given = TWO_STEP.get(labels.lower().replace("-", "_"), (labels, {}))
-        given = {**given, **(label_options or {})}
+        given = {**given, **_checked_options(label_options, name)}
         if name in RULES:
             labels = label_by_rule(name, annotations, **given)
         elif _is_story(name):
@@ -144,6 +144,25 @@ def label_then_train(
     kept = checkpoints.within("training")
     training: dict[str, Any] = {"seed": seed, "progress": progress, "checkpoints": kept}
     return trained(labelled, name, classifier, soft=soft, **training, **options)
+
+
+def _checked_options(label_options: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
+    """The options of what labels.
+
+    Raises:
+        ValueError: they are no mapping, or a rule has no such option.
+    """
+    if label_options is None:
+        return {}
+    if not isinstance(label_options, Mapping):
+        raise ValueError(f"label_options={label_options!r}: options by name are needed, such as {{'method': 'svi'}}")
+    unknown = [option for option in label_options if option != "gold"] if name in RULES else []
+    if unknown:
+        raise ValueError(
+            f"label_options: {name} labels by a rule, whose one option is 'gold', not {', '.join(map(repr, unknown))}; "
+            "options of the classifier's training stand beside label_options"
+        )
+    return label_options
 
 
 def _is_story(name: str) -> bool:
@@ -212,6 +231,7 @@ def lesson_of(labelled: Labelled, *, soft: bool) -> Annotations:
         seconds=None,
         evidence=None,
         worker_features=None,
+        worker_feature_names=Ids(),
         workers=Ids(),
         abstentions=Ids(),
         repeats="keep",

@@ -7,10 +7,10 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import Any, NamedTuple
 
 from ...data.errors import check_name
+from ...data.markup import Html, scrolling, tag, together
 from ...models import ALIASES, KNOWN_STORIES
 from ...models.parts.general import SAYS as GENERAL_SAYS
 from ...models.parts.general import hyperparameters_of
@@ -69,12 +69,12 @@ class StoryDescription:
         return "\n\n".join([*parts, *(_as_text(title, settings) for title, settings in self.titled)])
 
     def _repr_html_(self) -> str:
-        also = f" <small>also {escape(', '.join(self.aliases))}</small>" if self.aliases else ""
-        parts = [f"<h3>{escape(self.name)}{also}</h3><p>{escape(self.says)}</p>"]
+        also = tag("small", f" also {', '.join(self.aliases)}") if self.aliases else None
+        parts = [tag("h3", self.name, also), tag("p", self.says)]
         if self.density:
-            parts.append(f"<pre>{escape(chr(10).join(self.density))}</pre>")
-        parts += [f"<p>{escape(each)}</p>" for each in self.note.split("\n\n") if each]
-        return "\n".join([*parts, *(_as_html(title, settings) for title, settings in self.titled)])
+            parts.append(scrolling(tag("pre", "\n".join(self.density))))
+        parts += [tag("p", each) for each in self.note.split("\n\n") if each]
+        return together([*parts, *(_as_html(title, settings) for title, settings in self.titled)])
 
 
 def describe_story(name: str) -> StoryDescription:
@@ -154,13 +154,11 @@ def _as_text(title: str, settings: tuple[Setting, ...]) -> str:
     return "\n".join([title, *lines])
 
 
-def _as_html(title: str, settings: tuple[Setting, ...]) -> str:
-    left = ' style="text-align:left"'
-    rows = "".join(
-        f"<tr><td{left}><code>{escape(each.name)}</code></td><td{left}>{escape(each.default)}</td>"
-        f"<td{left}>{escape(each.about)}</td></tr>"
+def _as_html(title: str, settings: tuple[Setting, ...]) -> Html:
+    left = "text-align:left"
+    heads = (tag("th", name, style=left) for name in ("name", "default", "what it is"))
+    rows = (
+        tag("tr", *(tag("td", cell, style=left) for cell in (tag("code", each.name), each.default, each.about)))
         for each in settings
     )
-    return (
-        f"<h4>{escape(title)}</h4><table><tr><th>name</th><th>default</th><th{left}>what it is</th></tr>{rows}</table>"
-    )
+    return together([tag("h4", title), scrolling(tag("table", tag("tr", *heads), *rows))])

@@ -27,6 +27,7 @@ import numpy as np
 
 from ...data.atomic import whole_file
 from ...data.errors import StorageError, warn
+from ...data.numbers import truth_value
 from .interruptions import Terminated, heed, heeded, terminable
 from .outcome import ConvergenceWarning
 from .same_fit import differences
@@ -99,8 +100,7 @@ def wished(checkpoint: str | os.PathLike[str] | None, every: float | str | None 
     Raises:
         ValueError: ``every`` is no time, ``resume`` neither True nor False, or one of them is given without a folder.
     """
-    if not isinstance(resume, bool):
-        raise ValueError(f"resume={resume!r}: True or False is needed; the folder is named by checkpoint=")
+    resume = truth_value("resume", resume)
     if checkpoint is None:
         for name, value in (("every", every), ("resume", resume or None)):
             if value is not None:

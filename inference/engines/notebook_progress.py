@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from time import monotonic
 from typing import Any
+
+from ...data.markup import tag
 
 EVERY = 0.2  # seconds between two updates, at the least
 WIDTH = 160  # of the bar, in pixels
@@ -49,8 +50,8 @@ class NotebookLine:
         parts = [str(self._now["what"]), steps, f"{elapsed // 60}:{elapsed % 60:02}", note]
         total, completed = self._now.get("total"), self._now.get("completed", 0)
         plain = "  ".join(part for part in parts if part)
-        bar = f'<progress style="width:{WIDTH}px" value="{completed}" max="{total}"></progress> ' if total else ""
-        _show({"text/plain": plain, "text/html": f"<div>{bar}<small>{escape(plain)}</small></div>"})
+        bar = tag("progress", style=f"width:{WIDTH}px", value=completed, max=total) if total else None
+        _show({"text/plain": plain, "text/html": tag("div", bar, " ", tag("small", plain))})
 
 
 def _show(said: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpyro.infer.autoguide import AutoGuide
 
 from ...data import unknown_name
-from ...data.numbers import real_number, whole_number
+from ...data.numbers import real_number, truth_value, whole_number
 
 LARGEST_SEED = 2**63 - 1
 
@@ -143,9 +143,7 @@ def _checked(name: str, value: Any, default: Any) -> Any:
     if default is None and value is None:
         return None
     if isinstance(default, bool):
-        if not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name}={value!r}: True or False is needed")
-        return bool(value)
+        return truth_value(name, value)
     if isinstance(default, int) or default is None:
         return whole_number(name, value, 0 if name in MAY_BE_ZERO else 1)
     if isinstance(default, float):

@@ -3,7 +3,10 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from ...data.features import columns_by_name
+from ...data.ids import Ids
 from .fitted import Fitted
 
 
@@ -11,7 +14,7 @@ def predict_proba(fitted: Fitted, x: Any) -> np.ndarray:
     """The classifier's probabilities for new tasks ``(n, K)``: see :meth:`.Fit.predict_proba`."""
     annotations, prior = fitted.annotations, fitted.model.truth_prior
     if annotations.features is not None:  # a torch module on a Dataset of its own has its own idea of what x is
-        x = checked_features(x, np.shape(annotations.features)[1:])
+        x = checked_features(x, np.shape(annotations.features)[1:], annotations.feature_names)
         if not len(x):
             return np.zeros((0, annotations.n_classes), dtype=np.float32)
     try:
@@ -23,8 +26,10 @@ def predict_proba(fitted: Fitted, x: Any) -> np.ndarray:
         ) from error
 
 
-def checked_features(x: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """The features, of the shape that they had in the training, and finite."""
+def checked_features(x: Any, shape: tuple[int, ...], names: Ids) -> np.ndarray:
+    """The features, of the shape that they had in the training, and finite; a table's in the order of these names."""
+    if len(names) and isinstance(x, pd.DataFrame):
+        x = columns_by_name(x.drop(columns="task", errors="ignore"), names, "x")
     x = np.asarray(x, dtype=np.float32)
     if x.shape[1:] != shape or x.ndim != len(shape) + 1:
         raise ValueError(f"x has shape {x.shape}; (n, {', '.join(map(str, shape))}) is needed, as in the training")

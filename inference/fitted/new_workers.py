@@ -32,7 +32,8 @@ def new_worker_confusions(
     Args:
         fitted: a story whose workers are known by their features alone.
         worker_features: of the new workers, as many as those of the fit have: a mapping worker -> vector, a table with
-            the column or index worker, or an array ``(n, F)`` of workers 0 to n − 1.
+            the column or index worker, whose other columns are found by their names, or an array ``(n, F)`` of workers
+            0 to n − 1.
         x: features ``(n, ...)`` of the tasks; None for the tasks of the fit.
         interval: mass of the equal-tailed intervals, between 0 and 1.
 
@@ -43,7 +44,14 @@ def new_worker_confusions(
     _check_story(fitted)
     workers = _ids(worker_features)
     features = resolve_features(
-        worker_features, workers, noun="worker", column="worker", ordered=True, option="worker_features", flat=True
+        worker_features,
+        workers,
+        noun="worker",
+        column="worker",
+        ordered=True,
+        option="worker_features",
+        flat=True,
+        known=fitted.data.worker_feature_names,
     )
     expected = np.asarray(fitted.data.worker_features).shape[1]
     if features.shape[1] != expected:
@@ -95,7 +103,7 @@ def _everything_once(fitted: Fitted, x: Any) -> Annotations:
         if data.features is None or by_task:
             why = f"its parameters {by_task} are each task's own" if by_task else "its tasks have no features"
             raise ValueError(f"x would say nothing: {why}; leave it out")
-        x = checked_features(x, np.shape(data.features)[1:])
+        x = checked_features(x, np.shape(data.features)[1:], data.feature_names)
         if not len(x):
             raise ValueError("x has no tasks; one or more are needed")
         prior = None if data.prior is None else np.full((len(x), data.n_classes), 1 / data.n_classes, np.float32)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ...data.cards import BLUE, ORANGE, Markup, bar, card, facts, histogram, short, table
+from ...data.cards import BLUE, ORANGE, bar, card, facts, histogram, short, table
+from ...data.markup import Html
 from .fitted import Fitted
 from .labelled import Labelled
 from .realised import realised_accuracy
@@ -40,7 +41,7 @@ def result_card(
     source: Labelled,
     title: str,
     known: Mapping[str, object],
-    *parts: Markup | None,
+    *parts: Html | None,
     warnings: Sequence[str] = (),
     then: Sequence[str] = (),
 ) -> str:
@@ -73,7 +74,7 @@ def result_card(
     )
 
 
-def certainty_histogram(sure: np.ndarray, n_classes: int) -> Markup | None:
+def certainty_histogram(sure: np.ndarray, n_classes: int) -> Html | None:
     """How many labels have which probability, from 1/K to 1."""
     if not len(sure):
         return None
@@ -81,7 +82,7 @@ def certainty_histogram(sure: np.ndarray, n_classes: int) -> Markup | None:
     return histogram("labels by probability", counts, f"{1 / n_classes:.2f}", "1")
 
 
-def _classes(source: Labelled, posterior: np.ndarray) -> Markup:
+def _classes(source: Labelled, posterior: np.ndarray) -> Html:
     """The classes' shares of the labels, the largest first where there are many."""
     shares, names = posterior.mean(0), list(source.annotations.classes)
     order = np.arange(len(names)) if len(names) <= CLASSES else np.argsort(-shares, kind="stable")[:CLASSES]
@@ -90,7 +91,7 @@ def _classes(source: Labelled, posterior: np.ndarray) -> Markup:
     return table("classes", ["class", "share of labels"], ([short(names[k]), bar(shares[k])] for k in order), more)
 
 
-def _workers(source: Labelled, posterior: np.ndarray) -> Markup | None:
+def _workers(source: Labelled, posterior: np.ndarray) -> Html | None:
     """The workers, or those who agree with the labels most and least, with their annotations."""
     annotations = source.annotations
     if not annotations.named or not annotations.n_workers:

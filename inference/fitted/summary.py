@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 from ...data import AnnotationError, Annotations
 from ...data.description import count_text
 from ...data.majority import majority_accuracy
+from ...data.markup import Html, scrolling, tag, together
 from ...models.parts.classifier import PREFIX, Classifier
 from ...models.parts.shared_error import LEVELS, STRENGTH, prior_share
 from ...models.parts.task_difficulty import LEVELS as DIFFICULTIES
@@ -55,16 +55,21 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
-            for name, text in self.facts.items()
-        )
-        tables = "".join(
-            f"<p><b>{escape(name)}</b></p>{table.to_html(float_format='{:.3f}'.format)}"
+        left = "text-align:left"
+        cells = ((tag("th", name, style=left), tag("td", text, style=left)) for name, text in self.facts.items())
+        facts = tag("table", *(tag("tr", *row) for row in cells))
+        warnings = (tag("p", f"⚠ {text}", style="color:#b04000") for text in self.warnings)
+        tables = (
+            together([tag("p", tag("b", name)), scrolling(Html(table.to_html(float_format="{:.3f}".format)))])
             for name, table in self.tables.items()
         )
-        warnings = "".join(f'<p style="color:#b04000">⚠ {escape(text)}</p>' for text in self.warnings)
-        return f"<div><p><b>{escape(self.title)}</b></p><table>{rows}</table>{warnings}{tables}</div>"
+        return tag(
+            "div",
+            tag("p", tag("b", self.title)),
+            scrolling(facts),
+            *warnings,
+            *tables,
+        )
 
 
 def summarise(fitted: Fitted, interval: float) -> Summary:

@@ -109,7 +109,9 @@ def _lead(about: Subject) -> str:
     """What was fitted by which engine, in a sentence or two."""
     if about.stack is not None:
         methods = " and ".join(sorted({fit.method.upper() for fit in about.fits.values()}))
-        return f"The average of {len(about.fits)} stories, fitted by {methods}: {about.stack.story}."
+        many = "1 story" if len(about.fits) == 1 else f"{len(about.fits)} stories"
+        and_votes = " and the votes" if about.stack.votes else ""
+        return f"The average of {many}{and_votes}, fitted by {methods}: {about.stack.story}."
     if isinstance(about.source, Baseline):
         return f"Labels by {about.source.name}, without a likelihood: nothing is sampled, checked or compared."
     name, fit = about.lead

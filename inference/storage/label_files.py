@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...data.atomic import whole_file
-from ...data.csv_header import missing_column
+from ...data.column_names import missing_column
 from ...data.errors import AnnotationError, look_up, warn
 from ...data.exports.gathered import chosen_question
 from ...data.exports.json_tools import studio_key, studio_label, studio_task

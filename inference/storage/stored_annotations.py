@@ -16,6 +16,8 @@ from .checked_json import DECODING
 GROUPS = ("observed_data", "constant_data")
 """The groups of ``posterior.nc`` that have annotations."""
 
+FEATURES = ("feature_names", "worker_feature_names")
+
 CLOSE = 1e-3  # to one, of a sum of probabilities
 
 
@@ -29,6 +31,7 @@ def ids_json(annotations: Annotations) -> dict[str, Any]:
         about["informative"] = annotations.informative
     if len(annotations.models):
         about["ids"]["models"] = annotations.models.to_json()
+    about["ids"] |= {kind: names.to_json() for kind in FEATURES if len(names := getattr(annotations, kind))}
     if annotations.repeats != "keep":
         about["repeats"] = annotations.repeats
     return about
@@ -44,7 +47,8 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         raise StorageError(f"{folder}: posterior.nc has no group {lacking[0]}")
     constant = groups["constant_data"]
     ids: dict[str, Any] = {
-        kind: _ids(about["ids"], kind, folder) for kind in ("tasks", "workers", "classes", "abstentions", "models")
+        kind: _ids(about["ids"], kind, folder)
+        for kind in ("tasks", "workers", "classes", "abstentions", "models", *FEATURES)
     }
     held = sum(values.nbytes for arrays in groups.values() for values in arrays.values())
     if claimed := [kind for kind, names in ids.items() if len(names) > max(held, 1)]:
@@ -78,6 +82,9 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
     )
     if (np.diff(task) < 0).any():
         raise StorageError(f"{folder}: the rows of posterior.nc are not sorted by task; it was altered")
+    for array, names in ((found.features, found.feature_names), (found.worker_features, found.worker_feature_names)):
+        if len(names) and (array is None or array.shape[1:] != (len(names),)):
+            raise StorageError(f"{folder}: fit.json has {len(names)} names of features, and posterior.nc others")
     if k < 1 or (found.worker is None and j) or (found.model_scores is None) != (m == 0):
         raise StorageError(f"{folder}: the ids of fit.json and the arrays of posterior.nc are not of one fit")
     return found

@@ -29,6 +29,7 @@ from numpyro.infer.mcmc import MCMCKernel
 from numpyro.primitives import mutable
 
 from ...data import Annotations, unknown_name
+from ...data.numbers import truth_value
 from .story_error import StoryError
 from .truth_prior import ClassPrior
 
@@ -107,6 +108,7 @@ class Classifier(ClassPrior):
         if not (isinstance(sizes, tuple | list) and all(isinstance(size, int) and size > 0 for size in sizes)):
             raise StoryError(f"hidden={self.hidden!r}: the units of each hidden layer, such as (128,), are needed")
         object.__setattr__(self, "hidden", tuple(sizes))
+        truth_value("batch_norm", self.batch_norm, error=StoryError)
         if not (isinstance(self.dropout, Real) and 0 <= self.dropout < 1):
             raise StoryError(f"dropout={self.dropout!r}: a share from 0 to below 1 is needed")
         if self.prior is not None and not (isinstance(self.prior, Real) and 0 < self.prior < math.inf):

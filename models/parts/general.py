@@ -1,5 +1,6 @@
 """Parts that any story takes, by hyperparameters beside its own: errors that workers share, difficulty of tasks."""
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...data.numbers import truth_value
 from . import shared_error, task_difficulty
 from .story_error import StoryError
 
@@ -102,21 +104,31 @@ def told(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[
     """Return the story with the parts that its hyperparameters ask for, and the story's own hyperparameters.
 
     Raises:
-        StoryError: a part is asked for by something else than True, or its hyperparameters are given without it.
+        StoryError: a flag is something else than True or False, or a part's hyperparameters are given without it.
     """
     story, hyperparameters = unwrapped(story, hyperparameters)
     for part in PARTS:
         given = {name: value for name, value in hyperparameters.items() if name in part.defaults}
         asked = given.pop(part.name, False)
-        if not isinstance(asked, bool | np.bool_):
-            raise StoryError(f"{part.name}={asked!r}: True or False is needed")
-        if asked:
+        if truth_value(part.name, asked, error=StoryError):
             story = part.over(story, **given)
             continue
         for name, value in given.items():
             said = "…" if np.ndim(value) else repr(value)
             raise StoryError(f"{name}={said} would be ignored: it belongs to {part.says}; give {part.name}=True too")
-    return story, {name: value for name, value in hyperparameters.items() if name not in GENERAL}
+    own = {name: value for name, value in hyperparameters.items() if name not in GENERAL}
+    for name, maybe in _flags(story).items():
+        if name in own:
+            truth_value(name, own[name], maybe=maybe, error=StoryError)
+    return story, own
+
+
+@functools.cache
+def _flags(story: Story) -> dict[str, bool]:
+    """The hyperparameters that are True or False by their annotation, and whether each may be None."""
+    of = {each.name: each.annotation for each in inspect.signature(story).parameters.values()}
+    written = {name: kind if isinstance(kind, str) else inspect.formatannotation(kind) for name, kind in of.items()}
+    return {name: kind != "bool" for name, kind in written.items() if kind in ("bool", "bool | None")}
 
 
 def refuse_parts(hyperparameters: Mapping[str, Any]) -> None:

@@ -10,8 +10,10 @@ from ..parts.truth import named_workers
 from .emissions import Confusion, PerAnnotation
 from .tensors import beside_tasks, tensor
 from .truth import TruthPrior, by_classifier, observe, tasks
+from .twins import takes_arrays
 
 
+@takes_arrays
 def anno_reg(
     annotations: Annotations,
     *,

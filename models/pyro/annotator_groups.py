@@ -17,8 +17,10 @@ from .derived import derived, share_of_annotations
 from .emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion, safe_log
 from .tensors import beside_tasks, outside_plates, tensor
 from .truth import TruthPrior, class_log_probs, observe, tasks
+from .twins import takes_arrays
 
 
+@takes_arrays
 def annotator_groups(
     annotations: Annotations,
     *,

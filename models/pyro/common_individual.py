@@ -21,8 +21,10 @@ from .derived import derived, mean_over_rows, share_of_annotations
 from .emissions import Confusion, Emission, PerAnnotation, Switch, SwitchedKernels, safe_log, switch_of
 from .tensors import beside_tasks, outside_plates, tensor
 from .truth import TruthPrior, class_log_probs, observe, tasks
+from .twins import takes_arrays
 
 
+@takes_arrays
 def common_individual(
     annotations: Annotations,
     *,

@@ -19,8 +19,10 @@ from .derived import derived
 from .emissions import Confusion, Emission, PerAnnotation
 from .tensors import outside_plates
 from .truth import TruthPrior, by_classifier, differs_by_task, observe, tasks
+from .twins import takes_arrays
 
 
+@takes_arrays
 def confusion_from_features(
     annotations: Annotations,
     *,

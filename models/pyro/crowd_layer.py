@@ -16,8 +16,10 @@ from ..parts.truth import named_workers
 from .derived import derived
 from .emissions import CrowdLayer, Emission, Focused
 from .truth import TruthPrior, by_classifier, observe, tasks
+from .twins import takes_arrays
 
 
+@takes_arrays
 def crowd_layer(
     annotations: Annotations,
     *,

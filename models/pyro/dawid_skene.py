@@ -11,8 +11,10 @@ from ..parts.truth import named_workers
 from .emissions import Confusion
 from .tensors import beside_tasks, tensor
 from .truth import TruthPrior, observe, tasks
+from .twins import takes_arrays
 
 
+@takes_arrays
 def dawid_skene(
     annotations: Annotations,
     *,

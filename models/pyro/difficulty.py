@@ -20,9 +20,11 @@ from .classifier import TorchClassifier
 from .emissions import Correct, safe_log
 from .tensors import soft_votes, tensor
 from .truth import TruthPrior, class_log_probs, differs_by_task, observe, tasks
+from .twins import takes_arrays
 
 
 @simulated_with(simulation_of(in_numpyro))
+@takes_arrays
 def difficulty(
     annotations: Annotations,
     *,

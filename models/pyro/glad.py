@@ -10,8 +10,10 @@ from ..parts.truth_prior import UNIFORM
 from .emissions import Correct
 from .tensors import tensor
 from .truth import TruthPrior, observe, tasks
+from .twins import takes_arrays
 
 
+@takes_arrays
 def glad(
     annotations: Annotations,
     *,

@@ -12,8 +12,10 @@ from ..parts.truth import named_workers
 from .derived import derived
 from .emissions import Confusion
 from .truth import TruthPrior, observe, tasks
+from .twins import takes_arrays
 
 
+@takes_arrays
 def hierarchical_dawid_skene(
     annotations: Annotations,
     *,

@@ -10,8 +10,10 @@ from ..parts.truth import named_workers
 from .emissions import Subtypes
 from .tensors import tensor
 from .truth import TruthPrior, observe, tasks
+from .twins import takes_arrays
 
 
+@takes_arrays
 def independent_confusion_subtypes(
     annotations: Annotations,
     *,
@@ -40,6 +42,7 @@ def independent_confusion_subtypes(
         observe(truth, Subtypes(confusion, weights), annotations)
 
 
+@takes_arrays
 def ebcc(
     annotations: Annotations,
     *,

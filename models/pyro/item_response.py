@@ -9,8 +9,10 @@ from ..parts.truth import named_workers, two_classes
 from .emissions import Correct
 from .tensors import tensor
 from .truth import TruthPrior, observe, tasks
+from .twins import takes_arrays
 
 
+@takes_arrays
 def item_response(
     annotations: Annotations,
     *,

@@ -10,8 +10,10 @@ from ..parts.truth import named_workers
 from .emissions import Confusion
 from .tensors import tensor
 from .truth import TruthPrior, observe, tasks
+from .twins import takes_arrays
 
 
+@takes_arrays
 def mace(
     annotations: Annotations,
     *,

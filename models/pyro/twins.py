@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from torch import Tensor
 
@@ -13,6 +13,7 @@ from .tensors import tensors
 Program = Callable[..., Any]
 
 _programs: dict[Program, Program] = {}  # NumPyro's by what they are, in Pyro
+_taking: Any = WeakSet()  # programs that take annotations of arrays
 _of_arrays: Any = WeakKeyDictionary()  # annotations of tensors, by the annotations
 
 
@@ -57,12 +58,15 @@ def numpyro_twin(program: Program) -> Program:
 
 
 def takes_arrays(program: Program) -> Program:
-    """The Pyro program, which makes tensors of annotations of arrays."""
+    """The Pyro program, which makes tensors of annotations of arrays; every story of this package is so declared."""
+    if program in _taking:
+        return program
 
     @functools.wraps(program)
     def taking(annotations: Annotations, *arguments: Any, **hyperparameters: Any) -> Any:
         return program(_as_tensors(annotations), *arguments, **hyperparameters)
 
+    _taking.add(taking)
     return taking
 
 

@@ -9,8 +9,10 @@ from ..parts.concentration import positive
 from ..parts.truth import named_workers, two_classes
 from .emissions import Confusion
 from .truth import TruthPrior, observe, tasks
+from .twins import takes_arrays
 
 
+@takes_arrays
 def two_coin(
     annotations: Annotations, *, truth_prior: TruthPrior | None = None, right: float = 1.5, wrong: float = 1.0
 ) -> None:

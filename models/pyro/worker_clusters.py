@@ -13,8 +13,10 @@ from .confusion_mixture import ConfusionMixture
 from .derived import derived, share_of_annotations
 from .emissions import Confusion
 from .truth import TruthPrior, observe, tasks
+from .twins import takes_arrays
 
 
+@takes_arrays
 def worker_clusters(
     annotations: Annotations,
     *,

@@ -10,6 +10,8 @@ from crowdppl.cli.advice import for_the_shell
     [
         ("Did you mean worker='rater'?", "Did you mean --worker 'rater'?"),
         ("is it the one, label='x y'?", "is it the one, --label 'x y'?"),
+        ("Say which it is by task='COL'.", "Say which it is by --task COL."),
+        ("If they are classes: columns='classes'.", "If they are classes: --columns 'classes'."),
         ("pass worker=None.", "pass --no-worker."),
         ("pass separator=';'.", "pass --separator ';'."),
         ("given for both task= and label=; name", "given for both --task and --label; name"),

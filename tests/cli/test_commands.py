@@ -460,6 +460,10 @@ def test_the_output_names_workers_by_pseudonyms_or_not_at_all(crowd, tmp_path):
             assert "Ωμέγα".encode() not in file.read_bytes()
     assert "needs a key" in refused(*shared, tmp_path / "x", "--workers", "hash")
     assert "did you mean 'drop'" in refused(*shared, tmp_path / "x", "--workers", "drops")
+    assert "--plot draws the confusion matrix of each worker, and --workers drop" in refused(
+        *shared, tmp_path / "x", "--workers", "drop", "--plot"
+    )
+    assert "the annotations name none; leave it out" in refused(*shared, tmp_path / "x", "--no-worker", "--plot")
     assert "give --workers drop" in refused(*shared, tmp_path / "x", "--min-group", 3)
     assert not (tmp_path / "x").exists()
 

@@ -97,8 +97,10 @@ def test_a_file_of_gold_labels_that_is_not_there_or_does_not_fit_is_named(tmp_pa
     (tmp_path / "truth.csv").write_text("task,label\n0,1\n7,1\n")
     with pytest.raises(AnnotationError, match=r"gold, row 1 \(line 3 of truth\.csv\): task 7 is not among"):
         annotations.with_gold(tmp_path / "truth.csv")
-    (tmp_path / "truth.csv").write_text("item,label\n0,1\n")
-    with pytest.raises(AnnotationError, match="gold has no column 'task'"):
+    (tmp_path / "truth.csv").write_text("wer,label\n0,1\n")
+    with pytest.raises(
+        AnnotationError, match=r"truth.csv' has no column 'task'.* Rename the column of tasks to 'task'"
+    ):
         annotations.with_gold(tmp_path / "truth.csv")
 
 

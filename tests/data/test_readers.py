@@ -108,10 +108,48 @@ def test_classes_are_those_given_in_that_order_or_sorted():
     assert list(Annotations.from_frame(rows.assign(label=["b", 10, (1,)])).classes) == [(1,), 10, "b"]  # by text
 
 
-def test_labels_that_pandas_made_floats_of_stay_floats():
+def test_labels_that_pandas_made_floats_of_are_the_integers_that_they_were():
     rows = pd.DataFrame({"task": [1, 2], "worker": "w", "label": [1.0, 2.0]})
-    assert Annotations.from_frame(rows).classes == Ids([1.0, 2.0])
-    assert Annotations.from_frame(rows).classes != Ids([1, 2])
+    for frame in (rows, rows.astype({"label": object}), rows.astype({"label": "category"}), pl.from_pandas(rows)):
+        annotations = Annotations.from_frame(frame, classes=None, gold={1: 2.0}, abstain=None)
+        assert (annotations.classes, annotations.gold.tolist()) == (Ids([1, 2]), [1, -1])
+        assert annotations.joined(Annotations.from_frame(rows).to_frame().assign(worker="v")).n_annotations == 4
+        assert Annotations.from_frame(frame, classes=[1, 2, 3]).n_classes == 3
+    assert Annotations.from_frame(rows, abstain=2.0, classes=[1, 3]).abstentions == Ids([2])
+    assert Annotations.from_matrix([[1.0, np.nan], [2.0, 1.0]], missing=None).classes == Ids([1, 2])
+    mixed = pd.DataFrame({"u": [1, 2], "v": [1.0, None]}, dtype=object)
+    assert Annotations.from_matrix(mixed, missing=None).votes().tolist() == [[2, 0], [0, 1]]
+    assert Annotations.from_dict({"t": {"u": 1.0, "v": 2}}).classes == Ids([1, 2])
+
+
+def test_floats_that_are_fractions_or_listed_as_classes_stay_floats():
+    rows = pd.DataFrame({"task": [1, 2, 3], "worker": "w", "label": [1.0, 0.5, 0.0]})
+    assert Annotations.from_frame(rows).classes == Ids([0.0, 0.5, 1.0])
+    known = Annotations.from_frame(rows[rows["label"] != 0.5], classes=[0.0, 0.5, 1.0], gold={1: 1.0})
+    assert (known.classes, known.gold.tolist()) == (Ids([0.0, 0.5, 1.0]), [2, -1])
+    assert known.joined(pd.DataFrame({"task": [9], "worker": "w", "label": [1.0]})).votes()[-1].tolist() == [0, 0, 1]
+
+
+def test_whole_numbers_that_are_text_are_sorted_as_numbers():
+    rows = pd.DataFrame({"task": [1, 2, 3, 4], "worker": "w", "label": ["10", "2", "1", "-1"]})
+    assert list(Annotations.from_frame(rows).classes) == ["-1", "1", "2", "10"]
+    assert list(Annotations.from_frame(rows.assign(label=["10", "2", "1", "skip"]), abstain="skip").classes) == [
+        "1",
+        "2",
+        "10",
+    ]
+    assert list(Annotations.from_frame(rows.assign(label=["010", "9", "9b", "2"])).classes) == ["010", "2", "9", "9b"]
+
+
+@pytest.mark.parametrize("truth", ["task,label\n1,2.0\n", "id,answer\n1,2\n", "item;gold\n1;2.0\n"])
+def test_labels_written_with_a_point_are_whole_numbers_in_csv_files_and_their_gold(tmp_path, truth):
+    (tmp_path / "truth.csv").write_text(truth)
+    text = "task,worker,label\n1,a,1.0\n1,b,2\n2,a,2.0\n"
+    assert csv(tmp_path, text).classes == Ids([1, 2])
+    assert csv(tmp_path, text, gold=tmp_path / "truth.csv").gold.tolist() == [1, -1]
+    assert csv(tmp_path, text).with_gold(tmp_path / "truth.csv").gold.tolist() == [1, -1]
+    assert csv(tmp_path, text.replace("2.0", "2.5")).classes == Ids(["1.0", "2", "2.5"])
+    assert csv(tmp_path, text.replace("1,b", "1.0,b")).tasks == Ids(["1", "1.0", "2"])
 
 
 def test_many_classes_are_accepted_when_they_are_listed():

@@ -227,6 +227,26 @@ def test_new_workers_features_come_as_table_mapping_or_array(fitted):
         np.testing.assert_allclose(found["probability"], by_array["probability"])
 
 
+def test_a_tables_features_are_known_by_their_names_in_any_order(crowd, tmp_path):
+    annotations, _ = crowd
+    frame = annotations.to_frame()
+    names = ["skill", "age", "pay"]
+    own = pd.DataFrame(np.asarray(annotations.worker_features), columns=names, index=list(annotations.workers))
+    named = cp.Annotations.from_frame(frame, worker_features=own)
+    shuffled = cp.Annotations.from_frame(frame, worker_features=own[["pay", "skill", "age"]])
+    fit = cp.fit("madl", named, progress=False, max_iterations=3)
+    fit.save(tmp_path / "fit")
+    rows = pd.DataFrame([[0.1, 0.2, 0.3]], columns=names, index=["zoe"])
+    expected = fit.new_worker_confusions(rows)
+    for known in (fit, cp.load_fit(tmp_path / "fit")):
+        pd.testing.assert_frame_equal(known.new_worker_confusions(rows[["age", "pay", "skill"]]), expected)
+        with pytest.raises(AnnotationError, match=r"lacks the columns \['pay'\] and has the columns \['wage'\] more"):
+            known.new_worker_confusions(rows.rename(columns={"pay": "wage"}))
+    joined = named.joined(shuffled.replace(workers=cp.data.Ids([f"new {name}" for name in shuffled.workers])))
+    half = len(own)
+    np.testing.assert_array_equal(joined.worker_features[half:], joined.worker_features[:half])
+
+
 def test_over_given_tasks_a_new_workers_matrix_is_the_mean_of_its_matrices(tiny):
     fit = cp.fit("madl", tiny, progress=False, max_iterations=20, **LINEAR)
     theta = {name: np.asarray(values[0, 0]) for name, values in fit.outcome.draws.items()}

@@ -1,5 +1,6 @@
 """What holds for every story of the registry with its defaults, and what a story declares of itself."""
 
+import inspect
 import json
 
 import numpy as np
@@ -11,8 +12,14 @@ import crowdppl as cp
 from crowdppl import Classifier, Prevalence, StoryError
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import site_kinds
-from crowdppl.models import STORIES, Given
+from crowdppl.models import KNOWN_STORIES, STORIES, Given
+from crowdppl.models.parts.general import told
 from crowdppl.models.parts.truth_prior import truth_prior_from_json
+
+try:
+    from crowdppl.models.pyro import STORIES as PYRO
+except ImportError:
+    PYRO = {}
 
 EVERY = pytest.mark.parametrize("name", STORIES)
 
@@ -148,3 +155,37 @@ def test_probabilities_of_a_simulation_may_be_a_frame():
     frame = pd.DataFrame(np.eye(2)[[0, 1, 1]])
     annotations, _ = cp.simulate("one_coin", n_tasks=3, n_workers=2, truth_prior=frame)
     np.testing.assert_array_equal(annotations.gold, [0, 1, 1])
+
+
+def flags():
+    """Each story's hyperparameters that are True or False, and whether they may be None."""
+    for story in [*KNOWN_STORIES.values(), *PYRO.values()]:
+        for each in inspect.signature(story).parameters.values():
+            kind = str(each.annotation)
+            if kind in ("bool", "bool | None", "<class 'bool'>"):
+                yield pytest.param(story, each.name, "None" in kind, id=f"{story.__module__}-{each.name}")
+
+
+@pytest.mark.parametrize(("story", "flag", "maybe"), flags())
+@pytest.mark.parametrize("value", ["no", "False", 0, 1.0])
+def test_a_flag_is_true_or_false_and_no_text(story, flag, maybe, value):
+    needed = "True, False or None is needed" if maybe else "True or False is needed"
+    with pytest.raises(StoryError, match=f"^{flag}={value!r}: {needed}$"):
+        told(story, {flag: value})
+    for accepted in (True, np.bool_(False), *([None] if maybe else [])):
+        assert told(story, {flag: accepted})[1] == {flag: accepted}
+
+
+def test_a_fit_refuses_flags_that_are_text():
+    annotations = cp.load_dataset("anesthesia")
+    for story, given in (
+        ("annotator_groups", {"gated": "no"}),
+        ("confusion_from_features", {"by_task": "no"}),
+        ("common_individual", {"by_task": "no"}),
+        ("dawid_skene", {"progress": "no"}),
+        ("dawid_skene", {"accelerate": "no"}),
+    ):
+        with pytest.raises(ValueError, match="='no': True"):
+            cp.fit(story, annotations, **given)
+    with pytest.raises(StoryError, match="batch_norm='no': True or False is needed"):
+        Classifier("mlp", batch_norm="no")

@@ -19,6 +19,7 @@ from crowdppl.inference.engines.pyro.ascent import slopes_of
 from crowdppl.inference.engines.pyro.batches import TaskSource, take
 from crowdppl.inference.engines.pyro.density import density
 from crowdppl.models import Given, find_story
+from crowdppl.models import pyro as stories_in_pyro
 from crowdppl.models.pyro import STORIES, TorchClassifier, tensors
 
 RELATIVE = 1e-5  # in float64: what the two programs may differ by
@@ -272,7 +273,7 @@ def test_a_logistic_regression_learns_through_the_difficulty_in_both_programs_un
 def test_pyros_own_enumeration_gives_the_same_log_posterior(story, n_classes, options, population):
     if population is not None and story in BY_TASK:
         pytest.skip("a guide of Pyro's draws tasks of its own, so that its values are other tasks'")
-    annotations = annotations_of(n_classes, 1)
+    annotations = annotations_of(n_classes, 1, evidence=False)
     model = numpyro_sites.Model(find_story(story), options)
     parameters = random_parameters(model, jax.tree.map(jnp.asarray, annotations), 1)
     told = numpyro_sites.Model(STORIES[story], options)
@@ -353,3 +354,22 @@ def test_what_does_not_matter_has_a_slope_of_zero():
     slopes = slopes_of((2 * a).sum(), {"a": a, "b": b})
     assert slopes["a"].tolist() == [2.0, 2.0]
     assert slopes["b"].tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_story_imported_by_its_name_takes_annotations_of_arrays(name):
+    """That of the module, which people import, is the story of the registry, and sees tensors whatever it is given."""
+    story = getattr(stories_in_pyro, name)
+    assert story is STORIES[name]
+    options = next((given for of, _, given in STORY_OPTIONS if of == name), {})
+    n_classes = next((classes for of, classes, _ in STORY_OPTIONS if of == name), 3)
+    annotations = annotations_of(n_classes, 1, evidence=False)
+    assert isinstance(annotations.task, np.ndarray)
+    totals = []
+    for data in (annotations, jax.tree.map(jnp.asarray, annotations), tensors(annotations)):
+        pyro.set_rng_seed(0)
+        pyro.clear_param_store()
+        with torch.no_grad():
+            totals.append(float(pyro.poutine.trace(story).get_trace(data, **options).log_prob_sum()))
+    assert np.isfinite(totals[0])
+    np.testing.assert_allclose(totals, totals[0], rtol=1e-6)

@@ -127,8 +127,9 @@ def test_effective_numbers_lie_between_even_annotations_and_even_classes(crowd):
 def test_what_cannot_be_is_refused(crowd):
     with pytest.raises(UnknownNameError, match="distribution"):
         cp.self_train("crowd_layer", crowd, select="distributon", **FEW)
-    with pytest.raises(ValueError, match="growth=0"):
-        cp.self_train("crowd_layer", crowd, growth=0, **FEW)
+    for growth in (0, float("inf"), "8"):
+        with pytest.raises(ValueError, match=f"growth={growth!r}: a finite number above 0 is needed"):
+            cp.self_train("crowd_layer", crowd, growth=growth, **FEW)
     with pytest.raises(ValueError, match="anew='yes'"):
         cp.self_train("crowd_layer", crowd, anew="yes", **FEW)
     with pytest.raises(ValueError, match="held_out=1"):

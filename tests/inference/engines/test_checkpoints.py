@@ -249,7 +249,7 @@ def test_a_checkpoint_is_not_written_over_unless_it_is_gone_on_from(crowd, tmp_p
     [
         ({"every": 3}, "every=3 belongs to checkpoint="),
         ({"resume": True}, "resume=True belongs to checkpoint="),
-        ({"resume": "at"}, "True or False is needed; the folder is named by checkpoint="),
+        ({"resume": "at"}, "resume='at': True or False is needed"),
         ({"checkpoint": "at", "every": "often"}, "every='often': seconds, or a time such as '30s'"),
         ({"checkpoint": "at", "every": -1}, "every=-1"),
         ({"checkpoint": "at", "story": "majority_vote"}, "checkpoint=.*at': majority_vote takes a moment"),

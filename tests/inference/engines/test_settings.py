@@ -39,6 +39,7 @@ def test_a_generator_or_none_comes_with_advice():
         ("em", {"batch_size": 2.5}, "batch_size=2.5: a whole number from 1 is needed"),
         ("em", {"held_out": 1.0}, "held_out=1.0: a finite number from 0 and below 1 is needed"),
         ("em", {"accelerate": 1}, "accelerate=1: True or False is needed"),
+        ("em", {"accelerate": "no"}, "accelerate='no': True or False is needed"),
         ("em", {"tolerance": "small"}, "tolerance='small': a finite number from 0 is needed"),
         ("svi", {"learning_rate": float("nan")}, "learning_rate=nan: a finite number from 0 is needed"),
         ("nuts", {"target_accept": 1.0}, "target_accept=1.0: a finite number above 0 and below 1 is needed"),

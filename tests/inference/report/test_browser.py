@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from report_pages import TASKS, WORKERS
 
+import crowdppl as cp
 from crowdppl.inference.report.html import Html, section
 from crowdppl.inference.report.page import page
 from crowdppl.inference.report.tables import table
@@ -172,3 +173,19 @@ def test_the_page_s_policy_lets_its_own_script_run_and_no_other(opened):
     source = made_page(pd.DataFrame({"x": [1]}))
     assert opened(source, DESKTOP, "'ran'", policy=True) == (None, 1)
     assert opened(source, DESKTOP, "'ran'") == ("ran", 1)
+
+
+def test_cards_of_notebooks_fit_a_narrow_page_with_nothing_cut(opened):
+    annotations = cp.load_dataset("anesthesia")
+    named = annotations.with_worker_names({name: f"a worker whose name is rather long, {name}" for name in range(1, 6)})
+    fit = cp.fit("dawid_skene", named, progress=False)
+    for described in (fit.summary(), cp.describe_story("difficulty")):
+        page = f"<!DOCTYPE html><meta charset=utf-8><body>{described._repr_html_()}</body>"
+        wider, _ = opened(page, (400, 844), "document.documentElement.scrollWidth - 400", policy=True)
+        assert wider <= 0
+    script = """[document.documentElement, ...document.querySelectorAll("div")].map(
+      (part) => part.scrollWidth - part.clientWidth)"""
+    for shown in (named._repr_html_(), fit._repr_html_()):
+        wider, _ = opened(f"<!DOCTYPE html><meta charset=utf-8><body>{shown}</body>", (400, 844), script, policy=True)
+        assert len(wider) > 5
+        assert max(wider) <= 1  # a pixel by rounding

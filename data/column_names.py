@@ -1,0 +1,129 @@
+"""What the columns of tables are called: by role the names that people and tools give them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from .errors import AnnotationError, nearest
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "task": (
+        "task", "item", "example", "unit", "question", "sample", "instance", "object", "document", "doc", "image",
+        "sentence", "text", "hit", "query", "record", "id",
+    ),
+    "worker": (
+        "worker", "annotator", "rater", "judge", "labeler", "labeller", "coder", "performer", "participant", "user",
+        "model", "lf", "reviewer", "expert", "source",
+    ),
+    "label": (
+        "label", "annotation", "response", "answer", "rating", "vote", "judgment", "judgement", "class", "category",
+        "choice", "value", "score", "verdict", "output",
+    ),
+    "seconds": ("seconds", "worktimeinseconds", "leadtime", "durationseconds", "elapsedseconds"),
+    "gold": ("gold", "goldlabel", "truth", "truelabel", "groundtruth", "golden"),
+}  # fmt: skip
+"""By role the names that a column may have, in small letters, without blanks, dashes, and "id" or "name" at the end."""
+
+CONTENT = ("text", "sentence", "image", "document", "question")
+"""Names of tasks that may as well be their content, where another column names them."""
+
+TIMES = ("time", "duration", "elapsed")
+"""Names that may be those of times, in seconds or not."""
+
+
+def plain(name: str) -> str:
+    """Return a name in small letters and digits alone."""
+    return re.sub(r"[^a-z0-9]", "", name.casefold())
+
+
+def stem(name: str) -> str:
+    """Return a name in small letters and digits, without "id" or "name" at its end."""
+    short = plain(name)
+    return re.sub(r"(?<=.)(ids?|names?)$", "", short) or short
+
+
+def is_name_of(name: str, role: str) -> bool:
+    """Return whether a column of this name may have this role."""
+    return stem(name) in NAMES[role]
+
+
+def named_for(role: str, columns: Iterable[str]) -> list[str]:
+    """Return the columns whose names are known for a role.
+
+    Of several that may name tasks, a column "id" beside another name is the row's, and "text" the task's content.
+    """
+    found = [name for name in columns if is_name_of(name, role)]
+    if role == "task":
+        found = [name for name in found if plain(name) not in ("id", *CONTENT)] or found
+        found = [name for name in found if plain(name) not in CONTENT] or found
+    return found
+
+
+def one_column(role: str, found: Sequence[str], columns: Sequence[str], what: str) -> str:
+    """Return the one column that was found for a role.
+
+    Raises:
+        AnnotationError: there are several, or none.
+    """
+    if len(found) > 1:
+        listing = " and ".join(map(repr, found))
+        raise AnnotationError(f"{what}: {listing} may all name the {role}s; say {role}={found[0]!r}")
+    if not found:
+        raise missing_column(role, role, columns, what)
+    return found[0]
+
+
+def gold_columns(columns: Iterable[object], task: str, label: str, what: str = "gold") -> tuple[str, str]:
+    """Return the columns of tasks and of labels in a table of gold labels.
+
+    Each is the one of the annotations' name, else one that is known for it: "id", say, and "gold" or "answer".
+
+    Args:
+        columns: the table's.
+        task: the annotations' column of tasks.
+        label: the annotations' column of labels.
+        what: the table, for messages.
+
+    Raises:
+        AnnotationError: one of the two is not there, or two columns may be meant.
+    """
+    names = [str(name) for name in columns]
+
+    def named(role: str, asked: str, free: list[str], other: str) -> str:
+        found = [name for name in (asked, role) if name in free][:1] or named_for(other, free) or named_for(role, free)
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            lacking = missing_column(asked, None, names, what)
+            raise AnnotationError(f"{lacking} Rename the column of {role}s to {asked!r}.")
+        listing = " and ".join(map(repr, found))
+        raise AnnotationError(f"{what}: {listing} may be the column of {role}s; rename one to {asked!r}")
+
+    of_tasks = named("task", task, names, "task")
+    return of_tasks, named("label", label, [name for name in names if name != of_tasks], "gold")
+
+
+def missing_column(name: str, role: str | None, columns: Iterable[object], what: str) -> AnnotationError:
+    """Make the error for a column that is not there.
+
+    Args:
+        name: the column.
+        role: what it was to be, which is the option that names it; None where no option does.
+        columns: the table's.
+        what: the table.
+    """
+    names = [str(column) for column in columns]
+    text = f"{what} has no column {name!r}; its columns are {', '.join(map(repr, names)) or 'none'}."
+    like = [each for each in names if role in NAMES and is_name_of(each, role)]
+    like += [each for each in names if role == "seconds" and plain(each) in TIMES]
+    near = nearest(name, names) or next(iter(like), None)
+    if near:
+        text += f" Did you mean {near!r}?" if role is None else f" Did you mean {role}={near!r}?"
+    elif role is not None:
+        text += f" Say which it is by {role}='COL'."
+    if role == "worker":
+        text += " Where no worker is named, pass worker=None."
+    if len(names) == 1 and (separator := next((c for c in ";\t|" if c in names[0]), None)):
+        text += f" The columns seem to be separated by {separator!r}: pass separator={separator!r}."
+    return AnnotationError(text)

@@ -1,0 +1,121 @@
+"""Tables with a row for each task: whether their columns are workers or classes, and which column is the task's."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl import AnnotationError
+from crowdppl.data import Ids
+
+COUNTS = pd.DataFrame({"task": ["t1", "t2", "t3"], "cat": [3, 0, 5], "dog": [2, 5, 0]})
+ASKED = (
+    r"columns 'cat', 'dog' hold whole numbers, and .*columns='classes' \(cp\.Annotations\.from_counts.*"
+    r"columns='workers'"
+)
+
+
+def read(table, **options):
+    return cp.read(table, **{"tell": False, **options})
+
+
+def of_counts(rng, n_tasks, n_classes, fewest, most):
+    """Vote counts of workers who are right 7 times in 10."""
+    right = np.full((n_classes, n_classes), 0.3 / (n_classes - 1))
+    np.fill_diagonal(right, 0.7)
+    n_votes = rng.integers(fewest, most + 1, size=n_tasks)
+    rows = [rng.multinomial(n, right[rng.integers(n_classes)]) for n in n_votes]
+    return pd.DataFrame(rows, columns=[f"kind {chr(97 + k)}{k}x" for k in range(n_classes)]).rename_axis("id")
+
+
+def of_labels(rng, n_tasks, names, n_classes):
+    truth = rng.integers(n_classes, size=(n_tasks, 1))
+    right = rng.random((n_tasks, len(names))) < 0.7
+    labels = np.where(right, truth, rng.integers(n_classes, size=right.shape))
+    return pd.DataFrame(labels, columns=names).rename_axis("id")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {},
+        {"cat": [3, 0, 1], "dog": [2, 5, 5]},
+        {"cat": [3, 40, 1], "dog": [2, 5, 12]},
+        {"cat": [3, np.nan, 5], "dog": [2, 5, np.nan]},
+        {"cat": [30, 1, 2], "dog": [4, 5, 6]},
+    ],
+)
+def test_vote_counts_are_not_taken_for_the_labels_of_workers(tmp_path, cells):
+    table = COUNTS.assign(**cells)
+    table.to_csv(tmp_path / "a.csv", index=False)
+    expected = cp.Annotations.from_counts(table.set_index("task").fillna(0))
+    for source in (table, tmp_path / "a.csv"):
+        with pytest.raises(AnnotationError, match=ASKED):
+            read(source)
+        counted = read(source, columns="classes")
+        assert counted.to_frame().equals(expected.to_frame())
+        assert not counted.named
+        if expected.n_annotations < 20:
+            assert list(read(source, columns="workers").workers) == ["cat", "dog"]
+
+
+def test_simulated_vote_counts_are_asked_about_and_simulated_labels_are_not():
+    rng = np.random.default_rng(0)
+    for fewest, most in ((5, 5), (3, 7), (1, 50)):
+        for n_classes in (2, 3, 5, 10):
+            with pytest.raises(AnnotationError, match="columns='classes'"):
+                read(of_counts(rng, 40, n_classes, fewest, most).reset_index())
+    for names in (["ann", "bob"], ["ann", "bob", "cec"], list("abcde")):
+        for n_classes in (2, 3, 5, 10):
+            assert list(read(of_labels(rng, 40, names, n_classes).reset_index()).workers) == names
+
+
+@pytest.mark.parametrize("names", ["r{}", "worker_{}", "Annotator {}", "lf{}", "coder-{}"])
+def test_numbered_columns_are_workers_however_little_they_agree(names):
+    cells = np.random.default_rng(0).integers(3, size=(4, 5))
+    table = pd.DataFrame(cells, columns=[names.format(j + 1) for j in range(5)]).rename_axis("id").reset_index()
+    assert read(table).n_workers == 5
+    yes_or_no = table.set_axis(["id", *"abcde"], axis=1).assign(
+        **(table.iloc[:, 1:] > 0).astype(int).set_axis(list("abcde"), axis=1)
+    )
+    assert read(yes_or_no).n_workers == 5
+    assert read(COUNTS.assign(dog=[2, 0, 3]), workers=["cat", "dog"]).n_workers == 2
+
+
+def test_counts_of_numbered_classes_leave_out_a_total_and_take_gold(tmp_path):
+    table = pd.DataFrame({"id": [7, 8, 9], "0": [3, 0, 1], "10": [2, 5, 4], "total": 5, "gold": [10, None, 0]})
+    table.astype({"gold": "Int64"}).to_csv(tmp_path / "a.csv", index=False)
+    annotations = read(tmp_path / "a.csv", columns="classes")
+    assert (annotations.classes, annotations.votes().tolist()) == (Ids([0, 10]), [[3, 2], [0, 5], [1, 4]])
+    assert annotations.gold.tolist() == [1, -1, 0]
+    assert annotations.tasks == Ids([7, 8, 9])
+
+
+def test_what_columns_are_is_refused_where_it_has_no_meaning():
+    long = pd.DataFrame({"task": [1, 1], "worker": ["a", "b"], "label": ["x", "y"]})
+    with pytest.raises(AnnotationError, match="columns='classes': the table has 0 columns of vote counts"):
+        read(long, columns="classes")
+    with pytest.raises(AnnotationError, match=r"columns='classes' is of a table with a row for each task.*of workers"):
+        read(long, columns="classes", worker="worker")
+    with pytest.raises(cp.UnknownNameError, match="unknown value of columns 'class'; did you mean 'classes'"):
+        read(COUNTS, columns="class")
+
+
+@pytest.mark.parametrize("name", ["id", "tweet_id", "postId", "uuid", "row_key", "Nr", "item no"])
+def test_an_identifier_is_the_task_rather_than_a_text(name):
+    table = pd.DataFrame({"text": ["one", "two", "two"], name: [11, 12, 13], "ann": list("xyx"), "bob": list("xyy")})
+    assert read(table).tasks == Ids([11, 12, 13])
+    assert read(table.drop(index=1), task="text").tasks == Ids(["one", "two"])
+    again = table.assign(text=["one", "two", "three"], **{name: [1, 1, 2]})
+    assert name == "id" or read(again).tasks == Ids(["one", "two", "three"])
+
+
+def test_whole_floats_in_wide_tables_are_integers(tmp_path):
+    table = pd.DataFrame({"id": [1, 2, 3], "ann": [1, None, 2], "bob": [1, 2, 2], "gold": [None, 2, 2]})
+    assert table["ann"].dtype == float
+    table.to_csv(tmp_path / "a.csv", index=False)
+    assert "2.0" in (tmp_path / "a.csv").read_text()
+    for source in (table, tmp_path / "a.csv"):
+        annotations = read(source)
+        assert annotations.classes == Ids([1, 2])
+        assert annotations.gold.tolist() == [-1, 1, 1]

@@ -9,7 +9,8 @@ is nearly normal: with the log-density :math:`f`, its gradient :math:`g` and the
 (Tierney & Kadane 1986). Of more than :data:`LARGEST` parameters, or where a point is no maximum, :math:`H = I`: what
 the coordinates are made for is the information of rows whose labels are known. A network's weights that have no prior
 are held where they are. The mass of a mode that a story has several times over, with its groups in other orders, is
-counted once for each reading.
+counted once for each reading. Where the spread of a hierarchy vanishes at the mode, as it can in
+``hierarchical_dawid_skene`` under EM, the density there is no measure of mass, and neither is this.
 """
 
 from __future__ import annotations
@@ -188,7 +189,7 @@ def mode_frame(fitted: Fitted) -> pd.DataFrame:
     log_posterior, log_mass = modes.log_posterior, modes.log_mass
     if len(log_mass) == 1:
         mean = {name: value.mean((0, 1), keepdims=True) for name, value in fitted.draws.items()}
-        log_posterior, log_mass = masses([fitted.with_draws(mean)])
+        log_posterior = np.asarray(_slope(fitted.with_draws(mean).replace(annotations=fitted.data))[0], float)[None]
     return pd.DataFrame(
         {
             "log_posterior": log_posterior,

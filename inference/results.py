@@ -722,7 +722,7 @@ class Stack(Result):
             known["share of the votes"] = f"{found.votes:.0%}"
         rows = ([short(name), bar(float(weight))] for name, weight in weights.items())
         return result_card(
-            self,
+            found,
             "Average of stories",
             known,
             table("stories", ["story", "weight"], rows),

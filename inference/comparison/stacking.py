@@ -101,6 +101,11 @@ class Averaged(Labelled):
         mean = np.tensordot([weight for _, weight in self._weighty], each, axes=1)
         return mean if self.votes == 0 else _beside_votes(mean, self.annotations, self.votes)
 
+    @property
+    def posterior_of_workers(self) -> np.ndarray:
+        """The label probabilities by which workers are judged, ``(N, K)``: they allow for misled tasks in any case."""
+        return replace(self, misled=self.misled or None).posterior
+
     @cached_property
     def confusion_draws(self) -> np.ndarray:
         """Each worker's confusion matrix in draws of the mixture of stories: ``(1, draw, J, K, L)``.

@@ -379,7 +379,7 @@ class Fit(Result):
         ``annotation`` (row): each given the other annotations of its task. These log-likelihoods do not sum to that of
         the data, and are not for ``psens``.
 
-        ``az.plot_ppc`` draws a curve for every draw, of thousands, which takes a minute: give it ``num_pp_samples=100``.
+        ``az.plot_ppc`` draws a curve for every draw, which takes a minute of thousands: give it ``num_pp_samples=100``.
 
         Args:
             log_likelihood: ``"task"``, ``"annotation"``, or None for no such group.

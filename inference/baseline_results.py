@@ -105,7 +105,7 @@ class BaselineFit(Result):
         """By worker the scores from the counted confusion matrices, and what the method itself says of workers.
 
         ``realised_accuracy`` is the share of the annotations that are the labels, expected under their probabilities;
-        of ``"wawa"`` ``agreement`` is the weight of the worker's vote.
+        of ``"wawa"`` ``vote_weight`` is the weight of the worker's vote.
 
         Args:
             interval: mass of the equal-tailed intervals, between 0 and 1.

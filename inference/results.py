@@ -396,10 +396,12 @@ class Fit(Result):
         what it should. By ``"task"``, the default, the log-likelihood is :math:`\log p(y_i \mid \theta)` with the truth
         summed out, as ``cp.loo`` and ``cp.compare`` have it; it sums to the log-likelihood, which ``psens`` needs. A
         task's annotations are drawn with a new truth. ArviZ wants one number a unit, so the variable is
-        ``agreement`` (task), the share of the task's annotations that are of the most frequent kind among them;
+        ``majority_share`` (task), the share of the task's annotations that are of the most frequent kind among them;
         replicated and observed ``annotation`` (row) are there as well. By ``"annotation"`` all three groups have
         ``annotation`` (row): each given the other annotations of its task. These log-likelihoods do not sum to that of
         the data, and are not for ``psens``.
+
+        ``az.plot_ppc`` draws a curve for every draw, which takes a minute of thousands: give it ``num_pp_samples=100``.
 
         Args:
             log_likelihood: ``"task"``, ``"annotation"``, or None for no such group.
@@ -807,7 +809,7 @@ class Stack(Result):
             known["share of the votes"] = f"{found.votes:.0%}"
         rows = ([short(name), bar(float(weight))] for name, weight in weights.items())
         return result_card(
-            self,
+            found,
             "Average of stories",
             known,
             table("stories", ["story", "weight"], rows),

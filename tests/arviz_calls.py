@@ -20,21 +20,24 @@ CALLS = {
     "plot_energy": ("az.plot_energy(idata)",) * 2,
     "plot_ess": ("az.plot_ess(idata, var_names=['prevalence'])",) * 2,
     "plot_ppc": (
-        "az.plot_ppc(idata, var_names=['agreement'])",
-        "az.plot_ppc_dist(idata, var_names=['agreement'])",
+        "az.plot_ppc(idata, var_names=['majority_share'])",
+        "az.plot_ppc_dist(idata, var_names=['majority_share'])",
     ),
     "plot_ppc, prior": (
-        "az.plot_ppc(idata, group='prior', var_names=['agreement'])",
-        "az.plot_ppc_dist(idata, group='prior_predictive', var_names=['agreement'])",
+        "az.plot_ppc(idata, group='prior', var_names=['majority_share'])",
+        "az.plot_ppc_dist(idata, group='prior_predictive', var_names=['majority_share'])",
     ),
     "plot_bpv": (
-        "az.plot_bpv(idata, kind='t_stat', t_stat='mean', var_names=['agreement'])",
-        "az.plot_ppc_tstat(idata, t_stat='mean', var_names=['agreement'])",
+        "az.plot_bpv(idata, kind='t_stat', t_stat='mean', var_names=['majority_share'])",
+        "az.plot_ppc_tstat(idata, t_stat='mean', var_names=['majority_share'])",
     ),
     "loo": ("az.loo(idata)",) * 2,
     "compare": ("az.compare({'this': idata, 'other': other})",) * 2,
-    "loo_pit": ("az.loo_pit(idata, y='agreement')", "az.loo_pit(idata, var_names='agreement')"),
-    "plot_loo_pit": ("az.plot_loo_pit(idata, y='agreement')", "az.plot_loo_pit(idata, var_names=['agreement'])"),
+    "loo_pit": ("az.loo_pit(idata, y='majority_share')", "az.loo_pit(idata, var_names='majority_share')"),
+    "plot_loo_pit": (
+        "az.plot_loo_pit(idata, y='majority_share')",
+        "az.plot_loo_pit(idata, var_names=['majority_share'])",
+    ),
     "psens, prior": (
         "az.psens(idata, component='prior', var_names=['prevalence'])",
         "az.psense(idata, group='prior', var_names=['prevalence'])",

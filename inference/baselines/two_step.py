@@ -72,7 +72,7 @@ def label_by_rule(
         ValueError: an option of the training that cannot be, or that is given without a classifier.
     """
     found, annotations = with_known(RULES[name].probabilities(annotations), annotations, gold)
-    by_worker = {"agreement": agreement(annotations)} if name == "wawa" else {}
+    by_worker = {"vote_weight": agreement(annotations)} if name == "wawa" else {}
     labelled = Baseline(name, annotations, found.astype(np.float32), by_worker=by_worker)
     if classifier is None:
         if checkpoints.folder is not None:

@@ -13,7 +13,7 @@ import pandas as pd
 from ...data import Annotations
 from ...data.errors import check_name
 from ..fitted.crowd_trust import crowd_warnings, is_of_crowd
-from ..fitted.fitted import Fitted, HoldsFitted
+from ..fitted.fitted import CELLS, Fitted, HoldsFitted, n_cells
 from ..fitted.labelled import Labelled, interval_around
 from ..fitted.misled import checked, misled_share
 from ..fitted.realised import MOST_DRAWS, realised_accuracy, realised_accuracy_draws
@@ -22,7 +22,7 @@ from ..fitted.tasks import averaged_task_scores
 from ..fitted.workers import fitted_scores, with_realised_accuracy
 from .comparing import by_name, check_same_data, compare
 
-MIXTURE_DRAWS = 1000  # about how many draws the mixture of the stories' confusion matrices has
+MIXTURE_DRAWS = (50, 1000)  # about how many draws the mixture of the stories' confusion matrices has
 SHOWN_WEIGHT = 0.005  # smaller weights are left out of texts
 
 
@@ -102,12 +102,18 @@ class Averaged(Labelled):
         mean = np.tensordot([weight for _, weight in self.weighty], each, axes=1)
         return mean if self.votes == 0 else _beside_votes(mean, self.annotations, self.votes)
 
+    @property
+    def posterior_of_workers(self) -> np.ndarray:
+        """The label probabilities by which workers are judged, ``(N, K)``: they allow for misled tasks in any case."""
+        return replace(self, misled=self.misled or None).posterior
+
     @cached_property
     def confusion_draws(self) -> np.ndarray:
         """Each worker's confusion matrix in draws of the mixture of stories: ``(1, draw, J, K, L)``.
 
-        There are about :data:`MIXTURE_DRAWS`, from each fit in proportion to its weight. Where a fit has no draws, the
-        weighted mean of the confusion matrices is the only draw.
+        There are about a thousand, from each fit in proportion to its weight, and fewer, at least 50, where they would
+        have more than :data:`.CELLS` numbers. Where a fit has no draws, the weighted mean of the confusion matrices is
+        the only draw.
 
         Raises:
             AnnotationError: the annotations name no workers.
@@ -116,10 +122,10 @@ class Averaged(Labelled):
             return np.tensordot(
                 [weight for _, weight in self.weighty], [fitted.confusion_draws for fitted, _ in self.weighty], axes=1
             )
-        picked = []
+        total, picked = np.clip(CELLS / n_cells(self.annotations), *MIXTURE_DRAWS), []
         for fitted, weight in self.weighty:
             flat = fitted.confusion_draws.reshape(-1, *fitted.confusion_draws.shape[2:])
-            n = round(MIXTURE_DRAWS * weight)
+            n = round(float(total) * weight)
             picked.append(flat[np.linspace(0, len(flat), n, endpoint=False).astype(int)])
         return np.concatenate(picked)[None]
 

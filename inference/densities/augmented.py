@@ -30,19 +30,48 @@ FLATTEST = 0.01  # curvature at the least
 APART = ("worker", "task")  # dimensions whose members have nothing to do with each other, given the labels
 
 
-@compiled(once=True)
 def augmented_draws(
-    model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters, keys: Array
-) -> Parameters:
-    """Draws of the parameters around a mode, by site, ``(draw, ...)``.
+    model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters, n: int, seed: int = 0
+) -> dict[str, np.ndarray]:
+    """Draws of the parameters around a mode, by site, ``(n, ...)``.
 
     Args:
         model: the story.
         annotations: the data.
         mode: the parameters that are drawn, by site.
         fixed: those that stay where they are.
-        keys: one for each draw.
+        n: how many draws.
+        seed: the same seed gives the same draws.
     """
+    counts, reals = _given_labels(model, annotations, mode, fixed, jax.random.split(jax.random.key(seed), n))
+    rng = np.random.default_rng(seed)
+    tables = {name: np.stack([dirichlet_rows(rng, np.asarray(one)) for one in all_]) for name, all_ in counts.items()}
+    return tables | {name: np.asarray(values) for name, values in reals.items()}
+
+
+def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.ndarray:
+    """Rows of probabilities of Dirichlet distributions, one of each, of the concentrations' shape and type.
+
+    Gamma variates in logs, one for each number, since those of small concentrations are too small for a float: one of
+    shape :math:`a + 1` times :math:`U^{1 / a}` is one of shape :math:`a` (Marsaglia & Tsang 2000, section 6). NumPy
+    draws a million in 0.1 seconds; JAX, on CPU, one after the other, in 10.
+
+    Args:
+        rng: of NumPy.
+        concentration: above 0, ``(..., K)``.
+    """
+    logs = np.log(rng.standard_gamma(concentration + 1.0))
+    logs -= rng.standard_exponential(concentration.shape) / concentration
+    rows = np.exp(logs - logs.max(-1, keepdims=True))
+    rows /= rows.sum(-1, keepdims=True)
+    return np.maximum(rows, 2 * SMALLEST).astype(concentration.dtype)
+
+
+@compiled(once=True)
+def _given_labels(
+    model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters, keys: Array
+) -> tuple[Parameters, Parameters]:
+    """Given the labels that each key draws: the tables' Dirichlet concentrations, and draws of the other parameters."""
     parts = anatomy(model, annotations)
     tables = {name: mode[name] for name in parts.tables}
     reals = {name: bijection.inv(mode[name]) for name, bijection in parts.bijections.items() if name in mode}
@@ -61,22 +90,19 @@ def augmented_draws(
     slopes = jax.grad(of_both, argnums=(0, 1))
     flat = _curvatures(lambda reals: slopes(tables, reals, still.posterior)[1], reals, parts)
 
-    def draw(key: Array) -> Parameters:
-        of_label, of_table, of_real = jax.random.split(key, 3)
+    def draw(key: Array) -> tuple[Parameters, Parameters]:
+        of_label, of_real = jax.random.split(key)
         classes = jnp.arange(still.log_joint.shape[-1])
         labels = (jax.random.categorical(of_label, still.log_joint)[:, None] == classes).astype(float)
         of_tables, slope = slopes(tables, reals, labels)
-        found = {}
-        for number, (name, table) in enumerate(tables.items()):
-            counts = jnp.maximum(table * of_tables[name], SMALLEST)
-            rows = jax.random.dirichlet(jax.random.fold_in(of_table, number), counts)
-            found[name] = jnp.maximum(rows, 2 * SMALLEST)
+        counts = {name: jnp.maximum(table * of_tables[name], SMALLEST) for name, table in tables.items()}
+        moved = {}
         for number, (name, real) in enumerate(reals.items()):
             if name in flat:
                 noise = jax.random.normal(jax.random.fold_in(of_real, number), real.shape)
                 real = real + slope[name] / flat[name] + noise / jnp.sqrt(flat[name])
-            found[name] = parts.bijections[name](real)
-        return found
+            moved[name] = parts.bijections[name](real)
+        return counts, moved
 
     return jax.lax.map(draw, keys)
 

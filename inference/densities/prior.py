@@ -13,7 +13,7 @@ from .padded_sites import is_table
 from .programs import compiled
 
 
-@compiled(static=("model",))
+@compiled(static=("model",), once=True)
 def prior_draws(model: Model, design: Annotations, keys: Array) -> Parameters:
     """Parameters, true labels and annotations drawn from the story: by site, one draw for each of the keys ``(S,)``.
 

@@ -83,7 +83,7 @@ def spammer_score(confusions: np.ndarray) -> np.ndarray:
     """
     n_classes = confusions.shape[-2]
     spread = confusions - confusions.mean(-2, keepdims=True)
-    return (spread**2).sum((-1, -2)) / (n_classes - 1)  # Σ_{k<k'} |b_k − b_k'|² = K Σ_k |b_k − b̄|²
+    return np.einsum("...kl,...kl->...", spread, spread) / (n_classes - 1)  # Σ_{k<k'} |b_k − b_k'|² = K Σ_k |b_k − b̄|²
 
 
 def sensitivity(confusions: np.ndarray) -> np.ndarray:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 AROUND = (25, 200)  # draws around a point, at the least and at the most
 NUMBERS = 2e7  # of parameters and annotations in all of these draws, about
+CELLS = 1e8  # of workers' confusion matrices in all draws at the most, about: 400 MB
 
 
 @jax.tree_util.register_pytree_node_class
@@ -121,12 +122,12 @@ class Fitted(Labelled):
         if self.has_draws:
             return self
         size = sum(np.size(value) for value in self.draws.values()) + self.annotations.n_rows
-        keys = jax.random.split(jax.random.key(0), int(np.clip(NUMBERS / size, *AROUND)))
+        n = int(np.clip(min(NUMBERS / size, CELLS / n_cells(self.annotations)), *AROUND))
         seen = self.at_size
         mode = {name: jnp.asarray(value)[0, 0] for name, value in seen.draws.items()}
-        found = augmented_draws(seen.model, seen.annotations, mode, seen.fixed, keys)
+        found = augmented_draws(seen.model, seen.annotations, mode, seen.fixed, n)
         real = {name: tuple(map(slice, value.shape[2:])) for name, value in self.draws.items()}
-        draws = {name: np.asarray(value)[:, *real[name]][None] for name, value in found.items()}
+        draws = {name: value[:, *real[name]][None] for name, value in found.items()}
         return replace(
             self,
             outcome=self.outcome._replace(draws=draws, is_point=False),
@@ -186,6 +187,8 @@ class Fitted(Labelled):
         What is drawn at them, such as replicated annotations, is then new each time.
         """
         flat, total = self.flat_draws, int(np.prod(self.shape))
+        if n == total:
+            return self.with_draws({name: value[None] for name, value in flat.items()})
         chosen = np.linspace(0, total - 1, n).round().astype(int) if n <= total else np.arange(n) % total
         return self.with_draws({name: value[chosen][None] for name, value in flat.items()})
 
@@ -291,6 +294,11 @@ class Fitted(Labelled):
     def log_likelihood(self) -> np.ndarray:
         r"""Of each task in each draw, the truth summed out: :math:`\log p(y_i \mid \theta)`, ``(chain, draw, N)``."""
         return np.asarray(_log_likelihood(self.at_size))[:, :, : self.annotations.n_tasks]
+
+
+def n_cells(annotations: Annotations) -> int:
+    """How many numbers the confusion matrices of all workers have."""
+    return max(annotations.n_workers, 1) * annotations.n_classes * annotations.n_kinds
 
 
 class HoldsFitted(Protocol):

@@ -54,6 +54,11 @@ class Labelled:
             """Itself where it has draws; else with draws around its point."""
 
     @property
+    def posterior_of_workers(self) -> np.ndarray:
+        """The label probabilities by which workers are judged, ``(N, K)``."""
+        return self.posterior
+
+    @property
     def probabilities(self) -> pd.DataFrame:
         """``P(truth = class | annotations)``, tasks × classes."""
         classes = self.annotations.classes.to_index("class")

@@ -88,7 +88,7 @@ def next_annotations(
     gains, joints = [], []
     for who, weights in each:
         joint = _joint_of(fitted, who, weights)
-        gains.append(information(joint.astype(float)))
+        gains.append(np.concatenate([information(some.astype(float)) for some in _blocks(joint)]))
         if repeats > 1:
             joints.append(joint)
     is_open = _open(annotations, asked)
@@ -165,6 +165,11 @@ def information(joint: np.ndarray, *, given: bool = False) -> np.ndarray:
     """
     found = _total(joint.sum(-1)) + _total(joint.sum(-2)) - _total(joint, 2) - _total(joint.sum((-1, -2))[..., None])
     return found.sum(0) if given else found
+
+
+def _blocks(joint: np.ndarray) -> list[np.ndarray]:
+    """Joint probabilities ``(N, K, L)`` in blocks of tasks, of about a million numbers each."""
+    return np.array_split(joint, max(joint.size // 10**6, 1))
 
 
 def _total(p: np.ndarray, axes: int = 1) -> np.ndarray:
@@ -248,11 +253,22 @@ def _joint(fitted: Fitted, asked: Annotations, is_new: Array, workers: Array | N
     """
     data = fitted.annotations
     labels = jnp.arange(data.n_kinds)
+    tasks = jnp.arange(data.n_tasks)
 
     def of_draw(draw: Parameters) -> Array:
         at = fitted.at(draw)
         emission = at.responses.emission
         before = at.log_joint - emission.by_task(data, data.label) - at.log_likelihood[:, None]
+
+        def of_worker(total: Array, one: tuple[Array | None, Array]) -> tuple[Array, None]:
+            worker, weight = one
+            who = None if worker is None else jnp.full_like(tasks, worker)
+            return total + weight * emission.probs(who, tasks), None
+
+        if emission.independent:  # then the new annotation follows from the class alone
+            zero = jnp.zeros((data.n_tasks, data.n_classes, data.n_kinds))
+            probs = jax.lax.scan(of_worker, zero, (workers, weights))[0]
+            return at.posterior[..., None] * probs
 
         def of_label(rows: Annotations, label: Array) -> Array:
             return jnp.exp(before + emission.by_task(rows, jnp.where(is_new, label, rows.label)))
@@ -264,8 +280,8 @@ def _joint(fitted: Fitted, asked: Annotations, is_new: Array, workers: Array | N
             )
             return total + weight * jax.lax.map(partial(of_label, rows), labels), None
 
-        return jax.lax.scan(add, jnp.zeros((data.n_kinds, data.n_tasks, data.n_classes)), (workers, weights))[0]
+        zero = jnp.zeros((data.n_kinds, data.n_tasks, data.n_classes))
+        return jnp.moveaxis(jax.lax.scan(add, zero, (workers, weights))[0], 0, -1)
 
-    total = fitted.mean_over_draws(of_draw)
-    joint = jnp.moveaxis(total, 0, -1)
+    joint = fitted.mean_over_draws(of_draw)
     return joint / joint.sum((-1, -2), keepdims=True)

@@ -113,12 +113,12 @@ def _dataset(truth: Any, annotation: Any, annotations: Annotations) -> xr.Datase
     return xr.Dataset(variables, coords={"task": annotations.tasks.coords()})
 
 
-@compiled
+@compiled(once=True)
 def _log_prior(fitted: Fitted) -> Parameters:
     return fitted.over_draws(lambda draw: log_prior_by_site(fitted.model, draw | fitted.fixed, fitted.annotations))
 
 
-@compiled
+@compiled(once=True)
 def _replicate(fitted: Fitted, keys: Array) -> tuple[Array, Array]:
     """Truths ``(chain, draw, N)`` and annotations ``(chain, draw, A)``, with one random key a draw."""
     annotations = fitted.annotations
@@ -135,7 +135,7 @@ def _replicate(fitted: Fitted, keys: Array) -> tuple[Array, Array]:
     return jax.lax.map(lambda chain: jax.lax.map(once, chain), (fitted.draws, keys))
 
 
-@compiled
+@compiled(once=True)
 def _replicate_tasks(fitted: Fitted, keys: Array) -> Array:
     """Annotations ``(chain, draw, A)`` of tasks whose truth is drawn before any annotation, with one key a draw."""
     annotations = fitted.annotations
@@ -153,7 +153,7 @@ def _replicate_tasks(fitted: Fitted, keys: Array) -> Array:
     return jax.lax.map(lambda chain: jax.lax.map(once, chain), (fitted.draws, keys))
 
 
-@compiled
+@compiled(once=True)
 def _replicate_rows(fitted: Fitted, keys: Array, number: Array) -> Array:
     """Each row given the other rows of its task, ``(chain, draw, A)``; `number` is of the row within its task."""
     annotations = fitted.annotations

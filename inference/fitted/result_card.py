@@ -10,6 +10,7 @@ from ...data.cards import BLUE, ORANGE, bar, card, facts, histogram, short, tabl
 from ...data.markup import Html
 from .fitted import Fitted
 from .labelled import Labelled
+from .misled import misled_share
 from .realised import realised_accuracy
 from .summary import certainty, course, options_text, sizes
 
@@ -68,7 +69,7 @@ def result_card(
         *parts,
         certainty_histogram(sure, annotations.n_classes),
         _classes(source, posterior),
-        _workers(source, posterior),
+        _workers(source),
         warnings=warnings,
         then=then,
     )
@@ -91,12 +92,15 @@ def _classes(source: Labelled, posterior: np.ndarray) -> Html:
     return table("classes", ["class", "share of labels"], ([short(names[k]), bar(shares[k])] for k in order), more)
 
 
-def _workers(source: Labelled, posterior: np.ndarray) -> Html | None:
+def _workers(source: Labelled) -> Html | None:
     """The workers, or those who agree with the labels most and least, with their annotations."""
     annotations = source.annotations
     if not annotations.named or not annotations.n_workers:
         return None
-    right, given = realised_accuracy(posterior, annotations), annotations.n_by_worker()
+    judged_by = source.posterior_of_workers
+    if isinstance(source, Fitted):
+        judged_by = misled_share(source).beside(judged_by)
+    right, given = realised_accuracy(judged_by, annotations), annotations.n_by_worker()
     active = np.flatnonzero(np.isfinite(right))
     order = active[np.argsort(-right[active], kind="stable")]
     left = len(order) - WORKERS
@@ -105,4 +109,4 @@ def _workers(source: Labelled, posterior: np.ndarray) -> Html | None:
     names = annotations.workers
     rows = ([short(names[j]), f"{given[j]:,}", bar(right[j], color=ORANGE if right[j] < 0.5 else BLUE)] for j in order)
     more = f"and {left:,} between these" if left > 0 else ""
-    return table("workers", ["worker", "annotations", "right, as expected"], rows, more)
+    return table("workers", ["worker", "annotations", "realised accuracy"], rows, more)

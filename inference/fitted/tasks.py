@@ -11,6 +11,7 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data.numbers import whole_number
+from ...models.parts.emissions import drawn_kinds
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .fitted import Fitted, HoldsFitted, fitted_of
@@ -88,12 +89,11 @@ def averaged_task_scores(
     classes[:] = list(annotations.classes)
     n_annotations = annotations.counts_by_kind().sum(-1)
     keys = jax.random.split(jax.random.key(seed), replicates)
-    each = [
-        np.asarray(_replicated(fitted.with_data(fitted.data.expanded()).thinned(replicates), keys), dtype=float)
-        for fitted, _ in fits
-    ]
-    weights = [weight for _, weight in fits]
-    now, expected, surprise, tail = np.tensordot(weights, each, axes=1)
+    each = []
+    for fitted, _ in fits:
+        again = fitted.with_data(fitted.data.expanded()).thinned(min(replicates, int(np.prod(fitted.shape))))
+        each.append([np.asarray(mean, dtype=float) for mean in _replicated(again, keys)])
+    now, expected, surprise, tail = np.tensordot([weight for _, weight in fits], each, axes=1)
     given = np.where(n_annotations > 0, n_annotations, np.nan)
     labels = source.labels
     columns: dict[str, Any] = {
@@ -150,7 +150,10 @@ def expected_confusion(source: Any) -> pd.DataFrame:
 
 @compiled(once=True)
 def _replicated(fitted: Fitted, keys: Array) -> tuple[Array, Array, Array, Array]:
-    """Means over the draws, ``(N,)`` each: entropy now, entropy after new annotations, surprise, and its tail."""
+    """Means over the draws, ``(N,)`` each: entropy now, entropy after new annotations, surprise, and its tail.
+
+    Of more keys than draws each draw is taken again and again.
+    """
     data = fitted.annotations
 
     def of_draw(draw: Parameters, key: Array) -> tuple[Array, Array, Array, Array]:
@@ -160,7 +163,7 @@ def _replicated(fitted: Fitted, keys: Array) -> tuple[Array, Array, Array, Array
 
         def joint_of_new(key: Array, log_truth: Array) -> Array:
             truth_key, annotation_key = jax.random.split(key)
-            truth = jax.random.categorical(truth_key, log_truth)
+            truth = drawn_kinds(truth_key, jax.nn.softmax(log_truth, axis=-1))
             label = emission.sample(annotation_key, data.worker, data.task, truth[data.task])
             return before + emission.by_task(data, label)
 
@@ -170,11 +173,15 @@ def _replicated(fitted: Fitted, keys: Array) -> tuple[Array, Array, Array, Array
         tail = jnp.where(jnp.abs(more) < SAME, 0.5, (more < 0).astype(float))
         return _entropy(at.log_joint), _entropy(joint_of_new(design_key, before)), more, tail
 
-    def add(total: Any, draw_and_key: tuple[Parameters, Array]) -> tuple[Any, None]:
-        return jax.tree.map(jnp.add, total, of_draw(*draw_and_key)), None
+    draws = jax.tree.map(jnp.asarray, fitted.flat_draws)
+    numbers = jnp.arange(len(keys)) % int(np.prod(fitted.shape))
+
+    def add(total: Any, number_and_key: tuple[Array, Array]) -> tuple[Any, None]:
+        number, key = number_and_key
+        return jax.tree.map(jnp.add, total, of_draw(jax.tree.map(lambda value: value[number], draws), key)), None
 
     zero = jnp.zeros(data.n_tasks)
-    total, _ = jax.lax.scan(add, (zero, zero, zero, zero), (fitted.flat_draws, keys))
+    total, _ = jax.lax.scan(add, (zero, zero, zero, zero), (numbers, keys))
     return jax.tree.map(lambda value: value / len(keys), total)
 
 

@@ -167,11 +167,12 @@ def _against(ax: Axes, found: DiscrepancyResult, table: pd.DataFrame, interval: 
     """Draw observed values over replicated ones, larger where a unit holds more, with the line where both are equal."""
     x, y, flagged = table["replicated"].to_numpy(), table["observed"].to_numpy(), table["flagged"].to_numpy()
     weight = np.ones(len(table)) if found.size is None else table["size"].to_numpy(dtype=float)
-    low, high = min(x.min(), y.min()), max(x.max(), y.max())
+    drawn = flagged if len(x) > DOTS else np.ones(len(x), dtype=bool)
+    ends = table.loc[drawn, ["low", "high"]].to_numpy().ravel()
+    seen = np.concatenate([x, y, ends])  # both axes hold the intervals whole
+    low, high = seen.min(), seen.max()
     room = 0.05 * (high - low or 1)
-    drawn = np.ones(len(x), dtype=bool)
     if len(x) > DOTS:
-        drawn = flagged
         cells: dict[str, Any] = {"gridsize": 45, "cmap": density_colours(), "bins": "log", "linewidths": 0.1}
         ax.hexbin(x, y, weight, reduce_C_function=np.sum, **cells)
         what = _plural(found) if found.size is None else "annotations"

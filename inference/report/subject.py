@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ...data import Annotations
@@ -126,7 +127,13 @@ def subject(source: Any, fits: Fits, gold: Any, seed: int) -> Subject:
 def _with_gold(fits: dict[str, Fitted], annotations: Annotations, gold: Any) -> dict[str, Fitted]:
     """The fits with the gold labels that were given, or else those of the annotations."""
     judge = (annotations if gold is None else annotations.with_gold(gold)).gold
-    return {name: fitted.replace(annotations=fitted.annotations.replace(gold=judge)) for name, fitted in fits.items()}
+    return {name: _judged_by(fitted, judge) for name, fitted in fits.items()}
+
+
+def _judged_by(fitted: Fitted, gold: np.ndarray | None) -> Fitted:
+    """The fit with these gold labels: itself, with what it has computed already, where it has them."""
+    own = fitted.annotations.gold
+    return fitted if own is gold else fitted.replace(annotations=fitted.annotations.replace(gold=gold))
 
 
 def _with_source(source: Fitted, fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted]) -> dict[str, Fitted]:

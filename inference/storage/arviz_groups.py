@@ -14,7 +14,14 @@ from ..fitted.fitted import Fitted, label_draws
 from ..fitted.named_draws import coords_of
 from ..fitted.pointwise import log_likelihood_by_annotation
 from ..fitted.replicated_annotations import Unit, log_prior
-from .arviz_predictive import AGREEMENT, annotated_tasks, can_be_predicted, predictive, prior_groups, with_agreement
+from .arviz_predictive import (
+    MAJORITY_SHARE,
+    annotated_tasks,
+    can_be_predicted,
+    predictive,
+    prior_groups,
+    with_majority_share,
+)
 from .provenance import provenance
 
 if TYPE_CHECKING:
@@ -84,7 +91,7 @@ def to_groups(
         groups |= prior_groups(fitted, prior, unit, seed)
     groups["observed_data"] = observed_of(annotations)
     if unit == "task":
-        groups["observed_data"] = with_agreement(groups["observed_data"], annotations)
+        groups["observed_data"] = with_majority_share(groups["observed_data"], annotations)
     groups["constant_data"] = constants_of(annotations)
     groups[FIT_GROUP] = xr.Dataset(
         {"label_probability": (("task", "truth"), fitted.posterior), "history": ("iteration", outcome.history)}
@@ -150,7 +157,7 @@ def _log_likelihood(fitted: Fitted, unit: Unit) -> xr.Dataset:
     annotated = annotated_tasks(fitted.annotations)  # the others have nothing that could be left out
     said = {"description": "log-probability of all annotations of the task, the truth summed out"}
     by_task = (("chain", "draw", "task"), fitted.log_likelihood()[..., annotated], said)
-    return xr.Dataset({AGREEMENT: by_task}, coords | {"task": fitted.annotations.tasks.coords()[annotated]})
+    return xr.Dataset({MAJORITY_SHARE: by_task}, coords | {"task": fitted.annotations.tasks.coords()[annotated]})
 
 
 def observed_of(annotations: Annotations) -> xr.Dataset:

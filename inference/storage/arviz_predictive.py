@@ -1,7 +1,7 @@
 """Replicated annotations as ArviZ's groups, on the units of the log-likelihood.
 
 ArviZ looks at one number a unit. Of an annotation that is its class; of a task, whose annotations are its unit, it is
-their :data:`AGREEMENT`.
+their :data:`MAJORITY_SHARE`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ..fitted.replicated_annotations import prior as from_prior
 if TYPE_CHECKING:
     import xarray as xr
 
-AGREEMENT = "agreement"
+MAJORITY_SHARE = "majority_share"
 SAID = "share of the task's annotations that are of the most frequent kind among them"
 BY_ROW = np.int16  # of the classes' positions, which are many
 
 
 def predictive(fitted: Fitted, unit: Unit, seed: int) -> xr.Dataset:
-    """Annotations as :func:`.predicted` draws them, ``annotation (chain, draw, row)``; by task also the agreement.
+    """Annotations as :func:`.predicted` draws them, ``annotation (chain, draw, row)``; by task also the majority share.
 
     Raises:
         AnnotationError: as :func:`.predicted`.
@@ -53,10 +53,10 @@ def can_be_predicted(fitted: Fitted, unit: Unit) -> bool:
     return unit == "task" or independent(fitted) or bool((counts(fitted.annotations) == 1).all())
 
 
-def with_agreement(observed: xr.Dataset, annotations: Annotations) -> xr.Dataset:
-    """The observed annotations beside the agreement of each annotated task."""
+def with_majority_share(observed: xr.Dataset, annotations: Annotations) -> xr.Dataset:
+    """The observed annotations beside the majority share of each annotated task."""
     design = each_annotation(annotations)
-    return observed.assign({AGREEMENT: _agreement(design, np.asarray(design.label))})
+    return observed.assign({MAJORITY_SHARE: _majority_share(design, np.asarray(design.label))})
 
 
 def annotated_tasks(annotations: Annotations) -> np.ndarray:
@@ -70,7 +70,7 @@ def each_annotation(annotations: Annotations) -> Annotations:
     return annotations.expanded() if (count == np.round(count)).all() and (count > 0).all() else annotations
 
 
-def agreement_of(annotations: Annotations, label: np.ndarray) -> np.ndarray:
+def majority_share_of(annotations: Annotations, label: np.ndarray) -> np.ndarray:
     """The share of each annotated task's annotations that are of their most frequent kind: ``(..., annotated tasks)``.
 
     Args:
@@ -85,16 +85,16 @@ def agreement_of(annotations: Annotations, label: np.ndarray) -> np.ndarray:
     return largest / np.add.reduceat(count, first)
 
 
-def _agreement(design: Annotations, label: np.ndarray) -> xr.DataArray:
+def _majority_share(design: Annotations, label: np.ndarray) -> xr.DataArray:
     import xarray as xr
 
     names = design.tasks.coords()[annotated_tasks(design)]
     dims = (*("chain", "draw")[: label.ndim - 1], "task")
-    return xr.DataArray(agreement_of(design, label), {"task": names}, dims, attrs={"description": SAID})
+    return xr.DataArray(majority_share_of(design, label), {"task": names}, dims, attrs={"description": SAID})
 
 
 def _dataset(annotations: Annotations, new: np.ndarray, design: Annotations | None = None) -> xr.Dataset:
-    """Replicates ``(chain, draw, A)`` of the rows or, with the agreement of its tasks, of a design of more rows."""
+    """Replicates ``(chain, draw, A)`` of the rows or, with the majority shares of tasks, of a longer design."""
     import xarray as xr
 
     coords = {"chain": np.arange(new.shape[0]), "draw": np.arange(new.shape[1])}
@@ -102,7 +102,7 @@ def _dataset(annotations: Annotations, new: np.ndarray, design: Annotations | No
         return xr.Dataset({"annotation": (("chain", "draw", "row"), new.astype(BY_ROW))}, coords)
     of_rows = new[..., _rows(annotations, design)]
     by_row = {"annotation": (("chain", "draw", "row"), of_rows.astype(BY_ROW))}
-    return xr.Dataset(by_row, coords).assign({AGREEMENT: _agreement(design, new)})
+    return xr.Dataset(by_row, coords).assign({MAJORITY_SHARE: _majority_share(design, new)})
 
 
 def _rows(annotations: Annotations, design: Annotations) -> np.ndarray | slice:

@@ -86,7 +86,7 @@ class Emission:
 
     def sample(self, key: Array, worker: Array | None, task: Array, truth: Array) -> Array:
         """One annotation a row, ``(A,)``, of ``worker`` to ``task`` whose true class is ``truth (A,)``."""
-        return jax.random.categorical(key, jnp.log(jnp.maximum(self.probs_given(worker, task, truth), SMALLEST)))
+        return drawn_kinds(key, self.probs_given(worker, task, truth))
 
     def wrapped(self, wrap: "Callable[[Emission], Emission]") -> "Emission":
         """The emission with ``wrap`` over what a worker annotates under one true class: over itself."""
@@ -121,6 +121,20 @@ class Emission:
     def confusions(self, annotations: Annotations) -> Array:
         """Each worker's confusion matrix averaged over the tasks that the worker annotated: ``(J, K, L)``."""
         return mean_by_worker(self.probs(jnp.asarray(annotations.worker), annotations.task), annotations)
+
+
+def drawn_kinds(key: Array, probs: Array) -> Array:
+    """One column a row, ``(A,)``, drawn by the rows' probabilities ``(A, L)``.
+
+    Of many columns it is the first whose sum with those before it exceeds a uniform number: one random number a row,
+    instead of one for each of its columns, by which a hundred columns take a tenth of the time.
+    """
+    if probs.shape[-1] <= UNROLLED:
+        return jax.random.categorical(key, jnp.log(jnp.maximum(probs, SMALLEST)))
+    upto = jnp.triu(jnp.ones((probs.shape[-1],) * 2, probs.dtype))
+    sums = jnp.matmul(probs, upto, precision="highest")  # on CPU in a third of the time of jnp.cumsum
+    below = jax.random.uniform(key, (*probs.shape[:-1], 1)) * sums[..., -1:]
+    return jnp.minimum((sums <= below).sum(-1), probs.shape[-1] - 1)
 
 
 def mean_by_worker(tables: Array, annotations: Annotations) -> Array:

@@ -95,8 +95,8 @@ def test_python_loads_the_folder_of_a_fit_and_its_posterior_has_the_log_likeliho
     labels = pd.read_csv(out / "labels.csv", dtype={"task": str}).set_index("task")
     assert loaded.labels["label"].tolist() == labels["label"].tolist()
     np.testing.assert_allclose(loaded.labels["probability"], labels["probability"], rtol=1e-5)
-    likelihood = group(load_netcdf(out / "posterior.nc"), "log_likelihood")["agreement"]
-    expected = group(loaded.to_idata(), "log_likelihood")["agreement"]
+    likelihood = group(load_netcdf(out / "posterior.nc"), "log_likelihood")["majority_share"]
+    expected = group(loaded.to_idata(), "log_likelihood")["majority_share"]
     assert likelihood.sizes["task"] == loaded.annotations.n_tasks
     np.testing.assert_allclose(likelihood, expected, rtol=1e-5)
 

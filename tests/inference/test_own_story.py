@@ -70,7 +70,7 @@ def test_pointwise_log_likelihood_is_the_storys_own(fits, simulated):
     np.add.at(joint, annotations.task, np.log(table)[annotations.worker, :, annotations.label])
     expected = jax.scipy.special.logsumexp(joint, axis=-1)
     np.testing.assert_allclose(fit.log_likelihood()[1, 7], expected, rtol=1e-4)
-    by_task = group(fit.to_idata(log_likelihood="task"), "log_likelihood")["agreement"]
+    by_task = group(fit.to_idata(log_likelihood="task"), "log_likelihood")["majority_share"]
     assert by_task.shape == (2, 300, 150)
     loo = az.loo(fit.idata)
     assert np.isfinite(getattr(loo, "elpd_loo", getattr(loo, "elpd", np.nan)))

@@ -132,7 +132,7 @@ def test_idata_has_the_groups_dimensions_and_coordinates_of_arviz(nuts, annotati
     assert list(posterior["annotation"].values) == ["no", "yes"]
     assert list(posterior["worker"].values) == [str(i) for i in IDS]
     assert {"diverging", "energy", "n_steps", "lp", "tree_depth"} <= set(group(nuts.idata, "sample_stats"))
-    likelihood = group(nuts.idata, "log_likelihood")["agreement"]
+    likelihood = group(nuts.idata, "log_likelihood")["majority_share"]
     assert likelihood.sizes == {"chain": 2, "draw": 200, "task": 30}  # not the task that has no annotation
     np.testing.assert_array_equal(group(nuts.idata, "observed_data")["annotation"], annotations.label)
     assert posterior.attrs["story"] == "dawid_skene"

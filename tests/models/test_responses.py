@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import chisquare
 
 from crowdppl import Annotations, Confusion, Emission, Responses
+from crowdppl.models.parts.emissions import drawn_kinds
 from crowdppl.models.parts.responses import select
 
 
@@ -98,3 +99,15 @@ def test_sampled_annotations_have_the_tables_frequencies(table):
 def test_samples_have_the_shape_of_samples_then_truth_then_annotations(tiny, table):
     truth = jnp.zeros((4, 5), int)
     assert Responses(truth, Confusion(table), tiny).sample(jax.random.key(0), (2, 3)).shape == (2, 3, 4, 9)
+
+
+def test_of_many_kinds_each_is_drawn_as_often_as_it_is_probable():
+    """By sums of probabilities, where a hundred kinds would each need a random number."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(100)).astype("f4")
+    probs[::10] = 0.0
+    probs /= probs.sum()
+    drawn = drawn_kinds(jax.random.key(0), jnp.broadcast_to(probs, (50_000, 100)))
+    found = np.bincount(np.asarray(drawn), minlength=100)
+    assert not found[probs == 0].any()
+    some = probs > 0
+    assert chisquare(found[some], 50_000 * probs[some] / probs[some].sum(dtype=float)).pvalue > 1e-3

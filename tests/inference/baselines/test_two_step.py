@@ -39,7 +39,7 @@ def test_a_logistic_classifier_has_the_weights_of_scikit_learns_on_the_same_soft
 def test_labels_are_those_of_the_first_step_and_the_classifier_does_not_change_them(crowd):
     fit = cp.fit("wawa", crowd, classifier="logistic", progress=False)
     np.testing.assert_array_equal(fit.posterior, cp.fit("wawa", crowd).posterior)
-    assert "agreement" in fit.workers
+    assert "vote_weight" in fit.workers
 
 
 def test_hard_labels_share_ties_and_tasks_without_labels_teach_nothing():

@@ -38,7 +38,7 @@ def test_wawa_weighs_votes_by_the_workers_agreement_with_the_majority(crowd):
     a, b, c = 2.5 / 3, 0.75, 0.5
     expected = [[(a + b) / (a + b + c), c / (a + b + c)], [b / (a + b), a / (a + b)], [0, 1], [0.5, 0.5]]
     np.testing.assert_allclose(posterior("wawa", crowd), expected, rtol=1e-6)
-    np.testing.assert_allclose(cp.fit("wawa", crowd).workers["agreement"], [a, b, c])
+    np.testing.assert_allclose(cp.fit("wawa", crowd).workers["vote_weight"], [a, b, c])
 
 
 def test_the_workers_weights_are_crowd_kits_where_there_are_no_ties():

@@ -56,7 +56,7 @@ def test_sensitivity_equals_arvizs_from_the_groups_of_idata():
     idata = fit.idata
     values = np.asarray(fit.outcome.draws["prevalence"])[0]
     log_prior = sum(np.asarray(part)[0].astype(float) for part in idata["log_prior"].data_vars.values())
-    log_likelihood = np.asarray(idata["log_likelihood"]["agreement"], float).sum(-1)[0]
+    log_likelihood = np.asarray(idata["log_likelihood"]["majority_share"], float).sum(-1)[0]
     for component, logs in (("prior", log_prior), ("likelihood", log_likelihood)):
         theirs = np.asarray(az.psens(idata, component=component, var_names=["prevalence"]))
         np.testing.assert_allclose(sensitivity(values, logs[:, None]), theirs, rtol=0.06)

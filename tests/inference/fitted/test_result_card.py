@@ -69,3 +69,10 @@ def test_the_card_of_checks_says_what_fails(fit):
 def test_warnings_are_in_the_card(fit):
     warned = cp.Fit(fit.fitted.replace(outcome=fit.outcome._replace(warnings=("something is <wrong>",))))
     assert "something is &lt;wrong&gt;" in warned._repr_html_()
+
+
+def test_the_workers_shares_are_those_of_the_fits_table(annotations, fit):
+    alone = cp.stack({"one": fit}, weights={"one": 1.0})
+    for shown in (fit, alone, cp.fit("majority_vote", annotations, progress=False)):
+        best = shown.workers["realised_accuracy"].max()
+        assert re.search(rf"realised accuracy .*?{best:.0%}", text(shown._repr_html_()))

@@ -136,3 +136,14 @@ def test_what_cannot_be_drawn_is_said():
         plot_check(CHECKS, "mani")
     with pytest.raises(ValueError, match="interval=90"):
         plot_check(CHECKS, "few", interval=90)
+
+
+def test_intervals_lie_whole_within_the_axes():
+    """Of few replicated counts intervals are wider than the range of the observed and of the mean ones."""
+    for name in ("some", "many"):
+        ax = plot_check(CHECKS, name)
+        (bottom, top), (left, right) = ax.get_ylim(), ax.get_xlim()
+        segments = np.concatenate([c.get_segments() for c in ax.collections if isinstance(c, LineCollection)])
+        assert bottom < segments[..., 1].min()
+        assert segments[..., 1].max() < top
+        assert (left, right) == (bottom, top)

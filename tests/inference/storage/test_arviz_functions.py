@@ -14,7 +14,7 @@ from crowdppl.data.some_tasks import some_tasks
 from crowdppl.inference.fitted.pointwise import log_likelihood_by_annotation
 from crowdppl.inference.fitted.replicated_annotations import predicted
 from crowdppl.inference.storage.arviz_data import group, groups, load_netcdf, save_netcdf
-from crowdppl.inference.storage.arviz_predictive import agreement_of
+from crowdppl.inference.storage.arviz_predictive import majority_share_of
 
 matplotlib.use("Agg")
 GROUPS = {"posterior", "prior", "prior_predictive", "posterior_predictive", "log_prior", "log_likelihood"}
@@ -65,8 +65,8 @@ def test_label_probabilities_of_the_draws_average_to_those_of_the_fit(fit):
 def test_the_log_likelihood_sums_to_that_of_the_data(fit):
     """Which power-scaling supposes."""
     values = group(fit.idata, "log_likelihood")
-    assert list(values) == ["agreement"]
-    np.testing.assert_allclose(values["agreement"].sum("task"), fit.log_likelihood().sum(-1), rtol=1e-5)
+    assert list(values) == ["majority_share"]
+    np.testing.assert_allclose(values["majority_share"].sum("task"), fit.log_likelihood().sum(-1), rtol=1e-5)
 
 
 def test_files_keep_every_group_and_where_the_draws_come_from(fit, tmp_path):
@@ -112,10 +112,10 @@ def test_what_is_large_is_left_out_until_it_is_asked_for(fit, monkeypatch):
     assert "truth_probability" in group(fit.to_idata(truth_probability=True, posterior_predictive=False), "posterior")
 
 
-def test_agreement_is_the_share_of_the_most_frequent_kind_with_rows_that_count():
+def test_majority_share_is_the_share_of_the_most_frequent_kind_with_rows_that_count():
     annotations = cp.Annotations.from_counts(np.array([[3, 1], [0, 0], [2, 2]]))
-    assert agreement_of(annotations, np.asarray(annotations.label)).tolist() == [0.75, 0.5]
-    drawn = agreement_of(annotations, np.zeros((2, annotations.n_rows), int))
+    assert majority_share_of(annotations, np.asarray(annotations.label)).tolist() == [0.75, 0.5]
+    drawn = majority_share_of(annotations, np.zeros((2, annotations.n_rows), int))
     np.testing.assert_array_equal(drawn, np.ones((2, 2)))
 
 

@@ -1,0 +1,44 @@
+"""Draws around a mode: rows of probabilities by NumPy, of many classes too."""
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.inference.densities.augmented import dirichlet_rows
+
+
+def test_rows_have_the_mean_and_variance_of_their_dirichlet_distribution():
+    concentration = np.array([0.05, 0.7, 1.0, 4.0])
+    rows = dirichlet_rows(np.random.default_rng(0), np.broadcast_to(concentration, (200_000, 4)))
+    mean = concentration / concentration.sum()
+    variance = mean * (1 - mean) / (concentration.sum() + 1)
+    np.testing.assert_allclose(rows.sum(-1), 1.0)
+    np.testing.assert_allclose(rows.mean(0), mean, atol=5 * np.sqrt(variance.max() / len(rows)))  # five standard errors
+    np.testing.assert_allclose(rows.var(0), variance, rtol=0.05)  # the rarest one's error is 1 %
+
+
+def test_concentrations_too_small_for_a_float_give_corners_in_their_proportions():
+    concentration = np.broadcast_to(np.array([3e-5, 1e-5], np.float32), (10_000, 2))
+    rows = dirichlet_rows(np.random.default_rng(0), concentration)
+    assert rows.dtype == np.float32
+    assert ((rows > 0.999).sum(-1) == 1).mean() > 0.99
+    np.testing.assert_allclose(rows.mean(0), [0.75, 0.25], atol=0.02)  # five standard errors
+
+
+@pytest.mark.slow
+def test_workers_of_a_hundred_classes_have_intervals_in_less_than_a_minute():
+    rng = np.random.default_rng(0)
+    task, worker = np.divmod(np.arange(2_000), 4)
+    worker = (worker + task) % 40
+    truth = task % 100
+    label = np.where(rng.random(2_000) < 0.8, truth, rng.integers(100, size=2_000))
+    frame = pd.DataFrame({"task": task, "worker": worker, "label": label})
+    annotations = cp.Annotations.from_frame(frame)
+    fit = cp.fit("dawid_skene", annotations, progress=False)
+    before = time.process_time()
+    workers = fit.workers
+    assert time.process_time() - before < 60  # 10; variates drawn one after the other take 200
+    assert (workers["accuracy_low"] < workers["accuracy_high"]).all()

@@ -84,7 +84,7 @@ def abstentions_of(abstain: Any, known: Iterable[Any] = ()) -> Ids:
     several = isinstance(abstain, Iterable) and not isinstance(abstain, str | bytes | tuple)
     known = list(known)
     by_text = {str(value): value for value in known}
-    whole = {value: value for value in known if type(value) is int}
+    whole: dict[Any, Any] = {value: value for value in known if type(value) is int}
     listed = [
         by_text.get(value, str(value))
         if isinstance(value, Written)

@@ -48,6 +48,8 @@ def test_every_python_block_runs_on_a_readers_own_table(tmp_path, monkeypatch):
     assert right.mean() > 0.8  # the crowd's plurality is right of three quarters of the training images
     assert {"accuracy_low", "accuracy_high"} <= set(names["sampled"].workers)
     assert (tmp_path / "my-fit" / "posterior.nc").exists()
+    matched = np.asarray(names["draws"]["confusion"]).mean((0, 1))  # each class has been given its own name
+    assert (matched.diagonal() > 0.6).all()
     drawn = (np.asarray(names["truth"]).mean(0) > 0.5).astype(int)  # by NumPyro's own NUTS and enumeration
     assert (np.array(["no", "yes"])[drawn] == names["sampled"].labels["label"].to_numpy()).mean() > 0.95
 

@@ -126,8 +126,7 @@ class Baseline(Labelled):
                 "give classifier="
             )
         known = self.annotations
-        assert known.features is not None  # which a classifier learnt from
-        x = checked_features(x, np.shape(known.features)[1:], known.feature_names)
+        x = checked_features(x, np.asarray(known.features).shape[1:], known.feature_names)
         return self.classifier.predict_proba(x, self.annotations.n_classes, None, self.weights)
 
     def summary(self) -> Summary:

@@ -12,7 +12,7 @@ from ..fitted.fitted import Fitted, label_draws
 from ..fitted.named_draws import coords_of, parameter_dataset
 from ..storage.arviz_groups import AFFORDABLE, FIT_GROUP, TRUTH_PROBABILITY, constants_of, observed_of
 from ..storage.provenance import provenance
-from .stacking import MIXTURE_DRAWS, Averaged
+from .stacking import Averaged
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,7 +27,7 @@ def stacked_groups(averaged: Averaged) -> dict[str, xr.Dataset]:
 
     annotations = averaged.annotations
     parts = [
-        (fitted.thinned(max(1, round(MIXTURE_DRAWS * weight))) if averaged.has_draws else fitted, weight)
+        (fitted.thinned(max(1, round(averaged.n_mixture_draws * weight))) if averaged.has_draws else fitted, weight)
         for fitted, weight in averaged.weighty
     ]
     first = parts[0][0]

@@ -122,12 +122,17 @@ class Averaged(Labelled):
             return np.tensordot(
                 [weight for _, weight in self.weighty], [fitted.confusion_draws for fitted, _ in self.weighty], axes=1
             )
-        total, picked = np.clip(CELLS / n_cells(self.annotations), *MIXTURE_DRAWS), []
+        picked = []
         for fitted, weight in self.weighty:
             flat = fitted.confusion_draws.reshape(-1, *fitted.confusion_draws.shape[2:])
-            n = round(float(total) * weight)
+            n = round(self.n_mixture_draws * weight)
             picked.append(flat[np.linspace(0, len(flat), n, endpoint=False).astype(int)])
         return np.concatenate(picked)[None]
+
+    @property
+    def n_mixture_draws(self) -> int:
+        """About how many draws the mixture has: a thousand, and fewer where matrices have many cells."""
+        return int(np.clip(CELLS / n_cells(self.annotations), *MIXTURE_DRAWS))
 
     @property
     def weighty(self) -> list[tuple[Fitted, float]]:

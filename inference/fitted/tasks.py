@@ -93,7 +93,8 @@ def averaged_task_scores(
     for fitted, _ in fits:
         again = fitted.with_data(fitted.data.expanded()).thinned(min(replicates, int(np.prod(fitted.shape))))
         each.append([np.asarray(mean, dtype=float) for mean in _replicated(again, keys)])
-    now, expected, surprise, tail = np.tensordot([weight for _, weight in fits], each, axes=1)
+    weights = [weight for _, weight in fits]
+    now, expected, surprise, tail = np.tensordot(weights, each, axes=1)
     given = np.where(n_annotations > 0, n_annotations, np.nan)
     labels = source.labels
     columns: dict[str, Any] = {

@@ -7,6 +7,7 @@ from ...data.lazy import lazy_names
 if TYPE_CHECKING:  # imported when first used
     from .calibration import expected_calibration_error, reliability
     from .divergences import confusion_divergences, empirical_confusions, worker_divergences
+    from .error_bound import annotations_needed, label_error_bound
     from .estimates import Estimate, estimate
     from .gold_plan import GoldNeeded, gold_needed
     from .label_calibration import LabelCalibration, calibrate_labels
@@ -18,6 +19,7 @@ __all__ = [
     "Estimate",
     "GoldNeeded",
     "LabelCalibration",
+    "annotations_needed",
     "calibrate_labels",
     "confusion_divergences",
     "empirical_confusions",
@@ -25,6 +27,7 @@ __all__ = [
     "expected_calibration_error",
     "gold_needed",
     "label_confusion",
+    "label_error_bound",
     "reliability",
     "roc",
     "score",

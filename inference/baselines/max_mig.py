@@ -73,7 +73,8 @@ def fit_max_mig(
     """
     refuse_nameless(name, annotations)
     network = checked_network(name, annotations, classifier)
-    options = {"batch_size": BATCH} | {option: value for option, value in options.items() if value is not None}
+    batch = {"batch_size": min(BATCH, annotations.n_tasks)}
+    options = batch | {option: value for option, value in options.items() if value is not None}
     prior = {"truth_prior": network}
     found = train(_gain, annotations, prior, seed=seed, progress=progress, checkpoints=checkpoints, **options)
     weights = {site: value for site, value in found.parameters.items() if site not in ("votes", "bias")}

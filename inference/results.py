@@ -728,7 +728,7 @@ class Stack(Result):
         return self.task_scores()
 
     def task_scores(self, *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
-        """:attr:`Fit.tasks` of the averaged labels; what comes from replicated annotations is averaged over the fits.
+        """``fit.tasks`` of the averaged labels; what comes from replicated annotations is averaged over the fits.
 
         Args:
             replicates: as for :meth:`Fit.task_scores`.

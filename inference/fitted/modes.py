@@ -180,7 +180,7 @@ def names(n: int) -> list[str]:
 
 
 def mode_frame(fitted: Fitted) -> pd.DataFrame:
-    """By mode what is known of it: see :attr:`crowdppl.Fit.modes`."""
+    """By mode what is known of it: see ``fit.modes``."""
     modes = fitted.outcome.modes
     if modes is None:
         n = fitted.shape[0]
@@ -203,7 +203,7 @@ def mode_frame(fitted: Fitted) -> pd.DataFrame:
 
 
 def mode_labels(fitted: Fitted) -> pd.DataFrame:
-    """By task on which the modes differ its label in each: see :attr:`crowdppl.Fit.mode_labels`."""
+    """By task on which the modes differ its label in each: see ``fit.mode_labels``."""
     modes = fitted.outcome.modes
     labels = np.zeros((1, fitted.annotations.n_tasks), int) if modes is None else np.asarray(modes.labels)
     classes = np.empty(fitted.annotations.n_classes, object)

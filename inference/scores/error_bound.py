@@ -20,12 +20,12 @@ def label_error_bound(source: Any, n_annotations: int, *, shares: Any = None) ->
 
     .. math::
         P(\text{wrong}) \leq \sum_{g < h} \min_{0 \leq t \leq 1} \rho_g^{1 - t} \rho_h^t
-        \exp\Bigl(m \sum_j w_j \log \sum_l \beta_j[g, l]^{1 - t} \beta_j[h, l]^t\Bigr)
+        \exp \left( m \sum_j w_j \log \sum_l \beta_j[g, l]^{1 - t} \beta_j[h, l]^t \right)
 
     of labels that are the most probable ones under the workers' confusion matrices β and the classes' shares ρ, where
     workers give their shares w of the m annotations (Chernoff 1952, summed over pairs of classes). With many
     annotations no way of labelling has an error of a smaller exponent: it is m times the least Chernoff information
-    of two classes (Gao, Lu & Zhou 2016, theorem 3.1).
+    of two classes (Gao, Lu & Zhou 2016).
 
     The bound is of independent errors and known confusion matrices. Workers who share errors, and matrices learnt from
     few annotations, need more.

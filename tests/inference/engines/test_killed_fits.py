@@ -71,10 +71,11 @@ def test_em_svi_and_nuts_killed_at_random_moments_go_on_to_the_same_bits(tmp_pat
         {"story": "one_coin", "options": NUTS | {"warmup": 60, "draws": 60}},
     ]
     start(tmp_path / "whole", jobs, keeps=False)
-    (resumed,), n_kills = killed(tmp_path, jobs, np.random.default_rng(), n_kills=3)
-    for number in range(len(jobs)):
-        assert_same(read(tmp_path / "whole", number)[0], read(resumed, number)[0])
-    assert n_kills > 0
+    rounds, n_kills = killed(tmp_path, jobs, np.random.default_rng(), n_kills=3)
+    for resumed in rounds:  # more than one where a kill came after its job was over
+        for number in range(len(jobs)):
+            assert_same(read(tmp_path / "whole", number)[0], read(resumed, number)[0])
+    assert n_kills >= 3
 
 
 @pytest.mark.slow

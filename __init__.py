@@ -70,7 +70,7 @@ if TYPE_CHECKING:  # imported when first used
         plot_switch,
         plot_workers,
     )
-    from .inference.results import Fit, Stack, stack
+    from .inference.results import Fit
     from .inference.scores import (
         Estimate,
         GoldNeeded,
@@ -87,6 +87,7 @@ if TYPE_CHECKING:  # imported when first used
         score,
         worker_divergences,
     )
+    from .inference.stack_results import Stack, stack
     from .models import (
         Classifier,
         Confusion,

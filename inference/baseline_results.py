@@ -27,7 +27,8 @@ from .fitted.realised import realised_accuracy
 from .fitted.result_card import result_card
 from .fitted.summary import Summary
 from .fitted.workers import fitted_scores
-from .results import Fit, Result, Stack
+from .results import Fit, Result
+from .stack_results import Stack
 from .storage.baseline_folder import holds_baseline, read_baseline, save_baseline
 from .storage.fit_folder import read
 from .storage.privacy import labels_alone, pseudonymised, shown

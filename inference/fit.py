@@ -23,7 +23,8 @@ from .engines.checkpoints import wished
 from .fit_story import fit_story
 from .fitted.crowd_trust import category_of, is_of_crowd
 from .fitted.streamed import StreamedFit
-from .results import Fit, Stack
+from .results import Fit
+from .stack_results import Stack
 from .stream_story import stream_story
 
 

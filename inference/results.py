@@ -1,10 +1,9 @@
-"""What a user holds: a fit, or a stack of fits, with labels, workers and views in the names that came in."""
+"""What a user holds: a fit, with labels, workers and views in the names that came in."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -14,10 +13,9 @@ import numpy as np
 import pandas as pd
 
 from ..data import AnnotationError, Annotations
-from ..data.cards import bar, never_raising, short, table
+from ..data.cards import never_raising
 from ..data.pseudonyms import Key, check_workers, read_key
-from .comparison.stacked_groups import stacked_groups
-from .comparison.stacking import Averaged, averaged
+from .comparison.stacking import Averaged
 from .densities.model import Model
 from .densities.probabilities import Probabilities
 from .densities.sites import Dims
@@ -34,7 +32,7 @@ from .fitted.modes import mode_frame, mode_labels
 from .fitted.new_tasks import predict_proba
 from .fitted.new_workers import new_worker_confusions
 from .fitted.replicated_annotations import posterior_predictive
-from .fitted.result_card import fit_card, result_card
+from .fitted.result_card import fit_card
 from .fitted.summary import Summary, summarise
 from .fitted.tasks import REPLICATES, task_scores
 from .fitted.workers import fitted_scores, gold_scores, worker_scores
@@ -45,7 +43,6 @@ from .storage.baseline_folder import save_baseline
 from .storage.fit_folder import save
 from .storage.label_files import join_labels, write_labels
 from .storage.privacy import groups_without_workers, pseudonymised, shown
-from .storage.stack_folder import Stacked, save_stack
 from .storage.worker_groups import worker_groups
 
 if TYPE_CHECKING:
@@ -572,273 +569,3 @@ class Fit(Result):
     @never_raising
     def _repr_html_(self) -> str:
         return fit_card(self.fitted)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Stack(Result):
-    r"""Several fits of the same annotations, averaged: :math:`P(z_i = k) = \sum_m w_m P_m(z_i = k \mid y)`.
-
-    Labels, probabilities, decisions and workers as a fit has them. Made by :func:`stack` and ``cp.fit("auto", …)``.
-
-    Args:
-        averaged: the fits, their weights, and what these come from.
-    """
-
-    averaged: Averaged
-
-    @property
-    def _view(self) -> Averaged:
-        return self.averaged
-
-    @property
-    def fits(self) -> dict[str, Fit]:
-        """By name."""
-        return {name: Fit(fitted) for name, fitted in self.averaged.fits.items()}
-
-    @property
-    def weights(self) -> pd.Series:
-        """Of each fit, by name; they sum to 1."""
-        return self.averaged.weights
-
-    @property
-    def models(self) -> pd.DataFrame:
-        """By model whose probabilities were given, what the fit of the largest weight says of it: :attr:`Fit.models`.
-
-        Raises:
-            AnnotationError: no probabilities were given.
-        """
-        return model_frame(self.averaged.fits[str(self.weights.idxmax())])
-
-    @property
-    def comparison(self) -> pd.DataFrame | None:
-        """What the weights come from, as :func:`crowdppl.compare` returns it; None where they were given."""
-        return self.averaged.comparison
-
-    @property
-    def left_out(self) -> dict[str, str]:
-        """Stories that were asked for and do not fit these data, with the reason."""
-        return self.averaged.left_out
-
-    @property
-    def annotations(self) -> Annotations:
-        """The data of the fits."""
-        return self.averaged.annotations
-
-    @property
-    def story(self) -> str:
-        """The stories that carry weight, the heaviest first."""
-        return self.averaged.story
-
-    @property
-    def has_draws(self) -> bool:
-        """Whether every fit has draws of the posterior."""
-        return self.averaged.has_draws
-
-    @property
-    def shares_errors(self) -> bool:
-        """Whether a story that has weight lets workers err together."""
-        return self.averaged.shares_errors
-
-    @property
-    def with_uncertainty(self) -> Averaged:
-        """The average with draws of every fit that say how uncertain it is."""
-        return self.averaged.with_uncertainty
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Those of the fits that carry weight."""
-        return self.averaged.warnings
-
-    @property
-    def posterior(self) -> np.ndarray:
-        """``P(truth | annotations)`` averaged over the stories: ``(N, K)``."""
-        return self.averaged.posterior
-
-    @property
-    def confusion_draws(self) -> np.ndarray:
-        """Each worker's confusion matrix in draws of the mixture of stories: ``(1, draw, J, K, L)``.
-
-        Raises:
-            AnnotationError: the annotations name no workers.
-        """
-        return self.averaged.confusion_draws
-
-    def worker_scores(self, interval: float = INTERVAL, *, misled: float | None = None) -> pd.DataFrame:
-        """By worker the scores that follow from the confusion matrices, and the realised accuracy.
-
-        Args:
-            interval: mass of the equal-tailed intervals, between 0 and 1.
-            misled: as for :meth:`Fit.worker_scores`; by default the share that the labels allow for and, where they
-                allow for none, what is usual of each story.
-
-        Raises:
-            AnnotationError: the annotations name no workers.
-            ValueError: for another `interval` or `misled`.
-        """
-        return self.averaged.worker_scores(interval, misled)
-
-    def predict_proba(self, x: Any) -> np.ndarray:
-        """The classifiers' probabilities for new tasks with features ``x (n, ...)``, averaged by weight: ``(n, K)``.
-
-        Raises:
-            ValueError: a fit that has weight has no classifier, or the features have another shape or are not finite.
-        """
-        found = [self.weights[name] * fit.predict_proba(x) for name, fit in self.fits.items() if self.weights[name] > 0]
-        return np.sum(found, axis=0)
-
-    def update(
-        self,
-        more: Annotations | pd.DataFrame | None = None,
-        *,
-        gold: Any = None,
-        evidence: pd.DataFrame | np.ndarray | None = None,
-        probabilities: Probabilities = None,
-        progress: bool = True,
-    ) -> Stack:
-        """The same average of all fits with these annotations and more of them: :meth:`Fit.update` of each.
-
-        The weights stay; ``cp.stack(stack.fits)`` of what comes back compares the fits anew.
-
-        Args:
-            more: as for :meth:`Fit.update`.
-            gold: likewise.
-            evidence: likewise.
-            probabilities: likewise.
-            progress: show a progress bar.
-
-        Raises:
-            AnnotationError: as :meth:`Fit.update`.
-            ValueError: one of the fits cannot be updated.
-        """
-        given: dict[str, Any] = {
-            "gold": gold,
-            "evidence": evidence,
-            "probabilities": probabilities,
-            "progress": progress,
-        }
-        fits = {name: update(fitted, more, **given) for name, fitted in self.averaged.fits.items()}
-        found = replace(self.averaged, fits=fits)
-        for message in found.warnings:
-            warnings.warn(message, category_of(message), stacklevel=2)
-        return Stack(found)
-
-    @cached_property
-    def tasks(self) -> pd.DataFrame:
-        """By task its averaged label, the doubt about it, and whether task or crowd are its cause."""
-        return self.task_scores()
-
-    def task_scores(self, *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
-        """``fit.tasks`` of the averaged labels; what comes from replicated annotations is averaged over the fits.
-
-        Args:
-            replicates: as for :meth:`Fit.task_scores`.
-            seed: likewise.
-        """
-        return self.averaged.task_scores(replicates=replicates, seed=seed)
-
-    @property
-    def idata(self) -> Any:
-        """ArviZ data as :meth:`to_idata` makes it, with names as coordinates."""
-        return self.to_idata()
-
-    def to_idata(self, *, workers: str = "keep", key: Key | None = None) -> Any:
-        """ArviZ data of the mixture of the stories; those of one story are ``stack.fits[name].idata``.
-
-        The group posterior has about 1,000 draws, of each fit in proportion to its weight, or the weighted mean where a
-        fit is a point: the parameters that all fits with weight have, ``worker_confusion`` (worker, truth, annotation)
-        and ``truth_probability`` (task, truth), unless that were more than 5 million numbers. The group fit has the
-        averaged label probabilities, in which the votes have their share, and the weights; observed_data and
-        constant_data have the annotations. There is no log-likelihood: of a mixture ``stack.comparison`` says it.
-
-        Args:
-            workers: what the data have of the workers, as for :meth:`Fit.to_idata`.
-            key: likewise.
-
-        Raises:
-            UnknownNameError: `workers` is something else.
-            AnnotationError: the key is missing, is none, or is given for something else.
-        """
-        check_workers(workers, key)
-        averaged = self.averaged if workers != "hash" else pseudonymised(self.averaged, key)
-        groups = stacked_groups(averaged)
-        return make_idata(groups_without_workers(groups) if workers == "drop" else groups)
-
-    def save(
-        self, path: str | PathLike, *, overwrite: bool = False, workers: str = "keep", key: Key | None = None
-    ) -> None:
-        """Write the average with all its fits to the folder ``path``, whole or not at all.
-
-        Args:
-            path: of the folder; :func:`crowdppl.load_fit` reads it: :mod:`.stack_folder`.
-            overwrite: replace a folder that has something in it.
-            workers: as for :meth:`Fit.save`.
-            key: likewise.
-
-        Raises:
-            StorageError: as :meth:`Fit.save`.
-            AnnotationError: likewise.
-            UnknownNameError: likewise.
-        """
-        found = shown(self.averaged, workers, key)
-        if workers == "drop":
-            save_baseline(found, path, overwrite=overwrite)
-            return
-        stacked = Stacked(found.fits, found.weights, found.comparison, found.left_out, found.votes, found.misled)
-        save_stack(stacked, path, overwrite=overwrite)
-
-    def pseudonymised(self, key: Key) -> Stack:
-        """The same average with a pseudonym in the place of each worker's name: :meth:`Fit.pseudonymised`.
-
-        Raises:
-            AnnotationError: the key is shorter or longer, or its file cannot be read.
-        """
-        return Stack(pseudonymised(self.averaged, key))
-
-    def summary(self) -> Summary:
-        """What was averaged, with which weights, and why; prints as text, shows as a table in notebooks."""
-        return self.averaged.summary()
-
-    def __repr__(self) -> str:
-        return f"Stack({self.averaged.weights_text}; {self.annotations!r})"
-
-    @never_raising
-    def _repr_html_(self) -> str:
-        found, weights = self.averaged, self.weights.sort_values(ascending=False)
-        known = {"left out": ", ".join(found.left_out)} if found.left_out else {}
-        if found.votes:
-            known["share of the votes"] = f"{found.votes:.0%}"
-        rows = ([short(name), bar(float(weight))] for name, weight in weights.items())
-        return result_card(
-            found,
-            "Average of stories",
-            known,
-            table("stories", ["story", "weight"], rows),
-            warnings=self.warnings,
-            then=("stack.labels", "stack.workers", "stack.comparison", "stack.summary()"),
-        )
-
-
-def stack(
-    fits: Mapping[str, Fit] | Iterable[Fit],
-    weights: Mapping[str, float] | pd.Series | None = None,
-    *,
-    votes: float = 0.0,
-    misled: float = 0.0,
-    **options: object,
-) -> Stack:
-    """Average fits of the same annotations by stacking weights (Yao, Vehtari, Simpson & Gelman 2018).
-
-    Args:
-        fits: as for :func:`crowdppl.compare`.
-        weights: by name, instead of those of the comparison; they are scaled to sum 1.
-        votes: share of the label probabilities that is the votes', from 0 to below 1.
-        misled: share of tasks that is expected to mislead the whole crowd, from 0 to below 1, for which the label
-            probabilities allow.
-        options: of :func:`crowdppl.compare`, such as ``by`` and ``method``.
-
-    Raises:
-        ValueError: for fits that cannot be compared, weights that are negative, not finite or all 0, or a share
-            that is none.
-        UnknownNameError: a weight is of no fit.
-    """
-    return Stack(averaged(fits, weights, votes=votes, misled=misled, **options))

@@ -31,6 +31,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/plots",),
     ("inference/report",),
     ("inference/results",),
+    ("inference/stack_results",),
     ("inference/baseline_results",),
     ("inference/fit",),
     ("inference/choose",),

@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 import zlib
 from collections import namedtuple
 
 import jax
 import pytest
+from filelock import FileLock
 
 from crowdppl.inference.densities import program_cache
 from crowdppl.inference.densities.program_cache import VARIABLE, CacheWarning, use_program_cache
@@ -73,7 +75,6 @@ def test_half_a_program_costs_one_warning_and_is_written_anew(tmp_path):
     whole, *_ = run(ANY_PROGRAM, CROWDPPL_CACHE=str(tmp_path))
     halved = max(programs(tmp_path), key=lambda path: path.stat().st_size)
     os.truncate(halved, halved.stat().st_size // 2)
-    (tmp_path / halved.name.replace("-cache", "-atime")).unlink()  # a process that is killed leaves this out, too
     result, missed, _, err = run(ANY_PROGRAM, CROWDPPL_CACHE=str(tmp_path))
     assert (result, missed) == (whole, 1)
     assert err.count("Warning:") == 1
@@ -111,18 +112,18 @@ def fresh(monkeypatch):
     for name, value in zip(names, (None, -1, 1.0), strict=True):
         jax.config.update(name, value)
     monkeypatch.delenv(VARIABLE, raising=False)
-    use_program_cache.cache_clear()
+    program_cache._turned_on.cache_clear()
     yield monkeypatch
+    program_cache._turned_on.cache_clear()
     for name, value in before.items():
         jax.config.update(name, value)
 
 
-def test_the_folder_is_the_users_own_and_bounded(fresh, tmp_path):
+def test_the_folder_is_the_users_own(fresh, tmp_path):
     fresh.setenv("XDG_CACHE_HOME", str(tmp_path))
     fresh.setattr(program_cache, "user_cache_path", lambda name, appauthor: tmp_path / name)
     use_program_cache()
     assert jax.config.jax_compilation_cache_dir == str(tmp_path / "crowdppl" / "programs")
-    assert jax.config.jax_compilation_cache_max_size == program_cache.MAX_BYTES
     assert (tmp_path / "crowdppl" / "programs").stat().st_mode & 0o077 == 0
 
 
@@ -169,3 +170,41 @@ def test_writes_that_fail_later_change_no_result_and_say_nothing(tmp_path):
     result, _, _, err = run(ANY_PROGRAM, CROWDPPL_CACHE=str(tmp_path))
     assert result == whole
     assert err.count("Warning:") == 1
+
+
+def test_programs_not_used_for_longest_go_where_all_are_too_many(fresh, tmp_path):
+    fresh.setenv(VARIABLE, str(tmp_path))
+    fresh.setattr(program_cache, "_looked", {})
+    fresh.setattr(program_cache.bound, "__defaults__", (1000,))
+    for age in range(12):
+        path = tmp_path / f"jit_{age}-cache"
+        path.write_bytes(zlib.compress(b"")[:1] * 100)
+        os.utime(path, (time.time() + 1000 - age, time.time() - 1000 - age))  # the use counts, not the writing
+    (tmp_path / "of-somebody-else").write_bytes(b"x" * 100)
+    os.utime(tmp_path / "of-somebody-else", (0, 0))
+    fresh.setattr(program_cache, "_is_whole", lambda path: True)
+    use_program_cache()
+    assert {path.name for path in programs(tmp_path)} == {f"jit_{age}-cache" for age in range(6)}
+    assert (tmp_path / "of-somebody-else").exists()
+
+
+def test_no_process_waits_for_another_that_holds_the_folder(tmp_path):
+    """JAX waits ten seconds for a lock at every program, where it bounds the folder itself."""
+    with FileLock(tmp_path / program_cache.LOCK):
+        result, missed, _, err = run(ANY_PROGRAM, CROWDPPL_CACHE=str(tmp_path))
+        again, n_missed, hits, _ = run(ANY_PROGRAM, CROWDPPL_CACHE=str(tmp_path))
+    assert (again, err) == (result, "")
+    assert missed > 0
+    assert (n_missed, hits > 0) == (0, True)
+
+
+def test_a_program_that_another_process_is_writing_or_has_deleted_is_compiled_without_a_word(tmp_path):
+    run(ANY_PROGRAM, CROWDPPL_CACHE=str(tmp_path))
+    halve = """
+from pathlib import Path
+for path in Path({folder!r}).glob("*-cache"):
+    path.write_bytes(path.read_bytes()[:-20])
+"""
+    late = ANY_PROGRAM.replace("result =", halve.format(folder=str(tmp_path)).strip() + "\nresult =")
+    _, _, _, err = run(late, CROWDPPL_CACHE=str(tmp_path))
+    assert err == ""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .abstentions import resolve_kinds, tell_abstainers
+from .abstentions import abstentions_of, resolve_kinds, tell_abstainers
 from .columns import Column, Where
 from .errors import AnnotationError
 from .features import feature_names, resolve_features
@@ -61,9 +61,11 @@ def build(
         AnnotationError: a label, task, worker, gold label, feature or count cannot be used, or an option needs named
             workers.
     """
-    label, named, abstentions = resolve_kinds(
-        tidied(rows.label) if tidy else rows.label, classes, abstain, suggest, tell=tell
-    )
+    label = rows.label
+    if tidy:
+        classes = None if classes is None else list(classes)
+        label = tidied(label, [*(classes or ()), *abstentions_of(abstain)])
+    label, named, abstentions = resolve_kinds(label, classes, abstain, suggest, tell=tell)
     if tell and classes is None:
         tell_classes(named)
     ordered_tasks = rows.ordered_tasks or tasks is not None

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from .errors import AnnotationError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NAMES: dict[str, tuple[str, ...]] = {
     "task": (
@@ -102,6 +106,31 @@ def gold_columns(columns: Iterable[object], task: str, label: str, what: str = "
 
     of_tasks = named("task", task, names, "task")
     return of_tasks, named("label", label, [name for name in names if name != of_tasks], "gold")
+
+
+def columns_with(table: pd.DataFrame, values: Iterable[object]) -> list[str]:
+    """Return the columns in which there is nothing but some of these values, whatever their case and type."""
+    known = {_text(value) for value in values}
+    given = {str(name): {_text(value) for value in table[name].dropna()} for name in table.columns}
+    return [name for name, found in given.items() if found and found <= known]
+
+
+def task_column(table: pd.DataFrame, tasks: Iterable[object]) -> str:
+    """Return the column of a table that names its tasks: by its name, or as the only one that has tasks alone.
+
+    Raises:
+        AnnotationError: neither tells.
+    """
+    names = [str(name) for name in table.columns]
+    named = ["task"] if "task" in names else named_for("task", names)
+    found = named if len(named) == 1 else [name for name in columns_with(table, tasks) if not named or name in named]
+    if len(found) == 1:
+        return found[0]
+    raise missing_column("task", "task", names, "the table")
+
+
+def _text(value: object) -> str:
+    return " ".join(str(value).split()).casefold()
 
 
 def missing_column(name: str, role: str | None, columns: Iterable[object], what: str) -> AnnotationError:

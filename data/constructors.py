@@ -77,8 +77,8 @@ class Constructors:
             worker_features: features of all workers in one of these forms, as an array (J, D).
             repeats: what to do where a worker annotated a task more than once: "keep" all annotations (`describe`
                 counts them), take the "first" with a warning that says how many were left out, or raise an "error".
-            tidy: make one class of labels that differ by case or blanks alone, spelt as most often; without it they are
-                classes of their own, and a warning names them.
+            tidy: make one class of labels that differ by case or blanks alone, spelt as in `classes` or else as most
+                often; without it they are classes of their own, and a warning names them.
 
         Raises:
             AnnotationError: something cannot be used, or a value is in `abstain` and in `classes`; the message names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ import numpy as np
 import pandas as pd
 
 from .classes import encode_labels
-from .column_names import gold_columns
+from .column_names import columns_with, gold_columns
 from .columns import Column, Where, encode, row_number, type_hint
-from .errors import AnnotationError
+from .errors import AnnotationError, warn
 from .files import read_parquet_table, read_text_table, row_and_line
 from .frames import as_frame, is_frame, take_column
 from .ids import Ids
+from .oddities import spellings
 from .text import as_numbers
 
 NO_ABSTENTIONS = Ids()
@@ -35,9 +37,10 @@ def resolve_gold(
 
     Args:
         gold: a mapping task -> label, a pandas Series indexed by task, a table with columns `task` and `label`, or
-            the path of a CSV, TSV or Parquet file with such a table; columns of other names are found as by
-            `gold_columns`. A missing label (None, NaN) says that it is unknown. Text in a CSV or TSV file stands for
-            the task or class that is written so.
+            the path of a CSV, TSV or Parquet file with such a table; columns of other names are found by their names
+            (`gold_columns`), or as the only ones that have tasks and classes alone. A missing label (None, NaN) says
+            that it is unknown. Text in a CSV or TSV file stands for the task or class that is written so. A label that
+            differs from one class by case or blanks alone is taken for it, with a warning.
         tasks: the N tasks.
         classes: the K classes.
         task: the column of the table that names the task.
@@ -53,7 +56,7 @@ def resolve_gold(
     if isinstance(gold, str | Path):
         what, gold, where = f"gold={str(gold)!r}", *_read(Path(gold), tasks, classes, task, label)
     if is_frame(gold):
-        task, label = gold_columns(as_frame(gold, "gold").columns, task, label, what)
+        task, label = _columns_in(as_frame(gold, "gold"), tasks, classes, task, label, what)
     named, labels = _columns(gold, task, label, where)
     known = ~labels.isna().to_numpy(dtype=bool)
     given = encode_labels(labels[known], "gold label", classes=classes)
@@ -67,6 +70,7 @@ def resolve_gold(
             f"tasks{type_hint(value, tasks)}{more}; "
             "to keep a task that nobody has annotated, list all tasks in tasks=[...]"
         )
+    given = _spelt_as_classes(given, classes)
     class_of = classes.index_of(given.ids)
     if (unknown := np.flatnonzero(class_of < 0)).size:
         value = given.ids[int(unknown[0])]
@@ -97,6 +101,19 @@ def resolve_gold(
     return resolved
 
 
+def _spelt_as_classes(given: Column, classes: Ids) -> Column:
+    """The labels, those that differ from one class by case or blanks alone as this class, with a warning."""
+    meant = spellings(given.ids, classes)
+    if not meant:
+        return given
+    listing = ", ".join(f"{name!r} for {of!r}" for name, of in list(meant.items())[:3])
+    more = f" and {len(meant) - 3} more" if len(meant) > 3 else ""
+    warn(f"gold labels differ from the classes by case or blanks alone, and are taken for these: {listing}{more}")
+    named = [meant.get(name, name) for name in given.ids]
+    kinds = Ids(dict.fromkeys(named), what="gold labels")
+    return replace(given, codes=kinds.index_of(named)[given.codes], ids=kinds)
+
+
 def _read(path: Path, tasks: Ids, classes: Ids, task: str, label: str) -> tuple[Any, Where | None]:
     """Return the table in a file, with the identifiers that its text stands for, and what says where a row is."""
     if not path.is_file():
@@ -107,12 +124,30 @@ def _read(path: Path, tasks: Ids, classes: Ids, task: str, label: str) -> tuple[
     if path.suffix.lower() == ".parquet":
         return read_parquet_table(path), None
     table = read_text_table(path)
-    task, label = gold_columns(table.columns, task, label, f"gold={str(path)!r}")
+    task, label = _columns_in(table, tasks, classes, task, label, f"gold={str(path)!r}")
     # No two identifiers look alike as text: `Ids` refuses them.
     table[task] = _identified(table[task], {str(value): value for value in tasks})
     with_point = {f"{value}.0": value for value in classes if type(value) is int}
     table[label] = _identified(table[label], with_point | {str(value): value for value in classes})
     return table, row_and_line(path)
+
+
+def _columns_in(table: Any, tasks: Ids, classes: Ids, task: str, label: str, what: str) -> tuple[str, str]:
+    """The columns of tasks and of labels: by their names, or where these do not tell by what is in them.
+
+    Raises:
+        AnnotationError: neither tells.
+    """
+    try:
+        return gold_columns(table.columns, task, label, what)
+    except AnnotationError:
+        if not isinstance(table, pd.DataFrame):
+            table = pd.DataFrame({name: take_column(table, name, "label", what) for name in table.columns})
+        of_tasks, of_labels = columns_with(table, tasks), columns_with(table, classes)
+        pairs = [(one, other) for one in of_tasks for other in of_labels if one != other]
+        if len(pairs) != 1:
+            raise
+        return pairs[0]
 
 
 def _identified(column: pd.Series, by_text: dict[str, Any]) -> pd.Series:

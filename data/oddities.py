@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from .columns import Column
-from .errors import warn
+from .errors import AnnotationError, warn
 from .ids import Ids
 
 MISSING = frozenset({"n/a", "na", "nan", "null", "?", "missing"})
@@ -30,8 +31,19 @@ def tell_repeated_table(task: np.ndarray, worker: np.ndarray, label: np.ndarray)
         )
 
 
-def tidied(label: Column) -> Column:
-    """Return labels whose spellings that differ by case or blanks alone are one, the most frequent of them."""
+def tidied(label: Column, wanted: Iterable[Any] = ()) -> Column:
+    """Return labels whose spellings that differ by case or blanks alone are one: a wanted one, or the most frequent.
+
+    Raises:
+        AnnotationError: two of those wanted differ by case or blanks alone.
+    """
+    spelt: dict[str, str] = {}
+    for name in wanted:
+        if isinstance(name, str) and spelt.setdefault(_plain(name), name) != name:
+            raise AnnotationError(
+                f"{spelt[_plain(name)]!r} and {name!r} are one label under tidy=True, which differ by case or blanks "
+                "alone; list one of them, or leave tidy=True out"
+            )
     uses = np.bincount(label.codes, minlength=len(label.ids))
     spellings: dict[Hashable, list[int]] = {}
     for code, name in enumerate(label.ids):
@@ -41,8 +53,20 @@ def tidied(label: Column) -> Column:
     for number, codes in enumerate(spellings.values()):
         place[codes] = number
     names = [label.ids[code] for code in groups]
-    tidy = [_tidy(name) if isinstance(name, str) else name for name in names]
+    tidy = [spelt.get(_plain(name), _tidy(name)) if isinstance(name, str) else name for name in names]
     return replace(label, codes=place[label.codes], ids=Ids(tidy, what=label.title), categories=None)
+
+
+def spellings(given: Iterable[Hashable], classes: Iterable[Hashable]) -> dict[Hashable, Hashable]:
+    """For each label that is no class the one class from which it differs by case or blanks alone, if there is one."""
+    known = set(classes)
+    by_text: dict[str, list[Hashable]] = {}
+    for name in known:
+        if isinstance(name, str):
+            by_text.setdefault(_plain(name), []).append(name)
+    others = [name for name in given if isinstance(name, str) and name not in known]
+    alike = {name: by_text.get(_plain(name), []) for name in others}
+    return {name: found[0] for name, found in alike.items() if len(found) == 1}
 
 
 def _tidy(name: str) -> str:

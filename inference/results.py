@@ -100,12 +100,13 @@ class Result(Labelled):
         """A label for each task by a threshold or by least expected cost: :func:`.decisions.decide`."""
         return decide(self.probabilities, threshold=threshold, positive=positive, costs=costs, abstain=abstain)
 
-    def join(self, table: Any, task: str = "task", prefix: str = "") -> pd.DataFrame:
+    def join(self, table: Any, task: str | None = None, prefix: str = "") -> pd.DataFrame:
         """A table of your own with the labels of its tasks beside it: label, probability (of it), entropy (nats).
 
         Args:
             table: of pandas, polars, pyarrow or Hugging Face, with a column of tasks, in any order and with repeats.
-            task: that column.
+            task: that column; None for the one that is called so or has nothing but tasks of the fit, and without one
+                for the index of a pandas table, if it has some.
             prefix: put before the names of the new columns.
 
         Raises:

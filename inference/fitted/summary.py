@@ -245,7 +245,9 @@ def differing(fitted: Labelled) -> str:
     most = votes == votes.max(-1, keepdims=True)
     decided = (most.sum(-1) == 1) & (votes.sum(-1) > 0)
     n = int((decided & ~most[np.arange(len(votes)), fitted.posterior.argmax(-1)]).sum())
-    return f"; the majority vote differs on {n:,}"
+    n_ties = int(((most.sum(-1) > 1) & (votes.sum(-1) > 0)).sum())
+    ties = f", and is a tie on {n_ties:,}" if n_ties else ""
+    return f"; the majority vote differs on {n:,}{ties}"
 
 
 def suspects(scores: pd.DataFrame) -> dict[str, str]:
@@ -278,7 +280,10 @@ def gold_accuracy(fitted: Labelled) -> str:
     which = "whose labels the fit used" if used[scored].any() else "whose labels the fit did not use"
     if used.any() and not used[scored].any():
         which += f" ({int(used.sum()):,} others it used)"
-    return f"accuracy {right:.4f} on {scored.sum():,} gold tasks {which}; majority vote {votes:.4f}"
+    given = annotations.votes()[scored]
+    n_ties = int(((given == given.max(-1, keepdims=True)).sum(-1) > 1).sum())
+    ties = f" (its {count_text(n_ties, 'tie')} of m classes count 1/m)" if n_ties else ""
+    return f"accuracy {right:.4f} on {scored.sum():,} gold tasks {which}; majority vote {votes:.4f}{ties}"
 
 
 def _classes(fitted: Fitted, interval: float) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...data.atomic import whole_file
-from ...data.column_names import missing_column
+from ...data.column_names import missing_column, task_column
 from ...data.errors import AnnotationError, look_up, warn
 from ...data.exports.gathered import chosen_question
 from ...data.exports.json_tools import studio_key, studio_label, studio_task
@@ -26,13 +26,14 @@ AGENT = "crowdppl"
 JOINED = ("label", "probability", "entropy")
 
 
-def join_labels(fit: Labelled, table: Any, task: str = "task", prefix: str = "") -> pd.DataFrame:
+def join_labels(fit: Labelled, table: Any, task: str | None = None, prefix: str = "") -> pd.DataFrame:
     """Return a table with the labels of its tasks: columns label, probability (of it) and entropy (nats).
 
     Args:
         fit: what has the labels.
         table: of pandas, polars, pyarrow or Hugging Face, with a column of tasks, in any order and with repeats.
-        task: that column.
+        task: that column; None for the one that is called so or has nothing but tasks of the fit, and without one for
+            the index of a pandas table, if it has some.
         prefix: put before the names of the new columns.
 
     Returns:
@@ -42,24 +43,38 @@ def join_labels(fit: Labelled, table: Any, task: str = "task", prefix: str = "")
         AnnotationError: there is no such column, a new column has the name of one that is there, or no task is known.
     """
     table = table_of(table)
-    if task not in table.columns:
+    if task is not None and task not in table.columns:
         raise missing_column(task, "task", table.columns, "the table")
     if taken := [f"{prefix}{name}" for name in JOINED if f"{prefix}{name}" in table.columns]:
         raise AnnotationError(f"the table has a column {taken[0]!r} itself; give a prefix=, such as prefix='crowd_'")
     labels = fit.labels
     known = pd.Index(list(fit.annotations.tasks), dtype=object)
-    place = known.get_indexer(pd.Index(table[task].tolist(), dtype=object))
+    given, where = _tasks_of(table, task, known)
+    place = known.get_indexer(pd.Index(given, dtype=object))
     if len(table) and not (place >= 0).any():
         raise AnnotationError(
-            f"column {task!r}: none of its values is a task of the fit, such as {next(iter(fit.annotations.tasks))!r}; "
+            f"{where}: none of its values is a task of the fit, such as {next(iter(fit.annotations.tasks))!r}; "
             "is its type the same?"
         )
     if (unknown := int((place < 0).sum())) > 0:
         row = int(np.flatnonzero(place < 0)[0])
-        value = table[task].iloc[[row]].tolist()[0]
-        warn(f"{unknown} rows name tasks that the fit does not have, such as {value!r} in row {row}")
+        warn(f"{unknown} rows name tasks that the fit does not have, such as {given[row]!r} in row {row}")
     found = labels.take(np.maximum(place, 0)).set_axis(table.index)[list(JOINED)]
     return table.assign(**{f"{prefix}{name}": found[name].where(place >= 0) for name in JOINED})
+
+
+def _tasks_of(table: pd.DataFrame, task: str | None, known: pd.Index) -> tuple[list[Any], str]:
+    """The task of each row, and where it stands, for messages."""
+    if task is None:
+        try:
+            task = task_column(table, known)
+        except AnnotationError:
+            index = table.index.tolist()
+            counted = isinstance(table.index, pd.RangeIndex) and table.index.name is None
+            if counted or not (known.get_indexer(pd.Index(index, dtype=object)) >= 0).any():
+                raise
+            return index, "the index"
+    return table[task].tolist(), f"column {task!r}"
 
 
 def write_labels(

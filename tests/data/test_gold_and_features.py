@@ -157,3 +157,15 @@ def test_gold_that_is_an_abstention_is_refused_as_one():
         Annotations.from_dict(by_task, abstain=["skip"], gold={"t1": "skip"})
     with pytest.raises(AnnotationError, match=message):
         Annotations.from_dict(by_task, abstain=["skip"]).with_gold({"t1": "skip"})
+
+
+def test_columns_of_gold_labels_with_names_in_any_language_are_known_by_what_is_in_them(tmp_path):
+    rows = pd.DataFrame({"task": ["a1", "a2", "a3"], "worker": "w", "label": ["gut", "schlecht", "gut"]})
+    annotations = Annotations.from_frame(rows)
+    gold = pd.DataFrame({"Auftragsnr.": ["a2", "a3"], "Bewertung": ["schlecht", "gut"], "Bemerkung": ["", "geprüft"]})
+    assert np.asarray(annotations.with_gold(gold).gold).tolist() == [-1, 1, 0]
+    gold.to_csv(tmp_path / "gold.csv", sep=";", index=False)
+    assert np.asarray(annotations.with_gold(tmp_path / "gold.csv").gold).tolist() == [-1, 1, 0]
+    for unclear in (gold.assign(again=gold["Bewertung"]), gold.replace("a3", "a9"), gold.replace("gut", "mäßig")):
+        with pytest.raises(AnnotationError, match="has no column 'task'"):
+            annotations.with_gold(unclear)

@@ -2,12 +2,13 @@
 
 import warnings
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from crowdppl import Annotations
 from crowdppl.data import Ids
-from crowdppl.data.errors import AnnotationWarning
+from crowdppl.data.errors import AnnotationError, AnnotationWarning
 
 
 def frame(*labels):
@@ -41,3 +42,29 @@ def test_a_table_appended_to_itself_is_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Annotations.from_frame(pd.concat([rows, rows.iloc[:2]]))
+
+
+def test_listed_classes_and_abstentions_decide_the_spelling_of_tidy_labels():
+    rows = pd.DataFrame({"task": [1, 2, 3, 4], "worker": "w", "label": ["NO", "NO", "no ", "Can't tell"]})
+    tidy = Annotations.from_frame(rows, tidy=True, classes=["yes", "no"], abstain="can't tell")
+    assert (list(tidy.classes), list(tidy.abstentions)) == (["yes", "no"], ["can't tell"])
+    assert tidy.votes().tolist() == [[0, 1], [0, 1], [0, 1], [0, 0]]
+    with pytest.raises(AnnotationError, match=r"'NO' and 'no' are one label under tidy=True"):
+        Annotations.from_frame(rows, tidy=True, classes=["yes", "NO", "no", "Can't tell"])
+
+
+def test_gold_labels_that_differ_by_case_alone_are_taken_for_the_class_and_told(tmp_path):
+    rows = pd.DataFrame({"task": ["p1", "p2", "p3"], "worker": "w", "label": ["yes", "NO", "NO"]})
+    table = Annotations.from_frame(rows)
+    message = r"gold labels differ from the classes by case or blanks alone, and are taken for these: 'no' for 'NO'$"
+    with pytest.warns(AnnotationWarning, match=message):
+        told = table.with_gold({"p1": "yes", "p2": "no", "p3": "NO"})
+    assert np.asarray(told.gold).tolist() == [list(table.classes).index(name) for name in ("yes", "NO", "NO")]
+    (tmp_path / "gold.csv").write_text("task,gold\np2,No\np3,no\n")
+    with pytest.warns(AnnotationWarning, match="'No' for 'NO', 'no' for 'NO'"):
+        assert (
+            np.asarray(table.with_gold(tmp_path / "gold.csv").gold).tolist()[1:] == np.asarray(told.gold).tolist()[1:]
+        )
+    both = Annotations.from_frame(rows, classes=["yes", "Yes", "NO"])
+    with pytest.raises(AnnotationError, match="label 'YES' of task 'p1' is none of the classes"):
+        both.with_gold({"p1": "YES"})

@@ -56,7 +56,7 @@ def test_rows_of_unknown_tasks_are_told_and_a_table_of_others_refused(fit):
     with pytest.raises(AnnotationError, match="none of its values is a task of the fit, such as 10"):
         fit.join(pd.DataFrame({"task": ["10", "11"]}))
     with pytest.raises(AnnotationError, match="no column 'task'"):
-        fit.join(pd.DataFrame({"item": [10]}))
+        fit.join(pd.DataFrame({"thing": [999]}))
 
 
 def test_label_studio_takes_predictions_with_the_tasks_data(fit, export, tmp_path):
@@ -138,3 +138,14 @@ def test_any_library_s_table_is_joined_and_an_empty_one_stays_empty(fit):
     assert list(fit.join(frame.iloc[:0]).columns) == ["task", "label", "probability", "entropy"]
     with pytest.raises(AnnotationError, match="a table is needed, not a dict"):
         fit.join({"task": [10]})
+
+
+def test_the_column_of_tasks_is_found_by_its_name_by_what_is_in_it_or_as_the_index(fit):
+    tasks = list(fit.annotations.tasks)
+    expected = fit.labels["label"].tolist()
+    table = pd.DataFrame({"Auftrag": tasks, "Wert": range(100, 100 + len(tasks))})
+    assert fit.join(table)["label"].tolist() == expected
+    assert fit.join(table.rename(columns={"Auftrag": "item_id"}))["label"].tolist() == expected
+    assert fit.join(table.set_index("Auftrag"))["label"].tolist() == expected
+    with pytest.raises(AnnotationError, match=r"has no column 'task'; its columns are 'Auftrag', 'again'"):
+        fit.join(pd.DataFrame({"Auftrag": tasks, "again": tasks}))

@@ -256,12 +256,18 @@ def class_names(text: str) -> list[Any]:
 
 
 def _read_table(option: str, file: Path) -> pd.DataFrame:
-    import pandas as pd
+    """The table in a file: Parquet, or text with any separator and encoding, with its numbers as numbers."""
+    from ..data.files import read_parquet_table, read_text_table
+    from ..data.text import convert_text, decimal_numbers
 
     try:
         if file.suffix.lower() == ".parquet":
-            return pd.read_parquet(file)
-        return pd.read_csv(file, sep="\t" if file.suffix.lower() == ".tsv" else ",")
+            return read_parquet_table(file)
+        table = read_text_table(file)
+        for name in table.columns:
+            (whole,) = convert_text(table[name])
+            table[name] = decimal_numbers(table[name]) if whole is table[name] else whole
+        return table
     except (OSError, ValueError) as error:
         raise AnnotationError(f"{option}: {file} cannot be read as a table: {error}") from error
 

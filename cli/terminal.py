@@ -105,9 +105,14 @@ def show_result(result: Fit | Stack | StreamedFit, files: Mapping[str, str], beg
     for name, text in summary.facts.items():
         facts.add_row(name, Text(text))
     console.print(facts)
+    captions = set()
     for name, frame in summary.tables.items():
+        table = frame_table(frame, name)
+        if str(table.caption) in captions:  # said once
+            table.caption = None
+        captions.add(str(table.caption))
         console.print()
-        console.print(frame_table(frame, name))
+        console.print(table)
     console.print(Text(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold"))
     show_files(files, console)
 

@@ -17,6 +17,7 @@ from .gold import resolve_gold
 from .ids import Ids
 from .oddities import tell_classes, tell_repeated_table, tidied
 from .repeats import Repeats, resolve_repeats
+from .text import decimal_numbers
 
 LARGEST_COUNT = 2**24  # up to here single precision holds every whole number
 
@@ -162,7 +163,7 @@ def check_seconds(values: pd.Series, title: str, where: Where) -> np.ndarray:
     if values.dtype.kind in "bmM":  # pandas would count nanoseconds
         seconds = np.full(len(values), np.nan)
     else:
-        text = values.astype(str) if values.dtype.kind == "O" else values
+        text = values if values.dtype.kind in "iuf" else decimal_numbers(values.astype(str).where(~unknown))
         seconds = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     wrong = ~unknown & ~((seconds >= 0) & (seconds < np.inf))
     if wrong.any():

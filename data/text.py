@@ -10,6 +10,8 @@ import pandas as pd
 # As Python writes a whole number; one of up to 19 digits may fit into 64 bits.
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _DIGITS = re.compile(r"-?[0-9]+")
+_DECIMAL = re.compile(r"[-+]?(?=[0-9.,])(0|[1-9][0-9]*)?([.,][0-9]+)?([eE][-+]?[0-9]+)?")
+_THOUSANDS = re.compile(r"[-+]?[1-9][0-9]{0,2},[0-9]{3}")
 
 
 def all_whole_numbers(values: Iterable[str]) -> bool:
@@ -63,3 +65,18 @@ def convert_text(*columns: pd.Series) -> list[pd.Series]:
         else:
             converted.append(pd.Series(distinct.astype("int64").to_numpy()[codes], index=column.index))
     return converted
+
+
+def decimal_numbers(column: pd.Series) -> pd.Series:
+    """Return a column of text as float64 where all of it are numbers, with a decimal point or a comma; else unchanged.
+
+    Where every comma stands before three digits it may part thousands, and the text stays. Missing values are NaN.
+    """
+    values = [value.strip() for value in column.dropna().unique()]
+    with_comma = [value for value in values if "," in value]
+    if not all(value and _DECIMAL.fullmatch(value) for value in values):
+        return column
+    if with_comma and (any("." in value for value in values) or all(map(_THOUSANDS.fullmatch, with_comma))):
+        return column
+    numbers = column.map(lambda value: float(value.replace(",", ".")), na_action="ignore")
+    return numbers.astype("float64")

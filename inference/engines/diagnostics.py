@@ -57,7 +57,8 @@ def sampling_warnings(parameters: xr.Dataset, stats: Mapping[str, np.ndarray], m
     looked_at = _look(parameters)
     rhat, where = _extreme(looked_at, lambda found: found.rhat, np.nanargmax)
     if rhat > RHAT_LIMIT:
-        found.append(f"R̂ = {rhat:.3f} for {where}: the chains do not agree; raise warmup and draws")
+        what = "the chains do" if stats["diverging"].shape[0] > 1 else "the two halves of the chain do"
+        found.append(f"R̂ = {rhat:.3f} for {where}: {what} not agree; raise warmup and draws")
     limit = ESS_LIMIT * stats["diverging"].shape[0]
     sizes: dict[str, Callable[[Convergence], np.ndarray]] = {
         "bulk": lambda found: found.bulk_ess,

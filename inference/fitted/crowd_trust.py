@@ -19,6 +19,9 @@ from .misled import told_label
 SAID = "the annotations alone do not tell"
 """How each of these warnings begins."""
 
+CONTRADICTED = "The gold label counts as known; look whether it is right"
+"""How the warning of gold labels that contradict the crowd ends."""
+
 HELP = "Gold labels of some tasks tell: cp.estimate(fit, gold) measures with them, cp.fit(…, gold=gold) uses them"
 
 BELOW_CHANCE = -3.0  # standard errors from chance at which a worker counts as worse
@@ -75,7 +78,7 @@ def contradicted_gold(annotations: Annotations) -> tuple[str, ...]:
         f"the gold label of the task {tasks[first]!r} is {classes[told[first]]!r}, and all {n[first]:g} annotations of "
         f"it are {classes[int(votes[first].argmax())]!r}"
         + (f"; so it is with {others}" if against.sum() > 1 else "")
-        + ". The gold label counts as known; look whether it is right",
+        + f". {CONTRADICTED}",
     )
 
 
@@ -86,7 +89,7 @@ def is_of_crowd(text: str) -> bool:
 
 def category_of(text: str) -> type[ConvergenceWarning]:
     """The category in which a fit's warning is given."""
-    return CrowdWarning if is_of_crowd(text) else ConvergenceWarning
+    return CrowdWarning if is_of_crowd(text) or CONTRADICTED in text else ConvergenceWarning
 
 
 def _tables(annotations: Annotations, posterior: np.ndarray) -> np.ndarray:

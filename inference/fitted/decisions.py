@@ -30,7 +30,8 @@ def decide(
         by task: label, probability, expected_cost.
 
     Raises:
-        ValueError: for a threshold with more than two classes or with costs, or costs of a wrong shape.
+        ValueError: for a threshold with more than two classes or with costs, costs of a wrong shape, or no label that
+            would cost more than any.
     """
     classes = list(probabilities.columns)
     values = probabilities.to_numpy(dtype=float)
@@ -39,7 +40,8 @@ def decide(
             raise ValueError("give a threshold or costs, not both: a threshold is the costs (0, t; 1 − t, 0)")
         at = _positive_class(threshold, positive, classes)
         costs = np.where(np.arange(2)[:, None] == at, 1 - threshold, threshold) * (1 - np.eye(2))
-    expected = values @ _cost_matrix(costs, classes)
+    matrix = _cost_matrix(costs, classes)
+    expected = values @ matrix
     choice = expected.argmin(-1) if threshold is None else np.where(values[:, at] >= threshold, at, 1 - at)
     rows = np.arange(len(values))
     labels = np.array(classes, dtype=object)[choice]
@@ -47,6 +49,11 @@ def decide(
     if abstain is not None:
         if not abstain >= 0:
             raise ValueError(f"abstain={abstain}: the cost of no label is zero or more")
+        if abstain >= matrix.max():
+            raise ValueError(
+                f"abstain={abstain}: no label costs more than {matrix.max():g}, so that every task gets one; give "
+                "less, or leave abstain out"
+            )
         silent = cost > abstain
         labels[silent] = None
         cost, probability = np.where(silent, abstain, cost), np.where(silent, np.nan, probability)

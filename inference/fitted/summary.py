@@ -113,7 +113,7 @@ def best_and_worst(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     best = scores.sort_values(low, ascending=False)
     if len(scores) <= 10:
         return {"workers": best}
-    worst = scores.sort_values(high, ascending=False).tail(5)
+    worst = scores.drop(best.index[:5]).sort_values(high, ascending=False).tail(5)
     bounds = (" by the lower bound of accuracy", " by its upper bound") if low == "accuracy_low" else ("", "")
     return {f"the best five of {len(scores):,} workers{bounds[0]}": best.head(5), f"the worst five{bounds[1]}": worst}
 

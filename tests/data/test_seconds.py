@@ -141,3 +141,13 @@ def test_every_engine_finds_the_same_with_and_without_times(method):
         for which in (Annotations.from_frame(ROWS, seconds="took"), Annotations.from_frame(ROWS))
     ]
     pd.testing.assert_frame_equal(fits[0].probabilities, fits[1].probabilities)
+
+
+def test_times_with_a_decimal_comma_are_read_and_thousands_are_not_guessed(tmp_path):
+    (tmp_path / "a.csv").write_text("task;worker;label;Dauer\na;w;x;12,5\nb;w;y;7\na;v;y;\n")
+    annotations = cp.read(tmp_path / "a.csv", seconds="Dauer", tell=False)
+    assert sorted(np.asarray(annotations.seconds).tolist(), key=str) == [12.5, 7.0, pytest.approx(np.nan, nan_ok=True)]
+    for unclear in ("1,250", "1.250,5"):
+        (tmp_path / "a.csv").write_text(f"task;worker;label;Dauer\na;w;x;{unclear}\nb;w;y;7\n")
+        with pytest.raises(AnnotationError, match=f"'{unclear}' is no time"):
+            cp.read(tmp_path / "a.csv", seconds="Dauer", tell=False)

@@ -73,3 +73,10 @@ def test_unfit_arguments_are_refused(options, message):
 def test_unfit_thresholds_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         decide(table([[0.5, 0.5]], "ab"), **options)
+
+
+def test_no_label_that_would_cost_more_than_any_is_refused():
+    frame = pd.DataFrame([[0.6, 0.4]], index=["t"], columns=["a", "b"])
+    with pytest.raises(ValueError, match="abstain=1: no label costs more than 1, so that every task gets one"):
+        decide(frame, abstain=1)
+    assert decide(frame, costs=[[0, 4], [3, 0]], abstain=1).label.tolist() == [None]

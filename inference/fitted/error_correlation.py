@@ -30,8 +30,12 @@ NUMBERS = 2e6  # annotations in all of these draws, about
 
 
 BLIND = (
-    ", at the most: this story lets workers err independently of each other, and is nearly blind to errors that they "
-    "share; give shared_error=True"
+    "; this story lets workers err independently of each other, and is nearly blind to errors that they share: give "
+    "shared_error=True"
+)
+ALLOWED = (
+    "; the labels allow for errors that workers share, which decides where annotations are few, and gold labels tell: "
+    "cp.error_correlation(fit, gold)"
 )
 
 
@@ -51,6 +55,7 @@ class ErrorCorrelation:
             counts, from 1 / J to 1; each with low and high.
         sees_shared: whether the labels are known, or of a story whose workers may err together; another story is nearly
             blind to it.
+        is_known: whether the true labels are known.
     """
 
     correlation: float
@@ -60,12 +65,14 @@ class ErrorCorrelation:
     workers: pd.Series
     by_worker: pd.DataFrame
     sees_shared: bool = True
+    is_known: bool = True
 
     def __str__(self) -> str:
         low, high = self.interval
         return (
             f"errors of two workers on one task correlate by {self.correlation:.3f}: {self.n_workers} workers count "
-            f"like {self.n_effective:.1f} independent ones ({low:.1f}–{high:.1f})" + ("" if self.sees_shared else BLIND)
+            f"like {self.n_effective:.1f} independent ones ({low:.1f}–{high:.1f})"
+            + ("" if self.is_known else ALLOWED if self.sees_shared else BLIND)
         )
 
     __repr__ = __str__
@@ -98,12 +105,12 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
         known = annotations if gold is None else annotations.with_gold(gold)
         if known.gold is None:
             raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}, or a fit")
-        truths, sees_shared = np.asarray(known.gold)[None], True
+        truths, sees_shared, is_told = np.asarray(known.gold)[None], True, True
     else:
         n_draws = int(np.clip(NUMBERS / max(annotations.n_rows, 1), *DRAWS))
         truths = _drawn(np.asarray(source.posterior, dtype=float), seed, n_draws)
-        is_told = (told_label(annotations) >= 0)[np.unique(annotations.task)].all()
-        sees_shared = bool(is_told or source.shares_errors)
+        is_told = bool((told_label(annotations) >= 0)[np.unique(annotations.task)].all())
+        sees_shared = is_told or source.shares_errors
     annotations = annotations.of_classes()
     pairs = _pairs(annotations)
     found = [_correlations(pairs, annotations, truth) for truth in truths]
@@ -132,6 +139,7 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
         each["error_correlation"],
         each,
         sees_shared,
+        is_told,
     )
 
 

@@ -72,6 +72,17 @@ def test_workers_and_summary_say_like_how_many_the_crowd_counts_and_whether_the_
         assert mid.to_numpy() == pytest.approx(cp.error_correlation(shared).by_worker[name].to_numpy())
 
 
+def test_a_sentence_says_what_the_labels_suppose_unless_gold_labels_tell():
+    annotations, _ = cp.simulate("one_coin", n_tasks=60, n_workers=6, annotations_per_task=4, seed=0)
+    plain = cp.fit("dawid_skene", annotations.without_gold(), progress=False)
+    shared = cp.fit("dawid_skene", annotations.without_gold(), shared_error=True, progress=False)
+    assert "nearly blind to errors that they share" in str(cp.error_correlation(plain))
+    assert "the labels allow for errors that workers share" in str(cp.error_correlation(shared))
+    for known in (cp.error_correlation(annotations), cp.error_correlation(shared, annotations.gold)):
+        assert str(known).endswith(")")
+        assert known.is_known
+
+
 def test_workers_who_never_meet_have_no_correlation():
     frame = pd.DataFrame({"task": [0, 1, 2, 3], "worker": ["a", "b", "a", "b"], "label": [0, 1, 1, 0]})
     fit = cp.fit("one_coin", cp.Annotations.from_frame(frame), progress=False)

@@ -27,6 +27,16 @@ EM_STEPS = 30  # before each chain, enough to be near the mode of small data
 Quantities = Callable[[Parameters], Mapping[str, Array]]
 
 
+class Sampled(NamedTuple):
+    """Simulations from a story with draws of their posteriors. Made by `sample_simulations`."""
+
+    design: Annotations  # who annotates what, the same in every simulation
+    labels: np.ndarray  # (simulation, A), the annotations
+    actual: Parameters  # (simulation, ...), what they were drawn with
+    draws: Parameters  # (simulation, draw, ...)
+    divergences: int
+
+
 class Ranks(NamedTuple):
     """Ranks of the true parameters among their posterior draws. Made by `calibrate`."""
 
@@ -112,6 +122,54 @@ def calibrate(
         UnknownNameError: there is no story of that name.
         StoryError: the story does not fit these sizes or hyperparameters.
     """
+    found = sample_simulations(
+        story,
+        n_tasks=n_tasks,
+        n_workers=n_workers,
+        n_classes=n_classes,
+        n_simulations=n_simulations,
+        warmup=warmup,
+        draws=draws,
+        thinning=thinning,
+        features=features,
+        seed=seed,
+        **hyperparameters,
+    )
+    of = quantities or (lambda parameters: parameters)
+    ranks = ranks_among(jax.vmap(of)(found.actual), jax.vmap(jax.vmap(of))(found.draws))
+    return Ranks(ranks, draws, found.divergences)
+
+
+def ranks_among(actual: Mapping[str, Array], draws: Mapping[str, Array]) -> pd.DataFrame:
+    """Ranks of actual values ``(simulation, ...)`` among draws ``(simulation, draw, ...)``: a column each entry."""
+    ranks = {name: np.asarray((draws[name] < value[:, None]).sum(1)) for name, value in actual.items()}
+    return pd.DataFrame(
+        {
+            f"{name}[{', '.join(map(str, at))}]" if at else name: rank[(slice(None), *at)]
+            for name, rank in ranks.items()
+            for at in np.ndindex(rank.shape[1:])
+        }
+    )
+
+
+def sample_simulations(
+    story: str | Story,
+    *,
+    n_tasks: int,
+    n_workers: int,
+    n_classes: int = 2,
+    n_simulations: int,
+    warmup: int = 300,
+    draws: int,
+    thinning: int = 8,
+    features: np.ndarray | None = None,
+    seed: int = 0,
+    **hyperparameters: Any,
+) -> Sampled:
+    """Simulations from a story, and draws of the posterior of each: what :func:`calibrate` ranks, with its arguments.
+
+    Simulations of other seeds have the same shapes, so that one compiled program serves all calls of a story.
+    """
     story = find_story(story)
     sizes: dict[str, Any] = {"n_tasks": n_tasks, "n_workers": n_workers, "n_classes": n_classes, "features": features}
     model = Model(story, hyperparameters)
@@ -123,15 +181,7 @@ def calibrate(
     settings = nuts.NUTSSettings(chains=1, warmup=warmup, draws=draws * thinning)
     keys = jax.random.split(jax.random.key(seed), n_simulations)
     sampled, diverging = _sample_all(model, design, settings, thinning, keys, labels)
-    of = quantities or (lambda parameters: parameters)
-    wanted, found = jax.vmap(of)(actual), jax.vmap(jax.vmap(of))(sampled)
-    ranks = {name: np.asarray((found[name] < value[:, None]).sum(1)) for name, value in wanted.items()}
-    flat = {
-        f"{name}[{', '.join(map(str, at))}]" if at else name: rank[(slice(None), *at)]
-        for name, rank in ranks.items()
-        for at in np.ndindex(rank.shape[1:])
-    }
-    return Ranks(pd.DataFrame(flat), draws, int(diverging.sum()))
+    return Sampled(design, labels, actual, sampled, int(diverging.sum()))
 
 
 @compiled(static=("model", "settings", "thinning"))

@@ -190,6 +190,7 @@ def _sample_all(
 ) -> tuple[Parameters, Array]:
     """Thinned draws of each data set's posterior ``(simulation, draw, ...)``, and which draws diverged."""
     em_settings = em.EMSettings(tolerance=-1.0)
+    n_steps = jnp.full(settings.draws // thinning, thinning).at[0].add(settings.warmup)  # one program of a step for all
 
     def sample(key: Array, label: Array) -> tuple[Parameters, Array]:
         annotations = design.replace(label=label)
@@ -198,14 +199,11 @@ def _sample_all(
         start = nuts.start_at(model, annotations, state.parameters)
         chain = nuts.init(model, start, key, settings)
 
-        def steps(chain: HMCState, n: int) -> HMCState:
-            return jax.lax.fori_loop(0, n, lambda _, chain: nuts.step(model, start, chain, settings), chain)
-
-        def thinned(chain: HMCState, _: None) -> tuple[HMCState, tuple[Parameters, Array]]:
-            chain = steps(chain, thinning)
+        def thinned(chain: HMCState, n_steps: Array) -> tuple[HMCState, tuple[Parameters, Array]]:
+            chain = jax.lax.fori_loop(0, n_steps, lambda _, chain: nuts.step(model, start, chain, settings), chain)
             return chain, (nuts.parameters_at(model, start, chain), chain.diverging)
 
-        _, drawn = jax.lax.scan(thinned, steps(chain, settings.warmup), None, settings.draws // thinning)
+        _, drawn = jax.lax.scan(thinned, chain, n_steps)
         return drawn
 
     return jax.vmap(sample)(keys, jnp.asarray(labels))

@@ -17,7 +17,13 @@ from jax import Array
 from support.report import Report
 
 import crowdppl as cp
-from crowdppl.inference.checks.simulation_based_calibration import Ranks, ranks_among, sample_simulations
+from crowdppl.inference.checks.simulation_based_calibration import (
+    Quantities,
+    Ranks,
+    crowd_quantities,
+    ranks_among,
+    sample_simulations,
+)
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.fitted.crowd_trust import crowd_warnings, is_of_crowd
@@ -34,8 +40,6 @@ BLOCKS = {"nuts": ROUND, "em": 50, "svi": 25}
 
 BY_FEATURES = ("difficulty", *WITH_CLASSIFIER)
 """Stories whose truth depends on features of the tasks."""
-
-Quantities = Callable[[Mapping[str, Array]], dict[str, Array]]
 
 
 class Looks(NamedTuple):
@@ -259,17 +263,11 @@ def looks_of(story: str) -> Looks:
     design = cp.simulate(story, **SIZES, **options)[0].without_gold()
     model = Model(find_story(story), {name: value for name, value in options.items() if name != "features"})
 
-    def quantities(parameters: Mapping[str, Array]) -> dict[str, Array]:
-        emission = density(model, dict(parameters), design).responses.emission
-        found = {"confusion": emission.confusions(design)[..., :1]}  # of two classes the other column is the rest
-        if "prevalence" in parameters:
-            found["prevalence"] = parameters["prevalence"][:1]
-        return found
-
     def labels(draws: Mapping[str, Array], given: Array) -> Array:
         annotations = design.replace(label=given)
         return jax.lax.map(lambda draw: density(model, draw, annotations).posterior, draws).mean(0)
 
+    quantities = crowd_quantities(model, design)
     several = jax.vmap(quantities)
     return Looks(jax.jit(quantities), jax.jit(several), jax.jit(jax.vmap(several)), jax.jit(jax.vmap(labels)))
 

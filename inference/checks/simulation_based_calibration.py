@@ -16,13 +16,14 @@ from numpyro.infer.hmc import HMCState
 
 from ...data import Annotations
 from ...models import Story, find_story
-from ..densities.enumerated import Parameters
+from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.simulation import simulate
 from ..densities.sites import parameter_dims
 from ..engines import em, nuts
 
+FEW_STEPS = 10_000  # of all chains together, up to which a program that is compiled quickly is done sooner
 EM_STEPS = 30  # before each chain, enough to be near the mode of small data
 Quantities = Callable[[Parameters], Mapping[str, Array]]
 
@@ -136,7 +137,11 @@ def calibrate(
         **hyperparameters,
     )
     of = quantities or (lambda parameters: parameters)
-    ranks = ranks_among(jax.vmap(of)(found.actual), jax.vmap(jax.vmap(of))(found.draws))
+    of_each = jax.vmap(of)
+    wanted, drawn = jax.jit(lambda actual, draws: (of_each(actual), jax.vmap(of_each)(draws)))(
+        found.actual, found.draws
+    )
+    ranks = ranks_among(wanted, drawn)
     return Ranks(ranks, draws, found.divergences)
 
 
@@ -180,12 +185,28 @@ def sample_simulations(
     actual: Parameters = {name: jnp.stack([parameters[name] for _, parameters in simulated]) for name in names}
     settings = nuts.NUTSSettings(chains=1, warmup=warmup, draws=draws * thinning)
     keys = jax.random.split(jax.random.key(seed), n_simulations)
-    sampled, diverging = _sample_all(model, design, settings, thinning, keys, labels)
+    sample = _sample_few if n_simulations * (warmup + draws * thinning) <= FEW_STEPS else _sample_all
+    sampled, diverging = sample(model, design, settings, thinning, keys, labels)
     return Sampled(design, labels, actual, sampled, int(diverging.sum()))
 
 
-@compiled(static=("model", "settings", "thinning"))
-def _sample_all(
+def crowd_quantities(model: Model, design: Annotations) -> Quantities:
+    """What every story has, whatever the order of its groups: workers' confusion matrices and the prevalence.
+
+    Of each row ``(K,)`` all probabilities but the last, which is the rest; the prevalence where it is a parameter.
+    """
+
+    def quantities(parameters: Parameters) -> dict[str, Array]:
+        emission = density(model, dict(parameters), design).responses.emission
+        found = {"confusion": emission.confusions(design)[..., :-1]}
+        if "prevalence" in parameters:
+            found["prevalence"] = parameters["prevalence"][:-1]
+        return found
+
+    return quantities
+
+
+def _sample(
     model: Model, design: Annotations, settings: nuts.NUTSSettings, thinning: int, keys: Array, labels: Array
 ) -> tuple[Parameters, Array]:
     """Thinned draws of each data set's posterior ``(simulation, draw, ...)``, and which draws diverged."""
@@ -207,3 +228,8 @@ def _sample_all(
         return drawn
 
     return jax.vmap(sample)(keys, jnp.asarray(labels))
+
+
+_STATIC = ("model", "settings", "thinning")
+_sample_all = compiled(_sample, static=_STATIC)
+_sample_few = compiled(_sample, static=_STATIC, once=True)

@@ -28,8 +28,8 @@ def data(story):
 
 
 @EVERY
-def test_densities_slopes_and_label_probabilities_are_those_of_float64(story):
-    """EM climbs by them, and SVI and NUTS see nothing else of a story."""
+def test_densities_and_label_probabilities_are_those_of_float64(story):
+    """And slopes of the log-posterior: EM climbs by them, and SVI and NUTS see nothing else of a story."""
     annotations, program = data(story), find_story(story)
     options = {"truth_prior": Classifier("logistic", prior=1.0)} if story in WITH_CLASSIFIER else {}
     sites = handlers.trace(handlers.seed(program, 5)).get_trace(annotations, **options)

@@ -73,8 +73,10 @@ def main(
         "and where a story starts at random by the start: random numbers of float32 are others than those of float64. "
         "Fits of SVI and NUTS differ by chance as well: beside them what two seeds differ by in float32. At the same "
         "parameters log-likelihoods of all stories differ by less than 4e-7 of their size, and label probabilities by "
-        "less than 5e-7 (tests/inference/densities/test_precision.py has bounds of 2e-6). Where a log-posterior is of "
-        "the size of 10⁸, as with counts of 2²⁴, float32 rounds it to 8 nats, and the two fits may end in other modes; "
+        "less than 5e-7, slopes of the log-posterior, by which samplers move, by less than 1.2e-6 of the greatest of "
+        "their site (tests/inference/densities/test_precision.py has bounds of five times as much). Where a "
+        "log-posterior is of the size of 10⁸, as with counts of 2²⁴, float32 rounds it to 8 nats, and the two fits may "
+        "end in other modes; "
         "where a prior counts for a million annotations its constants take up the digits, and labels do not change. "
         "With 1,000 classes one label differs, at the same log-posterior."
     )

@@ -297,9 +297,9 @@ class Fit(Result):
         """By mode in which a start of EM (``restarts=``) or a chain ended, its mass, the largest first.
 
         - log_posterior: of the parameters, with probability tables in log-odds, as EM climbs it.
-        - log_mass: of the posterior around the mode, by Laplace's approximation (:mod:`.modes`, which says where it is
-          none); NaN where there is one mode, of which it is not computed.
-        - mass: its share of the masses; they sum to 1. What no start found has none.
+        - log_mass: of the posterior around the mode, by Laplace's approximation; NaN where there is one mode, of which
+          it is not computed, and where a mode is no peak but a ridge, as where a hierarchy's spread vanishes.
+        - mass: its share of the masses; they sum to 1, or are NaN where a log_mass is. What no start found has none.
         - ends: which starts or chains ended there, from 1.
         - tasks_differ: tasks with another label than in the first mode. Starts and chains that label all tasks alike
           are of one mode. With a torch classifier only the best start is known.

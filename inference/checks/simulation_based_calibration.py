@@ -16,15 +16,26 @@ from numpyro.infer.hmc import HMCState
 
 from ...data import Annotations
 from ...models import Story, find_story
-from ..densities.enumerated import Parameters
+from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.simulation import simulate
 from ..densities.sites import parameter_dims
 from ..engines import em, nuts
 
+FEW_STEPS = 10_000  # of all chains together, up to which a program that is compiled quickly is done sooner
 EM_STEPS = 30  # before each chain, enough to be near the mode of small data
 Quantities = Callable[[Parameters], Mapping[str, Array]]
+
+
+class Sampled(NamedTuple):
+    """Simulations from a story with draws of their posteriors. Made by `sample_simulations`."""
+
+    design: Annotations  # who annotates what, the same in every simulation
+    labels: np.ndarray  # (simulation, A), the annotations
+    actual: Parameters  # (simulation, ...), what they were drawn with
+    draws: Parameters  # (simulation, draw, ...)
+    divergences: int
 
 
 class Ranks(NamedTuple):
@@ -112,6 +123,58 @@ def calibrate(
         UnknownNameError: there is no story of that name.
         StoryError: the story does not fit these sizes or hyperparameters.
     """
+    found = sample_simulations(
+        story,
+        n_tasks=n_tasks,
+        n_workers=n_workers,
+        n_classes=n_classes,
+        n_simulations=n_simulations,
+        warmup=warmup,
+        draws=draws,
+        thinning=thinning,
+        features=features,
+        seed=seed,
+        **hyperparameters,
+    )
+    of = quantities or (lambda parameters: parameters)
+    of_each = jax.vmap(of)
+    wanted, drawn = jax.jit(lambda actual, draws: (of_each(actual), jax.vmap(of_each)(draws)))(
+        found.actual, found.draws
+    )
+    ranks = ranks_among(wanted, drawn)
+    return Ranks(ranks, draws, found.divergences)
+
+
+def ranks_among(actual: Mapping[str, Array], draws: Mapping[str, Array]) -> pd.DataFrame:
+    """Ranks of actual values ``(simulation, ...)`` among draws ``(simulation, draw, ...)``: a column each entry."""
+    ranks = {name: np.asarray((draws[name] < value[:, None]).sum(1)) for name, value in actual.items()}
+    return pd.DataFrame(
+        {
+            f"{name}[{', '.join(map(str, at))}]" if at else name: rank[(slice(None), *at)]
+            for name, rank in ranks.items()
+            for at in np.ndindex(rank.shape[1:])
+        }
+    )
+
+
+def sample_simulations(
+    story: str | Story,
+    *,
+    n_tasks: int,
+    n_workers: int,
+    n_classes: int = 2,
+    n_simulations: int,
+    warmup: int = 300,
+    draws: int,
+    thinning: int = 8,
+    features: np.ndarray | None = None,
+    seed: int = 0,
+    **hyperparameters: Any,
+) -> Sampled:
+    """Simulations from a story, and draws of the posterior of each: what :func:`calibrate` ranks, with its arguments.
+
+    Simulations of other seeds have the same shapes, so that one compiled program serves all calls of a story.
+    """
     story = find_story(story)
     sizes: dict[str, Any] = {"n_tasks": n_tasks, "n_workers": n_workers, "n_classes": n_classes, "features": features}
     model = Model(story, hyperparameters)
@@ -122,24 +185,33 @@ def calibrate(
     actual: Parameters = {name: jnp.stack([parameters[name] for _, parameters in simulated]) for name in names}
     settings = nuts.NUTSSettings(chains=1, warmup=warmup, draws=draws * thinning)
     keys = jax.random.split(jax.random.key(seed), n_simulations)
-    sampled, diverging = _sample_all(model, design, settings, thinning, keys, labels)
-    of = quantities or (lambda parameters: parameters)
-    wanted, found = jax.vmap(of)(actual), jax.vmap(jax.vmap(of))(sampled)
-    ranks = {name: np.asarray((found[name] < value[:, None]).sum(1)) for name, value in wanted.items()}
-    flat = {
-        f"{name}[{', '.join(map(str, at))}]" if at else name: rank[(slice(None), *at)]
-        for name, rank in ranks.items()
-        for at in np.ndindex(rank.shape[1:])
-    }
-    return Ranks(pd.DataFrame(flat), draws, int(diverging.sum()))
+    sample = _sample_few if n_simulations * (warmup + draws * thinning) <= FEW_STEPS else _sample_all
+    sampled, diverging = sample(model, design, settings, thinning, keys, labels)
+    return Sampled(design, labels, actual, sampled, int(diverging.sum()))
 
 
-@compiled(static=("model", "settings", "thinning"))
-def _sample_all(
+def crowd_quantities(model: Model, design: Annotations) -> Quantities:
+    """What every story has, whatever the order of its groups: workers' confusion matrices and the prevalence.
+
+    Of each row ``(K,)`` all probabilities but the last, which is the rest; the prevalence where it is a parameter.
+    """
+
+    def quantities(parameters: Parameters) -> dict[str, Array]:
+        emission = density(model, dict(parameters), design).responses.emission
+        found = {"confusion": emission.confusions(design)[..., :-1]}
+        if "prevalence" in parameters:
+            found["prevalence"] = parameters["prevalence"][:-1]
+        return found
+
+    return quantities
+
+
+def _sample(
     model: Model, design: Annotations, settings: nuts.NUTSSettings, thinning: int, keys: Array, labels: Array
 ) -> tuple[Parameters, Array]:
     """Thinned draws of each data set's posterior ``(simulation, draw, ...)``, and which draws diverged."""
     em_settings = em.EMSettings(tolerance=-1.0)
+    n_steps = jnp.full(settings.draws // thinning, thinning).at[0].add(settings.warmup)  # one program of a step for all
 
     def sample(key: Array, label: Array) -> tuple[Parameters, Array]:
         annotations = design.replace(label=label)
@@ -148,14 +220,16 @@ def _sample_all(
         start = nuts.start_at(model, annotations, state.parameters)
         chain = nuts.init(model, start, key, settings)
 
-        def steps(chain: HMCState, n: int) -> HMCState:
-            return jax.lax.fori_loop(0, n, lambda _, chain: nuts.step(model, start, chain, settings), chain)
-
-        def thinned(chain: HMCState, _: None) -> tuple[HMCState, tuple[Parameters, Array]]:
-            chain = steps(chain, thinning)
+        def thinned(chain: HMCState, n_steps: Array) -> tuple[HMCState, tuple[Parameters, Array]]:
+            chain = jax.lax.fori_loop(0, n_steps, lambda _, chain: nuts.step(model, start, chain, settings), chain)
             return chain, (nuts.parameters_at(model, start, chain), chain.diverging)
 
-        _, drawn = jax.lax.scan(thinned, steps(chain, settings.warmup), None, settings.draws // thinning)
+        _, drawn = jax.lax.scan(thinned, chain, n_steps)
         return drawn
 
     return jax.vmap(sample)(keys, jnp.asarray(labels))
+
+
+_STATIC = ("model", "settings", "thinning")
+_sample_all = compiled(_sample, static=_STATIC)
+_sample_few = compiled(_sample, static=_STATIC, once=True)

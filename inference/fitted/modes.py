@@ -6,11 +6,14 @@ is nearly normal: with the log-density :math:`f`, its gradient :math:`g` and the
 
 .. math:: \log m = f + \tfrac{1}{2} g^\top H^{-1} g + \tfrac{D}{2} \log 2 \pi - \tfrac{1}{2} \log |H|
 
-(Tierney & Kadane 1986). Of more than :data:`LARGEST` parameters, or where a point is no maximum, :math:`H = I`: what
-the coordinates are made for is the information of rows whose labels are known. A network's weights that have no prior
-are held where they are. The mass of a mode that a story has several times over, with its groups in other orders, is
-counted once for each reading. Where the spread of a hierarchy vanishes at the mode, as it can in
-``hierarchical_dawid_skene`` under EM, the density there is no measure of mass, and neither is this.
+(Tierney & Kadane 1986). Of more than :data:`LARGEST` parameters :math:`H = I`: what the coordinates are made for is the
+information of rows whose labels are known. A network's weights that have no prior are held where they are. The mass of
+a mode that a story has several times over, with its groups in other orders, is counted once for each reading.
+
+Where a point is no peak, the density there is no measure of mass, and the mass is unknown, NaN: in some direction the
+log-density does not bend down, by less than :data:`FLAT`, or the maximum would be more than :data:`FAR` standard
+deviations away. So it is on a ridge, or where a spread vanishes, as EM ends in ``hierarchical_dawid_skene``, or where
+two groups of workers have become one.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ from .alignment import kept_end
 from .fitted import Fitted, label_posteriors
 
 LARGEST = 1000  # parameters of which all second derivatives are taken
+FLAT = 1e-3  # of the information that the coordinates are made for, which is 1
+FAR = 3.0  # standard deviations from a point to the maximum of its parabola
 OF_POINTS, OF_CHAINS = 0.1, 0.5
 """By how much a label's probabilities differ at the least between two modes: of chains there is noise."""
 
@@ -44,24 +49,13 @@ class Peak(NamedTuple):
     """A posterior around a point."""
 
     log_posterior: float  # with probability tables in log-odds
-    log_density: float  # in the coordinates
-    slope: np.ndarray  # (D,)
-    information: np.ndarray | None  # (D, D); None of too many parameters, or where the point is no maximum
-
-    @property
-    def log_mass(self) -> float:
-        """By Laplace's approximation, with the information or with that of rows whose labels are known."""
-        half = len(self.slope) / 2 * np.log(2 * np.pi)
-        if self.information is None:
-            return float(self.log_density + self.slope @ self.slope / 2 + half)
-        log_det = np.linalg.slogdet(self.information)[1]
-        return float(
-            self.log_density + self.slope @ np.linalg.solve(self.information, self.slope) / 2 + half - log_det / 2
-        )
+    log_mass: float  # by Laplace's approximation; NaN where the point is no peak
 
 
 def modes_of(fitted: Fitted, posteriors: np.ndarray) -> Modes | None:
-    """Return the modes of a fit of several starts or chains, the largest first; None of one.
+    """Return the modes of a fit of several starts or chains, None of one.
+
+    The mode of the largest mass comes first; where one's mass is unknown, that of the greatest log-posterior.
 
     Args:
         fitted: with its chains, or the ends of EM's starts.
@@ -82,7 +76,7 @@ def modes_of(fitted: Fitted, posteriors: np.ndarray) -> Modes | None:
         return Modes(unknown, unknown, means.argmax(-1), of_end, kept)
     first = [int(np.flatnonzero(of_end == mode)[0]) for mode in range(n_modes)]
     log_posterior, log_mass = masses([ends[i if i != first[0] or kept < 0 else kept] for i in first])
-    order = np.argsort(-log_mass, kind="stable")
+    order = np.argsort(-(log_mass if np.isfinite(log_mass).all() else log_posterior), kind="stable")
     return Modes(log_posterior[order], log_mass[order], means.argmax(-1)[order], np.argsort(order)[of_end], kept)
 
 
@@ -131,12 +125,32 @@ def peak(fitted: Fitted) -> Peak:
     """The posterior around the one draw of a fit."""
     seen = fitted.replace(annotations=fitted.data)
     log_posterior, log_density, slope = map(np.asarray, _slope(seen))
-    information = None
-    if len(slope) <= LARGEST:
-        found = np.asarray(_information(seen), float)
-        found = (found + found.T) / 2
-        information = found if np.isfinite(found).all() and np.linalg.eigvalsh(found).min(initial=1.0) > 0 else None
-    return Peak(float(log_posterior), float(log_density), slope.astype(float), information)
+    slope = slope.astype(float)
+    log_mass = float(log_density) + len(slope) / 2 * np.log(2 * np.pi)
+    if is_small := len(slope) <= LARGEST:
+        information = np.asarray(_information(seen), float)
+        if not np.isfinite(information).all():
+            return Peak(float(log_posterior), np.nan)
+        bends, directions = np.linalg.eigh((information + information.T) / 2)
+    else:
+        bends, directions = _flattest(seen, slope)
+    away = np.abs(slope @ directions) / np.sqrt(np.maximum(bends, FLAT))
+    if (bends < FLAT).any() or (away > FAR).any():
+        return Peak(float(log_posterior), np.nan)
+    log_mass += (away @ away - np.log(bends).sum()) / 2 if is_small else slope @ slope / 2
+    return Peak(float(log_posterior), float(log_mass))
+
+
+def _flattest(fitted: Fitted, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How much the log-density bends down in the direction ``(D, 1)`` in which it does so least, by Lanczos' method."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    def bend(direction: np.ndarray) -> np.ndarray:
+        return np.asarray(_bend(fitted, jnp.asarray(direction.ravel(), jnp.float32)), float)
+
+    size = len(slope)
+    information = LinearOperator((size, size), matvec=bend, dtype=float)
+    return eigsh(information, k=1, which="SA", v0=slope, tol=0.01)
 
 
 def _in_coordinates(fitted: Fitted) -> tuple[Array, Callable[[Array], Array]]:
@@ -166,11 +180,17 @@ def _information(fitted: Fitted) -> Array:
     return -jax.lax.map(lambda v: jax.jvp(jax.grad(log_density), (zero,), (v,))[1], jnp.eye(len(zero)))
 
 
+@compiled
+def _bend(fitted: Fitted, direction: Array) -> Array:
+    zero, log_density = _in_coordinates(fitted)
+    return -jax.jvp(jax.grad(log_density), (zero,), (direction.astype(zero.dtype),))[1]
+
+
 def shares(modes: Modes) -> np.ndarray:
-    """The masses of the modes, which sum to 1: ``(M,)``."""
+    """The masses of the modes, which sum to 1, or are all NaN where one is unknown: ``(M,)``."""
     if len(modes.log_mass) == 1:
         return np.ones(1)
-    relative = np.exp(modes.log_mass - modes.log_mass.max())
+    relative = np.exp(modes.log_mass - modes.log_mass.max())  # NaN has no maximum, and makes all NaN
     return relative / relative.sum()
 
 
@@ -231,11 +251,13 @@ def modes_text(modes: Modes | None) -> str:
             if len(ends) > 4
             else f"{what}{'s' * (len(ends) > 1)} {', '.join(map(str, ends))}"
         )
-        said.append(f"{name} {_percent(mass)} ({which})")
+        said.append(f"{name} {_percent(mass)} ({which})" if np.isfinite(mass) else f"{name} ({which})")
     apart = [int((labels != modes.labels[0]).sum()) for labels in modes.labels[1:]]
     tasks = count_text(apart[0], "task") if n == 2 else f"{min(apart):,} to {max(apart):,} tasks, from A"
     readings = "two readings" if n == 2 else f"{n} readings"
-    return f"{readings} of this crowd: {', '.join(said)}{', …' if n > 5 else ''}; they differ on {tasks}"
+    is_known = np.isfinite(modes.log_mass).all()
+    unknown = "" if is_known else " (of unknown masses, as one is no peak of the posterior)"
+    return f"{readings} of this crowd{unknown}: {', '.join(said)}{', …' if n > 5 else ''}; they differ on {tasks}"
 
 
 def _percent(mass: float) -> str:
@@ -243,7 +265,7 @@ def _percent(mass: float) -> str:
 
 
 def modes_warnings(modes: Modes | None) -> tuple[str, ...]:
-    """A sentence where a second mode has much of the mass, or where chains are in different ones."""
+    """A sentence where a second mode has much of the mass or an unknown one, or chains are in different ones."""
     text = modes_text(modes)
     if modes is None or not text:
         return ()

@@ -132,7 +132,7 @@ def modes_from(found: Mapping[str, np.ndarray], n_tasks: int, n_classes: int) ->
         and _within(labels, 0, n_classes)
         and _within(kept, -1, n_ends)
         and set(of_end.tolist()) == set(range(n))
-        and (n == 1 or bool(np.isfinite([log_posterior, log_mass]).all()))
+        and (n == 1 or bool(np.isfinite(log_posterior).all() and not np.isinf(log_mass).any()))  # NaN: unknown
     )
     if not fits:
         raise ValueError("they are not of one size, or hold what cannot be")

@@ -6,12 +6,20 @@ import numpyro
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 import crowdppl as cp
-from crowdppl.inference.checks.simulation_based_calibration import Ranks
+from crowdppl.inference.checks.simulation_based_calibration import Ranks, crowd_quantities
+from crowdppl.inference.densities.model import Model
+from crowdppl.models import KNOWN_STORIES, WITH_CLASSIFIER, find_story
 
 SIZES = {"n_tasks": 40, "n_workers": 4}
 CHANCE = 0.001  # of a right story failing a test
+X = np.random.default_rng(0).normal(0, 1.5, (SIZES["n_tasks"], 2))
+
+
+def as_they_are(x):
+    return x
 
 
 def adjusted(found: Ranks) -> float:
@@ -52,6 +60,38 @@ def test_a_story_that_is_fitted_with_another_prior_is_found_out():
     assert adjusted(cp.calibrate(overconfident, n_simulations=60, **SIZES)) < 1e-6
 
 
+FEW = {"n_simulations": 32, "warmup": 100, "draws": 19, "thinning": 4}
+
+
+def of_the_crowd(story, **options):
+    """The story's options, as far as its defaults draw no data, and what every story has."""
+    if story == "anno_reg":
+        options["weight"] = 0.0  # its factor on the trace is no prior that could be drawn from
+    if story in ("difficulty", *WITH_CLASSIFIER):
+        options |= {"features": X, "truth_prior": cp.Classifier(as_they_are)}
+    design = cp.simulate(story, **SIZES, **options)[0].without_gold()
+    model = Model(find_story(story), {name: value for name, value in options.items() if name != "features"})
+    return {"quantities": crowd_quantities(model, design), **options}
+
+
+def chance_of_moments(found: Ranks) -> float:
+    """Chance, among so many, of a mean or a variance as far from that of uniform ranks, of which few were drawn."""
+    u = (found.ranks.to_numpy() + 0.5) / (found.n_draws + 1) - 0.5
+    z_mean = u.mean(0) / np.sqrt(1 / 12 / len(u))
+    z_variance = (np.square(u).mean(0) - 1 / 12) / np.sqrt(1 / 180 / len(u))
+    smallest = 2 * norm.sf(np.abs([z_mean, z_variance]).max())
+    return 1 - (1 - smallest) ** (2 * u.shape[1])
+
+
+@pytest.mark.parametrize("story", KNOWN_STORIES)
+def test_every_story_is_calibrated_with_its_default_priors_as_far_as_few_simulations_tell(story):
+    assert chance_of_moments(cp.calibrate(story, **FEW, **SIZES, **of_the_crowd(story))) > CHANCE
+
+
+def test_few_simulations_tell_a_story_that_is_fitted_with_another_prior():
+    assert chance_of_moments(cp.calibrate(overconfident, **FEW, **SIZES, **of_the_crowd(overconfident))) < CHANCE / 10
+
+
 @pytest.mark.slow
 def test_two_coins_are_calibrated():
     found = cp.calibrate("two_coin", n_simulations=100, right=6.0, wrong=2.0, **SIZES)
@@ -59,17 +99,10 @@ def test_two_coins_are_calibrated():
     assert found.divergences == 0
 
 
-def as_they_are(x):
-    return x
-
-
 def without_order(parameters):
     """What does not depend on the order of the groups."""
     weights, tables = parameters["weights"], parameters["group_confusion"]
     return {"prevalence": parameters["prevalence"], "worker": jnp.einsum("jm,mkl->jkl", weights, tables)}
-
-
-X = np.random.default_rng(0).normal(0, 1.5, (SIZES["n_tasks"], 2))
 
 
 @pytest.mark.slow

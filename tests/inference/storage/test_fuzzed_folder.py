@@ -11,7 +11,7 @@ from saved_fits import copied, reseal, same
 
 import crowdppl as cp
 from crowdppl import StorageError
-from crowdppl.inference.storage.sealed_folder import FILES, MANIFEST
+from crowdppl.inference.storage.sealed_folder import ABOUT, FILES, MANIFEST, POSTERIOR
 
 FEW, FEW_SEALED = 60, 12
 """Mutations of each file in the default suite: as they are, and with a manifest that was made anew."""
@@ -128,7 +128,8 @@ def test_an_altered_file_with_a_new_manifest_is_refused_or_has_sound_probabiliti
 @pytest.mark.slow
 @pytest.mark.parametrize("sealed", [False, True], ids=["as it is", "with a new manifest"])
 @pytest.mark.parametrize(
-    ("kind", "name"), [*(("network", name) for name in FILES), ("baseline", "fit.json"), ("nuts", "posterior.nc")]
+    ("kind", "name"),
+    [*(("network", name) for name in FILES), ("baseline", ABOUT), ("nuts", ABOUT), ("nuts", POSTERIOR)],
 )
 def test_many_altered_files_of_each_kind(saved, tmp_path, kind, name, sealed):
     refused, loaded = check_mutations(saved, tmp_path, kind, name, n=MANY, sealed=sealed, seed=1)

@@ -34,7 +34,7 @@ from numpyro.primitives import Messenger
 from ...data import Annotations
 from ...data.padding import counts_by_task
 from .concentration import positive
-from .emissions import SMALLEST, Emission
+from .emissions import SMALLEST, Emission, kind_at, numbers_by, upto
 from .responses import Responses
 from .story_error import StoryError
 from .subtypes import Subtypes
@@ -103,10 +103,9 @@ class SharedError(Emission):
         """One annotation a row, ``(A,)``; rows of one task and family share their impression."""
         of_row, of_task = jax.random.split(key)
         family = self._family(worker, len(task))
-        keys = jax.vmap(lambda i, f: jax.random.fold_in(jax.random.fold_in(of_task, i), f))(task, family)
-        at_level, at_pull = jnp.moveaxis(jax.vmap(lambda k: jax.random.split(k))(keys), 1, 0)
-        level = jax.vmap(jax.random.categorical)(at_level, _log(self.strength)[family])
-        impression = jax.vmap(jax.random.categorical)(at_pull, _log(self.pull)[truth])
+        numbers = numbers_by(of_task, jnp.asarray(task) * len(self.strength) + family, 2)
+        level = kind_at(numbers[:, 0], upto(self.strength)[family])
+        impression = kind_at(numbers[:, 1], upto(self.pull)[truth])
         follows_key, own_key = jax.random.split(of_row)
         follows = jax.random.uniform(follows_key, level.shape) < jnp.asarray(LEVELS)[level]
         return jnp.where(follows, impression, self.emission.sample(own_key, worker, task, truth))

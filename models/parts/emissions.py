@@ -108,6 +108,18 @@ class Emission:
             )
         return Tempered(self, power)
 
+    def further(self, annotations: Annotations, annotation: Array) -> "Emission | None":
+        """The emission of one more annotation to each task, given those that it has; None where none is written.
+
+        It is the emission itself where a task's annotations are independent given its class. For others it is worth
+        writing, since without it one more annotation takes :meth:`by_task` of each kind that it may be.
+
+        Args:
+            annotations: who annotated what.
+            annotation: of each row, ``(A,)``.
+        """
+        return self if self.independent else None
+
     def difficulties(self, annotations: Annotations, annotation: Array, posterior: Array) -> Array | None:
         """The expected level of each task's difficulty, ``(N,)``; None where tasks have no such level.
 

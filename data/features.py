@@ -55,7 +55,7 @@ def resolve_features(
     elif is_frame(features):
         frame = columns_by_name(_indexed(features, column, option), known, option)
         names = list(frame.columns)
-        array = _table_values(frame, option).to_numpy()[_order(frame.index, ids, noun, option)]
+        array = table_values(frame, option).to_numpy()[_order(frame.index, ids, noun, option)]
     else:
         if not ordered:
             raise AnnotationError(
@@ -106,7 +106,12 @@ def _indexed(table: Any, column: str, option: str) -> pd.DataFrame:
     return frame.to_pandas().set_index(column)
 
 
-def _table_values(frame: pd.DataFrame, option: str) -> pd.DataFrame:
+def table_values(frame: pd.DataFrame, option: str) -> pd.DataFrame:
+    """Return a table's numbers as floats.
+
+    Raises:
+        AnnotationError: a column has no numbers.
+    """
     for name, dtype in frame.dtypes.items():
         if not pd.api.types.is_numeric_dtype(dtype):
             raise AnnotationError(

@@ -456,8 +456,9 @@ class Fit(Result):
         """The classifier's probabilities for new tasks, averaged over the draws where its weights have a posterior.
 
         Args:
-            x: features ``(n, ...)``, each of the shape that the classifier was trained on; for a torch module that
-                was trained on a Dataset, another one.
+            x: features ``(n, ...)``, each of the shape that the classifier was trained on; of a table the columns are
+                found by their names, where the fit was given a table too; for a torch module that was trained on a
+                Dataset, another one.
 
         Returns:
             ``(n, K)``, in the order of ``annotations.classes``.
@@ -465,6 +466,7 @@ class Fit(Result):
         Raises:
             ValueError: the story was fitted without a classifier, or the features have another shape or are not
                 finite.
+            AnnotationError: a table lacks a feature, has another one, or one that is no number.
         """
         return predict_proba(self.fitted, x)
 

@@ -281,7 +281,7 @@ def stack(
     weights: Mapping[str, float] | pd.Series | None = None,
     *,
     votes: float = 0.0,
-    misled: float = 0.0,
+    misled: float | None = 0.0,
     **options: object,
 ) -> Stack:
     """Average fits of the same annotations by stacking weights (Yao, Vehtari, Simpson & Gelman 2018).
@@ -291,7 +291,7 @@ def stack(
         weights: by name, instead of those of the comparison; they are scaled to sum 1.
         votes: share of the label probabilities that is the votes', from 0 to below 1.
         misled: share of tasks that is expected to mislead the whole crowd, from 0 to below 1, for which the label
-            probabilities allow.
+            probabilities allow; None for what is usual of each story, as in ``"auto"``.
         options: of :func:`crowdppl.compare`, such as ``by`` and ``method``.
 
     Raises:

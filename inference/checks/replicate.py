@@ -1,7 +1,7 @@
 """Replicated annotations: the same workers annotate the same tasks, and what they give is drawn anew."""
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ from jax import Array
 from numpyro import handlers
 
 from ...data import Annotations
+from ...models.parts.emissions import Emission
 from ..densities.enumerated import site_values
 from ..densities.model import Model
 from ..densities.programs import compiled
@@ -30,10 +31,13 @@ def from_posterior(
     flat, available = fitted.flat_draws, int(np.prod(fitted.shape))
     at_one = fitted.replace(annotations=jax.tree.map(jnp.asarray, fitted.data))
     rows = jax.tree.map(jnp.asarray, (design.worker, design.task))
+    there = None
     for i in range(draws):
-        one = at_one.with_draws({name: value[i * available // draws][None, None] for name, value in flat.items()})
+        if (which := i * available // draws) != there:
+            at = _at(at_one.with_draws({name: value[which][None, None] for name, value in flat.items()}))
+            there = which
         key = jax.random.fold_in(jax.random.key(seed, impl=FAST), i)
-        yield np.asarray(_replicate(one, *rows, key, replicates, truth))
+        yield np.asarray(_replicate(at, *rows, key, replicates, truth))
 
 
 def from_prior(model: Model, design: Annotations, draws: int, seed: int) -> np.ndarray:
@@ -43,22 +47,31 @@ def from_prior(model: Model, design: Annotations, draws: int, seed: int) -> np.n
     return np.stack([_simulate(model, unannotated, key) for key in keys])
 
 
-@compiled(static=("replicates", "truth"))
-def _replicate(
-    fitted: Fitted, worker: Array | None, task: Array, key: Array, replicates: int, truth: NewTruth
-) -> Array:
-    """Annotations of the rows ``(replicates, A)`` at the only draw of ``fitted``."""
+class _At(NamedTuple):
+    """What annotations are drawn from, at one draw of the parameters."""
+
+    emission: Emission
+    posterior: Array  # (N, K) log-weights of the true labels given the annotations
+    prior: Array  # (N, K) and before them
+
+
+@compiled
+def _at(fitted: Fitted) -> _At:
+    """At the only draw of ``fitted``."""
     at = fitted.at({name: value[0, 0] for name, value in fitted.draws.items()})
-    emission = at.responses.emission
+    return _At(at.responses.emission, at.log_joint, before_annotations(at, fitted.annotations))
+
+
+@compiled(static=("replicates", "truth"))
+def _replicate(at: _At, worker: Array | None, task: Array, key: Array, replicates: int, truth: NewTruth) -> Array:
+    """Annotations of the rows: ``(replicates, A)``."""
     shared_key, own_key = jax.random.split(key)
-    shared = jax.random.categorical(shared_key, at.log_joint)
+    shared = jax.random.categorical(shared_key, at.posterior)
 
     def once(key: Array) -> Array:
         truth_key, annotation_key = jax.random.split(key)
-        new = shared
-        if truth == "prior":
-            new = jax.random.categorical(truth_key, before_annotations(at, fitted.annotations))
-        return emission.sample(annotation_key, worker, task, new[task])
+        new = jax.random.categorical(truth_key, at.prior) if truth == "prior" else shared
+        return at.emission.sample(annotation_key, worker, task, new[task])
 
     return jax.lax.map(once, jax.random.split(own_key, replicates))
 

@@ -204,12 +204,12 @@ def averaged(
     weights: Mapping[str, float] | pd.Series | None = None,
     *,
     votes: float = 0.0,
-    misled: float = 0.0,
+    misled: float | None = 0.0,
     **options: object,
 ) -> Averaged:
     """Average fits of the same annotations by stacking weights: see :func:`crowdppl.stack`."""
     named, votes = by_name(fits, least=2 if weights is None else 1), share_of_votes(votes)
-    misled = checked(misled)
+    misled = None if misled is None else checked(misled)
     if weights is None:
         comparison = compare(named, **options)  # type: ignore[arg-type]
         return Averaged(named, comparison["weight"].reindex(list(named)), comparison, votes=votes, misled=misled)

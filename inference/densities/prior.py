@@ -12,6 +12,8 @@ from .model import Model
 from .padded_sites import is_table
 from .programs import compiled
 
+PROPOSALS = 5  # of a gamma variate
+
 
 @compiled(static=("model",), once=True)
 def prior_draws(model: Model, design: Annotations, keys: Array) -> Parameters:
@@ -30,6 +32,24 @@ def prior_draws(model: Model, design: Annotations, keys: Array) -> Parameters:
         return {name: site["value"] for name, site in sites.items() if is_latent(site) or name == "annotation"}
 
     return jax.lax.map(once, keys)
+
+
+def quick_rows(key: Array, concentration: Array) -> Array:
+    """Rows of probabilities of Dirichlet distributions ``(..., K)``, one of each, in a hundredth of the time of JAX's.
+
+    JAX draws gamma variates on CPU one after the other. Here each has :data:`PROPOSALS` proposals of Marsaglia & Tsang
+    (2000), of which 95 in 100 are accepted at the least, and takes the first that is; where none is, which is so of
+    one in a million, the first.
+    """
+    of_normal, of_level, of_power = jax.random.split(key, 3)
+    d = concentration + 2 / 3  # of shape + 1, which is at least 1
+    normal = jax.random.normal(of_normal, (PROPOSALS, *concentration.shape))
+    cube = jnp.maximum(1 + normal / jnp.sqrt(9 * d), 1e-3) ** 3
+    level = jax.random.exponential(of_level, normal.shape)
+    accepted = -level < 0.5 * normal**2 + d * (1 - cube + jnp.log(cube))
+    first = jnp.take_along_axis(cube, accepted.argmax(0)[None], axis=0)[0]
+    logs = jnp.log(d * first) - jax.random.exponential(of_power, concentration.shape) / concentration
+    return jnp.maximum(jax.nn.softmax(logs, axis=-1), SMALLEST)
 
 
 def log_prior_by_site(model: Model, parameters: Parameters, annotations: Annotations) -> Parameters:

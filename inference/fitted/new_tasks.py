@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from ...data.features import columns_by_name
+from ...data.features import columns_by_name, table_values
+from ...data.frames import as_frame, is_frame
 from ...data.ids import Ids
 from .fitted import Fitted
 
@@ -28,8 +28,9 @@ def predict_proba(fitted: Fitted, x: Any) -> np.ndarray:
 
 def checked_features(x: Any, shape: tuple[int, ...], names: Ids) -> np.ndarray:
     """The features, of the shape that they had in the training, and finite; a table's in the order of these names."""
-    if len(names) and isinstance(x, pd.DataFrame):
-        x = columns_by_name(x.drop(columns="task", errors="ignore"), names, "x")
+    if is_frame(x):
+        frame = as_frame(x, "x").to_pandas().drop(columns="task", errors="ignore")
+        x = table_values(columns_by_name(frame, names, "x"), "x")
     x = np.asarray(x, dtype=np.float32)
     if x.shape[1:] != shape or x.ndim != len(shape) + 1:
         raise ValueError(f"x has shape {x.shape}; (n, {', '.join(map(str, shape))}) is needed, as in the training")

@@ -258,17 +258,19 @@ def _joint(fitted: Fitted, asked: Annotations, is_new: Array, workers: Array | N
     def of_draw(draw: Parameters) -> Array:
         at = fitted.at(draw)
         emission = at.responses.emission
-        before = at.log_joint - emission.by_task(data, data.label) - at.log_likelihood[:, None]
+        further = emission.further(data, jnp.asarray(data.label))
+        if further is not None:
 
-        def of_worker(total: Array, one: tuple[Array | None, Array]) -> tuple[Array, None]:
-            worker, weight = one
-            who = None if worker is None else jnp.full_like(tasks, worker)
-            return total + weight * emission.probs(who, tasks), None
+            def of_worker(total: Array, one: tuple[Array | None, Array]) -> tuple[Array, None]:
+                worker, weight = one
+                who = None if worker is None else jnp.full_like(tasks, worker)
+                return total + weight * further.probs(who, tasks), None
 
-        if emission.independent:  # then the new annotation follows from the class alone
             zero = jnp.zeros((data.n_tasks, data.n_classes, data.n_kinds))
             probs = jax.lax.scan(of_worker, zero, (workers, weights))[0]
             return at.posterior[..., None] * probs
+
+        before = at.log_joint - emission.by_task(data, data.label) - at.log_likelihood[:, None]
 
         def of_label(rows: Annotations, label: Array) -> Array:
             return jnp.exp(before + emission.by_task(rows, jnp.where(is_new, label, rows.label)))

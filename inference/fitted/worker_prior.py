@@ -8,6 +8,7 @@ drawn from the prior.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from zlib import crc32
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +18,9 @@ from numpyro import handlers
 
 from ...data.description import count_text
 from ...models.parts.abstaining import SITE
-from ..densities.enumerated import density, run_enumerated, site_values
+from ..densities.enumerated import Site, run_enumerated, site_values
 from ..densities.padded_sites import dirichlet_of, is_table
+from ..densities.prior import quick_rows
 from ..densities.programs import compiled
 from .fitted import Fitted
 
@@ -155,19 +157,30 @@ def _matrix_priors(fitted: Fitted) -> list[tuple[Array, Array, Array]]:
 def _estimated(fitted: Fitted) -> WorkerPrior:
     entries = fitted.annotations.n_workers * fitted.annotations.n_classes**2
     n_draws = int(np.clip(ENTRIES / entries, *DRAWS))
-    keys = jax.random.split(jax.random.key(0), n_draws)
+    keys = jax.random.split(jax.random.key(0, impl="rbg"), n_draws)
     drawn = np.asarray(_accuracies(_at_mean(fitted.at_size), keys), float)[:, : fitted.annotations.n_workers]
     mean, variance = drawn.mean(0), drawn.var(0, ddof=1)
     return WorkerPrior(np.maximum(mean * (1 - mean) / variance - 1, 0.0), mean, is_exact=False)
 
 
-@compiled(once=True)
+@compiled
 def _accuracies(fitted: Fitted, keys: Array) -> Array:
     """Accuracies of the workers in draws from the prior, ``(draw, J)``; what has no prior is as it was fitted."""
 
+    of_fixed = site_values(fitted.fixed)
+
     def of_draw(key: Array) -> Array:
-        drawn = density(fitted.model, fitted.fixed, fitted.annotations, key)
-        confusions = drawn.responses.emission.confusions(fitted.annotations)
+        of_tables, of_others = jax.random.split(key)
+
+        def value(site: Site) -> Array | None:
+            if not is_table(site) or site["name"] in fitted.fixed:
+                return of_fixed(site)
+            concentration = jnp.broadcast_to(dirichlet_of(site["fn"]).concentration, site["fn"].shape())
+            return quick_rows(jax.random.fold_in(of_tables, crc32(site["name"].encode())), concentration)
+
+        values = handlers.substitute(substitute_fn=value)
+        _, by_task = run_enumerated(fitted.model, fitted.annotations, values, of_others)
+        confusions = by_task["annotation"]["fn"].emission.confusions(fitted.annotations)
         return jnp.diagonal(confusions, axis1=-2, axis2=-1).mean(-1)
 
     return jax.lax.map(of_draw, keys)

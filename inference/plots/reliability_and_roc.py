@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ..comparison.stacking import Averaged
 from ..fitted.intervals import INTERVAL
 from ..scores.against_gold import GoldTasks, against_gold
 from ..scores.calibration import calibration_error, reliability
@@ -148,6 +149,8 @@ def _draw_counts(ax: Axes, table: pd.DataFrame) -> None:
 
 
 def _name(source: Any) -> str:
+    if isinstance(getattr(source, "averaged", source), Averaged):
+        return "average"
     return str(getattr(source, "story", "probabilities"))
 
 

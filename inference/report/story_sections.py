@@ -162,9 +162,11 @@ def _code(subject: Subject) -> list[str]:
         calls[name] = f"cp.fit({story}, annotations{own}, **options)"
     if subject.stack is None:
         return [*code, f"fit = {calls[subject.lead[0]]}"]
-    weights = ", ".join(f"{name!r}: {weight:.4f}" for name, weight in subject.stack.weights.items())
+    weights = ", ".join(f"{name!r}: {float(weight)!r}" for name, weight in subject.stack.weights.items())
     rows = (f"    {name!r}: {call}," for name, call in calls.items())
-    made = f"stack = cp.stack(fits, weights={{{weights}}})"
+    more = f", votes={subject.stack.votes!r}" if subject.stack.votes else ""
+    more += f", misled={subject.stack.misled!r}" if subject.stack.misled != 0 else ""
+    made = f"stack = cp.stack(fits, weights={{{weights}}}{more})"
     return [*code, "fits = {", *rows, "}", *textwrap.wrap(made, 84, subsequent_indent="    ", break_long_words=False)]
 
 

@@ -74,15 +74,16 @@ class Subject:
     @property
     def of_lead(self) -> str:
         """A sentence before what is said of one fit of a stack; empty where the report is of a fit."""
-        return (
-            f"This section is about {self.lead[0]}, the story with the highest weight. "
-            if self.stack is not None
-            else ""
-        )
+        if self.stack is None:
+            return ""
+        which = "the story with the highest weight" if len(self.fits) > 1 else "as it was fitted, without the votes"
+        return f"This section is about {self.lead[0]}, {which}. "
 
     @property
     def warnings(self) -> list[str]:
-        """The warnings of all fits."""
+        """The warnings of all fits, of a stack those of the fits that have weight."""
+        if self.stack is not None:
+            return list(self.stack.warnings)
         found = [f"{name}: {text}" for name, fit in self.fits.items() for text in fit.warnings]
         return found if len(self.fits) > 1 else list(self.source.warnings)
 

@@ -38,8 +38,11 @@ def comparison_section(subject: Subject) -> Section | None:
     found = subject.comparison
     if found is None:
         assert stack is not None
-        and_votes = f", and the votes count for {stack.votes:.0%}" if stack.votes else ""
-        parts.append(paragraph(f"The labels are averages over these stories, by these weights{and_votes}."))
+        stories = "this story" if len(stack.fits) == 1 else "these stories, by these weights"
+        and_votes = f", and of the votes, which count for {stack.votes:.0%}" if stack.votes else ""
+        allowing = stack.summary().facts.get("misled")
+        parts.append(paragraph(f"The labels are averages of {stories}{and_votes}."))
+        parts.append(paragraph(f"{str(allowing).capitalize()}.") if allowing else None)
         parts.append(table(stack.weights.to_frame(), "Weights"))
     else:
         by_folds = bool(found["pareto_k"].isna().all())
@@ -52,7 +55,7 @@ def comparison_section(subject: Subject) -> Section | None:
     if stack is not None and stack.left_out:
         reasons = pd.DataFrame({"reason": stack.left_out}).rename_axis("story")
         parts.append(table(reasons, "Stories that do not fit these data"))
-    return section("comparison", "Model comparison", *parts)
+    return section("comparison", "Average" if found is None else "Model comparison", *parts)
 
 
 def make_checks(subject: Subject) -> Checks | str:

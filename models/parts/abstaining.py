@@ -111,6 +111,11 @@ class Abstaining(Emission):
         """The same rates over the emission beneath to the power."""
         return replace(self, emission=self.emission.tempered(power))
 
+    def further(self, annotations: Annotations, annotation: Array) -> Emission | None:
+        """The same rates over the emission beneath, given the annotations that are classes."""
+        beneath = self.emission.further(*of_classes(annotations, annotation))
+        return None if beneath is None else replace(self, emission=beneath)
+
     def difficulties(self, annotations: Annotations, annotation: Array, posterior: Array) -> Array | None:
         """By the annotations that are classes, as the emission beneath has them."""
         return self.emission.difficulties(*of_classes(annotations, annotation), posterior)

@@ -108,6 +108,18 @@ class Emission:
             )
         return Tempered(self, power)
 
+    def further(self, annotations: Annotations, annotation: Array) -> "Emission | None":
+        """The emission of one more annotation to each task, given those that it has; None where none is written.
+
+        It is the emission itself where a task's annotations are independent given its class. For others it is worth
+        writing, since without it one more annotation takes :meth:`by_task` of each kind that it may be.
+
+        Args:
+            annotations: who annotated what.
+            annotation: of each row, ``(A,)``.
+        """
+        return self if self.independent else None
+
     def difficulties(self, annotations: Annotations, annotation: Array, posterior: Array) -> Array | None:
         """The expected level of each task's difficulty, ``(N,)``; None where tasks have no such level.
 
@@ -126,15 +138,37 @@ class Emission:
 def drawn_kinds(key: Array, probs: Array) -> Array:
     """One column a row, ``(A,)``, drawn by the rows' probabilities ``(A, L)``.
 
-    Of many columns it is the first whose sum with those before it exceeds a uniform number: one random number a row,
-    instead of one for each of its columns, by which a hundred columns take a tenth of the time.
+    Of many columns it is the one at a uniform number: one random number a row, instead of one for each of its columns,
+    by which a hundred columns take a tenth of the time.
     """
     if probs.shape[-1] <= UNROLLED:
         return jax.random.categorical(key, jnp.log(jnp.maximum(probs, SMALLEST)))
-    upto = jnp.triu(jnp.ones((probs.shape[-1],) * 2, probs.dtype))
-    sums = jnp.matmul(probs, upto, precision="highest")  # on CPU in a third of the time of jnp.cumsum
-    below = jax.random.uniform(key, (*probs.shape[:-1], 1)) * sums[..., -1:]
-    return jnp.minimum((sums <= below).sum(-1), probs.shape[-1] - 1)
+    return kind_at(jax.random.uniform(key, probs.shape[:-1]), upto(probs))
+
+
+def kind_at(number: Array, sums: Array) -> Array:
+    """The first column whose sum with those before it exceeds a number from 0 to 1: ``(A,)``.
+
+    Args:
+        number: of each row, ``(A,)``.
+        sums: of rows of probabilities (:func:`upto`), ``(A, L)``.
+    """
+    return jnp.minimum((sums <= number[..., None] * sums[..., -1:]).sum(-1), sums.shape[-1] - 1)
+
+
+def upto(probs: Array) -> Array:
+    """The sum of each column with those before it, ``(..., L)``; on CPU in a third of the time of ``jnp.cumsum``."""
+    return jnp.matmul(probs, jnp.triu(jnp.ones((probs.shape[-1],) * 2, probs.dtype)), precision="highest")
+
+
+def numbers_by(key: Array, place: Array, n: int) -> Array:
+    """Uniform numbers of each row, ``(A, n)``, which are the same in rows of one place ``(A,)``, such as one task.
+
+    They are drawn by Threefry whatever the key's generator is, since under ``jax.vmap`` others take one row's key for
+    all rows.
+    """
+    own = jax.random.wrap_key_data(jax.random.bits(key, (2,), jnp.uint32), impl="threefry2x32")
+    return jax.vmap(lambda at: jax.random.uniform(jax.random.fold_in(own, at), (n,)))(jnp.asarray(place))
 
 
 def mean_by_worker(tables: Array, annotations: Annotations) -> Array:

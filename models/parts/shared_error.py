@@ -34,7 +34,7 @@ from numpyro.primitives import Messenger
 from ...data import Annotations
 from ...data.padding import counts_by_task
 from .concentration import positive
-from .emissions import SMALLEST, Emission
+from .emissions import SMALLEST, Emission, kind_at, numbers_by, upto
 from .responses import Responses
 from .story_error import StoryError
 from .subtypes import Subtypes
@@ -99,14 +99,22 @@ class SharedError(Emission):
         by_level = weight.sum((2, 4))
         return by_level @ jnp.asarray(LEVELS, by_level.dtype), weight.sum((3, 4))
 
+    def further(self, annotations: Annotations, annotation: Array) -> "Impressed | None":
+        """What the story says, and the impressions that a task's annotations tell of, under each class."""
+        alone = self.emission.further(annotations, annotation)
+        if alone is None:
+            return None
+        shared = self._scores(annotations, annotation).shared  # (N, F, C, Q, K)
+        weight = jnp.exp(shared - logsumexp(shared, axis=(2, 3), keepdims=True))
+        return Impressed(alone, jnp.einsum("nfcqk,q->nfkc", weight, jnp.asarray(LEVELS, weight.dtype)), self.family)
+
     def sample(self, key: Array, worker: Array | None, task: Array, truth: Array) -> Array:
         """One annotation a row, ``(A,)``; rows of one task and family share their impression."""
         of_row, of_task = jax.random.split(key)
         family = self._family(worker, len(task))
-        keys = jax.vmap(lambda i, f: jax.random.fold_in(jax.random.fold_in(of_task, i), f))(task, family)
-        at_level, at_pull = jnp.moveaxis(jax.vmap(lambda k: jax.random.split(k))(keys), 1, 0)
-        level = jax.vmap(jax.random.categorical)(at_level, _log(self.strength)[family])
-        impression = jax.vmap(jax.random.categorical)(at_pull, _log(self.pull)[truth])
+        numbers = numbers_by(of_task, jnp.asarray(task) * len(self.strength) + family, 2)
+        level = kind_at(numbers[:, 0], upto(self.strength)[family])
+        impression = kind_at(numbers[:, 1], upto(self.pull)[truth])
         follows_key, own_key = jax.random.split(of_row)
         follows = jax.random.uniform(follows_key, level.shape) < jnp.asarray(LEVELS)[level]
         return jnp.where(follows, impression, self.emission.sample(own_key, worker, task, truth))
@@ -150,13 +158,41 @@ class SharedError(Emission):
         return jnp.pad(self.pull, ((0, 0), (0, n_kinds - self.pull.shape[-1])))
 
     def _family(self, worker: Array | None, n_rows: int) -> Array:
-        if self.family is None or worker is None:
-            return jnp.zeros(n_rows, jnp.int32)
-        return jnp.asarray(self.family)[worker]
+        return _family_of(self.family, worker, n_rows)
 
     def _followed(self, worker: Array | None, n_rows: int) -> Array:
         """The probability that an annotation follows the impression, ``(A,)``."""
         return (self.strength @ jnp.asarray(LEVELS, self.strength.dtype))[self._family(worker, n_rows)]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Impressed(Emission):
+    """What another emission becomes where it is known how probably an annotation follows which impression.
+
+    Args:
+        emission: of an annotation that follows none.
+        pulled: the probability that an annotation to the task follows the impression of each class, given the task's
+            own, ``(N, F, K, K)``.
+        family: of each worker, ``(J,)``; None where there is one family.
+    """
+
+    emission: Emission
+    pulled: Array
+    family: Array | None
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """What follows no impression, and what follows one: ``(A, K, L)``."""
+        alone = self.emission.probs(worker, task)
+        pulled = self.pulled[task, _family_of(self.family, worker, len(task))]
+        none = 1 - pulled.sum(-1, keepdims=True)
+        return none * alone + jnp.pad(pulled, ((0, 0), (0, 0), (0, alone.shape[-1] - pulled.shape[-1])))
+
+
+def _family_of(family: Array | None, worker: Array | None, n_rows: int) -> Array:
+    if family is None or worker is None:
+        return jnp.zeros(n_rows, jnp.int32)
+    return jnp.asarray(family)[worker]
 
 
 @dataclass(frozen=True)

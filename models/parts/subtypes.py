@@ -9,7 +9,7 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import Annotations
-from .emissions import SMALLEST, Confusion, Emission, tempered_rows
+from .emissions import SMALLEST, Confusion, Emission, kind_at, numbers_by, tempered_rows, upto
 
 
 @jax.tree_util.register_dataclass
@@ -49,8 +49,7 @@ class Subtypes(Emission):
     def sample(self, key: Array, worker: Array | None, task: Array, truth: Array) -> Array:
         """One annotation a row, ``(A,)``; rows of one task have one subtype."""
         subtype_key, annotation_key = jax.random.split(key)
-        by_task = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(subtype_key, jnp.asarray(task))
-        subtype = jax.vmap(jax.random.categorical)(by_task, self._log_weights()[truth])
+        subtype = kind_at(numbers_by(subtype_key, task, 1)[:, 0], upto(self.weights)[truth])
         rows = jnp.asarray(self.table)[worker, truth, subtype]
         return jax.random.categorical(annotation_key, jnp.log(jnp.maximum(rows, SMALLEST)))
 

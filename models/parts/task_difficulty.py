@@ -29,7 +29,7 @@ from numpyro.primitives import Messenger
 
 from ...data import Annotations
 from .concentration import positive
-from .emissions import SMALLEST, Emission
+from .emissions import SMALLEST, Emission, kind_at, numbers_by, upto
 from .responses import Responses
 
 LEVELS = np.array([0.0, 0.4, 0.7, 0.9])  # of the difficulty; log-odds at each are about half of those before
@@ -79,8 +79,7 @@ class TaskDifficulty(Emission):
     def sample(self, key: Array, worker: Array | None, task: Array, truth: Array) -> Array:
         """One annotation a row, ``(A,)``; rows of one task have one level."""
         of_row, of_task = jax.random.split(key)
-        keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(of_task, jnp.asarray(task))
-        level = jax.vmap(jax.random.categorical, in_axes=(0, None))(keys, self._log_share())
+        level = kind_at(numbers_by(of_task, task, 1)[:, 0], upto(self.share))
         drawn = self._by_level(lambda emission: emission.sample(of_row, worker, task, truth))
         return jnp.take_along_axis(drawn, level[None], axis=0)[0]
 

@@ -107,6 +107,32 @@ def test_the_confusion_matrices_are_those_in_the_long_run():
     np.testing.assert_allclose(at.responses.emission.confusions(annotations), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("families", [None, [0, 1, 1, 0]])
+@pytest.mark.parametrize("abstains", [False, True])
+def test_one_more_annotation_is_as_probable_as_the_ratio_of_the_densities_with_and_without_it(families, abstains):
+    import jax.numpy as jnp
+
+    rng = np.random.default_rng(4)
+    task, worker = np.sort(np.r_[rng.integers(0, 5, 14), range(5)]), rng.integers(0, 4, 19)
+    rows = pd.DataFrame({"task": task, "worker": worker, "label": rng.integers(0, 3 + abstains, 19)})
+    annotations = cp.Annotations.from_frame(rows, classes=[0, 1, 2], abstain=[3] if abstains else [], workers=range(4))
+    options = {} if families is None else {"worker_families": dict(enumerate(families))}
+    values = parameters_of(model := model_of(**options), annotations)
+    emission = density(model, values, annotations).responses.emission
+    further = emission.further(annotations, jnp.asarray(annotations.label))
+    before = emission.by_task(annotations, jnp.asarray(annotations.label))
+    for who in range(4):
+        found = further.probs(jnp.full(5, who), jnp.arange(5))
+        for kind in range(3 + abstains):
+            one = pd.DataFrame({"task": range(5), "worker": who, "label": kind})
+            more = pd.concat([rows, one]).sort_values("task", kind="stable")
+            both = cp.Annotations.from_frame(
+                more, classes=[0, 1, 2], abstain=[3] if abstains else [], workers=range(4), repeats="keep"
+            )
+            ratio = np.exp(emission.by_task(both, jnp.asarray(both.label)) - before)
+            np.testing.assert_allclose(found[:, :, kind], ratio, rtol=2e-4)
+
+
 @pytest.mark.parametrize("story", ["one_coin", "glad", "hierarchical_dawid_skene"])
 def test_every_kind_of_story_takes_it(story):
     annotations, _ = cp.simulate("dawid_skene", n_tasks=40, n_workers=6, seed=0)

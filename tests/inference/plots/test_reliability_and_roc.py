@@ -116,3 +116,8 @@ def test_the_numbers_of_tasks_do_not_lie_on_the_axes_above(binary):
     assert below.get_window_extent().y1 < ax.get_window_extent().y0
     assert below.get_tightbbox().y0 >= -1
     assert below.get_window_extent().height == pytest.approx(0.75 * figure.dpi)
+
+
+def test_the_curve_of_an_average_is_named_so_and_not_after_its_stories(binary):
+    stack = cp.stack({"two_coin": binary}, weights={"two_coin": 1.0}, votes=0.5)
+    assert plot_roc(stack).get_legend().get_texts()[1].get_text().startswith("average: ")

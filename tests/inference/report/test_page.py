@@ -288,7 +288,20 @@ def test_the_page_of_a_stack_says_which_stories_it_averages_and_which_elpd_is_un
     posterior = 0.2 * em_stack.fits["dawid_skene"].posterior + 0.8 * em_stack.fits["one_coin"].posterior
     np.testing.assert_allclose([shown[str(i)] for i in range(12)], posterior.max(-1), atol=0.00051)
     code = page.all("pre")[0]["text"]
-    assert "cp.stack(fits, weights={'dawid_skene': 0.2000, 'one_coin': 0.8000})" in " ".join(code.split())
+    assert "cp.stack(fits, weights={'dawid_skene': 0.2, 'one_coin': 0.8})" in " ".join(code.split())
+
+
+def test_the_page_of_auto_says_what_it_averages_and_its_code_gives_the_same_labels(tmp_path):
+    annotations = cp.simulate("two_coin", n_tasks=30, n_workers=5, seed=0, gold=0.0)[0]
+    auto = cp.fit("auto", annotations, progress=False)
+    page = Page(auto.report(tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
+    average = next(e for e in page.all("section") if e["id"] == "comparison")["text"]
+    assert "averages of this story, and of the votes, which count for 33%" in average
+    assert "allow for 3.0% of tasks that mislead the whole crowd" in average
+    assert "as it was fitted, without the votes" in next(e for e in page.all("section") if e["id"] == "story")["text"]
+    names = {"annotations": annotations}
+    exec(page.all("pre")[0]["text"], names)
+    np.testing.assert_array_equal(names["stack"].probabilities, auto.probabilities)
 
 
 def test_a_long_page_says_what_it_leaves_out_and_where_that_is(em_fits, tmp_path, monkeypatch):

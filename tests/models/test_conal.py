@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit, log_softmax, softmax
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import Classifier, StoryError, UnknownNameError
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import starting_point
 from crowdppl.models import Switch, SwitchedKernels, common_individual

@@ -10,10 +10,10 @@ import pytest
 from conftest import random_annotations
 from scipy.special import expit
 from scipy.stats import chisquare, dirichlet, norm
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import Annotations, StoryError
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import anatomy, starting_point
 from crowdppl.inference.engines.ascent import gradient

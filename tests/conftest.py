@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
+from pathlib import Path
 
 from platformdirs import user_cache_path
 
@@ -33,18 +34,26 @@ settings.register_profile("crowdppl", deadline=None)  # time says more of the ma
 settings.load_profile("crowdppl")
 
 
+STATM = Path("/proc/self/statm")
+LARGE = 2 * 2**30  # bytes of a process, of which the compiler's are the most
 HEAVIEST = (
-    "test_every_story.py",
     "test_numpyro.py",
     "test_commands.py",
-    "test_conal.py",
-    "test_density.py",
+    "test_by_size.py",
+    "test_every_story.py",
     "test_every_option.py",
-    "test_further_stories.py",
-    "test_published_settings.py",
+    "test_own_story.py",
+    "test_density.py",
     "test_streaming.py",
     "test_abstentions.py",
+    "test_further_stories.py",
+    "test_conal.py",
     "test_classifier_engines.py",
+    "test_confusion_from_features.py",
+    "test_nuts.py",
+    "test_task_difficulty.py",
+    "test_shared_error.py",
+    "test_published_settings.py",
     "test_killed_fits.py",
     "test_devices.py",
 )
@@ -66,13 +75,23 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _forget() -> Iterator[None]:
-    """JAX keeps what it has traced of every function, which would be gigabytes; Matplotlib keeps every figure.
-
-    What is free goes back to the system, as glibc does not do by itself: it is half of a worker's memory.
-    """
+    """JAX keeps what it has traced of every function, which would be gigabytes; Matplotlib keeps every figure."""
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+    _give_memory_back()
+
+
+@pytest.fixture(autouse=True)
+def _stay_small() -> Iterator[None]:
+    """Files of many programs give their memory back on the way."""
+    yield
+    if STATM.exists() and int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > LARGE:
+        _give_memory_back()
+
+
+def _give_memory_back() -> None:
+    """Forget what JAX keeps; and what is free goes to the system, since glibc keeps half of a process's memory."""
     jax.clear_caches()
     gc.collect()
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):

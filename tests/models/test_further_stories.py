@@ -302,7 +302,7 @@ def test_hyperparameters_that_cannot_be_are_refused_by_name(tiny, name, options,
     ("story", "one"),
     [
         ("annotator_groups", {"groups": 1}),
-        ("annotator_groups", {"groups": 1, "membership": "worker"}),
+        pytest.param("annotator_groups", {"groups": 1, "membership": "worker"}, marks=pytest.mark.slow),
         ("worker_clusters", {"clusters": 1}),
         ("independent_confusion_subtypes", {"subtypes": 1}),
     ],

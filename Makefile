@@ -19,8 +19,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 JOBS ?= 2
 PYTEST_ARGS ?=
-# A worker that crashes ends the run: xdist would otherwise wait for it for ever.
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 $(PYTEST_ARGS)
+# A worker that crashes ends the run: xdist would otherwise wait for it for ever. Files start in the order of
+# tests/conftest.py, the longest first.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(PYTEST_ARGS)
 MATRIX ?= 3.11-oldest 3.11-newest 3.12-pinned 3.12-newest 3.13-pinned 3.13-newest
 BENCHMARKS ?= $(sort $(wildcard benchmarks/*.py))
 

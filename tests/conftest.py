@@ -1,18 +1,22 @@
 """What tests share: small annotations, and the datasets under $CROWDPPL_DATA."""
 
+import ctypes
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
+from pathlib import Path
 
 from platformdirs import user_cache_path
 
 # Most of the suite's time is XLA's compiler, for programs that run once: least optimised they compile in 40 % of it.
 # Before JAX starts, and unless the caller has a say in it: make test XLA_FLAGS=… runs the programs that users run.
-# XLA ends the process at a flag that it does not know, so that the second one is only for the versions tried with it.
+# To compile a program in one piece takes a fifth less than in pieces, one for each core.
+# XLA ends the process at a flag that it does not know, so that all but the first are only for versions tried with them.
 FLAGS = "--xla_backend_optimization_level=0"
 if version("jaxlib").startswith("0.10."):
-    FLAGS += " --xla_cpu_use_fusion_emitters=false"
+    FLAGS += " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 os.environ.setdefault("XLA_FLAGS", FLAGS)
 # The processes that share the suite, and the next run, take programs that were compiled before.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(user_cache_path("crowdppl", appauthor=False) / "tests"))
@@ -30,13 +34,68 @@ settings.register_profile("crowdppl", deadline=None)  # time says more of the ma
 settings.load_profile("crowdppl")
 
 
+STATM = Path("/proc/self/statm")
+LARGE = 2 * 2**30  # bytes of a process, of which the compiler's are the most
+HEAVIEST = (
+    "test_numpyro.py",
+    "test_commands.py",
+    "test_by_size.py",
+    "test_every_story.py",
+    "test_every_option.py",
+    "test_own_story.py",
+    "test_density.py",
+    "test_streaming.py",
+    "test_abstentions.py",
+    "test_further_stories.py",
+    "test_conal.py",
+    "test_classifier_engines.py",
+    "test_confusion_from_features.py",
+    "test_nuts.py",
+    "test_task_difficulty.py",
+    "test_shared_error.py",
+    "test_published_settings.py",
+    "test_killed_fits.py",
+    "test_devices.py",
+)
+"""Files of a minute and more, the longest first: begun last, one would run on when all others are done."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the files of :data:`HEAVIEST` first, and the others as they come."""
+    places = {name: place for place, name in enumerate(HEAVIEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage less often, and not in what is imported: tracing programs makes much that is kept."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _forget() -> Iterator[None]:
     """JAX keeps what it has traced of every function, which would be gigabytes; Matplotlib keeps every figure."""
     yield
-    jax.clear_caches()
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+    _give_memory_back()
+
+
+@pytest.fixture(autouse=True)
+def _stay_small() -> Iterator[None]:
+    """Files of many programs give their memory back on the way."""
+    yield
+    if STATM.exists() and int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > LARGE:
+        _give_memory_back()
+
+
+def _give_memory_back() -> None:
+    """Forget what JAX keeps; and what is free goes to the system, since glibc keeps half of a process's memory."""
+    jax.clear_caches()
+    gc.collect()
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        libc.malloc_trim(0)
 
 
 @pytest.fixture

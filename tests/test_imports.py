@@ -16,7 +16,7 @@ LARGE = ("arviz", "flax", "matplotlib", "scipy.stats", "sklearn", "xarray")
 def imported(statement):
     """Names of all modules that a new process has after a statement."""
     code = f"import json, sys\n{statement}\nprint(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True)
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 

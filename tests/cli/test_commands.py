@@ -208,7 +208,8 @@ def test_an_output_folder_without_permission_is_refused_before_the_fit(crowd, tm
 def test_earlier_results_are_replaced_only_on_request(crowd, out):
     crowdppl("fit", crowd, "--out", out)
     assert "has something in it" in refused("fit", crowd, "--out", out)
-    assert crowdppl("fit", crowd, "--out", out, "--overwrite", "--classes", "猫,犬,鳥").exit_code == 0
+    other = crowdppl("fit", crowd, "--out", out, "--overwrite", "--classes", "猫,犬,鳥", "--story", "wawa")
+    assert other.exit_code == 0, other.output
     assert "p_鳥" in pd.read_csv(out / "labels.csv").columns
 
 
@@ -353,7 +354,7 @@ def test_files_without_annotations_are_refused_and_nothing_is_written(tmp_path, 
 
 def test_a_refusal_reaches_the_shell_as_status_2_on_standard_error(tmp_path):
     command = [sys.executable, "-m", "crowdppl", "fit", "no.csv", "--out", "results"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 2
     assert done.stdout == ""
     assert "there is no file no.csv" in done.stderr

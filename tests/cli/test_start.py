@@ -20,7 +20,7 @@ def modules_after(folder, *arguments):
         "except SystemExit as end:\n    print('\\n' + json.dumps([end.code, sorted(sys.modules)]))"
     )
     command, wide = [sys.executable, "-c", code, *arguments], os.environ | {"COLUMNS": "200"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, cwd=folder, env=wide)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True, cwd=folder, env=wide)
     status, names = json.loads(done.stdout.splitlines()[-1])
     return status, done.stderr, set(names)
 
@@ -95,6 +95,6 @@ def test_a_log_holds_no_progress(tmp_path):
     (tmp_path / "a.csv").write_text(ROWS)
     code = "import crowdppl as cp\nfit = cp.fit('one_coin', cp.Annotations.read('a.csv'), progress=True)\n"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True, cwd=tmp_path
     )
     assert (done.stdout, done.stderr) == ("", "")

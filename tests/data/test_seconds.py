@@ -11,10 +11,10 @@ import pytest
 from fit_at import fit_at, random_confusions
 from hypothesis import given
 from hypothesis import strategies as st
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import AnnotationError, Annotations
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.models import find_story
 

@@ -13,10 +13,10 @@ import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from scipy.special import gammaln
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import AnnotationError, Annotations, ConvergenceWarning, StorageError, StoryError, UnknownNameError
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.storage.arviz_data import group, groups
 from crowdppl.inference.storage.fit_folder import whole_folder
 

@@ -12,12 +12,13 @@ import pytest
 from abstaining import ABSTAIN, with_abstentions
 from brute_force import enumerate_labellings
 from numpyro import handlers
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import StoryError
 from crowdppl.data import Annotations, Ids
 from crowdppl.data.padding import padded
-from crowdppl.inference.densities.enumerated import density, is_latent
+from crowdppl.inference.densities.enumerated import is_latent
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import parameter_dims
 from crowdppl.models import STORIES, Abstaining, Confusion, PerAnnotation, Subtypes

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from conftest import random_annotations
 from scipy.stats import binom
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import AnnotationError, StoryError
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import starting_point
 from crowdppl.models import STORIES, Given

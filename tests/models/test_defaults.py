@@ -21,10 +21,10 @@ try:
 except ImportError:
     PYRO = {}
 
-EVERY = pytest.mark.parametrize("name", STORIES)
+HERE = ("dawid_skene", "difficulty")  # tests/models/test_every_story.py simulates and fits the others
 
 
-@EVERY
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in HERE)) for n in STORIES])
 def test_it_simulates_itself_and_fits_what_it_simulated(name):
     annotations, parameters = cp.simulate(name, n_tasks=40, n_workers=5, seed=1)
     assert annotations.n_rows == 200

@@ -1,5 +1,6 @@
 """What holds for every story of the collection."""
 
+from functools import cache
 from itertools import product
 
 import jax
@@ -7,10 +8,11 @@ import numpy as np
 import pytest
 from conftest import random_annotations
 from numpyro import handlers
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import StoryError
-from crowdppl.inference.densities.enumerated import density, is_latent
+from crowdppl.inference.densities.enumerated import is_latent
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines.em import EMSettings, run
 from crowdppl.models import STORIES, Subtypes
@@ -111,18 +113,24 @@ def test_log_posterior_never_falls(name, binary):
     assert np.diff(history).min() >= -1e-12 * np.abs(history).max()
 
 
-@EVERY
-def test_em_finds_the_truth_and_the_tables_of_its_own_simulation(name):
-    """2,000 tasks, each annotated by all of 8 workers: tables within five standard errors of 500 annotations.
-
-    The truth within five points of who knows the actual parameters, tasks' difficulties among them.
-    """
+@cache
+def own_simulation(name):
+    """2,000 tasks, each annotated by all of 8 able workers; what drew the annotations; and a fit of EM."""
     options = arguments(name, 2000) | ABLE.get(name, {"diagonal": 3.0})
     estimated = isinstance(Model(STORIES[name]).truth_prior, cp.Prevalence)
     known = {"prevalence": [0.4, 0.6]} if estimated else {}
     annotations, parameters = cp.simulate(name, n_tasks=2000, n_workers=8, seed=4, parameters=known, **options)
     fit = cp.fit(name, annotations, progress=False, **arguments(name, 2000))
-    actual = density(Model(STORIES[name], options), parameters, annotations)
+    return annotations, density(Model(STORIES[name], options), parameters, annotations), fit
+
+
+@EVERY
+def test_em_finds_the_truth_and_the_tables_of_its_own_simulation(name):
+    """Tables within five standard errors of 500 annotations.
+
+    The truth within five points of who knows the actual parameters, tasks' difficulties among them.
+    """
+    annotations, actual, fit = own_simulation(name)
     tables = actual.responses.emission.confusions(annotations)
     np.testing.assert_allclose(fit.confusion_draws[0, 0], tables, atol=5 * 0.5 / np.sqrt(500))
     found, best = ((p.argmax(-1) == annotations.gold).mean() for p in (fit.posterior, np.asarray(actual.posterior)))
@@ -146,15 +154,14 @@ def test_simulated_annotations_have_the_frequencies_of_the_tables(name):
 
 @EVERY
 def test_replicated_annotations_are_like_those_fitted(name):
-    """Each worker's share of the second class, over 1,000 annotations, within five standard errors of both."""
-    options = arguments(name, 1000)
-    annotations, _ = cp.simulate(name, n_tasks=1000, n_workers=5, seed=8, **options)
-    replicated = cp.fit(name, annotations, progress=False, **options).posterior_predictive(seed=1)["annotation"]
-    found = np.bincount(annotations.worker, replicated.values[0, 0]) / 1000
-    expected = np.bincount(annotations.worker, annotations.label) / 1000
+    """Each worker's share of the second class, over 2,000 annotations, within five standard errors of both."""
+    annotations, _, fit = own_simulation(name)
+    replicated = fit.posterior_predictive(seed=1)["annotation"]
+    found = np.bincount(annotations.worker, replicated.values[0, 0]) / 2000
+    expected = np.bincount(annotations.worker, annotations.label) / 2000
     if name in NAMELESS:
         found, expected = found.mean(), expected.mean()
-    np.testing.assert_allclose(found, expected, atol=5 * np.sqrt(2) * 0.5 / np.sqrt(1000))
+    np.testing.assert_allclose(found, expected, atol=5 * np.sqrt(2) * 0.5 / np.sqrt(2000))
 
 
 @EVERY

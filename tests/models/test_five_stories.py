@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import random_annotations
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import Classifier, StoryError
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import derived
 from crowdppl.models import STORIES, Correct

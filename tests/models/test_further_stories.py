@@ -10,10 +10,10 @@ import pytest
 from conftest import random_annotations
 from scipy.special import expit
 from scipy.stats import chisquare, dirichlet, norm
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import Annotations, StoryError
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import anatomy, starting_point
 from crowdppl.inference.engines.ascent import gradient
@@ -302,7 +302,7 @@ def test_hyperparameters_that_cannot_be_are_refused_by_name(tiny, name, options,
     ("story", "one"),
     [
         ("annotator_groups", {"groups": 1}),
-        ("annotator_groups", {"groups": 1, "membership": "worker"}),
+        pytest.param("annotator_groups", {"groups": 1, "membership": "worker"}, marks=pytest.mark.slow),
         ("worker_clusters", {"clusters": 1}),
         ("independent_confusion_subtypes", {"subtypes": 1}),
     ],

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from brute_force import enumerate_labellings
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import StoryError
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.probabilities import with_probabilities
 from crowdppl.models import find_story

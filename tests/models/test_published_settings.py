@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from conftest import random_annotations
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import StoryError, UnknownNameError
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import starting_point
 from crowdppl.models import ALIASES, KNOWN_STORIES, STORIES, find_story
@@ -47,8 +47,11 @@ def test_glad_does_not_lose_a_class_of_data_with_two_difficult_classes():
     assert found == pytest.approx(0.7222, abs=0.01)  # crowd-kit's GLAD too
 
 
-@pytest.mark.parametrize("story", STORIES)
-@pytest.mark.parametrize("shares", ["uniform", [0.3, 0.7]])
+@pytest.mark.parametrize(
+    ("story", "shares"),
+    [("one_coin", "uniform"), *((story, [0.3, 0.7]) for story in STORIES)]
+    + [pytest.param(story, "uniform", marks=pytest.mark.slow) for story in STORIES if story != "one_coin"],
+)
 def test_every_story_takes_shares_of_the_classes_that_are_not_estimated(crowd, story, shares):
     """Of a task without annotations the label is the prior."""
     if story == "difficulty":

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from conftest import random_annotations
 from numpyro import handlers
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import StoryError
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import starting_point
 from crowdppl.inference.engines.diagnostics import lost_classes

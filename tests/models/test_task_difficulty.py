@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from conftest import random_annotations
 from scipy.special import logsumexp
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import StoryError
 from crowdppl.cli.arguments import parse_settings
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import starting_point
 from crowdppl.inference.fitted.summary import difficulties

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import log_softmax, softmax
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import Classifier, StoryError, UnknownNameError
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.models import WITH_CLASSIFIER, CrowdLayer
 from crowdppl.models.crowd_layer import PACE

@@ -287,7 +287,13 @@ def test_pyros_own_enumeration_gives_the_same_log_posterior(story, n_classes, op
     assert elbo == pytest.approx(float(expected.log_posterior), rel=1e-9)
 
 
-@pytest.mark.parametrize(("story", "n_classes", "options"), STORY_OPTIONS)
+@pytest.mark.parametrize(
+    ("story", "n_classes", "options"),
+    [
+        pytest.param(*case, marks=[pytest.mark.slow] * (case[0] in (story for story, *_ in STORY_OPTIONS[:place])))
+        for place, case in enumerate(STORY_OPTIONS)
+    ],
+)  # by default one case of each story
 def test_a_story_run_by_itself_draws_annotations_as_often_as_its_tables_say(story, n_classes, options):
     annotations = annotations_of(n_classes, 2, evidence=False).replace(count=None)
     told = numpyro_sites.Model(STORIES[story], options)

@@ -15,16 +15,17 @@ from numpyro.infer import HMC, MCMC, NUTS, SVI, Predictive, Trace_ELBO, TraceEnu
 from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal
 from numpyro.infer.util import log_density
 from story_options import DEFAULTS, FURTHER, N_ROWS, N_TASKS
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import Classifier, StoryError
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.models import STORIES
 from crowdppl.models.parts.general import told
 
 DRAWS = 2
 KEY = jax.random.key(0)
+TWO_CHAINS = ("dawid_skene", "glad")  # stories sampled with two chains at a time, whose program takes longer to compile
 
 
 def by_name(options, slow=()):
@@ -72,15 +73,16 @@ def assert_finite(samples):
 
 @FURTHER_ARE_SLOW
 def test_nuts_samples_it_and_its_draws_serve_predictive_log_likelihood_and_arviz(option):
-    mcmc, story, annotations = posterior_draws(option), program(option), option.annotations()
+    mcmc = posterior_draws(option, chain_method="vectorized" if option.story in TWO_CHAINS else "sequential")
+    story, annotations = program(option), option.annotations()
     samples = mcmc.get_samples()
     assert_finite(samples)
     assert "truth" not in samples
     truth = Predictive(story, samples, infer_discrete=True)(KEY, annotations)["truth"]
-    assert truth.shape == (2 * DRAWS, N_TASKS)
+    assert truth.shape == (mcmc.num_chains * DRAWS, N_TASKS)
     assert set(np.unique(truth)) <= {0, 1}
     by_task = log_likelihood(story, {**samples, "truth": truth}, annotations)["annotation"]
-    assert by_task.shape == (2 * DRAWS, N_TASKS)
+    assert by_task.shape == (mcmc.num_chains * DRAWS, N_TASKS)
     first = {name: values[0] for name, values in samples.items()}
     at = density(Model(STORIES[option.story], option.options), first, annotations)
     prior = jnp.broadcast_to(at.truth_prior, (N_TASKS, 2))
@@ -89,15 +91,16 @@ def test_nuts_samples_it_and_its_draws_serve_predictive_log_likelihood_and_arviz
     expected = jnp.take_along_axis(at.log_joint - prior, truth[0][:, None], axis=1)[:, 0]
     np.testing.assert_allclose(by_task[0], expected, rtol=1e-4, atol=1e-4)
     idata = az.from_numpyro(mcmc, log_likelihood=False)
-    assert idata.posterior.sizes["chain"] == 2
+    assert idata.posterior.sizes["chain"] == mcmc.num_chains
     assert "annotation" in idata.observed_data
 
 
 @pytest.mark.slow
-@by_name([o for o in DEFAULTS if o.story == "hierarchical_dawid_skene"], slow=[*DEFAULTS, *FURTHER])
+@by_name([*DEFAULTS, *FURTHER])
+@pytest.mark.parametrize("chain_method", ["vectorized", "sequential"])
 @pytest.mark.parametrize("kernel", [NUTS, partial(HMC, num_steps=2)], ids=["nuts", "hmc"])
-def test_chains_one_after_the_other_sample_it_too(option, kernel):
-    assert_finite(posterior_draws(option, kernel, "sequential").get_samples())
+def test_chains_beside_each_other_and_one_by_one_sample_it_too(option, kernel, chain_method):
+    assert_finite(posterior_draws(option, kernel, chain_method).get_samples())
 
 
 @FURTHER_ARE_SLOW

@@ -11,10 +11,10 @@ import pytest
 from flax import nnx
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
+from whole_density import density
 
 import crowdppl as cp
 from crowdppl import AnnotationError, Classifier, ConvergenceWarning, StorageError
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em
 from crowdppl.inference.engines.ascent import newton

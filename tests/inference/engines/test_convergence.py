@@ -97,9 +97,9 @@ def test_of_many_entries_the_worst_are_looked_at(monkeypatch):
 
 
 def test_a_million_parameters_take_seconds(monkeypatch):
-    """With a twentieth of the draws that are looked at; it takes a second or two where nothing else runs."""
+    """With a twentieth of the draws that are looked at; it takes a second or two."""
     monkeypatch.setattr(diagnostics, "MOST", diagnostics.MOST // 20)
     x = np.random.default_rng(0).normal(size=(2, 10, 1_000_000)).astype(np.float32)
-    begin = time.perf_counter()
+    begin = time.process_time()
     worst_rhat(dataset(x))
-    assert time.perf_counter() - begin < 20
+    assert time.process_time() - begin < 20

@@ -7,10 +7,10 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from numpyro.infer.util import potential_energy
 from scipy.stats import beta as beta_distribution
+from whole_density import density
 
 from crowdppl import simulate
 from crowdppl.data.padding import padded
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.marginals import marginal_program, potential
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import parameter_dims, starting_point

@@ -12,9 +12,9 @@ from conftest import random_annotations
 from crowdkit.aggregation import DawidSkene
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from whole_density import density
 
 from crowdppl import Annotations, Confusion, ConvergenceWarning, Prevalence, fit, observe, tasks
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import anatomy
 from crowdppl.inference.engines import em

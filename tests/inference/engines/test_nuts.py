@@ -120,10 +120,10 @@ def test_an_error_in_one_chain_ends_the_others(tiny):
     def broken(done):
         raise RuntimeError("stop")
 
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(RuntimeError, match="stop"):
         nuts._in_threads(model, start, keys, NUTSSettings(chains=2, warmup=5, draws=1_000_000), broken)
-    assert time.perf_counter() - begin < 60
+    assert time.process_time() - begin < 60
 
 
 def test_a_start_where_the_density_is_not_finite_is_refused(tiny):

@@ -10,9 +10,9 @@ from numpyro import handlers
 from numpyro.contrib.funsor import config_enumerate
 from numpyro.infer import Trace_ELBO, TraceEnum_ELBO
 from numpyro.infer.autoguide import AutoDelta
+from whole_density import density
 
 from crowdppl import ConvergenceWarning, UnknownNameError, fit
-from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.marginals import marginal_program
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import minibatches as batches

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from .style import ACCENT, DARK, LIGHT, TITLE, axes_beside, clean, new_axes, short, signed
+from .style import ACCENT, DARK, LIGHT, TITLE, axes_beside, check_kind, clean, new_axes, short, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,8 +30,10 @@ def plot_comparison(comparison: pd.DataFrame, ax: Axes | None = None) -> Axes:
         The axes.
 
     Raises:
+        TypeError: it is something else.
         ValueError: there is no story, or a column is missing.
     """
+    check_kind(comparison, pd.DataFrame, "cp.compare(fits)")
     missing = [name for name in COLUMNS if name not in comparison]
     if missing:
         raise ValueError(f"comparison lacks the column {missing[0]!r}; give the frame that cp.compare(fits) returns")

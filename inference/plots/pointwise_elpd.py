@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..comparison.elpd import Elpd
 from .style import (
     ACCENT,
     DARK,
+    check_kind,
     clean,
     counted,
     legend,
@@ -24,8 +26,6 @@ from .style import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ..comparison.elpd import Elpd
 
 NAMED = 3  # units named at each end of the differences
 WORST = 5  # units with a high k that are named
@@ -93,8 +93,10 @@ def plot_pareto_k(elpd: Elpd, ax: Axes | None = None) -> Axes:
         The axes.
 
     Raises:
+        TypeError: it is something else.
         ValueError: the elpd was not estimated with importance weights, as with ``kfold``.
     """
+    check_kind(elpd, Elpd, "cp.loo(fit)")
     if elpd.pareto_k is None:
         raise ValueError(
             f"method={elpd.method!r} uses no importance weights, so there is no Pareto k; look at elpd.table"

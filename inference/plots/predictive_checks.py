@@ -16,6 +16,7 @@ from .style import (
     LIGHT,
     LOGARITHMIC,
     SMALL,
+    check_kind,
     clean,
     density_colours,
     given_axes,
@@ -48,8 +49,10 @@ def plot_checks(checks: Checks, *, interval: float = INTERVAL, axes: Any = None)
         The axes drawn in, shape (number of discrepancies,).
 
     Raises:
+        TypeError: it is something else.
         ValueError: there are fewer axes than discrepancies, or `interval` is not between 0 and 1.
     """
+    check_kind(checks, Checks, "cp.check(fit) or cp.prior_check(…)")
     names = list(checks.results)
     drawn = given_axes(axes, len(names), f"{len(names)} discrepancies")
     if drawn is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...data import unknown_name
 from ..checks.simulation_based_calibration import Ranks
-from .style import DARK, LIGHT, TITLE, clean, given_axes, title, whole_numbers
+from .style import DARK, LIGHT, TITLE, check_kind, clean, given_axes, title, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,9 +33,11 @@ def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10
         The axes drawn in, shape (number of entries,).
 
     Raises:
+        TypeError: it is something else.
         UnknownNameError: `entries` has a name that is no column of ``found.ranks``.
         ValueError: there is no entry to draw, or there are fewer axes than entries.
     """
+    check_kind(found, Ranks, "cp.calibrate(…)")
     columns = list(found.ranks.columns)
     if entries is None:
         entries = [columns[i] for i in np.unique(np.linspace(0, len(columns) - 1, min(MOST, len(columns))).astype(int))]

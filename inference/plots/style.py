@@ -32,6 +32,21 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
+def check_kind(value: Any, kind: type, source: str) -> None:
+    """Refuse to draw what is of another kind.
+
+    Args:
+        value: what a plot was given.
+        kind: of what it draws.
+        source: the call that returns it, for the message.
+
+    Raises:
+        TypeError: it is of another kind.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"what {source} returns is needed, got a {type(value).__name__}")
+
+
 def given_axes(axes: Any, needed: int | None, what: str) -> np.ndarray | None:
     """The axes that were given, in a row and as many as are needed; None where none were.
 

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+import crowdppl as cp
 from crowdppl.inference.plots.style import axes_beside, counted, name_points, share, short, signed
 
 
@@ -56,3 +57,18 @@ def test_numbers_and_names_are_written_for_people():
     assert signed(2) == "+2.0"
     assert short("a" * 30 + "end", 12) == "aaaaaaa…aend"
     assert short(("corpus", 3), 20) == "corpus · 3"
+
+
+@pytest.mark.parametrize(
+    ("plot", "source"),
+    [
+        (cp.plot_checks, r"cp\.check\(fit\)"),
+        (cp.plot_ranks, r"cp\.calibrate"),
+        (cp.plot_comparison, r"cp\.compare\(fits\)"),
+        (cp.plot_pareto_k, r"cp\.loo\(fit\)"),
+    ],
+)
+def test_a_plot_that_is_given_a_fit_names_the_call_that_it_needs(tiny, plot, source):
+    fit = cp.fit("majority_vote", tiny)
+    with pytest.raises(TypeError, match=f"what {source}.* returns is needed, got a BaselineFit"):
+        plot(fit)

@@ -93,8 +93,9 @@ def main(
         "A chain sees the mode that it starts in. Where the prior lets workers be wrong more often than right, the "
         "classes may be drawn in the other order, and the annotations do not tell which. Exchanged: data sets whose "
         "actual values are nearer to the fit's with the two classes exchanged. With the nearer order: NUTS's "
-        "intervals against the actual values in the order that is nearer. Warned: data sets whose fit says that the "
-        "annotations alone do not tell the classes or who is right; coverage of the others follows."
+        "intervals against the actual values in the order that is nearer, a choice that flatters a little. "
+        "Warned: data sets whose fit says that the annotations alone do not tell the classes or who is "
+        "right; coverage of the others follows."
     )
     if write:
         report.write()

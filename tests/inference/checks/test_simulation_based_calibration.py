@@ -1,5 +1,8 @@
 """Simulation-based calibration: ranks are uniform for right stories, and the check finds wrong ones."""
 
+import os
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
@@ -9,11 +12,19 @@ import pytest
 from scipy.stats import norm
 
 import crowdppl as cp
-from crowdppl.inference.checks.simulation_based_calibration import Ranks, crowd_quantities
+from crowdppl.inference.checks.simulation_based_calibration import (
+    Ranks,
+    crowd_quantities,
+    ranks_among,
+    sample_simulations,
+)
 from crowdppl.inference.densities.model import Model
 from crowdppl.models import KNOWN_STORIES, WITH_CLASSIFIER, find_story
 
 SIZES = {"n_tasks": 40, "n_workers": 4}
+SIMULATIONS = int(os.environ.get("CROWDPPL_SIMULATIONS", "500"))
+"""Of each story in the slow suite."""
+
 CHANCE = 0.001  # of a right story failing a test
 X = np.random.default_rng(0).normal(0, 1.5, (SIZES["n_tasks"], 2))
 
@@ -90,6 +101,24 @@ def test_every_story_is_calibrated_with_its_default_priors_as_far_as_few_simulat
 
 def test_few_simulations_tell_a_story_that_is_fitted_with_another_prior():
     assert chance_of_moments(cp.calibrate(overconfident, **FEW, **SIZES, **of_the_crowd(overconfident))) < CHANCE / 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("story", KNOWN_STORIES)
+def test_intervals_of_every_story_cover_as_they_say_once_the_classes_are_named(story):
+    """A chain sees one order of the classes, which default priors may leave open: the nearer one counts."""
+    options = of_the_crowd(story)
+    of = jax.vmap(options.pop("quantities"))
+    found = sample_simulations(story, n_simulations=SIMULATIONS, draws=79, **SIZES, **options)
+    actual, draws = of(found.actual), jax.vmap(of)(found.draws)
+    other = {"confusion": actual["confusion"][:, :, ::-1]}
+    if "prevalence" in actual:
+        other["prevalence"] = 1 - actual["prevalence"]
+    mean = draws["confusion"].mean(1)
+    far, near = (np.square(one["confusion"] - mean).sum((1, 2, 3)) for one in (actual, other))
+    ranks, of_other = ranks_among(actual, draws), ranks_among(other, draws)
+    named = pd.DataFrame(np.where((far <= near)[:, None], ranks, of_other), columns=ranks.columns)
+    assert 0.93 <= Ranks(named, 79, found.divergences).coverage(0.95).mean() <= 0.97
 
 
 @pytest.mark.slow

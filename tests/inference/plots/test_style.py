@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from crowdppl.inference.plots.style import axes_beside, counted, name_points, share, short, signed
+from crowdppl.inference.plots.style import axes_beside, counted, ink, name_points, share, short, signed
 
 
 def test_names_of_crowded_points_lie_neither_on_each_other_nor_on_points_nor_outside():
@@ -56,3 +56,15 @@ def test_numbers_and_names_are_written_for_people():
     assert signed(2) == "+2.0"
     assert short("a" * 30 + "end", 12) == "aaaaaaa…aend"
     assert short(("corpus", 3), 20) == "corpus · 3"
+
+
+def test_ink_is_of_the_text_of_the_style_so_that_names_are_seen_on_dark_pages():
+    from matplotlib.colors import to_rgba
+
+    for style, colour in (("default", "black"), ("dark_background", "white")):
+        with plt.style.context(style):
+            assert ink(0.85) == to_rgba(colour, 0.85)
+            _, ax = plt.subplots()
+            ax.scatter([0, 1], [0, 1])
+            name_points(ax, [0, 1], [0, 1], ["a", "b"])
+            assert {text.get_color() for text in ax.texts} == {ink(0.85)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from .style import ACCENT, DARK, LIGHT, TITLE, axes_beside, check_kind, clean, new_axes, short, signed
+from .style import ACCENT, DARK, LIGHT, TITLE, axes_beside, check_kind, clean, ink, new_axes, short, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,5 +84,5 @@ def _write_columns(ax: Axes, comparison: pd.DataFrame) -> None:
     for x, text, ha in heads:
         beside.annotate(
             text, (x, 1.0), (0, 2), xycoords=("data", "axes fraction"), textcoords="offset points", ha=ha, fontsize=8,
-            color="0.35",
+            color=ink(0.65),
         )  # fmt: skip

@@ -73,6 +73,7 @@ def plot_estimate(estimates: Estimate | Mapping[str, Estimate], *, ax: Axes | No
     ax.set_ylim(len(keys) - 0.5, -0.5)
     ax.set_xlabel("share of the labels that are right, and of tasks of each class")
     clean(ax, grid="x")
-    title(ax, "Accuracy of the labels and prevalence of the classes")
-    legend(ax, loc="upper center", bbox_to_anchor=(0.5, -1.0 / (1.4 + 0.36 * len(keys))), fontsize=7.5, ncols=2)
+    lines = -(-(len(named) + 1) // 2)
+    title(ax, "Accuracy of the labels and prevalence of the classes", pad=9 + 13 * lines)
+    legend(ax, loc="lower center", bbox_to_anchor=(0.5, 0.99), borderaxespad=0, fontsize=7.5, ncols=2)
     return ax

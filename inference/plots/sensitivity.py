@@ -21,6 +21,7 @@ from .style import (
     clean,
     colour_bar,
     density_colours,
+    ink,
     legend,
     name_points,
     new_axes,
@@ -92,8 +93,8 @@ def plot_sensitivity_specificity(
     ax = new_axes(ax, 6.0 if density else 5.4, 5.2)
     ax.plot([0, 1], [0, 1], color="0.45", linewidth=1, linestyle="--", zorder=2)
     ax.text(
-        0.99, 0.96, "spammers", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=8, color="0.35",
-        bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.5}, zorder=4,
+        0.99, 0.96, "spammers", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=8, color=ink(0.65),
+        bbox={"facecolor": ax.get_facecolor(), "alpha": 0.75, "edgecolor": "none", "pad": 0.5}, zorder=4,
     )  # fmt: skip
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     ax.set_xlabel(f"1 − specificity: P(annotation {positive} | truth {short(names[0], 14)})", parse_math=False)

@@ -89,11 +89,19 @@ def axes_beside(ax: Axes, *, side: Literal["right", "below"], gap: float, size: 
     return inset
 
 
+def ink(share: float) -> tuple[float, float, float, float]:
+    """The colour of text in the style that is set, so faint that this share of it is left: seen on dark pages, too."""
+    from matplotlib import rcParams
+    from matplotlib.colors import to_rgba
+
+    return to_rgba(rcParams["text.color"], share)
+
+
 def clean(ax: Axes, *, grid: Literal["x", "y", "both"] | None = None, hidden: Sequence[str] = ("top", "right")) -> None:
     """Take away lines that say nothing, and lay a faint grid across ``grid``, x, y or both, behind the data."""
     ax.spines[list(hidden)].set_visible(False)
     if grid is not None:
-        ax.grid(axis=grid, color="0.9", linewidth=0.8)
+        ax.grid(axis=grid, color=ink(0.1), linewidth=0.8)
         ax.set_axisbelow(True)
 
 
@@ -188,7 +196,7 @@ def name_points(
                 ha=ha,
                 va=va,
                 fontsize=7,
-                color="0.15",
+                color=ink(0.85),
                 in_layout=False,
                 parse_math=False,
             )

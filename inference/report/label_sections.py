@@ -57,8 +57,8 @@ def labels_section(subject: Subject) -> Section:
     )
     accuracies = None if subject.scores is None else subject.scores["accuracy"]
     with_probabilities = _with_probabilities(subject, frame)
-    files = [(f"all {n:,}", with_probabilities), (f"all {n:,}, without the classes’ probabilities", frame)]
-    files.append((f"all {n:,}, with their probabilities alone", frame[["label", "probability"]]))
+    files = [(f"all {n:,}", with_probabilities), (f"without the classes’ probabilities, all {n:,}", frame)]
+    files.append((f"with nothing but its probability, each of {n:,}", frame[["label", "probability"]]))
     files.append((f"{len(at):,} of {n:,}, the most uncertain", frame.iloc[at]))
     notes = [
         "Entropy is the uncertainty of a label in nats: 0 where the label is certain, "

@@ -54,3 +54,20 @@ def test_what_is_no_estimate_is_refused(estimates):
     other = cp.estimate(pd.DataFrame({"a": [0.9] * 30, "b": [0.1] * 30}), dict.fromkeys(range(25), "a"))
     with pytest.raises(ValueError, match="'other' is of other classes than the first"):
         cp.plot_estimate({"ppi": estimates["ppi"], "other": other})
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_the_legend_is_within_the_figure_whatever_the_number_of_classes_and_estimates(n):
+    for k in (2, 6):
+        rows = pd.DataFrame(np.full((60, k), 1 / k) + np.eye(k)[np.arange(60) % k], columns=[f"c{i}" for i in range(k)])
+        gold = {task: f"c{task % k}" for task in range(30)}
+        found = cp.estimate(rows.div(rows.sum(1), axis=0), gold)
+        ax = cp.plot_estimate({f"method {i}": found for i in range(n)})
+        ax.figure.canvas.draw()
+        box = ax.get_legend().get_window_extent()
+        lowest = min(text.get_window_extent().y0 for text in ax.get_legend().get_texts())
+        assert ax.get_window_extent().y1 <= lowest
+        assert box.y1 <= ax.title.get_window_extent().y0
+        assert all(
+            ax.figure.bbox.contains(*corner) for one in (box, ax.title.get_window_extent()) for corner in one.corners()
+        )

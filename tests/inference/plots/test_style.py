@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.plots.style import axes_beside, counted, name_points, share, short, signed
+from crowdppl.inference.plots.style import axes_beside, counted, ink, name_points, share, short, signed
 
 
 def test_names_of_crowded_points_lie_neither_on_each_other_nor_on_points_nor_outside():
@@ -72,3 +72,15 @@ def test_a_plot_that_is_given_a_fit_names_the_call_that_it_needs(tiny, plot, sou
     fit = cp.fit("majority_vote", tiny)
     with pytest.raises(TypeError, match=f"what {source}.* returns is needed, got a BaselineFit"):
         plot(fit)
+
+
+def test_ink_is_of_the_text_of_the_style_so_that_names_are_seen_on_dark_pages():
+    from matplotlib.colors import to_rgba
+
+    for style, colour in (("default", "black"), ("dark_background", "white")):
+        with plt.style.context(style):
+            assert ink(0.85) == to_rgba(colour, 0.85)
+            _, ax = plt.subplots()
+            ax.scatter([0, 1], [0, 1])
+            name_points(ax, [0, 1], [0, 1], ["a", "b"])
+            assert {text.get_color() for text in ax.texts} == {ink(0.85)}

@@ -94,7 +94,13 @@ def chance_of_moments(found: Ranks) -> float:
     return 1 - (1 - smallest) ** (2 * u.shape[1])
 
 
-@pytest.mark.parametrize("story", KNOWN_STORIES)
+QUICK = ("dawid_skene", "mace", "worker_clusters")
+"""Stories of the default suite, of three kinds; each takes a program of its own."""
+
+
+@pytest.mark.parametrize(
+    "story", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in KNOWN_STORIES]
+)
 def test_every_story_is_calibrated_with_its_default_priors_as_far_as_few_simulations_tell(story):
     assert chance_of_moments(cp.calibrate(story, **FEW, **SIZES, **of_the_crowd(story))) > CHANCE
 

@@ -265,8 +265,9 @@ def _read_table(option: str, file: Path) -> pd.DataFrame:
             return read_parquet_table(file)
         table = read_text_table(file)
         for name in table.columns:
-            (whole,) = convert_text(table[name])
-            table[name] = decimal_numbers(table[name]) if whole is table[name] else whole
+            text = table[name]
+            (whole,) = convert_text(text)
+            table[name] = decimal_numbers(text) if whole is text else whole
         return table
     except (OSError, ValueError) as error:
         raise AnnotationError(f"{option}: {file} cannot be read as a table: {error}") from error

@@ -360,13 +360,15 @@ def test_a_refusal_reaches_the_shell_as_status_2_on_standard_error(tmp_path):
     assert "there is no file no.csv" in done.stderr
 
 
-def test_a_classifier_learns_from_a_table_of_features(tmp_path):
+@pytest.mark.parametrize("written", [{}, {"sep": ";", "decimal": ","}], ids=["points", "commas"])
+def test_a_classifier_learns_from_a_table_of_features(tmp_path, written):
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 100)
     task, worker = np.indices((100, 3)).reshape(2, -1)
     label = np.where(rng.random(300) < 0.75, truth[task], 1 - truth[task])
     pd.DataFrame({"task": task, "worker": worker, "label": label}).to_csv(tmp_path / "a.csv", index=False)
-    pd.DataFrame({"task": range(100), "x": 2.0 * truth + rng.normal(size=100)}).to_csv(tmp_path / "f.csv", index=False)
+    features = pd.DataFrame({"task": range(100), "x": 2.0 * truth + rng.normal(size=100)})
+    features.to_csv(tmp_path / "f.csv", index=False, **written)
     arguments = ["fit", str(tmp_path / "a.csv"), "--out", str(tmp_path / "out"), "--features", str(tmp_path / "f.csv")]
     result = CliRunner().invoke(cli.app, [*arguments, "--classifier", "logistic"])
     assert result.exit_code == 0

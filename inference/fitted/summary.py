@@ -282,7 +282,7 @@ def gold_accuracy(fitted: Labelled) -> str:
         which += f" ({int(used.sum()):,} others it used)"
     given = annotations.votes()[scored]
     n_ties = int(((given == given.max(-1, keepdims=True)).sum(-1) > 1).sum())
-    ties = f" (its {count_text(n_ties, 'tie')} of m classes count 1/m)" if n_ties else ""
+    ties = f" ({count_text(n_ties, 'tie')} of m classes, each counted as 1/m)" if n_ties else ""
     return f"accuracy {right:.4f} on {scored.sum():,} gold tasks {which}; majority vote {votes:.4f}{ties}"
 
 

@@ -72,6 +72,23 @@ def test_a_worker_with_few_annotations_is_not_among_the_best(em):
     assert worst["accuracy_high"].max() <= scores["accuracy_high"].nsmallest(5).max()
 
 
+def test_nobody_is_among_the_best_five_and_the_worst_five():
+    """The first has the widest interval: the fifth best by the lower bound, and the worst by the upper one."""
+    low = pd.Series(np.arange(11, 0, -1) / 100, index=range(11))
+    high = pd.Series(0.5 + np.arange(11) / 100, index=range(11))
+    best, worst = best_and_worst(pd.DataFrame({"accuracy_low": low, "accuracy_high": high})).values()
+    assert list(best.index) == [0, 1, 2, 3, 4]
+    assert sorted(worst.index) == [5, 6, 7, 8, 9]
+
+
+def test_ties_of_the_majority_vote_are_named_where_it_is_compared():
+    rows = pd.DataFrame({"task": [1, 1, 2, 2, 3, 3], "worker": list("ababab"), "label": list("xyxxyy")})
+    fit = cp.fit("one_coin", cp.Annotations.from_frame(rows, gold={1: "x", 2: "x", 3: "y"}), progress=False)
+    facts = fit.summary().facts
+    assert "the majority vote differs on 0, and is a tie on 1" in facts["labels"]
+    assert facts["gold"].endswith("majority vote 0.8333 (1 tie of m classes, each counted as 1/m)")
+
+
 def test_a_stack_of_points_has_intervals_too(annotations, em):
     stack = cp.stack([em, cp.fit("one_coin", annotations, progress=False)], weights={"dawid_skene": 1, "one_coin": 1})
     assert (stack.workers["accuracy_low"] < stack.workers["accuracy_high"]).all()

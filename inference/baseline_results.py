@@ -36,7 +36,7 @@ from .storage.stack_folder import holds_stack, read_stack
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BaselineFit(Result):
+class BaselineFit(Result[Baseline]):
     """Labels without a likelihood, and a classifier trained on them or beside them, where one was asked for.
 
     Labels, probabilities, decisions, workers and reports as a fit has them. The workers' confusion matrices are counted
@@ -52,50 +52,6 @@ class BaselineFit(Result):
     @property
     def _view(self) -> Baseline:
         return self.baseline
-
-    @property
-    def annotations(self) -> Annotations:
-        """The data."""
-        return self.baseline.annotations
-
-    @property
-    def story(self) -> str:
-        """The name of the rule or method."""
-        return self.baseline.name
-
-    @property
-    def posterior(self) -> np.ndarray:
-        """Probabilities of the labels, ``(N, K)``."""
-        return self.baseline.posterior
-
-    @property
-    def confusion_draws(self) -> np.ndarray:
-        """Each worker's confusion matrix, counted against the labels: ``(1, 1, J, K, L)``.
-
-        Raises:
-            AnnotationError: the annotations name no workers.
-        """
-        return self.baseline.confusion_draws
-
-    @property
-    def shares_errors(self) -> bool:
-        """No: it knows nothing of how workers err."""
-        return False
-
-    @property
-    def has_draws(self) -> bool:
-        """No: the labels are one point."""
-        return self.baseline.has_draws
-
-    @property
-    def with_uncertainty(self) -> Baseline:
-        """The same with draws of the confusion matrices given the labels, which count as known."""
-        return self.baseline.with_uncertainty
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a user should act on, a sentence each."""
-        return self.baseline.warnings
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,6 @@ import pandas as pd
 from ..data import AnnotationError, Annotations
 from ..data.cards import never_raising
 from ..data.pseudonyms import Key, check_workers, read_key
-from .comparison.stacking import Averaged
 from .densities.model import Model
 from .densities.probabilities import Probabilities
 from .densities.sites import Dims
@@ -49,10 +48,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from .baselines.baseline import Baseline
+    from .comparison.stacking import Averaged
+
+View = TypeVar("View", "Fitted", "Averaged", "Baseline")
 
 
-class Result(Labelled):
-    """What a fit and a stack of fits have in common: labels, decisions, scores of workers, a report."""
+class Result(Labelled, Generic[View]):
+    """What fits, stacks of fits and baselines have in common: labels, decisions, scores of workers, a report."""
 
     @property
     def workers(self) -> pd.DataFrame:
@@ -167,13 +169,60 @@ class Result(Labelled):
         return report(shown(self._view, workers, key), path, **options)
 
     @property
-    def _view(self) -> Fitted | Averaged | Baseline:
+    def _view(self) -> View:
         """What views are views of."""
         raise NotImplementedError
 
+    @property
+    def annotations(self) -> Annotations:
+        """The data, with the evidence that was used."""
+        return self._view.annotations
+
+    @property
+    def story(self) -> str:
+        """The story's or the baseline's name; of several the stories that carry weight, the heaviest first."""
+        return self._view.story
+
+    @property
+    def posterior(self) -> np.ndarray:
+        """``P(truth | annotations)``, averaged over the draws and over the stories: ``(N, K)``."""
+        return self._view.posterior
+
+    @property
+    def confusion_draws(self) -> np.ndarray:
+        """Each worker's confusion matrix in each draw: ``(chain, draw, J, K, L)``.
+
+        A point is one draw, and draws of several stories are one chain of their mixture. Those of a baseline are
+        counted against the labels.
+
+        Raises:
+            AnnotationError: the annotations name no workers.
+        """
+        return self._view.confusion_draws
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether there are draws of the posterior; EM, a guide that is one point, and baselines have none."""
+        return self._view.has_draws
+
+    @property
+    def shares_errors(self) -> bool:
+        """Whether the story, or one that has weight, lets workers err together."""
+        return self._view.shares_errors
+
+    @property
+    def with_uncertainty(self) -> View:
+        """The same with draws that say how uncertain it is; around a point they are made."""
+        return self._view.with_uncertainty
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should act on, a sentence each, of fits that carry weight; empty where nothing was found."""
+        return self._view.warnings
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(Result):
+class Fit(Result[Fitted]):
     """A story fitted to annotations. Made by :func:`crowdppl.fit`.
 
     Args:
@@ -187,19 +236,9 @@ class Fit(Result):
         return self.fitted
 
     @property
-    def annotations(self) -> Annotations:
-        """The data, with the evidence that was used."""
-        return self.fitted.annotations
-
-    @property
     def model(self) -> Model:
         """The story with its hyperparameters."""
         return self.fitted.model
-
-    @property
-    def story(self) -> str:
-        """The story's name."""
-        return self.fitted.story
 
     @property
     def method(self) -> str:
@@ -220,40 +259,6 @@ class Fit(Result):
     def dims(self) -> Dims:
         """Names of the dimensions of each parameter."""
         return self.fitted.dims
-
-    @property
-    def posterior(self) -> np.ndarray:
-        """``P(truth | annotations)``, averaged over the draws: ``(N, K)``."""
-        return self.fitted.posterior
-
-    @property
-    def confusion_draws(self) -> np.ndarray:
-        """Each worker's confusion matrix in each draw: ``(chain, draw, J, K, L)``.
-
-        Raises:
-            AnnotationError: the annotations name no workers.
-        """
-        return self.fitted.confusion_draws
-
-    @property
-    def has_draws(self) -> bool:
-        """Whether there are draws of the posterior; EM, and a guide that is one point, have none."""
-        return self.fitted.has_draws
-
-    @property
-    def shares_errors(self) -> bool:
-        """Whether the story lets workers err together."""
-        return self.fitted.shares_errors
-
-    @property
-    def with_uncertainty(self) -> Fitted:
-        """The fitted story with draws that say how uncertain it is; around a point they are made."""
-        return self.fitted.with_uncertainty
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What was found wrong with the fit, a sentence each; empty where nothing was."""
-        return self.fitted.warnings
 
     @property
     def history(self) -> pd.Series:

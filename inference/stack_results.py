@@ -33,7 +33,7 @@ from .storage.stack_folder import Stacked, save_stack
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stack(Result):
+class Stack(Result[Averaged]):
     r"""Several fits of the same annotations, averaged: :math:`P(z_i = k) = \sum_m w_m P_m(z_i = k \mid y)`.
 
     Labels, probabilities, decisions and workers as a fit has them. Made by :func:`stack` and ``cp.fit("auto", …)``.
@@ -76,50 +76,6 @@ class Stack(Result):
     def left_out(self) -> dict[str, str]:
         """Stories that were asked for and do not fit these data, with the reason."""
         return self.averaged.left_out
-
-    @property
-    def annotations(self) -> Annotations:
-        """The data of the fits."""
-        return self.averaged.annotations
-
-    @property
-    def story(self) -> str:
-        """The stories that carry weight, the heaviest first."""
-        return self.averaged.story
-
-    @property
-    def has_draws(self) -> bool:
-        """Whether every fit has draws of the posterior."""
-        return self.averaged.has_draws
-
-    @property
-    def shares_errors(self) -> bool:
-        """Whether a story that has weight lets workers err together."""
-        return self.averaged.shares_errors
-
-    @property
-    def with_uncertainty(self) -> Averaged:
-        """The average with draws of every fit that say how uncertain it is."""
-        return self.averaged.with_uncertainty
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Those of the fits that carry weight."""
-        return self.averaged.warnings
-
-    @property
-    def posterior(self) -> np.ndarray:
-        """``P(truth | annotations)`` averaged over the stories: ``(N, K)``."""
-        return self.averaged.posterior
-
-    @property
-    def confusion_draws(self) -> np.ndarray:
-        """Each worker's confusion matrix in draws of the mixture of stories: ``(1, draw, J, K, L)``.
-
-        Raises:
-            AnnotationError: the annotations name no workers.
-        """
-        return self.averaged.confusion_draws
 
     def worker_scores(self, interval: float = INTERVAL, *, misled: float | None = None) -> pd.DataFrame:
         """By worker the scores that follow from the confusion matrices, and the realised accuracy.

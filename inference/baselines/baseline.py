@@ -55,6 +55,11 @@ class Baseline(Labelled):
     has_draws: bool = False
 
     @property
+    def shares_errors(self) -> bool:
+        """No: it knows nothing of how workers err."""
+        return False
+
+    @property
     def story(self) -> str:
         """Its name, where a fit has its story's."""
         return self.name

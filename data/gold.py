@@ -38,9 +38,9 @@ def resolve_gold(
     Args:
         gold: a mapping task -> label, a pandas Series indexed by task, a table with columns `task` and `label`, or
             the path of a CSV, TSV or Parquet file with such a table; columns of other names are found by their names
-            (`gold_columns`), or as the only ones that have tasks and classes alone. A missing label (None, NaN) says
-            that it is unknown. Text in a CSV or TSV file stands for the task or class that is written so. A label that
-            differs from one class by case or blanks alone is taken for it, with a warning.
+            (`gold_columns`), or with a warning as the only ones that have tasks and classes alone. A missing label
+            (None, NaN) says that it is unknown. Text in a CSV or TSV file stands for the task or class that is written
+            so. A label that differs from one class by case or blanks alone is taken for it, with a warning.
         tasks: the N tasks.
         classes: the K classes.
         task: the column of the table that names the task.
@@ -133,7 +133,7 @@ def _read(path: Path, tasks: Ids, classes: Ids, task: str, label: str) -> tuple[
 
 
 def _columns_in(table: Any, tasks: Ids, classes: Ids, task: str, label: str, what: str) -> tuple[str, str]:
-    """The columns of tasks and of labels: by their names, or where these do not tell by what is in them.
+    """The columns of tasks and of labels: by their names, or with a warning by what is in them.
 
     Raises:
         AnnotationError: neither tells.
@@ -147,7 +147,9 @@ def _columns_in(table: Any, tasks: Ids, classes: Ids, task: str, label: str, wha
         pairs = [(one, other) for one in of_tasks for other in of_labels if one != other]
         if len(pairs) != 1:
             raise
-        return pairs[0]
+        of_task, of_label = pairs[0]
+        warn(f"{what}: by what is in them, column {of_task!r} is taken for the tasks and {of_label!r} for the labels")
+        return of_task, of_label
 
 
 def _identified(column: pd.Series, by_text: dict[str, Any]) -> pd.Series:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from crowdppl.data import AnnotationError, Annotations
+from crowdppl.data.errors import AnnotationWarning
 
 ROWS = pd.DataFrame(
     [("t2", "ann", "b"), ("t1", "bob", "a"), ("t2", "bob", "a"), ("t3", "ann", "a")],
@@ -163,9 +164,12 @@ def test_columns_of_gold_labels_with_names_in_any_language_are_known_by_what_is_
     rows = pd.DataFrame({"task": ["a1", "a2", "a3"], "worker": "w", "label": ["gut", "schlecht", "gut"]})
     annotations = Annotations.from_frame(rows)
     gold = pd.DataFrame({"Auftragsnr.": ["a2", "a3"], "Bewertung": ["schlecht", "gut"], "Bemerkung": ["", "geprüft"]})
-    assert np.asarray(annotations.with_gold(gold).gold).tolist() == [-1, 1, 0]
     gold.to_csv(tmp_path / "gold.csv", sep=";", index=False)
-    assert np.asarray(annotations.with_gold(tmp_path / "gold.csv").gold).tolist() == [-1, 1, 0]
+    for given in (gold, tmp_path / "gold.csv"):
+        with pytest.warns(
+            AnnotationWarning, match=r"'Auftragsnr.' is taken for the tasks and 'Bewertung' for the labels"
+        ):
+            assert np.asarray(annotations.with_gold(given).gold).tolist() == [-1, 1, 0]
     for unclear in (gold.assign(again=gold["Bewertung"]), gold.replace("a3", "a9"), gold.replace("gut", "mäßig")):
         with pytest.raises(AnnotationError, match="has no column 'task'"):
             annotations.with_gold(unclear)

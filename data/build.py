@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,6 +65,7 @@ def build(
     label = rows.label
     if tidy:
         classes = None if classes is None else list(classes)
+        abstain = list(abstain) if isinstance(abstain, Iterator) else abstain
         label = tidied(label, [*(classes or ()), *abstentions_of(abstain)])
     label, named, abstentions = resolve_kinds(label, classes, abstain, suggest, tell=tell)
     if tell and classes is None:

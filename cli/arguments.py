@@ -108,7 +108,7 @@ def read_annotations(request: Request) -> Annotations:
     if request.gold is not None:
         options["gold"] = request.gold
     if request.features is not None:
-        options["features"] = _read_table("--features", request.features)
+        options["features"] = _read_table("--features", request.features, request.task)
     annotations = _read(request, options)
     if request.use_gold and annotations.gold is None:
         raise AnnotationError(f"--use-gold: {path} comes without gold labels; give them with --gold FILE")
@@ -132,7 +132,7 @@ def read_probabilities(request: Request, annotations: Annotations | Scan) -> dic
     for file in request.probabilities:
         if file.stem in found:
             raise AnnotationError(f"--probabilities: two files are called {file.stem!r}, which is the model's name")
-        table = _read_table("--probabilities", file)
+        table = _read_table("--probabilities", file, request.task)
         column = request.task or "task"
         if column not in table:
             raise AnnotationError(
@@ -255,19 +255,27 @@ def class_names(text: str) -> list[Any]:
     return list(as_numbers(names).values()) if len(set(names)) == len(names) else names
 
 
-def _read_table(option: str, file: Path) -> pd.DataFrame:
-    """The table in a file: Parquet, or text with any separator and encoding, with its numbers as numbers."""
+def _read_table(option: str, file: Path, task: str | None) -> pd.DataFrame:
+    """The table in a file: Parquet, or text with any separator and encoding, with its numbers as numbers.
+
+    The column of tasks is read as that of the annotations is: whole numbers, or text as it stands.
+    """
+    from ..data.column_names import named_for
     from ..data.files import read_parquet_table, read_text_table
-    from ..data.text import convert_text, decimal_numbers
+    from ..data.text import convert_text, decimal_numbers, truth_values
 
     try:
         if file.suffix.lower() == ".parquet":
             return read_parquet_table(file)
         table = read_text_table(file)
+        ids = [task or "task"] if (task or "task") in table else named_for("task", table.columns)
         for name in table.columns:
             text = table[name]
             (whole,) = convert_text(text)
-            table[name] = decimal_numbers(text) if whole is text else whole
+            if whole is text and name not in ids:
+                truth = truth_values(text)
+                whole = decimal_numbers(text) if truth is text else truth
+            table[name] = whole
         return table
     except (OSError, ValueError) as error:
         raise AnnotationError(f"{option}: {file} cannot be read as a table: {error}") from error

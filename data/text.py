@@ -80,3 +80,9 @@ def decimal_numbers(column: pd.Series) -> pd.Series:
         return column
     numbers = column.map(lambda value: float(value.replace(",", ".")), na_action="ignore")
     return numbers.astype("float64")
+
+
+def truth_values(column: pd.Series) -> pd.Series:
+    """Return a column of text as 1.0 and 0.0 where all of it is True and False, in any case; else unchanged."""
+    numbers = column.str.strip().str.casefold().map({"true": 1.0, "false": 0.0})
+    return numbers if numbers.notna().equals(column.notna()) and numbers.notna().any() else column

@@ -368,6 +368,7 @@ def test_a_classifier_learns_from_a_table_of_features(tmp_path, written):
     label = np.where(rng.random(300) < 0.75, truth[task], 1 - truth[task])
     pd.DataFrame({"task": task, "worker": worker, "label": label}).to_csv(tmp_path / "a.csv", index=False)
     features = pd.DataFrame({"task": range(100), "x": 2.0 * truth + rng.normal(size=100)})
+    features["seen"] = np.where(rng.random(100) < 0.8, truth, 1 - truth) == 1  # written as True and False
     features.to_csv(tmp_path / "f.csv", index=False, **written)
     arguments = ["fit", str(tmp_path / "a.csv"), "--out", str(tmp_path / "out"), "--features", str(tmp_path / "f.csv")]
     result = CliRunner().invoke(cli.app, [*arguments, "--classifier", "logistic"])

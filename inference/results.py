@@ -378,6 +378,7 @@ class Fit(Result[Fitted]):
         truth_probability: bool | None = None,
         posterior_predictive: bool | None = None,
         prior: int | None = None,
+        uncertainty: bool = True,
         seed: int = 0,
         workers: str = "keep",
         key: Key | None = None,
@@ -404,6 +405,9 @@ class Fit(Result[Fitted]):
         ``annotation`` (row): each given the other annotations of its task. These log-likelihoods do not sum to that of
         the data, and are not for ``psens``.
 
+        A point (EM) has no draws of its own. Those of `posterior` are then around it, by one step of data augmentation,
+        as for the intervals of :attr:`workers`; ``posterior.attrs["draws"]`` says so.
+
         ``az.plot_ppc`` draws a curve for every draw, which takes a minute of thousands: give it ``num_pp_samples=100``.
 
         Args:
@@ -413,6 +417,7 @@ class Fit(Result[Fitted]):
             posterior_predictive: whether to replicate the annotations, once in each draw. A point (EM) has it on
                 request alone.
             prior: number of draws from the prior; 0 for none; by default 1,000, and none for a point.
+            uncertainty: whether a point comes with draws around it; False for the point alone, as one draw.
             seed: of what is drawn.
             workers: what the data have of the workers: ``"keep"`` their names, ``"hash"`` pseudonyms, ``"drop"``
                 nothing: variables by worker, and whose annotation a row is, are left out.
@@ -430,6 +435,7 @@ class Fit(Result[Fitted]):
             truth_probability=truth_probability,
             posterior_predictive=posterior_predictive,
             prior=prior,
+            uncertainty=uncertainty,
             seed=seed,
         )
         return make_idata(groups_without_workers(groups) if workers == "drop" else groups)

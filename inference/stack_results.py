@@ -158,9 +158,9 @@ class Stack(Result[Averaged]):
     def to_idata(self, *, workers: str = "keep", key: Key | None = None) -> Any:
         """ArviZ data of the mixture of the stories; those of one story are ``stack.fits[name].idata``.
 
-        The group posterior has about 1,000 draws, of each fit in proportion to its weight, or the weighted mean where a
-        fit is a point: the parameters that all fits with weight have, ``worker_confusion`` (worker, truth, annotation)
-        and ``truth_probability`` (task, truth), unless that were more than 5 million numbers. The group fit has the
+        The group posterior has about 1,000 draws, of each fit in proportion to its weight, around it where it is a
+        point: the parameters that all fits with weight have, ``worker_confusion`` (worker, truth, annotation) and
+        ``truth_probability`` (task, truth), unless that were more than 5 million numbers. The group fit has the
         averaged label probabilities, in which the votes have their share, and the weights; observed_data and
         constant_data have the annotations. There is no log-likelihood: of a mixture ``stack.comparison`` says it.
 
@@ -174,7 +174,7 @@ class Stack(Result[Averaged]):
         """
         check_workers(workers, key)
         averaged = self.averaged if workers != "hash" else pseudonymised(self.averaged, key)
-        groups = stacked_groups(averaged)
+        groups = stacked_groups(averaged.with_uncertainty)
         return make_idata(groups_without_workers(groups) if workers == "drop" else groups)
 
     def save(

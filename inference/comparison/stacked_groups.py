@@ -22,35 +22,30 @@ CONFUSION = "worker_confusion"
 
 
 def stacked_groups(averaged: Averaged) -> dict[str, xr.Dataset]:
-    """Groups of an average: see :meth:`crowdppl.Stack.to_idata`."""
+    """Groups of an average, each of whose fits has draws: see :meth:`crowdppl.Stack.to_idata`."""
     import xarray as xr
 
     annotations = averaged.annotations
-    parts = [
-        (fitted.thinned(max(1, round(averaged.n_mixture_draws * weight))) if averaged.has_draws else fitted, weight)
-        for fitted, weight in averaged.weighty
-    ]
-    first = parts[0][0]
-    shared = [name for name in first.draws if all(_is_like(name, first, other) for other, _ in parts)]
+    parts = [fitted.thinned(max(1, round(averaged.n_mixture_draws * weight))) for fitted, weight in averaged.weighty]
+    first = parts[0]
+    shared = [name for name in first.draws if all(_is_like(name, first, other) for other in parts)]
 
     def mixture(values: list[np.ndarray]) -> np.ndarray:
-        if averaged.has_draws:
-            return np.concatenate(values, axis=1)
-        return np.tensordot([weight for _, weight in parts], values, axes=1)
+        return np.concatenate(values, axis=1)
 
-    draws = {name: mixture([np.asarray(fitted.draws[name]) for fitted, _ in parts]) for name in shared}
+    draws = {name: mixture([np.asarray(fitted.draws[name]) for fitted in parts]) for name in shared}
     posterior = parameter_dataset(draws, first.dims, annotations, first.model.hyperparameters)
-    n_draws = sum(fitted.shape[1] for fitted, _ in parts) if averaged.has_draws else 1
+    n_draws = sum(fitted.shape[1] for fitted in parts)
     posterior = posterior.assign_coords(chain=[0], draw=np.arange(n_draws))
     labels = ("task", "truth")
     if n_draws * annotations.n_tasks * annotations.n_classes <= AFFORDABLE:
-        values = mixture([label_draws(fitted) for fitted, _ in parts])
+        values = mixture([label_draws(fitted) for fitted in parts])
         posterior[TRUTH_PROBABILITY] = (("chain", "draw", *labels), values)
         posterior = posterior.assign_coords(coords_of(annotations, labels))
     n_entries = annotations.n_workers * annotations.n_classes * annotations.n_kinds
     if annotations.named and n_draws * n_entries <= AFFORDABLE:
         by_worker = ("worker", "truth", "annotation" if annotations.n_kinds == annotations.n_classes else "kind")
-        values = mixture([fitted.confusion_draws for fitted, _ in parts])
+        values = mixture([fitted.confusion_draws for fitted in parts])
         posterior[CONFUSION] = (("chain", "draw", *by_worker), values)
         posterior = posterior.assign_coords(coords_of(annotations, by_worker))
     return {

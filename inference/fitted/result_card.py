@@ -28,13 +28,13 @@ def fit_card(fitted: Fitted) -> str:
     else:
         engine = course(fitted.method, fitted.outcome.history, draws, fitted.settings.get("seed", 0))
     known = {"hyperparameters": options_text(fitted.model), "engine": engine}
-    then = ["fit.labels", "fit.workers", "fit.summary()", "fit.report(path)"]
+    then = ["fit.labels", "fit.workers", "fit.summary()", "fit.report(path)", "cp.check(fit)", "fit.idata"]
     return result_card(
         fitted,
         f"{fitted.story} by {fitted.method.upper()}",
         known,
         warnings=fitted.warnings,
-        then=[*then, "cp.check(fit)", *(["fit.idata"] if fitted.has_draws else [])],
+        then=then,
     )
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 FIT_GROUP = "fit"  # what is not ArviZ's: the posterior of the labels, the engine's history, parameters without draws
 MODES = "mode_"  # before the names of what is known of them
 TRUTH_PROBABILITY = "truth_probability"  # P(truth | θ, annotations) in each draw, among the parameters
+AROUND_POINT = "around a point, by one step of data augmentation"
 AFFORDABLE = 5_000_000  # numbers in a group that nobody asked for: 20 MB of float32
 PRIOR_DRAWS = 1000
 LIKELIHOODS = ("task", "annotation")
@@ -42,6 +43,7 @@ def to_groups(
     truth_probability: bool | None = None,
     posterior_predictive: bool | None = None,
     prior: int | None = None,
+    uncertainty: bool = False,
     seed: int = 0,
 ) -> dict[str, xr.Dataset]:
     """A fit's groups, ArviZ's and :data:`FIT_GROUP`: see :meth:`crowdppl.Fit.to_idata`.
@@ -54,6 +56,7 @@ def to_groups(
             that is no more than :data:`AFFORDABLE` numbers.
         posterior_predictive: whether to replicate the annotations in each draw; by default not at a point.
         prior: number of draws from the prior; 0 for none; by default :data:`PRIOR_DRAWS`, and none at a point.
+        uncertainty: whether a point comes with draws around it.
         seed: of what is drawn.
 
     Raises:
@@ -62,6 +65,7 @@ def to_groups(
     """
     import xarray as xr
 
+    has_draws, fitted = fitted.has_draws, fitted.with_uncertainty if uncertainty else fitted
     annotations, outcome = fitted.annotations, fitted.outcome
     unit: Unit = "annotation" if _named_unit(log_likelihood) == "annotation" else "task"
     draws = int(np.prod(fitted.shape))
@@ -69,15 +73,16 @@ def to_groups(
     if truth_probability is None:
         truth_probability = draws * labels <= AFFORDABLE
     if posterior_predictive is None:
-        posterior_predictive = fitted.has_draws and draws * rows <= AFFORDABLE and can_be_predicted(fitted, unit)
+        posterior_predictive = has_draws and draws * rows <= AFFORDABLE and can_be_predicted(fitted, unit)
     if prior is None:
-        prior = PRIOR_DRAWS if fitted.has_draws and PRIOR_DRAWS * rows <= AFFORDABLE else 0
+        prior = PRIOR_DRAWS if has_draws and PRIOR_DRAWS * rows <= AFFORDABLE else 0
 
     posterior = fitted.named_draws
     if truth_probability:
         posterior = posterior.assign({TRUTH_PROBABILITY: (("chain", "draw", "task", "truth"), label_draws(fitted))})
         posterior = posterior.assign_coords(coords_of(annotations, ("task", "truth")))
-    groups = {"posterior": posterior.assign_attrs(provenance(fitted))}
+    said = {"draws": AROUND_POINT} if fitted.has_draws and not has_draws else {}
+    groups = {"posterior": posterior.assign_attrs(provenance(fitted) | said)}
     if posterior_predictive:
         groups["posterior_predictive"] = predictive(fitted, unit, seed)
     if log_likelihood is not None:

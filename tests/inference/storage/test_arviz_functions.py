@@ -98,10 +98,20 @@ def test_the_fingerprint_is_of_the_annotations(fit, annotations):
     assert fingerprint(annotations.replace(label=changed)) != fingerprint(annotations)
 
 
-def test_a_point_has_what_a_point_says_and_the_rest_on_request(annotations):
-    point = fit_at("dawid_skene", annotations, random_confusions(annotations))
-    assert {"prior", "posterior_predictive"}.isdisjoint(groups(point.idata))
+def test_a_point_comes_with_draws_around_it_and_what_takes_long_on_request(annotations):
+    point = cp.fit("dawid_skene", annotations, progress=False)
+    around, alone = point.idata, point.to_idata(uncertainty=False)
+    assert {"prior", "posterior_predictive"}.isdisjoint(groups(around))
     assert {"posterior_predictive", "prior"} <= set(groups(point.to_idata(posterior_predictive=True, prior=10)))
+    assert "data augmentation" in group(around, "posterior").attrs["draws"]
+    assert (group(around, "posterior")["prevalence"].std("draw") > 0).all()
+    assert group(alone, "posterior").sizes["draw"] == 1
+    assert "draws" not in group(alone, "posterior").attrs
+    drawn = group(around, "posterior")["confusion"].values
+    low, high = (edge.ravel() for edge in np.quantile(drawn, [0.05, 0.95], axis=(0, 1)))
+    cells = point.confusions(0.9)
+    np.testing.assert_allclose(cells["low"], np.minimum(low, cells["probability"]), atol=1e-6)
+    np.testing.assert_allclose(cells["high"], np.maximum(high, cells["probability"]), atol=1e-6)
 
 
 def test_what_is_large_is_left_out_until_it_is_asked_for(fit, monkeypatch):

@@ -416,7 +416,8 @@ class Fit(Result[Fitted]):
                 for yes unless that were more than 5 million numbers.
             posterior_predictive: whether to replicate the annotations, once in each draw. A point (EM) has it on
                 request alone.
-            prior: number of draws from the prior; 0 for none; by default 1,000, and none for a point.
+            prior: number of draws from the prior; 0 for none; by default 1,000, and none for a point, nor for a story
+                that takes something from the annotations (``difficulty`` with ``kind="fixed"``).
             uncertainty: whether a point comes with draws around it; False for the point alone, as one draw.
             seed: of what is drawn.
             workers: what the data have of the workers: ``"keep"`` their names, ``"hash"`` pseudonyms, ``"drop"``
@@ -427,6 +428,7 @@ class Fit(Result[Fitted]):
             UnknownNameError: `log_likelihood` or `workers` is none of these.
             AnnotationError: annotations are to be replicated one by one that depend on each other beyond the class, of
                 rows that stand for several; the key is missing, is none, or is given for something else.
+            StoryError: draws from the prior are asked for that the story does not have.
         """
         check_workers(workers, key)
         groups = to_groups(

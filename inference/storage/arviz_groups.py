@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...data import Annotations
 from ...data.errors import check_name
+from ...models import StoryError
 from ..engines.outcome import Modes
 from ..fitted.fitted import Fitted, label_draws
 from ..fitted.named_draws import coords_of
@@ -55,13 +57,15 @@ def to_groups(
         truth_probability: whether `posterior` has the label probabilities in each draw. None, as of the next two: where
             that is no more than :data:`AFFORDABLE` numbers.
         posterior_predictive: whether to replicate the annotations in each draw; by default not at a point.
-        prior: number of draws from the prior; 0 for none; by default :data:`PRIOR_DRAWS`, and none at a point.
+        prior: number of draws from the prior; 0 for none; by default :data:`PRIOR_DRAWS`, and none at a point or of a
+            story that takes something from the annotations.
         uncertainty: whether a point comes with draws around it.
         seed: of what is drawn.
 
     Raises:
         UnknownNameError: `log_likelihood` is none of these.
         AnnotationError: predictive draws by annotation are asked for that cannot be (:func:`.predicted`).
+        StoryError: draws from the prior are asked for that the story does not have.
     """
     import xarray as xr
 
@@ -74,8 +78,6 @@ def to_groups(
         truth_probability = draws * labels <= AFFORDABLE
     if posterior_predictive is None:
         posterior_predictive = has_draws and draws * rows <= AFFORDABLE and can_be_predicted(fitted, unit)
-    if prior is None:
-        prior = PRIOR_DRAWS if has_draws and PRIOR_DRAWS * rows <= AFFORDABLE else 0
 
     posterior = fitted.named_draws
     if truth_probability:
@@ -92,8 +94,9 @@ def to_groups(
         coords = {"chain": np.arange(fitted.shape[0]), "draw": np.arange(fitted.shape[1])}
         stats = {name: (("chain", "draw"), value) for name, value in outcome.stats.items()}
         groups["sample_stats"] = xr.Dataset(stats, coords)
-    if prior:
-        groups |= prior_groups(fitted, prior, unit, seed)
+    if prior or (prior is None and has_draws and PRIOR_DRAWS * rows <= AFFORDABLE):
+        with suppress(*(() if prior else (StoryError,))):  # a story that takes something from the annotations has none
+            groups |= prior_groups(fitted, prior or PRIOR_DRAWS, unit, seed)
     groups["observed_data"] = observed_of(annotations)
     if unit == "task":
         groups["observed_data"] = with_majority_share(groups["observed_data"], annotations)

@@ -166,7 +166,7 @@ def flags():
                 yield pytest.param(story, each.name, "None" in kind, id=f"{story.__module__}-{each.name}")
 
 
-@pytest.mark.parametrize(("story", "flag", "maybe"), flags())
+@pytest.mark.parametrize(("story", "flag", "maybe"), list(flags()))
 @pytest.mark.parametrize("value", ["no", "False", 0, 1.0])
 def test_a_flag_is_true_or_false_and_no_text(story, flag, maybe, value):
     needed = "True, False or None is needed" if maybe else "True or False is needed"

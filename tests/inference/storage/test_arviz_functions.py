@@ -114,6 +114,15 @@ def test_a_point_comes_with_draws_around_it_and_what_takes_long_on_request(annot
     np.testing.assert_allclose(cells["high"], np.maximum(high, cells["probability"]), atol=1e-6)
 
 
+def test_a_story_that_takes_something_from_the_annotations_has_no_prior_and_is_saved(annotations, tmp_path):
+    fit = cp.fit("difficulty", annotations, method="nuts", chains=1, warmup=2, draws=4, progress=False)
+    assert {"prior", "prior_predictive"}.isdisjoint(groups(fit.idata))
+    fit.save(tmp_path / "fit")
+    assert cp.load_fit(tmp_path / "fit").parameters.keys() == fit.parameters.keys()
+    with pytest.raises(cp.StoryError, match="takes difficulties from annotations"):
+        fit.to_idata(prior=5)
+
+
 def test_what_is_large_is_left_out_until_it_is_asked_for(fit, monkeypatch):
     monkeypatch.setattr("crowdppl.inference.storage.arviz_groups.AFFORDABLE", 10_000)
     small = fit.to_idata()

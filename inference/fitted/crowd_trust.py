@@ -33,7 +33,7 @@ TASKS = 20  # that are annotated at the least; of fewer nothing is said
 APART = 0.1  # share of the annotations outside of the largest group of workers who meet
 
 
-class CrowdWarning(ConvergenceWarning):
+class CrowdWarning(UserWarning):
     """The annotations by themselves cannot tell what was asked of them; the message says what would."""
 
 
@@ -87,7 +87,7 @@ def is_of_crowd(text: str) -> bool:
     return SAID in text
 
 
-def category_of(text: str) -> type[ConvergenceWarning]:
+def category_of(text: str) -> type[UserWarning]:
     """The category in which a fit's warning is given."""
     return CrowdWarning if is_of_crowd(text) or CONTRADICTED in text else ConvergenceWarning
 

@@ -84,6 +84,8 @@ def compare(
                     "out, or give method='kfold'"
                 )
         scores = {name: loo(fitted, by=by or "task") for name, fitted in named.items()}
+        if (message := high_k_message(scores)) is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
     else:
         options: dict[str, Any] = {
             "folds": 5 if folds is None else folds,
@@ -92,9 +94,6 @@ def compare(
             "progress": progress,
         }
         scores = {name: kfold(fitted, by=by or "annotation", **options) for name, fitted in named.items()}
-    for score in scores.values():
-        if (message := high_k_message(score)) is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
     return table(scores, seed)
 
 

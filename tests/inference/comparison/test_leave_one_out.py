@@ -58,6 +58,13 @@ def test_a_comparison_warns_once_of_all_its_stories_and_says_how_many_refits_wou
     assert f"reloo=True) refits without each of them, {2 * len(high)} times in all; method='kfold'" in message
 
 
+@pytest.mark.parametrize("call", [cp.compare, cp.stack])
+def test_the_warning_of_high_pareto_k_stands_at_the_users_own_line(fit, call):
+    with pytest.warns(cp.ConvergenceWarning, match="Pareto k is high") as told:
+        call({"first": fit, "second": fit})
+    assert {one.filename for one in told if one.category is cp.ConvergenceWarning} == {__file__}
+
+
 def test_a_comparison_does_not_warn_where_no_pareto_k_is_high():
     drawn, _ = cp.simulate("one_coin", n_tasks=60, n_workers=5, seed=0)
     coins = cp.fit("one_coin", drawn, method="svi", max_iterations=500, progress=False)

@@ -13,6 +13,10 @@ FOLDER = Path(__file__).parents[1] / "notebooks"
 KEPT = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 RUN = [name for name in KEPT if not name.startswith("pyro_")]  # the extra pyro has its own test
 LARGEST = 600_000  # bytes
+HIDES = re.compile(r"simplefilter|filterwarnings|catch_warnings")
+OWN_WARNING = re.compile(
+    r"^(\S+\.py:\d+: )?((Convergence|Crowd)Warning: |UserWarning: Estimated shape parameter of Pareto)"
+)
 OF_A_MACHINE = re.compile(r"/(work|tmp|home|root|Users|usr|var|private)/|[A-Za-z]:\\\\")
 
 
@@ -40,13 +44,30 @@ def texts(notebook) -> list[str]:
     return found
 
 
-def run(name: str, folder: Path, timeout: int) -> None:
-    """Execute a notebook where nothing else lies; an error in a cell is an error here."""
+def warned(notebook) -> dict[int, list[str]]:
+    """By cell that writes to standard error, the lines of it that are no line of code quoted by a warning."""
+    found = {
+        number: [
+            line
+            for output in cell.get("outputs", [])
+            if output.get("name") == "stderr"
+            for line in output.text.splitlines()
+            if line and line[0] != " "
+        ]
+        for number, cell in enumerate(notebook.cells)
+    }
+    return {number: lines for number, lines in found.items() if lines}
+
+
+def run(name: str, folder: Path, timeout: int):
+    """Execute a notebook where nothing else lies; an error in a cell is an error here, and so is a foreign warning."""
     before = read(name)
     after = read(name)
     nbclient.NotebookClient(after, timeout=timeout, resources={"metadata": {"path": str(folder)}}).execute()
     assert pictures(after) == pictures(before)  # as many as it keeps
     assert list(folder.iterdir()) == []  # nothing is left behind
+    assert [line for lines in warned(after).values() for line in lines if not OWN_WARNING.match(line)] == []
+    return after
 
 
 @pytest.fixture(autouse=True)
@@ -66,11 +87,12 @@ def test_every_cell_runs_on_small_settings_without_the_real_data(name, tmp_path,
 @pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", RUN)
-def test_every_cell_runs_on_its_own_settings_and_data(name, tmp_path, monkeypatch):
+def test_every_cell_runs_on_its_own_settings_and_data_and_warns_where_it_is_kept_to(name, tmp_path, monkeypatch):
     if "CROWDPPL_DATA" not in os.environ:
         pytest.skip("CROWDPPL_DATA is unset: it names the folder of the real datasets")
     monkeypatch.delenv("CROWDPPL_FAST", raising=False)
-    run(name, tmp_path, timeout=1800)
+    after = run(name, tmp_path, timeout=1800)
+    assert set(warned(after)) == set(warned(read(name)))  # what its text explains, and nothing else
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -80,7 +102,23 @@ def test_the_outputs_are_kept_whole(name):
     assert counts == list(range(1, len(counts) + 1))  # executed once each, from top to bottom
     assert pictures(notebook) >= 2
     assert {output.output_type for output in outputs(notebook)} <= {"execute_result", "display_data", "stream"}
-    assert not [output.text for output in outputs(notebook) if output.get("name") == "stderr"]
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_no_notebook_hides_warnings(name):
+    assert [cell.source for cell in code(read(name)) if HIDES.search(cell.source)] == []
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_a_notebook_warns_of_is_said_once_and_explained_by_the_text_that_follows(name):
+    notebook = read(name)
+    said = [line for lines in warned(notebook).values() for line in lines]
+    assert [line for line in said if not OWN_WARNING.match(line)] == []
+    assert len(said) == len(set(said))
+    prose = {number: cell.source for number, cell in enumerate(notebook.cells) if cell.cell_type == "markdown"}
+    for number in warned(notebook):
+        following = next(text for after, text in prose.items() if after > number)
+        assert "warn" in following, following
 
 
 @pytest.mark.parametrize("name", KEPT)

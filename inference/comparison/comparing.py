@@ -1,6 +1,5 @@
 """Comparison of several stories by how well they predict held-out data."""
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations
-from ...data.errors import check_name
+from ...data.errors import check_name, warn
 from ..engines.outcome import ConvergenceWarning
 from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
 from .cross_validation import kfold
@@ -84,6 +83,8 @@ def compare(
                     "out, or give method='kfold'"
                 )
         scores = {name: loo(fitted, by=by or "task") for name, fitted in named.items()}
+        if (message := high_k_message(scores)) is not None:
+            warn(message, ConvergenceWarning)
     else:
         options: dict[str, Any] = {
             "folds": 5 if folds is None else folds,
@@ -92,9 +93,6 @@ def compare(
             "progress": progress,
         }
         scores = {name: kfold(fitted, by=by or "annotation", **options) for name, fitted in named.items()}
-    for score in scores.values():
-        if (message := high_k_message(score)) is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
     return table(scores, seed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from .held_out import predict_annotations, predict_tasks, reads_counts, refit_wi
 
 MAX_DRAWS = 2000  # more of them are thinned, since every unit takes a number a draw
 ESS_UNITS = 200  # units at the most whose effective sample sizes are looked at
-NAMED = 10  # units of high Pareto k that a message names
+NAMED = 2  # units of high Pareto k that a message names of each story
 
 
 def loo(fit: HoldsFitted, *, by: str = "task", reloo: bool = False) -> Elpd:
@@ -81,17 +82,21 @@ def why_not(fitted: Fitted) -> str | None:
     return None
 
 
-def high_k_message(found: Elpd) -> str | None:
-    """Which units of a leave-one-out score have a high Pareto k, and what to do; None where none has."""
-    high = found.high_k
-    if high.empty:
+def high_k_message(scores: Mapping[str, Elpd]) -> str | None:
+    """Of which units of leave-one-out scores by story Pareto k is high, and what to do; None where none is."""
+    high = {name: score.high_k["pareto_k"] for name, score in scores.items() if score.n_high_k}
+    if not high:
         return None
-    names = ", ".join(f"{_name(unit)} ({k:.2f})" for unit, k in high["pareto_k"].head(NAMED).items())
-    more = f" and {len(high) - NAMED:,} more" if len(high) > NAMED else ""
+    first = scores[next(iter(high))]
+    said = "; ".join(
+        f"{len(k):,} of {len(first.values):,} {first.by}s under {name}, as "
+        + ", ".join(f"{_name(unit)} ({value:.2f})" for unit, value in k.head(NAMED).items())
+        for name, k in high.items()
+    )
     return (
-        f"{found.story}: {len(high):,} of {len(found.values):,} {found.by}s have a high Pareto k (above "
-        f"{found.good_k:.2f}), so their leave-one-out values cannot be trusted: {names}{more}; refit without them by "
-        f"cp.loo(fit, by={found.by!r}, reloo=True), or compare all fits by method='kfold'"
+        f"leave-one-out values cannot be trusted where Pareto k is high (above {first.good_k:.2f}): {said}. "
+        f"cp.loo(fit, by={first.by!r}, reloo=True) refits without each of them, {sum(map(len, high.values())):,} times "
+        "in all; method='kfold' refits all stories without a fold at a time"
     )
 
 

@@ -3,7 +3,8 @@ r"""Whether a story's classifier has learnt the classes: a linear rule of the sa
 The classifier is asked for the most probable class of the tasks that it learnt from, and the rule for that of tasks
 that it has not seen. Both are compared with the annotations: by the share that is of that class, less the share
 that would be by chance. No true labels are needed. The comparison favours the classifier, so that one which loses
-has learnt something else than the classes, or next to nothing, whatever the features tell.
+has learnt something else than the classes, or next to nothing, whatever the features tell. It loses where the
+difference, task by task, is many standard errors: two that have learnt the same differ by chance.
 """
 
 import numpy as np
@@ -18,8 +19,7 @@ FEWEST = 50  # annotated tasks at the least; of fewer nothing is said
 MOST_TASKS = 2000  # that the rule is fitted on, evenly spread over the data
 MOST_NUMBERS = 20_000_000  # of features in all of these
 PENALTIES = np.logspace(-3, 3, 13)  # of the rule, in units of the mean squared length of a task's features
-CLEARLY = 3.0  # standard errors from chance at which the rule counts as better
-NEARLY = 0.99  # of what the rule does, with which the classifier counts as no worse
+CLEARLY = 3.0  # standard errors by which the rule has to be better than chance and than the classifier
 
 
 def classifier_warnings(fitted: Fitted) -> tuple[str, ...]:
@@ -41,22 +41,25 @@ def classifier_warnings(fitted: Fitted) -> tuple[str, ...]:
     if len(chosen) < FEWEST:
         return ()
     x, votes = np.asarray(annotations.features)[chosen], votes[chosen]
-    by_rule, rule_error = above_chance(linear_rule(x, votes / votes.sum(-1, keepdims=True)), votes)
+    by_rule = above_chance(linear_rule(x, votes / votes.sum(-1, keepdims=True)), votes)
     said = np.asarray(annotations.prior)[chosen] if is_torch else predict_proba(fitted, x)
-    by_classifier, _ = above_chance(said, votes)
-    if by_rule < CLEARLY * rule_error or by_classifier >= NEARLY * by_rule:
+    by_classifier = above_chance(said, votes)
+    if not (_is_clear(by_rule) and _is_clear(by_rule - by_classifier)):
         return ()
-    by_labels, _ = above_chance(np.asarray(fitted.posterior)[chosen], votes)
+    by_labels = above_chance(np.asarray(fitted.posterior)[chosen], votes)
+    own, rules, labels = (100 * found.mean() for found in (by_classifier, by_rule, by_labels))
     return (
-        f"{NOT_LEARNT}: of the tasks that it learnt from, its classes agree with the annotations "
-        f"{100 * by_classifier:.0f} points above chance, those of a linear rule of the features that has not seen a "
-        f"task {100 * by_rule:.0f} points, and the labels {100 * by_labels:.0f}. Raise epochs, network_rate or warmup, "
-        "take another story, or train it on labels: cp.label_then_train('majority_vote', …)",
+        f"{NOT_LEARNT}: of the tasks that it learnt from, its classes agree with the annotations {own:.0f} points "
+        f"above chance, those of a linear rule of the features that has not seen a task {rules:.0f} points, and the "
+        f"labels {labels:.0f}. Raise epochs, network_rate or warmup, take another story, or train it on labels: "
+        "cp.label_then_train('majority_vote', …)",
     )
 
 
-def above_chance(probabilities: np.ndarray, votes: np.ndarray) -> tuple[float, float]:
-    r"""Return by how much the share of annotations of the most probable classes exceeds chance, and its standard error.
+def above_chance(probabilities: np.ndarray, votes: np.ndarray) -> np.ndarray:
+    r"""Return what each task adds to the share of annotations of the most probable classes above chance: ``(N,)``.
+
+    The mean over the tasks is
 
     .. math:: \frac{\sum_i n_{i k_i}}{\sum_{ik} n_{ik}} - \sum_k \bar q_k \frac{\sum_i n_{ik}}{\sum_{il} n_{il}}
 
@@ -68,10 +71,7 @@ def above_chance(probabilities: np.ndarray, votes: np.ndarray) -> tuple[float, f
     """
     n_tasks, n_classes = votes.shape
     named = np.eye(n_classes)[probabilities.argmax(-1)]
-    chance = (votes * named.mean(0)).sum(-1)
-    gain = (votes * named).sum(-1) - chance
-    mean_votes = votes.sum() / n_tasks
-    return float(gain.mean() / mean_votes), float(gain.std() / mean_votes / np.sqrt(n_tasks))
+    return (votes * (named - named.mean(0))).sum(-1) / (votes.sum() / n_tasks)
 
 
 def linear_rule(x: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -99,6 +99,11 @@ def linear_rule(x: np.ndarray, shares: np.ndarray) -> np.ndarray:
         if error < best_error:
             best, best_error = found, error
     return best
+
+
+def _is_clear(differences: np.ndarray) -> bool:
+    """Whether the mean is above 0 by many of its standard errors."""
+    return bool(differences.mean() > CLEARLY * differences.std() / np.sqrt(len(differences)))
 
 
 def _principal(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

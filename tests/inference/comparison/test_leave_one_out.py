@@ -41,15 +41,37 @@ def test_units_of_high_pareto_k_are_named_the_highest_first_and_reloo_refits_wit
     high = found.high_k
     assert len(high) == found.n_high_k == (found.pareto_k > found.good_k).sum() > 0
     assert high["pareto_k"].is_monotonic_decreasing
-    with pytest.warns(
-        cp.ConvergenceWarning, match=rf"high Pareto k .*: {high.index[0]} \(.*reloo=True.*method='kfold'"
-    ):
-        cp.compare([fit, fit])
     exact = cp.loo(fit, reloo=True)
     assert exact.high_k.empty
     kept = found.pareto_k <= found.good_k
     np.testing.assert_array_equal(exact.values[kept], found.values[kept])
     assert (exact.values[~kept] != found.values[~kept]).all()
+
+
+def test_a_comparison_warns_once_of_all_its_stories_and_says_how_many_refits_would_mend_it(fit):
+    high = cp.loo(fit).high_k
+    with pytest.warns(cp.ConvergenceWarning) as told:
+        cp.compare({"first": fit, "second": fit})
+    (message,) = [str(one.message) for one in told if one.category is cp.ConvergenceWarning]
+    for name in ("first", "second"):
+        assert f"{len(high)} of 45 tasks under {name}, as {high.index[0]} ({high['pareto_k'].iloc[0]:.2f})" in message
+    assert f"reloo=True) refits without each of them, {2 * len(high)} times in all; method='kfold'" in message
+
+
+@pytest.mark.parametrize("call", [cp.compare, cp.stack])
+def test_the_warning_of_high_pareto_k_stands_at_the_users_own_line(fit, call):
+    with pytest.warns(cp.ConvergenceWarning, match="Pareto k is high") as told:
+        call({"first": fit, "second": fit})
+    assert {one.filename for one in told if one.category is cp.ConvergenceWarning} == {__file__}
+
+
+def test_a_comparison_does_not_warn_where_no_pareto_k_is_high():
+    drawn, _ = cp.simulate("one_coin", n_tasks=60, n_workers=5, seed=0)
+    coins = cp.fit("one_coin", drawn, method="svi", max_iterations=500, progress=False)
+    assert cp.loo(coins).high_k.empty
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cp.compare([coins, coins])
 
 
 def test_leave_one_annotation_out_counts_a_row_as_often_as_it_stands_for_annotations():

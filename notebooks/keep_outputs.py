@@ -1,0 +1,54 @@
+"""Execute notebooks at their own settings and keep their outputs: ``python notebooks/keep_outputs.py quickstart``.
+
+All notebooks are executed where none is named. They run in an empty folder, on the data that ``CROWDPPL_DATA`` names.
+What is of one run only is not kept: when a cell ran, the place that a warning names, and lines of progress, which are
+empty in the end.
+"""
+
+import os
+import re
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbclient
+import nbformat
+
+FOLDER = Path(__file__).parent
+PLACE = re.compile(r"^\S+\.py:\d+: (?=\w*Warning: )", re.MULTILINE)
+TIMEOUT = 1800  # seconds a cell
+
+
+def keep_outputs(path: Path) -> None:
+    """Execute a notebook, and write it with its outputs; a cell that fails raises, and nothing is written."""
+    notebook = nbformat.read(path, as_version=4)
+    with TemporaryDirectory() as folder:
+        resources = {"metadata": {"path": folder}}
+        nbclient.NotebookClient(notebook, timeout=TIMEOUT, record_timing=False, resources=resources).execute()
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = kept(cell.outputs)
+    nbformat.write(notebook, path)
+
+
+def kept(outputs: list) -> list:
+    """The outputs of a cell as they are kept: what was written in pieces is in one."""
+    found: list = []
+    for output in outputs:
+        if output.output_type == "stream":
+            if output.name == "stderr":
+                output.text = PLACE.sub("", output.text)
+            if found and found[-1].get("name") == output.name:
+                found[-1].text += output.text
+                continue
+        elif not any(output.data.values()):
+            continue
+        found.append(output)
+    return found
+
+
+if __name__ == "__main__":
+    os.environ.pop("MPLBACKEND", None)  # pictures go into the outputs
+    os.environ.pop("CROWDPPL_FAST", None)
+    for name in sys.argv[1:] or sorted(path.stem for path in FOLDER.glob("*.ipynb")):
+        keep_outputs(FOLDER / f"{name}.ipynb")

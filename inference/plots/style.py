@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
+from unicodedata import east_asian_width
 
 import numpy as np
 
@@ -146,14 +147,30 @@ def short(name: object, width: int) -> str:
     """A name on one line, its middle left out where it is long: ids often differ only at the end."""
     parts = name if isinstance(name, tuple) else (name,)
     text = " ".join(" · ".join(map(str, parts)).split())
-    if len(text) <= width:
+    if columns(text) <= width:
         return text
-    return f"{text[: width - width // 3 - 1]}…{text[-(width // 3) :]}"
+    return f"{_start(text, width - width // 3 - 1)}…{_start(text[::-1], width // 3)[::-1]}"
+
+
+def columns(text: str) -> int:
+    """How wide a text is, in letters: Chinese, Japanese and Korean ones are as wide as two others."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _start(text: str, width: int) -> str:
+    """The beginning of a text, as wide as this at the most."""
+    wide = np.cumsum([columns(letter) for letter in text])
+    return text[: int((wide <= width).sum())]
 
 
 def counted(n: int, noun: str) -> str:
     """A number with its noun: 1 task, 2,000 tasks."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def every(n: int, noun: str) -> str:
+    """All n of a kind: the only task, all 2,000 tasks."""
+    return f"the only {noun}" if n == 1 else f"all {counted(n, noun)}"
 
 
 def share(value: float) -> str:

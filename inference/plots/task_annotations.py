@@ -102,7 +102,7 @@ def plot_entropy(fit: Labelled, *, bins: int = 30, votes: bool = False, ax: Axes
     ax.set_ylabel(f"tasks{scale}")
     clean(ax, grid="y")
     legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3 if votes else 2, columnspacing=1.2)
-    have = "has" if unsure.sum() == 1 else "have"
+    have = "has" if 1 in (unsure.sum(), len(unsure)) else "have"
     title(ax, f"{unsure.sum():,} of {counted(len(unsure), 'label')} {have} probability < {SURE}")
     return ax
 

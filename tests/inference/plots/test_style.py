@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.plots.style import axes_beside, counted, ink, name_points, share, short, signed
+from crowdppl.inference.plots.style import axes_beside, counted, every, ink, name_points, share, short, signed
 
 
 def test_names_of_crowded_points_lie_neither_on_each_other_nor_on_points_nor_outside():
@@ -57,6 +57,8 @@ def test_numbers_and_names_are_written_for_people():
     assert signed(2) == "+2.0"
     assert short("a" * 30 + "end", 12) == "aaaaaaa…aend"
     assert short(("corpus", 3), 20) == "corpus · 3"
+    assert short("日本語" * 10, 12) == "日本語…本語"
+    assert [every(n, "task") for n in (1, 2000)] == ["the only task", "all 2,000 tasks"]
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,28 @@ def made_page(frame):
     return page("Title", "Lead", Html(""), [], [section("one", "One", table(frame, "Caption"))])
 
 
+def test_long_names_without_blanks_break_and_the_numbers_beside_them_stand_at_their_top(opened):
+    names = ["class_" + "y" * 74, "W" * 80, "正" * 80, "שלום" * 20]
+    frame = pd.DataFrame(0.5, index=pd.Index(names, name="class"), columns=names)
+    found, _ = opened(
+        made_page(frame),
+        DESKTOP,
+        """(() => {
+      const top = (cell) => { const text = document.createRange(); text.selectNodeContents(cell);
+        return text.getClientRects()[0].top; };
+      const rows = [...document.querySelectorAll("tbody tr")];
+      const head = document.querySelector("thead");
+      return { sideways: document.documentElement.scrollWidth - innerWidth, head: head.offsetHeight,
+        wide: [...head.querySelectorAll("th")].map((cell) => cell.offsetWidth),
+        apart: rows.map((row) => Math.abs(top(row.cells[0]) - top(row.cells[1]))) };
+    })()""",
+    )
+    assert found["sideways"] <= 0
+    assert found["head"] < 400  # the eighty letters in lines of more than a few
+    assert max(found["wide"]) < 370
+    assert max(found["apart"]) < 4
+
+
 def test_tables_sort_by_their_headings_and_what_is_not_known_comes_last(opened):
     frame = pd.DataFrame(
         {"x": [0.25, float("nan"), 1000.5, -3.0, 0.2500001], "name": ["b10", "B9", "a", "é", "b9"]},

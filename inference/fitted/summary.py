@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
+from ...data.cards import warning
 from ...data.description import count_text
 from ...data.majority import majority_accuracy
 from ...data.markup import Html, scrolling, tag, together
@@ -59,7 +60,6 @@ class Summary:
         left = "text-align:left"
         cells = ((tag("th", name, style=left), tag("td", text, style=left)) for name, text in self.facts.items())
         facts = tag("table", *(tag("tr", *row) for row in cells))
-        warnings = (tag("p", f"⚠ {text}", style="color:#b04000") for text in self.warnings)
         tables = (
             together([tag("p", tag("b", name)), scrolling(Html(table.to_html(float_format="{:.3f}".format)))])
             for name, table in self.tables.items()
@@ -68,7 +68,7 @@ class Summary:
             "div",
             tag("p", tag("b", self.title)),
             scrolling(facts),
-            *warnings,
+            *map(warning, self.warnings),
             *tables,
         )
 

@@ -199,15 +199,18 @@ def test_the_page_s_policy_lets_its_own_script_run_and_no_other(opened):
 
 def test_cards_of_notebooks_fit_a_narrow_page_with_nothing_cut(opened):
     annotations = cp.load_dataset("anesthesia")
-    named = annotations.with_worker_names({name: f"a worker whose name is rather long, {name}" for name in range(1, 6)})
+    named = annotations.with_worker_names(
+        {name: f"a_worker_whose_name_is_{'long' * 15}_{name}" for name in range(1, 6)}
+    )
     fit = cp.fit("dawid_skene", named, progress=False)
+    checks = cp.check(fit, draws=10)
     for described in (fit.summary(), cp.describe_story("difficulty")):
         page = f"<!DOCTYPE html><meta charset=utf-8><body>{described._repr_html_()}</body>"
         wider, _ = opened(page, (400, 844), "document.documentElement.scrollWidth - 400", policy=True)
         assert wider <= 0
     script = """[document.documentElement, ...document.querySelectorAll("div")].map(
       (part) => part.scrollWidth - part.clientWidth)"""
-    for shown in (named._repr_html_(), fit._repr_html_()):
+    for shown in (named._repr_html_(), fit._repr_html_(), checks._repr_html_()):
         wider, _ = opened(f"<!DOCTYPE html><meta charset=utf-8><body>{shown}</body>", (400, 844), script, policy=True)
         assert len(wider) > 5
         assert max(wider) <= 1  # a pixel by rounding

@@ -185,7 +185,7 @@ def test_every_story_has_them(story):
 
 
 def test_scores_are_the_same_however_their_program_is_compiled(monkeypatch):
-    """To the rounding of single precision; the share of surprising replicates by one of them where two are as probable."""
+    """To the rounding of single precision; shares of surprising replicates by one replicate, where two are a tie."""
     fit = cp.fit("dawid_skene", cp.load_dataset("anesthesia"), progress=False)
     found = []
     for little in (0, 10**9):

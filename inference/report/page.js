@@ -152,7 +152,8 @@ for (const figure of document.querySelectorAll("figure.table")) {
     input.placeholder = "Filter";
     input.setAttribute("aria-label", `Filter: ${figure.querySelector("figcaption").textContent}`);
     found.setAttribute("role", "status");
-    const say = (n) => { found.textContent = n === rows.length ? `${n} rows` : `${n} of ${rows.length} rows`; };
+    const written = (n) => n.toLocaleString("en");
+    const say = (n) => { found.textContent = `${n === rows.length ? "" : `${written(n)} of `}${written(rows.length)} rows`; };
     input.addEventListener("input", () => {
       const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
       let n = 0;

@@ -13,7 +13,10 @@ const filled = (tag, text, p) => {
   return cell;
 };
 const grid = (caption, heads, rows) => {
-  const head = make("tr", heads.map((text) => make("th", text, { scope: "col" })));
+  const head = make("tr", heads.map((text) => {
+    const long = text.split(/\s+/).some((word) => word.length > 14);
+    return make("th", text, long ? { scope: "col", class: "breaks", style: "--c:14" } : { scope: "col" });
+  }));
   const lines = rows.map((row) => make("tr", row.map((cell) => (cell instanceof Node ? cell : make("td", cell)))));
   const whole = make("table", [make("thead", head), make("tbody", lines)]);
   const box = make("div", whole, { class: "scroll", role: "region", tabindex: "0", "aria-label": caption });

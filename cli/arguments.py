@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..data.scan import Scan
 
 ELSEWHERE = {name: f"{name} has an option of its own, --{name}" for name in ("story", "method", "seed", "classifier")}
+ELSEWHERE |= {name: f"{name} has an option of its own, --{name}" for name in ("checkpoint", "every", "resume")}
 ELSEWHERE["gold"] = "gold labels have options of their own, --gold FILE --use-gold"
 ELSEWHERE["probabilities"] = "models' probabilities have an option of their own, --probabilities FILE"
 ELSEWHERE |= {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from itertools import chain, repeat
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ T = TypeVar("T")
 BLUE, ORANGE = "#4c8bbf", "#d9822b"  # seen on white and on black
 _LINE = "1px solid rgba(128,128,128,0.35)"
 _CELL = "padding:2px 12px 2px 0;border:none;background:transparent;color:inherit;vertical-align:top"
+_NAME = f"{_CELL};overflow-wrap:anywhere;min-width:4em"  # of any length: what stands beside it stays on the page
 _FAINT = "opacity:0.7"
 LONGEST = 60  # letters of a name
 
@@ -47,31 +49,35 @@ def card(title: str, subtitle: str, *parts: Html | None, warnings: Iterable[str]
         then: calls that show more.
     """
     boxes = (scrolling(part) for part in parts if part is not None)
-    marked_off = f"border-left:3px solid {ORANGE};padding:2px 8px;margin:6px 0"
-    said = (tag("div", f"⚠ {text}", style=marked_off) for text in warnings)
     calls = (part for call in then for part in (" ", tag("code", call, style="margin-right:0.6em")))
     below = tag("div", "more:", *calls, style=f"{_FAINT};margin-top:6px;font-size:90%") if then else None
     head = tag("b", title), " \u00a0", tag("span", subtitle, style=_FAINT)
     return tag(
         "div",
         tag("div", *head, style=f"border-bottom:{_LINE};padding-bottom:3px;margin-bottom:6px"),
-        *said,
+        *map(warning, warnings),
         tag("div", *boxes, style="display:flex;flex-wrap:wrap;gap:6px 32px;align-items:flex-start"),
         below,
         style="font-size:90%;line-height:1.4;color:inherit;max-width:60em",
     )
 
 
+def warning(text: str) -> Html:
+    """A sentence to be warned by, in the colour of the text around it, which is seen on any page."""
+    return tag("div", f"⚠ {text}", style=f"border-left:3px solid {ORANGE};padding:2px 8px;margin:6px 0")
+
+
 def facts(pairs: Mapping[str, object]) -> Html:
     """Names with a value each."""
-    return _table(None, (_row([tag("span", name, style=_FAINT), value]) for name, value in pairs.items()))
+    rows = ([tag("span", name, style=_FAINT), tag("span", value)] for name, value in pairs.items())
+    return _table(None, (_row(row, _CELL, _NAME) for row in rows))
 
 
 def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], more: str = "") -> Html:
     """Rows under their heads, with what is left out said below."""
-    head = _row([tag("span", name, style=_FAINT) for name in heads])
+    head = _row([tag("span", name, style=_FAINT) for name in heads], _CELL)
     below = tag("div", more, style=_FAINT) if more else None
-    return together([_table(title, [head, *map(_row, rows)]), below])
+    return together([_table(title, [head, *(_row(row, _NAME) for row in rows)]), below])
 
 
 def bar(share: float, text: str | None = None, color: str = BLUE, width: int = 80) -> Html:
@@ -141,9 +147,10 @@ def _column(x: int, height: int, width: int, share: float) -> dict[str, object]:
 
 
 def short(name: object) -> str:
-    """A name, cut where it is long."""
+    """A name, its middle left out where it is long: ids often differ only at the end."""
     text = str(name)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    end = LONGEST // 3
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - end - 1]}…{text[-end:]}"
 
 
 def _table(title: str | None, rows: Iterable[Html]) -> Html:
@@ -152,8 +159,9 @@ def _table(title: str | None, rows: Iterable[Html]) -> Html:
     return together([head, tag("table", *rows, style=style)])
 
 
-def _row(cells: Sequence[object]) -> Html:
+def _row(cells: Sequence[object], *styles: str) -> Html:
+    """Cells in these styles, the first ones as given and all others plain."""
     made = (cell if isinstance(cell, Html) else short(cell) for cell in cells)
-    return tag(
-        "tr", *(tag("td", cell, style=f"{_CELL};text-align:left") for cell in made), style="background:transparent"
-    )
+    of_each = chain(styles, repeat(_CELL))
+    styled = (tag("td", cell, style=f"{style};text-align:left") for cell, style in zip(made, of_each, strict=False))
+    return tag("tr", *styled, style="background:transparent")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -127,8 +129,16 @@ def read(
     else:
         annotations, said = _from_table(table_of(source), "the table", given, gold, options)
     if tell and said:
-        sys.stderr.write(f"{said}\n")
+        sys.stderr.write(f"{_wrapped(said)}\n")
     return annotations
+
+
+def _wrapped(said: str) -> str:
+    """A sentence in lines as wide as the terminal, where there is one or its width is set; else in one line."""
+    if not (sys.stderr.isatty() or "COLUMNS" in os.environ):
+        return said
+    width = shutil.get_terminal_size().columns
+    return textwrap.fill(said, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _from_path(path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:

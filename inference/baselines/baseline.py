@@ -17,7 +17,7 @@ from ...models.parts.concentration import diagonal_concentration
 from ...models.parts.worker_heads import WorkerHeads
 from ..fitted.labelled import Labelled
 from ..fitted.new_tasks import checked_features
-from ..fitted.summary import Summary, best_and_worst, certainty, gold_accuracy, sizes
+from ..fitted.summary import Summary, best_and_worst, certainty, gold_accuracy, positive_class, sizes
 from ..fitted.workers import fitted_scores
 
 RIGHT = 2.0  # pseudo-annotations of each class that are right, as by dawid_skene's default; as wrong counts one
@@ -148,6 +148,7 @@ class Baseline(Labelled):
         tables = {"classes": shares}
         if self.annotations.named:
             tables |= best_and_worst(fitted_scores(self, 0.9))
+            facts |= positive_class(self.annotations.classes)
         return Summary(f"{self.name}, without a likelihood", facts, tables, self.warnings)
 
 

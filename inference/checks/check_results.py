@@ -131,4 +131,8 @@ def _cells(result: DiscrepancyResult) -> list[object]:
     p = result.p_value
     flagged = f"{result.n_flagged:,} of {len(result.units):,}" if result.units is not None else "–"
     observed, replicated = result.totals
-    return [bar(p, f"{p:.3f}", ORANGE if p < LEVEL else BLUE), flagged, marked(replicated.ravel(), observed.mean())]
+    return [
+        bar(p, f"{p:.3f}", ORANGE if p < LEVEL else BLUE, width=48),
+        flagged,
+        marked(replicated.ravel(), observed.mean()),
+    ]

@@ -49,15 +49,25 @@ class Compiled:
         static: names of the arguments that programs are compiled for; they are given by name, or as the function has
             them.
         once: whether a fit runs it once or so, and not in a loop: with little to do it is then compiled quickly.
+        times: name of the argument for each of whose entries it does everything again, which is then no little.
         options: others of :func:`jax.jit`.
     """
 
-    def __init__(self, function: Callable, static: Sequence[str] = (), *, once: bool = False, **options: Any) -> None:
+    def __init__(
+        self,
+        function: Callable,
+        static: Sequence[str] = (),
+        *,
+        once: bool = False,
+        times: str | None = None,
+        **options: Any,
+    ) -> None:
         update_wrapper(self, function)
         self.function = function
         self._names = function.__code__.co_varnames[: function.__code__.co_argcount]
         self._static = frozenset(static)
         self._once = once
+        self._times = times
         self._options = options
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -95,23 +105,31 @@ class Compiled:
         with _lock:
             if key not in _kept:
                 own = partial(self.function)  # JAX keeps programs by the function: a new one has its own, to be let go
-                options = self._options | ({"compiler_options": QUICKLY} if self._is_quick(leaves) else {})
+                options = self._options | ({"compiler_options": QUICKLY} if self._is_quick(leaves, dict(given)) else {})
                 _kept[key] = jax.jit(own, static_argnames=tuple(self._static), **options)
                 _let_go()
             _kept.move_to_end(key)
             return _kept[key]
 
-    def _is_quick(self, leaves: list[Any]) -> bool:
-        return self._once and jax.default_backend() == "cpu" and sum(map(np.size, leaves)) <= LITTLE
+    def _is_quick(self, leaves: list[Any], given: dict[str, Any]) -> bool:
+        if not self._once or jax.default_backend() != "cpu":
+            return False
+        times = 1 if self._times is None else np.size(given[self._times])
+        return times * sum(map(np.size, leaves)) <= LITTLE
 
 
 def compiled(
-    function: Callable | None = None, *, static: Sequence[str] = (), once: bool = False, **options: Any
+    function: Callable | None = None,
+    *,
+    static: Sequence[str] = (),
+    once: bool = False,
+    times: str | None = None,
+    **options: Any,
 ) -> Any:
     """Decorate a pure function to be compiled: :class:`Compiled`."""
     if function is None:
-        return partial(compiled, static=static, once=once, **options)
-    return Compiled(function, static, once=once, **options)
+        return partial(compiled, static=static, once=once, times=times, **options)
+    return Compiled(function, static, once=once, times=times, **options)
 
 
 def n_live() -> int:

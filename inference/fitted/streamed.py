@@ -38,7 +38,7 @@ from . import confusion_scores
 from .intervals import INTERVAL, of_draws
 from .misled import misleading, usual
 from .named_draws import parameter_dataset
-from .summary import Summary, best_and_worst, course, difficulties, options_text, shared_errors
+from .summary import Summary, best_and_worst, course, difficulties, options_text, positive_class, shared_errors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -298,6 +298,7 @@ class StreamedFit:
             names = ("annotations", *confusion_scores.scores(self.confusion_matrices[:1], shares))
             shown = [c for c in self.workers if str(c).removesuffix("_low").removesuffix("_high") in names]
             tables |= best_and_worst(self.workers[shown])
+            facts |= positive_class(self.prepared.classes)
         return Summary(self._title, facts, tables, self.warnings)
 
     def __repr__(self) -> str:

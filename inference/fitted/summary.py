@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
+from ...data.cards import warning
 from ...data.description import count_text
 from ...data.majority import majority_accuracy
 from ...data.markup import Html, scrolling, tag, together
@@ -58,7 +60,6 @@ class Summary:
         left = "text-align:left"
         cells = ((tag("th", name, style=left), tag("td", text, style=left)) for name, text in self.facts.items())
         facts = tag("table", *(tag("tr", *row) for row in cells))
-        warnings = (tag("p", f"⚠ {text}", style="color:#b04000") for text in self.warnings)
         tables = (
             together([tag("p", tag("b", name)), scrolling(Html(table.to_html(float_format="{:.3f}".format)))])
             for name, table in self.tables.items()
@@ -67,7 +68,7 @@ class Summary:
             "div",
             tag("p", tag("b", self.title)),
             scrolling(facts),
-            *warnings,
+            *map(warning, self.warnings),
             *tables,
         )
 
@@ -98,7 +99,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
     tables = {"classes": _classes(fitted, interval)}
     if annotations.named:
         scores = fitted_scores(fitted, interval)
-        facts |= suspects(scores)
+        facts |= positive_class(annotations.classes) | suspects(scores)
         tables |= best_and_worst(scores)
     return Summary(f"{fitted.story} fitted by {fitted.method.upper()}", facts, tables, fitted.warnings)
 
@@ -116,6 +117,17 @@ def best_and_worst(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     worst = scores.drop(best.index[:5]).sort_values(high, ascending=False).tail(5)
     bounds = (" by the lower bound of accuracy", " by its upper bound") if low == "accuracy_low" else ("", "")
     return {f"the best five of {len(scores):,} workers{bounds[0]}": best.head(5), f"the worst five{bounds[1]}": worst}
+
+
+def positive_class(classes: Sequence[object]) -> dict[str, str]:
+    """Of which class the workers' sensitivity is, and of which their specificity; empty where there are not two."""
+    if len(classes) != 2:
+        return {}
+    negative, positive = classes
+    return {
+        "positive class": f"{positive}: sensitivity is P(annotation {positive} | truth {positive}), specificity is "
+        f"P(annotation {negative} | truth {negative})"
+    }
 
 
 def options_text(model: Model) -> str:
@@ -235,6 +247,8 @@ def _name_of(network: object) -> str:
 def certainty(fitted: Labelled) -> str:
     """How many of the labels have a probability of at least 0.9, in words."""
     n, sure = len(fitted.posterior), int((fitted.posterior.max(-1) >= 0.9).sum())
+    if n == 1:
+        return f"the only label has probability {'≥' if sure else '<'} 0.9"
     which = f"all {n:,}" if sure == n else f"{sure:,} of {n:,}"
     return f"{which} labels have probability ≥ 0.9"
 

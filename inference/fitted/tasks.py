@@ -149,7 +149,7 @@ def expected_confusion(source: Any) -> pd.DataFrame:
     return pd.DataFrame(p.T @ chosen, index=frame.columns.rename("truth"), columns=frame.columns.rename("label"))
 
 
-@compiled(once=True)
+@compiled(once=True, times="keys")
 def _replicated(fitted: Fitted, keys: Array) -> tuple[Array, Array, Array, Array]:
     """Means over the draws, ``(N,)`` each: entropy now, entropy after new annotations, surprise, and its tail.
 

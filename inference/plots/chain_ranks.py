@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .style import PALETTE, SMALL, clean, short, title
+from .style import PALETTE, SMALL, clean, palette, short, title
 
 BINS = 20
 BAND = 0.99  # share of the bars of chains that agree which lie in the band
@@ -44,7 +44,7 @@ def draw_chain_ranks(draws: Mapping[str, np.ndarray]) -> np.ndarray:
         for chain in range(n_chains):
             counts, _ = np.histogram(ranks[chain], edges)
             highest = max(highest, counts.max())
-            colour = PALETTE[chain % len(PALETTE)]
+            colour = palette()[chain % len(PALETTE)]
             ax.stairs(counts, edges, color=colour, linewidth=1.1, baseline=None, label=f"chain {chain + 1}")
         ax.set_xlim(edges[0], edges[-1])
         ax.set_ylim(0, 1.15 * highest)

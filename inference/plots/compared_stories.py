@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from .style import ACCENT, DARK, LIGHT, TITLE, axes_beside, check_kind, clean, ink, new_axes, short, signed
+from .style import ACCENT, TITLE, axes_beside, check_kind, clean, faint, ink, new_axes, paper, short, signed, strong
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,9 +44,9 @@ def plot_comparison(comparison: pd.DataFrame, ax: Axes | None = None) -> Axes:
     rows = np.arange(n)
     difference, error = (comparison[name].to_numpy(dtype=float) for name in ("difference", "difference_se"))
     ax.axvline(0, color="0.45", linewidth=1, linestyle="--")
-    ax.hlines(rows, difference - 2 * error, difference + 2 * error, color=LIGHT, linewidth=2)
-    ax.hlines(rows, difference - error, difference + error, color=DARK, linewidth=2.6)
-    ax.scatter(difference, rows, s=46, color=DARK, edgecolor="white", zorder=3)
+    ax.hlines(rows, difference - 2 * error, difference + 2 * error, color=faint(), linewidth=2)
+    ax.hlines(rows, difference - error, difference + error, color=strong(), linewidth=2.6)
+    ax.scatter(difference, rows, s=46, color=strong(), edgecolor=paper(), zorder=3)
     ax.set_ylim(max(n, 3) - 0.4, -0.6)
     ax.set_yticks(rows, [short(name, 28) for name in comparison.index], fontsize=9, parse_math=False)
     ax.tick_params(axis="y", length=0)
@@ -75,7 +75,7 @@ def _write_columns(ax: Axes, comparison: pd.DataFrame) -> None:
     for row, (_, story) in enumerate(comparison.iterrows()):
         beside.text(0.42, row, signed(story["elpd"], plus=False), ha="right", **write)
         weight = float(story["weight"])
-        beside.barh(row, 0.3 * weight, 0.42, left=0.56, color=LIGHT)
+        beside.barh(row, 0.3 * weight, 0.42, left=0.56, color=faint())
         beside.text(0.58 + 0.3 * weight, row, f"{weight:.2f}", ha="left", **write)
         if n_high_k:
             count = 0 if pd.isna(story["n_high_k"]) else int(story["n_high_k"])

@@ -17,7 +17,9 @@ from ..fitted.intervals import INTERVAL, checked_tail
 from ..fitted.labelled import Labelled
 from .heatmaps import draw_confusions
 from .shown_workers import most_annotations, positions, scores_of, which_workers
-from .style import counted, given_axes, share, short
+from .style import columns, counted, given_axes, share, short
+
+LINE = 29  # letters that fit above a small matrix
 
 
 def plot_confusions(
@@ -78,7 +80,8 @@ def plot_confusions(
         kinds=fit.annotations.kinds,
         around=fit.with_uncertainty.confusion_draws[:, :, shown],
         interval=interval,
-        heading=f"Confusion matrices of {which_workers(len(shown), len(scores), by_annotations=workers is None)}",
+        heading=f"{'Confusion matrix' if len(shown) == 1 else 'Confusion matrices'} of "
+        f"{which_workers(len(shown), len(scores), by_annotations=workers is None)}",
         axes=given_axes(given, len(shown), f"{len(shown)} workers"),
     )
 
@@ -149,8 +152,11 @@ def plot_groups(fit: HoldsFitted, *, interval: float = INTERVAL, axes: Any = Non
 
 
 def _title(score: pd.Series) -> str:
-    """A worker's name, number of annotations and accuracy, on two lines."""
+    """A worker's name, number of annotations and accuracy: on two lines, and on three where the name is long."""
     low_high = f" ({score['accuracy_low']:.2f}–{score['accuracy_high']:.2f})" if "accuracy_low" in score else ""
     given = counted(int(score["annotations"]), "annotation")
-    worker = short(score.name, 20)
-    return f"{'worker ' if len(worker) <= 8 else ''}{worker}: {given}\naccuracy {score['accuracy']:.2f}{low_high}"
+    worker = short(score.name, 24)
+    named = f"{'worker ' if columns(worker) <= 8 else ''}{worker}: {given}"
+    if columns(named) > LINE:
+        named = f"{worker}\n{given}"
+    return f"{named}\naccuracy {score['accuracy']:.2f}{low_high}"

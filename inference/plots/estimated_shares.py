@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..scores.estimates import Estimate
-from .style import DARK, PALETTE, clean, legend, new_axes, short, title
+from .style import PALETTE, clean, legend, new_axes, palette, paper, short, strong, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,13 +59,13 @@ def plot_estimate(estimates: Estimate | Mapping[str, Estimate], *, ax: Axes | No
     for i, (name, one) in enumerate(named.items()):
         table = one.table.loc[keys]
         at = [row + (i - (len(named) - 1) / 2) * 0.6 / len(named) for row in range(len(keys))]
-        colour = DARK if len(named) == 1 else PALETTE[i]
+        colour = strong() if len(named) == 1 else palette()[i]
         text = f"{short(name, 24)}, {one.interval:.0%} interval, {one.n_gold:,} gold labels"
         ax.hlines(at, table["low"], table["high"], color=colour, linewidth=2, alpha=0.6)
         ax.scatter(table["estimate"], at, s=28, color=colour, zorder=3, label=text)
     said = first.table.loc[keys]["without_gold"]
     ax.scatter(
-        said, range(len(keys)), s=34, marker="D", facecolor="white", edgecolor="0.4", zorder=2, label="without gold"
+        said, range(len(keys)), s=34, marker="D", facecolor=paper(), edgecolor="0.4", zorder=2, label="without gold"
     )
     ax.set_yticks(range(len(keys)), ["accuracy", *(short(name, 24) for name in classes)])
     for label in ax.get_yticklabels():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..fitted.intervals import of_draws
-from .style import COLOURS, TITLE, colour_bar, short
+from .style import COLOURS, TITLE, colour_bar, columns, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def draw_confusions(
     truths = [short(name, 18) for name in classes]
     names = truths if kinds is None else [short(name, 18) for name in kinds]
     n_columns = _n_columns(len(means), len(names))
-    drawn = _new_grid(len(means), n_columns, names) if axes is None else axes
+    drawn = _new_grid(titles, n_columns, names) if axes is None else axes
     for i, ax in enumerate(drawn):
         image = ax.imshow(means[i], cmap=COLOURS, vmin=0, vmax=1)
         if len(names) <= MAX_CELLS:
@@ -81,15 +81,16 @@ def _n_columns(n_matrices: int, n_classes: int) -> int:
     return n_matrices if n_matrices <= widest else min(widest, int(np.ceil(np.sqrt(n_matrices))) + 1)
 
 
-def _new_grid(n_matrices: int, n_columns: int, names: Sequence[str]) -> np.ndarray:
+def _new_grid(titles: Sequence[str], n_columns: int, names: Sequence[str]) -> np.ndarray:
     """Axes of a new figure, a panel for each matrix, large enough for its title and the numbers in its cells."""
     import matplotlib.pyplot as plt
 
     panel = max(1.9, CELL * len(names)) if len(names) <= MAX_CELLS else 3.2
+    n_matrices, n_lines = len(titles), 1 + max(title.count("\n") for title in titles)
     n_rows = -(-n_matrices // n_columns)
-    longest = 0.065 * max(map(len, names))
+    longest = 0.065 * max(map(columns, names))
     below = 0.1 if _fit_side_by_side(names) else 0.7 * longest
-    size = (1.5 + longest + (panel + 0.12) * n_columns, 0.7 + below + (panel + 0.48) * n_rows)
+    size = (1.5 + longest + (panel + 0.12) * n_columns, 0.7 + below + (panel + 0.16 + 0.16 * n_lines) * n_rows)
     _, grid = plt.subplots(n_rows, n_columns, figsize=size, layout="constrained", squeeze=False)
     for ax in grid.flat[n_matrices:]:
         ax.remove()
@@ -125,7 +126,7 @@ def _decimals(value: float) -> str:
 
 def _fit_side_by_side(names: Sequence[str]) -> bool:
     """Whether the names are short enough to be written without a turn below a heat map."""
-    return max(map(len, names)) <= (5 if len(names) <= 5 else 2)
+    return max(map(columns, names)) <= (5 if len(names) <= 5 else 2)
 
 
 def _name_classes(ax: Axes, names: Sequence[str], truths: Sequence[str], *, x: bool, y: bool) -> None:

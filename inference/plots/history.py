@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..fitted.fitted import HoldsFitted, fitted_of
-from .style import DARK, clean, legend, new_axes, short, title
+from .style import clean, legend, new_axes, short, strong, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,13 +33,15 @@ def plot_history(fit: HoldsFitted, ax: Axes | None = None) -> Axes:
         )
     ax = new_axes(ax, 6.5, 3.5)
     if fitted.method == "svi":
-        ax.plot(history.index, history, color=DARK, alpha=0.25, linewidth=0.7, label="each step")
+        ax.plot(history.index, history, color=strong(), alpha=0.25, linewidth=0.7, label="each step")
         window = max(len(history) // 50, 1)
-        ax.plot(history.rolling(window, center=True, min_periods=1).mean(), color=DARK, label=f"mean of {window} steps")
+        ax.plot(
+            history.rolling(window, center=True, min_periods=1).mean(), color=strong(), label=f"mean of {window} steps"
+        )
         ax.set_ylabel("loss (negative evidence lower bound)")
         legend(ax)
     else:
-        ax.plot(history.index, history, color=DARK, marker="o", markersize=3 if len(history) <= 100 else 0)
+        ax.plot(history.index, history, color=strong(), marker="o", markersize=3 if len(history) <= 100 else 0)
         ax.set_ylabel("log-posterior")
     ax.set_xlabel("iteration" if fitted.method == "em" else "step")
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}".replace("-", "−"))

@@ -10,7 +10,6 @@ import pandas as pd
 from ..comparison.elpd import Elpd
 from .style import (
     ACCENT,
-    DARK,
     check_kind,
     clean,
     counted,
@@ -20,6 +19,7 @@ from .style import (
     share,
     short,
     signed,
+    strong,
     title,
     whole_numbers,
 )
@@ -54,7 +54,7 @@ def plot_differences(
     better = float((values > 0).mean())
     one, other = (short(name, 24) for name in (names or (first.story, second.story)))
     for side, colour, text in (
-        (np.maximum(values, 0), DARK, f"{one} predicts better: {share(better)} of the {first.by}s"),
+        (np.maximum(values, 0), strong(), f"{one} predicts better: {share(better)} of the {first.by}s"),
         (np.minimum(values, 0), ACCENT, f"{other} predicts better: {share(float((values < 0).mean()))}"),
     ):
         ax.fill_between(ranks, side, step="mid", color=colour, alpha=0.35, linewidth=0)
@@ -107,7 +107,7 @@ def plot_pareto_k(elpd: Elpd, ax: Axes | None = None) -> Axes:
     high = values > elpd.good_k
     ax = new_axes(ax, 7, 3.6)
     size = 18 if len(found) <= 300 else 7
-    ax.scatter(ranks[~high], values[~high], s=size, color=DARK, linewidth=0)
+    ax.scatter(ranks[~high], values[~high], s=size, color=strong(), linewidth=0)
     ax.scatter(ranks[high], values[high], s=size + 10, color=ACCENT, marker="D", linewidth=0)
     if high.any():
         ax.scatter([], [], s=28, color=ACCENT, marker="D", linewidth=0, label="high k: elpd is unreliable")
@@ -125,7 +125,7 @@ def plot_pareto_k(elpd: Elpd, ax: Axes | None = None) -> Axes:
     legend(ax, loc="upper right")
     title(ax, f"{short(elpd.story, 24)}: {int(high.sum()):,} of {counted(len(every), elpd.by)} have a high Pareto k")
     worst = np.flatnonzero(high)[:WORST]
-    name_points(ax, ranks[worst], values[worst], _names(found.index[worst]), np.column_stack([ranks, values]))
+    name_points(ax, ranks[worst], values[worst], _names(found.index[worst]), np.column_stack([ranks, values]), radius=3)
     return ax
 
 

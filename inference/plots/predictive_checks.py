@@ -12,18 +12,19 @@ from ..checks.discrepancy_result import LEVEL, DiscrepancyResult
 from ..fitted.intervals import INTERVAL
 from .style import (
     ACCENT,
-    DARK,
-    LIGHT,
     LOGARITHMIC,
     SMALL,
     check_kind,
     clean,
     density_colours,
+    faint,
     given_axes,
     legend,
     name_points,
     new_axes,
+    paper,
     short,
+    strong,
     title,
     whole_numbers,
 )
@@ -134,7 +135,7 @@ def _plural(found: DiscrepancyResult) -> str:
 def _histogram(ax: Axes, found: DiscrepancyResult) -> Axes:
     """Draw the replicates of one number, and the observed one."""
     replicated = found.replicated.ravel()
-    ax.hist(replicated, bins="auto" if np.ptp(replicated) > 0 else 1, color=LIGHT, label="replicated")
+    ax.hist(replicated, bins="auto" if np.ptp(replicated) > 0 else 1, color=faint(), label="replicated")
     ax.axvline(found.observed[0], color=ACCENT, linewidth=2, label="observed")
     ax.set_xlabel(found.axis)
     ax.set_ylabel("replicates")
@@ -150,8 +151,8 @@ def _rows(ax: Axes, found: DiscrepancyResult, table: pd.DataFrame, interval: flo
     assert found.units is not None
     ordered = table.iloc[np.argsort(found.units.get_indexer_for(table.index), kind="stable")]
     at, flagged = np.arange(len(ordered)), ordered["flagged"].to_numpy()
-    ax.hlines(at, ordered["low"], ordered["high"], color=LIGHT, linewidth=9, label=_interval_label(interval))
-    for which, colour, marker, label in _KINDS:
+    ax.hlines(at, ordered["low"], ordered["high"], color=faint(), linewidth=9, label=_interval_label(interval))
+    for which, colour, marker, label in _kinds():
         shown = flagged == which
         if shown.any():
             dots = ax.scatter(ordered["observed"][shown], at[shown], s=22, color=colour, marker=marker, zorder=4)
@@ -179,13 +180,13 @@ def _against(ax: Axes, found: DiscrepancyResult, table: pd.DataFrame, interval: 
         cells: dict[str, Any] = {"gridsize": 45, "cmap": density_colours(), "bins": "log", "linewidths": 0.1}
         ax.hexbin(x, y, weight, reduce_C_function=np.sum, **cells)
         what = _plural(found) if found.size is None else "annotations"
-        ax.plot([], [], "h", color=DARK, label=f"observed; darker: more {what} {LOGARITHMIC}")
+        ax.plot([], [], "h", color=strong(), label=f"observed; darker: more {what} {LOGARITHMIC}")
     ax.axline((low, low), slope=1, color="0.4", linewidth=0.8, zorder=2)
     width = 1.4 if drawn.sum() <= SEPARATE else 0.7
-    ax.vlines(x[drawn], table["low"][drawn], table["high"][drawn], color=LIGHT, alpha=0.6, linewidth=width, zorder=2)
+    ax.vlines(x[drawn], table["low"][drawn], table["high"][drawn], color=faint(), alpha=0.6, linewidth=width, zorder=2)
     if drawn.any():
-        ax.plot([], [], color=LIGHT, linewidth=1.4, label=_interval_label(interval))
-    for which, colour, marker, label in _KINDS:
+        ax.plot([], [], color=faint(), linewidth=1.4, label=_interval_label(interval))
+    for which, colour, marker, label in _kinds():
         shown = (flagged == which) & drawn
         if shown.any():
             size = (5 + 25 * weight / weight.max())[shown] + 8 * which
@@ -200,11 +201,13 @@ def _against(ax: Axes, found: DiscrepancyResult, table: pd.DataFrame, interval: 
     worst = np.flatnonzero(flagged)[:NAMED]
     name_points(ax, x[worst], y[worst], table.index[worst], np.column_stack([x[flagged], y[flagged]]))
     for text in ax.texts:
-        text.set_bbox({"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6})
+        text.set_bbox({"facecolor": paper(), "alpha": 0.75, "edgecolor": "none", "pad": 0.6})
         text.set_zorder(5)
 
 
-_KINDS = ((False, DARK, "o", "observed"), (True, ACCENT, "D", "flagged"))
+def _kinds() -> tuple[tuple[bool, str, str, str], ...]:
+    """Whether flagged, with colour, marker and name."""
+    return (False, strong(), "o", "observed"), (True, ACCENT, "D", "flagged")
 
 
 def _interval_label(interval: float) -> str:

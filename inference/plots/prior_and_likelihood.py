@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..checks.power_scaling import CONFLICT, NOTHING, THRESHOLD
-from .style import ACCENT, DARK, LIGHT, clean, legend, new_axes, title
+from .style import ACCENT, clean, faint, legend, new_axes, strong, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,14 +40,14 @@ def plot_prior_sensitivity(sensitivity: pd.DataFrame, *, ax: Axes | None = None)
     if not isinstance(sensitivity, pd.DataFrame) or not {"prior", "likelihood", "diagnosis"} <= set(sensitivity):
         raise TypeError("the frame of cp.prior_sensitivity(fit) is needed")
     ax = new_axes(ax, 5.5, 4.5)
-    colours = sensitivity["diagnosis"].map({NOTHING: LIGHT, CONFLICT: ACCENT}).fillna(DARK)
+    colours = sensitivity["diagnosis"].map({NOTHING: faint(), CONFLICT: ACCENT}).fillna(strong())
     for marker, (quantity, rows) in zip(MARKERS, sensitivity.groupby(level="quantity", sort=False), strict=False):
         shown = colours.loc[rows.index].to_list()
         label = str(quantity).replace("_", " ")
         ax.scatter(rows["prior"], rows["likelihood"], s=36, marker=marker, color=shown, edgecolor="0.35", linewidth=0.5)
         ax.scatter([], [], s=26, marker=marker, color="0.5", label=label)
     for diagnosis in [name for name in sensitivity["diagnosis"].unique() if name != NOTHING]:
-        colour = ACCENT if diagnosis == CONFLICT else DARK
+        colour = ACCENT if diagnosis == CONFLICT else strong()
         ax.scatter([], [], s=26, marker="o", color=colour, label=diagnosis)
     ax.axvline(THRESHOLD, color="0.6", linewidth=0.8, linestyle="--", label=f"threshold: {THRESHOLD:g}")
     ax.axhline(THRESHOLD, color="0.6", linewidth=0.8, linestyle="--")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from .style import DARK, LIGHT, clean, name_points, new_axes, short, whole_numbers
+from .style import clean, faint, name_points, new_axes, paper, short, strong, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +28,8 @@ def draw_named(ax: Axes | None, table: pd.DataFrame, sizes: np.ndarray | float =
     ax = new_axes(ax, 6.5, 1.3 + 0.2 * max(len(table), 5))
     rows = np.arange(len(table))
     if "low" in table:
-        ax.hlines(rows, table["low"], table["high"], color=DARK, alpha=0.45, linewidth=1.6)
-    ax.scatter(table["value"], rows, s=sizes, color=DARK, edgecolor="white", zorder=3)
+        ax.hlines(rows, table["low"], table["high"], color=strong(), alpha=0.45, linewidth=1.6)
+    ax.scatter(table["value"], rows, s=sizes, color=strong(), edgecolor=paper(), zorder=3)
     ax.set_yticks(rows, [short(name, 24) for name in table.index], fontsize=7, parse_math=False)
     ax.set_ylim(-0.8, len(table) - 0.2)
     clean(ax, grid="x", hidden=("top", "right", "left"))
@@ -48,18 +48,18 @@ def draw_ranks(ax: Axes | None, table: pd.DataFrame) -> Axes:
     table = table.iloc[::-1]
     ranks = np.arange(1, len(table) + 1)
     if "low" in table and len(table) <= SEPARATE:
-        ax.vlines(ranks, table["low"], table["high"], color=LIGHT, linewidth=min(3.0, max(0.6, 240 / len(table))))
+        ax.vlines(ranks, table["low"], table["high"], color=faint(), linewidth=min(3.0, max(0.6, 240 / len(table))))
     elif "low" in table:
-        ax.fill_between(ranks, table["low"], table["high"], color=LIGHT, linewidth=0, step="mid")
+        ax.fill_between(ranks, table["low"], table["high"], color=faint(), linewidth=0, step="mid")
     few = len(table) <= MARKED
-    ax.plot(ranks, table["value"], color=DARK, linewidth=1.0 if few else 1.8, solid_capstyle="round")
+    ax.plot(ranks, table["value"], color=strong(), linewidth=1.0 if few else 1.8, solid_capstyle="round")
     if few:
         ax.scatter(
             ranks,
             table["value"],
             s=float(np.clip(1800 / len(table), 9, 26)),
-            color=DARK,
-            edgecolor="white",
+            color=strong(),
+            edgecolor=paper(),
             linewidth=0.5,
             zorder=3,
         )
@@ -68,7 +68,7 @@ def draw_ranks(ax: Axes | None, table: pd.DataFrame) -> Axes:
     clean(ax, grid="y")
     whole_numbers(ax.xaxis)
     ends = table["value"].iloc[[0, -1]]
-    ax.scatter(ranks[[0, -1]], ends, s=22, color=DARK, edgecolor="white", zorder=3)
+    ax.scatter(ranks[[0, -1]], ends, s=22, color=strong(), edgecolor=paper(), zorder=3)
     return ax
 
 

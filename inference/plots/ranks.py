@@ -8,7 +8,7 @@ import numpy as np
 
 from ...data import unknown_name
 from ..checks.simulation_based_calibration import Ranks
-from .style import DARK, LIGHT, TITLE, check_kind, clean, given_axes, title, whole_numbers
+from .style import TITLE, check_kind, clean, faint, given_axes, paper, strong, title, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,9 +83,9 @@ def _histogram(ax: Axes, found: Ranks, name: str, bins: int) -> None:
     shares = np.diff(edges) / (found.n_draws + 1)
     low, high = binom.ppf([(1 - BAND) / 2, (1 + BAND) / 2], len(ranks), shares.mean())
     counts, _ = np.histogram(ranks, bins=edges - 0.5)
-    ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=LIGHT, edgecolor="white", linewidth=0.6)
-    ax.axhspan(low, high, color=DARK, alpha=0.12, linewidth=0, zorder=0)
-    ax.axhline(len(ranks) / bins, color=DARK, linewidth=0.9)
+    ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=faint(), edgecolor=paper(), linewidth=0.6)
+    ax.axhspan(low, high, color=strong(), alpha=0.12, linewidth=0, zorder=0)
+    ax.axhline(len(ranks) / bins, color=strong(), linewidth=0.9)
     ax.set_ylim(0, 1.2 * max(high, counts.max()))
     title(ax, name, 9)
     ax.set_xlim(0, found.n_draws + 1)

@@ -14,16 +14,18 @@ from ..scores.against_gold import GoldTasks, against_gold
 from ..scores.calibration import calibration_error, reliability
 from ..scores.label_scores import roc
 from .style import (
-    DARK,
-    LIGHT,
     LINES,
     PALETTE,
     axes_beside,
     clean,
     counted,
+    faint,
     legend,
     new_axes,
+    palette,
+    paper,
     short,
+    strong,
     title,
     whole_numbers,
 )
@@ -70,7 +72,7 @@ def plot_roc(source: Any, gold: Any = None, *, positive: object = None, ax: Axes
         false, true = curve["false_positive_rate"], curve["true_positive_rate"]
         text = f"{short(name, 28)}: {np.trapezoid(true, false):.3f}"
         text += "" if same else f", {counted(len(found[name].gold), 'task')}"
-        colour = DARK if len(curves) == 1 else PALETTE[i % len(PALETTE)]
+        colour = strong() if len(curves) == 1 else palette()[i % len(PALETTE)]
         ax.plot(false, true, color=colour, linestyle=LINES[i % len(LINES)], linewidth=1.8, label=text)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     target = short(first.classes[first.position(positive)], 18)
@@ -114,10 +116,16 @@ def plot_reliability(
     least = float(some["low"].min())
     ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--", label="calibrated")
     bounds = some["accuracy_low"], some["accuracy_high"]
-    ax.vlines(some["probability"], *bounds, color=LIGHT, linewidth=3, label=f"{interval:.0%} credible interval")
-    ax.plot(some["probability"], some["accuracy"], color=DARK, linewidth=1, alpha=0.5)
+    ax.vlines(some["probability"], *bounds, color=faint(), linewidth=3, label=f"{interval:.0%} credible interval")
+    ax.plot(some["probability"], some["accuracy"], color=strong(), linewidth=1, alpha=0.5)
     ax.scatter(
-        some["probability"], some["accuracy"], s=40, color=DARK, edgecolor="white", zorder=3, label="labels of a bin"
+        some["probability"],
+        some["accuracy"],
+        s=40,
+        color=strong(),
+        edgecolor=paper(),
+        zorder=3,
+        label="labels of a bin",
     )
     lowest = min(least, float(some["accuracy_low"].min()))
     ax.set_xlim(least - 0.02, 1.02)
@@ -135,7 +143,7 @@ def _draw_counts(ax: Axes, table: pd.DataFrame) -> None:
     """Draw the numbers of tasks in the bins below the axes."""
     below = axes_beside(ax, side="below", gap=0.15, size=0.75, sharex=ax)
     tasks = table["tasks"].to_numpy()
-    bars = below.bar(table["low"], tasks, table["high"] - table["low"], align="edge", color=LIGHT, edgecolor="white")
+    bars = below.bar(table["low"], tasks, table["high"] - table["low"], align="edge", color=faint(), edgecolor=paper())
     if len(tasks) <= MAX_WRITTEN:
         below.bar_label(bars, [f"{n:,}" for n in tasks], fontsize=7, padding=1)
         below.set_yticks([])

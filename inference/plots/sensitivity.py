@@ -15,17 +15,18 @@ from ..fitted.labelled import Labelled
 from .shown_workers import positions, refuse_unnamed, unknown_worker, which_workers
 from .style import (
     ACCENT,
-    DARK,
-    LIGHT,
     LOGARITHMIC,
     clean,
     colour_bar,
     density_colours,
+    faint,
     ink,
     legend,
     name_points,
     new_axes,
+    paper,
     short,
+    strong,
     title,
 )
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 MAX_REGIONS = 40  # workers up to which each has a region
 OUTERMOST = 8  # workers that are named where there are more: those furthest from the diagonal
 MAX_DOTS = 300  # workers up to which each has a dot; beyond it their density is drawn
-CROSS = "0.1"  # the colour of intervals, which is seen on cells of every count
 CERTAIN = 1e-6  # probabilities are kept that far from 0 and 1, where logits are not finite
 
 
@@ -105,14 +105,14 @@ def plot_sensitivity_specificity(
         _draw_density(ax, x, y)
     most = np.sort(np.argsort(-fit.annotations.n_by_worker()[shown], kind="stable")[:MAX_REGIONS])
     around = _rates(fit.with_uncertainty.confusion_draws[:, :, [shown[j] for j in most]])
-    dots: dict[str, Any] = {"s": 30 if regions else 20, "color": DARK, "edgecolor": "white", "linewidth": 0.6}
+    dots: dict[str, Any] = {"s": 30 if regions else 20, "color": strong(), "edgecolor": paper(), "linewidth": 0.6}
     if regions:
         _draw_regions(ax, around, interval, None if fit.has_draws else rates[0][most])
     else:
         _draw_crosses(ax, around, rates.mean(0)[most], interval)
     estimate = "posterior mean of a worker" if fit.has_draws else "estimate of a worker"
     if density:
-        ax.scatter(x[most], y[most], zorder=3, **(dots | {"s": 9, "color": CROSS, "linewidth": 0}))
+        ax.scatter(x[most], y[most], zorder=3, **(dots | {"s": 9, "color": ink(0.9), "linewidth": 0}))
     else:
         ax.scatter(x, y, zorder=3, label=estimate, **dots)
     if known is not None:
@@ -151,7 +151,10 @@ def _draw_crosses(ax: Axes, rates: np.ndarray, points: np.ndarray, interval: flo
     """
     low, high = of_draws(rates[None], interval)
     low, high = np.minimum(low, points), np.maximum(high, points)
-    style: dict[str, Any] = {"color": CROSS, "linewidth": 0.7, "alpha": 0.75, "zorder": 2.5}
+    from matplotlib.patheffects import withStroke
+
+    seen = [withStroke(linewidth=1.5, foreground=paper(), alpha=0.5)]  # on cells of every count
+    style: dict[str, Any] = {"color": ink(0.9), "linewidth": 0.7, "zorder": 2.5, "path_effects": seen}
     label = f"{interval:.0%} credible intervals of the {len(points):,} workers with the most annotations"
     ax.hlines(points[:, 1], low[:, 0], high[:, 0], label=label, **style)
     ax.vlines(points[:, 0], low[:, 1], high[:, 1], **style)
@@ -200,7 +203,7 @@ def _draw_regions(ax: Axes, rates: np.ndarray, interval: float, points: np.ndarr
     outlines = [
         region(rates[:, j], interval, holds=None if points is None else points[j]) for j in range(rates.shape[1])
     ]
-    style: dict[str, Any] = {"facecolor": LIGHT, "edgecolor": DARK, "alpha": 0.3, "linewidth": 0.8}
+    style: dict[str, Any] = {"facecolor": faint(), "edgecolor": strong(), "alpha": 0.3, "linewidth": 0.8}
     ax.add_collection(PolyCollection(outlines, **style))
     ax.fill([], [], label=f"{interval:.0%} credible region", **style)
 

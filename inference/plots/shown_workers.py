@@ -12,7 +12,7 @@ from ...data.columns import type_hint
 from ..fitted.fitted import refuse_streamed
 from ..fitted.labelled import Labelled
 from ..fitted.workers import fitted_scores
-from .style import counted
+from .style import counted, every, short
 
 MEANINGS = {
     "accuracy": "probability of a right annotation, of a task whose class is as frequent as among the labels",
@@ -30,6 +30,15 @@ MEANINGS = {
     "seconds": "median of the seconds that an annotation took",
 }  # of the scores that ``fit.workers`` has
 AXIS = MEANINGS | {"accuracy": "probability of a right annotation", "spammer_score": "0: spammer, 1: no errors"}
+
+
+def meanings(classes: Ids) -> dict[str, str]:
+    """What the scores mean, with the names of the classes where there are two."""
+    found = dict(MEANINGS)
+    for name, k in {"sensitivity": 1, "specificity": 0}.items():
+        if len(classes) == 2:
+            found[name] = f"probability of a right annotation where the true class is {short(classes[k], 40)}"
+    return found
 
 
 def scores_of(fit: Labelled, interval: float) -> pd.DataFrame:
@@ -85,6 +94,6 @@ def unknown_worker(worker: Hashable, ids: Ids) -> UnknownNameError:
 def which_workers(n_shown: int, n_workers: int, *, by_annotations: bool) -> str:
     """Which workers are shown, for a title."""
     if n_shown >= n_workers:
-        return f"all {n_workers:,} workers" if n_workers > 1 else "the only worker"
+        return every(n_workers, "worker")
     which = "those with the most annotations" if by_annotations else "as selected"
     return f"{n_shown:,} of {counted(n_workers, 'worker')}, {which}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
+from unicodedata import east_asian_width
 
 import numpy as np
 
@@ -13,13 +14,14 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
 COLOURS = "Blues"  # one hue: it is read by lightness alone
-DARK = "#08519c"
-LIGHT = "#9ecae1"
+STRONG = {"light": "#08519c", "dark": "#8cc4f2"}  # of the data, by the page
+FAINT = {"light": "#9ecae1", "dark": "#2a5f8f"}  # of intervals and of what is less important
 ACCENT = "#d55e00"  # what a reader should see first; told from the blues by colour-blind readers too
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9")  # Okabe & Ito 2008
 LOGARITHMIC = "(log scale)"  # beside the name of an axis or of colours
 LINES = ("-", "--", "-.", ":")
 TITLE = 11  # points
+GAP = 3  # points between names beside points, at the least
 SMALL = 8
 
 
@@ -97,6 +99,33 @@ def ink(share: float) -> tuple[float, float, float, float]:
     return to_rgba(rcParams["text.color"], share)
 
 
+def page() -> Literal["light", "dark"]:
+    """Whether the style that is set writes dark on light, or light on dark."""
+    return "dark" if np.mean(ink(1.0)[:3]) > 0.5 else "light"
+
+
+def strong() -> str:
+    """The colour of data in the style that is set."""
+    return STRONG[page()]
+
+
+def faint() -> str:
+    """The colour of intervals, and of what is less important, in the style that is set."""
+    return FAINT[page()]
+
+
+def paper() -> Any:
+    """The colour behind the data in the style that is set, by which marks are kept apart."""
+    from matplotlib import rcParams
+
+    return rcParams["axes.facecolor"]
+
+
+def palette() -> tuple[Any, ...]:
+    """Colours that are told apart in the style that is set: black is that of its text."""
+    return tuple(ink(1.0) if colour == "#000000" else colour for colour in PALETTE)
+
+
 def clean(ax: Axes, *, grid: Literal["x", "y", "both"] | None = None, hidden: Sequence[str] = ("top", "right")) -> None:
     """Take away lines that say nothing, and lay a faint grid across ``grid``, x, y or both, behind the data."""
     ax.spines[list(hidden)].set_visible(False)
@@ -134,11 +163,12 @@ def colour_bar(image: Any, axes: Any, label: str, **options: Any) -> None:
 
 
 def density_colours() -> Colormap:
-    """The hue of all plots without its palest third, so that a cell that holds a single unit is seen on white."""
+    """The hue of all plots, further from that of the page for more units; a single unit is seen on it."""
     import matplotlib
     from matplotlib.colors import LinearSegmentedColormap
 
-    shades = matplotlib.colormaps[COLOURS](np.linspace(0.33, 1.0, 128))
+    ends = (0.33, 1.0) if page() == "light" else (0.95, 0.45)
+    shades = matplotlib.colormaps[COLOURS](np.linspace(*ends, 128))
     return LinearSegmentedColormap.from_list("counts", list(shades))
 
 
@@ -146,14 +176,30 @@ def short(name: object, width: int) -> str:
     """A name on one line, its middle left out where it is long: ids often differ only at the end."""
     parts = name if isinstance(name, tuple) else (name,)
     text = " ".join(" · ".join(map(str, parts)).split())
-    if len(text) <= width:
+    if columns(text) <= width:
         return text
-    return f"{text[: width - width // 3 - 1]}…{text[-(width // 3) :]}"
+    return f"{_start(text, width - width // 3 - 1)}…{_start(text[::-1], width // 3)[::-1]}"
+
+
+def columns(text: str) -> int:
+    """How wide a text is, in letters: Chinese, Japanese and Korean ones are as wide as two others."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _start(text: str, width: int) -> str:
+    """The beginning of a text, as wide as this at the most."""
+    wide = np.cumsum([columns(letter) for letter in text])
+    return text[: int((wide <= width).sum())]
 
 
 def counted(n: int, noun: str) -> str:
     """A number with its noun: 1 task, 2,000 tasks."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def every(n: int, noun: str) -> str:
+    """All n of a kind: the only task, all 2,000 tasks."""
+    return f"the only {noun}" if n == 1 else f"all {counted(n, noun)}"
 
 
 def share(value: float) -> str:
@@ -169,7 +215,13 @@ def signed(value: float, *, plus: bool = True) -> str:
 
 
 def name_points(
-    ax: Axes, x: Iterable[float], y: Iterable[float], names: Iterable[Hashable], avoid: np.ndarray | None = None
+    ax: Axes,
+    x: Iterable[float],
+    y: Iterable[float],
+    names: Iterable[Hashable],
+    avoid: np.ndarray | None = None,
+    *,
+    radius: float = 0.0,
 ) -> None:
     """Write names beside points, the first ones first, and leave out those that would lie on another or outside.
 
@@ -179,6 +231,7 @@ def name_points(
         y: as ``x``.
         names: of the points.
         avoid: other points that no name may lie on, ``(n, 2)``.
+        radius: of the marks of all these points, from which names keep off, in points.
     """
     points = np.column_stack([np.asarray(x, dtype=float), np.asarray(y, dtype=float)])
     if not len(points):
@@ -202,7 +255,12 @@ def name_points(
             )
             box = text.get_window_extent()
             inside = room.x0 <= box.x0 and box.x1 <= room.x1 and room.y0 <= box.y0 and box.y1 <= room.y1
-            if inside and not any(box.overlaps(other) for other in taken) and not box.count_contains(dots):
+            roomy = box.padded(GAP * ax.figure.dpi / 72)
+            if (
+                inside
+                and not any(roomy.overlaps(other) for other in taken)
+                and not box.padded(radius * ax.figure.dpi / 72).count_contains(dots)
+            ):
                 taken.append(box)
                 break
             text.remove()

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...data import AnnotationError, Annotations
 from ..fitted.labelled import Labelled
-from .style import DARK, LIGHT, LOGARITHMIC, clean, counted, given_axes, legend, new_axes, title, whole_numbers
+from .style import LOGARITHMIC, clean, counted, faint, given_axes, legend, new_axes, paper, strong, title, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,14 +85,14 @@ def plot_entropy(fit: Labelled, *, bins: int = 30, votes: bool = False, ax: Axes
     counts = [np.histogram(entropy[chosen], edges)[0] for chosen in (~unsure, unsure)]
     ax = new_axes(ax, 6, 3.4)
     width = np.diff(edges)
-    style: dict[str, Any] = {"align": "edge", "edgecolor": "white", "linewidth": 0.5}
-    ax.bar(edges[:-1], counts[0], width, color=LIGHT, label=f"label of probability ≥ {SURE}", **style)
-    ax.bar(edges[:-1], counts[1], width, counts[0], color=DARK, label=f"label of probability < {SURE}", **style)
+    style: dict[str, Any] = {"align": "edge", "edgecolor": paper(), "linewidth": 0.5}
+    ax.bar(edges[:-1], counts[0], width, color=faint(), label=f"label of probability ≥ {SURE}", **style)
+    ax.bar(edges[:-1], counts[1], width, counts[0], color=strong(), label=f"label of probability < {SURE}", **style)
     drawn = counts[0] + counts[1]
     if votes:
         of_votes = np.clip(fit.entropies["vote_entropy"].dropna().to_numpy(), 0, most)
         heights, _ = np.histogram(of_votes, edges)
-        ax.stairs(heights, edges, color=DARK, linewidth=1.2, label="entropy of the votes’ shares")
+        ax.stairs(heights, edges, color=strong(), linewidth=1.2, label="entropy of the votes’ shares")
         drawn = np.concatenate([drawn, heights])
     scale = _scale_counts(ax, drawn)
     ax.set_xlim(-0.01 * most, 1.01 * most)
@@ -102,7 +102,7 @@ def plot_entropy(fit: Labelled, *, bins: int = 30, votes: bool = False, ax: Axes
     ax.set_ylabel(f"tasks{scale}")
     clean(ax, grid="y")
     legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3 if votes else 2, columnspacing=1.2)
-    have = "has" if unsure.sum() == 1 else "have"
+    have = "has" if 1 in (unsure.sum(), len(unsure)) else "have"
     title(ax, f"{unsure.sum():,} of {counted(len(unsure), 'label')} {have} probability < {SURE}")
     return ax
 
@@ -126,9 +126,9 @@ def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
         edges = np.arange(least, most + step + 1, step) - 0.5
         shown = numbers
     counts, _ = np.histogram(shown, edges)
-    ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=LIGHT, edgecolor="white", linewidth=0.5)
+    ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=faint(), edgecolor=paper(), linewidth=0.5)
     if least < most:
-        ax.axvline(middle if middle > 0 or not heavy else edges[0], color=DARK, linewidth=1.2)
+        ax.axvline(middle if middle > 0 or not heavy else edges[0], color=strong(), linewidth=1.2)
     scale = _scale_counts(ax, counts)
     if not heavy:
         ax.set_xlim(min(edges[0], max(middle - FEWEST / 2, -0.5)), max(edges[-1], middle + FEWEST / 2))

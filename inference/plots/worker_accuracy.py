@@ -13,7 +13,7 @@ from ..fitted.labelled import Labelled
 from ..fitted.workers import every_score
 from .ranking import NAMED, draw_named, draw_ranks, name_ends
 from .shown_workers import AXIS, most_annotations, scores_of, which_workers
-from .style import DARK, legend, title
+from .style import legend, paper, strong, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ def plot_workers(
     ax.set_xlabel(measured)
     title(ax, heading)
     for n in _legend_sizes(table["annotations"].to_numpy()):
-        ax.scatter([], [], s=12 + 90 * n / most, color=DARK, edgecolor="white", label=f"{n:,}")
+        ax.scatter([], [], s=12 + 90 * n / most, color=strong(), edgecolor=paper(), label=f"{n:,}")
     legend(ax, title="annotations", fontsize=7, title_fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
     return ax
 

@@ -61,14 +61,13 @@ def csv_text(frame: pd.DataFrame) -> str:
     return BYTE_ORDER_MARK + table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
 
 
-def download(name: str, what: str, frames: Sequence[tuple[str, pd.DataFrame]]) -> Html:
+def download(name: str, frames: Sequence[tuple[str, pd.DataFrame]]) -> Html:
     """A link by which a table is downloaded, without the network.
 
     Args:
         name: of the file, without the ending.
-        what: the rows are.
         frames: tables of which the first is taken that browsers can download, each with words on which rows it has,
-            such as "all 45"; the last one is taken at any length.
+            such as "all 45 labels"; the last one is taken at any length.
     """
     for words, frame in frames:
         data = base64.b64encode(csv_text(frame).encode("utf-8")).decode("ascii")
@@ -77,4 +76,4 @@ def download(name: str, what: str, frames: Sequence[tuple[str, pd.DataFrame]]) -
             break
     file = f"{name}.csv"
     link = tag("a", f"Download {file}", href=address, download=file)
-    return tag("p", link, " ", tag("small", f"{which} {what}"), class_="download")
+    return tag("p", link, " ", tag("small", which), class_="download")

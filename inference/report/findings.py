@@ -36,6 +36,7 @@ class GoldShare:
         high: upper bound of its interval.
         promised: the mean probability of these labels.
         majority: the share of the majority votes that are right.
+        chance: the share that guesses would have right, 1/K.
     """
 
     tasks: int
@@ -44,6 +45,12 @@ class GoldShare:
     high: float
     promised: float
     majority: float
+    chance: float
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether fewer labels are right than by guessing, at the upper bound of the interval."""
+        return self.high < self.chance
 
     @property
     def overconfident(self) -> bool:
@@ -158,4 +165,5 @@ def _gold(subject: Subject) -> GoldShare | None:
     low, high = jeffreys(np.array(right), np.array(n), INTERVAL)
     votes = subject.annotations.votes()[subject.annotations.tasks.index_of(list(found.tasks))]
     promised = float(found.label_probability.mean())
-    return GoldShare(n, right / n, float(low), float(high), promised, majority_accuracy(votes, found.gold))
+    votes_right = majority_accuracy(votes, found.gold)
+    return GoldShare(n, right / n, float(low), float(high), promised, votes_right, 1 / subject.annotations.n_classes)

@@ -11,6 +11,7 @@ from ..fitted.next_annotations import next_annotations
 from ..fitted.summary import certainty
 from ..fitted.tasks import task_scores
 from ..plots import plot_annotations, plot_entropy
+from ..plots.style import counted, every
 from .details import task_details
 from .downloads import download
 from .html import Html, Section, facts, paragraph, section, tag, together
@@ -50,16 +51,16 @@ def labels_section(subject: Subject) -> Section:
     at = order if n <= ALL_TASKS else order[:MOST_UNCERTAIN]
     shown = _shown_labels(subject, at)
     said = (
-        f"The table has all {n:,} labels."
+        f"The table has {every(n, 'label')}."
         if n <= ALL_TASKS
         else f"The table has the {MOST_UNCERTAIN:,} of {n:,} labels that are most uncertain; fit.labels, and the file "
         "labels.csv that the command crowdppl fit writes, have all."
     )
     accuracies = None if subject.scores is None else subject.scores["accuracy"]
-    with_probabilities = _with_probabilities(subject, frame)
-    files = [(f"all {n:,}", with_probabilities), (f"without the classes’ probabilities, all {n:,}", frame)]
-    files.append((f"with nothing but its probability, each of {n:,}", frame[["label", "probability"]]))
-    files.append((f"{len(at):,} of {n:,}, the most uncertain", frame.iloc[at]))
+    files = [(every(n, "label"), _with_probabilities(subject, frame))]
+    files.append((f"{every(n, 'label')}, without the classes’ probabilities", frame))
+    files.append((f"{every(n, 'label')}, with nothing but the probability", frame[["label", "probability"]]))
+    files.append((f"{len(at):,} of {counted(n, 'label')}, the most uncertain", frame.iloc[at]))
     notes = [
         "Entropy is the uncertainty of a label in nats: 0 where the label is certain, "
         f"{np.log(annotations.n_classes):.2f} where all {annotations.n_classes} classes are equally probable. "
@@ -77,7 +78,7 @@ def labels_section(subject: Subject) -> Section:
         "labels",
         "Labels",
         paragraph(f"{_capital(certainty(subject.source))}. {said}"),
-        download("labels", "labels", files),
+        download("labels", files),
         table(
             shown,
             "Labels, the most uncertain first",

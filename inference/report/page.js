@@ -13,7 +13,10 @@ const filled = (tag, text, p) => {
   return cell;
 };
 const grid = (caption, heads, rows) => {
-  const head = make("tr", heads.map((text) => make("th", text, { scope: "col" })));
+  const head = make("tr", heads.map((text) => {
+    const long = text.split(/\s+/).some((word) => word.length > 14);
+    return make("th", text, long ? { scope: "col", class: "breaks", style: "--c:14" } : { scope: "col" });
+  }));
   const lines = rows.map((row) => make("tr", row.map((cell) => (cell instanceof Node ? cell : make("td", cell)))));
   const whole = make("table", [make("thead", head), make("tbody", lines)]);
   const box = make("div", whole, { class: "scroll", role: "region", tabindex: "0", "aria-label": caption });
@@ -152,7 +155,8 @@ for (const figure of document.querySelectorAll("figure.table")) {
     input.placeholder = "Filter";
     input.setAttribute("aria-label", `Filter: ${figure.querySelector("figcaption").textContent}`);
     found.setAttribute("role", "status");
-    const say = (n) => { found.textContent = n === rows.length ? `${n} rows` : `${n} of ${rows.length} rows`; };
+    const written = (n) => n.toLocaleString("en");
+    const say = (n) => { found.textContent = `${n === rows.length ? "" : `${written(n)} of `}${written(rows.length)} rows`; };
     input.addEventListener("input", () => {
       const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
       let n = 0;

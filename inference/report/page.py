@@ -7,6 +7,7 @@ import hashlib
 from importlib.resources import files
 
 from ...data import Annotations
+from ..plots.style import counted
 from .findings import Findings, GoldShare
 from .html import Html, Section, paragraph, tag, together
 from .said_first import alerts, all_clear, sentences
@@ -83,16 +84,22 @@ def tiles(subject: Subject, gold: GoldShare | None) -> list[tuple[str, str]]:
     annotations, posterior = subject.annotations, subject.source.posterior
     sure = int((posterior.max(-1) >= 0.9).sum())
     found = [
-        ("tasks", f"{annotations.n_tasks:,}"),
-        ("workers", f"{annotations.n_workers:,}" if annotations.named else "not named"),
-        ("annotations", f"{annotations.n_annotations:,}"),
+        _tile(annotations.n_tasks, "task"),
+        _tile(annotations.n_workers, "worker") if annotations.named else ("workers", "not named"),
+        _tile(annotations.n_annotations, "annotation"),
         ("classes", f"{annotations.n_classes:,}"),
         *([("abstentions", f"{_abstained(annotations):.0%}")] if annotations.abstains else []),
         ("labels of probability ≥\N{NO-BREAK SPACE}0.9", f"{sure:,}"),
     ]
     if gold is not None:
-        found.append((f"accuracy on {gold.tasks:,} gold tasks", f"{gold.right:.1%}"))
+        found.append((f"accuracy on {counted(gold.tasks, 'gold task')}", f"{gold.right:.1%}"))
     return found
+
+
+def _tile(n: int, noun: str) -> tuple[str, str]:
+    """A number under its noun."""
+    number, name = counted(n, noun).split(" ", 1)
+    return name, number
 
 
 def _abstained(annotations: Annotations) -> float:

@@ -35,13 +35,22 @@ def sentences(found: Findings) -> tuple[str, str, str]:
 def alerts(found: Findings) -> list[Alert]:
     """What to act on, the weightiest first.
 
-    A computation that failed comes first, as it leaves nothing else to rely on; then labels to review, workers to
-    review, checks that failed, a prior that rules, and probabilities that gold labels show to be too high.
+    Warnings of the fit come first, as a computation that failed leaves nothing else to rely on, and then gold labels
+    that contradict the labels; after these labels to review, workers to review, checks that failed, a prior that
+    rules, and probabilities that gold labels show to be too high.
     """
     made = []
     if found.engine:
         said = tuple(map(_sentence, found.engine))
-        made.append(Alert("The computation", said, "convergence" if found.sampled else "labels"))
+        made.append(Alert("Warnings of the fit", said, "convergence" if found.sampled else "labels"))
+    if found.gold is not None and found.gold.contradicts:
+        gold = found.gold
+        text = (
+            f"Of {counted(gold.tasks, 'gold task')} {share(gold.right)} of the labels are right "
+            f"({INTERVAL:.0%} interval {gold.low:.1%} to {gold.high:.1%}), fewer than by guessing. Look whether gold "
+            "labels and annotations name the classes and the tasks alike, before anything else here is relied on."
+        )
+        made.append(Alert("The gold labels contradict the labels", (text,), "gold"))
     if found.unsure:
         text = (
             f"{_whose(found.unsure)} probability is below {SURE}. The most uncertain: {_listed(found.unsure)}. Look at "
@@ -65,7 +74,7 @@ def alerts(found: Findings) -> list[Alert]:
         made.append(Alert(f"{len(found.failed)} of {found.n_checks} {checked} failed", (text,), "checks"))
     if found.prior:
         made.append(Alert("The prior outweighs the annotations", tuple(map(_sentence, found.prior)), "prior"))
-    if found.gold is not None and found.gold.overconfident:
+    if found.gold is not None and found.gold.overconfident and not found.gold.contradicts:
         gold = found.gold
         text = (
             f"Their probabilities promise that {gold.promised:.1%} are right; {gold.right:.1%} are, of "
@@ -120,7 +129,8 @@ def _of_workers(found: Findings) -> str:
     if found.n_workers == 1:
         median = f"the worker is right with probability {found.accuracy:.2f}"
     if not found.suspects:
-        return f"None of {everyone} is to be reviewed; {median}."
+        nobody = "The only worker is not" if found.n_workers == 1 else f"None of {everyone} is"
+        return f"{nobody} to be reviewed; {median}."
     n = len(found.suspects)
     names = _listed([name for name, _ in found.suspects])
     return f"{n:,} of {everyone} should be reviewed ({names}); {median}."

@@ -12,6 +12,7 @@ from .html import Html, tag, together
 LONG = 12  # rows from which a table has a filter and a box of its own height
 WIDE, NARROW = 14, 8  # characters of a text below which it is not broken into lines: of the first column, of others
 MANY, CROWDED = 9, 13  # columns from which they are set closer, and from which their headings break anywhere
+WORD = 14  # characters of a word up to which it is not broken in a heading
 PRINTED = 50  # rows of a table that are printed
 BESIDE = ("low", "high", "se")  # columns with the uncertainty of another one, written into its cells
 NOTHING = "–"  # for a missing value
@@ -72,7 +73,7 @@ def decimals(values: pd.Series) -> int:
     finite = np.abs(values.to_numpy(dtype=float, na_value=np.nan))
     finite = finite[np.isfinite(finite)]
     largest = float(finite.max()) if len(finite) else 0.0
-    if largest == 0:
+    if largest < 5e-9:  # nothing to be seen with eight decimals
         return 3
     return int(np.clip(3 - np.floor(np.log10(largest)), 1, 3 if largest >= 0.001 else 8))
 
@@ -89,11 +90,18 @@ def text(value: object) -> str:
 
 
 def _head(name: str, texts: pd.Series | None, most: int) -> Html:
-    """The heading of a column; one of texts is as wide as the longest of them, up to `most` characters."""
-    if texts is None:
-        return tag("th", name.replace("_", " "), scope="col", class_="n")
-    longest = max((len(text(value)) for value in texts if not isinstance(value, Html)), default=0)
-    return tag("th", name.replace("_", " "), scope="col", style=f"--c:{min(longest, most) + 2}")
+    """The heading of a column; one of texts is as wide as the longest of them, up to `most` characters.
+
+    A word of more than :data:`WORD` characters, which only names of classes have, is broken into lines.
+    """
+    heading = name.replace("_", " ")
+    breaks = max(map(len, heading.split()), default=0) > WORD
+    least = WORD if breaks else None
+    if texts is not None:
+        longest = max((len(text(value)) for value in texts if not isinstance(value, Html)), default=0)
+        least = max(min(longest, most) + 2, least or 0)
+    classes = " ".join(name for name, has in (("n", texts is None), ("breaks", breaks)) if has)
+    return tag("th", heading, scope="col", class_=classes or None, style=None if least is None else f"--c:{least}")
 
 
 def _cells(frame: pd.DataFrame, name: str, is_number: bool, bar: bool, *, first: bool) -> list[Html]:
@@ -104,12 +112,13 @@ def _cells(frame: pd.DataFrame, name: str, is_number: bool, bar: bool, *, first:
         return [_cell(_breaking(one) if first else one, element, dir="auto") for one in names]
     beside = {side: frame[f"{name}_{side}"].tolist() for side in BESIDE if f"{name}_{side}" in frame}
     made, places = [], decimals(frame[name])
+    to = " to " if any(value < 0 for value in beside.get("low", [])) else "–"  # beside a minus, a dash is one more
     for i, value in enumerate(frame[name].tolist()):
         shown: object = number(value, places)
         known = shown != NOTHING
         more = {side: number(values[i], places) for side, values in beside.items()} if known else {}
         if "low" in more and "high" in more:
-            shown = together([shown, " ", tag("small", f"{more['low']}–{more['high']}")])
+            shown = together([shown, " ", tag("small", f"{more['low']}{to}{more['high']}")])
         elif "se" in more:
             shown = together([shown, " ", tag("small", f"± {more['se']}")])
         of_bar = f"--p:{min(max(float(value), 0.0), 1.0):.3f}" if bar and known else None

@@ -21,6 +21,8 @@ from .said_first import p_value
 from .subject import Subject
 from .tables import table
 
+MAJORITY_VOTE = "majority_vote"  # the baseline, which needs no other majority vote beside it
+_OF_VOTES = " Majority vote: the class with the most annotations, ties shared; it has no probabilities to score."
 MOST_CLASSES = 20  # up to which gold labels and labels are cross-tabulated
 MOST_CONFUSED = 100  # pairs of classes that are listed where there are more classes
 MOST_FLAGGED = 50  # flagged units that are listed
@@ -129,7 +131,8 @@ def gold_section(subject: Subject) -> Section | None:
     named = {"average": source, **subject.fits} if subject.stack is not None else subject.fits
     scores = score(dict(named))
     assert isinstance(scores, pd.DataFrame)
-    scores.loc["majority vote"] = _majority_vote(subject, found)
+    if MAJORITY_VOTE not in scores.index:
+        scores.loc["majority vote"] = _majority_vote(subject, found)
     scores = scores.rename(columns={"gold_used": "given"}).astype({"tasks": int, "given": int})
     if not scores["given"].any():
         scores = scores.drop(columns="given")
@@ -146,7 +149,7 @@ def gold_section(subject: Subject) -> Section | None:
                 if "given" in scores
                 else ""
             )
-            + " Majority vote: the class with the most annotations, ties shared; it has no probabilities to score.",
+            + ("" if MAJORITY_VOTE in scores.index else _OF_VOTES),
             class_="note",
         ),
         picture(lambda: plot_reliability(source), "Reliability diagram"),

@@ -59,7 +59,8 @@ def _sides(subject: Subject) -> pd.DataFrame:
         rows = {name: which & scored for name, which in kinds.items()}
         frame["gold_tasks"] = [int(which.sum()) for which in rows.values()]
         frame["labels_right"] = [int(right[which].sum()) for which in rows.values()]
-        frame["votes_right"] = [round(float(chance[which].sum()), 1) for which in rows.values()]
+        right_votes = np.array([round(float(chance[which].sum()), 1) for which in rows.values()])
+        frame["votes_right"] = right_votes.astype(int) if (right_votes % 1 == 0).all() else right_votes
     return frame.rename_axis("majority vote")
 
 

@@ -8,7 +8,8 @@ from ..fitted.fitted import Fitted
 from ..fitted.given_models import model_frame
 from ..fitted.intervals import INTERVAL
 from ..plots import plot_confusions, plot_sensitivity_specificity, plot_workers
-from ..plots.shown_workers import MEANINGS
+from ..plots.shown_workers import meanings
+from ..plots.style import counted, every
 from .details import worker_details
 from .downloads import download
 from .html import Section, individuals, paragraph, section
@@ -46,14 +47,16 @@ def workers_section(subject: Subject) -> Section:
     shown, more = scores[kept].iloc[order], scores.drop(columns=kept)
     n = len(scores)
     said = (
-        f"The table has all {n:,} workers, by the lower bound of their accuracy."
+        f"The table has {every(n, 'worker')}, by the lower bound of their accuracy."
         if n <= MOST_WORKERS
         else f"The table has the {MOST_WORKERS:,} of {n:,} workers with the most annotations; fit.workers, and the "
         "file workers.csv that the command crowdppl fit writes, have all."
     )
-    files = [(f"all {n:,}", scores), (f"{len(shown):,} of {n:,}, those with the most annotations", scores.iloc[order])]
+    files = [(f"{every(n, 'worker')}, with all scores", scores)]
+    files.append((f"{len(shown):,} of {counted(n, 'worker')}, those with the most annotations", scores.iloc[order]))
     click = " A click on a worker shows the confusion matrix, more scores, and annotations to look at."
-    meant = "; ".join(f"{name.replace('_', ' ')}: {means}" for name, means in MEANINGS.items() if name in scores)
+    said_of = meanings(annotations.classes)
+    meant = "; ".join(f"{name.replace('_', ' ')}: {means}" for name, means in said_of.items() if name in scores)
     intervals = f" Beside a score is its {INTERVAL:.0%} credible interval."
     pictures = [picture(lambda: plot_workers(source, max_workers=None), "Workers by accuracy")]  # type: ignore[arg-type]
     if annotations.n_classes == 2:
@@ -69,7 +72,7 @@ def workers_section(subject: Subject) -> Section:
         individuals("This section"),
         paragraph(said, intervals, click),
         pictures[0],
-        download("workers", "workers, with all scores", files),
+        download("workers", files),
         table(
             shown,
             "Workers’ scores" if n <= MOST_WORKERS else f"Workers’ scores: {MOST_WORKERS:,} of {n:,}",

@@ -11,6 +11,7 @@ from ..baselines.baseline import Baseline
 from ..checks.check_results import Checks
 from ..comparison.stacking import Averaged
 from ..fitted.fitted import Fitted
+from ..plots.style import counted
 from .convergence_section import convergence_section
 from .findings import findings
 from .html import Section
@@ -101,8 +102,8 @@ def _sections(about: Subject, checks: Checks | str | None) -> list[Section]:
 def _title(about: Subject) -> str:
     """The heading of the page, where none is given."""
     annotations = about.annotations
-    by = f"{annotations.n_workers:,} workers" if annotations.named else "a crowd"
-    return f"{annotations.n_tasks:,} tasks labelled by {by}"
+    by = counted(annotations.n_workers, "worker") if annotations.named else "a crowd"
+    return f"{counted(annotations.n_tasks, 'task')} labelled by {by}"
 
 
 def _lead(about: Subject) -> str:

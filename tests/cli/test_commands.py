@@ -239,6 +239,7 @@ def bad_inputs():
         "story": (ok, ["--story", "dawid_skeen"], ["unknown story 'dawid_skeen'", "did you mean 'dawid_skene'?"]),
         "method": (ok, ["--method", "nutz"], ["unknown method 'nutz'", "did you mean 'nuts'?"]),
         "option": (ok, ["--set", "diagnal=2"], ["unknown option 'diagnal'", "did you mean 'diagonal'?"]),
+        "elsewhere": (ok, ["--set", "every=10"], ["--set every=10: every has an option of its own, --every"]),
         "no pair": (ok, ["--set", "diagonal"], ["--set diagonal: NAME=VALUE is needed"]),
         "no number": (ok, ["--set", "tolerance=low"], ["--set tolerance=low: a number is needed, such as"]),
         "no count": (ok, ["--set", "restarts=0"], ["restarts=0: a whole number from 1"]),

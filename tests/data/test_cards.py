@@ -53,6 +53,7 @@ def test_a_bar_is_no_longer_than_the_whole_and_an_unknown_share_is_a_dash():
 
 def test_a_long_name_is_cut():
     assert len(short("x" * 1000)) == 60
+    assert short("x" * 1000 + "end").endswith("end")
 
 
 def test_annotations_without_workers_or_tasks_of_one_size_are_shown():

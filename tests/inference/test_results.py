@@ -98,6 +98,17 @@ def test_two_classes_have_sensitivity_and_specificity_with_intervals(nuts, tiny)
     assert "sensitivity" not in cp.fit("dawid_skene", tiny, progress=False).workers  # of three classes
 
 
+def test_the_summary_names_the_class_that_sensitivity_is_of():
+    names = np.array(["no", "yes", "maybe"])
+    given = np.array([[0, 1, 1], [1, 1, 1], [0, 0, 1], [0, 0, 0]])
+    annotations = cp.Annotations.from_matrix(names[given])
+    said = "yes: sensitivity is P(annotation yes | truth yes), specificity is P(annotation no | truth no)"
+    for story in ("two_coin", "majority_vote"):
+        assert cp.fit(story, annotations, progress=False).summary().facts["positive class"] == said
+    of_three = cp.Annotations.from_matrix(names[given], classes=list(names))
+    assert "positive class" not in cp.fit("dawid_skene", of_three, progress=False).summary().facts
+
+
 def test_a_point_estimate_has_intervals_around_it(em):
     workers, confusions = em.workers, em.confusions()
     assert not em.has_draws

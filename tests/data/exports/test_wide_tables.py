@@ -119,3 +119,19 @@ def test_whole_floats_in_wide_tables_are_integers(tmp_path):
         annotations = read(source)
         assert annotations.classes == Ids([1, 2])
         assert annotations.gold.tolist() == [-1, 1, 1]
+
+
+def test_what_was_found_of_a_table_is_told_in_lines_as_wide_as_the_terminal(tmp_path, capsys, monkeypatch):
+    rows = "\n".join(f"i{i},cat,{'dog' if i % 3 else 'cat'},dog" for i in range(12))
+    path = tmp_path / "table.csv"
+    path.write_text(f"item_id,ann,bob,cy\n{rows}\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    cp.read("table.csv")
+    whole = capsys.readouterr().err
+    assert whole.count("\n") == 1
+    monkeypatch.setenv("COLUMNS", "40")
+    cp.read("table.csv")
+    lines = capsys.readouterr().err.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert " ".join(lines) == whole.rstrip()

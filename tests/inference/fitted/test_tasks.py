@@ -13,6 +13,7 @@ from scipy.special import softmax
 from scipy.stats import entropy
 
 import crowdppl as cp
+from crowdppl.inference.densities import programs
 from crowdppl.inference.densities.evidence import with_evidence
 from crowdppl.inference.fitted.tasks import expected_confusion, task_scores
 from crowdppl.inference.scores.label_scores import label_confusion
@@ -181,3 +182,16 @@ def test_every_story_has_them(story):
     assert (found["ambiguity"].abs() <= np.log(2) + 1e-6).all()
     assert 0.2 < found["surprise_p"].mean() < 0.8
     assert jax.tree.all(jax.tree.map(lambda x: bool(jnp.isfinite(x).all()), found["surprise"].to_numpy()))
+
+
+def test_scores_are_the_same_however_their_program_is_compiled(monkeypatch):
+    """To the rounding of single precision; shares of surprising replicates by one replicate, where two are a tie."""
+    fit = cp.fit("dawid_skene", cp.load_dataset("anesthesia"), progress=False)
+    found = []
+    for little in (0, 10**9):
+        monkeypatch.setattr(programs, "LITTLE", little)
+        programs.forget_programs()
+        found.append(fit.task_scores().select_dtypes(float))
+    programs.forget_programs()
+    pd.testing.assert_frame_equal(*(one.drop(columns="surprise_p") for one in found), atol=1e-4, rtol=1e-4)
+    np.testing.assert_allclose(*(one["surprise_p"] for one in found), atol=1 / 200)

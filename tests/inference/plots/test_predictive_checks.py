@@ -10,7 +10,7 @@ from matplotlib.collections import LineCollection, PathCollection, PolyCollectio
 import crowdppl as cp
 from crowdppl.inference.checks import Checks, DiscrepancyResult
 from crowdppl.inference.plots import plot_check, plot_checks
-from crowdppl.inference.plots.style import ACCENT, DARK
+from crowdppl.inference.plots.style import ACCENT, strong
 
 matplotlib.use("Agg")
 
@@ -53,7 +53,7 @@ def test_few_units_have_a_row_each_with_their_interval_and_observed_share():
     ax = plot_check(CHECKS, "few", interval=0.8)
     table = CHECKS.units("few", 0.8).sort_index()
     assert [text.get_text() for text in ax.get_yticklabels()] == list(table.index)
-    rows = np.concatenate([dots(ax, DARK), dots(ax, ACCENT)])
+    rows = np.concatenate([dots(ax, strong()), dots(ax, ACCENT)])
     np.testing.assert_allclose(rows[np.argsort(rows[:, 1]), 0], table["observed"] / 40)
     np.testing.assert_allclose(dots(ax, ACCENT), [[1.0, 2]])
     (lines,) = [c for c in ax.collections if isinstance(c, LineCollection)]
@@ -65,7 +65,7 @@ def test_few_units_have_a_row_each_with_their_interval_and_observed_share():
 def test_more_units_are_drawn_against_their_replicates_and_flagged_ones_are_named():
     ax = plot_check(CHECKS, "some")
     table = CHECKS.units("some")
-    shown = np.concatenate([dots(ax, DARK), dots(ax, ACCENT)])
+    shown = np.concatenate([dots(ax, strong()), dots(ax, ACCENT)])
     expected = table[["replicated", "observed"]].to_numpy() / 40
     np.testing.assert_allclose(shown[np.lexsort(shown.T)], expected[np.lexsort(expected.T)])
     np.testing.assert_allclose(dots(ax, ACCENT), table.loc[["worker 7"], ["replicated", "observed"]] / 40)
@@ -86,7 +86,7 @@ def test_very_many_units_are_drawn_by_density_weighted_with_their_annotations():
     ax = plot_check(CHECKS, "many")
     (hexagons,) = [c for c in ax.collections if isinstance(c, PolyCollection) and c.get_array() is not None]
     assert hexagons.get_array().sum() == 900 * 40
-    assert len(dots(ax, DARK)) == 0
+    assert len(dots(ax, strong())) == 0
     assert len(dots(ax, ACCENT)) == (CHECKS.units("many")["p_adjusted"] < 0.05).sum() == 1
 
 

@@ -5,9 +5,25 @@ import itertools
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
 
 import crowdppl as cp
-from crowdppl.inference.plots.style import axes_beside, counted, ink, name_points, share, short, signed
+from crowdppl.inference.plots.style import (
+    axes_beside,
+    counted,
+    density_colours,
+    every,
+    faint,
+    ink,
+    name_points,
+    palette,
+    paper,
+    share,
+    short,
+    signed,
+    strong,
+)
 
 
 def test_names_of_crowded_points_lie_neither_on_each_other_nor_on_points_nor_outside():
@@ -57,6 +73,8 @@ def test_numbers_and_names_are_written_for_people():
     assert signed(2) == "+2.0"
     assert short("a" * 30 + "end", 12) == "aaaaaaa…aend"
     assert short(("corpus", 3), 20) == "corpus · 3"
+    assert short("日本語" * 10, 12) == "日本語…本語"
+    assert [every(n, "task") for n in (1, 2000)] == ["the only task", "all 2,000 tasks"]
 
 
 @pytest.mark.parametrize(
@@ -84,3 +102,38 @@ def test_ink_is_of_the_text_of_the_style_so_that_names_are_seen_on_dark_pages():
             ax.scatter([0, 1], [0, 1])
             name_points(ax, [0, 1], [0, 1], ["a", "b"])
             assert {text.get_color() for text in ax.texts} == {ink(0.85)}
+
+
+def contrast(one, other):
+    """The contrast of two colours, 1 to 21 (WCAG 2, relative luminance)."""
+    linear = [
+        np.where((c := np.array(to_rgb(colour))) <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+        for colour in (one, other)
+    ]
+    low, high = sorted(float(rgb @ [0.2126, 0.7152, 0.0722]) for rgb in linear)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("look", ["default", "dark_background"])
+def test_data_are_seen_on_light_pages_and_on_dark_ones(look):
+    """At least 3 to 1, as WCAG asks of graphics; what is faint stands for areas, and less is enough for these."""
+    with plt.style.context(look):
+        assert contrast(strong(), paper()) > 7
+        assert contrast(faint(), paper()) > 1.7
+        assert contrast(strong(), faint()) > 3
+        assert min(contrast(colour, paper()) for colour in palette()) > 1.7
+        shades = density_colours()(np.linspace(0, 1, 9))
+        from_page = [contrast(shade[:3], paper()) for shade in shades]
+        assert from_page == sorted(from_page)
+        assert from_page[0] > 1.5
+
+
+def test_intervals_of_many_workers_are_seen_in_a_dark_style():
+    rng = np.random.default_rng(0)
+    given = np.where(rng.random((40, 310)) < 0.8, np.arange(40)[:, None] % 2, 1 - np.arange(40)[:, None] % 2)
+    fit = cp.fit("two_coin", cp.Annotations.from_matrix(given), progress=False)
+    with plt.style.context("dark_background"):
+        ax = cp.plot_sensitivity_specificity(fit)
+        lines = [one for one in ax.collections if isinstance(one, LineCollection)]
+        assert len(lines) == 2
+        assert all(contrast(one.get_color()[0][:3], ax.get_facecolor()[:3]) > 7 for one in lines)

@@ -114,6 +114,28 @@ def made_page(frame):
     return page("Title", "Lead", Html(""), [], [section("one", "One", table(frame, "Caption"))])
 
 
+def test_long_names_without_blanks_break_and_the_numbers_beside_them_stand_at_their_top(opened):
+    names = ["class_" + "y" * 74, "W" * 80, "正" * 80, "שלום" * 20]
+    frame = pd.DataFrame(0.5, index=pd.Index(names, name="class"), columns=names)
+    found, _ = opened(
+        made_page(frame),
+        DESKTOP,
+        """(() => {
+      const top = (cell) => { const text = document.createRange(); text.selectNodeContents(cell);
+        return text.getClientRects()[0].top; };
+      const rows = [...document.querySelectorAll("tbody tr")];
+      const head = document.querySelector("thead");
+      return { sideways: document.documentElement.scrollWidth - innerWidth, head: head.offsetHeight,
+        wide: [...head.querySelectorAll("th")].map((cell) => cell.offsetWidth),
+        apart: rows.map((row) => Math.abs(top(row.cells[0]) - top(row.cells[1]))) };
+    })()""",
+    )
+    assert found["sideways"] <= 0
+    assert found["head"] < 400  # the eighty letters in lines of more than a few
+    assert max(found["wide"]) < 370
+    assert max(found["apart"]) < 4
+
+
 def test_tables_sort_by_their_headings_and_what_is_not_known_comes_last(opened):
     frame = pd.DataFrame(
         {"x": [0.25, float("nan"), 1000.5, -3.0, 0.2500001], "name": ["b10", "B9", "a", "é", "b9"]},
@@ -177,15 +199,18 @@ def test_the_page_s_policy_lets_its_own_script_run_and_no_other(opened):
 
 def test_cards_of_notebooks_fit_a_narrow_page_with_nothing_cut(opened):
     annotations = cp.load_dataset("anesthesia")
-    named = annotations.with_worker_names({name: f"a worker whose name is rather long, {name}" for name in range(1, 6)})
+    named = annotations.with_worker_names(
+        {name: f"a_worker_whose_name_is_{'long' * 15}_{name}" for name in range(1, 6)}
+    )
     fit = cp.fit("dawid_skene", named, progress=False)
+    checks = cp.check(fit, draws=10)
     for described in (fit.summary(), cp.describe_story("difficulty")):
         page = f"<!DOCTYPE html><meta charset=utf-8><body>{described._repr_html_()}</body>"
         wider, _ = opened(page, (400, 844), "document.documentElement.scrollWidth - 400", policy=True)
         assert wider <= 0
     script = """[document.documentElement, ...document.querySelectorAll("div")].map(
       (part) => part.scrollWidth - part.clientWidth)"""
-    for shown in (named._repr_html_(), fit._repr_html_()):
+    for shown in (named._repr_html_(), fit._repr_html_(), checks._repr_html_()):
         wider, _ = opened(f"<!DOCTYPE html><meta charset=utf-8><body>{shown}</body>", (400, 844), script, policy=True)
         assert len(wider) > 5
         assert max(wider) <= 1  # a pixel by rounding

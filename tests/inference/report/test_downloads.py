@@ -65,7 +65,7 @@ def test_all_text_is_quoted_so_that_no_separator_makes_two_cells_of_one():
 
 def test_a_link_holds_its_file_whatever_the_names_are():
     frame = pd.DataFrame({"label": ["Ωμέγα #1", '">', "100%"]}, index=pd.Index([EVIL, "a&b", "=1"], name="task"))
-    link, note = Page(download("labels", "labels", [("all 3", frame)])).all("a", "small")
+    link, note = Page(download("labels", [("all 3 labels", frame)])).all("a", "small")
     assert link["download"] == "labels.csv"
     assert note["text"] == "all 3 labels"
     kind, _, data = link["href"].partition(",")
@@ -77,5 +77,5 @@ def test_a_link_holds_its_file_whatever_the_names_are():
 def test_a_file_that_no_browser_downloads_gives_way_to_a_shorter_one(monkeypatch, most, said):
     monkeypatch.setattr(downloads, "MOST", most)
     frame = pd.DataFrame({"x": ["y" * 100] * 9}, index=pd.RangeIndex(9, name="row"))
-    frames = [("all 9", frame), ("5 of 9", frame.head(5)), ("2 of 9", frame.head(2))]
-    assert Page(download("x", "rows", frames)).all("small")[0]["text"] == said
+    frames = [("all 9 rows", frame), ("5 of 9 rows", frame.head(5)), ("2 of 9 rows", frame.head(2))]
+    assert Page(download("x", frames)).all("small")[0]["text"] == said

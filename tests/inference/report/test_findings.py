@@ -23,7 +23,7 @@ from crowdppl.inference.report.page import opening
 from crowdppl.inference.report.said_first import alerts, all_clear, sentences
 from crowdppl.inference.report.subject import subject
 
-GOLD = GoldShare(tasks=100, right=0.8, low=0.73, high=0.86, promised=0.95, majority=0.7)
+GOLD = GoldShare(tasks=100, right=0.8, low=0.73, high=0.86, promised=0.95, majority=0.7, chance=0.25)
 WORST = Findings(
     n_tasks=500,
     unsure=tuple(f"t{i}" for i in range(88)),
@@ -88,7 +88,7 @@ def test_alerts_come_in_the_order_of_their_weight():
     found = alerts(WORST)
     assert [one.anchor for one in found] == ["convergence", "labels", "workers", "checks", "prior", "gold"]
     assert [one.title for one in found] == [
-        "The computation",
+        "Warnings of the fit",
         "88 labels to review",
         "3 workers to review",
         "2 of 4 checks failed",
@@ -173,9 +173,22 @@ def test_overconfidence_is_a_promise_above_the_interval_of_the_share_that_is_rig
 
 
 def test_a_promise_that_is_hardly_more_than_is_right_is_no_alert():
-    near = GoldShare(tasks=100_000, right=0.979, low=0.978, high=0.98, promised=0.985, majority=0.97)
+    near = GoldShare(tasks=100_000, right=0.979, low=0.978, high=0.98, promised=0.985, majority=0.97, chance=0.25)
     assert not near.overconfident
     assert replace(near, promised=0.9991).overconfident
+
+
+def test_gold_labels_that_fewer_labels_match_than_guesses_would_are_told_before_all_labels(gold_fit):
+    annotations = gold_fit.annotations
+    labels = np.arange(12) % 3
+    against = changed(gold_fit, annotations=annotations.with_gold({t: int(labels[t] + 1) % 3 for t in range(12)}))
+    found = found_of(against)
+    assert found.gold.contradicts
+    assert found.gold.high < 1 / 3
+    titles = [one.title for one in alerts(replace(found, engine=("it did not converge",), unsure=("3",)))]
+    assert titles[:3] == ["Warnings of the fit", "The gold labels contradict the labels", "1 label to review"]
+    assert "The labels are overconfident" not in titles
+    assert not found_of(gold_fit).gold.contradicts
 
 
 def test_labels_differ_from_the_majority_vote_where_one_class_has_the_most_annotations(gold_fit):

@@ -261,7 +261,7 @@ def test_warnings_stand_at_the_top_in_words(evil_fit, tmp_path):
     warned = changed(evil_fit, outcome=outcome)
     page = Page(report(warned, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
     first = page.all("ol")[0]
-    assert first["text"].startswith("The computationThe <first> thing.The second thing.")
+    assert first["text"].startswith("Warnings of the fitThe <first> thing.The second thing.")
     shown = [e["text"] for e in page.all("p") if e.get("class") == "warning"]
     assert shown[:2] == ["⚠ the <first> thing", "⚠ the second thing"]
     assert "checks" not in [e["id"] for e in page.all("section")]

@@ -100,3 +100,18 @@ def test_long_tables_are_marked_to_be_filtered_and_say_how_many_rows_are_printed
     assert 'class="table long"' in made(LONG + 1)
     assert "Printed" not in made(PRINTED)
     assert f"the first {PRINTED} of {PRINTED + 1} rows" in made(PRINTED + 1)
+
+
+def test_bounds_below_zero_are_not_joined_by_one_more_dash():
+    frame = pd.DataFrame({"x": [0.1, 0.2], "x_low": [-0.3, 0.1], "x_high": [-0.1, 0.3]}, index=["a", "b"])
+    assert [row[1] for row in cells(frame.rename_axis("unit"))[1:]] == [
+        "0.100 -0.300 to -0.100",
+        "0.200 0.100 to 0.300",
+    ]
+    above = frame.assign(x_low=[0.0, 0.1], x_high=[0.2, 0.3]).rename_axis("unit")
+    assert [row[1] for row in cells(above)[1:]] == ["0.100 0.000–0.200", "0.200 0.100–0.300"]
+
+
+def test_numbers_that_eight_decimals_do_not_show_have_three():
+    assert decimals(pd.Series([3e-10, -1e-11])) == 3
+    assert decimals(pd.Series([3e-6])) == 8

@@ -405,8 +405,9 @@ class Fit(Result[Fitted]):
         ``annotation`` (row): each given the other annotations of its task. These log-likelihoods do not sum to that of
         the data, and are not for ``psens``.
 
-        A point (EM) has no draws of its own. Those of `posterior` are then around it, by one step of data augmentation,
-        as for the intervals of :attr:`workers`; ``posterior.attrs["draws"]`` says so.
+        A point (EM) has no draws of its own. Those of `posterior` are then around it, by a few steps of data
+        augmentation, as for the intervals of :attr:`workers`; ``posterior.attrs["draws"]`` says so. They are not the
+        posterior's, so that there is no `log_likelihood` beside them, nor `log_prior`.
 
         ``az.plot_ppc`` draws a curve for every draw, which takes a minute of thousands: give it ``num_pp_samples=100``.
 

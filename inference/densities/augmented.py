@@ -1,10 +1,12 @@
-r"""What a point says of its uncertainty: draws of the parameters around it, by one step of data augmentation.
+r"""What a point says of its uncertainty: draws of the parameters around it, by a few steps of data augmentation.
 
-Around a mode the true labels are drawn from their posterior there, and the parameters given these labels, once for each
-draw: the poor man's data augmentation of Wei & Tanner (1990). A row of probabilities is drawn from its Dirichlet
-posterior; other parameters take a step of Newton's towards the labels drawn, each for itself, and a normal number with
-the variance of their curvature. What it leaves out is what a second step would add, that labels drawn with other
-parameters are others.
+From a mode the true labels are drawn from their posterior, then the parameters given these labels, and so on, for each
+draw by itself (Tanner & Wong 1987). The first step is the poor man's data augmentation of Wei & Tanner (1990), which
+takes the labels' posterior at the mode for granted: where a part :math:`\gamma` of what the parameters are known by is
+missing with the labels, its variances are :math:`1 - \gamma^2` of the posterior's, and after :math:`m` steps
+:math:`1 - \gamma^{2m}`. A row of probabilities is drawn from its Dirichlet posterior; other parameters take a step of
+Newton's from the mode towards the labels drawn, each for itself, and a normal number with the variance of their
+curvature.
 
 It needs no derivation for a story: concentrations and steps are gradients of the complete data's log-density, and a
 curvature is a derivative along one direction, since given the labels workers have nothing to do with each other.
@@ -25,6 +27,9 @@ from .model import Model
 from .programs import compiled
 from .sites import Anatomy, anatomy
 
+STEPS = 8  # of data augmentation: 99 % of the variances where three quarters of the knowledge is missing
+AT_ONCE = 2**18  # numbers of the labels' densities that steps are taken of side by side, about
+BLOCK = 2**20  # numbers of tables that are drawn at once, about
 DIRECTIONS = 600  # along which curvatures are taken at the most; a parameter of more of them stays where it is
 FLATTEST = 0.01  # curvature at the least
 APART = ("worker", "task")  # dimensions whose members have nothing to do with each other, given the labels
@@ -43,10 +48,15 @@ def augmented_draws(
         n: how many draws.
         seed: the same seed gives the same draws.
     """
-    counts, reals = _given_labels(model, annotations, mode, fixed, jax.random.split(jax.random.key(seed), n))
     rng = np.random.default_rng(seed)
-    tables = {name: np.stack([dirichlet_rows(rng, np.asarray(one)) for one in all_]) for name, all_ in counts.items()}
-    return tables | {name: np.asarray(values) for name, values in reals.items()}
+    draws = {name: np.broadcast_to(value, (n, *np.shape(value))) for name, value in mode.items()}
+    for key in jax.random.split(jax.random.key(seed), STEPS):
+        counts, reals = _given_labels(model, annotations, mode, fixed, draws, jax.random.split(key, n))
+        draws = {name: np.asarray(values) for name, values in reals.items()}
+        for name, values in counts.items():
+            blocks = np.array_split(np.asarray(values), min(n, 1 + values.size // BLOCK))
+            draws[name] = np.concatenate([dirichlet_rows(rng, block) for block in blocks])
+    return draws
 
 
 def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.ndarray:
@@ -69,9 +79,9 @@ def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.nd
 
 @compiled(once=True)
 def _given_labels(
-    model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters, keys: Array
+    model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters, draws: Parameters, keys: Array
 ) -> tuple[Parameters, Parameters]:
-    """Given the labels that each key draws: the tables' Dirichlet concentrations, and draws of the other parameters."""
+    """Given labels that are drawn at each draw: the tables' Dirichlet concentrations, draws of the other parameters."""
     parts = anatomy(model, annotations)
     tables = {name: mode[name] for name in parts.tables}
     reals = {name: bijection.inv(mode[name]) for name, bijection in parts.bijections.items() if name in mode}
@@ -90,10 +100,11 @@ def _given_labels(
     slopes = jax.grad(of_both, argnums=(0, 1))
     flat = _curvatures(lambda reals: slopes(tables, reals, still.posterior)[1], reals, parts)
 
-    def draw(key: Array) -> tuple[Parameters, Parameters]:
+    def step(drawn: tuple[Parameters, Array]) -> tuple[Parameters, Parameters]:
+        own, key = drawn
         of_label, of_real = jax.random.split(key)
-        classes = jnp.arange(still.log_joint.shape[-1])
-        labels = (jax.random.categorical(of_label, still.log_joint)[:, None] == classes).astype(float)
+        log_joint = at(own).log_joint
+        labels = (jax.random.categorical(of_label, log_joint)[:, None] == jnp.arange(log_joint.shape[-1])).astype(float)
         of_tables, slope = slopes(tables, reals, labels)
         counts = {name: jnp.maximum(table * of_tables[name], SMALLEST) for name, table in tables.items()}
         moved = {}
@@ -104,7 +115,8 @@ def _given_labels(
             moved[name] = parts.bijections[name](real)
         return counts, moved
 
-    return jax.lax.map(draw, keys)
+    at_once = int(np.clip(AT_ONCE / still.log_joint.size, 1, len(keys)))
+    return jax.lax.map(step, (draws, keys), batch_size=at_once)
 
 
 def _curvatures(slope: Callable[[Parameters], Parameters], reals: Parameters, parts: Anatomy) -> Parameters:

@@ -115,7 +115,7 @@ class Fitted(Labelled):
 
     @cached_property
     def with_uncertainty(self) -> Fitted:
-        """Itself where it has draws; else with draws around its point, by one step of data augmentation.
+        """Itself where it has draws; else with draws around its point, by a few steps of data augmentation.
 
         The label probabilities are those at the point.
         """

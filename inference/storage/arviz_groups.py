@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FIT_GROUP = "fit"  # what is not ArviZ's: the posterior of the labels, the engine's history, parameters without draws
 MODES = "mode_"  # before the names of what is known of them
 TRUTH_PROBABILITY = "truth_probability"  # P(truth | θ, annotations) in each draw, among the parameters
-AROUND_POINT = "around a point, by one step of data augmentation"
+AROUND_POINT = "around a point, by a few steps of data augmentation"
 AFFORDABLE = 5_000_000  # numbers in a group that nobody asked for: 20 MB of float32
 PRIOR_DRAWS = 1000
 LIKELIHOODS = ("task", "annotation")
@@ -87,9 +87,10 @@ def to_groups(
     groups = {"posterior": posterior.assign_attrs(provenance(fitted) | said)}
     if posterior_predictive:
         groups["posterior_predictive"] = predictive(fitted, unit, seed)
-    if log_likelihood is not None:
-        groups["log_likelihood"] = _log_likelihood(fitted, unit)
-    groups["log_prior"] = log_prior(fitted)
+    if not said:  # draws around a point are not the posterior's: neither LOO nor a sensitivity follows from them
+        if log_likelihood is not None:
+            groups["log_likelihood"] = _log_likelihood(fitted, unit)
+        groups["log_prior"] = log_prior(fitted)
     if outcome.stats:
         coords = {"chain": np.arange(fitted.shape[0]), "draw": np.arange(fitted.shape[1])}
         stats = {name: (("chain", "draw"), value) for name, value in outcome.stats.items()}

@@ -1,6 +1,7 @@
 """Tasks that mislead the whole crowd: the share of them, and what it does to labels and to what workers got right."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import integrate, stats
 
@@ -95,13 +96,18 @@ def test_a_stack_has_realised_accuracies_with_intervals_that_hold_them(fit):
     assert (found <= workers["realised_accuracy_high"]).all()
 
 
-def test_more_misled_tasks_make_intervals_wider_and_workers_of_a_good_crowd_worse(fit):
+def test_more_misled_tasks_make_intervals_wider_and_workers_worse_in_a_good_crowd():
+    """Where workers are right on nine tasks of ten, the labels themselves leave little open."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=60)
+    task, worker = np.indices((60, 6)).reshape(2, -1)
+    label = np.where(rng.random(360) < 0.9, truth[task], rng.integers(3, size=360))
+    rows = pd.DataFrame({"task": task, "worker": worker, "label": label})
+    fit = cp.fit("dawid_skene", cp.Annotations.from_frame(rows), progress=False)
     few, many = fit.worker_scores(misled=0.0), fit.worker_scores(misled=0.2)
     width = [frame["realised_accuracy_high"] - frame["realised_accuracy_low"] for frame in (few, many)]
     assert (width[1] > width[0]).all()
-    good = few["realised_accuracy"] > 0.6
-    assert good.any()
-    assert (many["realised_accuracy"] < few["realised_accuracy"])[good].all()
+    assert (many["realised_accuracy"] < few["realised_accuracy"]).all()
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.0, True, "few", np.nan])

@@ -101,7 +101,8 @@ def test_the_fingerprint_is_of_the_annotations(fit, annotations):
 def test_a_point_comes_with_draws_around_it_and_what_takes_long_on_request(annotations):
     point = cp.fit("dawid_skene", annotations, progress=False)
     around, alone = point.idata, point.to_idata(uncertainty=False)
-    assert {"prior", "posterior_predictive"}.isdisjoint(groups(around))
+    assert {"prior", "posterior_predictive", "log_likelihood", "log_prior"}.isdisjoint(groups(around))
+    assert {"log_likelihood", "log_prior"} <= set(groups(alone))
     assert {"posterior_predictive", "prior"} <= set(groups(point.to_idata(posterior_predictive=True, prior=10)))
     assert "data augmentation" in group(around, "posterior").attrs["draws"]
     assert (group(around, "posterior")["prevalence"].std("draw") > 0).all()

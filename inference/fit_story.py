@@ -24,7 +24,7 @@ from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.probabilities import Probabilities, with_probabilities
 from .densities.program_cache import use_program_cache
-from .densities.sites import parameter_dims
+from .densities.sites import fitting_dims, parameter_dims
 from .densities.traced_numbers import with_numbers
 from .engines import by_size, same_fit, sparse_em
 from .engines.checkpoints import NOWHERE, Checkpoints, Wish, opened
@@ -103,7 +103,7 @@ def fit_story(
         problem = in_torch.make(model, jax.tree.map(jnp.asarray, data), for_torch)
         model, data = problem.twin, problem.data
     try:
-        dims = parameter_dims(model, data)  # a story that does not fit these data says so before anything runs
+        dims = fitting_dims(model, data)  # a story that does not fit these data says so before anything runs
     except StoryError as error:
         getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
         raise

@@ -15,6 +15,7 @@ from ...data import Annotations
 from ...data.sharding import as_on_one_device
 from ...models import StoryError
 from ...models.parts.classifier import PREFIX
+from ...models.parts.plates import dim_of_plate
 from .enumerated import Parameters, Site, is_latent, run_enumerated, site_dims, site_values
 from .model import Model
 from .padded_sites import is_table
@@ -77,6 +78,31 @@ def parameter_dims(model: Model, annotations: Annotations) -> dict[str, tuple[st
     """Names of the dimensions of each parameter, found without computing anything."""
     dims: dict[str, tuple[str, ...]] = {}
     jax.eval_shape(lambda: dims.update(anatomy(model, annotations).dims))
+    return dims
+
+
+def fitting_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, ...]]:
+    """The names of :func:`parameter_dims`, of annotations as they are given, whose plates have to fit them.
+
+    Raises:
+        StoryError: a plate of workers or classes has another size than there are.
+    """
+    sizes = {"worker": annotations.n_workers, "class": annotations.n_classes}
+    dims: dict[str, tuple[str, ...]] = {}
+
+    def look() -> None:
+        for name, site in parameter_sites(model, annotations).items():
+            for frame in site.get("cond_indep_stack", ()):
+                expected = sizes.get(dim_of_plate(frame.name), frame.size)
+                if frame.size != expected:
+                    raise StoryError(
+                        f"the site {name!r} stands in the plate {frame.name!r} of size {frame.size}, and the "
+                        f"annotations have {expected}: take the size from annotations.n_workers or "
+                        "annotations.n_classes, or give the plate another name"
+                    )
+        dims.update(anatomy(model, annotations).dims)
+
+    jax.eval_shape(look)
     return dims
 
 

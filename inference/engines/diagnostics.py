@@ -76,6 +76,9 @@ def sampling_warnings(parameters: xr.Dataset, stats: Mapping[str, np.ndarray], m
     return tuple(found)
 
 
+TIE = 1e-4  # of the tasks' number: what classes that nearly no task has may gain by an exchange
+
+
 def permutations(posteriors: np.ndarray, votes: np.ndarray | None = None) -> tuple[int, dict[int, np.ndarray]]:
     """Return the chain whose labels agree most with the votes, and those that name the classes otherwise than it.
 
@@ -91,8 +94,13 @@ def permutations(posteriors: np.ndarray, votes: np.ndarray | None = None) -> tup
 
     agreement = np.zeros(1) if votes is None else np.einsum("cnk,nk->c", posteriors, votes)
     reference = int(np.argmax(np.round(agreement / max(np.max(agreement), 1), 4)))  # the first of equals
-    matches = (linear_sum_assignment(-posteriors[reference].T @ posterior)[1] for posterior in posteriors)
-    return reference, {c: match for c, match in enumerate(matches) if (match != np.arange(len(match))).any()}
+    found = {}
+    for chain, posterior in enumerate(posteriors):
+        shared = posteriors[reference].T @ posterior
+        own, match = linear_sum_assignment(shared, maximize=True)
+        if shared[own, match].sum() > np.trace(shared) + TIE * len(posterior):
+            found[chain] = match
+    return reference, found
 
 
 def permuted_chains(

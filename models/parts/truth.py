@@ -12,7 +12,7 @@ from numpyro.distributions import Distribution, constraints
 
 from ...data import Annotations
 from .abstaining import sample_rates, with_abstentions, with_rates
-from .emissions import Emission
+from .emissions import Confusion, Emission, SharedConfusion
 from .model_probabilities import model_evidence
 from .responses import Responses, select
 from .story_error import StoryError
@@ -99,7 +99,21 @@ def observe(truth: Array, emission: Emission, annotations: Annotations) -> Array
         truth: what :func:`tasks` yields.
         emission: of the K classes; rates of abstention are put over it where there are any.
         annotations: who annotated what.
+
+    Raises:
+        StoryError: the emission is none, or its table is not of the K classes.
     """
+    if not isinstance(emission, Emission):
+        raise StoryError(
+            f"observe() was given {'an array' if isinstance(emission, Array) else repr(emission)} as emission; an "
+            "Emission is needed, such as cp.Confusion(table) of a table (workers, classes, classes)"
+        )
+    n_classes = annotations.n_classes
+    if isinstance(emission, Confusion | SharedConfusion) and jnp.shape(emission.table)[-2:] != (n_classes, n_classes):
+        raise StoryError(
+            f"the table of {type(emission).__name__} has shape {jnp.shape(emission.table)}, and the annotations have "
+            f"{n_classes} classes; its last two dimensions are ({n_classes}, {n_classes})"
+        )
     emission = with_abstentions(emission, annotations)
     return numpyro.sample("annotation", Responses(truth, emission, annotations), obs=annotations.label)
 

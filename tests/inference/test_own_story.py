@@ -93,3 +93,30 @@ def test_it_is_saved_and_read_with_its_function(fits, tmp_path):
     np.testing.assert_array_equal(cp.load_fit(tmp_path / "fit", story=hasty).posterior, fits["em"].posterior)
     with pytest.raises(cp.StorageError, match="give its function"):
         cp.load_fit(tmp_path / "fit")
+
+
+def _with_ability(size, wrap):
+    """A story whose plate of workers has that size, and whose emission is made of their abilities."""
+
+    def story(annotations, *, truth_prior=None):
+        with numpyro.plate("worker", size):
+            ability = numpyro.sample("ability", dist.Normal(1.0, 1.0))
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.observe(truth, wrap(ability), annotations)
+
+    return story
+
+
+@pytest.mark.parametrize(
+    ("size", "wrap", "message"),
+    [
+        (3, lambda a: cp.Correct(a[:, None], 4), r"'ability' stands in the plate 'worker' of size 3, .* have 5: take"),
+        (5, lambda a: a, r"given an array as emission; an Emission is needed, such as cp.Confusion\(table\)"),
+        (5, lambda a: cp.Confusion(jnp.broadcast_to(jnp.eye(2), (5, 2, 2))), r"\(5, 2, 2\), and .* have 4 classes"),
+    ],
+    ids=["plate", "array", "table"],
+)
+def test_a_story_whose_parts_do_not_fit_the_annotations_says_so_before_it_is_fitted(size, wrap, message):
+    """JAX takes the last worker for those beyond the plate, so that three abilities would do for five workers."""
+    with pytest.raises(cp.StoryError, match=message):
+        cp.fit(_with_ability(size, wrap), cp.load_dataset("anesthesia"), progress=False)

@@ -161,6 +161,8 @@ def test_chains_in_another_permutation_are_named():
     posterior = np.eye(3)[np.random.default_rng(0).integers(0, 3, 50)]
     swapped = posterior[:, [1, 0, 2]]
     assert permuted_chains(np.stack([posterior, posterior]), "abc") == ()
+    alike = np.column_stack([posterior[:, :1], posterior[:, 1:].sum(1, keepdims=True) * [0.5, 0.5]])  # two of one share
+    assert permuted_chains(np.stack([alike, alike]), "abc") == ()
     (message,) = permuted_chains(np.stack([posterior, swapped]), "abc")
     assert "chain 2 is in another permutation" in message
     assert "'a' is 'b' there, 'b' is 'a' there" in message

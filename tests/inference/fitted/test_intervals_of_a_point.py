@@ -33,7 +33,7 @@ def em(annotations):
 
 @pytest.mark.slow
 def test_they_are_as_wide_as_a_samplers(annotations, em):
-    """Of a posterior that is nearly normal the draws of one step of data augmentation are those of a chain."""
+    """Of a posterior that is nearly normal the draws of a few steps of data augmentation are those of a chain."""
     nuts = cp.fit("dawid_skene", annotations, method="nuts", draws=300, warmup=200, chains=1, progress=False)
     ours, theirs = em.workers, nuts.workers
     for name in ("accuracy", "realised_accuracy"):
@@ -41,6 +41,23 @@ def test_they_are_as_wide_as_a_samplers(annotations, em):
         assert 0.8 < widths[0].mean() / widths[1].mean() < 1.1
     middle = [frame[BOUNDS].mean(axis=1) for frame in (ours, theirs)]
     np.testing.assert_allclose(*middle, atol=0.05)
+
+
+def test_they_hold_what_data_of_the_prior_were_drawn_with():
+    """Three annotations a task leave much of the labels open: of one step 75 % would hold the prevalence."""
+    held = []
+    for seed in range(50):
+        given = {"n_tasks": 100, "n_workers": 6, "n_classes": 3, "annotations_per_task": 3}
+        annotations, drawn = cp.simulate("dawid_skene", seed=seed, **given)
+        around = cp.fit("dawid_skene", annotations, progress=False).with_uncertainty.draws
+        drawn["accuracy"] = np.einsum("k,jkk->j", drawn["prevalence"], drawn["confusion"])
+        around["accuracy"] = np.einsum("cdk,cdjkk->cdj", around["prevalence"], around["confusion"])
+        for name in ("prevalence", "confusion", "accuracy"):
+            low, high = np.quantile(around[name], [0.05, 0.95], axis=(0, 1))
+            held.append({name: ((low <= drawn[name]) & (drawn[name] <= high)).mean()})
+    share = pd.DataFrame(held).mean()
+    assert (share > 0.82).all(), share
+    assert (share < 0.97).all(), share
 
 
 @pytest.mark.parametrize("story", ["glad", *(pytest.param(s, marks=pytest.mark.slow) for s in FURTHER)])

@@ -103,9 +103,11 @@ def test_a_fit_and_auto_warn_once_and_the_summary_shows_it():
             fit = cp.fit(story, annotations, progress=False)
         assert sum(SAID in str(warning.message) for warning in caught) == 1
         assert "prevalence from errors" in str(fit.summary())
-    with pytest.warns(cp.CrowdWarning), warnings.catch_warnings():  # a filter of the engines' warnings leaves it
+    with warnings.catch_warnings(record=True) as caught:  # a filter of the engines' warnings leaves it
+        warnings.simplefilter("always", cp.CrowdWarning)
         warnings.simplefilter("ignore", cp.ConvergenceWarning)
         cp.fit("one_coin", annotations, progress=False)
+    assert [warning for warning in caught if warning.category is cp.CrowdWarning]
     with warnings.catch_warnings():
         warnings.simplefilter("error", cp.CrowdWarning)
         cp.fit("one_coin", crowd([0.8] * 6)[0], progress=False)

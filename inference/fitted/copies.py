@@ -11,7 +11,7 @@ not: they agree with each other, and are worth no more to the others than the on
 Which of the two sides is right is not told by it, and nothing at all where no two others agree.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -28,6 +28,7 @@ MARGIN_OF_TETRADS = 0.2  # of the same, over what both of these allow for; stori
 ERRORS = 3.0  # standard errors beyond the margin
 DOUBT = 0.05  # that any pair agrees by less than its lower limit
 DRAWS = 200  # of the tasks' weights
+LOOKED_AT = 20_000  # tasks that a group shares: of more a sample
 PRODUCTS = 5e7  # of two annotations of one task, about: of more tasks a sample is looked at
 TESTED = 50  # groups, the largest first
 
@@ -39,7 +40,7 @@ class AgreeingGroup:
     Attributes:
         workers: their positions.
         within: the share of their pairs of annotations of one task that are the same.
-        outside: the same of one of theirs and one of the others.
+        outside: the same of one of theirs and one of the others, of the tasks that two of theirs share.
     """
 
     workers: np.ndarray
@@ -69,9 +70,10 @@ def agreeing_groups(annotations: Annotations) -> list[AgreeingGroup]:
         is_member = np.isin(np.arange(annotations.n_workers), group)
         if (taken & is_member).any():
             continue
-        same, pairs = _pair_sums(given, is_member, np.zeros_like(given.mean), np.ones(len(given.mean)))
+        shared = _of_shared_tasks(given, is_member)
+        same, pairs = _pair_sums(shared, is_member, np.zeros_like(given.mean), np.ones(len(given.mean)))
         within, outside, _ = same.sum(0) / np.maximum(pairs.sum(0), 1e-9)
-        if _is_apart(given, is_member, float(within), interval):
+        if _is_apart(shared, is_member, float(within), interval):
             found.append(AgreeingGroup(group, float(within), float(outside)))
             taken |= is_member
     return found
@@ -153,6 +155,19 @@ def _linked(given: _Given) -> tuple[list[np.ndarray], float]:
     return [np.array(group) for group in sorted(groups, key=len, reverse=True)[:TESTED]], interval
 
 
+def _of_shared_tasks(given: _Given, is_member: np.ndarray) -> _Given:
+    """The annotations of the tasks that members of the group share; workers of other tasks may be of other worth."""
+    n = np.bincount(given.task[given.is_first & is_member[given.worker]], minlength=given.n_tasks)
+    tasks = np.flatnonzero(n > 1)
+    if len(tasks) > LOOKED_AT:
+        tasks = np.sort(np.random.default_rng(0).choice(tasks, LOOKED_AT, replace=False))
+    place = np.full(given.n_tasks, -1)
+    place[tasks] = np.arange(len(tasks))
+    kept = place[given.task] >= 0
+    rows = {name: getattr(given, name)[kept] for name in ("worker", "label", "share", "is_first")}
+    return replace(given, task=place[given.task[kept]], n_tasks=len(tasks), **rows)
+
+
 def _pair_sums(
     given: _Given, is_member: np.ndarray, mean: np.ndarray, spread: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -198,14 +213,12 @@ def _is_apart(given: _Given, is_member: np.ndarray, within: float, interval: flo
     """Whether a group agrees by more than its members' and the others' agreement with others allows for.
 
     Args:
-        given: the annotations.
+        given: the annotations of the tasks that members share.
         is_member: of the group, ``(J,)``.
         within: the share of the group's pairs of annotations that are the same.
         interval: mass of the interval of this share. The group was looked for, so that it has to hold for all pairs.
     """
     products, pairs = _pair_sums(given, is_member, given.mean, given.spread)
-    shared = pairs[:, 0] > 0  # crowds of other tasks may be of other worth
-    products, pairs = products[shared], pairs[shared]
     if (pairs.sum(0) < COMMON).any():
         return False
     least, _ = jeffreys(np.array(within * len(pairs)), np.array(len(pairs)), interval)

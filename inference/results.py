@@ -339,7 +339,8 @@ class Fit(Result[Fitted]):
           (:mod:`.misled`): a story that takes itself for true is too sure of what real workers got right.
         - error_correlation: the mean correlation of the worker's errors with those of the others on the same tasks, and
           n_effective: like how much of an independent worker that counts (:mod:`.error_correlation`). A story that lets
-          workers err independently, one without ``shared_error=True``, is nearly blind to errors that they share.
+          workers err independently, one without ``shared_error=True``, is nearly blind to errors that they share. Their
+          intervals are of the labels and of which tasks were seen.
         - spammer_score: how far the confusion matrix is from one whose rows are all alike (Raykar & Yu 2011); 0 for a
           spammer.
         - sensitivity, specificity: for two classes, of which the second is the positive one.

@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from ...data import Annotations
 from ...data.description import count_text
 from ..engines.outcome import ConvergenceWarning
+from .copies import agreeing_groups
 from .misled import told_label
 
 SAID = "the annotations alone do not tell"
@@ -31,6 +32,7 @@ FEWEST = 5  # tasks that a class should have before its name is looked at
 FEW = 3  # workers on a task from which prevalence and errors are told apart
 TASKS = 20  # that are annotated at the least; of fewer nothing is said
 APART = 0.1  # share of the annotations outside of the largest group of workers who meet
+SHOWN = 4  # names of a group
 
 
 class CrowdWarning(UserWarning):
@@ -52,7 +54,7 @@ def crowd_warnings(annotations: Annotations, posterior: np.ndarray) -> tuple[str
         alone = () if used_gold else ("how often the one worker errs, which nobody else's annotations show",)
         return tuple(f"{SAID} {text}. {HELP}" for text in alone)
     tables = _tables(annotations, np.asarray(posterior, float))
-    found = _worse_than_chance(tables)
+    found = _worse_than_chance(tables) + _copies(annotations)
     if not used_gold:
         found += _two_namings(tables, np.asarray(posterior, float).sum(0), list(annotations.classes))
         found += _not_identified(everything if everything.informative else annotations)
@@ -118,6 +120,25 @@ def _worse_than_chance(tables: np.ndarray) -> list[str]:
         f"who is right: {count_text(int(worse.sum()), 'worker')} of {len(worse):,}, with {share:.0%} of the "
         "annotations, would be right less often than by chance, so that their annotations count for other classes than "
         "they name"
+    ]
+
+
+def _copies(annotations: Annotations) -> list[str]:
+    """Workers who agree with each other more than independent workers can: :mod:`.copies`."""
+    groups = agreeing_groups(annotations)
+    if not groups:
+        return []
+    first, workers = groups[0], list(annotations.workers)
+    names = [repr(workers[j]) for j in first.workers[:SHOWN]]
+    n_left = len(first.workers) - len(names)
+    *before, last = names if n_left == 0 else [*names, f"{n_left:,} more"]
+    others = f"; so it is with {count_text(len(groups) - 1, 'other group')}" if len(groups) > 1 else ""
+    return [
+        f"whether {', '.join(before)} and {last} are much better than the rest, or copies that count as one: they give "
+        f"the same label in {first.within:.0%} of their annotations of one task, and the label of others in "
+        f"{first.outside:.0%}, more than workers who err independently of each other would{others}. If they are copies "
+        "the labels are far too sure: keep one of them, or fit with shared_error=True, worker_families={worker: "
+        "family, …}; cp.error_correlation(fit, gold) says like how many they count"
     ]
 
 

@@ -11,6 +11,10 @@ panel.
 The true labels are not known but through a fit, and the fit's story decides what it can show: where its workers err
 independently of each other, tasks on which many err together get the wrong labels with great certainty, and hardly
 anything is left of the correlation. A story with ``shared_error=True`` sees it.
+
+Intervals are quantiles of draws. Each draw has true labels of its own, drawn from their probabilities, and weights of
+the tasks, drawn from a Dirichlet distribution with 1 for each task: the Bayesian bootstrap (Rubin 1981), which says how
+far other tasks of the same kind would give another correlation. Where the true labels are known only these are drawn.
 """
 
 from dataclasses import dataclass
@@ -21,11 +25,11 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from .fitted import refuse_streamed
-from .intervals import INTERVAL, checked_tail, of_draws
+from .intervals import INTERVAL, checked_tail
 from .labelled import Labelled
 from .misled import told_label
 
-DRAWS = (10, 100)  # of the true labels, at the least and at the most
+DRAWS = (20, 100)  # of the true labels and of the tasks' weights, at the least and at the most
 NUMBERS = 2e6  # annotations in all of these draws, about
 
 
@@ -48,11 +52,12 @@ class ErrorCorrelation:
         n_workers: how many workers there are, J.
         n_effective: the number of independent workers who err as one panel does, :math:`J / (1 + (J - 1) \\bar\\rho)`,
             from 1 to J.
-        interval: of the latter, low and high; both the value itself where the true labels are known.
+        interval: of the latter, low and high, over the labels that the tasks may have and over which tasks were seen:
+            it is wide where these are few, however well their labels are known.
         workers: by worker the mean correlation with the other workers' errors, NaN for a worker who is always right,
             always wrong, or alone on every task.
         by_worker: the same as error_correlation, and n_effective, like how much of an independent worker the worker
-            counts, from 1 / J to 1; each with low and high.
+            counts, from 1 / J to 1; each with low and high, as above.
         sees_shared: whether the labels are known, or of a story whose workers may err together; another story is nearly
             blind to it.
         is_known: whether the true labels are known.
@@ -86,8 +91,8 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
             true labels are known.
         gold: label by task, as :meth:`.Annotations.with_gold` takes it, which take the place of the posterior. By
             default those of the annotations, where `source` is annotations, and none where it is a fit.
-        interval: mass of the interval, equal-tailed, over the draws of the true labels: how far the labels are unknown,
-            and not how far other tasks would give another correlation.
+        interval: mass of the intervals, equal-tailed, over draws of the true labels and of the tasks (Rubin's Bayesian
+            bootstrap): how far the labels are unknown, and how far other tasks would give another correlation.
         seed: of these draws.
 
     Raises:
@@ -101,65 +106,81 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
     annotations = source if isinstance(source, Annotations) else source.annotations
     if not annotations.named:
         raise AnnotationError("the annotations name no workers, so that nobody's errors can be told apart")
+    rng = np.random.default_rng(seed)
+    n_draws = int(np.clip(NUMBERS / max(annotations.n_rows, 1), *DRAWS))
     if isinstance(source, Annotations) or gold is not None:
         known = annotations if gold is None else annotations.with_gold(gold)
         if known.gold is None:
             raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}, or a fit")
         truths, sees_shared, is_told = np.asarray(known.gold)[None], True, True
     else:
-        n_draws = int(np.clip(NUMBERS / max(annotations.n_rows, 1), *DRAWS))
-        truths = _drawn(np.asarray(source.posterior, dtype=float), seed, n_draws)
+        truths = _drawn(np.asarray(source.posterior, dtype=float), rng, n_draws)
         is_told = bool((told_label(annotations) >= 0)[np.unique(annotations.task)].all())
         sees_shared = is_told or source.shares_errors
     annotations = annotations.of_classes()
     pairs = _pairs(annotations)
-    found = [_correlations(pairs, annotations, truth) for truth in truths]
-    mean = np.array([correlation for correlation, _ in found])
-    if np.isnan(mean).all():
+    found = np.array([_correlations(pairs, annotations, truth) for truth in truths])
+    if np.isnan(found[:, 0]).all():
         raise AnnotationError("no task has annotations of two workers who are sometimes wrong")
+    draws = np.array(
+        [
+            _correlations(pairs, annotations, truths[i % len(truths)], rng.standard_exponential(annotations.n_tasks))
+            for i in range(n_draws)
+        ]
+    )
     n = annotations.n_workers
-    effective = n / (1 + (n - 1) * np.clip(mean, 0.0, 1.0))
-    # In draws in which nobody errs together with anybody there is no correlation to speak of.
-    low, high = of_draws(effective[~np.isnan(effective)][None, :, None], interval)
-    by_worker = np.array([of_worker for _, of_worker in found])
-    counted = (~np.isnan(by_worker)).sum(0)
-    index = annotations.workers.to_index("worker")
-    each = pd.DataFrame(index=index)
-    count = 1 / (1 + (n - 1) * np.clip(by_worker, 0.0, 1.0))
-    for name, draws in (("error_correlation", by_worker), ("n_effective", count)):
-        each[name] = mean_of = np.where(counted > 0, np.nansum(draws, axis=0) / np.maximum(counted, 1), np.nan)
-        low_of, high_of = _quantiles(draws, interval)
-        # Where few draws differ from the others the mean is outside of the quantiles.
-        each[f"{name}_low"], each[f"{name}_high"] = np.minimum(low_of, mean_of), np.maximum(high_of, mean_of)
+    correlation = _summarised(found, draws, interval)
+    effective = _summarised(_counting_like(found, n), _counting_like(draws, n), interval)
+    each = pd.DataFrame(
+        {
+            f"{name}{end}": values[1:]
+            for name, three in (("error_correlation", correlation), ("n_effective", effective))
+            for end, values in zip(("", "_low", "_high"), three, strict=True)
+        },
+        annotations.workers.to_index("worker"),
+    )
+    count, low, high = (float(n * values[0]) for values in effective)
     return ErrorCorrelation(
-        float(np.nanmean(mean)),
-        n,
-        float(np.nanmean(effective)),
-        (float(np.ravel(low)[0]), float(np.ravel(high)[0])),
-        each["error_correlation"],
-        each,
-        sees_shared,
-        is_told,
+        float(correlation[0][0]), n, count, (low, high), each["error_correlation"], each, sees_shared, is_told
     )
 
 
+def _counting_like(correlation: np.ndarray, n_workers: int) -> np.ndarray:
+    """Like how much of an independent worker each counts whose errors correlate so with the others'."""
+    return 1 / (1 + (n_workers - 1) * np.clip(correlation, 0.0, 1.0))
+
+
+def _summarised(found: np.ndarray, draws: np.ndarray, interval: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The mean of what was found, ``(draw, ...)``, where there is a number, and low and high of the draws around it.
+
+    Where few draws differ from the others the mean is outside of the quantiles; the interval is widened to hold it.
+    """
+    counted = (~np.isnan(found)).sum(0)
+    mean = np.where(counted > 0, np.nansum(found, axis=0) / np.maximum(counted, 1), np.nan)
+    low, high = _quantiles(draws, interval)
+    return mean, np.minimum(low, mean), np.maximum(high, mean)
+
+
 def _quantiles(draws: np.ndarray, interval: float) -> tuple[np.ndarray, np.ndarray]:
-    """Low and high by worker over the draws ``(draw, J)`` in which there is a number."""
+    """Low and high over the draws, the first dimension, in which there is a number.
+
+    The quantile p is at p (n + 1) among n draws, so that few draws too have an interval of the mass asked for.
+    """
     tail = checked_tail(interval)
     ordered = np.sort(draws, axis=0)  # NaN comes last
     last = np.maximum((~np.isnan(draws)).sum(0) - 1, 0)
     ends = []
     for share in (tail, 1 - tail):
-        place = share * last
+        place = np.clip(share * (last + 2) - 1, 0, last)
         low = np.floor(place).astype(int)
         below, above = (np.take_along_axis(ordered, at[None], 0)[0] for at in (low, np.minimum(low + 1, last)))
         ends.append(below + (place - low) * (above - below))
     return ends[0], ends[1]
 
 
-def _drawn(posterior: np.ndarray, seed: int, n: int) -> np.ndarray:
+def _drawn(posterior: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
     """True labels drawn from their probabilities, ``(draw, N)``."""
-    u = np.random.default_rng(seed).random((n, len(posterior), 1))
+    u = rng.random((n, len(posterior), 1))
     return np.minimum((u > posterior.cumsum(-1)).sum(-1), posterior.shape[-1] - 1)
 
 
@@ -183,11 +204,13 @@ def _pairs(annotations: Annotations) -> _Pairs:
     return _Pairs(pair // annotations.n_workers, pair % annotations.n_workers, place, weight)
 
 
-def _correlations(pairs: _Pairs, annotations: Annotations, truth: np.ndarray) -> tuple[float, np.ndarray]:
-    """The mean correlation of two workers' errors, and each worker's with the others' ``(J,)``, given true labels.
+def _correlations(
+    pairs: _Pairs, annotations: Annotations, truth: np.ndarray, weight: np.ndarray | None = None
+) -> np.ndarray:
+    """The mean correlation of two workers' errors, and each worker's with the others', given true labels: ``(1 + J,)``.
 
     Repeated annotations of a worker for a task count as one, with their mean error. Tasks without a label, −1, are
-    left out.
+    left out; `weight` by task, ``(N,)``, is 1 by default.
     """
     n_workers = annotations.n_workers
     error = (np.asarray(annotations.label) != truth[annotations.task]).astype(float)
@@ -197,15 +220,16 @@ def _correlations(pairs: _Pairs, annotations: Annotations, truth: np.ndarray) ->
     task, worker = pairs.task, pairs.worker
     if not (is_known := truth[task] >= 0).all():
         task, worker, error = task[is_known], worker[is_known], error[is_known]
-    n = np.maximum(np.bincount(worker, minlength=n_workers), 1)
-    share = np.bincount(worker, error, n_workers) / n
-    spread = np.sqrt(np.maximum(np.bincount(worker, error**2, n_workers) / n - share**2, 0.0))
-    if not (differs := (spread > 1e-9)[worker]).all():
-        task, worker, error = task[differs], worker[differs], error[differs]
+    of_task = np.ones(len(task)) if weight is None else weight[task]
+    n = np.maximum(np.bincount(worker, of_task, n_workers), 1e-12)
+    share = np.bincount(worker, of_task * error, n_workers) / n
+    spread = np.sqrt(np.maximum(np.bincount(worker, of_task * error**2, n_workers) / n - share**2, 0.0))
+    if not (differs := (spread > 1e-6)[worker]).all():
+        task, worker, error, of_task = task[differs], worker[differs], error[differs], of_task[differs]
     residual = (error - share[worker]) / spread[worker]
     total = np.bincount(task, residual, annotations.n_tasks)[task] - residual
     others = np.bincount(task, minlength=annotations.n_tasks)[task] - 1.0
-    products = np.bincount(worker, residual * total, n_workers)
-    met = np.bincount(worker, others, n_workers)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return float(products.sum() / met.sum()) if met.sum() else np.nan, products / np.where(met, met, np.nan)
+    products = np.bincount(worker, of_task * residual * total, n_workers)
+    met = np.bincount(worker, of_task * others, n_workers)
+    products, met = np.append(products.sum(), products), np.append(met.sum(), met)
+    return products / np.where(met, met, np.nan)

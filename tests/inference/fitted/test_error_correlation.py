@@ -32,6 +32,24 @@ def test_with_gold_it_is_the_mean_of_the_workers_correlation_matrix():
     assert found.n_effective == pytest.approx(8 / (1 + 7 * matrix[others].mean()), rel=1e-6)
 
 
+def test_intervals_of_random_tasks_hold_what_all_tasks_show_about_as_often_as_they_say():
+    annotations, truth, _ = crowd(0.15)
+    matrix = np.asarray(annotations.label).reshape(3000, 8)
+    everything = cp.error_correlation(annotations, gold_of(annotations, truth))
+    of_panel, of_workers = [], []
+    for seed in range(40):
+        seen = np.random.default_rng(seed).choice(3000, 150, replace=False)
+        some = cp.Annotations.from_matrix(matrix[seen])
+        found = cp.error_correlation(some, gold_of(some, truth[seen]))
+        (low, high), each = found.interval, found.by_worker
+        assert low < found.n_effective < high
+        assert (each["error_correlation_low"] < each["error_correlation_high"]).all()
+        of_panel.append(low <= everything.n_effective <= high)
+        of_workers.append(everything.workers.between(each["error_correlation_low"], each["error_correlation_high"]))
+    assert np.mean(of_panel) >= 0.75
+    assert 0.8 <= np.mean(of_workers) <= 0.96
+
+
 def test_independent_workers_count_in_full():
     annotations, truth, _ = crowd(0.0)
     found = cp.error_correlation(annotations, gold_of(annotations, truth))

@@ -1,0 +1,230 @@
+r"""Groups of workers who agree with each other more than independent workers can: copies of one source, perhaps.
+
+With :math:`x_{ij}` the annotation of task i by worker j as a vector with a one, :math:`p_j` its mean, and
+:math:`r_{ij} = (x_{ij} - p_j) / \sqrt{1 - |p_j|^2}`, the agreement of two workers beyond chance is the mean of
+:math:`r_{ij} \cdot r_{ij'}` over the tasks that they share, for two classes the correlation of their annotations. Where
+the annotations of two classes are independent given the true labels it is a product :math:`a_j a_{j'}` of what each
+of the two is worth, so that tetrads vanish (Spearman 1904): of a group that agrees within itself by w and with the
+others by b, while the others agree by o, :math:`w\, o = b^2`. Able workers among poor ones keep to this. Copies do
+not: they agree with each other, and are worth no more to the others than the one who was copied.
+
+Which of the two sides is right is not told by it, and nothing at all where no two others agree.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from ...data import Annotations
+from .intervals import jeffreys
+
+COMMON = 20  # tasks that two workers share at the least
+LEVELS = (0.9, 0.8, 0.7, 0.6, 0.5)  # agreement beyond chance at which workers are linked to a group
+MARGIN = 0.1  # of agreement beyond chance, over that with others and over that of others
+MARGIN_OF_TETRADS = 0.2  # of the same, over what both of these allow for; stories are not as plain as a product
+ERRORS = 3.0  # standard errors beyond the margin
+DOUBT = 0.05  # that any pair agrees by less than its lower limit
+DRAWS = 200  # of the tasks' weights
+LOOKED_AT = 20_000  # tasks that a group shares: of more a sample
+PRODUCTS = 5e7  # of two annotations of one task, about: of more tasks a sample is looked at
+TESTED = 50  # groups, the largest first
+
+
+@dataclass(frozen=True)
+class AgreeingGroup:
+    """Workers who agree with each other more than independent ones can.
+
+    Attributes:
+        workers: their positions.
+        within: the share of their pairs of annotations of one task that are the same.
+        outside: the same of one of theirs and one of the others, of the tasks that two of theirs share.
+    """
+
+    workers: np.ndarray
+    within: float
+    outside: float
+
+
+def agreeing_groups(annotations: Annotations) -> list[AgreeingGroup]:
+    """Return the groups of two workers or more who agree with each other more than independent workers can.
+
+    No worker is in two of them, and the largest group comes first.
+
+    A group counts where it agrees beyond chance by :data:`MARGIN` more than its members do with others, than others do
+    among themselves, and than both of these allow for, each by :data:`ERRORS` standard errors of the tasks' Bayesian
+    bootstrap.
+
+    Args:
+        annotations: of named workers, without abstentions.
+    """
+    given = _given(annotations)
+    if given is None:
+        return []
+    found: list[AgreeingGroup] = []
+    taken = np.zeros(annotations.n_workers, bool)
+    groups, interval = _linked(given)
+    for group in groups:
+        is_member = np.isin(np.arange(annotations.n_workers), group)
+        if (taken & is_member).any():
+            continue
+        shared = _of_shared_tasks(given, is_member)
+        same, pairs = _pair_sums(shared, is_member, np.zeros_like(given.mean), np.ones(len(given.mean)))
+        within, outside, _ = same.sum(0) / np.maximum(pairs.sum(0), 1e-9)
+        if _is_apart(shared, is_member, float(within), interval):
+            found.append(AgreeingGroup(group, float(within), float(outside)))
+            taken |= is_member
+    return found
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What each worker gave for each task: a row by (task, worker, class), of workers with enough tasks."""
+
+    task: np.ndarray
+    worker: np.ndarray
+    label: np.ndarray
+    share: np.ndarray  # of the worker's annotations of the task; 1 where there is one
+    is_first: np.ndarray  # of the rows of its task and worker
+    mean: np.ndarray  # (J, K)
+    spread: np.ndarray  # (J,)
+    n_tasks: int
+
+
+def _given(annotations: Annotations) -> _Given | None:
+    """The annotations of tasks that several workers annotated who gave several classes; None where nobody is left."""
+    j, k = annotations.n_workers, annotations.n_classes
+    weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
+    cell = (np.asarray(annotations.task, np.int64) * j + np.asarray(annotations.worker)) * k
+    cell, place = np.unique(cell + np.asarray(annotations.label), return_inverse=True)
+    weight = np.bincount(place, weight)
+    pair, label = cell // k, cell % k
+    is_first = np.append(True, np.diff(pair) > 0)
+    share = weight / np.bincount(np.cumsum(is_first) - 1, weight)[np.cumsum(is_first) - 1]
+    task, worker = pair // j, pair % j
+    n = np.bincount(worker[is_first], minlength=j)
+    mean = np.bincount(worker * k + label, share, j * k).reshape(j, k) / np.maximum(n, 1)[:, None]
+    spread = np.sqrt(np.maximum(1 - (mean**2).sum(1), 0.0))
+    kept = ((n >= COMMON) & (spread > 1e-6))[worker]
+    n_of_task = np.bincount(task[kept & is_first], minlength=annotations.n_tasks).astype(float)
+    order = np.random.default_rng(0).permutation(annotations.n_tasks)
+    is_looked_at = np.zeros(annotations.n_tasks, bool)
+    is_looked_at[order] = np.cumsum(n_of_task[order] ** 2) <= PRODUCTS
+    kept &= (is_looked_at & (n_of_task > 1))[task]
+    if not kept.any():
+        return None
+    tasks, task = np.unique(task[kept], return_inverse=True)
+    return _Given(task, worker[kept], label[kept], share[kept], is_first[kept], mean, spread, len(tasks))
+
+
+def _linked(given: _Given) -> tuple[list[np.ndarray], float]:
+    """Groups of workers linked by pairs who agree for sure, at several levels of agreement beyond chance.
+
+    Returns:
+        The groups, the largest first, and the mass of intervals of which, of as many pairs, hardly one is wrong.
+    """
+    n_workers, n_classes = given.mean.shape
+    rows, shape = given.task * n_classes + given.label, (given.n_tasks * n_classes, n_workers)
+    gave = sparse.csr_matrix((given.share, (rows, given.worker)), shape)
+    first = given.is_first
+    met = sparse.csr_matrix(
+        (np.ones(first.sum()), (given.task[first], given.worker[first])), (given.n_tasks, n_workers)
+    )
+    common = sparse.triu(met.T @ met, 1).tocoo()
+    enough = common.data >= COMMON
+    a, b, n = common.row[enough], common.col[enough], common.data[enough]
+    if not len(n):
+        return [], 1.0
+    same = np.asarray((gave.T @ gave).tocsr()[a, b]).ravel()
+    interval = 1 - 2 * DOUBT / len(n)
+    least, _ = jeffreys(same, n, interval)
+    by_chance = sum(of_class[a] * of_class[b] for of_class in given.mean.T)
+    low = (least - by_chance) / (given.spread[a] * given.spread[b])
+    groups: dict[tuple[int, ...], None] = {}
+    for level in LEVELS:
+        linked = low > level
+        graph = sparse.coo_matrix((np.ones(linked.sum()), (a[linked], b[linked])), (n_workers, n_workers))
+        _, component = connected_components(graph, directed=False)
+        order = np.argsort(component, kind="stable")
+        cuts = np.append(np.flatnonzero(np.diff(component[order], prepend=-1)), n_workers)
+        for begin, end in pairwise(cuts):
+            if 2 <= end - begin <= n_workers - 2:
+                groups[tuple(order[begin:end].tolist())] = None
+    return [np.array(group) for group in sorted(groups, key=len, reverse=True)[:TESTED]], interval
+
+
+def _of_shared_tasks(given: _Given, is_member: np.ndarray) -> _Given:
+    """The annotations of the tasks that members of the group share; workers of other tasks may be of other worth."""
+    n = np.bincount(given.task[given.is_first & is_member[given.worker]], minlength=given.n_tasks)
+    tasks = np.flatnonzero(n > 1)
+    if len(tasks) > LOOKED_AT:
+        tasks = np.sort(np.random.default_rng(0).choice(tasks, LOOKED_AT, replace=False))
+    place = np.full(given.n_tasks, -1)
+    place[tasks] = np.arange(len(tasks))
+    kept = place[given.task] >= 0
+    rows = {name: getattr(given, name)[kept] for name in ("worker", "label", "share", "is_first")}
+    return replace(given, task=place[given.task[kept]], n_tasks=len(tasks), **rows)
+
+
+def _pair_sums(
+    given: _Given, is_member: np.ndarray, mean: np.ndarray, spread: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """By task the sum over pairs of annotations of their agreement, and the number of pairs: both ``(N, 3)``.
+
+    The pairs are those within the group, of one in the group and one outside, and of two outside.
+
+    Args:
+        given: the annotations.
+        is_member: of the group, ``(J,)``.
+        mean: what is taken from the annotations of each worker, ``(J, K)``.
+        spread: what they are divided by, ``(J,)``.
+    """
+    n_tasks, n_classes = given.n_tasks, mean.shape[1]
+    sums, squares, counts = [], [], []
+    for side in (is_member, ~is_member):
+        of_side = side[given.worker]
+        first = of_side & given.is_first
+        t, w, scale = given.task[of_side], given.worker[of_side], 1 / spread[given.worker[of_side]]
+        met = sparse.csr_matrix(
+            (1 / spread[given.worker[first]], (given.task[first], given.worker[first])), (n_tasks, len(spread))
+        )
+        share, label = given.share[of_side], given.label[of_side]
+        total = np.bincount(t * n_classes + label, share * scale, n_tasks * n_classes).reshape(n_tasks, n_classes)
+        sums.append(total - met @ mean)
+        own = (share**2 - 2 * share * mean[w, label]) * scale**2
+        norms = (mean**2).sum(1) / spread**2
+        squares.append(
+            np.bincount(t, own, n_tasks) + np.bincount(given.task[first], norms[given.worker[first]], n_tasks)
+        )
+        counts.append(np.bincount(given.task[first], minlength=n_tasks).astype(float))
+    (inside, outside), (n_in, n_out) = sums, counts
+    products = [
+        ((inside**2).sum(1) - squares[0]) / 2,
+        (inside * outside).sum(1),
+        ((outside**2).sum(1) - squares[1]) / 2,
+    ]
+    pairs = [n_in * (n_in - 1) / 2, n_in * n_out, n_out * (n_out - 1) / 2]
+    return np.stack(products, -1), np.stack(pairs, -1)
+
+
+def _is_apart(given: _Given, is_member: np.ndarray, within: float, interval: float) -> bool:
+    """Whether a group agrees by more than its members' and the others' agreement with others allows for.
+
+    Args:
+        given: the annotations of the tasks that members share.
+        is_member: of the group, ``(J,)``.
+        within: the share of the group's pairs of annotations that are the same.
+        interval: mass of the interval of this share. The group was looked for, so that it has to hold for all pairs.
+    """
+    products, pairs = _pair_sums(given, is_member, given.mean, given.spread)
+    if (pairs.sum(0) < COMMON).any():
+        return False
+    least, _ = jeffreys(np.array(within * len(pairs)), np.array(len(pairs)), interval)
+    beyond = products[:, 0].sum() / pairs[:, 0].sum() - (within - least) / np.mean(given.spread[is_member]) ** 2
+    weights = np.random.default_rng(0).standard_exponential((DRAWS, len(pairs)))
+    between, among = ((weights @ products[:, 1:]) / np.maximum(weights @ pairs[:, 1:], 1e-9)).T
+    tetrad = (beyond - MARGIN_OF_TETRADS) * among - between**2
+    excess = np.stack([beyond - MARGIN - between, beyond - MARGIN - among, tetrad])
+    return bool((excess.mean(1) > ERRORS * excess.std(1)).all())

@@ -1,0 +1,116 @@
+"""Groups of workers who agree more than independent ones can: found where they copy, not where they are able."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.inference.fitted.copies import agreeing_groups
+from crowdppl.inference.fitted.crowd_trust import SAID
+
+JUDGES = {"human": 0.9, "claude": 0.87, "llama": 0.73, "gpt-a": 0.7, "gpt-b": 0.7, "gpt-c": 0.7, "gpt-d": 0.7}
+
+
+def independent(accuracy, seed, n_tasks=200, n_classes=2, per_task=None):
+    """Classes given by workers who err independently, ``(N, J)``, and NaN where a worker did not annotate a task."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, n_tasks)
+    right = rng.random((n_tasks, len(accuracy))) < accuracy
+    given = np.where(right, truth[:, None], (truth[:, None] + rng.integers(1, n_classes, right.shape)) % n_classes)
+    if per_task is None:
+        return given.astype(float)
+    return np.where(rng.random(right.shape).argsort(1).argsort(1) < per_task, given, np.nan)
+
+
+def crowd(given, names=None):
+    frame = pd.DataFrame(given, columns=names).rename_axis("task").reset_index()
+    return cp.Annotations.from_frame(frame.melt("task", var_name="worker", value_name="label").dropna())
+
+
+def copying(seed, n_tasks=200):
+    """Three judges of seven who repeat on 95 % of the tasks what a fourth one says."""
+    given = independent(list(JUDGES.values()), seed, n_tasks)
+    copies = np.random.default_rng(seed + 1000).random((n_tasks, 3)) < 0.95
+    given[:, 4:] = np.where(copies, given[:, 3:4], given[:, 4:])
+    return crowd(given, list(JUDGES))
+
+
+def found_in(annotations):
+    return [sorted(annotations.workers[j] for j in group.workers) for group in agreeing_groups(annotations)]
+
+
+def test_judges_that_copy_one_are_found_together():
+    found = [found_in(copying(seed)) for seed in range(40)]
+    assert np.mean([each == [["gpt-a", "gpt-b", "gpt-c", "gpt-d"]] for each in found]) >= 0.9
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"accuracy": [0.95, 0.95, 0.55, 0.55, 0.5, 0.5, 0.6]},  # two experts among spammers
+        {"accuracy": [0.97, 0.97, 0.97, 0.6, 0.6, 0.6, 0.6, 0.6]},
+        {"accuracy": [0.97, 0.97, 0.75, 0.75, 0.7, 0.7], "n_tasks": 2000},
+        {"accuracy": [0.95, 0.95, 0.5, 0.5, 0.4, 0.3], "n_classes": 4},
+        {"accuracy": np.linspace(0.5, 1, 60), "n_tasks": 1500, "per_task": 8},  # pairs share 26 tasks
+    ],
+    ids=["pair", "three", "many tasks", "four classes", "few common tasks"],
+)
+def test_able_workers_among_poor_ones_give_no_alarm(options):
+    assert np.mean([bool(agreeing_groups(crowd(independent(seed=seed, **options)))) for seed in range(40)]) <= 0.05
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_crowds_of_dawid_and_skenes_prior_give_no_alarm(n_classes):
+    sizes = {"n_tasks": 1000, "n_workers": 10, "n_classes": n_classes}
+    crowds = (cp.simulate("dawid_skene", seed=seed, **sizes)[0] for seed in range(40))
+    assert np.mean([bool(agreeing_groups(annotations)) for annotations in crowds]) <= 0.05
+
+
+def test_repeated_annotations_change_nothing():
+    annotations = copying(0)
+    (once,) = agreeing_groups(annotations)
+    frame = annotations.to_frame()
+    (twice,) = agreeing_groups(cp.Annotations.from_frame(pd.concat([frame, frame])))
+    assert once.within == pytest.approx(twice.within)
+    assert once.outside == pytest.approx(twice.outside)
+
+
+def test_shares_are_those_of_pairs_of_annotations():
+    annotations = copying(1)
+    (group,) = agreeing_groups(annotations)
+    given = annotations.to_frame().pivot(index="task", columns="worker", values="label")
+    inside = [annotations.workers[j] for j in group.workers]
+    outside = [name for name in given if name not in inside]
+    pairs = [(a, b) for i, a in enumerate(inside) for b in inside[i + 1 :]]
+    assert group.within == pytest.approx(np.mean([given[a] == given[b] for a, b in pairs]))
+    assert group.outside == pytest.approx(np.mean([given[a] == given[b] for a in inside for b in outside]))
+
+
+def test_fit_and_summary_name_the_copies_and_what_helps():
+    with pytest.warns(cp.CrowdWarning, match="'gpt-a', 'gpt-b', 'gpt-c' and 'gpt-d' are much better than the rest, or"):
+        fit = cp.fit("one_coin", copying(0), progress=False)
+    (text,) = fit.warnings
+    assert text.startswith(SAID)
+    assert "cp.error_correlation(fit, gold)" in text
+    assert text in str(fit.summary())
+
+
+def test_a_copy_is_found_among_thousands_of_workers_with_few_tasks_each():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 20_000)
+    task, worker = np.repeat(np.arange(20_000), 5), rng.integers(0, 5000, 100_000)
+    frame = pd.DataFrame({"task": task, "worker": worker, "label": truth[task] ^ (rng.random(100_000) < 0.15)})
+    original = pd.DataFrame({"task": np.arange(300), "worker": 6000, "label": truth[:300] ^ (rng.random(300) < 0.15)})
+    both = [original, original.assign(worker=6001)]
+    annotations = cp.Annotations.from_frame(pd.concat([frame, *both]).drop_duplicates(["task", "worker"]))
+    assert found_in(annotations) == [[6000, 6001]]
+
+
+@pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
+def test_prompts_of_one_language_model_are_found():
+    annotations = cp.load_dataset("judges_llmbar")
+    found = found_in(annotations)
+    assert len(found[0]) == 25
+    assert all(len({name.split(".")[0] for name in group}) == 1 for group in found)

@@ -483,3 +483,18 @@ def test_what_a_fit_says_on_the_way_names_nobody(tmp_path, workers):
     assert done.exit_code == 0, done.output
     assert "Warning" in done.output
     assert "@home" not in done.output
+
+
+def test_rows_that_lack_a_label_are_refused_or_dropped(tmp_path):
+    path = tmp_path / "gaps.csv"
+    path.write_text(
+        "task,worker,label\n" + "".join(f"{t},{w},{'xy'[t % 2]}\n" for t in range(4) for w in "uv") + "4,u,\n"
+    )
+    assert "row 8 (line 10 of gaps.csv); fill it in, or remove the row first; --missing 'drop' leaves" in refused(
+        "fit", path, "--out", tmp_path / "no"
+    )
+    done = crowdppl("fit", path, "--story", "wawa", "--missing", "drop", "--out", tmp_path / "o")
+    assert done.exit_code == 0, done.output
+    assert "left out 1 of 9 rows" in done.output
+    assert len(pd.read_csv(tmp_path / "o" / "labels.csv")) == 4
+    assert "--missing" in refused("fit", "anesthesia", "--missing", "drop", "--out", tmp_path / "no")

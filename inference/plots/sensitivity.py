@@ -2,7 +2,6 @@ r"""The plot of workers' sensitivity and specificity, with credible regions of b
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

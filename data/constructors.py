@@ -205,13 +205,21 @@ class Constructors:
         return cls(**build(rows, classes=named, abstain=abstain, **options))
 
     @classmethod
-    def from_dict(cls, by_task: Mapping[Any, Mapping[Any, Any]], **options: Any) -> Self:
+    def from_dict(cls, by_task: Mapping[Any, Mapping[Any, Any]], *, outer: str | None = None, **options: Any) -> Self:
         """Make annotations from {task: {worker: label}}; a task with an empty dictionary has no annotation.
 
-        `options` are tasks, workers, classes, abstain, gold, features, worker_features and repeats as for
-        `from_frame`, and so is what is raised.
+        Args:
+            by_task: the dictionary.
+            outer: whether the outer keys are each a "task" or a "worker", whose dictionary is {task: label}. None for
+                tasks, with a warning where there are at least five times as many inner keys.
+            **options: tasks, workers, classes, abstain, gold, features, worker_features and repeats as for
+                `from_frame`.
+
+        Raises:
+            AnnotationError: as `from_frame`; the dictionary is empty or not nested.
+            UnknownNameError: `outer` is another word.
         """
-        return cls(**build(nested_rows(by_task, options.get("classes")), **options))
+        return cls(**build(nested_rows(by_task, options.get("classes"), outer), **options))
 
     @classmethod
     def from_json(cls, path: str | Path, **options: Any) -> Self:

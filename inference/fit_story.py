@@ -19,7 +19,7 @@ from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
 from ..models.parts.general import hyperparameters_of, refuse_parts, unwrapped
-from ..models.parts.shared_error import families_frame, more_families
+from ..models.parts.shared_error import families_frame, more_families, without_family
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.probabilities import Probabilities, with_probabilities
@@ -225,6 +225,7 @@ def update(
             "anew by cp.fit"
         )
     annotations = fitted.annotations.joined(more)
+    _refuse_without_family(model, annotations)
     added = with_evidence(annotations.replace(evidence=None), gold, evidence).evidence
     if added is not None:
         annotations = annotations.replace(evidence=_both(annotations.evidence, added))
@@ -262,6 +263,21 @@ def _with_tables(model: Model, given: Mapping[str, Any]) -> Model:
     if "worker_families" in new:
         new["worker_families"] = more_families(model.hyperparameters["worker_families"], new["worker_families"])
     return replace(model, hyperparameters=dict(model.hyperparameters) | new)
+
+
+def _refuse_without_family(model: Model, annotations: Annotations) -> None:
+    """Refuse a new worker who has no family where others have.
+
+    Raises:
+        StoryError: with how to give it.
+    """
+    families = model.hyperparameters.get("worker_families")
+    worker = None if families is None else without_family(families, annotations)
+    if worker is not None:
+        raise StoryError(
+            f"worker_families does not name the worker {worker!r}; give each new worker a family by fit.update(more, "
+            f"worker_families={{{worker!r}: …}})"
+        )
 
 
 def _both(known: np.ndarray | None, added: np.ndarray) -> np.ndarray:

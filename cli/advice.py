@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _COLUMNS = "task|worker|label|count|seconds"
-_OF_FILES = "separator|repeats|question|sheet|columns|outer|several|encoding"
+_OF_FILES = "separator|repeats|question|sheet|columns|outer|several|encoding|missing"
 _OPTIONS = "draws|warmup|epochs|max_iterations|learning_rate|target_accept|max_tree_depth"
 _RULES = (
     (rf"\b({_COLUMNS})='COL'", r"--\1 COL"),

@@ -31,6 +31,7 @@ from .output import (
 from .papers_command import papers
 from .report_command import report
 from .request import Request, takes_request
+from .settings_as_options import CommandWithSettings
 from .stream import saying_how_to_go_on, scan_of
 from .terminal import doing, frame_table, plain_messages, show_result, stdout
 
@@ -55,7 +56,7 @@ def main(
         typer.echo(context.get_help())
 
 
-@app.command("fit")
+@app.command("fit", cls=CommandWithSettings)
 @takes_request
 def fit(
     story: Annotated[
@@ -148,7 +149,7 @@ def fit(
             show_result(result, {os.path.join(out, name): content for name, content in files.items()}, began)
 
 
-app.command("report")(report)
+app.command("report", cls=CommandWithSettings)(report)
 app.command("estimate")(estimate)
 app.command("papers")(papers)
 

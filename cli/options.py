@@ -130,6 +130,15 @@ Tidy = Annotated[
         "--tidy", help="Make one class of labels that differ by case or blanks alone.", rich_help_panel=ANNOTATIONS
     ),
 ]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="refuse|drop",
+        help="Where a row lacks its task, worker or label: refuse the file, or drop the row.",
+        show_default="refuse",
+        rich_help_panel=ANNOTATIONS,
+    ),
+]
 Gold = Annotated[
     Path | None,
     typer.Option(

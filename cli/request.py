@@ -37,6 +37,7 @@ class Request:
     abstain: options.Abstain = None
     repeats: options.Repeats = "keep"
     tidy: options.Tidy = False
+    missing: options.Missing = None
     gold: options.Gold = None
     use_gold: options.UseGold = False
     features: options.Features = None
@@ -64,7 +65,8 @@ class Request:
     @property
     def kind_of_file(self) -> dict[str, str]:
         """What was said of the file, by option."""
-        given = {name: getattr(self, name) for name in ("encoding", "sheet", "question", "columns", "outer", "several")}
+        names = ("encoding", "sheet", "question", "columns", "outer", "several", "missing")
+        given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 
     @property

@@ -129,6 +129,7 @@ def _not_streamed(request: Request, story: str, method: str) -> list[str]:
         "--seconds": request.seconds is not None,
         "--abstain": bool(request.abstain),
         "--repeats": request.repeats != "keep",
+        "--missing": request.missing == "drop",
         "--separator": request.separator is not None,
     }
     return [name for name, is_given in given.items() if is_given]

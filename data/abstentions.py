@@ -10,7 +10,7 @@ import numpy as np
 
 from .classes import resolve_classes
 from .columns import Column
-from .errors import AnnotationError, warn
+from .errors import AnnotationError, nearest, warn
 from .ids import Ids
 
 
@@ -134,10 +134,13 @@ def _refuse_classes(abstentions: Ids, classes: Ids) -> None:
 
 
 def _tell_unused(abstentions: Ids, label: Column) -> None:
+    others = [value for value in label.ids if value not in abstentions]
     for value in abstentions:
         if value not in label.ids:
             found = ", ".join(map(repr, label.ids[:10])) + (", ..." if len(label.ids) > 10 else "")
-            warn(f"abstain: no annotation is {value!r}; the values found in {label.title} are {found}")
+            near = nearest(value, others)
+            meant = "" if near is None else f" (did you mean {near!r}?)"
+            warn(f"abstain: no annotation is {value!r}{meant}; the values found in {label.title} are {found}")
 
 
 def _without(label: Column, abstentions: Ids) -> Column:

@@ -64,7 +64,7 @@ def build(
     """
     label = rows.label
     if tidy:
-        classes = None if classes is None else list(classes)
+        classes = None if classes is None else Ids(classes, what="classes")
         abstain = list(abstain) if isinstance(abstain, Iterator) else abstain
         label = tidied(label, [*(classes or ()), *abstentions_of(abstain)])
     label, named, abstentions = resolve_kinds(label, classes, abstain, suggest, tell=tell)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,7 +69,7 @@ def encode(values: Any, title: str, where: Where = row_number) -> Column:
     """
     series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=object)
     if (missing := series.isna().to_numpy(dtype=bool)).any():
-        raise missing_values(missing, title, where)
+        raise missing_values({title: missing}, where)
     if isinstance(series.dtype, pd.CategoricalDtype):
         categories = Ids(series.cat.categories, what=title)
         return replace(encode(series.astype(series.cat.categories.dtype), title, where), categories=categories)
@@ -109,13 +109,18 @@ def _unhashable_row(values: list[Any], title: str, where: Where) -> AnnotationEr
     return unhashable(values, title)
 
 
-def missing_values(missing: np.ndarray, title: str, where: Where) -> AnnotationError:
-    """Make the error for rows without a value; `missing` has shape (A,)."""
-    rows = np.flatnonzero(missing)
-    return AnnotationError(
-        f"{title}: the value is missing in {some_rows(rows, where)}; fill it in, or remove the "
-        f"{'rows' if len(rows) > 1 else 'row'} first"
-    )
+def missing_values(missing: Mapping[str, np.ndarray], where: Where, advice: str = "") -> AnnotationError:
+    """Make the error for rows without a value.
+
+    Args:
+        missing: by a column's title whether it has none in each row, shape (A,).
+        where: says where a row is.
+        advice: what else can be done.
+    """
+    found = {title: np.flatnonzero(rows) for title, rows in missing.items() if rows.any()}
+    places = "; ".join(f"{title}: the value is missing in {some_rows(rows, where)}" for title, rows in found.items())
+    several = len(np.unique(np.concatenate(list(found.values())))) > 1
+    return AnnotationError(f"{places}; fill it in, or remove the {'rows' if several else 'row'} first{advice}")
 
 
 def some_rows(rows: np.ndarray, where: Where = row_number, shown: int = 3) -> str:

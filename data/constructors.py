@@ -12,7 +12,7 @@ from .csv_header import check_roles
 from .dense import count_rows, matrix_rows
 from .errors import AnnotationError
 from .files import read_parquet
-from .long import csv_fields, long_fields
+from .long import Missing, csv_fields, long_fields
 from .nested import nested_rows, read_nested
 from .repeats import Repeats
 from .text_files import check_encoding, suffix_of
@@ -44,6 +44,7 @@ class Constructors:
         worker_features: Any = None,
         repeats: Repeats = "keep",
         tidy: bool = False,
+        missing: Missing = "refuse",
     ) -> Self:
         """Make annotations from a long table with one row for each annotation.
 
@@ -79,11 +80,14 @@ class Constructors:
                 counts them), take the "first" with a warning that says how many were left out, or raise an "error".
             tidy: make one class of labels that differ by case or blanks alone, spelt as in `classes` or else as most
                 often; without it they are classes of their own, and a warning names them.
+            missing: what to do with rows that lack a task, worker, label or count, such as empty cells: "refuse" the
+                table, or "drop" these rows with a warning that counts them. A task or worker of which no row is left
+                is not among the annotations, unless `tasks` or `workers` lists it.
 
         Raises:
             AnnotationError: something cannot be used, or a value is in `abstain` and in `classes`; the message names
                 column, row and value and says what is accepted.
-            UnknownNameError: `repeats` is none of these words.
+            UnknownNameError: `repeats` or `missing` is none of these words.
         """
         return cls(
             **long_fields(
@@ -102,6 +106,7 @@ class Constructors:
                 worker_features=worker_features,
                 repeats=repeats,
                 tidy=tidy,
+                missing=missing,
             )
         )
 
@@ -200,13 +205,21 @@ class Constructors:
         return cls(**build(rows, classes=named, abstain=abstain, **options))
 
     @classmethod
-    def from_dict(cls, by_task: Mapping[Any, Mapping[Any, Any]], **options: Any) -> Self:
+    def from_dict(cls, by_task: Mapping[Any, Mapping[Any, Any]], *, outer: str | None = None, **options: Any) -> Self:
         """Make annotations from {task: {worker: label}}; a task with an empty dictionary has no annotation.
 
-        `options` are tasks, workers, classes, abstain, gold, features, worker_features and repeats as for
-        `from_frame`, and so is what is raised.
+        Args:
+            by_task: the dictionary.
+            outer: whether the outer keys are each a "task" or a "worker", whose dictionary is {task: label}. None for
+                tasks, with a warning where there are at least five times as many inner keys.
+            **options: tasks, workers, classes, abstain, gold, features, worker_features and repeats as for
+                `from_frame`.
+
+        Raises:
+            AnnotationError: as `from_frame`; the dictionary is empty or not nested.
+            UnknownNameError: `outer` is another word.
         """
-        return cls(**build(nested_rows(by_task, options.get("classes")), **options))
+        return cls(**build(nested_rows(by_task, options.get("classes"), outer), **options))
 
     @classmethod
     def from_json(cls, path: str | Path, **options: Any) -> Self:

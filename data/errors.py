@@ -70,16 +70,25 @@ def nearest(name: object, options: Iterable[object]) -> str | None:
     return by_text[found[0]] if found else None
 
 
-def unknown_name(kind: str, name: object, options: Iterable[object]) -> UnknownNameError:
+def unknown_name(
+    kind: str, name: object, options: Iterable[object], *, others: Iterable[str] = (), meant: str | None = None
+) -> UnknownNameError:
     """Return the error for a `name` of some `kind` that is none of `options`, for the caller to raise.
 
     The message suggests the nearest option and lists the first thirty. `look_up` and `check_name` raise it:
 
     >>> str(unknown_name("engine", "nutz", ["em", "svi", "nuts"]))
     "unknown engine 'nutz'; did you mean 'nuts'? There are: em, svi, nuts"
+
+    Args:
+        kind: what the names are of.
+        name: the name that was given, of any type.
+        options: the names there are.
+        others: further names, which are suggested where they are near, but not listed.
+        meant: the option that the name stands for elsewhere, which is suggested whatever is near.
     """
     names = [str(option) for option in options]
-    near = nearest(name, names)
+    near = meant or nearest(name, [*names, *others])
     suggestion = f"; did you mean {near!r}?" if near else "."
     shown = ", ".join(names[:_LISTED]) + (f", … {len(names):,} in all" if len(names) > _LISTED else "")
     listing = f"There are: {shown}" if names else "There are none."

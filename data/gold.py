@@ -40,7 +40,8 @@ def resolve_gold(
             the path of a CSV, TSV or Parquet file with such a table; columns of other names are found by their names
             (`gold_columns`), or with a warning as the only ones that have tasks and classes alone. A missing label
             (None, NaN) says that it is unknown. Text in a CSV or TSV file stands for the task or class that is written
-            so. A label that differs from one class by case or blanks alone is taken for it, with a warning.
+            so. A label that differs from one class by case or blanks alone is taken for it, with a warning; and one
+            says so where all labels are missing.
         tasks: the N tasks.
         classes: the K classes.
         task: the column of the table that names the task.
@@ -61,6 +62,9 @@ def resolve_gold(
     known = ~labels.isna().to_numpy(dtype=bool)
     given = encode_labels(labels[known], "gold label", classes=classes)
     rows = np.flatnonzero(known)
+    if len(known) and not rows.size:
+        number = f"each of the {len(known):,} labels" if len(known) > 1 else "the only label"
+        warn(f"{what}: {number} is missing (None, NaN or an empty cell), so that no true label is known")
     position = tasks.index_of(named.ids)
     if (unknown := np.flatnonzero(position < 0)).size:
         value, row = named.ids[int(unknown[0])], int(named.rows_with(int(unknown[0]))[0])

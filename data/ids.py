@@ -172,6 +172,20 @@ def typed(value: Hashable) -> tuple[type, Hashable]:
     return type(value), tuple(typed(part) for part in value) if isinstance(value, tuple) else value
 
 
+def one_or_several(given: Any, known: Ids) -> list[Any]:
+    """The identifiers that were given, as a list: one alone, or several.
+
+    >>> one_or_several("ann", Ids(["ann", "bob"])), one_or_several(["ann", "bob"], Ids(["ann", "bob"]))
+    (['ann'], ['ann', 'bob'])
+
+    Args:
+        given: text, anything else that is no iterable, or a tuple that is known is one identifier.
+        known: the identifiers there are.
+    """
+    is_one = isinstance(given, str | bytes) or not isinstance(given, Iterable)
+    return [given] if is_one or (isinstance(given, tuple) and given in known) else python_values(given, "ids")
+
+
 def python_values(values: Iterable[Any], what: str) -> list[Any]:
     """Return the values of any array, series, index or iterable as a list of Python objects."""
     if isinstance(values, str | bytes):

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 
 from .build import Rows, build, check_counts, check_seconds
-from .classes import MOST_CLASSES, encode_labels
-from .columns import Where, encode, missing_values, row_number
+from .classes import MOST_CLASSES, encode_labels, whole_as_integers
+from .columns import Where, encode, missing_values, row_number, some_rows
 from .csv_header import check_roles
-from .errors import AnnotationError
+from .errors import AnnotationError, check_name, warn
 from .files import read_csv_tables, row_and_line
 from .frames import as_frame, take_column
 from .ids import Ids
 from .text_files import suffix_of
+
+Missing = Literal["refuse", "drop"]
 
 
 def frame_rows(
@@ -29,6 +32,7 @@ def frame_rows(
     where: Where | None = None,
     source: str = "the table",
     classes: Ids | None = None,
+    missing: Missing | None = None,
 ) -> Rows:
     """Return the annotations in a long table.
 
@@ -42,10 +46,15 @@ def frame_rows(
         where: says where a row is, for messages.
         source: what messages call the table.
         classes: those that were given; None for those that are used.
+        missing: what is done with rows that lack a task, worker, label or count: "refuse" the table, or "drop" them
+            with a warning; None to refuse it where nobody can choose.
 
     Raises:
         AnnotationError: a column is missing or given twice, there is no row, or a value cannot be used.
+        UnknownNameError: `missing` is another word.
     """
+    if missing is not None:
+        check_name("value of missing", missing, get_args(Missing))
     check_roles({"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds})
     where = where or row_number
     frame = as_frame(table)
@@ -58,14 +67,19 @@ def frame_rows(
             f"{source} has the columns {', '.join(map(repr, frame.columns))} but no row; a row for each annotation is "
             "needed"
         )
+    filled = {f"column {name!r}": values for name, values in columns.values()}
+    kept = _rows_kept(filled if counts is None else {**filled, f"column {count!r}": counts}, missing, where)
+    if len(kept) < len(frame):
+        columns = {role: (name, _rows(values, kept)) for role, (name, values) in columns.items()}
+        counts, times = (None if values is None else _rows(values, kept) for values in (counts, times))
+        where = _before(kept, where)
+
     label_name, labels = columns.pop("label")
     coded = {role: encode(values, f"column {name!r}", where) for role, (name, values) in columns.items()}
     coded["label"] = encode_labels(labels, f"column {label_name!r}", where, classes)
     numbers = None
     if counts is not None:
         title = f"column {count!r}"
-        if (missing := counts.isna().to_numpy(dtype=bool)).any():
-            raise missing_values(missing, title, where)
         numbers = check_counts(counts.to_numpy(), title, where)
         if not numbers.any():
             raise AnnotationError(f"{title} is 0 in every row: there is no annotation")
@@ -83,6 +97,7 @@ def long_fields(
     seconds: str | None = None,
     where: Where | None = None,
     source: str = "the table",
+    missing: Missing = "refuse",
     **options: Any,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations` for a long table; `options` are those of `build`."""
@@ -98,6 +113,7 @@ def long_fields(
         where=where,
         source=source,
         classes=options.get("classes"),
+        missing=missing,
     )
     names = (task, worker or "worker", label)
     return build(rows, names=names, suggest=lambda: suggest_label(table, label, taken=(task, worker)), **options)
@@ -120,6 +136,39 @@ def csv_fields(
     if truth is not None:
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator, encoding)}
     return long_fields(table, where=row_and_line(path, separator, encoding), source=str(path), **options)
+
+
+def _rows_kept(filled: dict[str, pd.Series], missing: Missing | None, where: Where) -> np.ndarray:
+    """The rows in which no column lacks a value, shape (A',): all, or with a warning those that are left.
+
+    Raises:
+        AnnotationError: rows are not to be dropped, or none is left.
+    """
+    lacks = {title: values.isna().to_numpy(dtype=bool) for title, values in filled.items()}
+    lacking = np.logical_or.reduce(list(lacks.values()))
+    if lacking.any() and missing != "drop":
+        raise missing_values(lacks, where, "" if missing is None else "; missing='drop' leaves them out")
+    if lacking.all():
+        raise AnnotationError(f"missing='drop' leaves no row: each of the {len(lacking):,} lacks a value")
+    if lacking.any():
+        number = {title: int(rows.sum()) for title, rows in lacks.items() if rows.any()}
+        listing = ", ".join(f"{n:,} in {title}" for title, n in number.items())
+        warn(
+            f"missing='drop' left out {lacking.sum():,} of {len(lacking):,} rows, which lack a value ({listing}): "
+            f"{some_rows(np.flatnonzero(lacking), where)}"
+        )
+    return np.flatnonzero(~lacking)
+
+
+def _before(kept: np.ndarray, where: Where) -> Where:
+    """Says where a row was before others were dropped."""
+    return lambda row: where(int(kept[row]))
+
+
+def _rows(values: pd.Series, kept: np.ndarray) -> pd.Series:
+    """These rows of a column; whole numbers that were floats beside an empty cell are integers again."""
+    chosen = values.iloc[kept].reset_index(drop=True)
+    return whole_as_integers(chosen) if values.isna().any() else chosen
 
 
 def suggest_label(table: Any, label: str, taken: tuple[str | None, ...] = ()) -> str:

@@ -13,41 +13,66 @@ import pandas as pd
 from .build import Rows
 from .classes import encode_labels
 from .columns import Column, encode
-from .errors import AnnotationError
+from .errors import AnnotationError, check_name, warn
 from .ids import Ids
 from .text import as_numbers
 
+FAR_MORE = 5  # times as many inner keys as outer ones, from which on these may be the workers
 
-def nested_rows(by_task: Mapping[Any, Mapping[Any, Any]], classes: Iterable[Any] | None = None) -> Rows:
+
+def nested_rows(
+    by_outer: Mapping[Any, Mapping[Any, Any]], classes: Iterable[Any] | None = None, outer: str | None = None
+) -> Rows:
     """Return the annotations in {task: {worker: label}}; a task with an empty dictionary has no annotation.
+
+    Args:
+        by_outer: the dictionary.
+        classes: those that were given; None for those that are used.
+        outer: whether the outer keys are each a "task" or a "worker"; None for tasks, with a warning where the inner
+            keys are so many more that they may be the tasks.
 
     Raises:
         AnnotationError: the dictionary is empty or not nested, or a label is missing or cannot be hashed.
+        UnknownNameError: `outer` is another word.
     """
-    if not isinstance(by_task, Mapping):
-        raise AnnotationError(f"expected a dictionary {{task: {{worker: label}}}}, got a {type(by_task).__name__}")
-    tasks: list[int] = []
-    workers: list[Any] = []
+    if outer is not None:
+        check_name("value of outer", outer, ("task", "worker"))
+    one, other = ("worker", "task") if outer == "worker" else ("task", "worker")
+    if not isinstance(by_outer, Mapping):
+        raise AnnotationError(f"expected a dictionary {{{one}: {{{other}: label}}}}, got a {type(by_outer).__name__}")
+    codes: list[int] = []
+    inner: list[Any] = []
     labels: list[Any] = []
-    for position, (task, by_worker) in enumerate(by_task.items()):
-        if not isinstance(by_worker, Mapping):
+    for position, (name, by_inner) in enumerate(by_outer.items()):
+        if not isinstance(by_inner, Mapping):
             raise AnnotationError(
-                f"task {task!r}: expected a dictionary {{worker: label}}, got {by_worker!r} "
-                f"({type(by_worker).__name__})"
+                f"{one} {name!r}: expected a dictionary {{{other}: label}}, got {by_inner!r} "
+                f"({type(by_inner).__name__})"
             )
-        tasks += [position] * len(by_worker)
-        workers += by_worker.keys()
-        labels += by_worker.values()
-    ids = Ids(by_task.keys(), what="tasks")
+        codes += [position] * len(by_inner)
+        inner += by_inner.keys()
+        labels += by_inner.values()
+    ids = Ids(by_outer.keys(), what=f"{one}s")
     if not labels:
-        raise AnnotationError(f"the dictionary has {len(ids)} tasks and no annotation; expected at least one")
+        raise AnnotationError(f"the dictionary has {len(ids)} {one}s and no annotation; expected at least one")
 
     def where(row: int) -> str:
-        return f"task {ids[tasks[row]]!r}, worker {workers[row]!r}"
+        places = {one: ids[codes[row]], other: inner[row]}
+        return f"task {places['task']!r}, worker {places['worker']!r}"
 
+    columns = {
+        one: Column(one, np.array(codes, np.int32), ids, where),
+        other: encode(pd.Series(inner, dtype=object), other, where),
+    }
+    n_inner = len(columns[other].ids)
+    if outer is None and 1 < len(ids) <= n_inner / FAR_MORE:
+        warn(
+            f"{len(ids):,} dictionaries of {n_inner:,} keys are read as {len(ids):,} tasks and {n_inner:,} workers; "
+            "where they are {worker: {task: label}} give outer='worker', and else outer='task'"
+        )
     return Rows(
-        task=Column("task", np.array(tasks, np.int32), ids, where),
-        worker=encode(pd.Series(workers, dtype=object), "worker", where),
+        task=columns["task"],
+        worker=columns["worker"],
         label=encode_labels(pd.Series(labels, dtype=object), "label", where, classes),
     )
 

@@ -19,7 +19,7 @@ from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
 from ..models.parts.general import hyperparameters_of, refuse_parts, unwrapped
-from ..models.parts.shared_error import families_frame, more_families
+from ..models.parts.shared_error import families_frame, more_families, without_family
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.probabilities import Probabilities, with_probabilities
@@ -30,7 +30,7 @@ from .engines import by_size, same_fit, sparse_em
 from .engines.checkpoints import NOWHERE, Checkpoints, Wish, opened
 from .engines.diagnostics import lost_classes, permuted_chains, sampling_warnings
 from .engines.outcome import Outcome
-from .engines.registry import ENGINES, Engine
+from .engines.registry import ENGINES, Engine, check_method
 from .engines.settings import EMSettings, checked_seed
 from .engines.unused_options import has_network
 from .fitted.alignment import aligned
@@ -76,7 +76,7 @@ def fit_story(
             "cp.Annotations.from_frame(frame), .from_csv(path), .from_matrix(matrix), …"
         )
     annotations = with_abstentions_that(annotations, abstentions)
-    engine = look_up("method", method, ENGINES)
+    engine = ENGINES[check_method(method)]
     seed = checked_seed(seed)
     program, options = unwrapped(find_story(story), options)
     in_torch = _torch_backend() if check_name("backend", backend, BACKENDS) == "pyro" else None
@@ -225,6 +225,7 @@ def update(
             "anew by cp.fit"
         )
     annotations = fitted.annotations.joined(more)
+    _refuse_without_family(model, annotations)
     added = with_evidence(annotations.replace(evidence=None), gold, evidence).evidence
     if added is not None:
         annotations = annotations.replace(evidence=_both(annotations.evidence, added))
@@ -262,6 +263,21 @@ def _with_tables(model: Model, given: Mapping[str, Any]) -> Model:
     if "worker_families" in new:
         new["worker_families"] = more_families(model.hyperparameters["worker_families"], new["worker_families"])
     return replace(model, hyperparameters=dict(model.hyperparameters) | new)
+
+
+def _refuse_without_family(model: Model, annotations: Annotations) -> None:
+    """Refuse a new worker who has no family where others have.
+
+    Raises:
+        StoryError: with how to give it.
+    """
+    families = model.hyperparameters.get("worker_families")
+    worker = None if families is None else without_family(families, annotations)
+    if worker is not None:
+        raise StoryError(
+            f"worker_families does not name the worker {worker!r}; give each new worker a family by fit.update(more, "
+            f"worker_families={{{worker!r}: …}})"
+        )
 
 
 def _both(known: np.ndarray | None, added: np.ndarray) -> np.ndarray:
@@ -326,6 +342,11 @@ def _torch_backend() -> Any:
     return engines
 
 
+ARGUMENTS = [name for name in inspect.signature(fit_story).parameters if name not in ("checkpoints", "options")]
+ARGUMENTS += ["checkpoint", "every", "resume"]
+"""Of :func:`crowdppl.fit`, which a misspelt option may be."""
+
+
 def split_options(
     options: Mapping[str, Any], story: Story, engine: Engine, of_torch: tuple[str, ...]
 ) -> tuple[dict[str, Any], Any, dict[str, Any]]:
@@ -355,8 +376,9 @@ def split_options(
         elif others := [other.name for other in ENGINES.values() if name in other.settings._fields]:
             raise ValueError(
                 f"{name}={value!r}: {name} belongs to {' and '.join(others)}, and method={engine.name!r}; leave it "
-                f"out, or give method={others[0]!r}"
+                f"out, or give method={' or '.join(map(repr, others))}"
             )
         else:
-            raise unknown_name("option", name, sorted(known | set(engine.settings._fields) | set(of_torch)))
+            there = sorted(known | set(engine.settings._fields) | set(of_torch))
+            raise unknown_name("option", name, there, others=ARGUMENTS)
     return hyperparameters, engine.checked(settings), for_torch

@@ -118,22 +118,27 @@ class Result(Labelled, Generic[View]):
         return join_labels(self, table, task, prefix)
 
     def write_labels(
-        self, path: str | PathLike, *, to: str, question: str | None = None, source: str | PathLike | None = None
+        self,
+        path: str | PathLike,
+        *,
+        to: str | None = None,
+        question: str | None = None,
+        source: str | PathLike | None = None,
     ) -> Path:
         """Write the labels as predictions with scores, for a tool to import.
 
         Args:
             path: the file to write or to replace: .json, .parquet for ``"hf"``, .csv for ``"csv"``.
             to: ``"label-studio"``, ``"argilla"``, ``"hf"`` for Hugging Face datasets, with soft labels, or ``"csv"``,
-                in which no cell is one that a spreadsheet would run.
+                in which no cell is one that a spreadsheet would run; it has no default.
             question: its name in Label Studio or Argilla; by default the one that the source has, else ``"label"``.
             source: for Label Studio, the export that was read: the predictions are then of its tasks, with their ids
                 and data, and have the shape of its question. Without it a task's data are its name.
 
         Raises:
             UnknownNameError: no such tool is known.
-            AnnotationError: the source is no Label Studio export, has none of the tasks or several questions; an option
-                or a suffix is of another tool.
+            AnnotationError: no tool is named; the source is no Label Studio export, has none of the tasks or several
+                questions; an option or a suffix is of another tool.
             StorageError: the file cannot be written.
         """
         return write_labels(self, path, to=to, question=question, source=source)

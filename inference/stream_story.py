@@ -28,7 +28,7 @@ from .engines import online, online_svi, same_fit, streaming, svi
 from .engines.checkpoints import EVERY, NOWHERE, Wish, opened
 from .engines.outcome import Outcome
 from .engines.progress import doing
-from .engines.registry import ENGINES
+from .engines.registry import ENGINES, check_method
 from .engines.settings import EMSettings, SVISettings, checked_seed
 from .engines.stream_memory import LEAST_ROWS, check_draws, suited_source
 from .engines.streaming import Source
@@ -127,7 +127,7 @@ def stream_story(
             f"'dawid_skene', or {IN_MEMORY}"
         )
     name = check_name("value of step", step, ("exact", "stochastic"))
-    if check_name("method", method, ENGINES) == "svi":
+    if check_method(method) == "svi":
         if step != "exact":
             raise ValueError(
                 f"step={step!r} belongs to method='em', and SVI takes a step after each chunk; leave it out"

@@ -96,7 +96,8 @@ def gold_in(table: pd.DataFrame, roles: Roles, gold: Any) -> tuple[Any, str]:
         return gold, ""
     if roles.gold is None:
         return None, ""
-    known = table[[roles.task, roles.gold]].dropna()
+    given = [column for column in (roles.task, roles.worker, roles.label) if column is not None]
+    known = table.dropna(subset=given)[[roles.task, roles.gold]].dropna()
     distinct = known.drop_duplicates()
     twice = distinct[roles.task].duplicated()
     if twice.any():

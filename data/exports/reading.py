@@ -42,7 +42,7 @@ from .table_tools import read_tool_table
 from .wide_tables import COLUMNS, Wide, wide_roles
 
 STANDARD_INPUT = "-"
-OPTIONS = ("classes", "abstain", "tasks", "workers", "features", "worker_features", "repeats", "tidy")
+OPTIONS = ("classes", "abstain", "tasks", "workers", "features", "worker_features", "repeats", "tidy", "missing")
 SEVERAL = ("refuse", "leave_out")
 ACCEPTED = "CSV or TSV, Parquet, Excel, JSON, JSON Lines, and what annotation tools export as one of these"
 
@@ -97,8 +97,9 @@ def read(
         gold: as for :meth:`Annotations.from_frame`, or a column's name; by default what the file itself has, None for
             none.
         tell: say on standard error what was taken for what, where anything had to be found out.
-        **options: classes, abstain, tasks, workers, features, worker_features, repeats and tidy as for
-            :meth:`Annotations.from_frame`.
+        **options: classes, abstain, tasks, workers, features, worker_features, repeats, tidy and missing as
+            for :meth:`Annotations.from_frame`; missing is of tables with a row for each annotation, and in one with a
+            row for each task an empty cell is no annotation.
 
     Raises:
         AnnotationError: something cannot be used; the message names the place, and what would do.
@@ -259,7 +260,16 @@ def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, An
 def _wide(
     table: pd.DataFrame, wide: Wide, what: str, kind: str | None, gold: Any, options: dict[str, Any]
 ) -> tuple[Annotations, str]:
-    """Read a table with a row for each task; `kind` is what its columns are, workers where it is None."""
+    """Read a table with a row for each task; `kind` is what its columns are, workers where it is None.
+
+    Raises:
+        AnnotationError: `missing` is given, or a value cannot be used.
+    """
+    if "missing" in options:
+        raise AnnotationError(
+            f"missing={options['missing']!r} is of a table with a row for each annotation; {what} has a row for each "
+            "task, where an empty cell is no annotation, so leave it out"
+        )
     are_classes = kind == "classes"
     names, truth = pd.Series(wide.columns, dtype=object), [] if wide.gold is None else [table[wide.gold]]
     labels = [names, *truth] if are_classes else [*(table[name] for name in wide.columns), *truth]

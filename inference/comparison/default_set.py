@@ -39,7 +39,7 @@ VOTES = 1 / 3
 def auto(
     annotations: Annotations,
     *,
-    stories: StorySet | Iterable[str | Story] | None = None,
+    stories: StorySet | Iterable[str | Story] | str | Story | None = None,
     method: str = "em",
     weights: str = "equal",
     votes: float = VOTES,
@@ -59,8 +59,9 @@ def auto(
 
     Args:
         annotations: who labelled what.
-        stories: the stories to fit: names, functions, or by name ``{"story": …, hyperparameter: …}``;
-            :data:`DEFAULT_SET` by default, or :data:`DEFAULT_SET_UNNAMED` where no worker is named.
+        stories: the stories to fit: a name, a function, several of them, or by name
+            ``{"story": …, hyperparameter: …}``; :data:`DEFAULT_SET` by default, or :data:`DEFAULT_SET_UNNAMED` where
+            no worker is named.
         method: the engine of the fits whose labels are averaged; ``"svi"`` and ``"nuts"`` give the workers' scores
             intervals.
         weights: ``"equal"``; or ``"stacking"``, which compares the stories by how well they predict held-out
@@ -129,7 +130,9 @@ def _equal(fits: Iterable[str]) -> pd.Series:
     return pd.Series(1 / len(index), index=index, name="weight")
 
 
-def story_set(stories: StorySet | Iterable[str | Story] | None, annotations: Annotations) -> dict[str, dict[str, Any]]:
+def story_set(
+    stories: StorySet | Iterable[str | Story] | str | Story | None, annotations: Annotations
+) -> dict[str, dict[str, Any]]:
     """The stories to fit, by name, each with its options of :func:`crowdppl.fit`.
 
     Args:
@@ -140,4 +143,5 @@ def story_set(stories: StorySet | Iterable[str | Story] | None, annotations: Ann
         return DEFAULT_SET if annotations.named else DEFAULT_SET_UNNAMED
     if isinstance(stories, Mapping):
         return {str(name): dict(about) for name, about in stories.items()}
-    return {story if isinstance(story, str) else story.__name__: {"story": story} for story in stories}
+    several = [stories] if isinstance(stories, str) or callable(stories) else stories
+    return {story if isinstance(story, str) else story.__name__: {"story": story} for story in several}

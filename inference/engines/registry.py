@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ...data import unknown_name
 from . import em, nuts, svi
 from .outcome import Outcome
 from .settings import MAY_BE_ZERO, EMSettings, NUTSSettings, SVISettings, checked_settings
@@ -33,4 +34,24 @@ ENGINES = {
     )
 }
 
-__all__ = ["ENGINES", "MAY_BE_ZERO", "Engine"]
+MEANT = {
+    **dict.fromkeys(("mcmc", "hmc", "nuts"), "nuts"),
+    **dict.fromkeys(("vi", "advi", "variational"), "svi"),
+    **dict.fromkeys(("map", "mle", "ml"), "em"),
+}
+"""What engines are called elsewhere."""
+
+
+def check_method(method: object) -> str:
+    """Return the name of an engine.
+
+    Raises:
+        UnknownNameError: there is no such engine; the message suggests the one that is so called elsewhere, or the
+            nearest.
+    """
+    if isinstance(method, str) and method in ENGINES:
+        return method
+    raise unknown_name("method", method, ENGINES, meant=MEANT.get(str(method).casefold()))
+
+
+__all__ = ["ENGINES", "MAY_BE_ZERO", "Engine", "check_method"]

@@ -38,7 +38,8 @@ def unused_by_em(*, in_batches: bool, has_weights: bool, holds_out: bool) -> dic
             "it belongs to training in minibatches, and this story is fitted by iterations over all data; "
             "leave it out, or give a batch_size, or a network as classifier"
         )
-        return dict.fromkeys(("epochs", "network_rate", "warmup", "held_out", "patience"), reason)
+        unused = dict.fromkeys(("epochs", "network_rate", "held_out", "patience"), reason)
+        return unused | {"warmup": f"NUTS' warmup needs method='nuts'; of EM {reason}"}
     reason = "it belongs to iterations over all data, and this story is trained in minibatches; give epochs"
     unused = dict.fromkeys(("max_iterations", "tolerance", "halvings", "accelerate"), reason)
     if not has_weights:

@@ -1,7 +1,7 @@
 """Where one more annotation is expected to lower the uncertainty of labels most."""
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import pandas as pd
 from jax import Array
 
 from ...data import AnnotationError, Annotations
+from ...data.ids import one_or_several
 from ...data.numbers import whole_number
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
@@ -28,7 +29,7 @@ def next_annotations(
     fit: HoldsFitted,
     n: int,
     *,
-    workers: Iterable[Any] | None = None,
+    workers: Any = None,
     repeats: int = 1,
     most_per_worker: int | None = None,
 ) -> pd.DataFrame:
@@ -51,10 +52,10 @@ def next_annotations(
             takes workers of few annotations for better, or worse, than draws of the posterior do; choose workers by
             NUTS or SVI.
         n: how many annotations to ask for; less come back where there are not so many left to ask.
-        workers: the workers that can be asked, each for at most one annotation of a task and none of a task that the
-            worker annotated before. None for a typical worker: one of the crowd, drawn by the number of annotations
-            given, so that the gain is that of the average confusion matrix (of 32 workers spread evenly from the worst
-            to the best where there are more).
+        workers: the workers that can be asked, one or several, each for at most one annotation of a task and none of a
+            task that the worker annotated before. None for a typical worker: one of the crowd, drawn by the number of
+            annotations given, so that the gain is that of the average confusion matrix (of 32 workers spread evenly
+            from the worst to the best where there are more).
         repeats: how often the same task may be asked, at the most.
         most_per_worker: how many annotations each of the `workers` may be asked for.
 
@@ -197,10 +198,10 @@ def _typical(fitted: Fitted) -> tuple[np.ndarray | None, np.ndarray]:
     return order[np.minimum(at, len(share) - 1)], np.full(MOST_WORKERS, 1 / MOST_WORKERS)
 
 
-def _positions(annotations: Annotations, workers: Iterable[Any]) -> np.ndarray:
+def _positions(annotations: Annotations, workers: Any) -> np.ndarray:
     if not annotations.named:
         raise AnnotationError("the annotations name no workers, so none can be asked for by name; leave workers out")
-    listed = list(workers)
+    listed = one_or_several(workers, annotations.workers)
     positions = annotations.workers.index_of(listed)
     if (positions < 0).any():
         name = listed[int(np.argmax(positions < 0))]

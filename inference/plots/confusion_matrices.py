@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +24,7 @@ LINE = 29  # letters that fit above a small matrix
 def plot_confusions(
     fit: Labelled,
     *,
-    workers: Iterable[Hashable] | None = None,
+    workers: Any = None,
     max_workers: int = 20,
     by: Literal["annotations", "accuracy"] = "annotations",
     interval: float = INTERVAL,
@@ -41,7 +40,7 @@ def plot_confusions(
 
     Args:
         fit: a fit, or a stack of fits, of annotations that name their workers (J workers, K classes).
-        workers: ids of the workers to show, in this order; by default those that `by` says.
+        workers: ids of the workers to show, one or several, in this order; by default those that `by` says.
         max_workers: how many to show at the most where `workers` does not say which.
         by: ``"annotations"`` for the workers with the most annotations; ``"accuracy"`` for three matrices, of the best
             worker, of the worst, and of the average annotation.

@@ -2,7 +2,6 @@ r"""The plot of workers' sensitivity and specificity, with credible regions of b
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +41,7 @@ CERTAIN = 1e-6  # probabilities are kept that far from 0 and 1, where logits are
 def plot_sensitivity_specificity(
     fit: Labelled,
     *,
-    workers: Iterable[Hashable] | None = None,
+    workers: Any = None,
     actual: pd.DataFrame | None = None,
     interval: float = INTERVAL,
     ax: Axes | None = None,
@@ -60,7 +59,7 @@ def plot_sensitivity_specificity(
     Args:
         fit: a fit, or a stack of fits, of annotations of two classes that name their workers; the second class is
             the positive one.
-        workers: ids of the workers to show; by default all.
+        workers: ids of the workers to show, one or several; by default all.
         actual: known values: a frame with workers as index and the columns ``sensitivity`` and ``specificity``. Each
             is drawn as a cross, joined to the worker's estimate.
         interval: mass of the credible regions and intervals, between 0 and 1.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Ids, UnknownNameError, unknown_name
 from ...data.columns import type_hint
+from ...data.ids import one_or_several
 from ..fitted.fitted import refuse_streamed
 from ..fitted.labelled import Labelled
 from ..fitted.workers import fitted_scores
@@ -70,19 +72,19 @@ def most_annotations(scores: pd.DataFrame, limit: int) -> list[int]:
     return np.argsort(-scores["annotations"].to_numpy(), kind="stable")[:limit].tolist()
 
 
-def positions(ids: Ids, workers: Iterable[Hashable]) -> list[int]:
-    """Positions of the workers that are named.
+def positions(ids: Ids, workers: Any) -> list[int]:
+    """Positions of the workers that are named, one or several.
 
     Raises:
         UnknownNameError: the annotations have no such worker.
         ValueError: no worker is named.
     """
-    chosen = workers if isinstance(workers, str) else list(workers)
+    chosen = one_or_several(workers, ids)
     found = ids.index_of(chosen).tolist()
     if not found:
         raise ValueError("workers=[] selects no worker; name at least one, or leave workers out")
     if -1 in found:
-        raise unknown_worker(list(chosen)[found.index(-1)], ids)
+        raise unknown_worker(chosen[found.index(-1)], ids)
     return found
 
 

@@ -81,7 +81,7 @@ def write_labels(
     fit: Labelled,
     path: str | PathLike[str],
     *,
-    to: str,
+    to: str | None = None,
     question: str | None = None,
     source: str | PathLike[str] | None = None,
 ) -> Path:
@@ -99,7 +99,7 @@ def write_labels(
     Args:
         fit: what has the labels.
         path: the file to write or to replace: .json, .parquet for ``"hf"``, .csv for ``"csv"``.
-        to: the tool.
+        to: the tool, one of these, which has no default.
         question: its name there: of the control tag in Label Studio, of the question in Argilla; by default the one
             that the source has, else ``"label"``.
         source: for Label Studio, the export that was read.
@@ -109,12 +109,15 @@ def write_labels(
 
     Raises:
         UnknownNameError: no such tool is known.
-        AnnotationError: the source is no Label Studio export, has none of the tasks, or several questions; an option
-            or a suffix is of another tool.
+        AnnotationError: no tool is named; the source is no Label Studio export, has none of the tasks, or several
+            questions; an option or a suffix is of another tool.
         StorageError: the file cannot be written.
     """
-    make = look_up("tool", to, TOOLS)
-    suffix = {"hf": ".parquet", "csv": ".csv"}.get(to, ".json")
+    if to is None:
+        fitting = [tool for tool in TOOLS if Path(path).suffix.lower() == _suffix(tool)]
+        said = " or ".join(f"to={tool!r}" for tool in fitting or TOOLS)
+        raise AnnotationError(f"{path}: to= says for what the labels are written: {', '.join(TOOLS)}; give {said}")
+    make, suffix = look_up("tool", to, TOOLS), _suffix(to)
     if Path(path).suffix.lower() != suffix:
         raise AnnotationError(f"{path}: to={to!r} writes a {suffix} file; give it that suffix")
     if source is not None and to != "label-studio":
@@ -130,6 +133,10 @@ def write_labels(
         else:
             part.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
     return Path(path)
+
+
+def _suffix(tool: str) -> str:
+    return {"hf": ".parquet", "csv": ".csv"}.get(tool, ".json")
 
 
 def _rows(fit: Labelled) -> list[tuple[Any, Any, float]]:

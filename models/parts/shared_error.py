@@ -16,7 +16,7 @@ many may be one impression, and the parameters do not grow with the tasks. Where
 strength of the pull goes to :math:`\delta_0 = 0`, and the story is what it is without.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, ClassVar
@@ -318,6 +318,13 @@ def more_families(known: pd.DataFrame, new: pd.DataFrame | Mapping[Any, Any] | p
     return both.drop_duplicates("worker", keep="last", ignore_index=True)
 
 
+def without_family(families: pd.DataFrame, annotations: Annotations) -> Hashable | None:
+    """The first worker whom the families do not name; None where they name all."""
+    named = annotations.workers.index_of(families["worker"].tolist())
+    lacking = np.setdiff1d(np.arange(annotations.n_workers), named)
+    return annotations.workers[int(lacking[0])] if lacking.size else None
+
+
 def _families(families: Any, annotations: Annotations) -> tuple[Array | None, int]:
     """Return the family of each worker ``(J,)`` and the number of families."""
     if families is None:
@@ -332,15 +339,11 @@ def _families(families: Any, annotations: Annotations) -> tuple[Array | None, in
             f"worker_families names the worker {frame['worker'].tolist()[row]!r} (row {row}), whom the annotations do "
             f"not know; known are {list(annotations.workers[:5])}{' …' if annotations.n_workers > 5 else ''}"
         )
+    if (worker := without_family(frame, annotations)) is not None:
+        raise StoryError(f"worker_families does not name the worker {worker!r}; give each worker a family")
     names, codes = _names(frame)
-    found = np.full(annotations.n_workers, -1)
+    found = np.empty(annotations.n_workers, int)
     found[known] = codes
-    if (found < 0).any():
-        worker = annotations.workers[int(np.argmax(found < 0))]
-        raise StoryError(
-            f"worker_families does not name the worker {worker!r}; give each worker a family, a new one "
-            f"by fit.update(more, worker_families={{{worker!r}: …}})"
-        )
     return jnp.asarray(found, jnp.int32), len(names)
 
 

@@ -484,3 +484,39 @@ def test_what_a_fit_says_on_the_way_names_nobody(tmp_path, workers):
     assert done.exit_code == 0, done.output
     assert "Warning" in done.output
     assert "@home" not in done.output
+
+
+def test_rows_that_lack_a_label_are_refused_or_dropped(tmp_path):
+    path = tmp_path / "gaps.csv"
+    path.write_text(
+        "task,worker,label\n" + "".join(f"{t},{w},{'xy'[t % 2]}\n" for t in range(4) for w in "uv") + "4,u,\n"
+    )
+    assert "row 8 (line 10 of gaps.csv); fill it in, or remove the row first; --missing 'drop' leaves" in refused(
+        "fit", path, "--out", tmp_path / "no"
+    )
+    done = crowdppl("fit", path, "--story", "wawa", "--missing", "drop", "--out", tmp_path / "o")
+    assert done.exit_code == 0, done.output
+    assert "left out 1 of 9 rows" in done.output
+    assert len(pd.read_csv(tmp_path / "o" / "labels.csv")) == 4
+    assert "--missing" in refused("fit", "anesthesia", "--missing", "drop", "--out", tmp_path / "no")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["--shared-error"], "--set shared_error=true"),
+        (["--max-iterations", "3"], "--set max_iterations=3"),
+        (["--diagonal=4"], "--set diagonal=4"),
+        (["--task_difficulty", "--quiet"], "--set task_difficulty=true"),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "report"])
+def test_a_setting_that_is_given_as_an_option_is_told_how(command, given, meant, tmp_path):
+    said = refused(command, "anesthesia", *given, "--out", tmp_path / "o")
+    assert f"No such option: {given[0].partition('=')[0]}" in said
+    assert f"an option of the engine is given by {meant}" in said
+
+
+def test_a_misspelt_option_is_suggested(tmp_path):
+    said = refused("fit", "anesthesia", "--metod", "em", "--out", tmp_path / "o")
+    assert "No such option: --metod; did you mean --method?" in said

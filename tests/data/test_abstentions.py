@@ -95,6 +95,14 @@ def test_an_abstention_that_nobody_used_is_warned_of_with_the_values_found():
     assert annotations.label.tolist() == [code + (code > 1) for code in CODES]
 
 
+def test_a_misspelt_abstention_is_warned_of_with_the_nearest_value():
+    by_task = {1: {"ann": "a", "bob": "tie"}, 2: {"ann": "b", "bob": "b"}}
+    with pytest.warns(AnnotationWarning, match=r"no annotation is 'ties' \(did you mean 'tie'\?\); the values found"):
+        Annotations.from_dict(by_task, abstain="ties")
+    with pytest.warns(AnnotationWarning, match="no annotation is 'ties'; the values found"):
+        Annotations.from_dict(by_task, abstain=["tie", "ties"])
+
+
 def test_an_abstention_of_another_type_than_in_the_data_is_refused():
     with pytest.raises(AnnotationError, match=r"9 \(int\) and '9' \(str\) differ only in type"):
         Annotations.from_dict({1: {1: 0, 2: 9}, 2: {1: 1, 2: 0}}, abstain=["9"])

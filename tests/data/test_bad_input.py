@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from crowdppl.data import AnnotationError, Annotations
+from crowdppl.data.errors import AnnotationWarning, UnknownNameError
 
 ROWS = pd.DataFrame({"task": [0, 0, 1, 1], "worker": list("uvuv"), "label": list("abab")})
 MANY = pd.DataFrame({"task": np.arange(60) % 9, "worker": np.arange(60) % 7, "label": [f"x{i}" for i in range(60)]})
@@ -404,3 +405,55 @@ def test_other_suffixes_and_files_that_are_not_there(tmp_path):
     refused_file(tmp_path / "c.xlsx", "x", "'.xlsx'", ".csv, .tsv, .parquet, .json")
     with pytest.raises(FileNotFoundError, match=r"nowhere\.csv"):
         Annotations.read(tmp_path / "nowhere.csv")
+
+
+# Rows that lack a value
+
+GAPS = pd.DataFrame(
+    {"task": [1, 1, 2, 2, 3, None], "worker": list("uvuvuv"), "label": ["a", "b", None, "a", None, "b"], "n": 2}
+)
+
+
+def test_all_columns_with_missing_values_are_named_in_one_error():
+    for table in (GAPS, pl.from_pandas(GAPS)):
+        refused(
+            table,
+            "column 'task': the value is missing in row 5; column 'label': the value is missing in row 2, row 4; fill",
+            "remove the rows first; missing='drop' leaves them out",
+        )
+    refused(GAPS.iloc[:4].assign(n=[1, None, 1, 1]), "'label'", "row 2; column 'n'", "in row 1", count="n")
+
+
+def test_rows_without_a_value_are_dropped_where_that_is_asked_for():
+    said = r"missing='drop' left out 3 of 6 rows, .*1 in column 'task', 2 in column 'label'\): row 2, row 4, row 5"
+    for table in (GAPS, pl.from_pandas(GAPS)):
+        with pytest.warns(AnnotationWarning, match=said):
+            found = Annotations.from_frame(table, missing="drop", count="n")
+        assert found.votes().tolist() == [[2, 2], [2, 0]]
+    with pytest.warns(AnnotationWarning, match="left out 3"):
+        found = Annotations.from_frame(GAPS, missing="drop", tasks=[1, 2, 3])
+    assert found.votes().tolist() == [[1, 1], [1, 0], [0, 0]]
+    with pytest.warns(AnnotationWarning, match="left out 2"):
+        numbers = Annotations.from_frame(
+            GAPS.assign(task=[1, 1, 2, 2, 3, 3], label=[1, 0, None, 1, None, 1]), missing="drop"
+        )
+    assert list(numbers.classes) == [0, 1]
+    assert all(type(label) is int for label in numbers.classes)
+
+
+def test_rows_that_are_left_keep_their_numbers_in_messages():
+    rows = GAPS.assign(label=[None, "b", None, "a", None, "b"])
+    with pytest.warns(AnnotationWarning, match="left out 4"):
+        refused(rows, "column 'label', row 3: 'a' is not in classes", missing="drop", classes=["b", "c"])
+
+
+def test_dropping_needs_its_word_and_a_row_that_is_left():
+    with pytest.raises(UnknownNameError, match="unknown value of missing 'dorp'; did you mean 'drop'"):
+        Annotations.from_frame(ROWS, missing="dorp")
+    refused(GAPS.iloc[[2, 4]], "missing='drop' leaves no row: each of the 2", missing="drop")
+
+
+def test_tables_that_are_joined_have_no_advice_that_nothing_takes():
+    known = Annotations.from_frame(ROWS)
+    with pytest.raises(AnnotationError, match=r"remove the rows first$"):
+        known.joined(GAPS.iloc[1:5])

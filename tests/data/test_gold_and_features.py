@@ -173,3 +173,23 @@ def test_columns_of_gold_labels_with_names_in_any_language_are_known_by_what_is_
     for unclear in (gold.assign(again=gold["Bewertung"]), gold.replace("a3", "a9"), gold.replace("gut", "mäßig")):
         with pytest.raises(AnnotationError, match="has no column 'task'"):
             annotations.with_gold(unclear)
+
+
+@pytest.mark.parametrize(
+    ("gold", "said"),
+    [
+        ({"t1": np.nan}, "gold: the only label is missing"),
+        (pd.Series({"t1": None, "t2": None}), "gold: each of the 2 labels is missing"),
+        (pl.DataFrame({"task": ["t1"], "label": [None]}), "gold: the only label is missing"),
+    ],
+)
+def test_gold_labels_that_are_all_missing_are_warned_of(gold, said):
+    with pytest.warns(AnnotationWarning, match=said):
+        found = Annotations.from_frame(ROWS, gold=gold)
+    assert found.gold.tolist() == [-1, -1, -1]
+
+
+def test_a_file_of_gold_without_a_label_is_warned_of(tmp_path):
+    (tmp_path / "gold.csv").write_text("task,label\nt1,\nt2,\n")
+    with pytest.warns(AnnotationWarning, match=r"gold\.csv.*each of the 2 labels is missing"):
+        Annotations.from_frame(ROWS, gold=tmp_path / "gold.csv")

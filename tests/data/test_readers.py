@@ -1,11 +1,15 @@
 """What each kind of input means where it leaves a choice."""
 
+import json
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from crowdppl.data import AnnotationError, Annotations, Ids
+from crowdppl.data import AnnotationError, Annotations, Ids, UnknownNameError
+from crowdppl.data.errors import AnnotationWarning
 
 
 def csv(tmp_path, text, name="crowd.csv", **options):
@@ -212,3 +216,27 @@ def test_one_category_alone_and_categories_of_identifiers_are_refused_as_other_l
     many = pd.DataFrame({"task": 0, "worker": "u", "label": [f"x{i}" for i in range(60)]})
     with pytest.raises(AnnotationError, match="looks like an identifier"):
         Annotations.from_frame(many.astype({"label": "category"}))
+
+
+def test_dictionaries_by_worker_are_asked_about_and_read_where_it_is_said(tmp_path):
+    panel = {
+        judge: {item: "xy"[(item + number) % 2] for item in range(10)} for number, judge in enumerate(["j1", "j2"])
+    }
+    turned = {item: {judge: panel[judge][item] for judge in panel} for item in range(10)}
+    with pytest.warns(AnnotationWarning, match=r"2 dictionaries of 10 keys are read as 2 tasks .* give outer='worker'"):
+        assert Annotations.from_dict(panel).n_workers == 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = Annotations.from_dict(turned).to_frame()
+        found = Annotations.from_dict(panel, outer="worker")
+        assert Annotations.from_dict(panel, outer="task").n_tasks == 2
+        assert Annotations.from_dict({"t": turned[0] | {f"w{i}": "x" for i in range(20)}}).n_tasks == 1
+        (tmp_path / "panel.json").write_text(json.dumps(panel))
+        assert Annotations.read(tmp_path / "panel.json", outer="worker").tasks == found.tasks
+    pd.testing.assert_frame_equal(found.to_frame(), expected)
+    with pytest.raises(AnnotationError, match=r"worker 'j3': expected a dictionary {task: label}"):
+        Annotations.from_dict(panel | {"j3": "x"}, outer="worker")
+    with pytest.raises(AnnotationError, match="task 3, worker 'j2'"):
+        Annotations.from_dict({**panel, "j2": {3: None}}, outer="worker")
+    with pytest.raises(UnknownNameError, match="unknown value of outer 'judge'"):
+        Annotations.from_dict(panel, outer="judge")

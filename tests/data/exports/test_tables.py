@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import lzma
+import re
 import subprocess
 import sys
 
@@ -203,3 +204,19 @@ def test_reading_a_binary_file_says_that_it_is_none(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00rIHDR")
     with pytest.raises(AnnotationError, match="is no text file"):
         cp.read(tmp_path / "a.csv")
+
+
+def test_blank_cells_of_a_long_table_are_refused_by_row_and_line_or_dropped(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("task,worker,label,gold\n1,u,2,2\n1,v,,2\n2,u,,1\n3,u,1,1\n3,,1,1\n")
+    said = "column 'worker': the value is missing in row 4 (line 6 of a.csv); column 'label': the value is missing in "
+    with pytest.raises(AnnotationError, match=re.escape(f"{said}row 1 (line 3 of a.csv), row 2 (line 4 of a.csv);")):
+        cp.read(path, tell=False)
+    for source in (path, pd.read_csv(path)):
+        with pytest.warns(AnnotationWarning, match="missing='drop' left out 3 of 5 rows"):
+            found = cp.read(source, missing="drop", tell=False)
+        assert (list(found.tasks), list(found.classes), found.gold.tolist()) == ([1, 3], [1, 2], [1, 0])
+    (tmp_path / "wide.csv").write_text("task,u,v\n1,a,b\n2,,a\n3,b,\n")
+    assert cp.read(tmp_path / "wide.csv", tell=False).n_annotations == 4
+    with pytest.raises(AnnotationError, match="missing='drop' is of a table with a row for each annotation"):
+        cp.read(tmp_path / "wide.csv", missing="drop", tell=False)

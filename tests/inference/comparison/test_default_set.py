@@ -42,7 +42,7 @@ def test_stories_weigh_alike_and_the_posterior_is_one_vote_among_the_votes(auto)
 
 def test_one_fit_is_averaged_with_the_votes_as_auto_does(auto):
     fit = cp.fit("one_coin", auto.annotations, progress=False)
-    alone = cp.fit("auto", auto.annotations, stories=["one_coin"], votes=0.5, misled=0.1, progress=False)
+    alone = cp.fit("auto", auto.annotations, stories="one_coin", votes=0.5, misled=0.1, progress=False)
     stack = cp.stack([fit], weights={"one_coin": 1.0}, votes=0.5, misled=0.1)
     np.testing.assert_array_equal(stack.posterior, alone.posterior)
     assert np.abs(stack.posterior - fit.posterior).max() > 0.01

@@ -66,7 +66,11 @@ CASES: dict[str, dict[str, tuple[dict, object]]] = {
 REFUSED = [
     ("em", {"epochs": 3}, "epochs=3 would be ignored: .* over all data; .* give a batch_size, or a network"),
     ("em", {"network_rate": 0.1}, "network_rate=0.1 would be ignored"),
-    ("em", {"warmup": 0}, "warmup=0 would be ignored"),
+    (
+        "em",
+        {"warmup": 0},
+        "warmup=0 would be ignored: NUTS' warmup needs method='nuts'; of EM it belongs to .* minibatches",
+    ),
     ("em", {"held_out": 0.1}, "held_out=0.1 would be ignored"),
     ("em", {"patience": 3}, "patience=3 would be ignored"),
     ("em", {"batch_size": 9, "patience": 3}, "patience=3 would be ignored: nothing is held out; .* give held_out"),

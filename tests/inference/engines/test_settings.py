@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import crowdppl as cp
 from crowdppl import UnknownNameError
 from crowdppl.inference.engines.registry import ENGINES
 from crowdppl.inference.engines.settings import checked_seed
@@ -61,3 +62,17 @@ def test_options_that_can_be_are_taken_as_pythons_numbers():
 def test_an_unknown_option_is_named_with_the_nearest():
     with pytest.raises(UnknownNameError, match="did you mean 'restarts'"):
         ENGINES["em"].checked({"restart": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "engine"), [("mcmc", "nuts"), ("HMC", "nuts"), ("vi", "svi"), ("map", "em"), ("mle", "em"), ("EM", "em")]
+)
+def test_engines_are_known_by_what_they_are_called_elsewhere(name, engine):
+    with pytest.raises(UnknownNameError, match=f"unknown method '{name}'; did you mean '{engine}'"):
+        cp.fit("dawid_skene", cp.load_dataset("anesthesia"), method=name)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("methd", "method"), ("sed", "seed"), ("chekpoint", "checkpoint")])
+def test_a_misspelt_argument_of_fit_is_told_from_an_option(name, meant):
+    with pytest.raises(UnknownNameError, match=f"unknown option '{name}'; did you mean '{meant}'"):
+        cp.fit("dawid_skene", cp.load_dataset("anesthesia"), **{name: "em"})

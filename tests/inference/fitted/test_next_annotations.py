@@ -191,3 +191,16 @@ def test_asking_where_it_says_lowers_the_entropy_faster_than_at_random():
         anywhere.append(entropy_left(np.column_stack([rng.permutation(150)[:60], rng.integers(0, 12, 60)])))
     assert before - chosen > 2 * (before - np.mean(anywhere))
     assert before - chosen == pytest.approx(wanted["expected_gain"].sum(), rel=0.35)
+
+
+def test_one_worker_alone_is_asked_as_in_a_list(em):
+    pd.testing.assert_frame_equal(next_annotations(em, 5, workers=2), next_annotations(em, 5, workers=[2]))
+    names = ["human", ("model", 1)]
+    rows = [(task, names[task % 2], "xyx"[task % 3]) for task in range(6)]
+    annotations = cp.Annotations.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]))
+    fit = cp.fit("one_coin", annotations, progress=False)
+    for name in names:
+        found = next_annotations(fit, 5, workers=name)
+        assert found["worker"].tolist() == [name] * 3
+    with pytest.raises(cp.AnnotationError, match="'hal' is not in the annotations"):
+        next_annotations(fit, 5, workers="hal")

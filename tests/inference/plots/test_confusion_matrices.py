@@ -83,6 +83,7 @@ def test_workers_are_shown_in_the_order_asked_for(em):
     axes = plot_confusions(em, workers=[4, 2])
     assert [ax.get_title().partition(":")[0] for ax in axes] == ["worker 4", "worker 2"]
     assert "2 of 5 workers" in axes[0].figure.get_suptitle()
+    assert [ax.get_title().partition(":")[0] for ax in plot_confusions(em, workers=4)] == ["worker 4"]
 
 
 def test_given_axes_are_used_and_no_figure_is_made(em):

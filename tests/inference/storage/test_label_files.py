@@ -90,6 +90,15 @@ def test_argilla_and_hugging_face(fit, tmp_path):
 def test_what_cannot_be_written_says_why_and_leaves_nothing(fit, export, tmp_path):
     with pytest.raises(UnknownNameError, match="label-studio"):
         fit.write_labels(tmp_path / "x.json", to="label_studio")
+    for name, tools in {
+        "x.csv": "'csv'",
+        "x.parquet": "'hf'",
+        "x.json": "'label-studio' or to='argilla'",
+        "x": "'label-studio' or to='argilla' or to='hf' or to='csv'",
+    }.items():
+        with pytest.raises(cp.AnnotationError, match=f"label-studio, argilla, hf, csv; give to={tools}$"):
+            fit.write_labels(tmp_path / name)
+        assert not (tmp_path / name).exists()
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(AnnotationError, match="is no Label Studio export"):
         fit.write_labels(tmp_path / "x.json", to="label-studio", source=tmp_path / "other.json")

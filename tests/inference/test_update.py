@@ -161,7 +161,7 @@ def test_a_fit_with_families_takes_a_new_worker_with_the_family_of_that_one():
     families = {worker: worker % 2 for worker in early.workers}
     options = {"shared_error": True, "worker_families": families, "progress": False, "max_iterations": 20}
     lacking = options | {"worker_families": {worker: 0 for worker in early.workers if worker != 3}}
-    with pytest.raises(cp.StoryError, match="does not name the worker 3; give each worker a family$"):
+    with pytest.raises(cp.StoryError, match=r"does not name the worker 3; give each worker a family$"):
         cp.fit("dawid_skene", early, **lacking)
     fit = cp.fit("dawid_skene", early, **options)
     more = pd.DataFrame({"task": [0, 1], "worker": [9, 9], "label": [0, 1]})

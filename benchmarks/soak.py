@@ -36,6 +36,7 @@ SMALL, LARGE = ((5, 16), (2, 8), (2, 2)), ((17, 120), (9, 20), (2, 3))
 FEW_LARGE = 0.15  # share of fits of large crowds, for whose sizes programs are compiled
 
 MEASURED = ["MiB", "maps", "descriptors"]
+MAPS = Path("/proc/sys/vm/max_map_count")
 GROWS = 0.03  # of the mean level, over the second half of the fits, from which on it is not flat
 
 
@@ -69,7 +70,9 @@ def main(minutes: float = 60.0, seed: int = 0, keep: Path | None = None, write: 
         "checkpoints, saved, and loaded again. What the process holds after a fit is resident memory, memory maps and "
         "open file descriptors, by the system's account. In the first half, caches of compiled programs fill up. "
         "Growth: the median of slopes between pairs of fits of the second half, and its 95 % interval, over as many "
-        f"fits as that half has. Flat: the interval begins under {GROWS:.0%} of the mean level."
+        f"fits as that half has. Flat: the interval begins under {GROWS:.0%} of the mean level. Maps rise and fall: "
+        "from a quarter of those that the system allows a process on crowdppl lets programs go, and at half all that "
+        f"JAX keeps, here at {int(MAPS.read_text()) // 2:,}; of few rises the growth says little, and the most counts."
     )
     if write:
         report.write()

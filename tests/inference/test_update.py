@@ -63,7 +63,7 @@ def test_every_story_takes_new_tasks_and_workers(story, is_large, monkeypatch):
     updated = fit.update(late, progress=False)
     assert len(updated.labels) == whole.n_tasks
     assert len(fit.labels) == early.n_tasks
-    assert updated.history.iloc[-1] > updated.history.iloc[0]
+    assert updated.history.iloc[-1] >= updated.history.iloc[0]  # steps on few tasks may have got there before the first
 
 
 def test_it_takes_fewer_plain_steps_than_a_fit_of_everything():

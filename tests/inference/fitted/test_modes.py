@@ -190,6 +190,10 @@ def test_each_start_of_a_network_is_looked_at_with_its_own_weights():
     assert (kept.labels[kept.of_end[kept.kept]] == fit.posterior.argmax(-1)).all()
 
 
+NO_PEAK = ("hierarchical_dawid_skene", "common_individual")
+"""EM ends on a ridge where spreads stand in for each other, and near zero between embeddings that are multiplied."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("story", cp.models.STORIES)
 def test_every_story_has_finite_masses_or_says_that_its_mode_is_no_peak(story):
@@ -197,7 +201,7 @@ def test_every_story_has_finite_masses_or_says_that_its_mode_is_no_peak(story):
     annotations, label = two_camps((0.95, 0.95, 0.95, 0.05, 0.05))
     features = (label[:, :1] + np.random.default_rng(4).normal(0, 0.5, (10, 2))).astype(np.float32)
     found = peak(quiet(story, annotations.replace(features=features)).fitted)
-    if story == "hierarchical_dawid_skene":  # EM ends on a ridge, where spreads stand in for each other
+    if story in NO_PEAK:
         assert np.isnan(found.log_mass)
     else:
         assert found.log_mass < 0

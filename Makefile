@@ -26,7 +26,7 @@ MATRIX ?= 3.11-oldest 3.11-newest 3.12-pinned 3.12-newest 3.13-pinned 3.13-newes
 BENCHMARKS ?= $(sort $(wildcard benchmarks/*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lint test test-slow test-matrix notebooks docs bench clean
+.PHONY: help demo lint test test-long test-slow test-matrix notebooks docs bench clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -59,6 +59,9 @@ lint: $(VENV)/.test  ## style, format, order of imports and types
 
 test: lint  ## lint, then every test that takes seconds
 	$(PYTEST)
+
+test-long: $(VENV)/.test  ## the tests that take over three seconds each, of tests/long_tests.txt
+	$(PYTEST) -m "long and not slow and not gpu and not notebook"
 
 test-slow: $(VENV)/.test  ## the tests that take minutes
 	$(PYTEST) -m "slow and not gpu"

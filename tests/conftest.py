@@ -18,6 +18,7 @@ FLAGS = "--xla_backend_optimization_level=0"
 if version("jaxlib").startswith("0.10."):
     FLAGS += " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 os.environ.setdefault("XLA_FLAGS", FLAGS)
+os.environ.pop("COLUMNS", None)  # a width that xdist gives its processes, and what is told is then wrapped to
 # The processes that share the suite, and the next run, take programs that were compiled before.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(user_cache_path("crowdppl", appauthor=False) / "tests"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.03")
@@ -60,10 +61,22 @@ HEAVIEST = (
 """Files of a minute and more, the longest first: begun last, one would run on when all others are done."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the files of :data:`HEAVIEST` first, and the others as they come."""
+LONG = Path(__file__).with_name("long_tests.txt")
+"""Tests that take over three seconds of a processor, one a line: `make test-long` runs them, and CI, not `make test`."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of :data:`LONG`; run the files of :data:`HEAVIEST` first, and the others as they come."""
     places = {name: place for place, name in enumerate(HEAVIEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
+    long = set(LONG.read_text(encoding="utf-8").splitlines())
+    for item in items:
+        if item.nodeid in long:
+            item.add_marker("long")
+    gone = long - {item.nodeid for item in items}
+    if gone and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        raise pytest.UsageError(f"{LONG.name} names tests that are not there: {', '.join(sorted(gone))}")
 
 
 def pytest_collection_finish() -> None:

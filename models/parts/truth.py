@@ -108,12 +108,13 @@ def observe(truth: Array, emission: Emission, annotations: Annotations) -> Array
             f"observe() was given {'an array' if isinstance(emission, Array) else repr(emission)} as emission; an "
             "Emission is needed, such as cp.Confusion(table) of a table (workers, classes, classes)"
         )
-    n_classes = annotations.n_classes
-    if isinstance(emission, Confusion | SharedConfusion) and jnp.shape(emission.table)[-2:] != (n_classes, n_classes):
-        raise StoryError(
-            f"the table of {type(emission).__name__} has shape {jnp.shape(emission.table)}, and the annotations have "
-            f"{n_classes} classes; its last two dimensions are ({n_classes}, {n_classes})"
-        )
+    if type(emission) in (Confusion, SharedConfusion):
+        shape, n_classes = jnp.shape(emission.table), annotations.n_classes
+        if len(shape) < 2 or shape[-2] != n_classes or shape[-1] < n_classes:
+            raise StoryError(
+                f"the table of {type(emission).__name__} has shape {shape}, and the annotations have {n_classes} "
+                f"classes; its last two dimensions are ({n_classes}, {n_classes})"
+            )
     emission = with_abstentions(emission, annotations)
     return numpyro.sample("annotation", Responses(truth, emission, annotations), obs=annotations.label)
 

@@ -57,4 +57,4 @@ def test_a_stopped_fit_says_by_which_command_it_goes_on(command, tmp_path, monke
 
 def test_a_time_that_is_none_is_refused(command, tmp_path):
     assert "--every soon" in refused(*command, "--out", tmp_path / "out", "--checkpoint", tmp_path, "--every", "soon")
-    assert "every='5s' belongs to" in refused(*command, "--out", tmp_path / "out", "--every", "5s")
+    assert "--every 5s belongs to --checkpoint" in refused(*command, "--out", tmp_path / "out", "--every", "5s")

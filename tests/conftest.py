@@ -62,7 +62,7 @@ HEAVIEST = (
 
 
 LONG = Path(__file__).with_name("long_tests.txt")
-"""Tests that take over three seconds of a processor, one a line: `make test-long` runs them, and CI, not `make test`."""
+"""Tests of three seconds of a processor and more, a line each: `make test-long` and CI run them, not `make test`."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks

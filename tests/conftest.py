@@ -38,6 +38,7 @@ settings.load_profile("crowdppl")
 STATM = Path("/proc/self/statm")
 LARGE = 4 * 2**30  # bytes of a process, of which the compiler's are the most
 HEAVIEST = (
+    "test_readme.py",
     "test_numpyro.py",
     "test_commands.py",
     "test_by_size.py",

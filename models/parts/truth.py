@@ -108,7 +108,7 @@ def observe(truth: Array, emission: Emission, annotations: Annotations) -> Array
             f"observe() was given {'an array' if isinstance(emission, Array) else repr(emission)} as emission; an "
             "Emission is needed, such as cp.Confusion(table) of a table (workers, classes, classes)"
         )
-    if type(emission) in (Confusion, SharedConfusion):
+    if type(emission) is Confusion or type(emission) is SharedConfusion:
         shape, n_classes = jnp.shape(emission.table), annotations.n_classes
         if len(shape) < 2 or shape[-2] != n_classes or shape[-1] < n_classes:
             raise StoryError(

@@ -29,7 +29,7 @@ PRIORS: dict[str, Any] = {"diagonal": 0.6 * 8, "off_diagonal": 0.4 * 8 / 3}
 OPTIONS: dict[str, dict[str, Any]] = {
     "em": {"restarts": 5},  # the first start ends in a lower mode
     "svi": {},
-    "nuts": {},
+    "nuts": {"draws": 1000},  # with 500 of each of the four chains R̂ of some entry is now and then over 1.01
 }
 INTRODUCTION = """\
 Five anaesthetists judged from the notes of 45 patients how fit each patient was for anaesthesia, from 1 (fit) to 4. \

@@ -75,11 +75,19 @@ def test_the_table_of_stories_has_each_of_them_once():
     assert sorted(re.findall(r"^\| `(\w+)`", table, flags=re.MULTILINE)) == sorted(list_stories().index)
 
 
-@pytest.mark.slow
-def test_the_demo_prints_what_the_readme_shows(tmp_path):
+NUMBER = re.compile(r"\b\d+\.\d+\b")
+
+
+def test_the_demo_prints_what_the_readme_shows_without_a_warning(tmp_path):
+    """Word by word, and numbers up to 0.02: draws follow the processor's rounding."""
     # in a process of its own: the draws of programs that the tests compile with less optimisation have other digits
     users = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"} | {"PYTHONIOENCODING": "utf-8"}
     command = [sys.executable, "-c", "from crowdppl.cli import app; app()", "demo", "--out", str(tmp_path / "demo")]
-    printed = subprocess.run(command, env=users, capture_output=True, encoding="utf-8", check=True).stdout
+    ran = subprocess.run(command, env=users, capture_output=True, encoding="utf-8", check=True)
+    assert "arning" not in ran.stdout + ran.stderr
+    printed = [(NUMBER.sub("#", line), [float(found) for found in NUMBER.findall(line)]) for line in lines(ran.stdout)]
     (shown,) = blocks("text")
-    assert [line for line in lines(shown) if line not in lines(printed)] == []
+    for line in lines(shown):
+        numbers = [float(found) for found in NUMBER.findall(line)]
+        same = [found for words, found in printed if words == NUMBER.sub("#", line)]
+        assert any(np.allclose(numbers, found, rtol=0, atol=0.02) for found in same), line

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 RHAT_LIMIT = 1.01  # Vehtari et al. (2021), section 4
+FAR_APART = 1.05  # an R̂ beyond which more draws alone are no help: chains differ by a third of their spread
 ESS_LIMIT = 100  # for each chain: 50 for each of its halves, which is what R̂ needs (the same section)
 BLOCK = 2_000_000  # numbers to work on at a time
 MUCH = 0.25  # share of the annotations from which a class should be some tasks' label
@@ -57,8 +58,9 @@ def sampling_warnings(parameters: xr.Dataset, stats: Mapping[str, np.ndarray], m
     looked_at = _look(parameters)
     rhat, where = _extreme(looked_at, lambda found: found.rhat, np.nanargmax)
     if rhat > RHAT_LIMIT:
-        what = "the chains do" if stats["diverging"].shape[0] > 1 else "the two halves of the chain do"
-        found.append(f"R̂ = {rhat:.3f} for {where}: {what} not agree; raise warmup and draws")
+        who = "the chains" if stats["diverging"].shape[0] > 1 else "the two halves of the chain"
+        said = "do not agree; raise warmup and draws" if rhat > FAR_APART else "agree only roughly; raise draws"
+        found.append(f"R̂ = {rhat:.3f} for {where}, over {RHAT_LIMIT}: {who} {said}")
     limit = ESS_LIMIT * stats["diverging"].shape[0]
     sizes: dict[str, Callable[[Convergence], np.ndarray]] = {
         "bulk": lambda found: found.bulk_ess,

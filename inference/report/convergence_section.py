@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ..engines.diagnostics import ESS_LIMIT, RHAT_LIMIT, WorstEntry, worst_entries
+from ..engines.diagnostics import ESS_LIMIT, FAR_APART, RHAT_LIMIT, WorstEntry, worst_entries
 from ..fitted.fitted import Fitted
 from ..plots import plot_history
 from ..plots.chain_ranks import draw_chain_ranks
@@ -40,9 +40,9 @@ def _sampled(fit: Fitted) -> list[object]:
     limit = ESS_LIMIT * fit.shape[0]
     meant = (
         "Of each parameter the entry with the largest R̂, and the smallest effective sample sizes of any entry. R̂ "
-        f"compares the chains: above {RHAT_LIMIT} they do not agree. The effective sample sizes say how many "
-        "independent draws are worth as much, for means (bulk) and for the bounds of intervals (tail); below "
-        f"{limit:,} they are too small (Vehtari et al. 2021)."
+        f"compares the chains: above {RHAT_LIMIT} they agree only roughly, above {FAR_APART} they do not agree. The "
+        "effective sample sizes say how many independent draws are worth as much, for means (bulk) and for the bounds "
+        f"of intervals (tail); below {limit:,} they are too small (Vehtari et al. 2021)."
     )
     worst = sorted(found, key=lambda one: -one.rhat)[:MOST_PANELS]
     ranks = (

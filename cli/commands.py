@@ -6,7 +6,6 @@ What needs JAX or pandas is imported by the commands that need it, after all tha
 from __future__ import annotations
 
 import os
-import re
 import time
 from pathlib import Path
 from typing import Annotated
@@ -199,8 +198,6 @@ def stories(
             return
         from .. import list_baselines, list_stories
 
-        frame = list_stories()
-        frame["says"] = [re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line) for line in frame["says"]]
-        stdout().print(frame_table(frame.rename(columns={"says": "what it assumes"})))
+        stdout().print(frame_table(list_stories().rename(columns={"says": "what it assumes"})))
         stdout().print(frame_table(list_baselines().rename(columns={"says": "what it does, without a likelihood"})))
         stdout().print("crowdppl stories NAME shows one story.", style="dim")

@@ -24,6 +24,7 @@ from .errors import AnnotationError, UnknownNameError, check_name, look_up
 from .files import read_csv_tables
 from .gold import resolve_gold
 from .ids import Ids
+from .listing import Listing
 from .toy import FACTS as TOY_FACTS
 from .toy import toy
 
@@ -120,7 +121,9 @@ def list_datasets() -> pd.DataFrame:
     """
     found = [{"name": name, "where": "in the package", **data.facts()} for name, data in _EMBEDDED.items()]
     found += [_summary(folder) for folder in _folders().values()]
-    return pd.DataFrame(found).sort_values("name", ignore_index=True)
+    return Listing.of(
+        pd.DataFrame(found).sort_values("name", ignore_index=True), "`cp.load_dataset(name)` has the annotations"
+    )
 
 
 def _splits(file: Path) -> dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]]:

@@ -1,11 +1,13 @@
 """The stories, which are generative models of how workers annotate, and the parts that they are made of."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
 
 from ..data import unknown_name
+from ..data.listing import Listing
 from .anno_reg import anno_reg
 from .annotator_groups import annotator_groups
 from .common_individual import common_individual
@@ -149,8 +151,10 @@ def list_stories() -> pd.DataFrame:
     ``crowdppl.describe_story(name)`` has the density of one, its hyperparameters and the options of the engines.
     """
     lines = [(story.__doc__ or "").strip().splitlines()[0] for story in KNOWN_STORIES.values()]
+    lines = [re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line) for line in lines]
     others = [", ".join(alias for alias, name in ALIASES.items() if name == story) for story in KNOWN_STORIES]
-    return pd.DataFrame({"story": list(KNOWN_STORIES), "says": lines, "also_called": others}).set_index("story")
+    frame = pd.DataFrame({"story": list(KNOWN_STORIES), "says": lines, "also_called": others}).set_index("story")
+    return Listing.of(frame, "`cp.describe_story(name)` has its density, its hyperparameters, the engines' options")
 
 
 __all__ = [

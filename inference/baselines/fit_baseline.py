@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
+from ...data.listing import Listing
 from ..engines.checkpoints import NO_WISH, Wish
 from .baseline import Baseline
 from .max_mig import fit_max_mig
@@ -70,4 +71,5 @@ def fit_baseline(name: str, annotations: Annotations, *, checkpoints: Wish = NO_
 
 def list_baselines() -> pd.DataFrame:
     """The baselines by name, which have no likelihood, with one line that says what each does."""
-    return pd.DataFrame({"baseline": list(BASELINES), "says": [SAYS[name] for name in BASELINES]}).set_index("baseline")
+    frame = pd.DataFrame({"says": [SAYS[name] for name in BASELINES]}, pd.Index(list(BASELINES), name="baseline"))
+    return Listing.of(frame, "`cp.describe_story(name)` has a baseline's options")

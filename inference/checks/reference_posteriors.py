@@ -26,6 +26,7 @@ import pandas as pd
 
 from ...data import Annotations, UnknownNameError, load_dataset
 from ...data.errors import look_up
+from ...data.listing import Listing
 from ...models import KNOWN_STORIES, WITH_CLASSIFIER, Classifier, Story, find_story
 from ..engines.convergence import convergence
 from ..fitted.named_draws import coords_of
@@ -258,7 +259,9 @@ def list_reference_posteriors() -> pd.DataFrame:
     ones), divergent (transitions), and unmet (why there are none).
     """
     rows = [_row(story, dataset) for dataset in DATASETS for story in KNOWN_STORIES]
-    return pd.DataFrame(rows).set_index(["story", "dataset"])
+    frame = pd.DataFrame(rows).set_index(["story", "dataset"])
+    more = "`cp.reference_posterior(story, dataset)` has the draws, and benchmarks/reference_posteriors.py makes them"
+    return Listing.of(frame, more)
 
 
 def _not_sampled(story: str, dataset: str) -> str:
@@ -269,7 +272,7 @@ def _not_sampled(story: str, dataset: str) -> str:
 def _row(story: str, dataset: str) -> dict[str, Any]:
     name = f"{dataset}-{story}"
     if name not in database.posterior_names(ROOT):
-        return {"story": story, "dataset": dataset, "reference": False, "unmet": _not_sampled(story, dataset)}
+        return {"story": story, "dataset": dataset, "reference": False, "unmet": "not sampled yet"}
     posterior = database.read_json(ROOT, database.POSTERIORS, name)
     worst = posterior["worst"] or {}
     return {

@@ -22,7 +22,8 @@ from ...models.parts.scored_annotations import Taught
 from ...models.parts.truth_prior import TruthPrior, class_log_probs
 from ..densities.evidence import Gold, with_evidence
 from ..engines.checkpoints import NO_WISH, Wish
-from ..fit_story import fit_story
+from ..engines.settings import EMSettings
+from ..fit_story import ARGUMENTS, fit_story
 from ..fitted.labelled import Labelled
 from .baseline import Baseline
 from .training import checked_network, train
@@ -70,6 +71,7 @@ def label_by_rule(
         AnnotationError: ``wawa`` of annotations that name no workers, or gold labels that do not fit.
         StoryError: there is a classifier and the tasks have no features.
         ValueError: an option of the training that cannot be, or that is given without a classifier.
+        UnknownNameError: no option is called so.
     """
     found, annotations = with_known(RULES[name].probabilities(annotations), annotations, gold)
     by_worker = {"vote_weight": agreement(annotations)} if name == "wawa" else {}
@@ -80,6 +82,9 @@ def label_by_rule(
                 f"checkpoint={str(checkpoints.folder)!r}: {name} takes a moment, and has nothing to keep; leave it "
                 "out, or give classifier="
             )
+        for option in options:
+            if option not in EMSettings._fields:
+                raise unknown_name("option", option, ["classifier", "gold", "seed", "progress"], others=ARGUMENTS)
         if options:
             raise ValueError(
                 f"{', '.join(map(repr, options))}: options of a classifier's training, and {name} trains none; leave "

@@ -131,6 +131,8 @@ def test_workers_without_names_can_be_counted_and_not_weighed():
         ({"devices": 2}, "devices=2"),
         ({"abstentions": "informative"}, "abstentions='informative'"),
         ({"epochs": 3}, "trains none"),
+        ({"methd": "em"}, "unknown option 'methd'; did you mean 'method'"),
+        ({"draws": 100}, "unknown option 'draws'"),
     ],
 )
 def test_what_needs_a_likelihood_or_a_classifier_is_refused(crowd, options, message):

@@ -98,8 +98,8 @@ def _given(annotations: Annotations) -> _Given | None:
     j, k = annotations.n_workers, annotations.n_classes
     weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
     cell = (np.asarray(annotations.task, np.int64) * j + np.asarray(annotations.worker)) * k
-    cell, place = np.unique(cell + np.asarray(annotations.label), return_inverse=True)
-    weight = np.bincount(place, weight)
+    cell, place = np.unique((cell + np.asarray(annotations.label))[weight > 0], return_inverse=True)
+    weight = np.bincount(place, weight[weight > 0])
     pair, label = cell // k, cell % k
     is_first = np.append(True, np.diff(pair) > 0)
     share = weight / np.bincount(np.cumsum(is_first) - 1, weight)[np.cumsum(is_first) - 1]
@@ -108,6 +108,7 @@ def _given(annotations: Annotations) -> _Given | None:
     mean = np.bincount(worker * k + label, share, j * k).reshape(j, k) / np.maximum(n, 1)[:, None]
     spread = np.sqrt(np.maximum(1 - (mean**2).sum(1), 0.0))
     kept = ((n >= COMMON) & (spread > 1e-6))[worker]
+    spread[spread <= 1e-6] = 1.0  # of nobody who is kept
     n_of_task = np.bincount(task[kept & is_first], minlength=annotations.n_tasks).astype(float)
     order = np.random.default_rng(0).permutation(annotations.n_tasks)
     is_looked_at = np.zeros(annotations.n_tasks, bool)

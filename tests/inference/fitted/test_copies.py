@@ -1,5 +1,6 @@
 """Groups of workers who agree more than independent ones can: found where they copy, not where they are able."""
 
+import dataclasses
 import os
 
 import numpy as np
@@ -114,3 +115,15 @@ def test_prompts_of_one_language_model_are_found():
     found = found_in(annotations)
     assert len(found[0]) == 25
     assert all(len({name.split(".")[0] for name in group}) == 1 for group in found)
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_that_count_for_nothing_and_workers_of_one_class_change_nothing():
+    given = independent(list(JUDGES.values()), 0)
+    given[:, 4:] = given[:, 3:4]
+    given = np.column_stack([given, np.zeros(len(given))])
+    annotations = crowd(given, [*JUDGES, "always the same"])
+    count = np.ones(annotations.n_rows, np.float32)
+    count[np.asarray(annotations.task) == 7] = 0.0
+    weighed = dataclasses.replace(annotations, count=count)
+    assert found_in(weighed) == found_in(annotations) == [["gpt-a", "gpt-b", "gpt-c", "gpt-d"]]

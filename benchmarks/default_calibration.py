@@ -58,6 +58,7 @@ def main(
     engines: str = "em,svi",
     seed: int = 0,
     results: Path = Path("build/default_calibration.jsonl"),
+    stored: bool = False,
     write: bool = False,
 ) -> None:
     """Calibrate each story, and print p-values of its ranks and the coverage of its intervals.
@@ -69,16 +70,20 @@ def main(
         engines: the other engines, with commas.
         seed: of the first data set.
         results: a file that has what was found so far, a line each block of data sets; a later run goes on from there.
+        stored: take of the data sets those that the file has, and run nothing.
         write: refresh this section of RESULTS.md.
     """
     warnings.simplefilter("ignore")
     names = stories.split(",")
     n_of = {"nuts": simulations} | dict.fromkeys(engines.split(",") if fits else [], fits)
-    report = Report(f"Calibration of {len(names)} stories with default priors, {simulations} data sets each")
-    found = all_results(names, n_of, seed, results)
+    report = Report(f"Calibration of {len(names)} stories with default priors, up to {simulations} data sets each")
+    found = all_results(names, n_of, seed, results, stored=stored)
     rows = [row_of(name, found, n_of) for name in names]
     report.table(f"Ranks of NUTS, and how often {INTERVAL:.0%} intervals hold the actual values", rows, ["ms"])
     report.table("The same where the order of the classes is open", [naming_row(name, found) for name in names])
+    report.table(
+        "The same of the crowds that are better than chance", [better_row(name, found, n_of) for name in names]
+    )
     report.note(
         "Each data set is drawn from the story with parameters of its default priors: 40 tasks, two classes, each task "
         "annotated by 4 workers. What is ranked is what any story has whatever the order of its groups: the entries of "
@@ -97,12 +102,17 @@ def main(
         "Warned: data sets whose fit says that the annotations alone do not tell the classes or who is "
         "right; coverage of the others follows."
     )
+    report.note(
+        "Better than chance: data sets drawn with workers who are right with a probability over a half, in the mean "
+        "over workers and classes. A prior that is cut to these tells the two orders of the classes apart, so that "
+        "ranks are to be uniform and intervals to hold what they say where the chain stays on this side."
+    )
     if write:
         report.write()
 
 
-def all_results(names: list[str], n_of: Mapping[str, int], seed: int, path: Path) -> pd.DataFrame:
-    """What was found in each block of data sets of each story and engine; those not in the file are run."""
+def all_results(names: list[str], n_of: Mapping[str, int], seed: int, path: Path, *, stored: bool) -> pd.DataFrame:
+    """What was found in each block of data sets of each story and engine; those not in the file are run, or left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     blocks = [
         {"story": name, "engine": engine, "seed": seed + begin, "n": min(BLOCKS[engine], n - begin)}
@@ -116,7 +126,7 @@ def all_results(names: list[str], n_of: Mapping[str, int], seed: int, path: Path
     done = {tuple(row[key] for key in ("story", "engine", "seed", "n")): row for row in known}
     for block in blocks:
         key = tuple(block.values())
-        if key in done:
+        if stored or key in done:
             continue
         began = process_time()
         run = of_nuts if block["engine"] == "nuts" else of_fits
@@ -124,7 +134,7 @@ def all_results(names: list[str], n_of: Mapping[str, int], seed: int, path: Path
         with path.open("a") as file:
             print(json.dumps(done[key]), file=file)
         print(*key, f"{done[key]['seconds']:.0f} s", flush=True)
-    return pd.DataFrame([done[tuple(block.values())] for block in blocks])
+    return pd.DataFrame([done[key] for key in (tuple(block.values()) for block in blocks) if key in done])
 
 
 def of_nuts(story: str, engine: str, seed: int, n: int) -> dict[str, Any]:
@@ -197,6 +207,7 @@ def row_of(story: str, found: pd.DataFrame, n_of: Mapping[str, int]) -> dict[str
     adjusted = 1 - (1 - p_values.min()) ** len(p_values)
     row = {
         "story": story,
+        "data sets": int(blocks.n.sum()),
         "entries": len(p_values),
         "smallest p": f"{p_values.min():.1e}",
         "of": p_values.idxmin(),
@@ -225,6 +236,41 @@ def naming_row(story: str, found: pd.DataFrame) -> dict[str, Any]:
         "warned, %": 100 * warned.mean(),
         "not warned: as drawn, %": 100 * held[~warned].mean() if not warned.all() else np.nan,
     }
+
+
+def better_row(story: str, found: pd.DataFrame, n_of: Mapping[str, int]) -> dict[str, Any]:
+    """The story's line about the data sets whose crowds are better than chance: ranks, and coverage of all engines."""
+    blocks = found[(found.story == story) & (found.engine == "nuts")]
+    better = np.concatenate([is_better(story, seed, n) for seed, n in zip(blocks.seed, blocks.n, strict=True)])
+    ranks = ranks_of(blocks)._replace(ranks=ranks_of(blocks).ranks[better])
+    p_values, held = ranks.p_values(), 100 * float(ranks.coverage(INTERVAL).mean())
+    adjusted = 1 - (1 - p_values.min()) ** len(p_values)
+    row = {
+        "story": story,
+        "better, %": 100 * better.mean(),
+        "adjusted": f"{adjusted:.2g}",
+        "uniform": bool(adjusted > LEVEL / len(KNOWN_STORIES)),
+        "NUTS, %": held,
+        f"{LEAST:.0f}–{MOST:.0f}": bool(LEAST <= held <= MOST),
+    }
+    for engine in n_of:
+        if engine != "nuts":
+            blocks = found[(found.story == story) & (found.engine == engine)]
+            better = np.concatenate([is_better(story, seed, n) for seed, n in zip(blocks.seed, blocks.n, strict=True)])
+            row[f"{engine.upper()}, %"] = 100 * held_by(blocks)[better].mean()
+    return row
+
+
+@cache
+def is_better(story: str, seed: int, n: int) -> np.ndarray:
+    """Of which data sets the workers are right with a probability over a half, in the mean over workers and classes."""
+    looks, options = looks_of(story), options_of(story)
+    right = []
+    for i in range(seed, seed + n):
+        _, parameters = cp.simulate(story, seed=i, **SIZES, **options)
+        first = np.asarray(looks.of_one(_arrays(parameters))["confusion"])[..., 0]  # of the first class, by true class
+        right.append(np.mean(first[:, 0] + 1 - first[:, 1]) / 2)
+    return np.array(right) > 0.5
 
 
 def ranks_of(blocks: pd.DataFrame) -> Ranks:

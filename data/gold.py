@@ -40,8 +40,8 @@ def resolve_gold(
             the path of a CSV, TSV or Parquet file with such a table; columns of other names are found by their names
             (`gold_columns`), or with a warning as the only ones that have tasks and classes alone. A missing label
             (None, NaN) says that it is unknown. Text in a CSV or TSV file stands for the task or class that is written
-            so. A label that differs from one class by case or blanks alone is taken for it, with a warning; and one
-            says so where all labels are missing.
+            so. A label that differs from one class by case, blanks or a full stop alone is taken for it, with a
+            warning; and one says so where all labels are missing.
         tasks: the N tasks.
         classes: the K classes.
         task: the column of the table that names the task.
@@ -106,13 +106,15 @@ def resolve_gold(
 
 
 def _spelt_as_classes(given: Column, classes: Ids) -> Column:
-    """The labels, those that differ from one class by case or blanks alone as this class, with a warning."""
+    """The labels, those that differ from one class by slips alone as this class, with a warning."""
     meant = spellings(given.ids, classes)
     if not meant:
         return given
     listing = ", ".join(f"{name!r} for {of!r}" for name, of in list(meant.items())[:3])
     more = f" and {len(meant) - 3} more" if len(meant) > 3 else ""
-    warn(f"gold labels differ from the classes by case or blanks alone, and are taken for these: {listing}{more}")
+    warn(
+        f"gold labels differ from the classes by case, blanks or a full stop alone, and are taken for these: {listing}{more}"
+    )
     named = [meant.get(name, name) for name in given.ids]
     kinds = Ids(dict.fromkeys(named), what="gold labels")
     return replace(given, codes=kinds.index_of(named)[given.codes], ids=kinds)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NAMES: dict[str, tuple[str, ...]] = {
     "task": (
         "task", "item", "example", "unit", "question", "sample", "instance", "object", "document", "doc", "image",
-        "sentence", "text", "hit", "query", "record", "id",
+        "sentence", "text", "hit", "query", "record", "input", "prompt", "id",
     ),
     "worker": (
         "worker", "annotator", "rater", "judge", "labeler", "labeller", "coder", "performer", "participant", "user",
@@ -29,7 +29,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """By role the names that a column may have, in small letters, without blanks, dashes, and "id" or "name" at the end."""
 
-CONTENT = ("text", "sentence", "image", "document", "question")
+CONTENT = ("text", "sentence", "image", "document", "question", "input", "prompt")
 """Names of tasks that may as well be their content, where another column names them."""
 
 TIMES = ("time", "duration", "elapsed")
@@ -48,7 +48,10 @@ def stem(name: str) -> str:
 
 
 def is_name_of(name: str, role: str) -> bool:
-    """Return whether a column of this name may have this role."""
+    """Return whether a column of this name may have this role; ``judge.model`` and ``judge.id`` where both parts do."""
+    outer, _, inner = name.rpartition(".")
+    if outer and is_name_of(outer, role):
+        return stem(inner) in (*NAMES[role], "id", "name")
     return stem(name) in NAMES[role]
 
 

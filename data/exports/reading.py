@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ..annotations import Annotations
-from ..errors import AnnotationError, check_name
+from ..errors import AnnotationError, check_name, warn
 from ..files import read_parquet_table, read_text_table, row_and_line
 from ..long import csv_fields, long_fields
 from ..text import convert_labels, convert_text
@@ -225,7 +225,8 @@ def _from_json(
         return _of_held(held, given, gold, options)
     if not content:
         raise AnnotationError(f"{what}: the list is empty; a record for each annotation is needed")
-    return _from_table(pd.DataFrame(flat_records(content, what)), what, given, gold, options)
+    named = [given[role] for role in ("task", "worker", "label", "count", "seconds")]
+    return _from_table(pd.DataFrame(flat_records(content, what, named)), what, given, gold, options)
 
 
 def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
@@ -336,6 +337,11 @@ def _with_said(annotations: Annotations, what: str, roles: str, gold: str) -> tu
     sizes = f"{count_of(annotations.n_annotations, 'annotation')} of {count_of(annotations.n_tasks, 'task')}, {workers}"
     if not (roles or gold):
         return annotations, ""  # nothing was guessed
+    if roles.startswith("task ") and annotations.n_tasks == annotations.n_annotations > annotations.n_workers > 1:
+        warn(
+            f"{what}: each of the {annotations.n_tasks:,} tasks has one annotation, as where {roles.partition(', ')[0]} "
+            "is the number of a row: say by task='COL' which column names what several workers annotated"
+        )
     taken = f" ({roles})" if roles else ""
     return annotations, f"{what}: a row for each annotation{taken}: {sizes}{gold}"
 

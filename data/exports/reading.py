@@ -79,7 +79,8 @@ def read(
     Files may be compressed (.gz, .zst, .bz2, .xz); of a .zip or a folder, all files are annotators' of one export.
 
     Args:
-        source: a path, ``"-"`` for standard input, or a table in memory.
+        source: a path, ``"-"`` for standard input, a table in memory, or what a JSON file would have: a list of
+            dictionaries, or a dictionary.
         question: of an export with several questions, the one to read.
         task: the column of tasks; by default found out by its name.
         worker: that of workers; None where no worker is named.
@@ -127,6 +128,8 @@ def read(
             said = said.replace(str(path), "standard input")
     elif isinstance(source, str | Path):
         annotations, said = _from_path(Path(source), given, gold, options)
+    elif isinstance(source, Mapping) or (isinstance(source, list) and all(isinstance(row, Mapping) for row in source)):
+        annotations, said = _from_json(source, Path("the records"), given, gold, options)
     else:
         annotations, said = _from_table(table_of(source), "the table", given, gold, options)
     if tell and said:
@@ -338,9 +341,10 @@ def _with_said(annotations: Annotations, what: str, roles: str, gold: str) -> tu
     if not (roles or gold):
         return annotations, ""  # nothing was guessed
     if roles.startswith("task ") and annotations.n_tasks == annotations.n_annotations > annotations.n_workers > 1:
+        column = roles.partition(", ")[0]
         warn(
-            f"{what}: each of the {annotations.n_tasks:,} tasks has one annotation, as where {roles.partition(', ')[0]} "
-            "is the number of a row: say by task='COL' which column names what several workers annotated"
+            f"{what}: each of the {annotations.n_tasks:,} tasks has one annotation, as where {column} is the number of "
+            "a row: say by task='COL' which column names what several workers annotated"
         )
     taken = f" ({roles})" if roles else ""
     return annotations, f"{what}: a row for each annotation{taken}: {sizes}{gold}"

@@ -98,6 +98,18 @@ def test_judges_and_verdicts_with_further_fields_are_no_panels_of_judges(tmp_pat
         read(tmp_path / "j.jsonl", lines(deep), worker="run.by.nobody")
 
 
+def test_what_a_json_file_has_is_read_from_memory_too(tmp_path):
+    records = [
+        {"item": "q0", "judge": "a", "verdict": {"label": "x"}},
+        {"item": "q0", "judge": "b", "verdict": {"label": "y"}},
+    ]
+    by_task = {"q0": {"a": "x", "b": "y"}, "q1": {"a": "y", "b": "y"}}
+    for content in (records, by_task):
+        assert rows(cp.read(content, tell=False)) == rows(read(tmp_path / "n.json", content))
+    with pytest.raises(AnnotationError, match="a path, '-', a table or a list of dictionaries is needed, not a list"):
+        cp.read([1, 2])
+
+
 def test_a_record_for_each_judge_has_labels_by_task(tmp_path):
     records = [{"judge": "a", "labels": {"q0": 0, "q1": 1}}, {"judge": "b", "labels": {"q0": 1, "q1": 1}}]
     expected = [("q0", "a", 0), ("q0", "b", 1), ("q1", "a", 1), ("q1", "b", 1)]

@@ -81,6 +81,21 @@ def one_column(role: str, found: Sequence[str], columns: Sequence[str], what: st
     return found[0]
 
 
+def own_or_known_column(role: str, columns: Iterable[object], what: str) -> str:
+    """Return the column of the role's own name, else the one that is known for it.
+
+    Raises:
+        AnnotationError: there is none, or several may be meant; one can be renamed.
+    """
+    names = [str(name) for name in columns]
+    found = [role] if role in names else named_for(role, names)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise AnnotationError(f"{missing_column(role, None, names, what)} Rename the column of {role}s to {role!r}.")
+    raise AnnotationError(f"{what}: {' and '.join(map(repr, found))} may all name the {role}s; rename one to {role!r}")
+
+
 def gold_columns(columns: Iterable[object], task: str, label: str, what: str = "gold") -> tuple[str, str]:
     """Return the columns of tasks and of labels in a table of gold labels.
 

@@ -106,7 +106,9 @@ def test_what_a_json_file_has_is_read_from_memory_too(tmp_path):
     by_task = {"q0": {"a": "x", "b": "y"}, "q1": {"a": "y", "b": "y"}}
     for content in (records, by_task):
         assert rows(cp.read(content, tell=False)) == rows(read(tmp_path / "n.json", content))
-    with pytest.raises(AnnotationError, match="a path, '-', a table or a list of dictionaries is needed, not a list"):
+    with pytest.raises(
+        AnnotationError, match=r"a table is needed, not a list; cp.read takes dictionaries and lists of"
+    ):
         cp.read([1, 2])
 
 

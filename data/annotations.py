@@ -24,7 +24,7 @@ from .ids import Ids
 from .joining import joined, refuse_new_classes
 from .long import frame_rows
 from .pseudonyms import Key, check_workers, pseudonyms, read_key
-from .repeats import Repeats
+from .repeats import Repeats, n_repeated
 
 NO_IDS = Ids()
 
@@ -278,7 +278,8 @@ class Annotations(Constructors):
         """Return the number of repeated annotations, and of those among them with the same label."""
         pair = np.asarray(self.task, np.int64) * self.n_workers + np.asarray(self.worker)
         same = pair * self.n_kinds + np.asarray(self.label)
-        return self.n_annotations - pd.unique(pair).size, self.n_annotations - pd.unique(same).size
+        repeated = n_repeated(np.asarray(self.task), np.asarray(self.worker), self.n_annotations)
+        return repeated, self.n_annotations - pd.unique(same).size
 
     def pseudonymised(self, key: Key) -> Annotations:
         """Return the same annotations with a pseudonym in the place of each worker's name (:mod:`.pseudonyms`).

@@ -18,6 +18,7 @@ from ..annotations import Annotations
 from ..errors import AnnotationError, check_name, warn
 from ..files import read_parquet_table, read_text_table, row_and_line
 from ..long import csv_fields, long_fields
+from ..repeats import n_repeated
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from .gathered import Held, count_of
@@ -340,6 +341,9 @@ def _with_said(annotations: Annotations, what: str, roles: str, gold: str) -> tu
     sizes = f"{count_of(annotations.n_annotations, 'annotation')} of {count_of(annotations.n_tasks, 'task')}, {workers}"
     if not (roles or gold):
         return annotations, ""  # nothing was guessed
+    if annotations.named and annotations.repeats == "keep":
+        repeated = n_repeated(annotations.task, annotations.worker, annotations.n_annotations)
+        sizes += f"; repeated by the same worker: {count_of(repeated, 'annotation')}" if repeated else ""
     if roles.startswith("task ") and annotations.n_tasks == annotations.n_annotations > annotations.n_workers > 1:
         column = roles.partition(", ")[0]
         warn(

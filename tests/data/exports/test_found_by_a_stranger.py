@@ -98,6 +98,17 @@ def test_judges_and_verdicts_with_further_fields_are_no_panels_of_judges(tmp_pat
         read(tmp_path / "j.jsonl", lines(deep), worker="run.by.nobody")
 
 
+def test_a_judge_at_two_temperatures_is_told_and_how_to_make_two_of_it(tmp_path, capsys):
+    said = [("q0", "a", 0.0, "x"), ("q0", "a", 0.7, "y"), ("q1", "a", 0.0, "y"), ("q1", "b", 0.0, "y")]
+    records = [dict(zip(("item", "judge", "temperature", "label"), row, strict=True)) for row in said]
+    assert read(tmp_path / "n.jsonl", lines(records), tell=True).n_workers == 2
+    assert "2 workers; repeated by the same worker: 1 annotation" in capsys.readouterr().err
+    with pytest.raises(
+        AnnotationError, match=r"one column is needed; .* table\['worker'\] = table\['judge'\].astype\(str\)"
+    ):
+        read(tmp_path / "n.jsonl", lines(records), worker=["judge", "temperature"])
+
+
 def test_what_a_json_file_has_is_read_from_memory_too(tmp_path):
     records = [
         {"item": "q0", "judge": "a", "verdict": {"label": "x"}},

@@ -58,12 +58,15 @@ def is_name_of(name: str, role: str) -> bool:
 def named_for(role: str, columns: Iterable[str]) -> list[str]:
     """Return the columns whose names are known for a role.
 
-    Of several that may name tasks, a column "id" beside another name is the row's, and "text" the task's content.
+    Of several that may name tasks, a column "id" beside another name is the row's, and "text" the task's content. Of
+    "output.label" and "output.score" the first has the role's own name.
     """
     found = [name for name in columns if is_name_of(name, role)]
+    if all("." in name for name in found):
+        found = [name for name in found if name.rpartition(".")[2] == role] or found
     if role == "task":
         found = [name for name in found if plain(name) not in ("id", *CONTENT)] or found
-        found = [name for name in found if plain(name) not in CONTENT] or found
+        found = [name for name in found if plain(name.rpartition(".")[2]) not in CONTENT] or found
     return found
 
 

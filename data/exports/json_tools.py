@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ..column_names import is_name_of
 from ..errors import AnnotationError
 from ..text import as_numbers
 from .gathered import Gathered, Held, chosen_question
@@ -267,6 +268,8 @@ def read_mapping(by_name: Mapping[str, Any], what: str, outer: str | None) -> He
         return None
     if all("annotations" in value for value in values):
         return _lewidi(by_name, what)
+    by_name = {one: {other: _label_in(label) for other, label in by_key.items()} for one, by_key in by_name.items()}
+    values = list(by_name.values())
     if any(isinstance(label, Mapping | list) for value in values for label in value.values()):
         return None
     inner = dict.fromkeys(key for value in values for key in value)
@@ -286,6 +289,14 @@ def read_mapping(by_name: Mapping[str, Any], what: str, outer: str | None) -> He
             task, worker = (first[one], second[other]) if outer != "worker" else (second[other], first[one])
             gathered.add(task, worker, label, f"task {task!r}, worker {worker!r}")
     return gathered.held()
+
+
+def _label_in(given: Any) -> Any:
+    """The label of ``{"label": "yes", "reason": "…"}``; what else there is as it is."""
+    found = (
+        [value for key, value in given.items() if is_name_of(str(key), "label")] if isinstance(given, Mapping) else []
+    )
+    return found[0] if len(found) == 1 else given
 
 
 def _lewidi(by_task: Mapping[str, Any], what: str) -> Held:

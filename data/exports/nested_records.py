@@ -15,6 +15,7 @@ def flat_records(records: Records, what: str, named: Iterable[Any] = ()) -> list
     """Return records with one annotation each, and without what is no number or text.
 
     - ``{"annotations": [{"annotator": "a", "label": 1}, …]}``: a record for each dictionary of the list.
+    - ``{"judges": [{"name": "a", "verdict": 1}, …]}``, ``{"judges": {"a": {"verdict": 1, "why": "…"}, …}}``: likewise.
     - ``{"annotators": ["a", "b"], "labels": [1, 0]}``: a record for each place of the lists.
     - ``{"item": 1, "labels": {"a": 1, "b": 0}}``: a record for each key, which is the worker; or the task, where the
       record names a worker and no task.
@@ -74,7 +75,9 @@ def _flat(record: Mapping[str, Any], own: dict[str, Any], what: str, number: int
     }
     for name, value in nested.items():
         if _of_annotations(name) and isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
-            return [own | _own(each) for each in value]
+            return [own | {_named_in(name, key): v for key, v in _own(each).items()} for each in value]
+        if _of_annotations(name) and isinstance(value, Mapping) and value and all(map(_has_label, value.values())):
+            return [own | _own(each) | {"worker": worker} for worker, each in value.items()]
         if _of_annotations(name) and isinstance(value, Mapping) and all(_is_scalar(v) for v in value.values()):
             is_judges = _names(own, "worker") and not _names(own, "task")
             key = "task" if is_judges else "worker"
@@ -89,6 +92,15 @@ def _flat(record: Mapping[str, Any], own: dict[str, Any], what: str, number: int
         raise AnnotationError(f"{what}, record {number}: the lists are of different lengths: {said}")
     rows = zip(*beside.values(), strict=True)
     return [own | dict(zip(map(_one, beside), row, strict=True)) for row in rows]
+
+
+def _has_label(value: Any) -> bool:
+    return isinstance(value, Mapping) and _names(_own(value), "label")
+
+
+def _named_in(name: str, key: str) -> str:
+    """A key of the dictionaries in a list, whose id or name is that of what the list is of."""
+    return f"{_one(name)}.{key}" if key in ("id", "name") and is_name_of(_one(name), "worker") else key
 
 
 def _names(own: Mapping[str, Any], role: str) -> bool:

@@ -73,7 +73,9 @@ def read(
       Parquet, JSON Lines, a list of records in JSON; pandas, polars and pyarrow tables and Hugging Face datasets.
       Columns are known by common names (item_id, annotator, response, …).
     - Tables with a row for each task and a column for each worker, or for each class with how often it was given.
-    - Dictionaries ``{task: {worker: label}}`` or ``{judge: {item: label}}`` in JSON.
+    - Dictionaries ``{task: {worker: label}}`` or ``{judge: {item: label}}`` in JSON, also where a label stands in a
+      dictionary, ``{"label": …, "reason": …}``; records with nested judges and verdicts, whose columns are called
+      ``judge.model`` and ``verdict.label``: any place in them can be named so.
     - Exports of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka and CrowdFlower (Appen), and LeWiDi's datasets.
       Cancelled, rejected and ignored annotations are left out, which is said; gold labels are taken.
 
@@ -217,6 +219,8 @@ def _from_json(
         if (table := table_of_json(content)) is not None:
             return _from_table(table, what, given, gold, options)
         held = read_mapping(content, what, given["outer"])
+        if held is None and (records := _only_records(content)) is not None:
+            return _from_json(records, path, given, gold, options)
         if held is None:
             raise AnnotationError(
                 f"{what}: the dictionary is no {{task: {{worker: label}}}} and no export that is known"
@@ -231,6 +235,13 @@ def _from_json(
         raise AnnotationError(f"{what}: the list is empty; a record for each annotation is needed")
     named = [given[role] for role in ("task", "worker", "label", "count", "seconds")]
     return _from_table(pd.DataFrame(flat_records(content, what, named)), what, given, gold, options)
+
+
+def _only_records(content: Mapping[str, Any]) -> list[Any] | None:
+    """The one list of records in a dictionary, beside what is said of it: ``{"judgments": [{…}, …], "version": 1}``."""
+    lists = [value for value in content.values() if isinstance(value, list) and value]
+    lists = [value for value in lists if all(isinstance(record, Mapping) for record in value)]
+    return lists[0] if len(lists) == 1 else None
 
 
 def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
@@ -341,7 +352,7 @@ def _with_said(annotations: Annotations, what: str, roles: str, gold: str) -> tu
     sizes = f"{count_of(annotations.n_annotations, 'annotation')} of {count_of(annotations.n_tasks, 'task')}, {workers}"
     if not (roles or gold):
         return annotations, ""  # nothing was guessed
-    if annotations.named and annotations.repeats == "keep":
+    if annotations.worker is not None and annotations.repeats == "keep":
         repeated = n_repeated(annotations.task, annotations.worker, annotations.n_annotations)
         sizes += f"; repeated by the same worker: {count_of(repeated, 'annotation')}" if repeated else ""
     if roles.startswith("task ") and annotations.n_tasks == annotations.n_annotations > annotations.n_workers > 1:

@@ -98,6 +98,18 @@ def test_judges_and_verdicts_with_further_fields_are_no_panels_of_judges(tmp_pat
         read(tmp_path / "j.jsonl", lines(deep), worker="run.by.nobody")
 
 
+def test_verdicts_with_reasons_are_read_by_judge_and_by_task_and_in_a_wrapper(tmp_path):
+    said = [("q0", "a", "x"), ("q0", "b", "y"), ("q1", "a", "y"), ("q1", "b", "y")]
+    tasks = ("q0", "q1")
+    of = {task: {j: {"verdict": v, "reason": "because"} for t, j, v in said if t == task} for task in tasks}
+    listed = [{"item": t, "judges": [{"name": j, **v} for j, v in of[t].items()]} for t in tasks]
+    by_judge = [{"item": t, "judges": of[t]} for t in tasks]
+    described = [{"doc": {"id": t, "text": "…"}, "judge": j, "output": {"label": v, "score": 0.3}} for t, j, v in said]
+    wrapped = {"judgments": described, "meta": {"version": 1}, "models": ["a", "b"]}
+    for content in (of, listed, by_judge, described, wrapped):
+        assert rows(read(tmp_path / "n.json", content)) == said
+
+
 def test_a_judge_at_two_temperatures_is_told_and_how_to_make_two_of_it(tmp_path, capsys):
     said = [("q0", "a", 0.0, "x"), ("q0", "a", 0.7, "y"), ("q1", "a", 0.0, "y"), ("q1", "b", 0.0, "y")]
     records = [dict(zip(("item", "judge", "temperature", "label"), row, strict=True)) for row in said]

@@ -127,7 +127,9 @@ Repeats = Annotated[
 Tidy = Annotated[
     bool,
     typer.Option(
-        "--tidy", help="Make one class of labels that differ by case or blanks alone.", rich_help_panel=ANNOTATIONS
+        "--tidy",
+        help="Make one class of labels that differ by case, blanks, a full stop or quotation marks alone.",
+        rich_help_panel=ANNOTATIONS,
     ),
 ]
 Missing = Annotated[

@@ -149,7 +149,7 @@ def write_results(result: Fit | Stack | StreamedFit, folder: Path, *, plot: bool
 def write_for_tool(result: Fit | Stack | StreamedFit, folder: Path, to: str, request: Request) -> dict[str, str]:
     """Write the labels for one of `TOOLS`; what is in the file, by its name.
 
-    Label Studio's tasks keep their data where its export in JSON was read.
+    Where the tool's export in JSON was read, Label Studio's tasks keep their data, and labels are of its question.
 
     Raises:
         AnnotationError: the fit is streamed.
@@ -160,19 +160,23 @@ def write_for_tool(result: Fit | Stack | StreamedFit, folder: Path, to: str, req
         raise AnnotationError(f"--to {to} takes a fit in memory; labels of a streamed fit are in the folder labels")
     name = TOOLS[to]
     question = None if to == "hf" else request.question
-    source = request.file if to == "label-studio" and _is_studio_export(request.file) else None
+    source = request.file if _is_export_of(to, request.file) else None
     result.write_labels(folder / name, to=to, question=question, source=source)
     return {name: TOOL_FILES[name]}
 
 
-def _is_studio_export(file: str) -> bool:
-    """Whether a file is Label Studio's export of tasks, with their data."""
-    from ..data.exports.opening import read_json
+def _is_export_of(tool: str, file: str) -> bool:
+    """Whether a file is an export in JSON of the tool: Label Studio's, of tasks with their data, or Argilla's."""
+    from ..data.exports.json_tools import is_argilla
+    from ..data.exports.opening import LINES, read_json
 
-    if suffix_of(file) != ".json" or not Path(file).is_file():
+    suffixes = {"label-studio": (".json",), "argilla": (".json", *LINES)}.get(tool, ())
+    if suffix_of(file) not in suffixes or not Path(file).is_file():
         return False
     records = read_json(Path(file), None)
-    return isinstance(records, list) and all(isinstance(each, dict) and "data" in each for each in records)
+    if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
+        return False
+    return any(map(is_argilla, records)) if tool == "argilla" else all("data" in each for each in records)
 
 
 def write_output(result: Fit | Stack, folder: Path, *, plot: bool = False) -> dict[str, str]:

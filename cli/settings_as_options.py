@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 from typer.core import TyperCommand
@@ -16,7 +17,7 @@ class CommandWithSettings(TyperCommand):
         """Parse the arguments, or fail with the options that may be meant."""
         known = {name for parameter in self.get_params(ctx) for name in (*parameter.opts, *parameter.secondary_opts)}
         options = args[: args.index("--")] if "--" in args else args
-        for argument, after in zip(options, [*options[1:], ""], strict=True):
+        for argument, after in zip_longest(options, options[1:], fillvalue=""):
             option, equals, value = argument.partition("=")
             if not option.startswith("--") or option in known:
                 continue

@@ -15,6 +15,7 @@ from . import description
 from .agreement import krippendorff_alpha
 from .build import build, read_only
 from .cards import never_raising
+from .column_names import own_or_known_column
 from .constructors import Constructors
 from .errors import AnnotationError
 from .frames import as_frame, is_frame
@@ -23,12 +24,13 @@ from .ids import Ids
 from .joining import joined, refuse_new_classes
 from .long import frame_rows
 from .pseudonyms import Key, check_workers, pseudonyms, read_key
-from .repeats import Repeats
+from .repeats import Repeats, n_repeated
 
 NO_IDS = Ids()
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
 
+COLUMNS = ("task", "worker", "label")
 LARGE = 2_000_000  # rows that are not counted for a card
 STATIC = (
     "tasks", "workers", "classes", "population", "abstentions", "informative", "repeats", "models",
@@ -190,7 +192,8 @@ class Annotations(Constructors):
 
         Args:
             more: annotations of the same classes and abstentions, or some of them, with features where these have
-                them; or a table with the columns task, worker and label, which may have no row; None for none.
+                them; or a table with the columns task, worker and label, or what they are often called, which may have
+                no row; None for none.
 
         Raises:
             AnnotationError: a class is not among these, a new task or worker lacks features that the others have,
@@ -199,7 +202,9 @@ class Annotations(Constructors):
         if more is None or (is_frame(more) and not len(as_frame(more))):
             return self
         if not isinstance(more, Annotations):
-            rows = frame_rows(more, task="task", worker="worker", label="label", count=None, classes=self.kinds)
+            columns = as_frame(more).columns
+            task, worker, label = (own_or_known_column(role, columns, "the table") for role in COLUMNS)
+            rows = frame_rows(more, task=task, worker=worker, label=label, count=None, classes=self.kinds)
             refuse_new_classes(self, rows.label)
             more = Annotations(**build(rows, classes=self.classes, abstain=self.abstentions, tell=False))
         return joined(self, more)
@@ -273,7 +278,8 @@ class Annotations(Constructors):
         """Return the number of repeated annotations, and of those among them with the same label."""
         pair = np.asarray(self.task, np.int64) * self.n_workers + np.asarray(self.worker)
         same = pair * self.n_kinds + np.asarray(self.label)
-        return self.n_annotations - pd.unique(pair).size, self.n_annotations - pd.unique(same).size
+        repeated = n_repeated(np.asarray(self.task), np.asarray(self.worker), self.n_annotations)
+        return repeated, self.n_annotations - pd.unique(same).size
 
     def pseudonymised(self, key: Key) -> Annotations:
         """Return the same annotations with a pseudonym in the place of each worker's name (:mod:`.pseudonyms`).

@@ -6,6 +6,7 @@ that was killed leaves them there; whoever writes to the same place next removes
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -18,6 +19,9 @@ from functools import cache
 from pathlib import Path
 
 from .errors import StorageError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What systems answer where there is no room: on the disk, for the user, or for a file of this size."""
 
 
 @contextmanager
@@ -72,8 +76,8 @@ def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> It
         overwrite: replace a folder that has something in it.
 
     Raises:
-        StorageError: `path` is a file, a folder with something in it, or in a place that cannot be written to. What
-            the block itself raises passes through.
+        StorageError: `path` is a file, a folder with something in it, or in a place that cannot be written to, or the
+            disk is full. What else the block itself raises passes through.
     """
     path = Path(path).absolute()
     _refuse_to_replace(path, overwrite)
@@ -85,7 +89,8 @@ def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> It
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error.strerror}: {error.filename}") from error
     try:
-        yield part
+        with _told_of(part, path):
+            yield part
         _refuse_to_replace(path, overwrite)  # the block may have taken hours
         try:
             _replace_folder(part, path)
@@ -96,6 +101,23 @@ def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> It
         for parent in made:
             with suppress(OSError):
                 parent.rmdir()  # only where nothing has come into it
+
+
+@contextmanager
+def _told_of(part: Path, path: Path) -> Iterator[None]:
+    """Say of a disk that is full that `path` cannot be written, whoever found out, and not where it was to be made.
+
+    Raises:
+        StorageError: the disk is full, or whoever writes may write no more; or the block said so of something in it.
+    """
+    try:
+        yield
+    except StorageError as error:
+        raise StorageError(str(error).replace(str(part), str(path))) from error
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise StorageError(f"{path} cannot be written: {os.strerror(error.errno)}") from error
 
 
 def check_new_file(path: str | os.PathLike[str], suffixes: tuple[str, ...] = ()) -> None:

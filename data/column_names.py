@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NAMES: dict[str, tuple[str, ...]] = {
     "task": (
         "task", "item", "example", "unit", "question", "sample", "instance", "object", "document", "doc", "image",
-        "sentence", "text", "hit", "query", "record", "id",
+        "sentence", "text", "hit", "query", "record", "input", "prompt", "id",
     ),
     "worker": (
         "worker", "annotator", "rater", "judge", "labeler", "labeller", "coder", "performer", "participant", "user",
@@ -29,7 +29,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """By role the names that a column may have, in small letters, without blanks, dashes, and "id" or "name" at the end."""
 
-CONTENT = ("text", "sentence", "image", "document", "question")
+CONTENT = ("text", "sentence", "image", "document", "question", "input", "prompt")
 """Names of tasks that may as well be their content, where another column names them."""
 
 TIMES = ("time", "duration", "elapsed")
@@ -48,19 +48,25 @@ def stem(name: str) -> str:
 
 
 def is_name_of(name: str, role: str) -> bool:
-    """Return whether a column of this name may have this role."""
+    """Return whether a column of this name may have this role; ``judge.model`` and ``judge.id`` where both parts do."""
+    outer, _, inner = name.rpartition(".")
+    if outer and is_name_of(outer, role):
+        return stem(inner) in (*NAMES[role], "id", "name")
     return stem(name) in NAMES[role]
 
 
 def named_for(role: str, columns: Iterable[str]) -> list[str]:
     """Return the columns whose names are known for a role.
 
-    Of several that may name tasks, a column "id" beside another name is the row's, and "text" the task's content.
+    Of several that may name tasks, a column "id" beside another name is the row's, and "text" the task's content. Of
+    "output.label" and "output.score" the first has the role's own name.
     """
     found = [name for name in columns if is_name_of(name, role)]
+    if all("." in name for name in found):
+        found = [name for name in found if name.rpartition(".")[2] == role] or found
     if role == "task":
         found = [name for name in found if plain(name) not in ("id", *CONTENT)] or found
-        found = [name for name in found if plain(name) not in CONTENT] or found
+        found = [name for name in found if plain(name.rpartition(".")[2]) not in CONTENT] or found
     return found
 
 
@@ -76,6 +82,21 @@ def one_column(role: str, found: Sequence[str], columns: Sequence[str], what: st
     if not found:
         raise missing_column(role, role, columns, what)
     return found[0]
+
+
+def own_or_known_column(role: str, columns: Iterable[object], what: str) -> str:
+    """Return the column of the role's own name, else the one that is known for it.
+
+    Raises:
+        AnnotationError: there is none, or several may be meant; one can be renamed.
+    """
+    names = [str(name) for name in columns]
+    found = [role] if role in names else named_for(role, names)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise AnnotationError(f"{missing_column(role, None, names, what)} Rename the column of {role}s to {role!r}.")
+    raise AnnotationError(f"{what}: {' and '.join(map(repr, found))} may all name the {role}s; rename one to {role!r}")
 
 
 def gold_columns(columns: Iterable[object], task: str, label: str, what: str = "gold") -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +20,10 @@ from .frames import as_frame, is_frame, take_column
 from .ids import Ids
 from .oddities import spellings
 from .text import as_numbers
+from .text_files import open_text, reading, suffix_of
 
 NO_ABSTENTIONS = Ids()
+JSON = (".json", ".jsonl", ".ndjson")
 
 
 def resolve_gold(
@@ -36,12 +39,12 @@ def resolve_gold(
     """Return the gold label of each task as a class index, shape (N,) int32; −1 where it is unknown.
 
     Args:
-        gold: a mapping task -> label, a pandas Series indexed by task, a table with columns `task` and `label`, or
-            the path of a CSV, TSV or Parquet file with such a table; columns of other names are found by their names
-            (`gold_columns`), or with a warning as the only ones that have tasks and classes alone. A missing label
-            (None, NaN) says that it is unknown. Text in a CSV or TSV file stands for the task or class that is written
-            so. A label that differs from one class by case or blanks alone is taken for it, with a warning; and one
-            says so where all labels are missing.
+        gold: a mapping task -> label, a pandas Series indexed by task, a table with columns `task` and `label`, or the
+            path of a CSV, TSV, JSON or Parquet file with such a table, in JSON also with the mapping; columns of other
+            names are found by their names (`gold_columns`), or with a warning as the only ones that have tasks and
+            classes alone. A missing label (None, NaN) says that it is unknown. Text in a CSV, TSV or JSON file stands
+            for the task or class that is written so. A label that differs from one class by case, blanks or a full stop
+            alone is taken for it, with a warning; and one says so where all labels are missing.
         tasks: the N tasks.
         classes: the K classes.
         task: the column of the table that names the task.
@@ -106,13 +109,16 @@ def resolve_gold(
 
 
 def _spelt_as_classes(given: Column, classes: Ids) -> Column:
-    """The labels, those that differ from one class by case or blanks alone as this class, with a warning."""
+    """The labels, those that differ from one class by slips alone as this class, with a warning."""
     meant = spellings(given.ids, classes)
     if not meant:
         return given
     listing = ", ".join(f"{name!r} for {of!r}" for name, of in list(meant.items())[:3])
     more = f" and {len(meant) - 3} more" if len(meant) > 3 else ""
-    warn(f"gold labels differ from the classes by case or blanks alone, and are taken for these: {listing}{more}")
+    warn(
+        "gold labels differ from the classes by case, blanks or a full stop alone, and are taken for these: "
+        f"{listing}{more}"
+    )
     named = [meant.get(name, name) for name in given.ids]
     kinds = Ids(dict.fromkeys(named), what="gold labels")
     return replace(given, codes=kinds.index_of(named)[given.codes], ids=kinds)
@@ -122,18 +128,44 @@ def _read(path: Path, tasks: Ids, classes: Ids, task: str, label: str) -> tuple[
     """Return the table in a file, with the identifiers that its text stands for, and what says where a row is."""
     if not path.is_file():
         raise AnnotationError(
-            f"gold={str(path)!r}: there is no such file; give a .csv, .tsv or .parquet file, a dictionary task -> "
-            "label, a Series indexed by task, or a table"
+            f"gold={str(path)!r}: there is no such file; give a .csv, .tsv, .json, .jsonl or .parquet file, a "
+            "dictionary task -> label, a Series indexed by task, or a table"
         )
     if path.suffix.lower() == ".parquet":
         return read_parquet_table(path), None
-    table = read_text_table(path)
+    is_json = suffix_of(path) in JSON
+    table = _json_table(path, task, label) if is_json else read_text_table(path)
     task, label = _columns_in(table, tasks, classes, task, label, f"gold={str(path)!r}")
     # No two identifiers look alike as text: `Ids` refuses them.
     table[task] = _identified(table[task], {str(value): value for value in tasks})
     with_point = {f"{value}.0": value for value in classes if type(value) is int}
     table[label] = _identified(table[label], with_point | {str(value): value for value in classes})
-    return table, row_and_line(path)
+    return table, None if is_json else row_and_line(path)
+
+
+def _json_table(path: Path, task: str, label: str) -> pd.DataFrame:
+    """The table, as text, in a file with ``{task: label}``, a list of records, or a record in each line.
+
+    Raises:
+        AnnotationError: it has something else.
+    """
+    with reading(path), open_text(path) as file:
+        text = file.read()
+    try:
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError:
+            content = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except json.JSONDecodeError as error:
+        raise AnnotationError(f"gold={str(path)!r} is no JSON file: {error}") from None
+    if isinstance(content, Mapping) and suffix_of(path) != ".json":
+        content = [content]  # a single line
+    if isinstance(content, Mapping):
+        content = [{task: each, label: value} for each, value in content.items()]
+    if not isinstance(content, list) or not all(isinstance(record, Mapping) for record in content):
+        raise AnnotationError(f"gold={str(path)!r}: a list of records, or a dictionary {{task: label}}, is needed")
+    table = pd.DataFrame(content, dtype=object)
+    return table.where(table.isna(), table.map(str))
 
 
 def _columns_in(table: Any, tasks: Ids, classes: Ids, task: str, label: str, what: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from .arrays import counts, longer
 from .columns import Column, type_hint
-from .errors import AnnotationError
+from .errors import AnnotationError, warn
 from .features import columns_by_name
 from .ids import Ids
 from .repeats import resolve_repeats
@@ -47,6 +47,9 @@ def joined(first: Any, more: Any) -> Any:
         def where(row: int) -> str:
             return "one is known already" if row < first.n_rows else "one is to be added"
 
+        if first.repeats == "keep":
+            label = np.concatenate([np.asarray(first.label), kinds[np.asarray(more.label)]])
+            _tell_given_again(rows, by, label, first.n_rows)
         columns = Column("task", rows, tasks, where), Column("worker", by, workers, where)
         kept, count = resolve_repeats(*columns, count, first.repeats, NO_CHOICE)
     place = np.argsort(rows[kept], kind="stable")
@@ -76,6 +79,16 @@ def joined(first: Any, more: Any) -> Any:
         tasks=tasks,
         workers=workers,
     )
+
+
+def _tell_given_again(task: np.ndarray, worker: np.ndarray, label: np.ndarray, known: int) -> None:
+    """Warn where each row from `known` on is also among those before, as where a whole table is given again."""
+    rows = pd.MultiIndex.from_arrays([task, worker, label])
+    if (new := len(rows) - known) > 1 and rows[known:].isin(rows[:known]).all():
+        warn(
+            f"all of the {new:,} annotations to be added are there already, with the same labels, and count once more; "
+            "give those that are new, or make the first annotations with repeats='first'"
+        )
 
 
 def refuse_new_classes(first: Any, label: Column) -> None:

@@ -17,7 +17,7 @@ MISSING = frozenset({"n/a", "na", "nan", "null", "?", "missing"})
 
 
 def tell_classes(classes: Ids) -> None:
-    """Warn of classes that differ by case or blanks alone, and of those that stand for a missing value."""
+    """Warn of classes that differ by what tidy=True overlooks, and of those that stand for a missing value."""
     _tell_alike(classes)
     _tell_missing(classes)
 
@@ -32,17 +32,17 @@ def tell_repeated_table(task: np.ndarray, worker: np.ndarray, label: np.ndarray)
 
 
 def tidied(label: Column, wanted: Iterable[Any] = ()) -> Column:
-    """Return labels whose spellings that differ by case or blanks alone are one: a wanted one, or the most frequent.
+    """Return labels whose spellings that differ by slips alone (`_plain`) are one: a wanted one, or the most frequent.
 
     Raises:
-        AnnotationError: two of those wanted differ by case or blanks alone.
+        AnnotationError: two of those wanted differ by slips alone.
     """
     spelt: dict[str, str] = {}
     for name in wanted:
         if isinstance(name, str) and spelt.setdefault(_plain(name), name) != name:
             raise AnnotationError(
-                f"{spelt[_plain(name)]!r} and {name!r} are one label under tidy=True, which differ by case or blanks "
-                "alone; list one of them, or leave tidy=True out"
+                f"{spelt[_plain(name)]!r} and {name!r} are one label under tidy=True, as they differ by case, blanks "
+                "or a full stop alone; list one of them, or leave tidy=True out"
             )
     uses = np.bincount(label.codes, minlength=len(label.ids))
     spellings: dict[Hashable, list[int]] = {}
@@ -58,7 +58,7 @@ def tidied(label: Column, wanted: Iterable[Any] = ()) -> Column:
 
 
 def spellings(given: Iterable[Hashable], classes: Iterable[Hashable]) -> dict[Hashable, Hashable]:
-    """For each label that is no class the one class from which it differs by case or blanks alone, if there is one."""
+    """For each label that is no class the one class from which it differs by slips alone, if there is one."""
     known = set(classes)
     by_text: dict[str, list[Hashable]] = {}
     for name in known:
@@ -75,8 +75,12 @@ def _tidy(name: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name without what may be a slip: case, blanks, and ".0" after a whole number."""
-    return _tidy(name).casefold()
+    """A name without what may be a slip: case, blanks, ".0" after a whole number, and a full stop or quotation marks.
+
+    Language models answer "yes", "Yes." and "**Yes**".
+    """
+    inner = re.sub(r"^([\"'`*]+)(.+)\1$", r"\2", _tidy(name).removesuffix("."))
+    return _tidy(inner.removesuffix(".")).casefold() or name
 
 
 def _tell_alike(classes: Iterable[Hashable]) -> None:
@@ -89,8 +93,8 @@ def _tell_alike(classes: Iterable[Hashable]) -> None:
         groups = "; ".join(" and ".join(map(repr, names)) for names in alike[:3])
         more = f" and {len(alike) - 3} more" if len(alike) > 3 else ""
         warn(
-            f"classes differ by case, blanks or '.0' alone and count as different classes: {groups}{more}; tidy=True "
-            "makes one of them"
+            "classes differ by case, blanks, '.0', a full stop or quotation marks alone and count as different "
+            f"classes: {groups}{more}; tidy=True makes one of them"
         )
 
 

@@ -17,6 +17,12 @@ TO_CHOOSE = "pass repeats='keep' to use all of these annotations, or repeats='fi
 """What an error advises where the rule can be chosen."""
 
 
+def n_repeated(task: np.ndarray, worker: np.ndarray, n_annotations: int) -> int:
+    """How many annotations there are beyond the first of each worker for each task."""
+    pair = np.asarray(task, np.int64) * (int(np.max(worker, initial=0)) + 1) + np.asarray(worker)
+    return n_annotations - pd.unique(pair).size
+
+
 def resolve_repeats(
     task: Column, worker: Column, count: np.ndarray | None, repeats: Repeats, advice: str = TO_CHOOSE
 ) -> tuple[np.ndarray, np.ndarray | None]:

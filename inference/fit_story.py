@@ -73,7 +73,7 @@ def fit_story(
     if not isinstance(annotations, Annotations):
         raise AnnotationError(
             f"annotations are needed second, got a {type(annotations).__name__}; make them with "
-            "cp.Annotations.from_frame(frame), .from_csv(path), .from_matrix(matrix), …"
+            "cp.read(path or table), cp.Annotations.from_frame(frame), .from_matrix(matrix), …"
         )
     annotations = with_abstentions_that(annotations, abstentions)
     engine = ENGINES[check_method(method)]

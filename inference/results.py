@@ -133,11 +133,12 @@ class Result(Labelled, Generic[View]):
                 in which no cell is one that a spreadsheet would run; it has no default.
             question: its name in Label Studio or Argilla; by default the one that the source has, else ``"label"``.
             source: for Label Studio, the export that was read: the predictions are then of its tasks, with their ids
-                and data, and have the shape of its question. Without it a task's data are its name.
+                and data, and have the shape of its question. Without it a task's data are its name. For Argilla, the
+                export whose question the suggestions are of.
 
         Raises:
             UnknownNameError: no such tool is known.
-            AnnotationError: no tool is named; the source is no Label Studio export, has none of the tasks or several
+            AnnotationError: no tool is named; the source is no export of the tool, has none of the tasks or several
                 questions; an option or a suffix is of another tool.
             StorageError: the file cannot be written.
         """

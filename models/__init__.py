@@ -28,6 +28,7 @@ from .parts.correct import Correct
 from .parts.derived import derived
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion, Switch
 from .parts.general import with_part
+from .parts.handlers_of_threads import use_handlers_of_threads
 from .parts.responses import Responses
 from .parts.scored_annotations import CrowdLayer
 from .parts.shared_error import WEIGHT, SharedError
@@ -40,6 +41,8 @@ from .parts.truth import Truth, observe, tasks
 from .parts.truth_prior import ClassPrior, FixedPrevalence, Given, Prevalence, TruthPrior, class_log_probs
 from .two_coin import two_coin
 from .worker_clusters import worker_clusters
+
+use_handlers_of_threads()
 
 Story = Callable[..., None]
 

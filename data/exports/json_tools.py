@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ..column_names import is_name_of
 from ..errors import AnnotationError
 from ..text import as_numbers
 from .gathered import Gathered, Held, chosen_question
@@ -106,7 +107,8 @@ def studio_key(value: Any) -> str | None:
     return next((key for key in ("choices", "rating", "number", "selected", "taxonomy") if key in value), None)
 
 
-def _is_argilla(record: Mapping[str, Any]) -> bool:
+def is_argilla(record: Mapping[str, Any]) -> bool:
+    """Whether a record is of an Argilla export."""
     if isinstance(record.get("responses"), Mapping | list) or isinstance(record.get("suggestions"), Mapping | list):
         return "fields" in record
     return any(str(key).endswith((".responses", ".suggestion")) for key in record)
@@ -115,9 +117,7 @@ def _is_argilla(record: Mapping[str, Any]) -> bool:
 def _argilla(records: Records, what: str, question: str | None, name: str) -> Held:
     what = f"{what}: Argilla export"
     flat = [_argilla_flat(record) for record in records]
-    ends = (".responses", ".suggestion")
-    known = {str(key).removesuffix(end): None for each in flat for key in each for end in ends if key.endswith(end)}
-    asked = chosen_question(question, list(known), what)
+    asked = _argilla_question(flat, question, what)
     gathered = Gathered(what, asked)
     for number, each in enumerate(flat):
         task = each.get("id", number)
@@ -142,6 +142,23 @@ def _argilla(records: Records, what: str, question: str | None, name: str) -> He
             agent = each.get(f"{asked}.suggestion.agent") or "suggestion"
             gathered.add(task, str(agent), suggestion, f"record {task!r}, {asked}.suggestion", is_model=True)
     return gathered.held()
+
+
+def argilla_question(records: Records, question: str | None, what: str) -> str | None:
+    """The one question of an Argilla export, or the one that was asked for; None where the records are no export of it.
+
+    Raises:
+        AnnotationError: there are several, or not this one.
+    """
+    if not all(isinstance(record, Mapping) for record in records) or not any(map(is_argilla, records)):
+        return None
+    return _argilla_question([_argilla_flat(record) for record in records], question, f"{what}: Argilla export")
+
+
+def _argilla_question(flat: Records, question: str | None, what: str) -> str:
+    ends = (".responses", ".suggestion")
+    known = {str(key).removesuffix(end): None for each in flat for key in each for end in ends if key.endswith(end)}
+    return chosen_question(question, list(known), what)
 
 
 def _argilla_flat(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,7 +246,7 @@ def _doccano(records: Records, what: str, question: str | None, name: str) -> He
 
 READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], Callable[[Records, str, str | None, str], Held]], ...] = (
     (_is_label_studio, _label_studio),
-    (_is_argilla, _argilla),
+    (is_argilla, _argilla),
     (_is_prodigy, _prodigy),
     (_is_doccano, _doccano),
 )
@@ -251,6 +268,8 @@ def read_mapping(by_name: Mapping[str, Any], what: str, outer: str | None) -> He
         return None
     if all("annotations" in value for value in values):
         return _lewidi(by_name, what)
+    by_name = {one: {other: _label_in(label) for other, label in by_key.items()} for one, by_key in by_name.items()}
+    values = list(by_name.values())
     if any(isinstance(label, Mapping | list) for value in values for label in value.values()):
         return None
     inner = dict.fromkeys(key for value in values for key in value)
@@ -270,6 +289,14 @@ def read_mapping(by_name: Mapping[str, Any], what: str, outer: str | None) -> He
             task, worker = (first[one], second[other]) if outer != "worker" else (second[other], first[one])
             gathered.add(task, worker, label, f"task {task!r}, worker {worker!r}")
     return gathered.held()
+
+
+def _label_in(given: Any) -> Any:
+    """The label of ``{"label": "yes", "reason": "…"}``; what else there is as it is."""
+    found = (
+        [value for key, value in given.items() if is_name_of(str(key), "label")] if isinstance(given, Mapping) else []
+    )
+    return found[0] if len(found) == 1 else given
 
 
 def _lewidi(by_task: Mapping[str, Any], what: str) -> Held:

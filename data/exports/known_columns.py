@@ -54,6 +54,11 @@ def find_roles(columns: Sequence[Any], given: Mapping[str, Any], what: str) -> R
         asked = given.get(role, INFER)
         if asked == INFER:
             continue
+        if isinstance(asked, list | tuple):
+            one = " + ' ' + ".join(f"table[{name!r}].astype(str)" for name in asked)
+            raise AnnotationError(
+                f"{role}={asked!r}: one column is needed; make it of several, such as table[{role!r}] = {one}"
+            )
         if asked is not None and asked not in names:
             raise missing_column(asked, role, names, what)
         found[role] = asked

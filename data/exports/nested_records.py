@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..column_names import is_name_of
@@ -11,33 +11,77 @@ from ..errors import AnnotationError
 Records = Sequence[Mapping[str, Any]]
 
 
-def flat_records(records: Records, what: str) -> list[dict[str, Any]]:
+def flat_records(records: Records, what: str, named: Iterable[Any] = ()) -> list[dict[str, Any]]:
     """Return records with one annotation each, and without what is no number or text.
 
     - ``{"annotations": [{"annotator": "a", "label": 1}, …]}``: a record for each dictionary of the list.
+    - ``{"judges": [{"name": "a", "verdict": 1}, …]}``, ``{"judges": {"a": {"verdict": 1, "why": "…"}, …}}``: likewise.
     - ``{"annotators": ["a", "b"], "labels": [1, 0]}``: a record for each place of the lists.
-    - ``{"item": 1, "labels": {"a": 1, "b": 0}}``: a record for each key, which is the worker.
+    - ``{"item": 1, "labels": {"a": 1, "b": 0}}``: a record for each key, which is the worker; or the task, where the
+      record names a worker and no task.
+    - ``{"judge": {"model": "a", "temperature": 0}, "verdict": {"label": 1, "reason": "…"}}``: columns ``judge.model``,
+      ``judge.temperature``, ``verdict.label``, ``verdict.reason``.
 
-    What else is a list or a dictionary, as metadata are, is left out.
+    What else is a list or a dictionary, as metadata are, is left out, unless it has a column that is named.
+
+    Args:
+        records: the records.
+        what: the file, for messages.
+        named: the columns that were asked for, of which ``"output.parsed.label"`` is a place in dictionaries.
 
     Raises:
         AnnotationError: lists side by side have different lengths.
     """
-    plain = all(_has_label(record) for record in records)
-    return [flat for number, record in enumerate(records) for flat in _flat(record, what, number, plain=plain)]
+    paths = [name for name in named if isinstance(name, str) and "." in name]
+    own = [_own(record, paths) for record in records]
+    if all(_names(each, "label") or _has_all(each, paths) for each in own):
+        return own
+    return [flat for number, record in enumerate(records) for flat in _flat(record, own[number], what, number)]
 
 
-def _flat(record: Mapping[str, Any], what: str, number: int, *, plain: bool) -> list[dict[str, Any]]:
-    """The records in one; ``plain`` where a label of its own stands in each."""
-    own = {str(name): value for name, value in record.items() if not isinstance(value, list | tuple | Mapping)}
-    if plain:
-        return [own]
-    nested = {str(name): value for name, value in record.items() if str(name) not in own}
+def _own(record: Mapping[str, Any], paths: Iterable[str] = ()) -> dict[str, Any]:
+    """What is one value in a record, and in dictionaries that describe its task, its worker or its label."""
+    found = {str(name): value for name, value in record.items() if _is_scalar(value)}
+    for name, value in record.items():
+        if _describes(str(name), value):
+            found |= {f"{name}.{key}": each for key, each in value.items() if _is_scalar(each)}
+    for path in paths:
+        if path not in found and _is_scalar(value := _at(record, path)) and value is not None:
+            found[path] = value
+    return found
+
+
+def _has_all(own: Mapping[str, Any], paths: list[str]) -> bool:
+    return bool(paths) and all(path in own for path in paths)
+
+
+def _describes(name: str, value: Any) -> bool:
+    """Whether a dictionary describes one task, worker or label: it has a key that names it, beside others."""
+    roles = [role for role in ("task", "worker", "label") if is_name_of(name, role)]
+    return isinstance(value, Mapping) and any(is_name_of(f"{name}.{key}", role) for role in roles for key in value)
+
+
+def _at(record: Any, path: str) -> Any:
+    """The value at a place such as ``output.label``; None where there is none."""
+    for part in path.split("."):
+        record = record.get(part) if isinstance(record, Mapping) else None
+    return record
+
+
+def _flat(record: Mapping[str, Any], own: dict[str, Any], what: str, number: int) -> list[dict[str, Any]]:
+    """The records in one, whose own values each of them has."""
+    nested = {
+        str(name): value for name, value in record.items() if str(name) not in own and not _describes(str(name), value)
+    }
     for name, value in nested.items():
         if _of_annotations(name) and isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
-            return [own | _scalars(each) for each in value]
+            return [own | {_named_in(name, key): v for key, v in _own(each).items()} for each in value]
+        if _of_annotations(name) and isinstance(value, Mapping) and value and all(map(_has_label, value.values())):
+            return [own | _own(each) | {"worker": worker} for worker, each in value.items()]
         if _of_annotations(name) and isinstance(value, Mapping) and all(_is_scalar(v) for v in value.values()):
-            return [own | {"worker": worker, "label": label} for worker, label in value.items()]
+            is_judges = _names(own, "worker") and not _names(own, "task")
+            key = "task" if is_judges else "worker"
+            return [own | {key: each, "label": label} for each, label in value.items()]
     lists = {name: list(value) for name, value in nested.items() if isinstance(value, list | tuple)}
     beside = {name: value for name, value in lists.items() if _of_annotations(name) or is_name_of(_one(name), "worker")}
     if len(beside) < 2:
@@ -50,8 +94,17 @@ def _flat(record: Mapping[str, Any], what: str, number: int, *, plain: bool) -> 
     return [own | dict(zip(map(_one, beside), row, strict=True)) for row in rows]
 
 
-def _has_label(record: Mapping[str, Any]) -> bool:
-    return any(is_name_of(str(name), "label") and _is_scalar(value) for name, value in record.items())
+def _has_label(value: Any) -> bool:
+    return isinstance(value, Mapping) and _names(_own(value), "label")
+
+
+def _named_in(name: str, key: str) -> str:
+    """A key of the dictionaries in a list, whose id or name is that of what the list is of."""
+    return f"{_one(name)}.{key}" if key in ("id", "name") and is_name_of(_one(name), "worker") else key
+
+
+def _names(own: Mapping[str, Any], role: str) -> bool:
+    return any(is_name_of(name, role) for name in own)
 
 
 def _of_annotations(name: str) -> bool:
@@ -61,10 +114,6 @@ def _of_annotations(name: str) -> bool:
 def _one(name: str) -> str:
     """A name without the s of a plural."""
     return name[:-1] if len(name) > 1 and name.endswith("s") and not name.endswith("ss") else name
-
-
-def _scalars(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {str(name): value for name, value in record.items() if _is_scalar(value)}
 
 
 def _is_scalar(value: Any) -> bool:

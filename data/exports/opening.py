@@ -36,8 +36,8 @@ def table_of(source: Any) -> pd.DataFrame:
         return pd.DataFrame(table)
     if not is_frame(source):
         raise AnnotationError(
-            f"a path, '-' or a table is needed, not a {type(source).__name__}; Annotations.from_dict takes "
-            "dictionaries, and from_matrix matrices"
+            f"a path, '-' or a table is needed, not a {type(source).__name__}; cp.read takes dictionaries and lists of "
+            "dictionaries, and Annotations.from_matrix matrices"
         )
     frame = as_frame(source)
     if isinstance(source, pd.DataFrame):

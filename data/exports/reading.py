@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from ..annotations import Annotations
-from ..errors import AnnotationError, check_name
+from ..errors import AnnotationError, check_name, warn
 from ..files import read_parquet_table, read_text_table, row_and_line
 from ..long import csv_fields, long_fields
+from ..repeats import n_repeated
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from .gathered import Held, count_of
@@ -72,14 +73,17 @@ def read(
       Parquet, JSON Lines, a list of records in JSON; pandas, polars and pyarrow tables and Hugging Face datasets.
       Columns are known by common names (item_id, annotator, response, …).
     - Tables with a row for each task and a column for each worker, or for each class with how often it was given.
-    - Dictionaries ``{task: {worker: label}}`` or ``{judge: {item: label}}`` in JSON.
+    - Dictionaries ``{task: {worker: label}}`` or ``{judge: {item: label}}`` in JSON, also where a label stands in a
+      dictionary, ``{"label": …, "reason": …}``; records with nested judges and verdicts, whose columns are called
+      ``judge.model`` and ``verdict.label``: any place in them can be named so.
     - Exports of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka and CrowdFlower (Appen), and LeWiDi's datasets.
       Cancelled, rejected and ignored annotations are left out, which is said; gold labels are taken.
 
     Files may be compressed (.gz, .zst, .bz2, .xz); of a .zip or a folder, all files are annotators' of one export.
 
     Args:
-        source: a path, ``"-"`` for standard input, or a table in memory.
+        source: a path, ``"-"`` for standard input, a table in memory, or what a JSON file would have: a list of
+            dictionaries, or a dictionary.
         question: of an export with several questions, the one to read.
         task: the column of tasks; by default found out by its name.
         worker: that of workers; None where no worker is named.
@@ -127,6 +131,8 @@ def read(
             said = said.replace(str(path), "standard input")
     elif isinstance(source, str | Path):
         annotations, said = _from_path(Path(source), given, gold, options)
+    elif isinstance(source, Mapping) or (isinstance(source, list) and all(isinstance(row, Mapping) for row in source)):
+        annotations, said = _from_json(source, Path("the records"), given, gold, options)
     else:
         annotations, said = _from_table(table_of(source), "the table", given, gold, options)
     if tell and said:
@@ -213,6 +219,8 @@ def _from_json(
         if (table := table_of_json(content)) is not None:
             return _from_table(table, what, given, gold, options)
         held = read_mapping(content, what, given["outer"])
+        if held is None and (records := _only_records(content)) is not None:
+            return _from_json(records, path, given, gold, options)
         if held is None:
             raise AnnotationError(
                 f"{what}: the dictionary is no {{task: {{worker: label}}}} and no export that is known"
@@ -225,7 +233,15 @@ def _from_json(
         return _of_held(held, given, gold, options)
     if not content:
         raise AnnotationError(f"{what}: the list is empty; a record for each annotation is needed")
-    return _from_table(pd.DataFrame(flat_records(content, what)), what, given, gold, options)
+    named = [given[role] for role in ("task", "worker", "label", "count", "seconds")]
+    return _from_table(pd.DataFrame(flat_records(content, what, named)), what, given, gold, options)
+
+
+def _only_records(content: Mapping[str, Any]) -> list[Any] | None:
+    """The one list of records in a dictionary, beside what is said of it: ``{"judgments": [{…}, …], "version": 1}``."""
+    lists = [value for value in content.values() if isinstance(value, list) and value]
+    lists = [value for value in lists if all(isinstance(record, Mapping) for record in value)]
+    return lists[0] if len(lists) == 1 else None
 
 
 def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
@@ -336,6 +352,15 @@ def _with_said(annotations: Annotations, what: str, roles: str, gold: str) -> tu
     sizes = f"{count_of(annotations.n_annotations, 'annotation')} of {count_of(annotations.n_tasks, 'task')}, {workers}"
     if not (roles or gold):
         return annotations, ""  # nothing was guessed
+    if annotations.worker is not None and annotations.repeats == "keep":
+        repeated = n_repeated(annotations.task, annotations.worker, annotations.n_annotations)
+        sizes += f"; repeated by the same worker: {count_of(repeated, 'annotation')}" if repeated else ""
+    if roles.startswith("task ") and annotations.n_tasks == annotations.n_annotations > annotations.n_workers > 1:
+        column = roles.partition(", ")[0]
+        warn(
+            f"{what}: each of the {annotations.n_tasks:,} tasks has one annotation, as where {column} is the number of "
+            "a row: say by task='COL' which column names what several workers annotated"
+        )
     taken = f" ({roles})" if roles else ""
     return annotations, f"{what}: a row for each annotation{taken}: {sizes}{gold}"
 

@@ -57,7 +57,9 @@ def fit_baseline(name: str, annotations: Annotations, *, checkpoints: Wish = NO_
         StoryError: there is a classifier and the tasks have no features.
     """
     if not isinstance(annotations, Annotations):
-        raise AnnotationError(f"annotations are needed second, got a {type(annotations).__name__}")
+        raise AnnotationError(
+            f"annotations are needed second, got a {type(annotations).__name__}; make them with cp.read(path or table)"
+        )
     for option, default in OF_STORIES.items():
         value = options.pop(option, default)
         if value is not default and not (isinstance(value, str) and value == default):

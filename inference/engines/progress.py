@@ -1,7 +1,7 @@
 """What is going on, on standard error: a line with a spinner, and a bar for work that comes in steps.
 
 Nothing is shown, and Rich is not imported, where nobody asks for it. Where standard error is neither a terminal nor a
-notebook, nothing is written.
+notebook, nothing is written. Of several threads one at a time is shown.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from .notebook_progress import NotebookLine
@@ -45,7 +46,7 @@ class _Line:
     """What is said of one piece of work."""
 
     def __init__(self, what: str, total: int | None, live: Progress | NotebookLine) -> None:
-        self.what, self.live, self.begun = what, live, False
+        self.what, self.live, self.begun, self.thread = what, live, False, get_ident()
         self.total = total
         self.task: Any = live.add_task(what, total=None, steps="", note=STARTING if total else "")
 
@@ -66,7 +67,7 @@ class _Line:
 def _line(what: str, total: int | None, *, show: bool) -> Iterator[_Line | None]:
     """Show a line instead of the one around it, until the block ends."""
     live = _live(bar=total is not None) if show else None
-    if live is None:
+    if live is None or (_shown and _shown[-1].thread != get_ident()):
         yield None
         return
     _listen_to_jax()

@@ -19,6 +19,7 @@ FEWEST = 50  # annotated tasks at the least; of fewer nothing is said
 MOST_TASKS = 2000  # that the rule is fitted on, evenly spread over the data
 MOST_NUMBERS = 20_000_000  # of features in all of these
 PENALTIES = np.logspace(-3, 3, 13)  # of the rule, in units of the mean squared length of a task's features
+UNUSUAL = 10.0  # root mean square of the features, or one over it, from which on their scale is told
 CLEARLY = 3.0  # standard errors by which the rule has to be better than chance and than the classifier
 
 
@@ -51,9 +52,17 @@ def classifier_warnings(fitted: Fitted) -> tuple[str, ...]:
     return (
         f"{NOT_LEARNT}: of the tasks that it learnt from, its classes agree with the annotations {own:.0f} points "
         f"above chance, those of a linear rule of the features that has not seen a task {rules:.0f} points, and the "
-        f"labels {labels:.0f}. Raise epochs, network_rate or warmup, take another story, or train it on labels: "
-        "cp.label_then_train('majority_vote', …)",
+        f"labels {labels:.0f}. {_scale_told(x)}Raise epochs, network_rate or warmup, take another story, or train "
+        "it on labels: cp.label_then_train('majority_vote', …)",
     )
+
+
+def _scale_told(x: np.ndarray) -> str:
+    """What to do where features are so large or small that a network's first steps go astray; else nothing."""
+    scale = float(np.sqrt(np.mean(np.square(x, dtype=float))))
+    if 1 / UNUSUAL <= scale <= UNUSUAL:
+        return ""
+    return f"The features' root mean square is {scale:.3g}: bring each to a mean of 0 and a deviation of 1 first. "
 
 
 def above_chance(probabilities: np.ndarray, votes: np.ndarray) -> np.ndarray:

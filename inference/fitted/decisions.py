@@ -84,7 +84,13 @@ def _cost_matrix(costs: pd.DataFrame | np.ndarray | None, classes: list) -> np.n
         if unknown:
             raise AnnotationError(f"costs have no row or no column for the class {unknown[0]!r}; classes are {classes}")
         costs = costs.loc[classes, classes].to_numpy()
-    matrix = np.asarray(costs, dtype=float)
+    try:
+        matrix = np.asarray(costs, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"costs={costs!r}: a table or array of numbers is needed, true classes × labels {classes}, such as "
+            f"pd.DataFrame(1.0, index={classes}, columns={classes})"
+        ) from None
     if matrix.shape != (len(classes),) * 2 or not np.isfinite(matrix).all():
         raise ValueError(f"costs of shape {matrix.shape}: finite numbers, true classes × labels {classes}, are needed")
     return matrix

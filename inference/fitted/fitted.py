@@ -318,7 +318,9 @@ def fitted_of(source: HoldsFitted | Any) -> Fitted:
     refuse_streamed(source)
     found = getattr(source, "fitted", None)
     if not isinstance(found, Fitted):
-        raise TypeError(f"a fit by cp.fit is needed, got a {type(source).__name__}")
+        fits = getattr(source, "fits", None)
+        mend = f"; give one of its fits, such as fit.fits[{next(iter(fits))!r}]" if isinstance(fits, Mapping) else ""
+        raise TypeError(f"a fit of one story by cp.fit is needed, got a {type(source).__name__}{mend}")
     return found
 
 

@@ -35,6 +35,8 @@ def checked_features(x: Any, shape: tuple[int, ...], names: Ids) -> np.ndarray:
     if x.shape[1:] != shape or x.ndim != len(shape) + 1:
         raise ValueError(f"x has shape {x.shape}; (n, {', '.join(map(str, shape))}) is needed, as in the training")
     if not np.isfinite(x).all():
-        row = int(np.argmin(np.isfinite(x).reshape(len(x), -1).all(-1)))
-        raise ValueError(f"x, row {row}: {x[row].tolist()} has a value that is not finite")
+        row, *place = (int(each[0]) for each in np.nonzero(~np.isfinite(x)))
+        more = int((~np.isfinite(x)).sum())
+        where = f"column {place[0]}" if len(place) == 1 else f"place {tuple(place)}"
+        raise ValueError(f"x, row {row}, {where}: {x[row][*place]} is not finite ({more} such); fill it in")
     return x

@@ -206,7 +206,8 @@ def _positions(annotations: Annotations, workers: Any) -> np.ndarray:
     if (positions < 0).any():
         name = listed[int(np.argmax(positions < 0))]
         raise AnnotationError(
-            f"workers: {name!r} is not in the annotations; known are {list(annotations.workers[:5])} …"
+            f"workers: {name!r} is not in the annotations; known are {list(annotations.workers[:5])} …; leave workers "
+            "out for the tasks that a typical worker is to be asked for"
         )
     if not listed:
         raise ValueError("workers=[]: no worker can be asked; give some, or leave workers out for a typical worker")

@@ -15,7 +15,7 @@ from ...data.atomic import whole_file
 from ...data.column_names import missing_column, task_column
 from ...data.errors import AnnotationError, look_up, warn
 from ...data.exports.gathered import chosen_question
-from ...data.exports.json_tools import studio_key, studio_label, studio_task
+from ...data.exports.json_tools import argilla_question, studio_key, studio_label, studio_task
 from ...data.exports.opening import is_json, read_json, table_of
 from ...data.harmless_csv import write_csv
 from ...data.id_json import encode_id
@@ -90,7 +90,8 @@ def write_labels(
     - ``"label-studio"``: JSON of tasks with predictions; with ``source``, the export that was read, they are its tasks
       with their ids and data, and the results have the shape of its question. Without, they are choices for tasks
       whose data are their names.
-    - ``"argilla"``: JSON of records with suggestion, score and agent.
+    - ``"argilla"``: JSON of records with suggestion, score and agent; with ``source``, the export that was read, of its
+      question.
     - ``"hf"``: Parquet for ``datasets.load_dataset("parquet", …)``: task, label, label_name, probability, and
       ``probabilities``, the soft label to train on.
     - ``"csv"``: task, label, probability, entropy, and ``p_<class>`` for each class. Cells that a spreadsheet would run
@@ -102,14 +103,14 @@ def write_labels(
         to: the tool, one of these, which has no default.
         question: its name there: of the control tag in Label Studio, of the question in Argilla; by default the one
             that the source has, else ``"label"``.
-        source: for Label Studio, the export that was read.
+        source: for Label Studio and Argilla, the export in JSON that was read.
 
     Returns:
         the path.
 
     Raises:
         UnknownNameError: no such tool is known.
-        AnnotationError: no tool is named; the source is no Label Studio export, has none of the tasks, or several
+        AnnotationError: no tool is named; the source is no export of the tool, has none of the tasks, or several
             questions; an option or a suffix is of another tool.
         StorageError: the file cannot be written.
     """
@@ -120,8 +121,8 @@ def write_labels(
     make, suffix = look_up("tool", to, TOOLS), _suffix(to)
     if Path(path).suffix.lower() != suffix:
         raise AnnotationError(f"{path}: to={to!r} writes a {suffix} file; give it that suffix")
-    if source is not None and to != "label-studio":
-        raise AnnotationError(f"source= is an export of Label Studio, and to={to!r} takes none")
+    if source is not None and to not in ("label-studio", "argilla"):
+        raise AnnotationError(f"source= is an export of Label Studio or Argilla, and to={to!r} takes none")
     if question is not None and to in ("hf", "csv"):
         raise AnnotationError(f"question= is a name in Label Studio or Argilla, and to={to!r} takes none")
     content = make(fit, question, None if source is None else Path(source))
@@ -200,6 +201,12 @@ def _prediction(pattern: Mapping[str, Any], value: Mapping[str, Any], score: flo
 
 
 def _argilla(fit: Labelled, question: str | None, source: Path | None) -> list[dict[str, Any]]:
+    if source is not None:
+        records = read_json(source, None) if is_json(source, first_bytes(source, 64)) else None
+        asked = argilla_question(records, question, str(source)) if isinstance(records, list) else None
+        if asked is None:
+            raise AnnotationError(f"{source} is no Argilla export in JSON: a list of records with responses is needed")
+        question = asked
     question = question or "label"
     return [
         {

@@ -102,7 +102,7 @@ class Classifier(ClassPrior):
         elif isinstance(self.network, type) or not callable(self.network):
             raise StoryError(
                 f"network={self.network!r}: one of {list(NETWORKS)}, a flax.nnx module, or a function from features "
-                "to logits is needed"
+                "to logits is needed; the probabilities of another library's classifier go into a fit by probabilities="
             )
         sizes = self.hidden
         if not (isinstance(sizes, tuple | list) and all(isinstance(size, int) and size > 0 for size in sizes)):

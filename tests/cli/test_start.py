@@ -32,6 +32,8 @@ def modules_after(folder, *arguments):
         (["--version"], 0, ""),
         (["fit", "--help"], 0, ""),
         (["report", "--help"], 0, ""),
+        (["fit"], 2, "Missing argument 'FILE'"),
+        (["report"], 2, "Missing argument 'FILE'"),
         (["fit", "a.csv", "--stroy", "mace", "-o", "out"], 2, "No such option"),
         (["fit", "no.csv", "-o", "out"], 2, "there is no file no.csv"),
         (

@@ -1,5 +1,6 @@
 """Files and folders are written whole or not at all."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -124,6 +125,18 @@ def test_an_earlier_folder_comes_back_when_the_new_one_cannot_take_its_place(tmp
 def test_a_block_that_fails_leaves_neither_folder_nor_parents(tmp_path):
     with pytest.raises(ZeroDivisionError), whole_folder(tmp_path / "a" / "b" / "c") as folder:
         fail_after_writing(folder / "file")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk_is_told_by_the_folder_that_was_asked_for(tmp_path):
+    """HDF5 said at length which hidden file it could not close."""
+    place = tmp_path / "results"
+    for number in (errno.ENOSPC, errno.EFBIG):
+        with pytest.raises(StorageError) as told, whole_folder(place) as outer, whole_folder(outer / "saved") as inner:
+            raise OSError(number, f"Can't close file (file write failed, filename = '{inner / 'posterior.nc'}')")
+        assert str(told.value) == f"{place / 'saved'} cannot be written: {os.strerror(number)}"
+    with pytest.raises(FileNotFoundError), whole_folder(place):
+        (tmp_path / "annotations.csv").read_text()
     assert os.listdir(tmp_path) == []
 
 

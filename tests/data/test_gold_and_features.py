@@ -193,3 +193,24 @@ def test_a_file_of_gold_without_a_label_is_warned_of(tmp_path):
     (tmp_path / "gold.csv").write_text("task,label\nt1,\nt2,\n")
     with pytest.warns(AnnotationWarning, match=r"gold\.csv.*each of the 2 labels is missing"):
         Annotations.from_frame(ROWS, gold=tmp_path / "gold.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("gold.json", '{"7": "yes", "9": "no"}'),
+        ("gold.json", '[{"item": 7, "answer": "yes"}, {"item": 9, "answer": "no"}]'),
+        ("gold.jsonl", '{"item": 7, "gold": "yes"}\n{"item": "9", "gold": "no"}\n{"item": 8, "gold": null}\n'),
+    ],
+)
+def test_gold_labels_come_from_json_as_from_csv(tmp_path, name, content):
+    rows = pd.DataFrame({"task": [7, 8, 9], "worker": "w", "label": ["yes", "no", "no"]})
+    (tmp_path / name).write_text(content)
+    gold = Annotations.from_frame(rows, gold=tmp_path / name).gold
+    assert np.asarray(gold).tolist() == [1, -1, 0]
+    (tmp_path / name).write_text("[1, 2]")
+    with pytest.raises(AnnotationError, match=r"a list of records, or a dictionary \{task: label\}, is needed"):
+        Annotations.from_frame(rows, gold=tmp_path / name)
+    (tmp_path / name).write_text("{")
+    with pytest.raises(AnnotationError, match="is no JSON file"):
+        Annotations.from_frame(rows, gold=tmp_path / name)

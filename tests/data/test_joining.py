@@ -1,5 +1,7 @@
 """Annotations that came later, put to those that were there, are what all of them together would be."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -107,3 +109,24 @@ def test_a_new_class_in_a_table_is_named_with_its_row_and_what_can_be_done():
     more = pd.DataFrame([*FIRST, ("c", "u", "maybe")], columns=["task", "worker", "label"])
     with pytest.raises(cp.AnnotationError, match=r"row 2: the class 'maybe' is none of the 2 classes.*fit them anew"):
         annotations(FIRST).joined(more)
+
+
+def test_a_table_to_be_added_has_the_names_of_columns_that_cp_read_knows():
+    """The message for a column that was not there named an option that update does not have."""
+    more = pd.DataFrame(AGAIN, columns=["item", "judge", "verdict"])
+    expected = annotations(FIRST).joined(annotations(AGAIN)).to_frame()
+    pd.testing.assert_frame_equal(annotations(FIRST).joined(more).to_frame(), expected)
+    with pytest.raises(cp.AnnotationError, match=r"no column 'task'.* Rename the column of tasks to 'task'"):
+        annotations(FIRST).joined(more.rename(columns={"item": "thing"}))
+    with pytest.raises(
+        cp.AnnotationError, match="'model' and 'judge' may all name the workers; rename one to 'worker'"
+    ):
+        annotations(FIRST).joined(more.assign(model="m")[["item", "model", "judge", "verdict"]])
+
+
+def test_annotations_that_are_all_there_already_are_told():
+    with pytest.warns(UserWarning, match="all of the 2 annotations to be added are there already"):
+        assert annotations(FIRST).joined(annotations(FIRST)).n_annotations == 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        annotations(FIRST).joined(annotations([*FIRST, ("c", "u", "no")]))

@@ -26,6 +26,15 @@ def test_classes_that_differ_by_case_or_blanks_are_told_and_tidied():
     assert tidy.votes().sum(0).tolist() == [2, 4, 1]
 
 
+def test_answers_of_language_models_that_differ_by_a_full_stop_or_quotation_marks_are_told_and_tidied():
+    rows = frame("yes", "Yes.", "yes ", "**Yes**", '"yes."', "no", "No.", "no", "a*", "a", "e.g.", "!", "'")
+    with pytest.warns(AnnotationWarning, match=r"'Yes\.' .*tidy=True"):
+        assert Annotations.from_frame(rows).n_classes == 12
+    tidy = Annotations.from_frame(rows, tidy=True)
+    assert set(tidy.classes) == {"yes", "no", "a*", "a", "e.g.", "!", "'"}
+    assert tidy.votes().sum() == 13
+
+
 @pytest.mark.parametrize("word", ["N/A", "nan", "NULL", "?"])
 def test_a_class_that_means_nothing_is_told_with_the_option_for_it(word):
     with pytest.warns(AnnotationWarning, match=r"counts as a class.*abstain="):
@@ -58,7 +67,7 @@ def test_listed_classes_and_abstentions_decide_the_spelling_of_tidy_labels():
 def test_gold_labels_that_differ_by_case_alone_are_taken_for_the_class_and_told(tmp_path):
     rows = pd.DataFrame({"task": ["p1", "p2", "p3"], "worker": "w", "label": ["yes", "NO", "NO"]})
     table = Annotations.from_frame(rows)
-    message = r"gold labels differ from the classes by case or blanks alone, and are taken for these: 'no' for 'NO'$"
+    message = r"by case, blanks or a full stop alone, and are taken for these: 'no' for 'NO'$"
     with pytest.warns(AnnotationWarning, match=message):
         told = table.with_gold({"p1": "yes", "p2": "no", "p3": "NO"})
     assert np.asarray(told.gold).tolist() == [list(table.classes).index(name) for name in ("yes", "NO", "NO")]

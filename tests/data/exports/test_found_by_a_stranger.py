@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+import warnings
 import zipfile
 
 import pandas as pd
@@ -70,6 +71,89 @@ def test_nested_annotations_are_one_each(tmp_path):
         assert rows(read(tmp_path / "n.jsonl", lines(records))) == expected
     with pytest.raises(AnnotationError, match="record 0: the lists are of different lengths: annotators has 1, labels"):
         read(tmp_path / "n.jsonl", lines([{"id": "q", "annotators": ["a"], "labels": [0, 1]}]))
+
+
+def test_judges_and_verdicts_with_further_fields_are_no_panels_of_judges(tmp_path, capsys):
+    """The fields of the judge were read as workers, their values as labels, and the verdicts were left out."""
+    said = [("q0", "gpt", "good"), ("q0", "llama", "bad"), ("q1", "gpt", "bad"), ("q1", "llama", "bad")]
+    records = [
+        {
+            "item_id": item,
+            "judge": {"model": judge, "temperature": 0.0},
+            "verdict": {"label": label, "reason": "because"},
+            "usage": {"in": 100, "out": 20},
+        }
+        for item, judge, label in said
+    ]
+    assert rows(read(tmp_path / "j.jsonl", lines(records), tell=True)) == said
+    assert "(task 'item_id', worker 'judge.model', label 'verdict.label')" in capsys.readouterr().err
+    plain = [{**record, "judge": record["judge"]["model"]} for record in records]
+    assert rows(read(tmp_path / "j.jsonl", lines(plain))) == said
+    deep = [
+        {"item": i, "run": {"by": {"model": j}}, "output": {"parsed": {"label": v}}, "label": "raw"} for i, j, v in said
+    ]
+    named = {"worker": "run.by.model", "label": "output.parsed.label"}
+    assert rows(read(tmp_path / "j.jsonl", lines(deep), **named)) == said
+    with pytest.raises(AnnotationError, match=r"no column 'run.by.nobody'"):
+        read(tmp_path / "j.jsonl", lines(deep), worker="run.by.nobody")
+
+
+def test_verdicts_with_reasons_are_read_by_judge_and_by_task_and_in_a_wrapper(tmp_path):
+    said = [("q0", "a", "x"), ("q0", "b", "y"), ("q1", "a", "y"), ("q1", "b", "y")]
+    tasks = ("q0", "q1")
+    of = {task: {j: {"verdict": v, "reason": "because"} for t, j, v in said if t == task} for task in tasks}
+    listed = [{"item": t, "judges": [{"name": j, **v} for j, v in of[t].items()]} for t in tasks]
+    by_judge = [{"item": t, "judges": of[t]} for t in tasks]
+    described = [{"doc": {"id": t, "text": "…"}, "judge": j, "output": {"label": v, "score": 0.3}} for t, j, v in said]
+    wrapped = {"judgments": described, "meta": {"version": 1}, "models": ["a", "b"]}
+    for content in (of, listed, by_judge, described, wrapped):
+        assert rows(read(tmp_path / "n.json", content)) == said
+
+
+def test_a_judge_at_two_temperatures_is_told_and_how_to_make_two_of_it(tmp_path, capsys):
+    said = [("q0", "a", 0.0, "x"), ("q0", "a", 0.7, "y"), ("q1", "a", 0.0, "y"), ("q1", "b", 0.0, "y")]
+    records = [dict(zip(("item", "judge", "temperature", "label"), row, strict=True)) for row in said]
+    assert read(tmp_path / "n.jsonl", lines(records), tell=True).n_workers == 2
+    assert "2 workers; repeated by the same worker: 1 annotation" in capsys.readouterr().err
+    with pytest.raises(
+        AnnotationError, match=r"one column is needed; .* table\['worker'\] = table\['judge'\].astype\(str\)"
+    ):
+        read(tmp_path / "n.jsonl", lines(records), worker=["judge", "temperature"])
+
+
+def test_what_a_json_file_has_is_read_from_memory_too(tmp_path):
+    records = [
+        {"item": "q0", "judge": "a", "verdict": {"label": "x"}},
+        {"item": "q0", "judge": "b", "verdict": {"label": "y"}},
+    ]
+    by_task = {"q0": {"a": "x", "b": "y"}, "q1": {"a": "y", "b": "y"}}
+    for content in (records, by_task):
+        assert rows(cp.read(content, tell=False)) == rows(read(tmp_path / "n.json", content))
+    with pytest.raises(
+        AnnotationError, match=r"a table is needed, not a list; cp.read takes dictionaries and lists of"
+    ):
+        cp.read([1, 2])
+
+
+def test_a_record_for_each_judge_has_labels_by_task(tmp_path):
+    records = [{"judge": "a", "labels": {"q0": 0, "q1": 1}}, {"judge": "b", "labels": {"q0": 1, "q1": 1}}]
+    expected = [("q0", "a", 0), ("q0", "b", 1), ("q1", "a", 1), ("q1", "b", 1)]
+    assert rows(read(tmp_path / "n.jsonl", lines(records))) == expected
+
+
+def test_a_column_of_inputs_is_rather_that_of_tasks_than_the_rows_ids(tmp_path):
+    said = [("q0", "a", "x"), ("q0", "b", "y"), ("q1", "a", "y"), ("q1", "b", "y")]
+    records = [{"id": n, "input_id": i, "model": m, "answer": v} for n, (i, m, v) in enumerate(said)]
+    assert rows(read(tmp_path / "n.jsonl", lines(records))) == said
+
+
+def test_tasks_that_each_have_one_annotation_are_told_with_the_column(tmp_path):
+    records = [{"id": n, "request": n // 2, "model": "ab"[n % 2], "answer": "xy"[n % 3 == 0]} for n in range(8)]
+    with pytest.warns(AnnotationWarning, match=r"each of the 8 tasks has one annotation.*'id'.*task="):
+        read(tmp_path / "n.jsonl", lines(records))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(tmp_path / "n.jsonl", lines(records), task="request")
 
 
 def test_argilla_of_the_server_and_its_uneven_lists(tmp_path):

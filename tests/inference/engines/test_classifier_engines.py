@@ -411,8 +411,11 @@ def test_a_ready_made_network_comes_back_from_a_file_with_its_statistics(digits,
     [
         (np.zeros((5, 7, 8)), r"x has shape \(5, 7, 8\); \(n, 8, 8\) is needed, as in the training"),
         (np.zeros((8, 8)), r"x has shape \(8, 8\); \(n, 8, 8\) is needed"),
-        (np.where(np.arange(3)[:, None, None] == 1, np.nan, np.zeros((3, 8, 8))), "x, row 1: .* not finite"),
-        (np.full((1, 8, 8), np.inf), "x, row 0: .* not finite"),
+        (
+            np.where(np.arange(3)[:, None, None] == 1, np.nan, np.zeros((3, 8, 8))),
+            r"x, row 1, place \(0, 0\): nan is not finite \(64 such\)",
+        ),
+        (np.full((1, 8, 8), np.inf), r"x, row 0, place \(0, 0\): inf is not finite"),
     ],
 )
 def test_features_that_cannot_be_predicted_from_are_refused(digits, x, message):

@@ -53,6 +53,15 @@ def test_it_is_silent_where_the_classifier_learns(story):
     assert (found, right > 0.9) == ([], True)
 
 
+def test_features_of_an_unusual_scale_are_told_where_a_network_does_not_learn():
+    large = crowd(n_classes=2, n_tasks=1000)
+    large = large.replace(features=1e4 * large.features)
+    found, _ = said("dawid_skene", large, epochs=3, network_rate=0.1)
+    assert len(found) == 1
+    assert "The features' root mean square is 2.3" in found[0]
+    assert "bring each to a mean of 0 and a deviation of 1" in found[0]
+
+
 @pytest.mark.parametrize("accuracy", [0.3, 0.45])
 def test_it_is_silent_where_features_or_workers_say_little(accuracy):
     assert said("dawid_skene", crowd(tells=0.0), epochs=3)[0] == []

@@ -204,3 +204,12 @@ def test_one_worker_alone_is_asked_as_in_a_list(em):
         assert found["worker"].tolist() == [name] * 3
     with pytest.raises(cp.AnnotationError, match="'hal' is not in the annotations"):
         next_annotations(fit, 5, workers="hal")
+
+
+def test_an_average_of_stories_names_the_fit_that_can_be_asked():
+    stack = cp.fit("auto", cp.load_dataset("toy"), progress=False)
+    name = next(iter(stack.fits))
+    for view in (cp.check, lambda fit: next_annotations(fit, 2)):
+        with pytest.raises(TypeError, match=rf"got a Stack; give one of its fits, such as fit\.fits\['{name}'\]"):
+            view(stack)
+    assert len(next_annotations(stack.fits[name], 2)) == 2

@@ -87,6 +87,17 @@ def test_argilla_and_hugging_face(fit, tmp_path):
     np.testing.assert_allclose(np.stack(table["probabilities"]), fit.posterior, rtol=1e-6)
 
 
+def test_suggestions_for_argilla_are_of_the_question_of_the_export(fit, tmp_path):
+    export = tmp_path / "argilla.json"
+    answers = {"quality.responses": ["cat"], "quality.responses.users": ["u"]}
+    export.write_text(json.dumps([{"id": str(task), "text": "t", **answers} for task in (10, 11, 12)]))
+    records = json.loads(fit.write_labels(tmp_path / "a.json", to="argilla", source=export).read_text())
+    assert {name.partition(".")[0] for name in records[0]} == {"id", "quality"}
+    export.write_text(json.dumps([{"id": "10", **answers, "tone.suggestion": "x"}]))
+    with pytest.raises(AnnotationError, match="several questions: 'quality', 'tone'"):
+        fit.write_labels(tmp_path / "b.json", to="argilla", source=export)
+
+
 def test_what_cannot_be_written_says_why_and_leaves_nothing(fit, export, tmp_path):
     with pytest.raises(UnknownNameError, match="label-studio"):
         fit.write_labels(tmp_path / "x.json", to="label_studio")
@@ -102,8 +113,10 @@ def test_what_cannot_be_written_says_why_and_leaves_nothing(fit, export, tmp_pat
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(AnnotationError, match="is no Label Studio export"):
         fit.write_labels(tmp_path / "x.json", to="label-studio", source=tmp_path / "other.json")
-    with pytest.raises(AnnotationError, match="takes none"):
+    with pytest.raises(AnnotationError, match="is no Argilla export"):
         fit.write_labels(tmp_path / "x.json", to="argilla", source=export)
+    with pytest.raises(AnnotationError, match="takes none"):
+        fit.write_labels(tmp_path / "x.parquet", to="hf", source=export)
     assert not (tmp_path / "x.json").exists()
 
 

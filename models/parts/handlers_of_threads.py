@@ -1,0 +1,57 @@
+"""A stack of effect handlers for each thread, so that programs run in several threads at a time.
+
+NumPyro keeps the handlers that are active in one list of the process. Two threads that run programs at the same time
+would have each other's handlers, and end in an ``AssertionError`` or in each other's values.
+"""
+
+import threading
+from collections.abc import MutableSequence
+from typing import Any
+
+import numpyro.contrib.control_flow.cond
+import numpyro.contrib.control_flow.scan
+import numpyro.handlers
+import numpyro.primitives
+
+NAME = "_PYRO_STACK"
+"""What NumPyro calls its list, in each module that uses it."""
+
+
+class HandlersOfThreads(threading.local, MutableSequence):
+    """A list that is another one in each thread, and starts empty there."""
+
+    def __init__(self) -> None:
+        self._own: list[Any] = []
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._own[place]
+
+    def __setitem__(self, place: Any, handler: Any) -> None:
+        self._own[place] = handler
+
+    def __delitem__(self, place: Any) -> None:
+        del self._own[place]
+
+    def __len__(self) -> int:
+        return len(self._own)
+
+    def insert(self, index: int, value: Any) -> None:
+        """Put a handler before the one at ``index``."""
+        self._own.insert(index, value)
+
+
+def use_handlers_of_threads() -> None:
+    """Give NumPyro a stack of handlers for each thread; those that are active here stay."""
+    shared = getattr(numpyro.primitives, NAME)
+    if isinstance(shared, HandlersOfThreads):
+        return
+    own = HandlersOfThreads()
+    own.extend(shared)
+    for module in (
+        numpyro.primitives,
+        numpyro.handlers,
+        numpyro.contrib.control_flow.cond,
+        numpyro.contrib.control_flow.scan,
+    ):
+        if getattr(module, NAME, None) is shared:
+            setattr(module, NAME, own)

@@ -4,17 +4,16 @@ NumPyro keeps the handlers that are active in one list of the process. Two threa
 would have each other's handlers, and end in an ``AssertionError`` or in each other's values.
 """
 
+import sys
 import threading
 from collections.abc import MutableSequence
 from typing import Any
 
-import numpyro.contrib.control_flow.cond
-import numpyro.contrib.control_flow.scan
-import numpyro.handlers
+import numpyro.infer
 import numpyro.primitives
 
 NAME = "_PYRO_STACK"
-"""What NumPyro calls its list, in each module that uses it."""
+"""What NumPyro calls its list in each module that uses it. It is private: a version without it is left as it is."""
 
 
 class HandlersOfThreads(threading.local, MutableSequence):
@@ -42,16 +41,11 @@ class HandlersOfThreads(threading.local, MutableSequence):
 
 def use_handlers_of_threads() -> None:
     """Give NumPyro a stack of handlers for each thread; those that are active here stay."""
-    shared = getattr(numpyro.primitives, NAME)
-    if isinstance(shared, HandlersOfThreads):
+    shared = getattr(numpyro.primitives, NAME, None)
+    if not isinstance(shared, list):
         return
     own = HandlersOfThreads()
     own.extend(shared)
-    for module in (
-        numpyro.primitives,
-        numpyro.handlers,
-        numpyro.contrib.control_flow.cond,
-        numpyro.contrib.control_flow.scan,
-    ):
-        if getattr(module, NAME, None) is shared:
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "numpyro" and getattr(module, NAME, None) is shared:
             setattr(module, NAME, own)

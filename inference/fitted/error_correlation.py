@@ -38,8 +38,9 @@ BLIND = (
     "shared_error=True"
 )
 ALLOWED = (
-    "; the labels allow for errors that workers share, which decides where annotations are few, and gold labels tell: "
-    "cp.error_correlation(fit, gold)"
+    "the labels allow for errors of two workers on one task that correlate by {correlation:.3f}: with these "
+    "{n_workers} workers would count like {n_effective:.1f} independent ones. Annotations alone hardly tell whether "
+    "workers share errors; gold labels do: cp.error_correlation(fit, gold)"
 )
 
 
@@ -73,11 +74,12 @@ class ErrorCorrelation:
     is_known: bool = True
 
     def __str__(self) -> str:
+        if self.sees_shared and not self.is_known:
+            return ALLOWED.format_map(vars(self))
         low, high = self.interval
         return (
             f"errors of two workers on one task correlate by {self.correlation:.3f}: {self.n_workers} workers count "
-            f"like {self.n_effective:.1f} independent ones ({low:.1f}–{high:.1f})"
-            + ("" if self.is_known else ALLOWED if self.sees_shared else BLIND)
+            f"like {self.n_effective:.1f} independent ones ({low:.1f}–{high:.1f})" + ("" if self.is_known else BLIND)
         )
 
     __repr__ = __str__

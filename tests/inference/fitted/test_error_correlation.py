@@ -95,7 +95,7 @@ def test_a_sentence_says_what_the_labels_suppose_unless_gold_labels_tell():
     plain = cp.fit("dawid_skene", annotations.without_gold(), progress=False)
     shared = cp.fit("dawid_skene", annotations.without_gold(), shared_error=True, progress=False)
     assert "nearly blind to errors that they share" in str(cp.error_correlation(plain))
-    assert "the labels allow for errors that workers share" in str(cp.error_correlation(shared))
+    assert "the labels allow for errors of two workers" in str(cp.error_correlation(shared))
     for known in (cp.error_correlation(annotations), cp.error_correlation(shared, annotations.gold)):
         assert str(known).endswith(")")
         assert known.is_known

@@ -13,6 +13,7 @@ curvature is a derivative along one direction, since given the labels workers ha
 """
 
 import itertools
+import math
 from collections.abc import Callable
 
 import jax
@@ -142,7 +143,7 @@ def _curvatures(slope: Callable[[Parameters], Parameters], reals: Parameters, pa
             _, change = jax.jvp(slope, (reals,), (nothing | {name: direction},))
             return total - direction * change[name], None
 
-        places = np.array(list(itertools.product(*map(range, ways))), dtype=int).reshape(-1, real.ndim)
+        places = np.array(list(itertools.product(*map(range, ways))), dtype=int).reshape(math.prod(ways), real.ndim)
         total, _ = jax.lax.scan(add, nothing[name], jnp.asarray(places))
         found[name] = jnp.maximum(total, FLATTEST)
     return found

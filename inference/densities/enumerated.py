@@ -26,7 +26,7 @@ from ...models.parts.classifier import training
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.plates import dim_of_plate
 from .model import Model
-from .padded_sites import PaddingWeighsNothing, is_table
+from .padded_sites import PaddingWeighsNothing, is_of_padding, is_table
 
 UNROLLED = 32  # classes at the most for which sums over them are written out
 
@@ -154,7 +154,9 @@ def check_contract(story: Story, sites: Mapping[str, Site]) -> None:
 
 def _scores_tasks(site: Site) -> bool:
     in_plate = any(frame.name == "task" for frame in site.get("cond_indep_stack", ()))
-    return site["type"] == "sample" and in_plate and (site["name"] == "truth" or site["is_observed"])
+    if site["type"] != "sample" or not in_plate or is_of_padding(site):
+        return False
+    return site["name"] == "truth" or site["is_observed"]
 
 
 def is_latent(site: Site) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpyro
 from jax import Array
-from numpyro.distributions import Dirichlet, Distribution, biject_to
+from numpyro.distributions import Dirichlet, Distribution, Unit, biject_to
 from numpyro.primitives import Messenger
 
 from ...data import Annotations
@@ -13,6 +13,8 @@ from ...data.padding import real_by_plate
 from ...models.parts.plates import dim_of_plate
 
 Site = dict[str, Any]
+
+OF_PADDING = "of_padding"  # marks the density that padded parameters have of their own
 
 
 class PaddingWeighsNothing(Messenger):
@@ -52,7 +54,8 @@ class PaddingWeighsNothing(Messenger):
         reals = jnp.where(is_padded[..., None], reals, 0.0)
         name = f"_{msg['name']}_padded"
         self._kept.add(name)
-        numpyro.factor(name, -0.5 * (reals**2).sum(-1))
+        own = Unit(-0.5 * (reals**2).sum(-1))
+        numpyro.sample(name, own, obs=own.sample(None), infer={"is_auxiliary": True, OF_PADDING: True})
 
     def _weight(self, msg: Site) -> Array | None:
         """1 for what is real and 0 for what is padded, along the plates; None where nothing is padded."""
@@ -64,6 +67,11 @@ class PaddingWeighsNothing(Messenger):
                 of_plate = self._is_real[dim].astype(float).reshape(-1, *[1] * (-frame.dim - 1))
                 weight = of_plate if weight is None else weight * of_plate
         return weight
+
+
+def is_of_padding(site: Site) -> bool:
+    """Whether a site is the density of padded parameters, which is no part of the story."""
+    return bool(site["infer"].get(OF_PADDING))
 
 
 def is_table(site: Site) -> bool:

@@ -3,6 +3,8 @@
 import time
 
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pandas as pd
 import pytest
 
@@ -41,4 +43,15 @@ def test_workers_of_a_hundred_classes_have_intervals_in_less_than_a_minute():
     before = time.process_time()
     workers = fit.workers
     assert time.process_time() - before < 60  # 10; variates drawn one after the other take 200
+    assert (workers["accuracy_low"] < workers["accuracy_high"]).all()
+
+
+def test_a_story_with_one_number_for_all_workers_has_intervals():
+    def common_skill(annotations, *, truth_prior=None):
+        skill = numpyro.sample("skill", dist.Normal(1.0, 1.0))
+        with cp.tasks(annotations, truth_prior) as truth:
+            ability = skill * np.ones((annotations.n_workers, 1))
+            cp.observe(truth, cp.Correct(ability, annotations.n_classes), annotations)
+
+    workers = cp.fit(common_skill, cp.load_dataset("toy"), progress=False).workers
     assert (workers["accuracy_low"] < workers["accuracy_high"]).all()

@@ -117,6 +117,26 @@ def test_start_potential_and_gradient_are_those_of_the_data_themselves(option):
 
 
 @pytest.mark.parametrize(
+    ("story", "site"), [("glad", "difficulty"), ("glad", "ability"), ("item_response", "difficulty")]
+)
+def test_padded_parameters_are_standard_normal_to_a_sampler(story, site):
+    """With no density they would drift until they overflow, and every trajectory would end as a divergence."""
+    annotations = next(option for option in DEFAULTS if option.story == story).annotations()
+    model = Model(find_story(story))
+    seen = by_size.sized(model, annotations)
+    dims = parameter_dims(model, annotations)
+    rng = np.random.default_rng(0)
+    grown = by_size.grown(potential(story, annotations).initial, dims, seen)
+    point = {name: rng.normal(size=np.shape(value)).astype(np.float32) for name, value in grown.items()}
+    program = marginal_program(model, proper=True)
+    slope = jax.jit(jax.grad(lambda point: potential_energy(program, (seen,), {}, point)))(point)
+    ((axis, size),) = by_size.real_axes(dims[site], annotations)
+    beyond = range(size, point[site].shape[axis])
+    assert beyond
+    np.testing.assert_allclose(np.take(slope[site], beyond, axis), np.take(point[site], beyond, axis), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
     "story",
     [
         "dawid_skene",

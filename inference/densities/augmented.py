@@ -4,17 +4,19 @@ From a mode the true labels are drawn from their posterior, then the parameters 
 draw by itself (Tanner & Wong 1987). The first step is the poor man's data augmentation of Wei & Tanner (1990), which
 takes the labels' posterior at the mode for granted: where a part :math:`\gamma` of what the parameters are known by is
 missing with the labels, its variances are :math:`1 - \gamma^2` of the posterior's, and after :math:`m` steps
-:math:`1 - \gamma^{2m}`. A row of probabilities is drawn from its Dirichlet posterior; other parameters take a step of
-Newton's from the mode towards the labels drawn, each for itself, and a normal number with the variance of their
-curvature.
+:math:`1 - \gamma^{2m}`. A row of probabilities is drawn from its Dirichlet posterior. All other parameters take a
+trajectory of Hamiltonian Monte Carlo together, given the labels and the rows, in units of their curvature at the mode,
+and stay where they are where it is refused (Neal 2011, section 5.3): parameters that depend on each other, or whose
+curvature at the mode says little, move no farther than their density lets them.
 
-It needs no derivation for a story: concentrations and steps are gradients of the complete data's log-density, and a
-curvature is a derivative along one direction, since given the labels workers have nothing to do with each other.
+It needs no derivation for a story: concentrations and trajectories follow gradients of the complete data's log-density,
+and a curvature is a derivative along one direction, since given the labels workers have nothing to do with each other.
 """
 
 import itertools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +34,11 @@ STEPS = 8  # of data augmentation: 99 % of the variances where three quarters of
 AT_ONCE = 2**18  # numbers of the labels' densities that steps are taken of side by side, about
 BLOCK = 2**20  # numbers of tables that are drawn at once, about
 DIRECTIONS = 600  # along which curvatures are taken at the most; a parameter of more of them stays where it is
-FLATTEST = 0.01  # curvature at the least
+FLATTEST = 0.1  # curvature at the least
+LEAPS = 8  # of a trajectory
+LONGEST = 0.4  # length of a leap at the most, in units of the curvature: eight of them lead far away
+FEW, MANY = 0.6, 0.9  # shares of accepted trajectories under and over which the next leaps are shorter or longer
+TRIES = 5  # of a step whose leaps are so long that hardly a trajectory is accepted
 APART = ("worker", "task")  # dimensions whose members have nothing to do with each other, given the labels
 
 
@@ -51,8 +57,18 @@ def augmented_draws(
     """
     rng = np.random.default_rng(seed)
     draws = {name: np.broadcast_to(value, (n, *np.shape(value))) for name, value in mode.items()}
+    leap = LONGEST
     for key in jax.random.split(jax.random.key(seed), STEPS):
-        counts, reals = _given_labels(model, annotations, mode, fixed, draws, jax.random.split(key, n))
+        for _ in range(TRIES):
+            keys = jax.random.split(key, n)
+            counts, reals, accepted = _given_labels(model, annotations, mode, fixed, draws, jnp.float32(leap), keys)
+            share = float(jnp.mean(accepted))
+            if share < FEW:
+                leap /= 2
+            elif share > MANY:
+                leap = min(1.25 * leap, LONGEST)
+            if share >= FEW / 2:
+                break
         draws = {name: np.asarray(values) for name, values in reals.items()}
         for name, values in counts.items():
             blocks = np.array_split(np.asarray(values), min(n, 1 + values.size // BLOCK))
@@ -80,9 +96,18 @@ def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.nd
 
 @compiled(once=True)
 def _given_labels(
-    model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters, draws: Parameters, keys: Array
-) -> tuple[Parameters, Parameters]:
-    """Given labels that are drawn at each draw: the tables' Dirichlet concentrations, draws of the other parameters."""
+    model: Model,
+    annotations: Annotations,
+    mode: Parameters,
+    fixed: Parameters,
+    draws: Parameters,
+    leap: Array,
+    keys: Array,
+) -> tuple[Parameters, Parameters, Array]:
+    """Given labels that are drawn at each draw: the tables' Dirichlet concentrations, draws of the other parameters.
+
+    The last is which draws' trajectories were accepted.
+    """
     parts = anatomy(model, annotations)
     tables = {name: mode[name] for name in parts.tables}
     reals = {name: bijection.inv(mode[name]) for name, bijection in parts.bijections.items() if name in mode}
@@ -101,23 +126,54 @@ def _given_labels(
     slopes = jax.grad(of_both, argnums=(0, 1))
     flat = _curvatures(lambda reals: slopes(tables, reals, still.posterior)[1], reals, parts)
 
-    def step(drawn: tuple[Parameters, Array]) -> tuple[Parameters, Parameters]:
+    def step(drawn: tuple[Parameters, Array]) -> tuple[Parameters, Parameters, Array]:
         own, key = drawn
         of_label, of_real = jax.random.split(key)
         log_joint = at(own).log_joint
         labels = (jax.random.categorical(of_label, log_joint)[:, None] == jnp.arange(log_joint.shape[-1])).astype(float)
-        of_tables, slope = slopes(tables, reals, labels)
+        of_tables, _ = slopes(tables, reals, labels)
         counts = {name: jnp.maximum(table * of_tables[name], SMALLEST) for name, table in tables.items()}
-        moved = {}
-        for number, (name, real) in enumerate(reals.items()):
-            if name in flat:
-                noise = jax.random.normal(jax.random.fold_in(of_real, number), real.shape)
-                real = real + slope[name] / flat[name] + noise / jnp.sqrt(flat[name])
-            moved[name] = parts.bijections[name](real)
-        return counts, moved
+        here = {name: bijection.inv(own[name]) for name, bijection in parts.bijections.items() if name in mode}
+        here, accepted = _trajectory(
+            of_real, lambda reals: of_both({name: own[name] for name in tables}, reals, labels), here, flat, leap
+        )
+        return counts, {name: parts.bijections[name](real) for name, real in here.items()}, accepted
 
     at_once = int(np.clip(AT_ONCE / still.log_joint.size, 1, len(keys)))
     return jax.lax.map(step, (draws, keys), batch_size=at_once)
+
+
+def _trajectory(
+    key: Array, log_density: Callable[[Parameters], Array], start: Parameters, curvatures: Parameters, leap: Array
+) -> tuple[Parameters, Array]:
+    """A step of Hamiltonian Monte Carlo of the parameters that have curvatures, and whether it was accepted."""
+    if not curvatures:
+        return start, jnp.array(True)
+    of_momentum, of_leap, of_choice = jax.random.split(key, 3)
+    scale = jax.tree.map(lambda curvature: 1 / jnp.sqrt(curvature), curvatures)
+    length = leap * jax.random.uniform(of_leap, minval=0.8, maxval=1.2)
+
+    def scaled_slope(reals: Parameters) -> tuple[Array, Parameters]:
+        value, slope = jax.value_and_grad(log_density)(reals)
+        return value, {name: slope[name] * scale[name] for name in scale}
+
+    def leapt(now: tuple[Any, ...], _: None) -> tuple[tuple[Any, ...], None]:
+        reals, momentum, slope, _ = now
+        momentum = jax.tree.map(lambda p, g: p + length / 2 * g, momentum, slope)
+        reals = reals | {name: reals[name] + length * scale[name] * momentum[name] for name in scale}
+        value, slope = scaled_slope(reals)
+        return (reals, jax.tree.map(lambda p, g: p + length / 2 * g, momentum, slope), slope, value), None
+
+    def energy(value: Array, momentum: Parameters) -> Array:
+        return 0.5 * sum((p**2).sum() for p in momentum.values()) - value
+
+    keys = dict(zip(scale, jax.random.split(of_momentum, len(scale)), strict=True))
+    momentum = {name: jax.random.normal(keys[name], scale[name].shape) for name in scale}
+    value, slope = scaled_slope(start)
+    (end, last, _, there), _ = jax.lax.scan(leapt, (start, momentum, slope, value), None, LEAPS)
+    gained = energy(value, momentum) - energy(there, last)
+    accepted = jnp.log(jax.random.uniform(of_choice)) < gained  # a trajectory that ends in NaN is refused
+    return jax.tree.map(lambda new, old: jnp.where(accepted, new, old), end, start), accepted
 
 
 def _curvatures(slope: Callable[[Parameters], Parameters], reals: Parameters, parts: Anatomy) -> Parameters:
@@ -145,5 +201,5 @@ def _curvatures(slope: Callable[[Parameters], Parameters], reals: Parameters, pa
 
         places = np.array(list(itertools.product(*map(range, ways))), dtype=int).reshape(math.prod(ways), real.ndim)
         total, _ = jax.lax.scan(add, nothing[name], jnp.asarray(places))
-        found[name] = jnp.maximum(total, FLATTEST)
+        found[name] = jnp.maximum(jnp.nan_to_num(total, nan=1.0, posinf=1.0), FLATTEST)
     return found

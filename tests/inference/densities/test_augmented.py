@@ -55,3 +55,13 @@ def test_a_story_with_one_number_for_all_workers_has_intervals():
 
     workers = cp.fit(common_skill, cp.load_dataset("toy"), progress=False).workers
     assert (workers["accuracy_low"] < workers["accuracy_high"]).all()
+
+
+@pytest.mark.parametrize("story", ["item_response", "confusion_from_features"])
+def test_parameters_that_depend_on_each_other_have_intervals_as_wide_as_those_of_nuts(story):
+    """Such as weights and their base, abilities and difficulties: moved at once, each for itself, they fly apart."""
+    annotations = cp.simulate(story, n_tasks=60, n_workers=15, annotations_per_task=6, seed=1)[0].without_gold()
+    of_point = cp.fit(story, annotations, progress=False).workers
+    sampled = cp.fit(story, annotations, method="nuts", chains=2, progress=False).workers
+    width = [(workers["accuracy_high"] - workers["accuracy_low"]).mean() for workers in (of_point, sampled)]
+    assert 0.75 < width[0] / width[1] < 1.25

@@ -44,8 +44,8 @@ APART = ("worker", "task")  # dimensions whose members have nothing to do with e
 
 def augmented_draws(
     model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters, n: int, seed: int = 0
-) -> dict[str, np.ndarray]:
-    """Draws of the parameters around a mode, by site, ``(n, ...)``.
+) -> tuple[dict[str, np.ndarray], bool]:
+    """Draws of the parameters around a mode, by site, ``(n, ...)``, and whether those of real values went far enough.
 
     Args:
         model: the story.
@@ -57,7 +57,7 @@ def augmented_draws(
     """
     rng = np.random.default_rng(seed)
     draws = {name: np.broadcast_to(value, (n, *np.shape(value))) for name, value in mode.items()}
-    leap = LONGEST
+    leap, share = LONGEST, 0.0
     for key in jax.random.split(jax.random.key(seed), STEPS):
         for _ in range(TRIES):
             keys = jax.random.split(key, n)
@@ -73,7 +73,7 @@ def augmented_draws(
         for name, values in counts.items():
             blocks = np.array_split(np.asarray(values), min(n, 1 + values.size // BLOCK))
             draws[name] = np.concatenate([dirichlet_rows(rng, block) for block in blocks])
-    return draws
+    return draws, share >= FEW / 2
 
 
 def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.ndarray:
@@ -139,8 +139,12 @@ def _given_labels(
         )
         return counts, {name: parts.bijections[name](real) for name, real in here.items()}, accepted
 
-    at_once = int(np.clip(AT_ONCE / still.log_joint.size, 1, len(keys)))
+    at_once = max(size for size in _divisors(len(keys)) if size <= max(1, AT_ONCE / still.log_joint.size))
     return jax.lax.map(step, (draws, keys), batch_size=at_once)
+
+
+def _divisors(n: int) -> list[int]:
+    return [size for size in range(1, n + 1) if n % size == 0]  # of others, a step is compiled again for what is left
 
 
 def _trajectory(

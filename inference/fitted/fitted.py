@@ -5,6 +5,7 @@ Sums over draws are taken one draw at a time, so that memory does not grow with 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,7 +25,7 @@ from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import Dims, derived, site_kinds
 from ..engines import by_size
-from ..engines.outcome import Outcome
+from ..engines.outcome import ConvergenceWarning, Outcome
 from .labelled import Labelled
 from .named_draws import parameter_dataset
 from .origin import here_and_now
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 
 AROUND = (25, 200)  # draws around a point, at the least and at the most
 NUMBERS = 2e7  # of parameters and annotations in all of these draws, about
+TOO_NARROW = (
+    "intervals around the point are too narrow: hardly a step from it was accepted, so most draws stayed near it; "
+    "fit with method='nuts' for intervals of the posterior"
+)
 CELLS = 1e8  # of workers' confusion matrices in all draws at the most, about: 400 MB
 
 
@@ -125,7 +130,9 @@ class Fitted(Labelled):
         n = int(np.clip(min(NUMBERS / size, CELLS / n_cells(self.annotations)), *AROUND))
         seen = self.at_size
         mode = {name: jnp.asarray(value)[0, 0] for name, value in seen.draws.items()}
-        found = augmented_draws(seen.model, seen.annotations, mode, seen.fixed, n)
+        found, went_far = augmented_draws(seen.model, seen.annotations, mode, seen.fixed, n)
+        if not went_far:
+            warnings.warn(TOO_NARROW, ConvergenceWarning, stacklevel=2)
         real = {name: tuple(map(slice, value.shape[2:])) for name, value in self.draws.items()}
         draws = {name: value[:, *real[name]][None] for name, value in found.items()}
         return replace(

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl.inference.densities import augmented
 from crowdppl.inference.densities.augmented import dirichlet_rows
 
 
@@ -65,3 +66,10 @@ def test_parameters_that_depend_on_each_other_have_intervals_as_wide_as_those_of
     sampled = cp.fit(story, annotations, method="nuts", chains=2, progress=False).workers
     width = [(workers["accuracy_high"] - workers["accuracy_low"]).mean() for workers in (of_point, sampled)]
     assert 0.75 < width[0] / width[1] < 1.25
+
+
+def test_steps_that_are_hardly_ever_accepted_are_told(monkeypatch):
+    """As they are where the density is far steeper around the mode than its curvature there says."""
+    monkeypatch.setattr(augmented, "LONGEST", 1e30)
+    with pytest.warns(cp.ConvergenceWarning, match=r"hardly a step .* method='nuts'"):
+        _ = cp.fit("glad", cp.load_dataset("toy"), progress=False).workers

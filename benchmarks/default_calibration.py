@@ -107,6 +107,11 @@ def main(
         "over workers and classes. A prior that is cut to these tells the two orders of the classes apart, so that "
         "ranks are to be uniform and intervals to hold what they say where the chain stays on this side."
     )
+    report.note(
+        f"{results.name} keeps what was found, a line each block, so that a run can be cut off and gone on with; "
+        "--stored takes it as it is. Without, a run takes about half a minute for 100 data sets of a story on a core, "
+        "and half an hour of ebcc."
+    )
     if write:
         report.write()
 
@@ -241,7 +246,7 @@ def naming_row(story: str, found: pd.DataFrame) -> dict[str, Any]:
 def better_row(story: str, found: pd.DataFrame, n_of: Mapping[str, int]) -> dict[str, Any]:
     """The story's line about the data sets whose crowds are better than chance: ranks, and coverage of all engines."""
     blocks = found[(found.story == story) & (found.engine == "nuts")]
-    better = np.concatenate([is_better(story, seed, n) for seed, n in zip(blocks.seed, blocks.n, strict=True)])
+    better = better_of(blocks)
     ranks = ranks_of(blocks)._replace(ranks=ranks_of(blocks).ranks[better])
     p_values, held = ranks.p_values(), 100 * float(ranks.coverage(INTERVAL).mean())
     adjusted = 1 - (1 - p_values.min()) ** len(p_values)
@@ -256,9 +261,13 @@ def better_row(story: str, found: pd.DataFrame, n_of: Mapping[str, int]) -> dict
     for engine in n_of:
         if engine != "nuts":
             blocks = found[(found.story == story) & (found.engine == engine)]
-            better = np.concatenate([is_better(story, seed, n) for seed, n in zip(blocks.seed, blocks.n, strict=True)])
-            row[f"{engine.upper()}, %"] = 100 * held_by(blocks)[better].mean()
+            row[f"{engine.upper()}, %"] = 100 * held_by(blocks)[better_of(blocks)].mean()
     return row
+
+
+def better_of(blocks: pd.DataFrame) -> np.ndarray:
+    """Of which data sets of these blocks the crowd is better than chance."""
+    return np.concatenate([is_better(*block) for block in zip(blocks.story, blocks.seed, blocks.n, strict=True)])
 
 
 @cache

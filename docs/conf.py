@@ -47,7 +47,7 @@ nitpicky = True
 OTHERS = "abc arviz collections contextlib dataclasses dist enum flax funsor jax matplotlib mpl narwhals nnx np numpy"
 OTHERS += " numpyro optax os pa pandas pathlib pd pyarrow pyro rich tempfile torch typer types typing xarray xr"
 BARE = "Any Array ArrayTree Axes Axis Callable Console IData Iterable Iterator Literal Mapping NDArray Path PathLike"
-BARE += r" partial Colormap Figure Mesh Sequence Table dict\[str"
+BARE += r" partial Dtype Colormap Figure Mesh Sequence Table dict\[str"
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHERS.replace(' ', '|')})(\..*)?"),
     ("py:.*", BARE.replace(" ", "|")),

@@ -17,7 +17,7 @@ from ..densities.fewer_pseudo_counts import with_fewer_pseudo_counts
 from ..densities.model import Model
 from ..densities.program_cache import use_program_cache
 from ..fit_story import refit
-from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
+from ..fitted.fitted import Fitted, HoldsFitted, Weighted, weighted_of
 from .check_results import Checks
 from .discrepancies import DISCREPANCIES, Discrepancy, Measure, of_function
 from .discrepancy_result import LEVEL, DiscrepancyResult
@@ -67,7 +67,8 @@ def check(
         [10, 0]
 
     Args:
-        fit: a fit by any engine; before a story is rejected, use one with draws.
+        fit: a fit by any engine; before a story is rejected, use one with draws. Of a stack replicates are from each
+            fit in proportion to its weight.
         discrepancies: names of the above, by default all that the annotations allow (the last two need named workers);
             or a mapping from names to functions of :class:`~crowdppl.Annotations`, which return a number, large where
             the annotations are unusual, or a series of numbers by unit. To combine both, take the above from
@@ -95,28 +96,40 @@ def check(
     check_name("value of truth", truth, get_args(NewTruth))
     if weaker_prior is not None and not 0 < weaker_prior < 1:
         raise ValueError(f"weaker_prior={weaker_prior!r}: a number between 0 and 1 is needed, such as 0.1")
-    fitted = fitted_of(fit)
-    design = fitted.annotations.expanded()
-    title = f"Posterior predictive checks of {fitted.story}: {draws} draws, {replicates} replicates of each"
+    source = weighted_of(fit)
+    design = source.annotations.expanded()
+    title = f"Posterior predictive checks of {source.story}: {draws} draws, {replicates} replicates of each"
     if truth == "prior":
         title += ", with true labels drawn from their prior"
+    points = [fitted for fitted, _ in source.weighty if not fitted.has_draws]
+    notes = (_point_note(points[0]),) if points else ()
 
-    def compared(story: Fitted) -> Checks:
-        new = from_posterior(story, design, draws, replicates, truth, seed)
-        return _compare(design, discrepancies, new, title, () if fitted.has_draws else (_point_note(fitted),))
+    def compared(stories: list[tuple[Fitted, float]]) -> Checks:
+        shares = np.diff(np.rint(draws * np.cumsum([0.0, *(weight for _, weight in stories)])).astype(int))
+        new = (
+            of_draw
+            for i, ((fitted, _), share) in enumerate(zip(stories, shares, strict=True))
+            for of_draw in from_posterior(fitted, design, int(share), replicates, truth, seed + i)
+        )
+        return _compare(design, discrepancies, new, title, notes)
 
-    checks = compared(fitted)
+    checks = compared(source.weighty)
     if weaker_prior is None:
-        return _with_advice(checks, fitted)
-    weaker = refit(fitted.replace(model=with_fewer_pseudo_counts(fitted.model, weaker_prior)), fitted.annotations)
+        return _with_advice(checks, source)
+    weaker = [(_refitted(fitted, weaker_prior), weight) for fitted, weight in source.weighty]
     p_weaker = {name: result.p_value for name, result in compared(weaker).results.items()}
     return replace(checks, p_weaker=p_weaker)
 
 
-def _with_advice(checks: Checks, fitted: Fitted) -> Checks:
+def _refitted(fitted: Fitted, weaker_prior: float) -> Fitted:
+    """The story fitted again with this part of its pseudo-counts."""
+    return refit(fitted.replace(model=with_fewer_pseudo_counts(fitted.model, weaker_prior)), fitted.annotations)
+
+
+def _with_advice(checks: Checks, source: Weighted) -> Checks:
     """The checks with a note on how to tell misfit from the prior, where one fails and the story can be refitted."""
     failed = [name for name, result in checks.results.items() if result.p_value < LEVEL]
-    if not failed or fitted.settings.get("backend") == "pyro":
+    if not failed or any(fitted.settings.get("backend") == "pyro" for fitted, _ in source.weighty):
         return checks
     note = (
         f"The prior alone can be why {' and '.join(failed)} fail{'s' if len(failed) == 1 else ''}: "

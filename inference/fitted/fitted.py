@@ -108,6 +108,11 @@ class Fitted(Labelled):
         return self.outcome.fixed
 
     @property
+    def weighty(self) -> list[tuple[Fitted, float]]:
+        """Itself, with all the weight: what an average has several of."""
+        return [(self, 1.0)]
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Numbers of chains and of draws in each."""
         chains, draws = next(iter(self.draws.values())).shape[:2]
@@ -329,6 +334,36 @@ def fitted_of(source: HoldsFitted | Any) -> Fitted:
         mend = f"; give one of its fits, such as fit.fits[{next(iter(fits))!r}]" if isinstance(fits, Mapping) else ""
         raise TypeError(f"a fit of one story by cp.fit is needed, got a {type(source).__name__}{mend}")
     return found
+
+
+class Weighted(Protocol):
+    """A fitted story, or an average of several: what views of both ask for."""
+
+    @property
+    def weighty(self) -> list[tuple[Fitted, float]]:
+        """The fits, each with its weight; the weights sum to 1."""
+
+    @property
+    def story(self) -> str:
+        """Its name, or their names."""
+
+    @property
+    def annotations(self) -> Annotations:
+        """The data."""
+
+    @property
+    def posterior(self) -> np.ndarray:
+        """``P(truth | annotations)``, ``(N, K)``."""
+
+
+def weighted_of(source: HoldsFitted | Any) -> Weighted:
+    """The fitted story, or the average of several, that a view is asked about.
+
+    Raises:
+        TypeError: as :func:`fitted_of`.
+    """
+    found: Any = getattr(source, "averaged", source)
+    return found if hasattr(found, "weighty") else fitted_of(source)
 
 
 def refuse_streamed(source: Any) -> None:

@@ -18,7 +18,7 @@ from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .confusion_scores import entropy
 from .confusions import mean_confusions
-from .fitted import Fitted, HoldsFitted, fitted_of
+from .fitted import Fitted, HoldsFitted, Weighted, weighted_of
 
 MOST_DRAWS = 50  # over which the joint probabilities of truth and annotation are averaged
 MOST_WORKERS = 32  # of whom the typical one is the average
@@ -48,9 +48,9 @@ def next_annotations(
     the greedy choice of n annotations is near the best one (Nemhauser, Wolsey & Fisher 1978).
 
     Args:
-        fit: a fit of any story. Where its annotations do not bear on a task's own truth all gains are 0. EM's mode
-            takes workers of few annotations for better, or worse, than draws of the posterior do; choose workers by
-            NUTS or SVI.
+        fit: a fit of any story, or a stack, whose joint probabilities are averaged by weight. Where its annotations do
+            not bear on a task's own truth all gains are 0. EM's mode takes workers of few annotations for better, or
+            worse, than draws of the posterior do; choose workers by NUTS or SVI.
         n: how many annotations to ask for; less come back where there are not so many left to ask.
         workers: the workers that can be asked, one or several, each for at most one annotation of a task and none of a
             task that the worker annotated before. None for a typical worker: one of the crowd, drawn by the number of
@@ -68,8 +68,8 @@ def next_annotations(
         ValueError: `n`, `repeats` or `most_per_worker` is no whole number from 1, `repeats` asks for more than 100,000
             sets of annotations to a task, or `most_per_worker` is given without `workers`.
     """
-    fitted = fitted_of(fit)
-    annotations = fitted.annotations
+    source = weighted_of(fit)
+    annotations = source.annotations
     n, repeats = whole_number("n", n, least=1), whole_number("repeats", repeats, least=1)
     if most_per_worker is not None:
         most_per_worker = whole_number("most_per_worker", most_per_worker, least=1)
@@ -82,13 +82,13 @@ def next_annotations(
         if most_per_worker is not None:
             raise ValueError("most_per_worker limits the workers that can be asked; give workers=")
         asked = None
-        each = [_typical(fitted)]
+        each = [_typical(source)]
     else:
         asked = _positions(annotations, workers)
         each = [(np.array([j]), np.ones(1)) for j in asked]
     gains, joints = [], []
     for who, weights in each:
-        joint = _joint_of(fitted, who, weights)
+        joint = joint_of(source, who, weights)
         gains.append(np.concatenate([information(some.astype(float)) for some in _blocks(joint)]))
         if repeats > 1:
             joints.append(joint)
@@ -103,7 +103,7 @@ def next_annotations(
         {name: index.to_series(index=rows.index) for name, index in found.items()}
         | {
             "expected_gain": rows["expected_gain"].astype(float),
-            "entropy": entropy(fitted.posterior.astype(float))[task],
+            "entropy": entropy(source.posterior.astype(float))[task],
             "annotations": annotations.counts_by_kind().sum(-1)[task],
         }
     )
@@ -185,15 +185,17 @@ def _with_annotation(outcomes: np.ndarray, joint: np.ndarray) -> np.ndarray:
     return outcomes[:, :, None] * confusion
 
 
-def _typical(fitted: Fitted) -> tuple[np.ndarray | None, np.ndarray]:
+def _typical(source: Weighted) -> tuple[np.ndarray | None, np.ndarray]:
     """Workers whose average, with these weights, is the typical one; None for the workers where none is named."""
-    if not fitted.annotations.named:
+    annotations = source.annotations
+    if not annotations.named:
         return None, np.ones(1)
-    share = fitted.annotations.n_by_worker()
+    share = annotations.n_by_worker()
     share = share / share.sum()
     if len(share) <= MOST_WORKERS:
         return np.arange(len(share)), share
-    order = np.argsort(np.einsum("jkk->j", mean_confusions(fitted)[..., : fitted.annotations.n_classes]), kind="stable")
+    confusion = np.sum([weight * mean_confusions(fitted) for fitted, weight in source.weighty], axis=0)
+    order = np.argsort(np.einsum("jkk->j", confusion[..., : annotations.n_classes]), kind="stable")
     at = np.searchsorted(share[order].cumsum(), (np.arange(MOST_WORKERS) + 0.5) / MOST_WORKERS)
     return order[np.minimum(at, len(share) - 1)], np.full(MOST_WORKERS, 1 / MOST_WORKERS)
 
@@ -223,8 +225,13 @@ def _open(annotations: Annotations, asked: np.ndarray | None) -> np.ndarray:
     return ~annotated[asked]
 
 
-def _joint_of(fitted: Fitted, workers: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
+def joint_of(source: Weighted, workers: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
     """``P(z_i = k, y = l)`` for the annotation of one of the workers, drawn by the weights: ``(N, K, L)``."""
+    return np.sum([weight * _joint_under(fitted, workers, weights) for fitted, weight in source.weighty], axis=0)
+
+
+def _joint_under(fitted: Fitted, workers: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
+    """The same under one story."""
     annotations = fitted.data
     more = np.arange(annotations.n_tasks, dtype=np.int32)
     task = np.concatenate([annotations.task, more])

@@ -328,3 +328,13 @@ def test_a_check_that_the_story_fails_is_a_misfit_whatever_the_prior(copied):
 def test_a_prior_that_is_not_weaker_is_refused(em, power):
     with pytest.raises(ValueError, match=f"weaker_prior={power}: a number between 0 and 1"):
         check(em, "votes", weaker_prior=power)
+
+
+def test_replicates_of_an_average_are_from_each_fit_by_its_weight(crowd, em):
+    coin = cp.fit("one_coin", crowd, progress=False)
+    first, second = check(em, draws=7, seed=3), check(coin, draws=13, seed=4)
+    both = check(cp.stack({"first": em, "second": coin}, weights={"first": 0.35, "second": 0.65}), draws=20, seed=3)
+    for name, result in both.results.items():
+        each = [checks.results[name].replicated for checks in (first, second)]
+        np.testing.assert_array_equal(result.replicated, np.concatenate(each))
+    assert "second + first" in both.title

@@ -12,7 +12,7 @@ from scipy.stats import entropy
 import crowdppl as cp
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.fitted.confusions import mean_confusions
-from crowdppl.inference.fitted.next_annotations import information, next_annotations
+from crowdppl.inference.fitted.next_annotations import information, joint_of, next_annotations
 
 
 @pytest.fixture(scope="module")
@@ -206,10 +206,22 @@ def test_one_worker_alone_is_asked_as_in_a_list(em):
         next_annotations(fit, 5, workers="hal")
 
 
-def test_an_average_of_stories_names_the_fit_that_can_be_asked():
+def test_of_an_average_of_stories_the_joint_probabilities_are_averaged(em):
+    other = cp.fit("one_coin", em.annotations, progress=False)
+    alone = next_annotations(cp.stack({"a": em, "b": other}, weights={"a": 0.0, "b": 1.0}), 5)
+    pd.testing.assert_frame_equal(alone, next_annotations(other, 5))
+    both = cp.stack({"a": em, "b": other}, weights={"a": 0.4, "b": 0.6})
+    worker = np.array([1])
+    joints = [joint_of(fit.fitted, worker, np.ones(1)) for fit in (em, other)]
+    mean = 0.4 * joints[0] + 0.6 * joints[1]
+    np.testing.assert_allclose(joint_of(both.averaged, worker, np.ones(1)), mean, rtol=1e-6)
+    found = next_annotations(both, 3, workers=em.annotations.workers[1])
+    gains = np.sort(information(mean))[::-1]
+    assert found["expected_gain"].max() <= gains[0] * (1 + 1e-6)
+
+
+def test_what_takes_one_story_names_the_fit_of_an_average_that_can_be_given():
     stack = cp.fit("auto", cp.load_dataset("toy"), progress=False)
     name = next(iter(stack.fits))
-    for view in (cp.check, lambda fit: next_annotations(fit, 2)):
-        with pytest.raises(TypeError, match=rf"got a Stack; give one of its fits, such as fit\.fits\['{name}'\]"):
-            view(stack)
-    assert len(next_annotations(stack.fits[name], 2)) == 2
+    with pytest.raises(TypeError, match=rf"got a Stack; give one of its fits, such as fit\.fits\['{name}'\]"):
+        cp.loo(stack)

@@ -25,8 +25,7 @@ from .files import read_csv_tables
 from .gold import resolve_gold
 from .ids import Ids
 from .listing import Listing
-from .toy import FACTS as TOY_FACTS
-from .toy import toy
+from .toy import TOY, TOY_SPARSE
 
 VARIABLE = "CROWDPPL_DATA"
 ABSTAIN = "abstain"
@@ -44,7 +43,8 @@ class Embedded(NamedTuple):
 _EMBEDDED = {
     "anesthesia": Embedded(lambda: {"frame": anesthesia()}, lambda: _count(anesthesia())),
     "digits": Embedded(digits, lambda: DIGITS_FACTS, {"test": digits_test}),
-    "toy": Embedded(toy, lambda: TOY_FACTS),
+    "toy": Embedded(TOY.arguments, lambda: TOY.facts),
+    "toy_sparse": Embedded(TOY_SPARSE.arguments, lambda: TOY_SPARSE.facts),
 }
 
 

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2] / "data" / "reference_posteriors"
 """The folder of the database, which is a part of the package."""
 
-DATASETS = ("anesthesia", "toy")
-"""Data so small that every story can be sampled to the bar, if at all."""
+DATASETS = ("anesthesia", "toy", "toy_sparse")
+"""Data so small that every story can be sampled to the bar, if at all. Four classes without features, as the first has
+them, do not fit some stories."""
 
 N_DRAWS = 10_000
 RHAT_LIMIT = 1.01
@@ -221,7 +222,7 @@ def reference_posterior(story: str | Story, dataset: str = "anesthesia") -> Refe
 
     Args:
         story: a story's name, an alias of it, or the story.
-        dataset: "anesthesia" or "toy".
+        dataset: "anesthesia", "toy" or "toy_sparse".
 
     Raises:
         UnknownNameError: there is no such story, or no such dataset.

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits as sklearn_digits
 
 from crowdppl.data import Annotations, Ids, UnknownNameError, list_datasets, load_dataset, load_split
 from crowdppl.data.digits import worker_confusions
-from crowdppl.data.toy import SENSITIVITY, SPECIFICITY
+from crowdppl.data.toy import TOY, TOY_SPARSE
 
 needs_data = pytest.mark.skipif(
     "CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA is unset: it names the folder of the real datasets"
@@ -21,6 +21,7 @@ SIZES = {
     "anesthesia": (45, 5, 4, 315, 0),
     "digits": (1297, 40, 10, 3891, 1297),
     "toy": (40, 6, 2, 240, 40),
+    "toy_sparse": (48, 8, 2, 240, 48),
     "bluebird": (108, 39, 2, 4212, 108),
     "dog": (807, 109, 4, 8070, 807),
     "rte": (800, 164, 2, 8000, 800),
@@ -153,7 +154,7 @@ def test_held_out_labels_are_indices_into_the_classes(folders):
 
 def test_the_list_says_where_datasets_are_and_how_large(folders):
     table = list_datasets().set_index("name")
-    assert list(table.index) == ["anesthesia", "digits", "odd", "tallies", "toy"]
+    assert list(table.index) == ["anesthesia", "digits", "odd", "tallies", "toy", "toy_sparse"]
     assert table.loc["anesthesia", "where"] == "in the package"
     assert Path(table.loc["odd", "where"]) == folders / "odd"
     columns = ["tasks", "workers", "classes", "annotations", "gold", "features"]
@@ -163,13 +164,14 @@ def test_the_list_says_where_datasets_are_and_how_large(folders):
 
 def test_an_unknown_dataset_says_the_nearest_and_whether_the_folder_is_set(folders, monkeypatch):
     with pytest.raises(
-        UnknownNameError, match=r"dataset 'od'; did you mean 'odd'\? There are: anesthesia, digits, odd, tallies, toy"
+        UnknownNameError,
+        match=r"dataset 'od'; did you mean 'odd'\? There are: anesthesia, digits, odd, tallies, toy, toy_sparse",
     ):
         load_dataset("od")
     monkeypatch.delenv("CROWDPPL_DATA")
     with pytest.raises(UnknownNameError, match=r"'anestesia'; did you mean 'anesthesia'\?.*CROWDPPL_DATA is not set"):
         load_dataset("anestesia")
-    assert list(list_datasets()["name"]) == ["anesthesia", "digits", "toy"]
+    assert list(list_datasets()["name"]) == ["anesthesia", "digits", "toy", "toy_sparse"]
 
 
 @pytest.mark.data
@@ -207,15 +209,22 @@ def test_held_out_labels_come_as_indices_of_the_same_classes(name, split, shape)
     assert annotations.features.shape == (annotations.n_tasks, shape[1])
 
 
-def test_toy_is_annotated_about_as_well_as_it_was_drawn():
-    annotations = load_dataset("toy")
+@pytest.mark.parametrize(("name", "toy"), [("toy", TOY), ("toy_sparse", TOY_SPARSE)])
+def test_toy_crowds_are_annotated_about_as_well_as_they_were_drawn(name, toy):
+    annotations, n_workers = load_dataset(name), len(toy.sensitivity)
     truth, label = annotations.gold[annotations.task], annotations.label
-    assert np.bincount(annotations.gold).tolist() == [20, 20]
-    for positive, drawn_by in ((1, SENSITIVITY), (0, SPECIFICITY)):
-        given = [label[(annotations.worker == j) & (truth == positive)] == positive for j in range(6)]
-        # 20 annotations a worker: a standard deviation of 0.11 at the most, of six workers 3.3 of them
-        np.testing.assert_allclose([right.mean() for right in given], drawn_by, atol=0.36)
-        assert abs(np.mean(given) - np.mean(drawn_by)) < 0.1  # 120 annotations: 3 of 0.034
-    assert (annotations.votes().argmax(1) == annotations.gold).all()
-    side = np.asarray(annotations.features).sum(1) > 0  # the best rule for what the features were drawn from
-    assert (side == annotations.gold).mean() > 0.8
+    assert abs(annotations.gold.mean() - toy.prevalence) < 0.23  # 40 tasks: 3 standard deviations
+    for positive, drawn_by in ((1, toy.sensitivity), (0, toy.specificity)):
+        given = [label[(annotations.worker == j) & (truth == positive)] == positive for j in range(n_workers)]
+        share, by, n = (np.array(x) for x in ([right.mean() for right in given], drawn_by, [*map(len, given)]))
+        spread = np.sqrt(by * (1 - by) / n)
+        assert (np.abs(share - by) < 3.5 * spread).all()  # of eight workers
+        right = np.concatenate(given)
+        assert abs(right.mean() - (n * by).sum() / n.sum()) < 0.1  # 90 annotations or more: 2.5 of 0.04 or more
+    assert (annotations.votes().argmax(1) == annotations.gold).mean() > 0.85
+    at = np.asarray(annotations.features) @ toy.center
+    assert ((at > 0) == annotations.gold).mean() > 0.75  # the best rule for what the features were drawn from
+
+
+def test_in_the_sparse_toy_five_of_eight_workers_annotate_each_task():
+    assert set(load_dataset("toy_sparse").votes().sum(1)) == {5}

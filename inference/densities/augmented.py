@@ -3,11 +3,14 @@ r"""What a point says of its uncertainty: draws of the parameters around it, by 
 From a mode the true labels are drawn from their posterior, then the parameters given these labels, and so on, for each
 draw by itself (Tanner & Wong 1987). The first step is the poor man's data augmentation of Wei & Tanner (1990), which
 takes the labels' posterior at the mode for granted: where a part :math:`\gamma` of what the parameters are known by is
-missing with the labels, its variances are :math:`1 - \gamma^2` of the posterior's, and after :math:`m` steps
-:math:`1 - \gamma^{2m}`. A row of probabilities is drawn from its Dirichlet posterior. All other parameters take a
-trajectory of Hamiltonian Monte Carlo together, given the labels and the rows, in units of their curvature at the mode,
-and stay where they are where it is refused (Neal 2011, section 5.3): parameters that depend on each other, or whose
-curvature at the mode says little, move no farther than their density lets them.
+missing with the labels, its variances are :math:`1 - \gamma^2` of the posterior's, and after :math:`m` steps :math:`1
+- \gamma^{2m}`. A row of probabilities is drawn from its Dirichlet posterior. All other parameters take a trajectory of
+Hamiltonian Monte Carlo together, given the labels and the rows, in units of their curvature at the mode, and stay
+where they are where it is refused (Neal 2011, section 5.3): parameters that depend on each other, or whose curvature
+at the mode says little, move no farther than their density lets them. The error of a trajectory's energy grows with
+the number of parameters: of thousands, as of tasks, only trajectories too short to lead away from the mode would be
+free of it. So a small error is allowed for each; leaps that err as little change variances by less than the few steps
+do.
 
 It needs no derivation for a story: concentrations and trajectories follow gradients of the complete data's log-density,
 and a curvature is a derivative along one direction, since given the labels workers have nothing to do with each other.
@@ -38,6 +41,7 @@ FLATTEST = 0.1  # curvature at the least
 LEAPS = 8  # of a trajectory
 LONGEST = 0.4  # length of a leap at the most, in units of the curvature: eight of them lead far away
 FEW, MANY = 0.6, 0.9  # shares of accepted trajectories under and over which the next leaps are shorter or longer
+ALLOWED = 1e-3  # energy that a trajectory may lose for each parameter
 TRIES = 5  # of a step whose leaps are so long that hardly a trajectory is accepted
 APART = ("worker", "task")  # dimensions whose members have nothing to do with each other, given the labels
 
@@ -175,7 +179,7 @@ def _trajectory(
     momentum = {name: jax.random.normal(keys[name], scale[name].shape) for name in scale}
     value, slope = scaled_slope(start)
     (end, last, _, there), _ = jax.lax.scan(leapt, (start, momentum, slope, value), None, LEAPS)
-    gained = energy(value, momentum) - energy(there, last)
+    gained = energy(value, momentum) - energy(there, last) + ALLOWED * sum(p.size for p in momentum.values())
     accepted = jnp.log(jax.random.uniform(of_choice)) < gained  # a trajectory that ends in NaN is refused
     return jax.tree.map(lambda new, old: jnp.where(accepted, new, old), end, start), accepted
 

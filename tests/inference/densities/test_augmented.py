@@ -68,6 +68,19 @@ def test_parameters_that_depend_on_each_other_have_intervals_as_wide_as_those_of
     assert 0.75 < width[0] / width[1] < 1.25
 
 
+@pytest.mark.slow
+def test_thousands_of_parameters_leave_the_mode_as_far_as_those_of_nuts():
+    """Accepted by the exact rule, trajectories would be so short that abilities spread by 0.048 around 0.36."""
+    sizes = {"n_tasks": 3000, "n_workers": 40, "n_classes": 3, "annotations_per_task": 5}
+    annotations = cp.simulate("dawid_skene", seed=1, **sizes)[0].without_gold()
+    around = cp.fit("glad", annotations, progress=False).fitted.with_uncertainty.draws
+    sampled = cp.fit("glad", annotations, method="nuts", chains=2, warmup=300, draws=300, progress=False).draws
+    for name in ("ability", "difficulty"):
+        ours, theirs = np.asarray(around[name]), sampled[name].to_numpy()
+        np.testing.assert_allclose(ours.mean(), theirs.mean(), atol=0.03)
+        np.testing.assert_allclose(ours.std((0, 1)).mean(), theirs.std((0, 1)).mean(), rtol=0.1)
+
+
 def test_steps_that_are_hardly_ever_accepted_are_told(monkeypatch):
     """As they are where the density is far steeper around the mode than its curvature there says."""
     monkeypatch.setattr(augmented, "LONGEST", 1e30)

@@ -3,14 +3,14 @@ r"""What a point says of its uncertainty: draws of the parameters around it, by 
 From a mode the true labels are drawn from their posterior, then the parameters given these labels, and so on, for each
 draw by itself (Tanner & Wong 1987). The first step is the poor man's data augmentation of Wei & Tanner (1990), which
 takes the labels' posterior at the mode for granted: where a part :math:`\gamma` of what the parameters are known by is
-missing with the labels, its variances are :math:`1 - \gamma^2` of the posterior's, and after :math:`m` steps :math:`1
-- \gamma^{2m}`. A row of probabilities is drawn from its Dirichlet posterior. All other parameters take a trajectory of
-Hamiltonian Monte Carlo together, given the labels and the rows, in units of their curvature at the mode, and stay
-where they are where it is refused (Neal 2011, section 5.3): parameters that depend on each other, or whose curvature
-at the mode says little, move no farther than their density lets them. The error of a trajectory's energy grows with
-the number of parameters: of thousands, as of tasks, only trajectories too short to lead away from the mode would be
-free of it. So a small error is allowed for each; leaps that err as little change variances by less than the few steps
-do.
+missing with the labels, its variances are :math:`1 - \gamma^2` of the posterior's, and after :math:`m` steps
+:math:`1 - \gamma^{2m}`. A row of probabilities is drawn from its Dirichlet posterior. All other parameters take a
+trajectory of Hamiltonian Monte Carlo together, given the labels and the rows, in units of their curvature at the mode,
+and stay where they are where it is refused (Neal 2011, section 5.3): parameters that depend on each other, or whose
+curvature at the mode says little, move no farther than their density lets them. The error of a trajectory's energy
+grows with the number of parameters: of thousands, as of tasks, only trajectories too short to lead away from the mode
+would be free of it. So a small error is allowed for each; leaps that err as little change variances by less than the
+few steps do.
 
 It needs no derivation for a story: concentrations and trajectories follow gradients of the complete data's log-density,
 and a curvature is a derivative along one direction, since given the labels workers have nothing to do with each other.
@@ -36,7 +36,9 @@ from .sites import Anatomy, anatomy
 STEPS = 8  # of data augmentation: 99 % of the variances where three quarters of the knowledge is missing
 AT_ONCE = 2**18  # numbers of the labels' densities that steps are taken of side by side, about
 BLOCK = 2**20  # numbers of tables that are drawn at once, about
-DIRECTIONS = 600  # along which curvatures are taken at the most; a parameter of more of them stays where it is
+DIRECTIONS = 600  # along which curvatures are taken at the most
+MOST = 5_000  # directions of a parameter of neither workers nor tasks; of more, as a network's weights, it stays put
+PROBES = 100  # random directions by which those of a parameter with more of them are estimated
 FLATTEST = 0.1  # curvature at the least
 LEAPS = 8  # of a trajectory
 LONGEST = 0.4  # length of a leap at the most, in units of the curvature: eight of them lead far away
@@ -185,7 +187,10 @@ def _trajectory(
 
 
 def _curvatures(slope: Callable[[Parameters], Parameters], reals: Parameters, parts: Anatomy) -> Parameters:
-    """The negative second derivative of each real-valued parameter, but of those with too many directions.
+    r"""The negative second derivative of each real-valued parameter, by its own directions or estimated by random ones.
+
+    The estimate is the mean of :math:`v \cdot (-H v)` over random signs :math:`v` (Bekas, Kokiopoulou & Saad 2007).
+    Parameters of neither workers nor tasks with thousands of directions, such as a network's weights, are left out.
 
     Args:
         slope: of all of them, as a function of them.
@@ -197,17 +202,26 @@ def _curvatures(slope: Callable[[Parameters], Parameters], reals: Parameters, pa
     for name, real in reals.items():
         apart = [dim in APART for dim in parts.dims[name]] + [False] * real.ndim
         ways = [1 if apart[axis] else size for axis, size in enumerate(real.shape)]
-        if np.prod(ways, dtype=float) > DIRECTIONS:
+        if math.prod(ways) > MOST and not any(apart):
             continue
 
-        def add(total: Array, place: Array, name: str = name, apart: list[bool] = apart) -> tuple[Array, None]:
+        def along(direction: Array, name: str = name) -> Array:
+            _, change = jax.jvp(slope, (reals,), (nothing | {name: direction},))
+            return -direction * change[name]
+
+        def of_place(total: Array, place: Array, name: str = name, apart: list[bool] = apart) -> tuple[Array, None]:
             zeros = nothing[name]
             at = tuple(slice(None) if apart[axis] else place[axis] for axis in range(zeros.ndim))
-            direction = zeros.at[at].set(1.0)
-            _, change = jax.jvp(slope, (reals,), (nothing | {name: direction},))
-            return total - direction * change[name], None
+            return total + along(zeros.at[at].set(1.0), name), None
 
-        places = np.array(list(itertools.product(*map(range, ways))), dtype=int).reshape(math.prod(ways), real.ndim)
-        total, _ = jax.lax.scan(add, nothing[name], jnp.asarray(places))
+        def of_probe(total: Array, key: Array, name: str = name) -> tuple[Array, None]:
+            signs = jax.random.rademacher(key, nothing[name].shape, nothing[name].dtype)
+            return total + along(signs, name) / PROBES, None
+
+        if math.prod(ways) > DIRECTIONS:
+            total, _ = jax.lax.scan(of_probe, nothing[name], jax.random.split(jax.random.key(0), PROBES))
+        else:
+            places = np.array(list(itertools.product(*map(range, ways))), dtype=int).reshape(math.prod(ways), real.ndim)
+            total, _ = jax.lax.scan(of_place, nothing[name], jnp.asarray(places))
         found[name] = jnp.maximum(jnp.nan_to_num(total, nan=1.0, posinf=1.0), FLATTEST)
     return found

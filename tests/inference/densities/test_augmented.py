@@ -81,6 +81,17 @@ def test_thousands_of_parameters_leave_the_mode_as_far_as_those_of_nuts():
         np.testing.assert_allclose(ours.std((0, 1)).mean(), theirs.std((0, 1)).mean(), rtol=0.1)
 
 
+@pytest.mark.slow
+def test_real_valued_matrices_of_many_classes_have_intervals():
+    """Of 26 classes they have 676 directions, too many to take the curvature along each."""
+    sizes = {"n_tasks": 300, "n_workers": 8, "n_classes": 26, "annotations_per_task": 5}
+    annotations = cp.simulate("dawid_skene", seed=1, diagonal=20.0, **sizes)[0].without_gold()
+    around = cp.fit("hierarchical_dawid_skene", annotations, progress=False)
+    assert (around.workers["accuracy_high"] - around.workers["accuracy_low"]).min() > 0.02
+    for values in around.fitted.with_uncertainty.draws.values():
+        assert np.std(values, axis=(0, 1)).min() > 0
+
+
 def test_steps_that_are_hardly_ever_accepted_are_told(monkeypatch):
     """As they are where the density is far steeper around the mode than its curvature there says."""
     monkeypatch.setattr(augmented, "LONGEST", 1e30)

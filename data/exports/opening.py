@@ -15,12 +15,14 @@ import pandas as pd
 
 from ..column_names import is_name_of
 from ..errors import AnnotationError
+from ..files import read_parquet_table, read_text_table
 from ..frames import as_frame, is_frame, take_column
-from ..text_files import encoding_of, open_bytes, suffix_of
+from ..text_files import encoding_of, first_bytes, open_bytes, suffix_of
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 LINES = (".jsonl", ".ndjson")
 JSON = (".json", *LINES)
+TEXT = (".csv", ".tsv")
 PARQUET, ZIPPED = b"PAR1", b"PK\x03\x04"  # how such files begin; those of Excel are zipped
 
 
@@ -166,6 +168,21 @@ def records_of_folder(folder: Path, encoding: str | None) -> list[dict[str, Any]
         for number, record in enumerate(records, start=1):
             found.append({"_file": file.stem, "_place": f"{file.name}, line {number}", **record})
     return found
+
+
+def records_in(path: Path) -> list[dict[str, Any]] | None:
+    """Return the records in a file of JSON, JSON Lines, Parquet or CSV; None where it has something else.
+
+    Raises:
+        AnnotationError: it cannot be read.
+    """
+    start = first_bytes(path, 64)
+    if start.startswith(PARQUET):
+        return as_records(read_parquet_table(path))
+    if suffix_of(path) in TEXT:
+        return as_records(read_text_table(path))
+    records = read_json(path, None) if is_json(path, start) else None
+    return records if isinstance(records, list) and all(isinstance(each, dict) for each in records) else None
 
 
 def as_records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -450,15 +450,22 @@ def test_labels_are_written_for_other_tools(tmp_path, out, tool, name):
     assert "did you mean 'argilla'" in refused("fit", path, "--to", "argila", "--out", tmp_path / "other")
 
 
-@pytest.mark.parametrize("name", ["export.json", "export.jsonl"])
+@pytest.mark.parametrize("name", ["export.json", "export.jsonl", "export.parquet", "export.csv"])
 def test_suggestions_for_argilla_go_to_the_question_that_was_read(tmp_path, out, name):
     """They were written for a question called label, which Argilla does not have."""
     records = [
         {"id": str(task), "quality.responses": list(labels), "quality.responses.users": ["a", "b", "c"]}
         for task, labels in enumerate(["xxy", "xyy", "xxx", "yyy"])
     ]
-    text = json.dumps(records) if name == "export.json" else "\n".join(map(json.dumps, records))
-    (tmp_path / name).write_text(text)
+    table = pd.DataFrame(records)
+    if name == "export.parquet":
+        table.to_parquet(tmp_path / name)
+    elif name == "export.csv":
+        lists = ["quality.responses", "quality.responses.users"]
+        table.assign(**{column: table[column].map(json.dumps) for column in lists}).to_csv(tmp_path / name, index=False)
+    else:
+        text = json.dumps(records) if name == "export.json" else "\n".join(map(json.dumps, records))
+        (tmp_path / name).write_text(text)
     done = crowdppl("fit", tmp_path / name, "--to", "argilla", "--story", "one_coin", "--out", out)
     assert done.exit_code == 0, done.output
     written = json.loads((out / "argilla.json").read_text())

@@ -21,6 +21,7 @@ from ..long import csv_fields, long_fields
 from ..repeats import n_repeated
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
+from .form_tables import Form, answers_of, form_roles
 from .gathered import Held, count_of
 from .json_tools import read_mapping, read_records
 from .known_columns import INFER, Roles, find_roles, gold_column, gold_in
@@ -72,7 +73,8 @@ def read(
     - Tables with a row for each annotation: CSV and TSV with any separator, UTF-8, UTF-16 or Windows-1252, Excel,
       Parquet, JSON Lines, a list of records in JSON; pandas, polars and pyarrow tables and Hugging Face datasets.
       Columns are known by common names (item_id, annotator, response, …).
-    - Tables with a row for each task and a column for each worker, or for each class with how often it was given.
+    - Tables with a row for each task and a column for each worker, or for each class with how often it was given; and
+      answers to a form, with a row for each worker and a column for each task.
     - Dictionaries ``{task: {worker: label}}`` or ``{judge: {item: label}}`` in JSON, also where a label stands in a
       dictionary, ``{"label": …, "reason": …}``; records with nested judges and verdicts, whose columns are called
       ``judge.model`` and ``verdict.label``: any place in them can be named so.
@@ -94,7 +96,8 @@ def read(
         encoding: of a text file; None to find out.
         sheet: of an Excel file with several.
         columns: of a table with a row for each task, whether the other columns are ``"workers"``, with their labels, or
-            ``"classes"``, with vote counts; by default found out, and asked where both may be meant.
+            ``"classes"``, with vote counts; or ``"tasks"``, beside a row for each worker, such as answers to a form. By
+            default found out, and asked where workers and classes may both be meant.
         outer: of nested dictionaries, whether the outer keys are each a ``"task"`` or a ``"worker"``.
         several: of an export, what is done with annotations of several classes in one: ``"refuse"`` the file and name
             the first, or ``"leave_out"`` them.
@@ -174,6 +177,8 @@ def _from_text(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
     if _has_lists(table) and (held := read_records(as_records(table), str(path), given["question"], path.stem)):
         return _of_held(held, given, gold, options)
     _refuse_question(str(path), given)
+    if form := _form_roles(table, str(path), given):
+        return _form(table, form, str(path), gold, options)
     if wide := _wide_roles(table, str(path), given, gold, options):
         return _wide(table, wide, str(path), given["columns"], gold, options)
     roles = find_roles(list(table.columns), given, str(path))
@@ -193,6 +198,8 @@ def _from_table(
     if held := read_tool_table(table.astype(object), what, given["question"]):
         return _of_held(held, given, gold, options)
     _refuse_question(what, given)
+    if form := _form_roles(table, what, given):
+        return _form(table, form, what, gold, options)
     if wide := _wide_roles(table, what, given, gold, options):
         return _wide(table, wide, what, given["columns"], gold, options)
     roles = find_roles(list(table.columns), given, what)
@@ -281,11 +288,7 @@ def _wide(
     Raises:
         AnnotationError: `missing` is given, or a value cannot be used.
     """
-    if "missing" in options:
-        raise AnnotationError(
-            f"missing={options['missing']!r} is of a table with a row for each annotation; {what} has a row for each "
-            "task, where an empty cell is no annotation, so leave it out"
-        )
+    _refuse_missing(what, "task", options)
     are_classes = kind == "classes"
     names, truth = pd.Series(wide.columns, dtype=object), [] if wide.gold is None else [table[wide.gold]]
     labels = [names, *truth] if are_classes else [*(table[name] for name in wide.columns), *truth]
@@ -309,6 +312,49 @@ def _wide(
     values = {name: column.tolist() for name, column in zip(wide.columns, labels, strict=False)}
     cells = pd.DataFrame(values, index=tasks.tolist(), dtype=object)
     return Annotations.from_matrix(cells, missing=None, gold=known, **options), said
+
+
+def _form_roles(table: pd.DataFrame, what: str, given: dict[str, Any]) -> Form | None:
+    """The columns of a table with a row for each worker, unless others were named than that of workers.
+
+    Raises:
+        AnnotationError: columns were named that it does not have, or as `form_roles`.
+    """
+    asked = given["columns"] == "tasks"
+    named = [role for role in ("task", "label", "count", "seconds") if given[role] not in (INFER, None)]
+    if asked and (named or given["worker"] is None):
+        other = f"{named[0]}={given[named[0]]!r}" if named else "worker=None"
+        raise AnnotationError(f"columns='tasks' is of a table with a row for each worker; leave it out, or {other}")
+    if named or given["worker"] is None or given["columns"] not in (None, "tasks"):
+        return None
+    worker = None if given["worker"] == INFER else given["worker"]
+    return form_roles(table, what, worker=worker, asked=asked)
+
+
+def _form(table: pd.DataFrame, form: Form, what: str, gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
+    """Read a table with a row for each worker, where an empty cell is no annotation.
+
+    Raises:
+        AnnotationError: `missing` is given, or a value cannot be used.
+    """
+    _refuse_missing(what, "worker", options)
+    labels = [table[name] for name in form.tasks]
+    if all(_is_text(column) for column in labels):
+        labels = convert_labels(*labels)
+    answers, places = answers_of(table, form, labels)
+    truth = None if isinstance(gold, str) and gold == INFER else gold
+    fields = long_fields(answers, where=lambda row: places[row], source=what, gold=truth, **options)
+    said = f"{what}: a row for each worker ({form.worker!r}) and a column for each of {len(form.tasks)} tasks"
+    left_out = f"; left out: {', '.join(map(repr, form.others))}" if form.others else ""
+    return Annotations(**fields), f"{said}{left_out}"
+
+
+def _refuse_missing(what: str, of: str, options: dict[str, Any]) -> None:
+    if "missing" in options:
+        raise AnnotationError(
+            f"missing={options['missing']!r} is of a table with a row for each annotation; {what} has a row for each "
+            f"{of}, where an empty cell is no annotation, so leave it out"
+        )
 
 
 def _is_text(values: pd.Series) -> bool:

@@ -220,3 +220,59 @@ def test_blank_cells_of_a_long_table_are_refused_by_row_and_line_or_dropped(tmp_
     assert cp.read(tmp_path / "wide.csv", tell=False).n_annotations == 4
     with pytest.raises(AnnotationError, match="missing='drop' is of a table with a row for each annotation"):
         cp.read(tmp_path / "wide.csv", missing="drop", tell=False)
+
+
+FORM = pd.DataFrame(
+    {
+        "Timestamp": ["2024/03/01 10:00", "2024/03/02 10:00", "2024/03/03 10:00", "2024/03/03 10:00"],
+        "Email Address": ["a@x", "b@x", "c@x", "d@x"],
+        "How far? [one]": ["Agree", "Neutral", "Agree", "Agree"],
+        "How far? [two]": ["Neutral", None, "Agree", "Neutral"],
+        "Country": ["France", "Peru", "Chad", "Fiji"],
+        "How far? [three]": ["Neutral", "Neutral", "Disagree", "Agree"],
+        "Old?": ["yes", "no", "no", "no"],
+        "Busy?": ["no", "no", "yes", "no"],
+    }
+)
+"""As a form has its answers: the tasks are columns, of two scales; one cell is empty."""
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_answers_to_a_form_have_a_row_for_each_worker(tmp_path, capsys, suffix):
+    """The time at which a row was filled in was taken for the task, and the questions for workers."""
+    path = tmp_path / f"form{suffix}"
+    (FORM.to_csv if suffix == ".csv" else FORM.to_excel)(path, index=False)
+    found = cp.read(path)
+    said = capsys.readouterr().err
+    assert "a row for each worker ('Email Address') and a column for each of 3 tasks" in said
+    assert "left out: 'Timestamp', 'Country', 'Old?', 'Busy?'" in said
+    assert list(found.tasks) == ["How far? [one]", "How far? [two]", "How far? [three]"]
+    assert list(found.workers) == ["a@x", "b@x", "c@x", "d@x"]
+    assert list(found.classes) == ["Agree", "Disagree", "Neutral"]
+    assert found.n_annotations == 11
+    assert found.to_frame().set_index(["task", "worker"]).loc[("How far? [two]", "c@x"), "label"] == "Agree"
+
+
+def test_a_table_by_worker_is_known_by_its_column_of_workers_or_said_to_be_one():
+    by_worker = pd.DataFrame({"rater": ["a", "b", "c"], "x1": [1, 2, 3], "x2": [1, 1, 3], "x3": [2, 2, 1]})
+    assert list(cp.read(by_worker, tell=False).tasks) == ["x1", "x2", "x3"]
+    unnamed = by_worker.rename(columns={"rater": "who"})
+    assert list(cp.read(unnamed, columns="workers", task="who", tell=False).workers) == ["x1", "x2", "x3"]
+    assert list(cp.read(unnamed, columns="tasks", worker="who", tell=False).workers) == ["a", "b", "c"]
+    for options, message in (
+        ({}, "no column of workers; name it by worker='COL'"),
+        ({"worker": "whom"}, "Did you mean worker='who'"),
+        ({"worker": None}, "leave it out, or worker=None"),
+        ({"task": "who"}, "leave it out, or task='who'"),
+        ({"worker": "who", "missing": "drop"}, "a row for each worker, where an empty cell is no annotation"),
+    ):
+        with pytest.raises(AnnotationError, match=message):
+            cp.read(unnamed, columns="tasks", tell=False, **options)
+    with pytest.raises(AnnotationError, match="no two columns of few labels"):
+        cp.read(unnamed[["who", "x1"]], columns="tasks", worker="who")
+    named = by_worker.rename(columns={"rater": "Name"})  # may well be a task's
+    assert list(cp.read(named, tell=False).workers) == ["x1", "x2", "x3"]
+    repeated = pd.DataFrame({"rater": ["a", "a", "b"], "x1": [1, 2, 3], "x2": [1, 1, 3]})
+    with pytest.raises(AnnotationError, match="no column 'task'"):
+        cp.read(repeated)
+    assert list(cp.read(repeated, columns="tasks", tell=False).workers) == ["a", "b"]

@@ -174,6 +174,8 @@ def missing_column(name: str, role: str | None, columns: Iterable[object], what:
         text += f" Say which it is by {role}='COL'."
     if role == "worker":
         text += " Where no worker is named, pass worker=None."
+    if sum(each.startswith("Unnamed: ") for each in names) > len(names) / 2:
+        text += " The first row seems to be a title: the header has to be the first row."
     if len(names) == 1 and (separator := next((c for c in ";\t|" if c in names[0]), None)):
         text += f" The columns seem to be separated by {separator!r}: pass separator={separator!r}."
     return AnnotationError(text)

@@ -19,6 +19,7 @@ from .ids import Ids
 from .text_files import suffix_of
 
 Missing = Literal["refuse", "drop"]
+FILLED_DOWN = 0.3  # of the tasks are missing: it looks as if only the first row of each task named it
 
 
 def frame_rows(
@@ -147,7 +148,13 @@ def _rows_kept(filled: dict[str, pd.Series], missing: Missing | None, where: Whe
     lacks = {title: values.isna().to_numpy(dtype=bool) for title, values in filled.items()}
     lacking = np.logical_or.reduce(list(lacks.values()))
     if lacking.any() and missing != "drop":
-        raise missing_values(lacks, where, "" if missing is None else "; missing='drop' leaves them out")
+        advice = "" if missing is None else "; missing='drop' leaves them out"
+        tasks = next(iter(lacks.values()))
+        if not tasks[0] and tasks.mean() > FILLED_DOWN:
+            advice += (
+                ". If an empty cell stands for the task above it, as in merged cells, fill it in downwards instead"
+            )
+        raise missing_values(lacks, where, advice)
     if lacking.all():
         raise AnnotationError(f"missing='drop' leaves no row: each of the {len(lacking):,} lacks a value")
     if lacking.any():

@@ -72,7 +72,7 @@ def form_roles(table: pd.DataFrame, what: str, *, worker: str | None, asked: boo
 
 def _of_one_scale(table: pd.DataFrame) -> tuple[str, ...]:
     """The columns of labels: the most that share their values with each other."""
-    found: dict[str, set[Hashable]] = {name: set(map(hashed, table[name].dropna())) for name in table}
+    found: dict[str, set[Hashable]] = {str(name): set(map(hashed, column.dropna())) for name, column in table.items()}
     found = {name: values for name, values in found.items() if 0 < len(values) <= MOST_CLASSES}
     alike = {name: values for name, values in found.items() if shares(values, name, found)}
     scales: list[tuple[set[Hashable], list[str]]] = []
@@ -81,7 +81,7 @@ def _of_one_scale(table: pd.DataFrame) -> tuple[str, ...]:
         scales = [scale for scale in scales if scale not in joined]
         scales.append((values.union(*(one for one, _ in joined)), [each for _, of in joined for each in of] + [name]))
     largest = max(scales, key=lambda scale: len(scale[1]), default=(set(), []))[1]
-    return tuple(name for name in table if name in largest)
+    return tuple(name for name in found if name in largest)
 
 
 def answers_of(table: pd.DataFrame, form: Form, labels: list[pd.Series]) -> tuple[pd.DataFrame, list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tempfile
 import zipfile
@@ -45,31 +44,6 @@ def table_of(source: Any) -> pd.DataFrame:
     if isinstance(source, pd.DataFrame):
         return source
     return pd.DataFrame({name: take_column(frame, name, "task") for name in frame.columns})
-
-
-def read_excel(path: Path, sheet: str | None) -> pd.DataFrame:
-    """Read the sheet of an Excel file that has rows, or the one of this name.
-
-    Raises:
-        AnnotationError: it is no Excel file, has several sheets, or none of this name.
-    """
-    try:
-        with open_bytes(path) as file:
-            sheets = pd.read_excel(io.BytesIO(file.read()), sheet_name=None, keep_default_na=False, na_values=[""])
-    except ImportError as error:
-        raise AnnotationError(f"{path}: Excel files need a package more: {error}") from None
-    except (ValueError, zipfile.BadZipFile, KeyError) as error:
-        raise AnnotationError(f"{path} is no Excel file that can be read: {error}") from None
-    filled = {name: table for name, table in sheets.items() if len(table)}
-    if sheet is not None and sheet not in sheets:
-        raise AnnotationError(f"{path} has no sheet {sheet!r}; it has {', '.join(map(repr, sheets))}")
-    if sheet is None and len(filled) > 1:
-        raise AnnotationError(
-            f"{path} has several sheets: {', '.join(map(repr, filled))}; say which by sheet={next(iter(filled))!r}"
-        )
-    if not filled:
-        raise AnnotationError(f"{path} has no rows")
-    return sheets[sheet] if sheet is not None else next(iter(filled.values()))
 
 
 def is_json(path: Path, start: bytes) -> bool:

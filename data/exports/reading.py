@@ -15,12 +15,14 @@ import numpy as np
 import pandas as pd
 
 from ..annotations import Annotations
+from ..columns import Where
 from ..errors import AnnotationError, check_name, warn
 from ..files import read_parquet_table, read_text_table, row_and_line
 from ..long import csv_fields, long_fields
 from ..repeats import n_repeated
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
+from .excel import read_excel
 from .form_tables import Form, answers_of, form_roles
 from .gathered import Held, count_of
 from .json_tools import read_mapping, read_records
@@ -33,7 +35,6 @@ from .opening import (
     as_records,
     files_in,
     is_json,
-    read_excel,
     read_json,
     records_of_folder,
     table_of,
@@ -73,6 +74,7 @@ def read(
     - Tables with a row for each annotation: CSV and TSV with any separator, UTF-8, UTF-16 or Windows-1252, Excel,
       Parquet, JSON Lines, a list of records in JSON; pandas, polars and pyarrow tables and Hugging Face datasets.
       Columns are known by common names (item_id, annotator, response, …).
+      In Excel a title above the header is left out, and each part of a merged cell has its value.
     - Tables with a row for each task and a column for each worker, or for each class with how often it was given; and
       answers to a form, with a row for each worker and a column for each task.
     - Dictionaries ``{task: {worker: label}}`` or ``{judge: {item: label}}`` in JSON, also where a label stands in a
@@ -163,7 +165,11 @@ def _from_path(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
     if start.startswith(PARQUET):
         return _from_table(read_parquet_table(path), str(path), given, gold, options)
     if suffix_of(path) in EXCEL or start.startswith(ZIPPED):
-        return _from_table(read_excel(path, given["sheet"]), str(path), given, gold, options)
+        found = read_excel(path, given["sheet"])
+        annotations, said = _from_table(found.table, str(path), given, gold, options, found.where)
+        if about := found.said():
+            said = (said or f"{path}: a row for each annotation") + about
+        return annotations, said
     if is_json(path, start):
         return _from_json(read_json(path, given["encoding"]), path, given, gold, options)
     return _from_text(path, given, gold, options)
@@ -191,8 +197,14 @@ def _from_text(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
 
 
 def _from_table(
-    table: pd.DataFrame, what: str, given: dict[str, Any], gold: Any, options: dict[str, Any]
+    table: pd.DataFrame,
+    what: str,
+    given: dict[str, Any],
+    gold: Any,
+    options: dict[str, Any],
+    where: Where | None = None,
 ) -> tuple[Annotations, str]:
+    table = table.rename(columns=str)
     if _has_lists(table) and (held := read_records(as_records(table), what, given["question"], what)):
         return _of_held(held, given, gold, options)
     if held := read_tool_table(table.astype(object), what, given["question"]):
@@ -211,6 +223,7 @@ def _from_table(
         label=roles.label,
         count=given["count"],
         seconds=_seconds(roles, given),
+        where=where,
         source=what,
         gold=truth,
         **options,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -276,3 +277,46 @@ def test_a_table_by_worker_is_known_by_its_column_of_workers_or_said_to_be_one()
     with pytest.raises(AnnotationError, match="no column 'task'"):
         cp.read(repeated)
     assert list(cp.read(repeated, columns="tasks", tell=False).workers) == ["a", "b"]
+
+
+def test_columns_that_are_called_by_numbers_are_known_by_their_text():
+    """Such as workers 1 and 2: a KeyError of pandas went through."""
+    by_task = pd.DataFrame({"task": ["a", "b", "c"], 1: ["x", "y", "x"], 2: ["x", "y", "y"]})
+    assert list(cp.read(by_task, tell=False).workers) == ["1", "2"]
+    assert list(cp.read(by_task.rename(columns={"task": "rater"}), tell=False).tasks) == ["1", "2"]
+
+
+def test_a_title_above_the_header_of_a_csv_file_is_told(tmp_path):
+    path = tmp_path / "titled.csv"
+    path.write_text("Campaign of autumn;;\ntask;worker;label\na;b;c\n")
+    with pytest.raises(AnnotationError, match="first row seems to be a title: the header has to be the first row"):
+        cp.read(path)
+
+
+def in_excel(path, rows, merged=()):
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for area in merged:
+        book.active.merge_cells(area)
+    book.save(path)
+    return path
+
+
+def test_a_sheet_has_a_title_above_its_header_and_merged_cells(tmp_path, capsys):
+    """The title was taken for the header, and all but the first row of a merged cell for empty."""
+    header, body = ["Task", "Annotator", "Label", "Note"], FRAME.assign(note="n").to_numpy().tolist()
+    path = tmp_path / "crowd.xlsx"
+    above = [["Campaign of autumn"], [], header]
+    assert same(cp.read(in_excel(path, above + body, merged=["A1:D1"])))
+    assert "the header is row 3 of the sheet" in capsys.readouterr().err
+    short = [[row[0] if row[1] == "ann" else None, *row[1:]] for row in body]
+    assert same(cp.read(in_excel(path, above + short, merged=["A1:D1", "A4:A5", "A6:A7"])))
+    assert "; 2 cells have the value of their merged cell" in capsys.readouterr().err
+    assert same(cp.read(in_excel(path, [header, *short], merged=["A2:A3", "A4:A5"]), tell=False))
+    with pytest.raises(
+        AnnotationError, match=r"row 3 of the sheet, row 5 of the sheet; .* fill it in downwards instead"
+    ):
+        cp.read(in_excel(path, [header, *short]))
+    indexed = [[None, *FRAME.columns], *([str(i), *row[:3]] for i, row in enumerate(body))]
+    assert same(cp.read(in_excel(path, indexed), tell=False))

@@ -472,6 +472,16 @@ def test_suggestions_for_argilla_go_to_the_question_that_was_read(tmp_path, out,
     assert [record["quality.suggestion"] for record in written] == list("xyxy")
 
 
+@pytest.mark.parametrize("command", ["fit", "report"])
+def test_a_folder_of_a_fit_is_no_annotations_and_the_message_says_what_takes_it(crowd, tmp_path, out, command):
+    """It was read as an export in JSON, and with hf.parquet in it as a folder of Parquet files."""
+    assert crowdppl("fit", crowd, "--story", "one_coin", "--to", "hf", "--out", out).exit_code == 0
+    message = refused(command, out, "--out", tmp_path / "page.html")
+    assert "is the folder of a fit, and annotations are needed" in message
+    assert ".report('page.html') writes its page" in message
+    assert "did you mean" not in refused(command, tmp_path / "other.csv", "--out", tmp_path / "page.html")
+
+
 def test_the_output_names_workers_by_pseudonyms_or_not_at_all(crowd, tmp_path):
     key = tmp_path / "key"
     key.write_bytes(b"0" * 32)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NAMES: dict[str, tuple[str, ...]] = {
     "task": (
         "task", "item", "example", "unit", "question", "sample", "instance", "object", "document", "doc", "image",
-        "sentence", "text", "hit", "query", "record", "input", "prompt", "id",
+        "sentence", "text", "hit", "query", "record", "input", "prompt", "pair", "id",
     ),
     "worker": (
         "worker", "annotator", "rater", "judge", "labeler", "labeller", "coder", "performer", "participant", "user",
@@ -22,7 +22,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "label": (
         "label", "annotation", "response", "answer", "rating", "vote", "judgment", "judgement", "class", "category",
-        "choice", "value", "score", "verdict", "output",
+        "choice", "value", "score", "verdict", "winner", "preference", "output",
     ),
     "seconds": ("seconds", "worktimeinseconds", "leadtime", "durationseconds", "elapsedseconds"),
     "gold": ("gold", "goldlabel", "truth", "truelabel", "groundtruth", "golden"),

@@ -279,6 +279,23 @@ def test_a_table_by_worker_is_known_by_its_column_of_workers_or_said_to_be_one()
     assert list(cp.read(repeated, columns="tasks", tell=False).workers) == ["a", "b"]
 
 
+def test_all_columns_of_unknown_names_are_asked_for_at_once(tmp_path):
+    """They were asked for one after the other, in three runs."""
+    path = tmp_path / "deutsch.csv"
+    path.write_text("Aufgabe;Prüfer;Bewertung\n1;Ann;gut\n1;Bob;gut\n")
+    message = r"no column 'task'; .* Say which columns name what by task='COL', worker='COL' and label='COL'\."
+    with pytest.raises(AnnotationError, match=message):
+        cp.read(path)
+    with pytest.raises(AnnotationError, match=r"by worker='COL' and label='COL'\.|no column 'worker'"):
+        cp.read(path, task="Aufgabe")
+
+
+def test_verdicts_on_pairs_are_known_by_their_columns():
+    pairs = [{"pair_id": "p1", "judge": "a", "winner": "A"}, {"pair_id": "p1", "judge": "b", "winner": "B"}]
+    found = cp.read(pairs, tell=False)
+    assert (list(found.tasks), list(found.workers), list(found.classes)) == (["p1"], ["a", "b"], ["A", "B"])
+
+
 def test_columns_that_are_called_by_numbers_are_known_by_their_text():
     """Such as workers 1 and 2: a KeyError of pandas went through."""
     by_task = pd.DataFrame({"task": ["a", "b", "c"], 1: ["x", "y", "x"], 2: ["x", "y", "y"]})

@@ -47,6 +47,7 @@ from .wide_tables import COLUMNS, Wide, wide_roles
 STANDARD_INPUT = "-"
 OPTIONS = ("classes", "abstain", "tasks", "workers", "features", "worker_features", "repeats", "tidy", "missing")
 SEVERAL = ("refuse", "leave_out")
+MOST_KINDS = 20  # values of a column that tells a worker's annotations to a task apart, such as a temperature
 ACCEPTED = "CSV or TSV, Parquet, Excel, JSON, JSON Lines, and what annotation tools export as one of these"
 
 
@@ -193,7 +194,7 @@ def _from_text(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
     columns |= {"count": given["count"], "seconds": _seconds(roles, given)}
     truth, said_gold = gold_in(table, roles, gold)
     fields = csv_fields(path, separator, {**columns, **options, "gold": truth}, encoding or encoding_of(path))
-    return _with_said(Annotations(**fields), str(path), roles.said(), said_gold)
+    return _with_said(Annotations(**fields), str(path), roles.said(), said_gold, _telling_apart(table, roles))
 
 
 def _from_table(
@@ -228,7 +229,7 @@ def _from_table(
         gold=truth,
         **options,
     )
-    return _with_said(Annotations(**fields), what, roles.said(), said_gold)
+    return _with_said(Annotations(**fields), what, roles.said(), said_gold, _telling_apart(table, roles))
 
 
 def _from_json(
@@ -406,14 +407,27 @@ def _refuse_repeated_header(
         raise AnnotationError(f"{where}: the header is there again; remove the row")
 
 
-def _with_said(annotations: Annotations, what: str, roles: str, gold: str) -> tuple[Annotations, str]:
+def _telling_apart(table: pd.DataFrame, roles: Roles) -> str:
+    """Say by which column of few values the annotations of a worker to a task differ; nothing where there is none."""
+    pair = [name for name in (roles.task, roles.worker) if name is not None]
+    if not table.duplicated(pair).any():
+        return ""
+    free = [name for name in table.columns if name not in (*pair, roles.label, roles.seconds, roles.gold)]
+    few = [name for name in free if 1 < table[name].map(str).nunique() <= MOST_KINDS]
+    found = next((name for name in few if not table[[*pair, name]].astype(str).duplicated().any()), None)
+    if found is None:
+        return ""
+    return f", each with another {found!r} (where that is another task or worker, make it part of its name)"
+
+
+def _with_said(annotations: Annotations, what: str, roles: str, gold: str, apart: str) -> tuple[Annotations, str]:
     workers = count_of(annotations.n_workers, "worker") if annotations.named else "workers not named"
     sizes = f"{count_of(annotations.n_annotations, 'annotation')} of {count_of(annotations.n_tasks, 'task')}, {workers}"
     if not (roles or gold):
         return annotations, ""  # nothing was guessed
     if annotations.worker is not None and annotations.repeats == "keep":
         repeated = n_repeated(annotations.task, annotations.worker, annotations.n_annotations)
-        sizes += f"; repeated by the same worker: {count_of(repeated, 'annotation')}" if repeated else ""
+        sizes += f"; repeated by the same worker: {count_of(repeated, 'annotation')}{apart}" if repeated else ""
     if roles.startswith("task ") and annotations.n_tasks == annotations.n_annotations > annotations.n_workers > 1:
         column = roles.partition(", ")[0]
         warn(

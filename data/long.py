@@ -34,6 +34,7 @@ def frame_rows(
     source: str = "the table",
     classes: Ids | None = None,
     missing: Missing | None = None,
+    skip_blank: bool = False,
 ) -> Rows:
     """Return the annotations in a long table.
 
@@ -47,6 +48,7 @@ def frame_rows(
         where: says where a row is, for messages.
         source: what messages call the table.
         classes: those that were given; None for those that are used.
+        skip_blank: leave out rows that have nothing in any column of the table.
         missing: what is done with rows that lack a task, worker, label or count: "refuse" the table, or "drop" them
             with a warning; None to refuse it where nobody can choose.
 
@@ -69,7 +71,11 @@ def frame_rows(
             "needed"
         )
     filled = {f"column {name!r}": values for name, values in columns.values()}
-    kept = _rows_kept(filled if counts is None else {**filled, f"column {count!r}": counts}, missing, where)
+    filled |= {} if counts is None else {f"column {count!r}": counts}
+    used = _filled_rows(frame, filled) if skip_blank else np.arange(len(frame))
+    if len(used) < len(frame):
+        filled = {title: values.iloc[used] for title, values in filled.items()}
+    kept = used[_rows_kept(filled, missing, _before(used, where))]
     if len(kept) < len(frame):
         columns = {role: (name, _rows(values, kept)) for role, (name, values) in columns.items()}
         counts, times = (None if values is None else _rows(values, kept) for values in (counts, times))
@@ -99,6 +105,7 @@ def long_fields(
     where: Where | None = None,
     source: str = "the table",
     missing: Missing = "refuse",
+    skip_blank: bool = False,
     **options: Any,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations` for a long table; `options` are those of `build`."""
@@ -115,6 +122,7 @@ def long_fields(
         source=source,
         classes=options.get("classes"),
         missing=missing,
+        skip_blank=skip_blank,
     )
     names = (task, worker or "worker", label)
     return build(rows, names=names, suggest=lambda: suggest_label(table, label, taken=(task, worker)), **options)
@@ -137,6 +145,17 @@ def csv_fields(
     if truth is not None:
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator, encoding)}
     return long_fields(table, where=row_and_line(path, separator, encoding), source=str(path), **options)
+
+
+def _filled_rows(frame: Any, filled: dict[str, pd.Series]) -> np.ndarray:
+    """The rows that have something in any column of the table, shape (A',); all where none has.
+
+    Spreadsheets write blank rows below a table, or between its parts.
+    """
+    blank = np.logical_and.reduce([values.isna().to_numpy(dtype=bool) for values in filled.values()])
+    for name in frame.columns if blank.any() else ():
+        blank &= take_column(frame, name, "label").isna().to_numpy(dtype=bool)
+    return np.flatnonzero(~blank) if not blank.all() else np.arange(len(blank))
 
 
 def _rows_kept(filled: dict[str, pd.Series], missing: Missing | None, where: Where) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ..annotations import Annotations
-from ..columns import Where
+from ..columns import Where, missing_values, row_number
 from ..errors import AnnotationError, check_name, warn
 from ..files import read_parquet_table, read_text_table, row_and_line
 from ..long import csv_fields, long_fields
@@ -193,7 +193,9 @@ def _from_text(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
     columns = {"task": roles.task, "worker": roles.worker, "label": roles.label}
     columns |= {"count": given["count"], "seconds": _seconds(roles, given)}
     truth, said_gold = gold_in(table, roles, gold)
-    fields = csv_fields(path, separator, {**columns, **options, "gold": truth}, encoding or encoding_of(path))
+    fields = csv_fields(
+        path, separator, {**columns, **options, "gold": truth, "skip_blank": True}, encoding or encoding_of(path)
+    )
     return _with_said(Annotations(**fields), str(path), roles.said(), said_gold, _telling_apart(table, roles))
 
 
@@ -227,6 +229,7 @@ def _from_table(
         where=where,
         source=what,
         gold=truth,
+        skip_blank=True,
         **options,
     )
     return _with_said(Annotations(**fields), what, roles.said(), said_gold, _telling_apart(table, roles))
@@ -303,6 +306,10 @@ def _wide(
         AnnotationError: `missing` is given, or a value cannot be used.
     """
     _refuse_missing(what, "task", options)
+    lacks = table[wide.task].isna().to_numpy() & table.notna().any(axis=1).to_numpy()
+    if lacks.any():
+        raise missing_values({f"column {wide.task!r}": lacks}, row_number)
+    table = table.dropna(how="all")
     are_classes = kind == "classes"
     names, truth = pd.Series(wide.columns, dtype=object), [] if wide.gold is None else [table[wide.gold]]
     labels = [names, *truth] if are_classes else [*(table[name] for name in wide.columns), *truth]

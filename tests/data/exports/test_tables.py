@@ -337,3 +337,24 @@ def test_a_sheet_has_a_title_above_its_header_and_merged_cells(tmp_path, capsys)
         cp.read(in_excel(path, [header, *short]))
     indexed = [[None, *FRAME.columns], *([str(i), *row[:3]] for i, row in enumerate(body))]
     assert same(cp.read(in_excel(path, indexed), tell=False))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_rows_that_are_blank_are_none_and_do_not_move_the_place_of_an_error(tmp_path, suffix):
+    """Spreadsheets write ";;" below a table; it was a row without a task, and of a wide table a task called nan."""
+    path = tmp_path / f"blank{suffix}"
+
+    def written(*rows):
+        frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+        (frame.to_csv if suffix == ".csv" else frame.to_excel)(path, index=False)
+        return path
+
+    rows, blank = FRAME.to_numpy().tolist(), [None] * 3
+    assert same(cp.read(written(*rows[:2], blank, *rows[2:], blank, blank), tell=False))
+    place = "row 6 (line 8" if suffix == ".csv" else "row 8 of the sheet"
+    with pytest.raises(AnnotationError, match=f"column 'worker': the value is missing in {re.escape(place)}"):
+        cp.read(written(*rows[:2], blank, *rows[2:], ["Total", None, 5]))
+    by_task = pd.DataFrame({"task": ["a", "b", None], "ann": ["x", "y", None], "bob": ["x", "x", None]})
+    assert list(cp.read(by_task, tell=False).tasks) == ["a", "b"]
+    with pytest.raises(AnnotationError, match="column 'task': the value is missing in row 2"):
+        cp.read(by_task.fillna({"ann": "x"}))

@@ -495,6 +495,9 @@ def test_the_output_names_workers_by_pseudonyms_or_not_at_all(crowd, tmp_path):
     for folder in ("hash", "drop"):
         for file in (tmp_path / folder).iterdir():
             assert "Ωμέγα".encode() not in file.read_bytes()
+    assert f"--key {tmp_path / 'none'}: there is no such file; make it once" in refused(
+        *shared, tmp_path / "x", "--workers", "hash", "--key", tmp_path / "none"
+    )
     assert "needs a key" in refused(*shared, tmp_path / "x", "--workers", "hash")
     assert "did you mean 'drop'" in refused(*shared, tmp_path / "x", "--workers", "drops")
     assert "--plot draws the confusion matrix of each worker, and --workers drop" in refused(

@@ -84,6 +84,9 @@ def _inferred(role: str, free: Sequence[str], names: Sequence[str], what: str) -
     candidates = named_for(role, free)
     if role not in NEEDED:
         return candidates[0] if candidates else None
+    if role == "worker" and not candidates and len(free) > 2:
+        lacking = missing_column(role, role, names, what)
+        raise AnnotationError(f"{lacking} Where each worker has a column of labels, pass columns='workers'.")
     return one_column(role, candidates, names, what)
 
 

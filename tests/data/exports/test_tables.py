@@ -290,6 +290,16 @@ def test_all_columns_of_unknown_names_are_asked_for_at_once(tmp_path):
         cp.read(path, task="Aufgabe")
 
 
+def test_a_column_for_each_judge_beside_prompts_and_responses_is_asked_about():
+    """The response looked like the label, and nothing said how to read the scores."""
+    rows = [
+        {"prompt_id": f"q{i}", "response": f"text {i}", "a_score": 1 + i % 3, "b_score": 1 + i % 2} for i in range(8)
+    ]
+    with pytest.raises(AnnotationError, match="Where each worker has a column of labels, pass columns='workers'"):
+        cp.read(pd.DataFrame(rows))
+    assert list(cp.read(pd.DataFrame(rows), columns="workers", tell=False).workers) == ["a_score", "b_score"]
+
+
 def test_verdicts_on_pairs_are_known_by_their_columns():
     pairs = [{"pair_id": "p1", "judge": "a", "winner": "A"}, {"pair_id": "p1", "judge": "b", "winner": "B"}]
     found = cp.read(pairs, tell=False)

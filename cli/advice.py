@@ -22,6 +22,7 @@ _RULES = (
     (r"\bAnnotations\.from_frame\(frame, abstain=\[[^]]*\]\)", "--abstain VALUE"),
     (r"\babstain=\[('[^']*')\]", r"--abstain \1"),
     (r"\bgive overwrite=True", "give --overwrite"),
+    (r"\bkey=(?=\S+:)", "--key "),
     (r"\bthe same call with checkpoint=('[^']*'), resume=True", r"the same command with --checkpoint \1 --resume"),
     (r"\bthe same call\b", "the same command"),
     (r"\bwith checkpoint='folder'", "with --checkpoint DIR"),

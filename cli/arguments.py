@@ -31,6 +31,8 @@ ELSEWHERE |= {
 TEXT = (".csv", ".tsv", ".txt")  # suffixes of files that have a header
 ROLES = ("task", "worker", "label", "count", "seconds")
 STANDARD_INPUT = "-"
+SAVED = ("fit.json", "stack.json")
+"""What a folder has in which there is a fit."""
 ACCEPTED = (
     "a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines), an export of an annotation tool, a folder of Parquet files, "
     "or the name of a dataset is needed"
@@ -57,6 +59,12 @@ def check_input(request: Request) -> None:
         return
     path = Path(request.file)
     named, suffix = request.column_options, suffix_of(path)
+    if path.is_dir() and any((path / name).is_file() for name in SAVED):
+        raise AnnotationError(
+            f"{path} is the folder of a fit, and annotations are needed: {ACCEPTED}. Of a fit crowdppl estimate tells "
+            "the accuracy from gold labels, and in Python "
+            f"cp.load_fit({str(path)!r}).report('page.html') writes its page"
+        )
     if path.is_dir() and not any(file for kind in ("*.parquet", "*.json*") for file in path.rglob(kind)):
         raise AnnotationError(f"the folder {path} has no Parquet files, nor an export in JSON; {ACCEPTED}")
     if request.is_several or path.is_dir():
@@ -285,5 +293,6 @@ def _read_table(option: str, file: Path, task: str | None) -> pd.DataFrame:
 def similar(path: Path) -> str:
     """Return "; did you mean ...?" with the file in the same folder that has the most similar name, or nothing."""
     files = [entry.name for entry in path.parent.iterdir() if entry.is_file()] if path.parent.is_dir() else []
-    near = nearest(path.name, files)
-    return f"; did you mean {path.with_name(near)}?" if near else ""
+    stems = {Path(name).stem: name for name in files}  # ".csv" alone makes no two names alike
+    near = nearest(path.stem, stems)
+    return f"; did you mean {path.with_name(stems[near])}?" if near else ""

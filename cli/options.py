@@ -77,9 +77,9 @@ Question = Annotated[
 Columns = Annotated[
     str | None,
     typer.Option(
-        metavar="workers|classes",
+        metavar="workers|classes|tasks",
         help="What the columns of a table with a row for each task are: workers, with their labels, or classes, with "
-        "vote counts.",
+        "vote counts; or tasks, of a table with a row for each worker, such as answers to a form.",
         show_default="found out",
         rich_help_panel=ANNOTATIONS,
     ),

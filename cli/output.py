@@ -149,7 +149,7 @@ def write_results(result: Fit | Stack | StreamedFit, folder: Path, *, plot: bool
 def write_for_tool(result: Fit | Stack | StreamedFit, folder: Path, to: str, request: Request) -> dict[str, str]:
     """Write the labels for one of `TOOLS`; what is in the file, by its name.
 
-    Where the tool's export in JSON was read, Label Studio's tasks keep their data, and labels are of its question.
+    Where the tool's export was read, Label Studio's tasks keep their data, and labels are of its question.
 
     Raises:
         AnnotationError: the fit is streamed.
@@ -166,16 +166,14 @@ def write_for_tool(result: Fit | Stack | StreamedFit, folder: Path, to: str, req
 
 
 def _is_export_of(tool: str, file: str) -> bool:
-    """Whether a file is an export in JSON of the tool: Label Studio's, of tasks with their data, or Argilla's."""
+    """Whether a file is an export of the tool: Label Studio's, of tasks with their data in JSON, or Argilla's."""
     from ..data.exports.json_tools import is_argilla
-    from ..data.exports.opening import LINES, read_json
+    from ..data.exports.opening import LINES, TEXT, records_in
 
-    suffixes = {"label-studio": (".json",), "argilla": (".json", *LINES)}.get(tool, ())
+    suffixes = {"label-studio": (".json",), "argilla": (".json", *LINES, *TEXT, ".parquet")}.get(tool, ())
     if suffix_of(file) not in suffixes or not Path(file).is_file():
         return False
-    records = read_json(Path(file), None)
-    if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
-        return False
+    records = records_in(Path(file)) or []
     return any(map(is_argilla, records)) if tool == "argilla" else all("data" in each for each in records)
 
 

@@ -63,7 +63,7 @@ def scan_of(request: Request, *, stream: bool | None, memory: str | None, story:
     columns: dict[str, Any] = roles | ({"worker": None} if request.no_worker else {})
     classes = None if request.classes is None else class_names(request.classes)
     try:
-        found = scan(request.file, **columns, classes=classes, memory=memory)
+        found = scan(request.file, **columns, classes=classes, memory=memory, missing=request.missing or "refuse")
     except AnnotationError:
         if wanted:
             raise
@@ -129,7 +129,6 @@ def _not_streamed(request: Request, story: str, method: str) -> list[str]:
         "--seconds": request.seconds is not None,
         "--abstain": bool(request.abstain),
         "--repeats": request.repeats != "keep",
-        "--missing": request.missing == "drop",
         "--separator": request.separator is not None,
     }
     return [name for name, is_given in given.items() if is_given]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NAMES: dict[str, tuple[str, ...]] = {
     "task": (
         "task", "item", "example", "unit", "question", "sample", "instance", "object", "document", "doc", "image",
-        "sentence", "text", "hit", "query", "record", "input", "prompt", "id",
+        "sentence", "text", "hit", "query", "record", "input", "prompt", "pair", "id",
     ),
     "worker": (
         "worker", "annotator", "rater", "judge", "labeler", "labeller", "coder", "performer", "participant", "user",
@@ -22,7 +22,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "label": (
         "label", "annotation", "response", "answer", "rating", "vote", "judgment", "judgement", "class", "category",
-        "choice", "value", "score", "verdict", "output",
+        "choice", "value", "score", "verdict", "winner", "preference", "output",
     ),
     "seconds": ("seconds", "worktimeinseconds", "leadtime", "durationseconds", "elapsedseconds"),
     "gold": ("gold", "goldlabel", "truth", "truelabel", "groundtruth", "golden"),
@@ -174,6 +174,8 @@ def missing_column(name: str, role: str | None, columns: Iterable[object], what:
         text += f" Say which it is by {role}='COL'."
     if role == "worker":
         text += " Where no worker is named, pass worker=None."
+    if sum(each.startswith("Unnamed: ") for each in names) > len(names) / 2:
+        text += " The first row seems to be a title: the header has to be the first row."
     if len(names) == 1 and (separator := next((c for c in ";\t|" if c in names[0]), None)):
         text += f" The columns seem to be separated by {separator!r}: pass separator={separator!r}."
     return AnnotationError(text)

@@ -56,10 +56,10 @@ def resolve_gold(
         AnnotationError: a task or class is unknown, a label is an abstention, a task has two different labels, or there
             is no such file.
     """
-    what = "gold"
+    what = f"gold={str(gold)!r}" if isinstance(gold, str | Path) else "gold"
     if isinstance(gold, str | Path):
-        what, gold, where = f"gold={str(gold)!r}", *_read(Path(gold), tasks, classes, task, label)
-    if is_frame(gold):
+        gold, task, label, where = _read(Path(gold), tasks, classes, task, label)
+    elif is_frame(gold):
         task, label = _columns_in(as_frame(gold, "gold"), tasks, classes, task, label, what)
     named, labels = _columns(gold, task, label, where)
     known = ~labels.isna().to_numpy(dtype=bool)
@@ -124,23 +124,27 @@ def _spelt_as_classes(given: Column, classes: Ids) -> Column:
     return replace(given, codes=kinds.index_of(named)[given.codes], ids=kinds)
 
 
-def _read(path: Path, tasks: Ids, classes: Ids, task: str, label: str) -> tuple[Any, Where | None]:
-    """Return the table in a file, with the identifiers that its text stands for, and what says where a row is."""
+def _read(path: Path, tasks: Ids, classes: Ids, task: str, label: str) -> tuple[pd.DataFrame, str, str, Where | None]:
+    """Return the table in a file, its columns of tasks and labels, and what says where a row is.
+
+    Text is the identifiers that it stands for.
+    """
     if not path.is_file():
         raise AnnotationError(
             f"gold={str(path)!r}: there is no such file; give a .csv, .tsv, .json, .jsonl or .parquet file, a "
             "dictionary task -> label, a Series indexed by task, or a table"
         )
+    what, is_json = f"gold={str(path)!r}", suffix_of(path) in JSON
     if path.suffix.lower() == ".parquet":
-        return read_parquet_table(path), None
-    is_json = suffix_of(path) in JSON
+        table = read_parquet_table(path)
+        return table, *_columns_in(table, tasks, classes, task, label, what), None
     table = _json_table(path, task, label) if is_json else read_text_table(path)
-    task, label = _columns_in(table, tasks, classes, task, label, f"gold={str(path)!r}")
+    task, label = _columns_in(table, tasks, classes, task, label, what)
     # No two identifiers look alike as text: `Ids` refuses them.
     table[task] = _identified(table[task], {str(value): value for value in tasks})
     with_point = {f"{value}.0": value for value in classes if type(value) is int}
     table[label] = _identified(table[label], with_point | {str(value): value for value in classes})
-    return table, None if is_json else row_and_line(path)
+    return table, task, label, None if is_json else row_and_line(path)
 
 
 def _json_table(path: Path, task: str, label: str) -> pd.DataFrame:

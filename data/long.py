@@ -19,6 +19,7 @@ from .ids import Ids
 from .text_files import suffix_of
 
 Missing = Literal["refuse", "drop"]
+FILLED_DOWN = 0.3  # of the tasks are missing: it looks as if only the first row of each task named it
 
 
 def frame_rows(
@@ -33,6 +34,7 @@ def frame_rows(
     source: str = "the table",
     classes: Ids | None = None,
     missing: Missing | None = None,
+    skip_blank: bool = False,
 ) -> Rows:
     """Return the annotations in a long table.
 
@@ -46,6 +48,7 @@ def frame_rows(
         where: says where a row is, for messages.
         source: what messages call the table.
         classes: those that were given; None for those that are used.
+        skip_blank: leave out rows that have nothing in any column of the table.
         missing: what is done with rows that lack a task, worker, label or count: "refuse" the table, or "drop" them
             with a warning; None to refuse it where nobody can choose.
 
@@ -68,7 +71,11 @@ def frame_rows(
             "needed"
         )
     filled = {f"column {name!r}": values for name, values in columns.values()}
-    kept = _rows_kept(filled if counts is None else {**filled, f"column {count!r}": counts}, missing, where)
+    filled |= {} if counts is None else {f"column {count!r}": counts}
+    used = _filled_rows(frame, filled) if skip_blank else np.arange(len(frame))
+    if len(used) < len(frame):
+        filled = {title: values.iloc[used] for title, values in filled.items()}
+    kept = used[_rows_kept(filled, missing, _before(used, where))]
     if len(kept) < len(frame):
         columns = {role: (name, _rows(values, kept)) for role, (name, values) in columns.items()}
         counts, times = (None if values is None else _rows(values, kept) for values in (counts, times))
@@ -98,6 +105,7 @@ def long_fields(
     where: Where | None = None,
     source: str = "the table",
     missing: Missing = "refuse",
+    skip_blank: bool = False,
     **options: Any,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations` for a long table; `options` are those of `build`."""
@@ -114,6 +122,7 @@ def long_fields(
         source=source,
         classes=options.get("classes"),
         missing=missing,
+        skip_blank=skip_blank,
     )
     names = (task, worker or "worker", label)
     return build(rows, names=names, suggest=lambda: suggest_label(table, label, taken=(task, worker)), **options)
@@ -138,6 +147,17 @@ def csv_fields(
     return long_fields(table, where=row_and_line(path, separator, encoding), source=str(path), **options)
 
 
+def _filled_rows(frame: Any, filled: dict[str, pd.Series]) -> np.ndarray:
+    """The rows that have something in any column of the table, shape (A',); all where none has.
+
+    Spreadsheets write blank rows below a table, or between its parts.
+    """
+    blank = np.logical_and.reduce([values.isna().to_numpy(dtype=bool) for values in filled.values()])
+    for name in frame.columns if blank.any() else ():
+        blank &= take_column(frame, name, "label").isna().to_numpy(dtype=bool)
+    return np.flatnonzero(~blank) if not blank.all() else np.arange(len(blank))
+
+
 def _rows_kept(filled: dict[str, pd.Series], missing: Missing | None, where: Where) -> np.ndarray:
     """The rows in which no column lacks a value, shape (A',): all, or with a warning those that are left.
 
@@ -147,7 +167,13 @@ def _rows_kept(filled: dict[str, pd.Series], missing: Missing | None, where: Whe
     lacks = {title: values.isna().to_numpy(dtype=bool) for title, values in filled.items()}
     lacking = np.logical_or.reduce(list(lacks.values()))
     if lacking.any() and missing != "drop":
-        raise missing_values(lacks, where, "" if missing is None else "; missing='drop' leaves them out")
+        advice = "" if missing is None else "; missing='drop' leaves them out"
+        tasks = next(iter(lacks.values()))
+        if not tasks[0] and tasks.mean() > FILLED_DOWN:
+            advice += (
+                ". If an empty cell stands for the task above it, as in merged cells, fill it in downwards instead"
+            )
+        raise missing_values(lacks, where, advice)
     if lacking.all():
         raise AnnotationError(f"missing='drop' leaves no row: each of the {len(lacking):,} lacks a value")
     if lacking.any():

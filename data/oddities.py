@@ -12,8 +12,13 @@ import numpy as np
 from .columns import Column
 from .errors import AnnotationError, warn
 from .ids import Ids
+from .text import are_digits
 
-MISSING = frozenset({"n/a", "na", "nan", "null", "?", "missing"})
+MISSING = frozenset({
+    "n/a", "na", "nan", "null", "?", "missing", "refused", "refusal", "abstain", "abstained", "abstention", "skip",
+    "skipped", "can't tell", "cannot tell", "don't know", "invalid", "error",
+})  # fmt: skip
+"""What labels are called that may stand for none, in small letters."""
 
 
 def tell_classes(classes: Ids) -> None:
@@ -98,10 +103,12 @@ def _tell_alike(classes: Iterable[Hashable]) -> None:
         )
 
 
-def _tell_missing(classes: Iterable[Hashable]) -> None:
-    found = [
-        name for name in classes if isinstance(name, str) and (name == "None" or name.strip().casefold() in MISSING)
-    ]
+def _tell_missing(classes: Ids) -> None:
+    """Warn of names that stand for no label, and of the few words beside the numbers of a scale."""
+    words = [name for name in classes if isinstance(name, str) and not are_digits([name])]
+    n_numbers = len(classes) - len(words)
+    found = [name for name in words if name == "None" or name.strip().casefold() in MISSING]
+    found = words if words and n_numbers >= 3 * len(words) else found
     if found:
         listing = ", ".join(map(repr, found))
         warn(f"{listing} counts as a class; where it means that there is no label, give abstain=[{listing}]")

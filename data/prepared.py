@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from .annotations import Annotations
 from .chunks import Chunk
-from .errors import StorageError
+from .errors import StorageError, warn
 from .ids import Ids
 from .preparing import prepare
 from .scan import Scan
@@ -199,7 +199,7 @@ class Prepared:
 
 
 def open_prepared(scan: Scan, folder: Path | None = None) -> Prepared:
-    """Return the scan's annotations, prepared where they are not yet.
+    """Return the scan's annotations, prepared where they are not yet; with a warning of the rows that are left out.
 
     Args:
         scan: what to prepare.
@@ -209,10 +209,14 @@ def open_prepared(scan: Scan, folder: Path | None = None) -> Prepared:
         AnnotationError: a value cannot be used; see :func:`.prepare`.
         StorageError: the disk is full or cannot be written to.
     """
-    if (where := scan.folder or folder) is not None:
-        return Prepared(prepare(scan, where))
-    temporary = _temporary(scan)
-    return Prepared(prepare(scan, Path(temporary.name)), temporary)
+    where, temporary = scan.folder or folder, None
+    if where is None:
+        temporary = _temporary(scan)
+        where = Path(temporary.name)
+    prepared = Prepared(prepare(scan, where), temporary)
+    if (left_out := scan.n_rows - prepared.n_rows) > 0:
+        warn(f"missing='drop' left out {left_out:,} of {scan.n_rows:,} rows, which lack a value")
+    return prepared
 
 
 def _temporary(scan: Scan) -> tempfile.TemporaryDirectory[str]:

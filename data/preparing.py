@@ -131,7 +131,8 @@ def _read_runs(scan: Scan, folder: Path) -> Progress:
         try:
             _refuse_changed(file)
             for first, batch in _batches(file, scan, start):
-                held.append(_coded(batch, first, file, scan, progress))
+                if len(coded := _coded(batch, first, file, scan, progress)):
+                    held.append(coded)
                 progress.file, progress.row = number, first + len(batch)
                 if sum(map(len, held)) >= most:
                     _write_run(held, scan, progress, folder)
@@ -145,6 +146,8 @@ def _read_runs(scan: Scan, folder: Path) -> Progress:
         progress.file, progress.row = number + 1, 0
     if held:
         _write_run(held, scan, progress, folder)
+    if not progress.runs:
+        raise AnnotationError(f"missing='drop' leaves no row: each of the {scan.n_rows:,} lacks a value")
     return progress
 
 
@@ -179,8 +182,12 @@ def _batches(file: File, scan: Scan, start: int) -> Iterator[tuple[int, pa.Recor
 def _coded(batch: pa.RecordBatch, first: int, file: File, scan: Scan, progress: Progress) -> pa.RecordBatch:
     """The rows with their workers and labels as numbers."""
     columns = {role: _plain(batch.column(name)) for role, name in scan.columns.items()}
+    rows = np.arange(first, first + len(batch))
+    if scan.missing == "drop":
+        kept = np.logical_and.reduce([~_missing(values) for values in columns.values()])
+        columns, rows = {role: values.filter(pa.array(kept)) for role, values in columns.items()}, rows[kept]
     for role, values in columns.items():
-        _refuse_missing(values, role, first, file, scan)
+        _refuse_missing(values, role, rows, file, scan)
     coded = {"task": _as_tasks(columns["task"], file, scan)}
     if scan.named:
         coded["worker"] = pa.array(progress.workers(columns["worker"]))
@@ -193,10 +200,10 @@ def _coded(batch: pa.RecordBatch, first: int, file: File, scan: Scan, progress: 
             "classes, list them in classes=[...]"
         )
     if scan.classes is not None:
-        _refuse_other_labels(labels, columns["label"], first, file, scan, progress)
+        _refuse_other_labels(labels, columns["label"], rows, file, scan, progress)
     coded["label"] = pa.array(labels.astype(np.int16))
     if "count" in columns:
-        coded["count"] = pa.array(_counts(columns["count"], first, file, scan))
+        coded["count"] = pa.array(_counts(columns["count"], rows, file, scan))
     return pa.RecordBatch.from_pydict(coded)
 
 
@@ -219,19 +226,24 @@ def _as_tasks(values: pa.Array, file: File, scan: Scan) -> pa.Array:
         raise AnnotationError(f"{file.path}, column {name!r}: whole numbers of 64 bits are needed: {error}") from None
 
 
-def _refuse_missing(values: pa.Array, role: str, first: int, file: File, scan: Scan) -> None:
+def _missing(values: pa.Array) -> np.ndarray:
+    """Where a cell is empty or NaN."""
+    return np.asarray(values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
+
+
+def _refuse_missing(values: pa.Array, role: str, rows: np.ndarray, file: File, scan: Scan) -> None:
     """Refuse an empty cell or a NaN."""
-    missing = values.is_null(nan_is_null=True)
-    if pc.any(missing).as_py():
-        at = int(missing.index(True).as_py())
+    missing = _missing(values)
+    if missing.any():
+        at = int(np.argmax(missing))
         raise AnnotationError(
-            f"{_place(first + at, role, file, scan)}: the value is missing ({values[at].as_py()!r}); fill it in, or "
-            f"remove the row first ({pc.sum(missing).as_py():,} such rows near here)"
+            f"{_place(rows[at], role, file, scan)}: the value is missing ({values[at].as_py()!r}); fill it in, or "
+            f"remove the row first ({missing.sum():,} such rows near here); missing='drop' leaves them out"
         )
 
 
 def _refuse_other_labels(
-    labels: np.ndarray, values: pa.Array, first: int, file: File, scan: Scan, progress: Progress
+    labels: np.ndarray, values: pa.Array, rows: np.ndarray, file: File, scan: Scan, progress: Progress
 ) -> None:
     """Refuse a label that is none of the classes given."""
     known = np.array([value in scan.classes for value in progress.labels.values])  # type: ignore[operator]
@@ -239,24 +251,24 @@ def _refuse_other_labels(
         at = int(np.argmin(known[labels]))
         listing = ", ".join(map(repr, list(scan.classes or ())[:10]))
         raise AnnotationError(
-            f"{_place(first + at, 'label', file, scan)}: {values[at].as_py()!r} is not in classes=[{listing}]; add it "
+            f"{_place(rows[at], 'label', file, scan)}: {values[at].as_py()!r} is not in classes=[{listing}]; add it "
             "to classes, or leave classes out to take all that there are"
         )
 
 
-def _counts(values: pa.Array, first: int, file: File, scan: Scan) -> np.ndarray:
+def _counts(values: pa.Array, rows: np.ndarray, file: File, scan: Scan) -> np.ndarray:
     counts = values.to_numpy(zero_copy_only=False).astype(np.float64)
     wrong = ~((counts >= 0) & (counts <= LARGEST_COUNT) & (np.floor(counts) == counts))
     if wrong.any():
         at = int(np.argmax(wrong))
         raise AnnotationError(
-            f"{_place(first + at, 'count', file, scan)}: {values[at].as_py()!r} is no number of annotations; expected "
+            f"{_place(rows[at], 'count', file, scan)}: {values[at].as_py()!r} is no number of annotations; expected "
             f"a whole number from 0 to {LARGEST_COUNT:,}"
         )
     return counts.astype(np.float32)
 
 
-def _place(row: int, role: str, file: File, scan: Scan) -> str:
+def _place(row: int | np.integer, role: str, file: File, scan: Scan) -> str:
     """Say where a value is: file, row group, row and column."""
     footer, group, first = pq.read_metadata(file.path), 0, 0
     while group < footer.num_row_groups - 1 and first + footer.row_group(group).num_rows <= row:

@@ -16,6 +16,9 @@ from .ids import Ids
 LEAST_KEY, MOST_KEY = 16, 64
 """Bytes of a key: fewer can be guessed, and BLAKE2b takes no more."""
 
+MAKE_KEY = 'python -c "import secrets; print(secrets.token_hex(32))" > {}'
+"""The command that makes a file with a key."""
+
 _BYTES = 10  # of a pseudonym: two of a million workers are alike with a probability of 4e-13
 _PERSON = b"crowdppl worker"
 
@@ -51,13 +54,17 @@ def read_key(key: Key | None) -> bytes:
     if key is None:
         raise AnnotationError(
             "workers='hash' needs a key, which you keep: key=bytes or a file, such as one made once by "
-            'python -c "import secrets; print(secrets.token_hex(32))" > workers.key'
+            + MAKE_KEY.format("workers.key")
         )
     if isinstance(key, bytes | bytearray):
         found, where = bytes(key), "key="
     else:
         try:
             found, where = Path(key).read_bytes().rstrip(b"\r\n"), f"key={key}"
+        except FileNotFoundError:
+            raise AnnotationError(
+                f"key={key}: there is no such file; make it once, and keep it, by {MAKE_KEY.format(key)}"
+            ) from None
         except OSError as error:
             raise AnnotationError(f"key={key}: the file cannot be read: {error.strerror or error}") from None
     if not LEAST_KEY <= len(found) <= MOST_KEY:

@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 from .column_names import missing_column
 from .csv_header import check_roles
 from .description import count_text
-from .errors import AnnotationError
+from .errors import AnnotationError, check_name
 from .ids import Ids
 
+MISSING = ("refuse", "drop")
 FORMAT = 1  # of what is prepared from a scan
 UNITS = {"B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 UNITS |= {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}  # as the command line's tools have them
@@ -61,6 +62,7 @@ class Scan:
         classes: all classes in the wanted order; None for those that are used, sorted.
         memory: bytes that a fit may take.
         folder: where what is prepared of the files is kept; None for a temporary folder.
+        missing: what a fit does with rows that lack a value: "refuse" the file, or "drop" them.
     """
 
     files: tuple[File, ...]
@@ -69,6 +71,7 @@ class Scan:
     memory: int
     folder: Path | None
     given_memory: bool = field(default=True, compare=False)
+    missing: str = "refuse"
 
     @property
     def n_rows(self) -> int:
@@ -97,7 +100,8 @@ class Scan:
     def way(self) -> str:
         """How the files are read, and the first one's path: the same where later files have changed."""
         classes = None if self.classes is None else [repr(value) for value in self.classes]
-        return _hash((FORMAT, str(self.files[0].path), sorted(self.columns.items()), classes))
+        dropping = () if self.missing == "refuse" else (self.missing,)
+        return _hash((FORMAT, str(self.files[0].path), sorted(self.columns.items()), classes, *dropping))
 
     def __repr__(self) -> str:
         size = size_text(sum(file.size for file in self.files))
@@ -122,6 +126,8 @@ class Scan:
             "memory": memory,
             "folder": "a temporary one" if self.folder is None else str(self.folder),
         }
+        if self.missing == "drop":
+            lines["missing"] = "rows that lack a value are left out"
         if self.classes is not None:
             lines["classes"] = ", ".join(map(repr, self.classes))
         head = f"Scan of {count_text(len(self.files), 'Parquet file')} ({size}): {self.n_rows:,} rows in {groups}"
@@ -139,6 +145,7 @@ def scan(
     abstain: Any = None,
     memory: str | int | None = None,
     folder: str | os.PathLike[str] | None = None,
+    missing: str = "refuse",
 ) -> Scan:
     """Describe annotations in Parquet files, one row for each, for a fit that does not load them.
 
@@ -157,6 +164,8 @@ def scan(
         memory: what a fit may take beside Python and JAX themselves, in bytes or as text such as ``"4GiB"``; half of
             the machine's by default.
         folder: where what is prepared is kept, for other fits and later processes; a temporary folder by default.
+        missing: what to do with rows that lack a task, worker, label or count: "refuse" them, or "drop" them, with a
+            warning that says how many.
 
     Returns:
         The description, which ``crowdppl.fit`` takes in the place of annotations.
@@ -165,7 +174,9 @@ def scan(
         AnnotationError: there is no such file; a file is no Parquet file, has no such column, or has values there of a
             kind that cannot be used or that another file has not; or ``abstain`` is given.
         ValueError: ``memory`` is no size.
+        UnknownNameError: ``missing`` is another word.
     """
+    check_name("value of missing", missing, MISSING)
     if abstain is not None:
         raise AnnotationError(
             f"abstain={abstain!r}: a scan cannot tell abstentions from classes; load the annotations with "
@@ -186,7 +197,7 @@ def scan(
         raise AnnotationError(f"classes=[…] lists {len(wanted):,} classes; at most {MOST_GIVEN:,} can be scanned")
     limit = physical_memory() // 2 if memory is None else parse_size("memory", memory)
     where = None if folder is None else Path(folder).absolute()
-    return Scan(files, columns, wanted, limit, where, given_memory=memory is not None)
+    return Scan(files, columns, wanted, limit, where, given_memory=memory is not None, missing=missing)
 
 
 def parse_size(name: str, size: object) -> int:

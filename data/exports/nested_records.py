@@ -30,13 +30,49 @@ def flat_records(records: Records, what: str, named: Iterable[Any] = ()) -> list
         named: the columns that were asked for, of which ``"output.parsed.label"`` is a place in dictionaries.
 
     Raises:
-        AnnotationError: lists side by side have different lengths.
+        AnnotationError: lists side by side have different lengths, or a worker has labels by what are no workers.
     """
     paths = [name for name in named if isinstance(name, str) and "." in name]
     own = [_own(record, paths) for record in records]
     if all(_names(each, "label") or _has_all(each, paths) for each in own):
         return own
+    _refuse_criteria(records, own, what)
     return [flat for number, record in enumerate(records) for flat in _flat(record, own[number], what, number)]
+
+
+def _refuse_criteria(records: Records, own: Sequence[Mapping[str, Any]], what: str) -> None:
+    """Refuse labels by key, ``{"task": 1, "judge": "a", "scores": {"helpful": 4, "harmless": 5}}``, of several workers.
+
+    Raises:
+        AnnotationError: a task has such records of two workers, so that the keys are not the workers.
+    """
+    workers: dict[Any, Any] = {}
+    for record, each in zip(records, own, strict=True):
+        roles = [next((name for name in each if is_name_of(name, role)), None) for role in ("task", "worker")]
+        name = next((str(name) for name, value in record.items() if _are_labels(str(name), value)), None)
+        if None in roles or name is None:
+            continue
+        task, worker = (each[str(role)] for role in roles)
+        if workers.setdefault(task, worker) != worker:
+            keys = [f"label={f'{name}.{key}{_label_in(value)}'!r}" for key, value in record[name].items()]
+            raise AnnotationError(
+                f"{what}: task {task!r} has {name!r} by {workers[task]!r} and by {worker!r} ({roles[1]!r}), each of "
+                f"several labels: say which by {' or '.join(keys[:3])}. Where the keys of {name!r} are the workers, "
+                f"leave {roles[1]!r} out, or make it part of the task"
+            )
+
+
+def _are_labels(name: str, value: Any) -> bool:
+    """Whether it is a dictionary of several labels by something."""
+    is_labels = is_name_of(_one(name), "label") and isinstance(value, Mapping) and not _describes(name, value)
+    if not is_labels or len(value) < 2:
+        return False
+    return all(map(_is_scalar, value.values())) or all(map(_has_label, value.values()))
+
+
+def _label_in(value: Any) -> str:
+    """Where a dictionary has its label, such as ``.score``; nothing of a value that is the label itself."""
+    return next((f".{key}" for key in value if is_name_of(str(key), "label")), "") if isinstance(value, Mapping) else ""
 
 
 def _own(record: Mapping[str, Any], paths: Iterable[str] = ()) -> dict[str, Any]:

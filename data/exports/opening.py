@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tempfile
 import zipfile
@@ -15,12 +14,14 @@ import pandas as pd
 
 from ..column_names import is_name_of
 from ..errors import AnnotationError
+from ..files import read_parquet_table, read_text_table
 from ..frames import as_frame, is_frame, take_column
-from ..text_files import encoding_of, open_bytes, suffix_of
+from ..text_files import encoding_of, first_bytes, open_bytes, suffix_of
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 LINES = (".jsonl", ".ndjson")
 JSON = (".json", *LINES)
+TEXT = (".csv", ".tsv")
 PARQUET, ZIPPED = b"PAR1", b"PK\x03\x04"  # how such files begin; those of Excel are zipped
 
 
@@ -43,31 +44,6 @@ def table_of(source: Any) -> pd.DataFrame:
     if isinstance(source, pd.DataFrame):
         return source
     return pd.DataFrame({name: take_column(frame, name, "task") for name in frame.columns})
-
-
-def read_excel(path: Path, sheet: str | None) -> pd.DataFrame:
-    """Read the sheet of an Excel file that has rows, or the one of this name.
-
-    Raises:
-        AnnotationError: it is no Excel file, has several sheets, or none of this name.
-    """
-    try:
-        with open_bytes(path) as file:
-            sheets = pd.read_excel(io.BytesIO(file.read()), sheet_name=None, keep_default_na=False, na_values=[""])
-    except ImportError as error:
-        raise AnnotationError(f"{path}: Excel files need a package more: {error}") from None
-    except (ValueError, zipfile.BadZipFile, KeyError) as error:
-        raise AnnotationError(f"{path} is no Excel file that can be read: {error}") from None
-    filled = {name: table for name, table in sheets.items() if len(table)}
-    if sheet is not None and sheet not in sheets:
-        raise AnnotationError(f"{path} has no sheet {sheet!r}; it has {', '.join(map(repr, sheets))}")
-    if sheet is None and len(filled) > 1:
-        raise AnnotationError(
-            f"{path} has several sheets: {', '.join(map(repr, filled))}; say which by sheet={next(iter(filled))!r}"
-        )
-    if not filled:
-        raise AnnotationError(f"{path} has no rows")
-    return sheets[sheet] if sheet is not None else next(iter(filled.values()))
 
 
 def is_json(path: Path, start: bytes) -> bool:
@@ -166,6 +142,21 @@ def records_of_folder(folder: Path, encoding: str | None) -> list[dict[str, Any]
         for number, record in enumerate(records, start=1):
             found.append({"_file": file.stem, "_place": f"{file.name}, line {number}", **record})
     return found
+
+
+def records_in(path: Path) -> list[dict[str, Any]] | None:
+    """Return the records in a file of JSON, JSON Lines, Parquet or CSV; None where it has something else.
+
+    Raises:
+        AnnotationError: it cannot be read.
+    """
+    start = first_bytes(path, 64)
+    if start.startswith(PARQUET):
+        return as_records(read_parquet_table(path))
+    if suffix_of(path) in TEXT:
+        return as_records(read_text_table(path))
+    records = read_json(path, None) if is_json(path, start) else None
+    return records if isinstance(records, list) and all(isinstance(each, dict) for each in records) else None
 
 
 def as_records(table: pd.DataFrame) -> list[dict[str, Any]]:

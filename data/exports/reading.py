@@ -15,12 +15,15 @@ import numpy as np
 import pandas as pd
 
 from ..annotations import Annotations
+from ..columns import Where, missing_values, row_number
 from ..errors import AnnotationError, check_name, warn
 from ..files import read_parquet_table, read_text_table, row_and_line
 from ..long import csv_fields, long_fields
 from ..repeats import n_repeated
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
+from .excel import read_excel
+from .form_tables import Form, answers_of, form_roles
 from .gathered import Held, count_of
 from .json_tools import read_mapping, read_records
 from .known_columns import INFER, Roles, find_roles, gold_column, gold_in
@@ -32,7 +35,6 @@ from .opening import (
     as_records,
     files_in,
     is_json,
-    read_excel,
     read_json,
     records_of_folder,
     table_of,
@@ -45,6 +47,7 @@ from .wide_tables import COLUMNS, Wide, wide_roles
 STANDARD_INPUT = "-"
 OPTIONS = ("classes", "abstain", "tasks", "workers", "features", "worker_features", "repeats", "tidy", "missing")
 SEVERAL = ("refuse", "leave_out")
+MOST_KINDS = 20  # values of a column that tells a worker's annotations to a task apart, such as a temperature
 ACCEPTED = "CSV or TSV, Parquet, Excel, JSON, JSON Lines, and what annotation tools export as one of these"
 
 
@@ -72,7 +75,9 @@ def read(
     - Tables with a row for each annotation: CSV and TSV with any separator, UTF-8, UTF-16 or Windows-1252, Excel,
       Parquet, JSON Lines, a list of records in JSON; pandas, polars and pyarrow tables and Hugging Face datasets.
       Columns are known by common names (item_id, annotator, response, …).
-    - Tables with a row for each task and a column for each worker, or for each class with how often it was given.
+      In Excel a title above the header is left out, and each part of a merged cell has its value.
+    - Tables with a row for each task and a column for each worker, or for each class with how often it was given; and
+      answers to a form, with a row for each worker and a column for each task.
     - Dictionaries ``{task: {worker: label}}`` or ``{judge: {item: label}}`` in JSON, also where a label stands in a
       dictionary, ``{"label": …, "reason": …}``; records with nested judges and verdicts, whose columns are called
       ``judge.model`` and ``verdict.label``: any place in them can be named so.
@@ -94,7 +99,8 @@ def read(
         encoding: of a text file; None to find out.
         sheet: of an Excel file with several.
         columns: of a table with a row for each task, whether the other columns are ``"workers"``, with their labels, or
-            ``"classes"``, with vote counts; by default found out, and asked where both may be meant.
+            ``"classes"``, with vote counts; or ``"tasks"``, beside a row for each worker, such as answers to a form. By
+            default found out, and asked where workers and classes may both be meant.
         outer: of nested dictionaries, whether the outer keys are each a ``"task"`` or a ``"worker"``.
         several: of an export, what is done with annotations of several classes in one: ``"refuse"`` the file and name
             the first, or ``"leave_out"`` them.
@@ -160,7 +166,11 @@ def _from_path(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
     if start.startswith(PARQUET):
         return _from_table(read_parquet_table(path), str(path), given, gold, options)
     if suffix_of(path) in EXCEL or start.startswith(ZIPPED):
-        return _from_table(read_excel(path, given["sheet"]), str(path), given, gold, options)
+        found = read_excel(path, given["sheet"])
+        annotations, said = _from_table(found.table, str(path), given, gold, options, found.where)
+        if about := found.said():
+            said = (said or f"{path}: a row for each annotation") + about
+        return annotations, said
     if is_json(path, start):
         return _from_json(read_json(path, given["encoding"]), path, given, gold, options)
     return _from_text(path, given, gold, options)
@@ -174,6 +184,8 @@ def _from_text(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
     if _has_lists(table) and (held := read_records(as_records(table), str(path), given["question"], path.stem)):
         return _of_held(held, given, gold, options)
     _refuse_question(str(path), given)
+    if form := _form_roles(table, str(path), given):
+        return _form(table, form, str(path), gold, options)
     if wide := _wide_roles(table, str(path), given, gold, options):
         return _wide(table, wide, str(path), given["columns"], gold, options)
     roles = find_roles(list(table.columns), given, str(path))
@@ -181,18 +193,28 @@ def _from_text(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
     columns = {"task": roles.task, "worker": roles.worker, "label": roles.label}
     columns |= {"count": given["count"], "seconds": _seconds(roles, given)}
     truth, said_gold = gold_in(table, roles, gold)
-    fields = csv_fields(path, separator, {**columns, **options, "gold": truth}, encoding or encoding_of(path))
-    return _with_said(Annotations(**fields), str(path), roles.said(), said_gold)
+    fields = csv_fields(
+        path, separator, {**columns, **options, "gold": truth, "skip_blank": True}, encoding or encoding_of(path)
+    )
+    return _with_said(Annotations(**fields), str(path), roles.said(), said_gold, _telling_apart(table, roles))
 
 
 def _from_table(
-    table: pd.DataFrame, what: str, given: dict[str, Any], gold: Any, options: dict[str, Any]
+    table: pd.DataFrame,
+    what: str,
+    given: dict[str, Any],
+    gold: Any,
+    options: dict[str, Any],
+    where: Where | None = None,
 ) -> tuple[Annotations, str]:
+    table = table.rename(columns=str)
     if _has_lists(table) and (held := read_records(as_records(table), what, given["question"], what)):
         return _of_held(held, given, gold, options)
     if held := read_tool_table(table.astype(object), what, given["question"]):
         return _of_held(held, given, gold, options)
     _refuse_question(what, given)
+    if form := _form_roles(table, what, given):
+        return _form(table, form, what, gold, options)
     if wide := _wide_roles(table, what, given, gold, options):
         return _wide(table, wide, what, given["columns"], gold, options)
     roles = find_roles(list(table.columns), given, what)
@@ -204,11 +226,13 @@ def _from_table(
         label=roles.label,
         count=given["count"],
         seconds=_seconds(roles, given),
+        where=where,
         source=what,
         gold=truth,
+        skip_blank=True,
         **options,
     )
-    return _with_said(Annotations(**fields), what, roles.said(), said_gold)
+    return _with_said(Annotations(**fields), what, roles.said(), said_gold, _telling_apart(table, roles))
 
 
 def _from_json(
@@ -281,11 +305,11 @@ def _wide(
     Raises:
         AnnotationError: `missing` is given, or a value cannot be used.
     """
-    if "missing" in options:
-        raise AnnotationError(
-            f"missing={options['missing']!r} is of a table with a row for each annotation; {what} has a row for each "
-            "task, where an empty cell is no annotation, so leave it out"
-        )
+    _refuse_missing(what, "task", options)
+    lacks = table[wide.task].isna().to_numpy() & table.notna().any(axis=1).to_numpy()
+    if lacks.any():
+        raise missing_values({f"column {wide.task!r}": lacks}, row_number)
+    table = table.dropna(how="all")
     are_classes = kind == "classes"
     names, truth = pd.Series(wide.columns, dtype=object), [] if wide.gold is None else [table[wide.gold]]
     labels = [names, *truth] if are_classes else [*(table[name] for name in wide.columns), *truth]
@@ -309,6 +333,49 @@ def _wide(
     values = {name: column.tolist() for name, column in zip(wide.columns, labels, strict=False)}
     cells = pd.DataFrame(values, index=tasks.tolist(), dtype=object)
     return Annotations.from_matrix(cells, missing=None, gold=known, **options), said
+
+
+def _form_roles(table: pd.DataFrame, what: str, given: dict[str, Any]) -> Form | None:
+    """The columns of a table with a row for each worker, unless others were named than that of workers.
+
+    Raises:
+        AnnotationError: columns were named that it does not have, or as `form_roles`.
+    """
+    asked = given["columns"] == "tasks"
+    named = [role for role in ("task", "label", "count", "seconds") if given[role] not in (INFER, None)]
+    if asked and (named or given["worker"] is None):
+        other = f"{named[0]}={given[named[0]]!r}" if named else "worker=None"
+        raise AnnotationError(f"columns='tasks' is of a table with a row for each worker; leave it out, or {other}")
+    if named or given["worker"] is None or given["columns"] not in (None, "tasks"):
+        return None
+    worker = None if given["worker"] == INFER else given["worker"]
+    return form_roles(table, what, worker=worker, asked=asked)
+
+
+def _form(table: pd.DataFrame, form: Form, what: str, gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
+    """Read a table with a row for each worker, where an empty cell is no annotation.
+
+    Raises:
+        AnnotationError: `missing` is given, or a value cannot be used.
+    """
+    _refuse_missing(what, "worker", options)
+    labels = [table[name] for name in form.tasks]
+    if all(_is_text(column) for column in labels):
+        labels = convert_labels(*labels)
+    answers, places = answers_of(table, form, labels)
+    truth = None if isinstance(gold, str) and gold == INFER else gold
+    fields = long_fields(answers, where=lambda row: places[row], source=what, gold=truth, **options)
+    said = f"{what}: a row for each worker ({form.worker!r}) and a column for each of {len(form.tasks)} tasks"
+    left_out = f"; left out: {', '.join(map(repr, form.others))}" if form.others else ""
+    return Annotations(**fields), f"{said}{left_out}"
+
+
+def _refuse_missing(what: str, of: str, options: dict[str, Any]) -> None:
+    if "missing" in options:
+        raise AnnotationError(
+            f"missing={options['missing']!r} is of a table with a row for each annotation; {what} has a row for each "
+            f"{of}, where an empty cell is no annotation, so leave it out"
+        )
 
 
 def _is_text(values: pd.Series) -> bool:
@@ -347,14 +414,27 @@ def _refuse_repeated_header(
         raise AnnotationError(f"{where}: the header is there again; remove the row")
 
 
-def _with_said(annotations: Annotations, what: str, roles: str, gold: str) -> tuple[Annotations, str]:
+def _telling_apart(table: pd.DataFrame, roles: Roles) -> str:
+    """Say by which column of few values the annotations of a worker to a task differ; nothing where there is none."""
+    pair = [name for name in (roles.task, roles.worker) if name is not None]
+    if not table.duplicated(pair).any():
+        return ""
+    free = [name for name in table.columns if name not in (*pair, roles.label, roles.seconds, roles.gold)]
+    few = [name for name in free if 1 < table[name].map(str).nunique() <= MOST_KINDS]
+    found = next((name for name in few if not table[[*pair, name]].astype(str).duplicated().any()), None)
+    if found is None:
+        return ""
+    return f", each with another {found!r} (where that is another task or worker, make it part of its name)"
+
+
+def _with_said(annotations: Annotations, what: str, roles: str, gold: str, apart: str) -> tuple[Annotations, str]:
     workers = count_of(annotations.n_workers, "worker") if annotations.named else "workers not named"
     sizes = f"{count_of(annotations.n_annotations, 'annotation')} of {count_of(annotations.n_tasks, 'task')}, {workers}"
     if not (roles or gold):
         return annotations, ""  # nothing was guessed
     if annotations.worker is not None and annotations.repeats == "keep":
         repeated = n_repeated(annotations.task, annotations.worker, annotations.n_annotations)
-        sizes += f"; repeated by the same worker: {count_of(repeated, 'annotation')}" if repeated else ""
+        sizes += f"; repeated by the same worker: {count_of(repeated, 'annotation')}{apart}" if repeated else ""
     if roles.startswith("task ") and annotations.n_tasks == annotations.n_annotations > annotations.n_workers > 1:
         column = roles.partition(", ")[0]
         warn(

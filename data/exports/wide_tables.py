@@ -28,8 +28,8 @@ AGGREGATES = ("majority", "majorityvote", "mv", "consensus", "aggregated", "adju
 TOTALS = ("total", "sum", "n", "count", "votes", "nvotes", "annotations", "nannotations")
 """What columns of vote counts are called that are of no class."""
 
-COLUMNS = ("workers", "classes")
-"""What the columns of a table with a row for each task may be."""
+COLUMNS = ("workers", "classes", "tasks")
+"""What the columns of a table may be: beside a row for each task, or, of tasks, beside a row for each worker."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def wide_roles(
     counts = {name: numbers for name, numbers in whole.items() if numbers is not None}
     values = _few_values(table[free])
     if columns is None:
-        shared = [name for name, found in values.items() if not found or _shares(found, name, values)]
+        shared = [name for name, found in values.items() if not found or shares(found, name, values)]
         found = shared if sum(bool(values[name]) for name in shared) > 1 else []
         of_all = not found or _same_total(counts)
         asked = {name: counts[name] for name in (counts if of_all else found) if name in counts}
@@ -103,7 +103,7 @@ def _question(what: str, columns: Sequence[str], why: str) -> AnnotationError:
 def _few_values(table: pd.DataFrame) -> dict[str, set[Hashable]]:
     """The values of columns that have few."""
     most = min(MOST_CLASSES, max(3, len(table) // 2))
-    values = {str(name): set(map(_hashed, column.dropna())) for name, column in table.items()}
+    values = {str(name): set(map(hashed, column.dropna())) for name, column in table.items()}
     return {name: found for name, found in values.items() if len(found) <= most}
 
 
@@ -153,15 +153,16 @@ def _are_numbered(names: Sequence[str]) -> bool:
     return of_workers or (len(stems) == 1 and len(names) > 1 and not of_classes)
 
 
-def _shares(found: set[Hashable], name: str, values: Mapping[str, set[Hashable]]) -> bool:
-    """Whether at least half of a column's values are those of another one, too."""
+def shares(found: set[Hashable], name: str, values: Mapping[str, set[Hashable]]) -> bool:
+    """Return whether at least half of a column's values are those of another one, too."""
     if not found:
         return False
     others: set[Hashable] = set().union(*(each for other, each in values.items() if other != name))
     return len(found & others) >= len(found) / 2
 
 
-def _hashed(value: Any) -> Hashable:
+def hashed(value: Any) -> Hashable:
+    """Return a cell's value such that equal labels are equal."""
     if isinstance(value, str):
         return without_point(value)
     return value if isinstance(value, Hashable) else str(value)
@@ -175,11 +176,12 @@ def _task_column(table: pd.DataFrame) -> str | None:
     names = [str(name) for name in table.columns]
     named = [name for name in names if is_name_of(name, "task")]
     if named and all(plain(name) in CONTENT for name in named):
-        named = [name for name in names if IDENTIFIER.search(name) and _tells_rows(table[name])] + named
+        named = [name for name in names if IDENTIFIER.search(name) and tells_rows(table[name])] + named
     if named:
         return next((name for name in named if plain(name) not in CONTENT), named[0])
-    return names[0] if _tells_rows(table[names[0]]) else None
+    return names[0] if tells_rows(table[names[0]]) else None
 
 
-def _tells_rows(values: pd.Series) -> bool:
-    return bool(values.map(_hashed).is_unique and values.notna().all())
+def tells_rows(values: pd.Series) -> bool:
+    """Return whether a column has another value in each row."""
+    return bool(values.map(hashed).is_unique and values.notna().all())

@@ -14,10 +14,21 @@ from ...data import Annotations
 from ...data.errors import check_name
 from ..fitted.crowd_trust import crowd_warnings, is_of_crowd
 from ..fitted.fitted import CELLS, Fitted, HoldsFitted, n_cells
+from ..fitted.intervals import INTERVAL
 from ..fitted.labelled import Labelled, interval_around
 from ..fitted.misled import checked, misled_share
 from ..fitted.realised import MOST_DRAWS, realised_accuracy, realised_accuracy_draws
-from ..fitted.summary import Summary, certainty, gold_accuracy, panel, sizes
+from ..fitted.summary import (
+    Summary,
+    best_and_worst,
+    certainty,
+    differing,
+    gold_accuracy,
+    panel,
+    positive_class,
+    sizes,
+    suspects,
+)
 from ..fitted.tasks import averaged_task_scores
 from ..fitted.workers import fitted_scores, with_realised_accuracy
 from .comparing import by_name, check_same_data, compare
@@ -156,15 +167,18 @@ class Averaged(Labelled):
         return averaged_task_scores(self, self.weighty, replicates=replicates, seed=seed)
 
     def summary(self) -> Summary:
-        """What was averaged, with which weights, and why; it prints as text and shows as a table in notebooks."""
-        facts = {"data": sizes(self.annotations), "labels": certainty(self)}
+        """What was averaged, with which weights, and why, and classes and workers as of a fit.
+
+        It prints as text and shows as tables in notebooks.
+        """
+        facts = {"data": sizes(self.annotations), "labels": certainty(self) + differing(self)}
         tables = {"weights": self.weights.to_frame()}
         facts |= panel(self)
         if self.votes:
             facts["votes"] = f"their share of the label probabilities is {self.votes:.0%}, beside the stories'"
         if self.misled != 0:
-            shares = [misled_share(fitted, self.misled).mean for fitted, _ in self.weighty]
-            mean = np.average(shares, weights=[weight for _, weight in self.weighty])
+            each = [misled_share(fitted, self.misled).mean for fitted, _ in self.weighty]
+            mean = np.average(each, weights=[weight for _, weight in self.weighty])
             facts["misled"] = f"the label probabilities allow for {mean:.1%} of tasks that mislead the whole crowd"
         if self.comparison is not None:
             facts["why"] = why(self.comparison)
@@ -175,6 +189,12 @@ class Averaged(Labelled):
             facts["left out"] = "; ".join(f"{name}: {reason}" for name, reason in self.left_out.items())
         if self.annotations.gold is not None:
             facts["gold"] = gold_accuracy(self)
+        shares = pd.Series(self.posterior.mean(0), self.annotations.classes.to_index("class"), name="share_of_labels")
+        tables["classes"] = shares.to_frame()
+        if self.annotations.named:
+            scores = fitted_scores(self, INTERVAL)
+            facts |= positive_class(self.annotations.classes) | suspects(scores)
+            tables |= best_and_worst(scores)
         methods = " and ".join(sorted({fitted.method.upper() for fitted in self.fits.values()}))
         many = "1 story" if len(self.fits) == 1 else f"{len(self.fits)} stories"
         return Summary(f"{many} fitted by {methods} and averaged", facts, tables, self.warnings)

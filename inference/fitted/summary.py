@@ -297,7 +297,9 @@ def gold_accuracy(fitted: Labelled) -> str:
     given = annotations.votes()[scored]
     n_ties = int(((given == given.max(-1, keepdims=True)).sum(-1) > 1).sum())
     ties = f" ({count_text(n_ties, 'tie')} of m classes, each counted as 1/m)" if n_ties else ""
-    return f"accuracy {right:.4f} on {scored.sum():,} gold tasks {which}; majority vote {votes:.4f}{ties}"
+    return (
+        f"accuracy {right:.4f} on {count_text(int(scored.sum()), 'gold task')} {which}; majority vote {votes:.4f}{ties}"
+    )
 
 
 def _classes(fitted: Fitted, interval: float) -> pd.DataFrame:

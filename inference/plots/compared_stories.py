@@ -55,12 +55,19 @@ def plot_comparison(comparison: pd.DataFrame, ax: Axes | None = None) -> Axes:
     clean(ax, grid="x", hidden=("top", "right", "left"))
     ax.set_xlabel("difference in elpd (nats) from the best story, with 1 and 2 standard errors")
     _write_columns(ax, comparison)
-    best = short(comparison.index[0], 28)
-    ahead = f", ahead of {short(comparison.index[1], 28)} by {-difference[1]:,.1f} ± {error[1]:,.1f}" if n > 1 else ""
-    ax.set_title(
-        f"{best} predicts best{ahead}" if n > 1 else best, fontsize=TITLE, loc="left", pad=22, parse_math=False
-    )
+    ax.set_title(_lead(comparison), fontsize=TITLE, loc="left", pad=22, parse_math=False)
     return ax
+
+
+def _lead(comparison: pd.DataFrame) -> str:
+    """By how much the best story is ahead of the next, or that two standard errors do not tell them apart."""
+    names = [short(name, 28) for name in comparison.index[:2]]
+    if len(names) == 1:
+        return names[0]
+    by, error = abs(float(comparison["difference"].iloc[1])), float(comparison["difference_se"].iloc[1])
+    if by < 2 * error or by == 0:
+        return f"{names[0]} and {names[1]} cannot be told apart: {by:,.1f} ± {error:,.1f}"
+    return f"{names[0]} predicts best, ahead of {names[1]} by {by:,.1f} ± {error:,.1f}"
 
 
 def _write_columns(ax: Axes, comparison: pd.DataFrame) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ...data.description import count_text
 from ..scores.estimates import Estimate
 from .style import PALETTE, clean, legend, new_axes, palette, paper, short, strong, title
 
@@ -60,7 +61,7 @@ def plot_estimate(estimates: Estimate | Mapping[str, Estimate], *, ax: Axes | No
         table = one.table.loc[keys]
         at = [row + (i - (len(named) - 1) / 2) * 0.6 / len(named) for row in range(len(keys))]
         colour = strong() if len(named) == 1 else palette()[i]
-        text = f"{short(name, 24)}, {one.interval:.0%} interval, {one.n_gold:,} gold labels"
+        text = f"{short(name, 24)}, {one.interval:.0%} interval, {count_text(one.n_gold, 'gold label')}"
         ax.hlines(at, table["low"], table["high"], color=colour, linewidth=2, alpha=0.6)
         ax.scatter(table["estimate"], at, s=28, color=colour, zorder=3, label=text)
     said = first.table.loc[keys]["without_gold"]

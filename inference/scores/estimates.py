@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError
+from ...data.description import count_text
 from ...data.errors import check_name, look_up, warn
 from ..fitted.intervals import INTERVAL, checked_tail, wilson
 from ..fitted.summary import Summary
@@ -62,14 +63,14 @@ class Estimate:
         """What was estimated, from what, and the figures; prints as text, shows as a table in notebooks."""
         odd = len(self.contradicted)
         facts = {
-            "gold": f"{self.n_gold:,} gold labels of {self.n_tasks:,} tasks",
+            "gold": f"{count_text(self.n_gold, 'gold label')} of {count_text(self.n_tasks, 'task')}",
             "method": f"{NAMES[self.method]}, {self.interval:.0%} intervals",
             "in words": str(self),
         }
         if self.gold_used:
-            facts["left out"] = f"{self.gold_used:,} gold labels that the fit was told"
+            facts["left out"] = f"{count_text(self.gold_used, 'gold label')} that the fit was told"
         if odd:
-            facts["contradicted"] = f"{odd:,} gold labels contradict all annotations of their task"
+            facts["contradicted"] = f"{count_text(odd, 'task')}: the gold label contradicts all annotations"
         return Summary("Estimated from gold labels", facts, {"estimates": self.table}, ())
 
     def __str__(self) -> str:
@@ -80,7 +81,7 @@ class Estimate:
         return (
             f"{accuracy['estimate']:.1%} of {what} are right ({self.interval:.0%} interval {_bounds(accuracy)}; their "
             f"probabilities say {accuracy['without_gold']:.1%}). Prevalence: {', '.join(shown)}{more}. By "
-            f"{NAMES[self.method]} from {self.n_gold:,} gold labels."
+            f"{NAMES[self.method]} from {count_text(self.n_gold, 'gold label')}."
         )
 
     __repr__ = __str__
@@ -231,8 +232,8 @@ def _table(sample: GoldSample, found: Shares) -> pd.DataFrame:
 def _few_text(found: Estimate, sample: GoldSample) -> str:
     width = found.accuracy["high"] - found.accuracy["low"]
     text = (
-        f"{found.n_gold} gold labels are few: the {found.interval:.0%} interval of the accuracy is {width:.2f} wide "
-        f"({_bounds(found.accuracy)})"
+        f"{count_text(found.n_gold, 'gold label')} {'is' if found.n_gold == 1 else 'are'} few: the "
+        f"{found.interval:.0%} interval of the accuracy is {width:.2f} wide ({_bounds(found.accuracy)})"
     )
     if len(sample.probabilities) <= 50:
         return f"{text}; gold labels of all {len(sample.probabilities):,} tasks would leave no doubt"

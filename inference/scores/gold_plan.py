@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ...data.description import count_text
 from ...data.errors import warn
 from ...data.numbers import real_number
 from ..fitted.intervals import INTERVAL, checked_tail, quantile
@@ -53,14 +54,14 @@ class GoldNeeded:
         ]
         more = f", and {len(self.table) - LISTED:,} more" if len(self.table) > LISTED else ""
         source = (
-            f"a pilot of {self.pilot:,} gold labels, which count"
+            f"a pilot of {count_text(self.pilot, 'gold label')}, which count{'s' * (self.pilot == 1)}"
             if self.pilot
             else "the label probabilities, which are often too sure: plan again with a pilot of 50 gold labels"
         )
         return (
-            f"{self.n_gold:,} gold labels of tasks drawn at random from {self.n_tasks:,} make {self.interval:.0%} "
-            f"intervals at most {self.width:g} wide ({', '.join(parts)}{more}), by {source}. {self.at_most:,} are "
-            "enough whatever the labels are worth."
+            f"{count_text(self.n_gold, 'gold label')} of tasks drawn at random from {self.n_tasks:,} make "
+            f"{self.interval:.0%} intervals at most {self.width:g} wide ({', '.join(parts)}{more}), by {source}. "
+            f"{self.at_most:,} are enough whatever the labels are worth."
         )
 
     __repr__ = __str__
@@ -103,7 +104,7 @@ def gold_needed(source: Any, width: float = 0.05, *, gold: Any = None, interval:
     sample = gold_sample(source, gold, needed=False)
     pilot, n_tasks = len(sample.gold), len(sample.probabilities)
     if 0 < pilot < FEW:
-        warn(f"a pilot of {pilot} gold labels says little of how many are needed; 50 say enough")
+        warn(f"a pilot of {count_text(pilot, 'gold label')} says little of how many are needed; 50 say enough")
     assumed = [_of_pilot(sample, q) if pilot else _of_probabilities(sample, q) for q in _columns(sample)]
     rows: dict[str, list[float]] = {
         "n_gold": [_fewest(one, width, interval) for one in assumed],

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import optimize, special
 
 from ...data import AnnotationError
+from ...data.description import count_text
 from ...data.errors import look_up, warn
 from ...data.numbers import whole_number
 from .against_gold import GoldTasks, against_gold, with_gold
@@ -106,8 +107,9 @@ def calibrate_labels(
     n = len(found.gold)
     if n < LEAST:
         raise AnnotationError(
-            f"gold: {n} gold labels that the fit was not told are too few to calibrate {len(found.classes)} classes' "
-            f"probabilities and to hold some out; at least {LEAST} are needed, and 50 say something"
+            f"gold: {count_text(n, 'gold label')} that the fit was not told {'is' if n == 1 else 'are'} too few to "
+            f"calibrate {len(found.classes)} classes' probabilities and to hold some out; at least {LEAST} are needed, "
+            "and 50 say something"
         )
     enough = FEW if method == "temperature" else 50
     if n < enough:

@@ -16,10 +16,9 @@ from ...data.column_names import missing_column, task_column
 from ...data.errors import AnnotationError, look_up, warn
 from ...data.exports.gathered import chosen_question
 from ...data.exports.json_tools import argilla_question, studio_key, studio_label, studio_task
-from ...data.exports.opening import is_json, read_json, table_of
+from ...data.exports.opening import records_in, table_of
 from ...data.harmless_csv import write_csv
 from ...data.id_json import encode_id
-from ...data.text_files import first_bytes
 from ..fitted.labelled import Labelled
 
 AGENT = "crowdppl"
@@ -103,7 +102,7 @@ def write_labels(
         to: the tool, one of these, which has no default.
         question: its name there: of the control tag in Label Studio, of the question in Argilla; by default the one
             that the source has, else ``"label"``.
-        source: for Label Studio and Argilla, the export in JSON that was read.
+        source: for Label Studio the export in JSON that was read; for Argilla the export that was read.
 
     Returns:
         the path.
@@ -157,8 +156,8 @@ def _label_studio(fit: Labelled, question: str | None, source: Path | None) -> l
             {"data": {"task": task}, "predictions": [_prediction(pattern, {"choices": [str(label)]}, p)]}
             for task, label, p in rows
         ]
-    records = read_json(source, None) if is_json(source, first_bytes(source, 64)) else None
-    if not isinstance(records, list) or not all(isinstance(each, Mapping) and "data" in each for each in records):
+    records = records_in(source)
+    if records is None or not all("data" in each for each in records):
         raise AnnotationError(f"{source} is no Label Studio export in JSON: a list of tasks with data is needed")
     by_task = {task: (label, p) for task, label, p in rows}
     named = [(studio_task(record, number), record) for number, record in enumerate(records)]
@@ -202,10 +201,10 @@ def _prediction(pattern: Mapping[str, Any], value: Mapping[str, Any], score: flo
 
 def _argilla(fit: Labelled, question: str | None, source: Path | None) -> list[dict[str, Any]]:
     if source is not None:
-        records = read_json(source, None) if is_json(source, first_bytes(source, 64)) else None
-        asked = argilla_question(records, question, str(source)) if isinstance(records, list) else None
+        records = records_in(source)
+        asked = None if records is None else argilla_question(records, question, str(source))
         if asked is None:
-            raise AnnotationError(f"{source} is no Argilla export in JSON: a list of records with responses is needed")
+            raise AnnotationError(f"{source} is no Argilla export: records with responses are needed")
         question = asked
     question = question or "label"
     return [

@@ -450,19 +450,36 @@ def test_labels_are_written_for_other_tools(tmp_path, out, tool, name):
     assert "did you mean 'argilla'" in refused("fit", path, "--to", "argila", "--out", tmp_path / "other")
 
 
-@pytest.mark.parametrize("name", ["export.json", "export.jsonl"])
+@pytest.mark.parametrize("name", ["export.json", "export.jsonl", "export.parquet", "export.csv"])
 def test_suggestions_for_argilla_go_to_the_question_that_was_read(tmp_path, out, name):
     """They were written for a question called label, which Argilla does not have."""
     records = [
         {"id": str(task), "quality.responses": list(labels), "quality.responses.users": ["a", "b", "c"]}
         for task, labels in enumerate(["xxy", "xyy", "xxx", "yyy"])
     ]
-    text = json.dumps(records) if name == "export.json" else "\n".join(map(json.dumps, records))
-    (tmp_path / name).write_text(text)
+    table = pd.DataFrame(records)
+    if name == "export.parquet":
+        table.to_parquet(tmp_path / name)
+    elif name == "export.csv":
+        lists = ["quality.responses", "quality.responses.users"]
+        table.assign(**{column: table[column].map(json.dumps) for column in lists}).to_csv(tmp_path / name, index=False)
+    else:
+        text = json.dumps(records) if name == "export.json" else "\n".join(map(json.dumps, records))
+        (tmp_path / name).write_text(text)
     done = crowdppl("fit", tmp_path / name, "--to", "argilla", "--story", "one_coin", "--out", out)
     assert done.exit_code == 0, done.output
     written = json.loads((out / "argilla.json").read_text())
     assert [record["quality.suggestion"] for record in written] == list("xyxy")
+
+
+@pytest.mark.parametrize("command", ["fit", "report"])
+def test_a_folder_of_a_fit_is_no_annotations_and_the_message_says_what_takes_it(crowd, tmp_path, out, command):
+    """It was read as an export in JSON, and with hf.parquet in it as a folder of Parquet files."""
+    assert crowdppl("fit", crowd, "--story", "one_coin", "--to", "hf", "--out", out).exit_code == 0
+    message = refused(command, out, "--out", tmp_path / "page.html")
+    assert "is the folder of a fit, and annotations are needed" in message
+    assert ".report('page.html') writes its page" in message
+    assert "did you mean" not in refused(command, tmp_path / "other.csv", "--out", tmp_path / "page.html")
 
 
 def test_the_output_names_workers_by_pseudonyms_or_not_at_all(crowd, tmp_path):
@@ -478,6 +495,9 @@ def test_the_output_names_workers_by_pseudonyms_or_not_at_all(crowd, tmp_path):
     for folder in ("hash", "drop"):
         for file in (tmp_path / folder).iterdir():
             assert "Ωμέγα".encode() not in file.read_bytes()
+    assert f"--key {tmp_path / 'none'}: there is no such file; make it once" in refused(
+        *shared, tmp_path / "x", "--workers", "hash", "--key", tmp_path / "none"
+    )
     assert "needs a key" in refused(*shared, tmp_path / "x", "--workers", "hash")
     assert "did you mean 'drop'" in refused(*shared, tmp_path / "x", "--workers", "drops")
     assert "--plot draws the confusion matrix of each worker, and --workers drop" in refused(

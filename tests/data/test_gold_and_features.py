@@ -165,11 +165,12 @@ def test_columns_of_gold_labels_with_names_in_any_language_are_known_by_what_is_
     annotations = Annotations.from_frame(rows)
     gold = pd.DataFrame({"Auftragsnr.": ["a2", "a3"], "Bewertung": ["schlecht", "gut"], "Bemerkung": ["", "geprüft"]})
     gold.to_csv(tmp_path / "gold.csv", sep=";", index=False)
-    for given in (gold, tmp_path / "gold.csv"):
-        with pytest.warns(
-            AnnotationWarning, match=r"'Auftragsnr.' is taken for the tasks and 'Bewertung' for the labels"
-        ):
+    gold.to_parquet(tmp_path / "gold.parquet")
+    for given in (gold, tmp_path / "gold.csv", tmp_path / "gold.parquet"):
+        with pytest.warns(AnnotationWarning) as told:
             assert np.asarray(annotations.with_gold(given).gold).tolist() == [-1, 1, 0]
+        (said,) = told  # once
+        assert "'Auftragsnr.' is taken for the tasks and 'Bewertung' for the labels" in str(said.message)
     for unclear in (gold.assign(again=gold["Bewertung"]), gold.replace("a3", "a9"), gold.replace("gut", "mäßig")):
         with pytest.raises(AnnotationError, match="has no column 'task'"):
             annotations.with_gold(unclear)

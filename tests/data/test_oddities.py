@@ -79,3 +79,19 @@ def test_gold_labels_that_differ_by_case_alone_are_taken_for_the_class_and_told(
     both = Annotations.from_frame(rows, classes=["yes", "Yes", "NO"])
     with pytest.raises(AnnotationError, match="label 'YES' of task 'p1' is none of the classes"):
         both.with_gold({"p1": "YES"})
+
+
+@pytest.mark.parametrize("labels", [["1", "2", "3", "no score"], [1, 2, 3, "no score"], ["yes", "no", "Refused"]])
+def test_a_word_beside_the_numbers_of_a_scale_and_a_refusal_are_told(labels):
+    """A judge's refusal was one more class, which could become a label, without a word."""
+    rows = [(f"t{i}", f"w{j}", label) for j in range(2) for i, label in enumerate(labels)]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"]).astype({"label": object})
+    with pytest.warns(
+        AnnotationWarning, match=rf"^{labels[-1]!r} counts as a class; .* give abstain=\[{labels[-1]!r}\]"
+    ):
+        Annotations.from_frame(frame)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*counts as a class")
+        Annotations.from_frame(frame, abstain=labels[-1:])
+        Annotations.from_frame(frame, classes=labels)
+        Annotations.from_frame(frame.replace({"label": {labels[0]: "good", labels[-1]: "bad"}}))

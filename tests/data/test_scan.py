@@ -15,6 +15,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.data import files, preparing
+from crowdppl.data.errors import AnnotationWarning
 from crowdppl.data.prepared import open_prepared
 from crowdppl.data.scan import parse_size
 
@@ -189,6 +190,35 @@ def test_an_error_names_the_place_and_the_files_before_it_are_not_read_again(tmp
     expected = frame.sort_values("task", kind="stable", ignore_index=True)
     pd.testing.assert_frame_equal(rows_of(prepared, 99).drop(columns="count"), expected, check_dtype=False)
     assert list(prepared.workers) == list(dict.fromkeys(frame["worker"]))
+
+
+def test_rows_that_lack_a_value_are_left_out_where_that_is_asked_for(tmp_path, few_rows):
+    """As Annotations.from_parquet(path, missing="drop") leaves them out."""
+    frame = table(900)
+    frame.iloc[[3, 500], 2], frame.iloc[[4, 500, 899], 1] = None, None
+    frame[:300].to_parquet(tmp_path / "0.parquet", row_group_size=100)
+    frame[300:].to_parquet(tmp_path / "1.parquet", row_group_size=100)
+    scan = cp.scan(tmp_path, missing="drop")
+    assert "rows that lack a value are left out" in repr(scan)
+    with pytest.warns(AnnotationWarning, match=r"missing='drop' left out 4 of 900 rows"):
+        prepared = open_prepared(scan)
+    expected = frame.dropna().sort_values("task", kind="stable", ignore_index=True)
+    pd.testing.assert_frame_equal(rows_of(prepared, 99).drop(columns="count"), expected, check_dtype=False)
+    with pytest.raises(cp.AnnotationError, match=r"row 4, column 'worker'.*missing='drop' leaves them out"):
+        open_prepared(cp.scan(tmp_path))
+    with pytest.raises(cp.UnknownNameError, match="did you mean 'drop'"):
+        cp.scan(tmp_path, missing="drops")
+    frame.assign(worker=pd.Series(None, range(900), dtype="string")).to_parquet(tmp_path / "none.parquet")
+    with pytest.raises(cp.AnnotationError, match="leaves no row: each of the 900"):
+        open_prepared(cp.scan(tmp_path / "none.parquet", missing="drop"))
+
+
+def test_a_row_that_lacks_a_value_does_not_move_the_place_of_a_later_error(tmp_path):
+    frame = table(100)
+    frame.iloc[10, 2], frame.iloc[60, 2] = None, "z"
+    frame.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(cp.AnnotationError, match="row 60, column 'label': 'z' is not in classes"):
+        open_prepared(cp.scan(tmp_path, classes=["a", "b", "c"], missing="drop"))
 
 
 def test_a_worker_of_a_broken_file_alone_is_not_remembered(tmp_path, few_rows):

@@ -255,3 +255,41 @@ def test_tables_with_a_name_twice_are_refused():
     with pytest.raises(AnnotationError, match="two columns have the same name"):
         cp.read(frame)
     assert cp.read(pl.DataFrame({"task": [1, 1], "worker": ["a", "b"], "label": ["x", "y"]})).n_annotations == 2
+
+
+def test_what_tells_repeated_annotations_apart_is_named(tmp_path, capsys):
+    """Two candidates' answers to one prompt were one task, and nothing said by what they differ."""
+    records = [
+        {"prompt_id": f"q{i}", "candidate": of, "judge": judge, "reason": f"{i}{of}{judge}", "score": (i + j) % 3}
+        for i in range(30)
+        for of in ("m1", "m2")
+        for j, judge in enumerate("abc")
+    ]
+    assert read(tmp_path / "n.jsonl", lines(records), tell=True).n_tasks == 30
+    assert "repeated by the same worker: 90 annotations, each with another 'candidate'" in capsys.readouterr().err
+    read(tmp_path / "n.jsonl", lines([each for each in records if each["candidate"] == "m1"]), tell=True)
+    assert "repeated by" not in capsys.readouterr().err
+
+
+def test_labels_by_criterion_of_several_judges_are_asked_about(tmp_path):
+    """The criteria were taken for workers, and the judges left out."""
+    records = [
+        {"id": f"q{i}", "model": judge, "scores": {"helpful": (i + j) % 3, "harmless": 2}}
+        for i in range(3)
+        for j, judge in enumerate("abc")
+    ]
+    path = tmp_path / "n.jsonl"
+    message = r"'scores' by 'a' and by 'b' \('model'\).* by label='scores.helpful' or label='scores.harmless'"
+    with pytest.raises(AnnotationError, match=message):
+        read(path, lines(records))
+    found = cp.read(path, label="scores.helpful", tell=False)
+    assert list(found.workers) == ["a", "b", "c"]
+    assert found.n_annotations == 9
+    reasoned = [
+        {**each, "scores": {key: {"score": of, "why": "…"} for key, of in each["scores"].items()}} for each in records
+    ]
+    with pytest.raises(AnnotationError, match=r"by label='scores.helpful.score' or label='scores.harmless.score'"):
+        read(path, lines(reasoned))
+    assert list(cp.read(path, label="scores.helpful.score", tell=False).workers) == ["a", "b", "c"]
+    by_judge = [{"id": f"q{i}", "model": "evaluated", "scores": {"a": i % 2, "b": 1}} for i in range(3)]
+    assert list(read(path, lines(by_judge)).workers) == ["a", "b"]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -220,3 +221,150 @@ def test_blank_cells_of_a_long_table_are_refused_by_row_and_line_or_dropped(tmp_
     assert cp.read(tmp_path / "wide.csv", tell=False).n_annotations == 4
     with pytest.raises(AnnotationError, match="missing='drop' is of a table with a row for each annotation"):
         cp.read(tmp_path / "wide.csv", missing="drop", tell=False)
+
+
+FORM = pd.DataFrame(
+    {
+        "Timestamp": ["2024/03/01 10:00", "2024/03/02 10:00", "2024/03/03 10:00", "2024/03/03 10:00"],
+        "Email Address": ["a@x", "b@x", "c@x", "d@x"],
+        "How far? [one]": ["Agree", "Neutral", "Agree", "Agree"],
+        "How far? [two]": ["Neutral", None, "Agree", "Neutral"],
+        "Country": ["France", "Peru", "Chad", "Fiji"],
+        "How far? [three]": ["Neutral", "Neutral", "Disagree", "Agree"],
+        "Old?": ["yes", "no", "no", "no"],
+        "Busy?": ["no", "no", "yes", "no"],
+    }
+)
+"""As a form has its answers: the tasks are columns, of two scales; one cell is empty."""
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_answers_to_a_form_have_a_row_for_each_worker(tmp_path, capsys, suffix):
+    """The time at which a row was filled in was taken for the task, and the questions for workers."""
+    path = tmp_path / f"form{suffix}"
+    (FORM.to_csv if suffix == ".csv" else FORM.to_excel)(path, index=False)
+    found = cp.read(path)
+    said = capsys.readouterr().err
+    assert "a row for each worker ('Email Address') and a column for each of 3 tasks" in said
+    assert "left out: 'Timestamp', 'Country', 'Old?', 'Busy?'" in said
+    assert list(found.tasks) == ["How far? [one]", "How far? [two]", "How far? [three]"]
+    assert list(found.workers) == ["a@x", "b@x", "c@x", "d@x"]
+    assert list(found.classes) == ["Agree", "Disagree", "Neutral"]
+    assert found.n_annotations == 11
+    assert found.to_frame().set_index(["task", "worker"]).loc[("How far? [two]", "c@x"), "label"] == "Agree"
+
+
+def test_a_table_by_worker_is_known_by_its_column_of_workers_or_said_to_be_one():
+    by_worker = pd.DataFrame({"rater": ["a", "b", "c"], "x1": [1, 2, 3], "x2": [1, 1, 3], "x3": [2, 2, 1]})
+    assert list(cp.read(by_worker, tell=False).tasks) == ["x1", "x2", "x3"]
+    unnamed = by_worker.rename(columns={"rater": "who"})
+    assert list(cp.read(unnamed, columns="workers", task="who", tell=False).workers) == ["x1", "x2", "x3"]
+    assert list(cp.read(unnamed, columns="tasks", worker="who", tell=False).workers) == ["a", "b", "c"]
+    for options, message in (
+        ({}, "no column of workers; name it by worker='COL'"),
+        ({"worker": "whom"}, "Did you mean worker='who'"),
+        ({"worker": None}, "leave it out, or worker=None"),
+        ({"task": "who"}, "leave it out, or task='who'"),
+        ({"worker": "who", "missing": "drop"}, "a row for each worker, where an empty cell is no annotation"),
+    ):
+        with pytest.raises(AnnotationError, match=message):
+            cp.read(unnamed, columns="tasks", tell=False, **options)
+    with pytest.raises(AnnotationError, match="no two columns of few labels"):
+        cp.read(unnamed[["who", "x1"]], columns="tasks", worker="who")
+    named = by_worker.rename(columns={"rater": "Name"})  # may well be a task's
+    assert list(cp.read(named, tell=False).workers) == ["x1", "x2", "x3"]
+    repeated = pd.DataFrame({"rater": ["a", "a", "b"], "x1": [1, 2, 3], "x2": [1, 1, 3]})
+    with pytest.raises(AnnotationError, match="no column 'task'"):
+        cp.read(repeated)
+    assert list(cp.read(repeated, columns="tasks", tell=False).workers) == ["a", "b"]
+
+
+def test_all_columns_of_unknown_names_are_asked_for_at_once(tmp_path):
+    """They were asked for one after the other, in three runs."""
+    path = tmp_path / "deutsch.csv"
+    path.write_text("Aufgabe;Prüfer;Bewertung\n1;Ann;gut\n1;Bob;gut\n")
+    message = r"no column 'task'; .* Say which columns name what by task='COL', worker='COL' and label='COL'\."
+    with pytest.raises(AnnotationError, match=message):
+        cp.read(path)
+    with pytest.raises(AnnotationError, match=r"by worker='COL' and label='COL'\.|no column 'worker'"):
+        cp.read(path, task="Aufgabe")
+
+
+def test_a_column_for_each_judge_beside_prompts_and_responses_is_asked_about():
+    """The response looked like the label, and nothing said how to read the scores."""
+    rows = [
+        {"prompt_id": f"q{i}", "response": f"text {i}", "a_score": 1 + i % 3, "b_score": 1 + i % 2} for i in range(8)
+    ]
+    with pytest.raises(AnnotationError, match="Where each worker has a column of labels, pass columns='workers'"):
+        cp.read(pd.DataFrame(rows))
+    assert list(cp.read(pd.DataFrame(rows), columns="workers", tell=False).workers) == ["a_score", "b_score"]
+
+
+def test_verdicts_on_pairs_are_known_by_their_columns():
+    pairs = [{"pair_id": "p1", "judge": "a", "winner": "A"}, {"pair_id": "p1", "judge": "b", "winner": "B"}]
+    found = cp.read(pairs, tell=False)
+    assert (list(found.tasks), list(found.workers), list(found.classes)) == (["p1"], ["a", "b"], ["A", "B"])
+
+
+def test_columns_that_are_called_by_numbers_are_known_by_their_text():
+    """Such as workers 1 and 2: a KeyError of pandas went through."""
+    by_task = pd.DataFrame({"task": ["a", "b", "c"], 1: ["x", "y", "x"], 2: ["x", "y", "y"]})
+    assert list(cp.read(by_task, tell=False).workers) == ["1", "2"]
+    assert list(cp.read(by_task.rename(columns={"task": "rater"}), tell=False).tasks) == ["1", "2"]
+
+
+def test_a_title_above_the_header_of_a_csv_file_is_told(tmp_path):
+    path = tmp_path / "titled.csv"
+    path.write_text("Campaign of autumn;;\ntask;worker;label\na;b;c\n")
+    with pytest.raises(AnnotationError, match="first row seems to be a title: the header has to be the first row"):
+        cp.read(path)
+
+
+def in_excel(path, rows, merged=()):
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for area in merged:
+        book.active.merge_cells(area)
+    book.save(path)
+    return path
+
+
+def test_a_sheet_has_a_title_above_its_header_and_merged_cells(tmp_path, capsys):
+    """The title was taken for the header, and all but the first row of a merged cell for empty."""
+    header, body = ["Task", "Annotator", "Label", "Note"], FRAME.assign(note="n").to_numpy().tolist()
+    path = tmp_path / "crowd.xlsx"
+    above = [["Campaign of autumn"], [], header]
+    assert same(cp.read(in_excel(path, above + body, merged=["A1:D1"])))
+    assert "the header is row 3 of the sheet" in capsys.readouterr().err
+    short = [[row[0] if row[1] == "ann" else None, *row[1:]] for row in body]
+    assert same(cp.read(in_excel(path, above + short, merged=["A1:D1", "A4:A5", "A6:A7"])))
+    assert "; 2 cells have the value of their merged cell" in capsys.readouterr().err
+    assert same(cp.read(in_excel(path, [header, *short], merged=["A2:A3", "A4:A5"]), tell=False))
+    with pytest.raises(
+        AnnotationError, match=r"row 3 of the sheet, row 5 of the sheet; .* fill it in downwards instead"
+    ):
+        cp.read(in_excel(path, [header, *short]))
+    indexed = [[None, *FRAME.columns], *([str(i), *row[:3]] for i, row in enumerate(body))]
+    assert same(cp.read(in_excel(path, indexed), tell=False))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_rows_that_are_blank_are_none_and_do_not_move_the_place_of_an_error(tmp_path, suffix):
+    """Spreadsheets write ";;" below a table; it was a row without a task, and of a wide table a task called nan."""
+    path = tmp_path / f"blank{suffix}"
+
+    def written(*rows):
+        frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+        (frame.to_csv if suffix == ".csv" else frame.to_excel)(path, index=False)
+        return path
+
+    rows, blank = FRAME.to_numpy().tolist(), [None] * 3
+    assert same(cp.read(written(*rows[:2], blank, *rows[2:], blank, blank), tell=False))
+    place = "row 6 (line 8" if suffix == ".csv" else "row 8 of the sheet"
+    with pytest.raises(AnnotationError, match=f"column 'worker': the value is missing in {re.escape(place)}"):
+        cp.read(written(*rows[:2], blank, *rows[2:], ["Total", None, 5]))
+    by_task = pd.DataFrame({"task": ["a", "b", None], "ann": ["x", "y", None], "bob": ["x", "x", None]})
+    assert list(cp.read(by_task, tell=False).tasks) == ["a", "b"]
+    with pytest.raises(AnnotationError, match="column 'task': the value is missing in row 2"):
+        cp.read(by_task.fillna({"ann": "x"}))

@@ -110,6 +110,18 @@ def test_the_summary_says_which_story_predicts_best_and_what_is_averaged(stacked
     assert f"{stacked.weights[heaviest]:.0%} {heaviest}" in text
 
 
+def test_the_summary_has_classes_and_workers_as_that_of_a_fit(stacked):
+    """It had the stories' weights alone."""
+    found = stacked.summary()
+    assert "the majority vote differs on" in found.facts["labels"]
+    np.testing.assert_allclose(found.tables["classes"]["share_of_labels"], stacked.probabilities.mean())
+    accuracy = stacked.worker_scores()["accuracy"]
+    for name, workers in found.tables.items():
+        if "worker" in name or "worst" in name:
+            np.testing.assert_allclose(workers["accuracy"], accuracy[workers.index])
+    assert any("worker" in name for name in found.tables)
+
+
 def test_unnamed_annotations_have_a_default_set_of_stories_that_need_no_names():
     unnamed = cp.load_dataset("anesthesia").replace(worker=None)
     assert story_set(None, unnamed) is DEFAULT_SET_UNNAMED

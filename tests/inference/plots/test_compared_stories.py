@@ -36,9 +36,18 @@ def test_each_story_has_its_difference_with_one_and_two_standard_errors(compared
         np.testing.assert_allclose(ends, np.column_stack([difference - width * error, difference + width * error]))
     assert [label.get_text() for label in ax.get_yticklabels()] == list(compared.index)
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the best is at the top
+
+
+def test_the_title_tells_a_lead_only_of_two_standard_errors(compared):
     best, second = compared.index[:2]
-    expected = f"{best} predicts best, ahead of {second} by {-difference[1]:.1f} ± {error[1]:.1f}"
-    assert ax.get_title(loc="left") == expected
+
+    def title_of(difference, error):
+        changed = compared.assign(difference=[0.0, difference, -9.0], difference_se=[0.0, error, 1.0])
+        return plot_comparison(changed).get_title(loc="left")
+
+    assert title_of(-0.7, 3.7) == f"{best} and {second} cannot be told apart: 0.7 ± 3.7"
+    assert title_of(-7.5, 3.7) == f"{best} predicts best, ahead of {second} by 7.5 ± 3.7"
+    assert title_of(0.0, 0.0) == f"{best} and {second} cannot be told apart: 0.0 ± 0.0"
 
 
 def test_weights_are_bars_and_units_with_a_high_k_are_counted_where_there_are_any(compared):

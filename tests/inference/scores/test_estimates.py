@@ -315,6 +315,14 @@ def test_what_it_prints_has_the_figures():
     assert "labels of tasks like these" in str(cp.estimate(probabilities, drawn(gold, 60), of="population"))
 
 
+def test_one_gold_label_is_counted_as_one():
+    probabilities, gold = population(300, 2, 4)
+    with pytest.warns(AnnotationWarning, match="1 gold label is few"):
+        found = cp.estimate(probabilities, drawn(gold, 1))
+    assert str(found).endswith("from 1 gold label.")
+    assert found.summary().facts["gold"] == "1 gold label of 300 tasks"
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

@@ -119,6 +119,11 @@ def test_a_key_that_is_missing_or_none_is_refused_before_anything_is_written(fit
     assert not list(tmp_path.iterdir())
 
 
+def test_a_key_file_that_is_not_there_is_told_with_the_command_that_makes_it(fit, tmp_path):
+    with pytest.raises(AnnotationError, match=r"no such file; make it once, .* > .*workers\.key"):
+        fit.annotations.to_frame(workers="hash", key=tmp_path / "workers.key")
+
+
 def test_a_key_for_nothing_and_other_ways_are_refused(fit, tmp_path):
     with pytest.raises(AnnotationError, match="give workers='hash' too"):
         fit.save(tmp_path / "fit", key=KEY)

@@ -20,6 +20,7 @@ from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
 from ..models.parts.general import hyperparameters_of, refuse_parts, unwrapped
 from ..models.parts.shared_error import families_frame, more_families, without_family
+from .densities.emission_rows import check_rows
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.probabilities import Probabilities, with_probabilities
@@ -104,6 +105,7 @@ def fit_story(
         model, data = problem.twin, problem.data
     try:
         dims = fitting_dims(model, data)  # a story that does not fit these data says so before anything runs
+        check_rows(model, data)
     except StoryError as error:
         getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
         raise

@@ -180,3 +180,15 @@ def test_rows_of_probabilities_pass_with_abstentions_and_shared_errors():
     )
     fit = cp.fit(_with_rows(cp.Confusion), annotations, shared_error=True, progress=False)
     assert fit.posterior.shape == (9, 2)
+
+
+def test_a_story_that_reads_features_that_are_not_there_fails_with_a_note_of_it():
+    def by_features(annotations, *, truth_prior=None):
+        width = annotations.features.shape[-1]
+        slope = numpyro.sample("slope", dist.Normal(0.0, jnp.ones(width)).to_event(1))
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.observe(truth, cp.Correct((annotations.features @ slope)[:, None], 4), annotations)
+
+    with pytest.raises(AttributeError, match="NoneType") as failed:
+        cp.fit(by_features, cp.load_dataset("anesthesia"), progress=False)
+    assert any("have no features" in note for note in failed.value.__notes__)

@@ -28,6 +28,9 @@ ELSEWHERE |= {
 }
 """Arguments of `crowdppl.fit` that --set does not take, and why."""
 
+TABLES = ("history", "worker_families")
+"""Hyperparameters that are tables, which --set takes as files."""
+
 TEXT = (".csv", ".tsv", ".txt")  # suffixes of files that have a header
 ROLES = ("task", "worker", "label", "count", "seconds")
 STANDARD_INPUT = "-"
@@ -154,7 +157,7 @@ def read_probabilities(request: Request, annotations: Annotations | Scan) -> dic
 
 
 def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, Any]:
-    """Read NAME=VALUE pairs, with values as JSON and else as text.
+    """Read NAME=VALUE pairs, with values as JSON and else as text; of hyperparameters that are tables, as files.
 
     Unknown names are left for `crowdppl.fit` to refuse, and so are numbers out of bounds.
 
@@ -166,6 +169,7 @@ def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, A
     Raises:
         ValueError: it is no pair, the option is given elsewhere or belongs to another engine, or the value is of
             another kind than its default.
+        AnnotationError: a file is not there, or cannot be read.
     """
     if not (pairs := list(pairs)):
         return {}
@@ -184,7 +188,7 @@ def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, A
         try:
             found[name] = json.loads(text)
         except json.JSONDecodeError:
-            found[name] = text
+            found[name] = _read_setting(name, Path(text)) if name in TABLES else text
         if name == "truth_prior":
             _check_prior(pair, found[name])
         else:
@@ -264,10 +268,22 @@ def class_names(text: str) -> list[Any]:
     return list(as_numbers(names).values()) if len(set(names)) == len(names) else names
 
 
-def _read_table(option: str, file: Path, task: str | None) -> pd.DataFrame:
+def _read_setting(name: str, file: Path) -> pd.DataFrame:
+    """A hyperparameter's table, with workers and classes as those of the annotations are read.
+
+    Raises:
+        AnnotationError: there is no such file, or it cannot be read.
+    """
+    if not file.is_file():
+        raise AnnotationError(f"--set {name}: a file with a table is needed, and there is none {file}{similar(file)}")
+    return _read_table(f"--set {name}", file, None, names=("worker", "family", "truth", "label"))
+
+
+def _read_table(option: str, file: Path, task: str | None, *, names: tuple[str, ...] = ()) -> pd.DataFrame:
     """The table in a file: Parquet, or text with any separator and encoding, with its numbers as numbers.
 
-    The column of tasks is read as that of the annotations is: whole numbers, or text as it stands.
+    The column of tasks, and those of other names, are read as those of the annotations are: whole numbers, or text as
+    it stands.
     """
     from ..data.column_names import named_for
     from ..data.files import read_parquet_table, read_text_table
@@ -278,6 +294,7 @@ def _read_table(option: str, file: Path, task: str | None) -> pd.DataFrame:
             return read_parquet_table(file)
         table = read_text_table(file)
         ids = [task or "task"] if (task or "task") in table else named_for("task", table.columns)
+        ids = [*ids, *names]
         for name in table.columns:
             text = table[name]
             (whole,) = convert_text(text)

@@ -106,8 +106,8 @@ def fit(
             ``"cnn"``, a Flax NNX module, a function from features to logits, or a :class:`.Classifier` with its
             options. With ``backend="pyro"`` a ``torch.nn.Module``, which is copied and trained in minibatches.
         truth_prior: another prior of the true labels: a :class:`.Prevalence`, which is estimated; ``"uniform"`` or
-            the shares of the classes, which are not; or probabilities of the classes that are given, tasks × classes.
-            The story's own by default.
+            the shares of the classes, ``(K,)`` or by class, which are not; or probabilities of the classes that are
+            given, tasks × classes. The story's own by default.
         gold: labels that are known: True for those that the annotations carry, or label by task (mapping, series,
             frame). They are not used unless asked for here.
         evidence: probabilities of the classes from another model, tasks × classes, which are believed as they are.

@@ -20,6 +20,7 @@ from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
 from ..models.parts.general import hyperparameters_of, refuse_parts, unwrapped
 from ..models.parts.shared_error import families_frame, more_families, without_family
+from .densities.emission_rows import check_rows
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.probabilities import Probabilities, with_probabilities
@@ -36,6 +37,7 @@ from .engines.unused_options import has_network
 from .fitted.alignment import aligned
 from .fitted.classifier_trust import classifier_warnings
 from .fitted.crowd_trust import contradicted_gold, crowd_warnings
+from .fitted.endless_mode import endless
 from .fitted.fitted import Fitted, label_posteriors
 from .fitted.informative_abstentions import abstentions_decide, with_abstentions_that
 from .fitted.modes import modes_of, modes_warnings
@@ -104,6 +106,7 @@ def fit_story(
         model, data = problem.twin, problem.data
     try:
         dims = fitting_dims(model, data)  # a story that does not fit these data says so before anything runs
+        check_rows(model, data)
     except StoryError as error:
         getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
         raise
@@ -304,7 +307,7 @@ def _looked_at(fitted: Fitted) -> Fitted:
     modes = modes_of(fitted, by_chain)
     found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, classes, votes), *modes_warnings(modes)]
     found += lost_classes(by_chain.mean(0), votes, classes)
-    found += outweighed(fitted)
+    found += outweighed(fitted) + endless(fitted)
     found += classifier_warnings(fitted.replace(stored_posterior=by_chain.mean(0)))
     found += abstentions_decide(fitted, by_chain.mean(0))
     found += crowd_warnings(fitted.annotations, by_chain.mean(0)) + contradicted_gold(fitted.annotations)

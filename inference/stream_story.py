@@ -18,6 +18,7 @@ from ..data.scan import Scan
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.general import unwrapped
 from ..models.parts.truth_prior import Given
+from .densities.emission_rows import check_rows
 from .densities.enumerated import Parameters, density
 from .densities.model import Model
 from .densities.program_cache import use_program_cache
@@ -198,6 +199,7 @@ def checked_dims(model: Model, prepared: Prepared) -> Dims:
     try:
         dims, shapes = parameter_dims(model, source.first), _shapes(model, source)
         others = _shapes(model, Source(prepared, wider, model))
+        check_rows(model, prepared.chunk(source.cut, 0, with_names=True))
     except StoryError as error:
         getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
         raise

@@ -54,8 +54,8 @@ def with_truth_prior(
 
     Args:
         annotations: the data.
-        truth_prior: a prior; ``"uniform"``, or shares of the classes ``(K,)``; or probabilities of the classes by
-            task, as :func:`probabilities_of` takes them.
+        truth_prior: a prior; ``"uniform"``, or shares of the classes, ``(K,)`` or by class; or probabilities of the
+            classes by task, as :func:`probabilities_of` takes them.
         classifier: a truth prior that is made of a network, or one that is made already.
         make: the prior of a classifier's network.
 
@@ -65,13 +65,14 @@ def with_truth_prior(
     Raises:
         ValueError: both a classifier and a truth_prior are given.
         AnnotationError: probabilities that do not fit the annotations.
+        StoryError: what is given is no prior.
     """
     if classifier is not None:
         if truth_prior is not None:
             raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
         is_made = isinstance(classifier, Classifier) and make is Classifier
         return classifier if is_made else make(classifier), annotations
-    truth_prior = by_name(truth_prior)
+    truth_prior = by_name(truth_prior, annotations)
     if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
         return Given(), annotations.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))
     _check_prior(truth_prior, annotations)
@@ -91,9 +92,9 @@ def _check_prior(truth_prior: object, annotations: Annotations) -> None:
     n_tasks, n_classes = annotations.n_tasks, annotations.n_classes
     if not callable(truth_prior):
         raise StoryError(
-            f"truth_prior={truth_prior!r}: a Prevalence such as cp.Prevalence(3.0), 'uniform', shares of the classes, "
-            "probabilities of the classes as a frame or an array (tasks, classes), or a function of the annotations is "
-            "needed"
+            f"truth_prior={truth_prior!r}: a Prevalence such as cp.Prevalence(3.0), 'uniform', shares of the classes "
+            "as {class: share} or in a list, probabilities of the classes as a frame or an array (tasks, classes), or "
+            "a function of the annotations is needed"
         )
     with handlers.block(), handlers.seed(rng_seed=0):
         values = np.asarray(truth_prior(annotations), dtype=float)

@@ -20,6 +20,7 @@ from numpyro.distributions.transforms import Transform
 from ...data import Annotations
 from ...models import Story, TruthPrior, find_story
 from ...models.parts.classifier import UNTRAINED, training
+from .emission_rows import check_rows
 from .enumerated import Parameters, density, log_joint_of_tasks, log_sum_exp, scale_of, site_values, task_sites
 from .evidence import Gold, with_evidence, with_truth_prior
 from .model import Model
@@ -237,4 +238,5 @@ def _bound(
     model = Model(find_story(story), hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     data = jax.tree.map(jnp.asarray, with_evidence(annotations, gold, evidence).replace(gold=None))
     jax.eval_shape(lambda: parameter_sites(model, data) and None)  # a story that cannot be run says so at once
+    check_rows(model, data)
     return model, data

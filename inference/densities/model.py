@@ -13,6 +13,8 @@ from ...models.parts.classifier import Classifier
 from ...models.parts.general import hyperparameters_of, told
 from ...models.parts.truth_prior import ClassPrior
 
+MAY_BE_READ = ("worker", "features", "worker_features")  # of annotations, by a story of a user's own, and may be None
+
 
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True, eq=False)
@@ -43,9 +45,15 @@ class Model:
         return cls(frame.story, frame.others | dict(zip(frame.numbers, leaves, strict=True)), frame.numbers)
 
     def __call__(self, annotations: Annotations) -> None:
-        """Run the story, as a NumPyro program."""
+        """Run the story, as a NumPyro program; where it fails on what is None in the annotations a note says so."""
         story, own = told(self.story, self.hyperparameters)
-        story(annotations, **own)
+        try:
+            story(annotations, **own)
+        except (AttributeError, TypeError) as error:
+            missing = [name for name in MAY_BE_READ if getattr(annotations, name) is None]
+            if missing and "NoneType" in str(error):
+                error.add_note(f"These annotations have no {', no '.join(missing)}, which are None in the story.")
+            raise
 
     @property
     def classifier(self) -> Classifier | None:

@@ -204,7 +204,8 @@ class Checkpoints:
             make: gives the nest.
             lasting: whether it will give the same later; else it is called now, or not at all.
             final: whether the stage is at its end, so that no later note of it comes.
-            milestone: whether it is written where its time has not come but the user asked for that.
+            milestone: whether it is written where its time has not come but the user asked for that, unless something
+                was written within the last second, so that short passes are not all spent on writing.
             over: another stage that is over by this, and forgotten.
 
         Raises:
@@ -213,8 +214,8 @@ class Checkpoints:
         if self._store.path is None:
             return
         self._store.stages.pop(self._prefix + (over or ""), None)
-        is_due = time.monotonic() - self._store.written >= self._store.every
-        is_due = is_due or (milestone and self._store.milestones)
+        since = time.monotonic() - self._store.written
+        is_due = since >= self._store.every or (milestone and self._store.milestones and since >= BRIEFLY)
         if lasting:
             self._store.stages[self._prefix + stage] = make
         elif is_due or final:

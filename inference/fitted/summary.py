@@ -140,7 +140,7 @@ def _brief(value: Any) -> str:
     if isinstance(value, pd.DataFrame) and "family" in value:
         n_families = value["family"].nunique()
         return f"{n_families:,} {'family' if n_families == 1 else 'families'} of {count_text(len(value), 'worker')}"
-    if np.ndim(value) and np.size(value) > SHOWN:
+    if isinstance(value, pd.DataFrame) or (np.ndim(value) and np.size(value) > SHOWN):
         return f"a table of shape {np.shape(value)}"
     return repr(value)
 

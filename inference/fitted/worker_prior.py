@@ -25,8 +25,11 @@ from ..densities.programs import compiled
 from .fitted import Fitted
 
 DRAWS = (50, 200)  # from the prior, at the least and at the most, where its moments are estimated
+CLOSE = 1e-3  # relatively, of weights that are one number
+WEAKENED = ("diagonal", "off_diagonal", "right", "wrong")  # options of which smaller ones are a weaker prior
 ENTRIES = 4e6  # of confusion matrices drawn, about
-MATRIX = ("worker", "class", "annotation")  # dimensions of a site that is the workers' confusion matrices
+OF_ROWS = (("worker", "class", "annotation"), ("worker", "annotation"))
+"""Dimensions of sites that are the workers' confusion matrices, or one row of each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +50,10 @@ class WorkerPrior:
         """In words, medians over the workers, beside how many annotations they gave."""
         weight, accuracy, given = (float(np.median(value)) for value in (self.weight, self.accuracy, n_by_worker))
         about = "" if self.is_exact else "about "
+        least, most = self.weight.min(), self.weight.max()
+        ends = f" ({_number(least)} to {_number(most)})" if self.is_exact and most > (1 + CLOSE) * least else ""
         return (
-            f"{about}{pseudo_annotations(weight)} a worker, expected accuracy {accuracy:.2f}; "
+            f"{about}{pseudo_annotations(weight)} a worker{ends}, expected accuracy {accuracy:.2f}; "
             f"the median worker gave {count_text(round(given), 'annotation')}"
         )
 
@@ -59,8 +64,12 @@ def pseudo_annotations(weight: float) -> str:
     >>> pseudo_annotations(4.5), pseudo_annotations(92.0)
     ('4.5 pseudo-annotations', '92 pseudo-annotations')
     """
-    number = f"{weight:.1f}".removesuffix(".0") if weight < 10 else f"{weight:,.0f}"
+    number = _number(weight)
     return f"{number} pseudo-annotation{'' if number == '1' else 's'}"
+
+
+def _number(weight: float) -> str:
+    return f"{weight:.1f}".removesuffix(".0") if weight < 10 else f"{weight:,.0f}"
 
 
 def worker_prior(fitted: Fitted) -> WorkerPrior | None:
@@ -74,27 +83,32 @@ def worker_prior(fitted: Fitted) -> WorkerPrior | None:
     are classes; how often a worker abstains has a prior of its own.
 
     Returns:
-        the prior; None where no worker is named.
+        the prior; None where no worker is named, where nothing can be drawn from the prior of a parameter, and where it
+        leaves a worker's accuracy no spread.
     """
     if not fitted.annotations.named:
         return None
-    return exact_worker_prior(fitted) or _estimated(_of_classes(fitted))
+    if (exact := exact_worker_prior(fitted)) is not None:
+        return exact
+    try:
+        found = _estimated(_of_classes(fitted))
+    except NotImplementedError:  # an improper prior
+        return None
+    return found if np.isfinite(found.weight).all() else None
 
 
 def exact_worker_prior(fitted: Fitted) -> WorkerPrior | None:
     """The same where the workers' matrices have a Dirichlet prior, which takes no draws; else None."""
-    if not fitted.annotations.named or not any(dims == MATRIX for dims in fitted.dims.values()):
+    if not fitted.annotations.named or not any(dims in OF_ROWS for dims in fitted.dims.values()):
         return None
     fitted, n = _of_classes(fitted), fitted.annotations.n_workers
-    for found in _matrix_priors(_at_mean(fitted.at_size)):
-        concentration, matrix, confusion = (np.asarray(value, dtype=float)[:n] for value in found)
-        if np.allclose(matrix, confusion, atol=1e-5):  # nothing else makes the worker's matrix
-            break
-    else:
+    priors, confusions = jax.tree.map(lambda value: np.asarray(value, float)[:n], _row_priors(_at_mean(fitted.at_size)))
+    concentration = _concentration(priors, confusions)
+    if concentration is None:
         return None
-    rows = concentration.sum(-1)
+    total = concentration.sum(-1)
     right = np.diagonal(concentration, axis1=-2, axis2=-1)
-    return WorkerPrior(rows.sum(-1), (right / rows).mean(-1), is_exact=True)
+    return WorkerPrior(total.sum(-1), (right / total).mean(-1), is_exact=True)
 
 
 def outweighed(fitted: Fitted) -> list[str]:
@@ -127,7 +141,7 @@ def _remedy(fitted: Fitted) -> str:
     """What weakens the prior, of the options that the story has."""
     import inspect
 
-    names = [name for name in ("diagonal", "off_diagonal") if name in inspect.signature(fitted.model.story).parameters]
+    names = [name for name in WEAKENED if name in inspect.signature(fitted.model.story).parameters]
     smaller = f"Smaller {' and '.join(f'{name}=' for name in names)} weaken it" if names else "A weaker prior helps"
     return f"{smaller}; a story with fewer parameters a worker, such as one_coin, needs fewer annotations"
 
@@ -138,20 +152,35 @@ def _at_mean(fitted: Fitted) -> Fitted:
 
 
 @compiled(once=True)
-def _matrix_priors(fitted: Fitted) -> list[tuple[Array, Array, Array]]:
-    """Of sites that are rows of a matrix for each worker: concentrations, values, and the workers' confusion matrices.
+def _row_priors(fitted: Fitted) -> tuple[list[tuple[Array, Array]], Array]:
+    """Of sites that are rows of probabilities of each worker the concentrations and values, and the confusion matrices.
 
-    ``(J, K, L)`` each, at the fit's first draw.
+    ``(J, K, L)``, or ``(J, L)`` of a site that is one row, at the fit's first draw.
     """
     parameters = {name: jnp.asarray(value)[0, 0] for name, value in fitted.draws.items()} | fitted.fixed
     values = handlers.substitute(substitute_fn=site_values(parameters))
     sites, by_task = run_enumerated(fitted.model, fitted.annotations, values, None)
     confusions = by_task["annotation"]["fn"].emission.confusions(fitted.annotations)
+    of_rows = [site for site in sites.values() if site["type"] == "sample" and is_table(site)]
+    shapes = (confusions.shape, confusions[:, 0].shape)
     return [
-        (jnp.broadcast_to(dirichlet_of(site["fn"]).concentration, confusions.shape), site["value"], confusions)
-        for site in sites.values()
-        if site["type"] == "sample" and is_table(site) and site["fn"].shape() == confusions.shape
-    ]
+        (jnp.broadcast_to(dirichlet_of(site["fn"]).concentration, site["fn"].shape()), site["value"])
+        for site in of_rows
+        if site["fn"].shape() in shapes
+    ], confusions
+
+
+def _concentration(priors: list[tuple[np.ndarray, np.ndarray]], confusions: np.ndarray) -> np.ndarray | None:
+    """The concentrations of the rows of confusion matrices, ``(J, K, L)``; None where something else makes them too."""
+    rows = {}  # by class
+    for concentration, value in priors:
+        if value.shape == confusions.shape and np.allclose(value, confusions, atol=1e-5):
+            return concentration
+        for k in range(confusions.shape[1]):
+            if k not in rows and value.ndim == 2 and np.allclose(value, confusions[:, k], atol=1e-5):
+                rows[k] = concentration
+                break  # a site is the row of one class
+    return np.stack([rows[k] for k in sorted(rows)], axis=1) if len(rows) == confusions.shape[1] else None
 
 
 def _estimated(fitted: Fitted) -> WorkerPrior:
@@ -160,7 +189,9 @@ def _estimated(fitted: Fitted) -> WorkerPrior:
     keys = jax.random.split(jax.random.key(0, impl="rbg"), n_draws)
     drawn = np.asarray(_accuracies(_at_mean(fitted.at_size), keys), float)[:, : fitted.annotations.n_workers]
     mean, variance = drawn.mean(0), drawn.var(0, ddof=1)
-    return WorkerPrior(np.maximum(mean * (1 - mean) / variance - 1, 0.0), mean, is_exact=False)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = mean * (1 - mean) / variance - 1
+    return WorkerPrior(np.maximum(weight, 0.0), mean, is_exact=False)
 
 
 @compiled

@@ -111,14 +111,20 @@ def pseudo_counts(history: pd.DataFrame | np.ndarray | None, annotations: Annota
             missing: one a row), or an array ``(J, K, K)`` in the order of ``annotations.workers`` and ``.classes``.
 
     Raises:
-        StoryError: for a missing column, a worker or class that the annotations do not know, a count that is negative
-            or not finite, or an array of another shape.
+        StoryError: it is no table, or for a missing column, a worker or class that the annotations do not know, a
+            count that is negative or not finite, or an array of another shape.
     """
     shape = (annotations.n_workers, annotations.n_classes, annotations.n_classes)
     if history is None:
         return np.zeros(shape, dtype=np.float32)
     if not isinstance(history, pd.DataFrame):
-        counts = np.asarray(history, dtype=np.float32)
+        try:
+            counts = np.asarray(history, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise StoryError(
+                f"history is a {type(history).__name__}; a frame with the columns {COLUMNS} is needed, such as "
+                "history=pd.read_csv(file), or counts as an array (workers, classes, classes)"
+            ) from error
         if counts.shape != shape:
             raise StoryError(f"history has shape {counts.shape}; (workers, classes, classes) = {shape} is needed")
         _check_counts(counts.ravel(), None)

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+import pandas as pd
 from jax import Array
 from numpyro import handlers
 
 from ...data import Annotations
-from ...data.errors import look_up
+from ...data.errors import look_up, unknown_name
 from .emissions import SMALLEST
 from .story_error import StoryError
 
@@ -105,9 +106,9 @@ def _subclasses(cls: type[ClassPrior]) -> list[type[ClassPrior]]:
     return [found for sub in cls.__subclasses__() for found in (sub, *_subclasses(sub))]
 
 
-TruthPrior = ClassPrior | Callable[[Annotations], Array] | Sequence[float] | str
+TruthPrior = ClassPrior | Callable[[Annotations], Array] | Sequence[float] | Mapping[Any, float] | str
 """A truth prior is called once, outside the plates, and returns log-probabilities ``(K,)`` or ``(N, K)``; ``"uniform"``
-and shares of the classes ``(K,)`` stand for a :class:`FixedPrevalence`."""
+and shares of the classes, ``(K,)`` or by class, stand for a :class:`FixedPrevalence`."""
 
 
 @dataclass(frozen=True)
@@ -202,20 +203,39 @@ UNIFORM = FixedPrevalence()
 """Even shares of the classes."""
 
 
-def by_name(truth_prior: Any) -> Any:
+def by_name(truth_prior: Any, annotations: Annotations) -> Any:
     """The prior that a name or a few numbers stand for; anything else as it is.
 
     Args:
-        truth_prior: ``"uniform"``, or the shares of the classes, ``(K,)``.
+        truth_prior: ``"uniform"``, or the shares of the classes, ``(K,)`` or by class.
+        annotations: whose classes these are.
 
     Raises:
-        UnknownNameError: there is no prior of that name.
+        UnknownNameError: there is no prior, or no class, of that name.
+        StoryError: a class has no share, or one that is no number.
     """
     if isinstance(truth_prior, str):
         return look_up("truth_prior", truth_prior, {"uniform": UNIFORM})
+    if isinstance(truth_prior, pd.Series | Mapping):
+        truth_prior = _in_order(dict(truth_prior), annotations)
     if isinstance(truth_prior, list | tuple | np.ndarray) and np.ndim(truth_prior) == 1:
-        return FixedPrevalence(tuple(float(share) for share in truth_prior))
+        try:
+            return FixedPrevalence(tuple(float(share) for share in truth_prior))
+        except (TypeError, ValueError) as error:
+            raise StoryError(f"truth_prior={list(truth_prior)}: shares of the classes are numbers: {error}") from error
     return truth_prior
+
+
+def _in_order(shares: Mapping[Any, Any], annotations: Annotations) -> list[Any]:
+    """Shares by class in the order of the classes."""
+    classes = list(annotations.classes)
+    for name in shares:
+        if name not in classes:
+            raise unknown_name("class in truth_prior", name, classes)
+    for name in classes:
+        if name not in shares:
+            raise StoryError(f"truth_prior={dict(shares)}: the class {name!r} has no share; give one for each class")
+    return [shares[name] for name in classes]
 
 
 @dataclass(frozen=True)
@@ -250,13 +270,13 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Array | 
     """
     if truth_prior is None:
         truth_prior = Prevalence()
-    prior: Any = by_name(truth_prior)
+    prior: Any = by_name(truth_prior, annotations)
     return prior(annotations) if callable(prior) else prior
 
 
 def differs_by_task(truth_prior: TruthPrior | Array | None, annotations: Annotations) -> bool:
     """Whether the prior's log-probabilities are ``(N, K)``, one row a task; no site is sampled to find out."""
-    prior: Any = by_name(truth_prior)
+    prior: Any = by_name(truth_prior, annotations)
     if prior is None:
         return False
     if isinstance(prior, ClassPrior):

@@ -99,7 +99,7 @@ def tasks(annotations: Annotations, truth_prior: TruthPrior | Tensor | None = No
 
 def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Tensor | None = None) -> Tensor:
     """Prior log-probabilities of the true classes, ``(K,)`` or ``(N, K)``; of a :class:`.Prevalence` by default."""
-    prior: Any = by_name(Prevalence() if truth_prior is None else truth_prior)
+    prior: Any = by_name(Prevalence() if truth_prior is None else truth_prior, annotations)
     if isinstance(prior, FixedPrevalence):
         return safe_log(tensor(prior.by_class(annotations)).to(annotations.task.device))
     if isinstance(prior, Prevalence):
@@ -112,7 +112,7 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Tensor |
 
 def differs_by_task(truth_prior: TruthPrior | Tensor | None, annotations: Annotations) -> bool:
     """Whether the prior's log-probabilities are ``(N, K)``, one row a task; no site is sampled to find out."""
-    truth_prior = by_name(truth_prior)
+    truth_prior = by_name(truth_prior, annotations)
     if truth_prior is None or isinstance(truth_prior, Prevalence | FixedPrevalence):
         return False
     if isinstance(truth_prior, Given | TorchClassifier):

@@ -552,6 +552,25 @@ def test_a_setting_that_is_given_as_an_option_is_told_how(command, given, meant,
     assert f"an option of the engine is given by {meant}" in said
 
 
+def test_tables_among_the_hyperparameters_are_given_as_files(tmp_path, out):
+    """Workers and classes of the file are read as those of the annotations: "true" stays text, "007" too."""
+    (tmp_path / "a.csv").write_text("task,worker,label\n1,007,true\n1,8,false\n2,007,true\n2,8,true\n")
+    (tmp_path / "before.csv").write_text("worker,truth,label,count\n007,true,true,20\n007,false,false,9\n")
+    done = crowdppl("fit", tmp_path / "a.csv", "--set", f"history={tmp_path / 'before.csv'}", "--out", out)
+    assert done.exit_code == 0, done.output
+    annotations = cp.Annotations.from_csv(tmp_path / "a.csv")
+    history = pd.read_csv(tmp_path / "before.csv", dtype={"worker": str, "truth": str, "label": str})
+    expected = cp.fit("dawid_skene", annotations, history=history, progress=False)
+    np.testing.assert_array_equal(cp.load_fit(out).posterior, expected.posterior)
+    (tmp_path / "families.csv").write_text("worker,family\n007,m\n8,f\n")
+    given = ("--set", "shared_error=true", "--set", f"worker_families={tmp_path / 'families.csv'}")
+    done = crowdppl("fit", tmp_path / "a.csv", *given, "--out", tmp_path / "families")
+    assert done.exit_code == 0, done.output
+    said = refused("fit", tmp_path / "a.csv", "--set", f"history={tmp_path / 'befor.csv'}", "--out", tmp_path / "no")
+    assert "--set history: a file with a table is needed" in said
+    assert re.search(r"did you mean \S*before.csv\?", said)
+
+
 def test_a_misspelt_option_is_suggested(tmp_path):
     said = refused("fit", "anesthesia", "--metod", "em", "--out", tmp_path / "o")
     assert "No such option: --metod; did you mean --method?" in said

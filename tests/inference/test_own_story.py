@@ -10,6 +10,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.inference.storage.arviz_data import group
+from crowdppl.models.parts.emissions import SharedConfusion
 
 
 def hasty(annotations, *, truth_prior=None, haste=2.0):
@@ -120,3 +121,74 @@ def test_a_story_whose_parts_do_not_fit_the_annotations_says_so_before_it_is_fit
     """JAX takes the last worker for those beyond the plate, so that three abilities would do for five workers."""
     with pytest.raises(cp.StoryError, match=message):
         cp.fit(_with_ability(size, wrap), cp.load_dataset("anesthesia"), progress=False)
+
+
+def _with_rows(rows):
+    """A story whose workers' confusion matrices are made by ``rows`` of rows of probabilities."""
+
+    def story(annotations, *, truth_prior=None):
+        k = annotations.n_classes
+        with numpyro.plate("worker", annotations.n_workers, dim=-2), numpyro.plate("class", k, dim=-1):
+            prior = dist.Dirichlet(jnp.ones(k) + 3 * jnp.eye(k))
+            table = numpyro.sample("confusion", prior, infer={"event_dims": ["annotation"]})
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.observe(truth, rows(table), annotations)
+
+    return story
+
+
+def _only_of_the_last_worker(table):
+    return cp.Confusion(table.at[-1].multiply(0.5))
+
+
+class Halved(cp.Emission):
+    """An emission of a user's own."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def probs(self, worker, task):
+        return self.table[worker] / 2
+
+
+jax.tree_util.register_pytree_node(Halved, lambda e: ((e.table,), None), lambda _, leaves: Halved(*leaves))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (lambda t: cp.Confusion(5 * t), r"Confusion in the story 'story' .* with sum 5;"),
+        (lambda t: cp.Confusion(t.swapaxes(-1, -2)), r"Confusion .* the row of worker \d, task \d+, true class '?\d"),
+        (lambda t: cp.Confusion(jnp.log(t)), r"log-probabilities go through jnp.exp"),
+        (lambda t: SharedConfusion(t.sum(0)), r"SharedConfusion .* with sum 5;"),
+        (_only_of_the_last_worker, r"the row of worker 5, .* with sum 0.5;"),
+        (Halved, r"Halved .* with sum 0.5;"),
+    ],
+    ids=["times five", "transposed", "logarithms", "shared", "one worker", "own emission"],
+)
+def test_rows_that_are_no_probabilities_are_refused_before_anything_is_fitted(rows, message):
+    """The emission, the row at fault and its sum are named."""
+    with pytest.raises(cp.StoryError, match=message):
+        cp.fit(_with_rows(rows), cp.load_dataset("anesthesia"), progress=False)
+    with pytest.raises(cp.StoryError, match=message):
+        cp.marginal(_with_rows(rows), cp.load_dataset("anesthesia"))
+
+
+def test_rows_of_probabilities_pass_with_abstentions_and_shared_errors():
+    annotations = cp.Annotations.from_dict(
+        {task: {"a": "yes", "b": "no" if task % 3 else "yes", "c": "skip"} for task in range(9)}, abstain=["skip"]
+    )
+    fit = cp.fit(_with_rows(cp.Confusion), annotations, shared_error=True, progress=False)
+    assert fit.posterior.shape == (9, 2)
+
+
+def test_a_story_that_reads_features_that_are_not_there_fails_with_a_note_of_it():
+    def by_features(annotations, *, truth_prior=None):
+        width = annotations.features.shape[-1]
+        slope = numpyro.sample("slope", dist.Normal(0.0, jnp.ones(width)).to_event(1))
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.observe(truth, cp.Correct((annotations.features @ slope)[:, None], 4), annotations)
+
+    with pytest.raises(AttributeError, match="NoneType") as failed:
+        cp.fit(by_features, cp.load_dataset("anesthesia"), progress=False)
+    assert any("have no features" in note for note in failed.value.__notes__)

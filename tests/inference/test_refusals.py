@@ -16,6 +16,10 @@ import crowdppl as cp
         (-3, r"truth_prior=.*Prevalence\(3\.0\).*is needed"),
         ("even", "unknown truth_prior 'even'. There are: uniform"),
         ([0.5, 0.3, 0.3], "one share for each of the 3 classes .* which sum to 1"),
+        ({0: 0.5, 1: 0.3, 2: 0.3}, "one share for each of the 3 classes .* which sum to 1"),
+        ({0: 0.5, 1: 0.3, 3: 0.2}, "unknown class in truth_prior 3. There are: 0, 1, 2"),
+        ({0: 0.5, 1: 0.5}, "truth_prior={0: 0.5, 1: 0.5}: the class 2 has no share"),
+        ({0: 0.5, 1: "half", 2: 0.0}, "shares of the classes are numbers: .* 'half'"),
     ],
 )
 def test_what_is_no_truth_prior_is_refused(tiny, prior, said):
@@ -37,6 +41,15 @@ def test_a_function_that_returns_log_probabilities_is_a_prior(tiny):
     by_function = cp.fit("dawid_skene", tiny, truth_prior=lambda annotations: jnp.log(given), progress=False)
     by_table = cp.fit("dawid_skene", tiny, truth_prior=np.tile(given, (tiny.n_tasks, 1)), progress=False)
     np.testing.assert_allclose(by_function.posterior, by_table.posterior, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["numpyro", "pyro"])
+def test_shares_by_class_are_those_in_the_order_of_the_classes(tiny, backend):
+    by_class = cp.fit("dawid_skene", tiny, truth_prior={2: 0.1, 0: 0.6, 1: 0.3}, progress=False, backend=backend)
+    in_order = cp.fit("dawid_skene", tiny, truth_prior=[0.6, 0.3, 0.1], progress=False, backend=backend)
+    even = cp.fit("dawid_skene", tiny, truth_prior="uniform", progress=False, backend=backend)
+    np.testing.assert_array_equal(by_class.posterior, in_order.posterior)
+    assert not np.allclose(by_class.posterior, even.posterior)
 
 
 def test_a_discrete_parameter_is_refused_by_its_name(tiny):

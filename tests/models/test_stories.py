@@ -66,6 +66,8 @@ def test_history_adds_up_by_cell():
         (pd.DataFrame({"worker": [7], "truth": [0], "label": [0]}), "column 'worker', row 0: 7 is not in"),
         (pd.DataFrame({"worker": [0, 0], "truth": [0, 9], "label": [0, 0]}), "column 'truth', row 1: 9 is not in"),
         (pd.DataFrame({"worker": [0], "truth": [0], "label": [0], "count": [-1]}), "column 'count', row 0: -1.0"),
+        ("history.csv", r"history is a str; a frame with the columns \['worker', 'truth', .*=pd.read_csv\(file\)"),
+        ({0: {0: {0: 3}}}, "history is a dict; a frame"),
         (np.zeros((2, 2)), r"shape \(2, 2\); \(workers, classes, classes\) = \(3, 3, 3\)"),
     ],
 )

@@ -440,3 +440,16 @@ def test_a_ctrl_c_that_is_lost_in_a_callback_is_heeded_at_the_next_note(crowd, t
     monkeypatch.setattr(Checkpoints, "note", note_once_interrupted)
     with pytest.raises(KeyboardInterrupt, match="goes on from there"):
         cp.fit("one_coin", crowd, method="svi", checkpoint=tmp_path / "c", progress=False, max_iterations=50)
+
+
+def test_passes_that_take_no_second_are_not_all_written(tmp_path, monkeypatch):
+    """SVI over one chunk has a step a pass; writing, with its flush to the disk, took more than half of the time."""
+    written, now, write = [], [1000.0], checkpoints.Store.write
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now[0])
+    keep = checkpoints.opened(checkpoints.Wish(tmp_path, 300.0, resume=None, milestones=True), {})
+    monkeypatch.setattr(checkpoints.Store, "write", lambda store: (written.append(now[0]), write(store)))
+    for _ in range(50):
+        now[0] += 0.1
+        keep.note("state", lambda: {"at": now[0]}, milestone=True)
+    np.testing.assert_allclose(np.diff(written), 1.0, atol=0.11)
+    assert 4 <= len(written) <= 6  # in five seconds

@@ -1,8 +1,10 @@
 """The prior of a worker in numbers: its weight, the accuracy that it expects, a warning where it outweighs the data."""
 
+import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+import pandas as pd
 import pytest
 
 import crowdppl as cp
@@ -44,6 +46,60 @@ def test_weight_of_one_coin_is_its_pseudo_annotations_within_the_error_of_the_dr
     assert not prior.is_exact
     assert prior.weight.mean() == pytest.approx(8.0, rel=0.2)
     assert prior.accuracy.mean() == pytest.approx(0.75, abs=0.02)
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_weight_of_two_coin_is_the_sum_of_the_concentrations_of_both_of_its_rows():
+    """Sensitivity and specificity have 4 + 2 pseudo-annotations each."""
+    crowd = cp.simulate("two_coin", n_tasks=30, n_workers=5, seed=1)[0].without_gold()
+    prior = worker_prior(fitted("two_coin", crowd, right=4.0, wrong=2.0))
+    assert prior.is_exact
+    np.testing.assert_allclose(prior.weight, np.full(5, 12.0))
+    np.testing.assert_allclose(prior.accuracy, np.full(5, 2 / 3), rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_the_row_that_two_classes_share_is_not_counted_twice():
+    """One coin of two classes as a matrix: the row is that of the first class, and reversed that of the second."""
+
+    def coin(annotations, *, truth_prior=None):
+        with numpyro.plate("worker", annotations.n_workers):
+            row = numpyro.sample("row", dist.Dirichlet(np.array([6.0, 2.0])), infer={"event_dims": ["annotation"]})
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.observe(truth, cp.Confusion(jnp.stack([row, row[:, ::-1]], axis=1)), annotations)
+
+    crowd = cp.simulate("two_coin", n_tasks=30, n_workers=5, seed=1)[0].without_gold()
+    prior = worker_prior(fitted(coin, crowd))
+    assert not prior.is_exact
+    assert prior.weight.mean() == pytest.approx(8.0, rel=0.2)  # of 200 draws, as for one_coin
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+@pytest.mark.parametrize("prior", ["none", "improper"])
+def test_a_story_whose_prior_says_nothing_of_workers_has_no_sentence_about_it(crowd, prior):
+    """A matrix that is fixed has no spread; nothing can be drawn from an improper prior."""
+
+    def story(annotations, *, truth_prior=None):
+        k = annotations.n_classes
+        flat = dist.ImproperUniform(dist.constraints.real, (), ())
+        with numpyro.plate("worker", annotations.n_workers):
+            skill = numpyro.sample("skill", flat if prior == "improper" else dist.Normal(1.0, 1.0))
+        skill = skill if prior == "improper" else 1 + 0 * skill
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.observe(truth, cp.Correct(skill[:, None], k), annotations)
+
+    fit = cp.fit(story, crowd, max_iterations=2, progress=False)
+    assert worker_prior(fit.fitted) is None
+    assert "prior" not in fit.summary().facts
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_the_summary_counts_a_history_that_few_workers_have(crowd):
+    rows = [{"worker": crowd.workers[2], "truth": c, "label": c, "count": 20} for c in crowd.classes]
+    fit = cp.fit("dawid_skene", crowd, history=pd.DataFrame(rows), progress=False)
+    facts = fit.summary().facts
+    assert facts["prior"].startswith("9 pseudo-annotations a worker (9 to 69), expected accuracy")
+    assert facts["hyperparameters"] == "history=a table of shape (3, 4)"
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")

@@ -1,12 +1,17 @@
 r"""How much workers err together, and like how many independent workers a panel of them counts.
 
-With :math:`e_{ij}` whether the annotation of task i by worker j is wrong, :math:`\bar e_j` the worker's share of wrong
-annotations, and :math:`r_{ij} = (e_{ij} - \bar e_j) / \sqrt{\bar e_j (1 - \bar e_j)}`, the mean correlation of two
-workers' errors is that of :math:`r_{ij} r_{ij'}` over all pairs of annotations of one task. A mean of J errors that
-correlate by :math:`\bar\rho` has the variance of :math:`J / (1 + (J - 1) \bar\rho)` independent ones, the effective
-sample size of a cluster (Kish 1965, section 5.4). A worker whose errors correlate by :math:`\rho_j` with the others'
-counts like :math:`1 / (1 + (J - 1) \rho_j)` of an independent one, so that all of them count together about like the
-panel.
+With :math:`e_{ij}` whether the annotation of task i by worker j is wrong, :math:`\bar e_{jk}` the worker's share of
+wrong annotations of tasks of class k, :math:`r_{ij} = (e_{ij} - \bar e_{j z_i}) / s_j` and :math:`s_j` such that the
+worker's :math:`r_{ij}^2` have mean 1, the mean correlation of two workers' errors is that of :math:`r_{ij} r_{ij'}`
+over all pairs of annotations of one task. Workers who all find one class harder than another err together on it, and
+are independent given the class, as most stories have them: so errors are compared within the classes. Each share has
+one annotation more, wrong as often as all of the worker's, so that of a class of which the worker annotated little it
+is near that.
+
+A mean of J errors that correlate by :math:`\bar\rho` has the variance of :math:`J / (1 + (J - 1) \bar\rho)`
+independent ones, the effective sample size of a cluster (Kish 1965, section 5.4). A worker whose errors correlate by
+:math:`\rho_j` with the others' counts like :math:`1 / (1 + (J - 1) \rho_j)` of an independent one, so that all of them
+count together about like the panel.
 
 The true labels are not known but through a fit, and the fit's story decides what it can show: where its workers err
 independently of each other, tasks on which many err together get the wrong labels with great certainty, and hardly
@@ -49,7 +54,7 @@ class ErrorCorrelation:
     """How much workers err together.
 
     Attributes:
-        correlation: the mean correlation of two workers' errors on one task, :math:`\\bar\\rho`.
+        correlation: the mean correlation of two workers' errors on one task given its class, :math:`\\bar\\rho`.
         n_workers: how many workers there are, J.
         n_effective: the number of independent workers who err as one panel does, :math:`J / (1 + (J - 1) \\bar\\rho)`,
             from 1 to J.
@@ -225,10 +230,15 @@ def _correlations(
     of_task = np.ones(len(task)) if weight is None else weight[task]
     n = np.maximum(np.bincount(worker, of_task, n_workers), 1e-12)
     share = np.bincount(worker, of_task * error, n_workers) / n
-    spread = np.sqrt(np.maximum(np.bincount(worker, of_task * error**2, n_workers) / n - share**2, 0.0))
-    if not (differs := (spread > 1e-6)[worker]).all():
+    variance = np.bincount(worker, of_task * error**2, n_workers) / n - share**2
+    if not (differs := (variance > 1e-12)[worker]).all():
         task, worker, error, of_task = task[differs], worker[differs], error[differs], of_task[differs]
-    residual = (error - share[worker]) / spread[worker]
+    of_class = worker * annotations.n_classes + truth[task]
+    n_of_class = np.bincount(of_class, of_task)
+    wrong = np.bincount(of_class, of_task * error)
+    residual = error - (wrong[of_class] + share[worker]) / (n_of_class[of_class] + 1)
+    spread = np.sqrt(np.bincount(worker, of_task * residual**2, n_workers) / n)
+    residual /= spread[worker]
     total = np.bincount(task, residual, annotations.n_tasks)[task] - residual
     others = np.bincount(task, minlength=annotations.n_tasks)[task] - 1.0
     products = np.bincount(worker, of_task * residual * total, n_workers)

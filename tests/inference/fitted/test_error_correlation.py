@@ -22,14 +22,31 @@ def gold_of(annotations, truth):
     return dict(zip(annotations.tasks, truth.tolist(), strict=True))
 
 
-def test_with_gold_it_is_the_mean_of_the_workers_correlation_matrix():
+def test_with_gold_it_is_the_mean_of_the_workers_correlation_matrix_within_the_classes():
     annotations, truth, wrong = crowd(0.15)
     found = cp.error_correlation(annotations.with_gold(gold_of(annotations, truth)))
-    matrix = np.corrcoef(wrong.T)
+    right = np.zeros(wrong.shape)
+    for k in (0, 1):
+        of_class = truth == k
+        right[of_class] = (wrong[of_class].sum(0) + wrong.mean(0)) / (of_class.sum() + 1)  # with one annotation more
+    residual = wrong - right
+    matrix = residual.T @ residual / len(truth) / np.outer(*[np.sqrt((residual**2).mean(0))] * 2)
+    np.testing.assert_allclose(matrix, np.corrcoef(wrong.T), atol=0.002)  # both classes are as hard
     others = ~np.eye(8, dtype=bool)
     assert found.correlation == pytest.approx(matrix[others].mean(), abs=1e-6)
     np.testing.assert_allclose(found.workers, [row[mask].mean() for row, mask in zip(matrix, others, strict=True)])
     assert found.n_effective == pytest.approx(8 / (1 + 7 * matrix[others].mean()), rel=1e-6)
+
+
+def test_workers_who_find_one_class_harder_are_independent_given_the_class():
+    """Compared over all classes their errors correlate by 0.19, and 20 workers would count like 4.4."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 1000)
+    right = rng.random((1000, 20)) < np.where(truth == 1, 0.95, 0.6)[:, None]
+    annotations = cp.Annotations.from_matrix(np.where(right, truth[:, None], 1 - truth[:, None]))
+    found = cp.error_correlation(annotations, gold_of(annotations, truth))
+    assert found.n_effective > 17
+    assert cp.error_correlation(cp.fit("dawid_skene", annotations, progress=False)).n_effective > 17
 
 
 def test_intervals_of_random_tasks_hold_what_all_tasks_show_about_as_often_as_they_say():

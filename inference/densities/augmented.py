@@ -4,16 +4,18 @@ From a mode the true labels are drawn from their posterior, then the parameters 
 draw by itself (Tanner & Wong 1987). The first step is the poor man's data augmentation of Wei & Tanner (1990), which
 takes the labels' posterior at the mode for granted: where a part :math:`\gamma` of what the parameters are known by is
 missing with the labels, its variances are :math:`1 - \gamma^2` of the posterior's, and after :math:`m` steps
-:math:`1 - \gamma^{2m}`. A row of probabilities is drawn from its Dirichlet posterior. All other parameters take a
-trajectory of Hamiltonian Monte Carlo together, given the labels and the rows, in units of their curvature at the mode,
-and stay where they are where it is refused (Neal 2011, section 5.3): parameters that depend on each other, or whose
-curvature at the mode says little, move no farther than their density lets them. The error of a trajectory's energy
-grows with the number of parameters: of thousands, as of tasks, only trajectories too short to lead away from the mode
-would be free of it. So a small error is allowed for each; leaps that err as little change variances by less than the
-few steps do.
+:math:`1 - \gamma^{2m}`. A row of probabilities is drawn from its Dirichlet posterior where that is its posterior given
+the labels. All other parameters, such as abilities, or rows of stories whose annotations have a latent variable of
+their own, take a trajectory of Hamiltonian Monte Carlo together, given the labels and the rows, in units of their
+curvature at the mode, and stay where they are where it is refused (Neal 2011, section 5.3): parameters that depend on
+each other, or whose curvature at the mode says little, move no farther than their density lets them. The error of a
+trajectory's energy grows with the number of parameters: of thousands, as of tasks, only trajectories too short to lead
+away from the mode would be free of it. So a small error is allowed for each; leaps that err as little change variances
+by less than the few steps do.
 
-It needs no derivation for a story: concentrations and trajectories follow gradients of the complete data's log-density,
-and a curvature is a derivative along one direction, since given the labels workers have nothing to do with each other.
+It needs no derivation for a story: concentrations and trajectories follow gradients of the complete data's
+log-density, a row's posterior is a Dirichlet distribution where its counts are the same whatever the rows are, and a
+curvature is a derivative along one direction, since given the labels workers have nothing to do with each other.
 """
 
 import itertools
@@ -44,6 +46,7 @@ LEAPS = 8  # of a trajectory
 LONGEST = 0.4  # length of a leap at the most, in units of the curvature: eight of them lead far away
 FEW, MANY = 0.6, 0.9  # shares of accepted trajectories under and over which the next leaps are shorter or longer
 ALLOWED = 1e-3  # energy that a trajectory may lose for each parameter
+SAME = 1e-3  # up to which counts are equal
 TRIES = 5  # of a step whose leaps are so long that hardly a trajectory is accepted
 APART = ("worker", "task")  # dimensions whose members have nothing to do with each other, given the labels
 
@@ -64,10 +67,15 @@ def augmented_draws(
     rng = np.random.default_rng(seed)
     draws = {name: np.broadcast_to(value, (n, *np.shape(value))) for name, value in mode.items()}
     leap, share = LONGEST, 0.0
+    moved: tuple[str, ...] = ()
     for key in jax.random.split(jax.random.key(seed), STEPS):
         for _ in range(TRIES):
             keys = jax.random.split(key, n)
-            counts, reals, accepted = _given_labels(model, annotations, mode, fixed, draws, jnp.float32(leap), keys)
+            given = (model, annotations, mode, fixed, draws, jnp.float32(leap), keys)
+            counts, reals, accepted, is_dirichlet = _given_labels(*given, moved)
+            if others := tuple(name for name, yes in is_dirichlet.items() if not yes):
+                moved = others
+                counts, reals, accepted, _ = _given_labels(*given, moved)
             share = float(jnp.mean(accepted))
             if share < FEW:
                 leap /= 2
@@ -100,7 +108,7 @@ def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.nd
     return np.maximum(rows, 2 * SMALLEST).astype(concentration.dtype)
 
 
-@compiled(once=True)
+@compiled(once=True, static=("moved",))
 def _given_labels(
     model: Model,
     annotations: Annotations,
@@ -109,44 +117,78 @@ def _given_labels(
     draws: Parameters,
     leap: Array,
     keys: Array,
-) -> tuple[Parameters, Parameters, Array]:
+    moved: tuple[str, ...],
+) -> tuple[Parameters, Parameters, Array, Parameters]:
     """Given labels that are drawn at each draw: the tables' Dirichlet concentrations, draws of the other parameters.
 
-    The last is which draws' trajectories were accepted.
+    Args:
+        model: the story.
+        annotations: the data.
+        mode: of the parameters that are drawn, by site.
+        fixed: the other parameters.
+        draws: where each draw is, ``(n, ...)`` by site.
+        leap: length of the leaps.
+        keys: ``(n,)``.
+        moved: tables that are no Dirichlet distributions given the labels, and move as real-valued parameters do.
+
+    Returns:
+        The concentrations, the draws, which draws' trajectories were accepted, and whether the other tables have
+        Dirichlet distributions given the labels: their counts are the same whatever the tables are.
     """
     parts = anatomy(model, annotations)
-    tables = {name: mode[name] for name in parts.tables}
-    reals = {name: bijection.inv(mode[name]) for name, bijection in parts.bijections.items() if name in mode}
+    shares = {name: Shares() for name in moved}
+    bijections = {name: bijection for name, bijection in parts.bijections.items() if name in mode} | shares
+    kept = [name for name in parts.tables if name not in moved]
 
     def at(own: Parameters) -> Density:
         return density(model, own | fixed, annotations)
 
-    still = at(mode)
-
     def of_both(tables: Parameters, reals: Parameters, labels: Array) -> Array:
         """The log-density of parameters in log-odds and labels ``(N, K)``, probabilities or ones and zeros."""
-        own = {name: parts.bijections[name](real) for name, real in reals.items()}
+        own = {name: bijections[name](real) for name, real in reals.items()}
         here = at(tables | own)
-        return jnp.where(labels > 0, labels * here.log_joint, 0.0).sum() + here.log_prior_in_log_odds
+        free = sum(jnp.square(reals[name].mean(-1)).sum() for name in moved)
+        return jnp.where(labels > 0, labels * here.log_joint, 0.0).sum() + here.log_prior_in_log_odds - 0.5 * free
 
-    slopes = jax.grad(of_both, argnums=(0, 1))
-    flat = _curvatures(lambda reals: slopes(tables, reals, still.posterior)[1], reals, parts)
+    def split(own: Parameters) -> tuple[Parameters, Parameters]:
+        return {name: own[name] for name in kept}, {name: real.inv(own[name]) for name, real in bijections.items()}
+
+    def counted(tables: Parameters, reals: Parameters, labels: Array) -> Parameters:
+        slope = jax.grad(of_both)(tables, reals, labels)
+        return {name: jnp.maximum(table * slope[name], SMALLEST) for name, table in tables.items()}
+
+    tables, reals = split(mode)
+    still = at(mode)
+    flat = _curvatures(lambda reals: jax.grad(of_both, argnums=1)(tables, reals, still.posterior), reals, parts)
+    others = {name: (table + 1 / table.shape[-1]) / 2 for name, table in tables.items()}
+    two = counted(tables, reals, still.posterior), counted(others, reals, still.posterior)
+    is_dirichlet = jax.tree.map(lambda one, other: jnp.allclose(one, other, rtol=SAME, atol=SAME), *two)
 
     def step(drawn: tuple[Parameters, Array]) -> tuple[Parameters, Parameters, Array]:
         own, key = drawn
         of_label, of_real = jax.random.split(key)
         log_joint = at(own).log_joint
         labels = (jax.random.categorical(of_label, log_joint)[:, None] == jnp.arange(log_joint.shape[-1])).astype(float)
-        of_tables, _ = slopes(tables, reals, labels)
-        counts = {name: jnp.maximum(table * of_tables[name], SMALLEST) for name, table in tables.items()}
-        here = {name: bijection.inv(own[name]) for name, bijection in parts.bijections.items() if name in mode}
-        here, accepted = _trajectory(
-            of_real, lambda reals: of_both({name: own[name] for name in tables}, reals, labels), here, flat, leap
-        )
-        return counts, {name: parts.bijections[name](real) for name, real in here.items()}, accepted
+        tables, reals = split(own)
+        there, accepted = _trajectory(of_real, lambda reals: of_both(tables, reals, labels), reals, flat, leap)
+        found = {name: bijections[name](real) for name, real in there.items()}
+        return counted(tables, reals, labels), found, accepted
 
     at_once = max(size for size in _divisors(len(keys)) if size <= max(1, AT_ONCE / still.log_joint.size))
-    return jax.lax.map(step, (draws, keys), batch_size=at_once)
+    return *jax.lax.map(step, (draws, keys), batch_size=at_once), is_dirichlet
+
+
+class Shares:
+    """Rows of probabilities as real numbers: their logarithms, which may have any sum."""
+
+    def __call__(self, real: Array) -> Array:
+        """The rows ``(..., K)``."""
+        return jax.nn.softmax(real, axis=-1)
+
+    def inv(self, rows: Array) -> Array:
+        """Logarithms with the mean 0, ``(..., K)``."""
+        logs = jnp.log(rows)
+        return logs - logs.mean(-1, keepdims=True)
 
 
 def _divisors(n: int) -> list[int]:

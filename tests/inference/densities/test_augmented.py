@@ -58,7 +58,14 @@ def test_a_story_with_one_number_for_all_workers_has_intervals():
     assert (workers["accuracy_low"] < workers["accuracy_high"]).all()
 
 
-@pytest.mark.parametrize("story", ["item_response", "confusion_from_features"])
+LATENT = ["mace", "common_individual"]
+"""Stories whose annotations have a latent variable of their own: given the labels, tables are no Dirichlet
+distributions, whose counts would be taken for seen."""
+
+
+@pytest.mark.parametrize(
+    "story", ["item_response", "confusion_from_features", *(pytest.param(s, marks=pytest.mark.slow) for s in LATENT)]
+)
 def test_parameters_that_depend_on_each_other_have_intervals_as_wide_as_those_of_nuts(story):
     """Such as weights and their base, abilities and difficulties: moved at once, each for itself, they fly apart."""
     annotations = cp.simulate(story, n_tasks=60, n_workers=15, annotations_per_task=6, seed=1)[0].without_gold()
@@ -97,3 +104,11 @@ def test_steps_that_are_hardly_ever_accepted_are_told(monkeypatch):
     monkeypatch.setattr(augmented, "LONGEST", 1e30)
     with pytest.warns(cp.ConvergenceWarning, match=r"hardly a step .* method='nuts'"):
         _ = cp.fit("glad", cp.load_dataset("toy"), progress=False).workers
+
+
+def test_logarithms_of_rows_come_back_and_bring_the_density_of_log_odds():
+    """The free direction, their mean, has a normal density of its own."""
+    rows = np.random.default_rng(0).dirichlet(np.ones(4), 5)
+    shares = augmented.Shares()
+    np.testing.assert_allclose(shares(shares.inv(rows)), rows, rtol=1e-5)
+    np.testing.assert_allclose(shares(shares.inv(rows) + 3.0), rows, rtol=1e-5)

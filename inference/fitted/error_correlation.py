@@ -6,7 +6,8 @@ worker's :math:`r_{ij}^2` have mean 1, the mean correlation of two workers' erro
 over all pairs of annotations of one task. Workers who all find one class harder than another err together on it, and
 are independent given the class, as most stories have them: so errors are compared within the classes. Each share has
 one annotation more, wrong as often as all of the worker's, so that of a class of which the worker annotated little it
-is near that.
+is near that. What all workers together err more or less in a class than these shares say, as where each annotated three
+tasks, is taken off their :math:`r_{ij}` too.
 
 A mean of J errors that correlate by :math:`\bar\rho` has the variance of :math:`J / (1 + (J - 1) \bar\rho)`
 independent ones, the effective sample size of a cluster (Kish 1965, section 5.4). A worker whose errors correlate by
@@ -152,6 +153,11 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
     )
 
 
+def _means(value: np.ndarray, group: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The mean of ``value (n,)`` in each group, ``(G,)``, with one value of 0 more."""
+    return np.bincount(group, weight * value) / (np.bincount(group, weight) + 1)
+
+
 def _counting_like(correlation: np.ndarray, n_workers: int) -> np.ndarray:
     """Like how much of an independent worker each counts whose errors correlate so with the others'."""
     return 1 / (1 + (n_workers - 1) * np.clip(correlation, 0.0, 1.0))
@@ -239,6 +245,7 @@ def _correlations(
     residual = error - (wrong[of_class] + share[worker]) / (n_of_class[of_class] + 1)
     spread = np.sqrt(np.bincount(worker, of_task * residual**2, n_workers) / n)
     residual /= spread[worker]
+    residual -= _means(residual, truth[task], of_task)[truth[task]]
     total = np.bincount(task, residual, annotations.n_tasks)[task] - residual
     others = np.bincount(task, minlength=annotations.n_tasks)[task] - 1.0
     products = np.bincount(worker, of_task * residual * total, n_workers)

@@ -189,8 +189,11 @@ def _rogan_gladen(sample: GoldSample, interval: float, seed: int) -> Shares:
     point = solved(rates, shares)
     draws = solved(drawn_rates(counts, len(sample.label), seed), shares)
     tail = checked_tail(interval)
-    low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
-    return Shares(point, np.maximum(point - low, 0.0), np.maximum(high - point, 0.0))
+    low, middle, high = np.quantile(draws, [tail, 0.5, 1 - tail], axis=0)
+    below, above = np.maximum(point - low, 0.0), np.maximum(high - point, 0.0)
+    # where a class has few gold tasks the draws are less right than the counts, and so are all classes together
+    below[-1], above[-1] = max(below[-1], middle[-1] - low[-1]), max(above[-1], high[-1] - middle[-1])
+    return Shares(point, below, above)
 
 
 METHODS: Mapping[str, Callable[[GoldSample, float, int], Shares]] = {

@@ -209,6 +209,20 @@ def test_rogan_and_gladens_estimate_holds_where_gold_is_drawn_by_class_and_the_o
     assert not ppi["low"] < truth.mean() < ppi["high"]
 
 
+def test_rogan_and_gladens_interval_of_the_accuracy_holds_with_few_gold_tasks_of_each_of_many_classes():
+    """It held 42 %: draws of a class with six gold tasks are less right than these, in each of the ten classes."""
+    held = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 10, 5000)
+        label = np.where(rng.random(5000) < 0.8, truth, (truth + rng.integers(1, 10, 5000)) % 10)
+        gold = {int(task): int(truth[task]) for k in range(10) for task in np.flatnonzero(truth == k)[:6]}
+        found = cp.estimate(pd.DataFrame(np.eye(10)[label]), gold, method="rogan_gladen").accuracy
+        assert found["low"] <= found["estimate"] <= found["high"]
+        held.append(found["low"] <= (label == truth).mean() <= found["high"])
+    assert np.mean(held) >= 0.8
+
+
 def test_the_draws_of_rogan_and_gladens_interval_follow_the_seed():
     probabilities, gold = population(300, 2, 4)
     first, again, other = (

@@ -41,6 +41,7 @@ from .fitted.endless_mode import endless
 from .fitted.fitted import Fitted, label_posteriors
 from .fitted.informative_abstentions import abstentions_decide, with_abstentions_that
 from .fitted.modes import modes_of, modes_warnings
+from .fitted.wide_mode import too_wide
 from .fitted.worker_prior import outweighed
 
 BACKENDS = ("numpyro", "pyro")
@@ -307,7 +308,7 @@ def _looked_at(fitted: Fitted) -> Fitted:
     modes = modes_of(fitted, by_chain)
     found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, classes, votes), *modes_warnings(modes)]
     found += lost_classes(by_chain.mean(0), votes, classes)
-    found += outweighed(fitted) + endless(fitted)
+    found += outweighed(fitted) + endless(fitted) + too_wide(fitted)
     found += classifier_warnings(fitted.replace(stored_posterior=by_chain.mean(0)))
     found += abstentions_decide(fitted, by_chain.mean(0))
     found += crowd_warnings(fitted.annotations, by_chain.mean(0)) + contradicted_gold(fitted.annotations)

@@ -15,7 +15,8 @@ by less than the few steps do.
 
 It needs no derivation for a story: concentrations and trajectories follow gradients of the complete data's
 log-density, a row's posterior is a Dirichlet distribution where its counts are the same whatever the rows are, and a
-curvature is a derivative along one direction, since given the labels workers have nothing to do with each other.
+curvature is a derivative along one direction, since given the labels workers have nothing to do with each other. Of
+shared errors and difficulties of tasks the latent variable is taken for known: their trajectories take minutes.
 """
 
 import itertools
@@ -30,12 +31,15 @@ from jax import Array
 
 from ...data import Annotations
 from ...models.parts.emissions import SMALLEST
+from ...models.parts.general import GENERAL
 from .enumerated import Density, Parameters, density
 from .model import Model
 from .programs import compiled
 from .sites import Anatomy, anatomy
 
 STEPS = 8  # of data augmentation: 99 % of the variances where three quarters of the knowledge is missing
+ROWS = 4e6  # annotations of all draws, about, where parameters take trajectories
+FEWEST = 50  # draws then
 AT_ONCE = 2**18  # numbers of the labels' densities that steps are taken of side by side, about
 BLOCK = 2**20  # numbers of tables that are drawn at once, about
 DIRECTIONS = 600  # along which curvatures are taken at the most
@@ -61,20 +65,28 @@ def augmented_draws(
         annotations: the data.
         mode: the parameters that are drawn, by site.
         fixed: those that stay where they are.
-        n: how many draws.
+        n: how many draws; fewer of large data where parameters take trajectories.
         seed: the same seed gives the same draws.
     """
     rng = np.random.default_rng(seed)
+    found: list[Anatomy] = []
+    jax.eval_shape(lambda: found.append(anatomy(model, annotations)))
+    few = int(np.clip(ROWS / max(annotations.n_rows, 1), FEWEST, n))
+    n = few if any(name in mode for name in found[0].bijections) else n
     draws = {name: np.broadcast_to(value, (n, *np.shape(value))) for name, value in mode.items()}
     leap, share = LONGEST, 0.0
     moved: tuple[str, ...] = ()
+    has_parts = any(model.hyperparameters.get(name) for name in GENERAL)
     for key in jax.random.split(jax.random.key(seed), STEPS):
         for _ in range(TRIES):
             keys = jax.random.split(key, n)
             given = (model, annotations, mode, fixed, draws, jnp.float32(leap), keys)
             counts, reals, accepted, is_dirichlet = _given_labels(*given, moved)
-            if others := tuple(name for name, yes in is_dirichlet.items() if not yes):
-                moved = others
+            others = () if moved or has_parts else tuple(name for name, yes in is_dirichlet.items() if not yes)
+            if others:
+                n, moved = min(few, n), others
+                draws = {name: values[:n] for name, values in draws.items()}
+                given = (model, annotations, mode, fixed, draws, jnp.float32(leap), keys[:n])
                 counts, reals, accepted, _ = _given_labels(*given, moved)
             share = float(jnp.mean(accepted))
             if share < FEW:

@@ -45,11 +45,9 @@ def check_rows(model: Model, annotations: Annotations) -> None:
     data = jax.tree.map(jnp.asarray, seen)
     try:
         probs = _probs(bare, data)
-    except (TypeError, ValueError):
-        if seen.n_rows < annotations.n_rows:  # a story may have brought values for each row
-            return
-        raise
-    if probs is None:
+    except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError):
+        return  # where the fit fails with it, it says so; and a story may have brought values for each row
+    if probs is None or probs.ndim != 3:
         return
     probs = np.asarray(probs, dtype=float)
     off = np.maximum(np.abs(probs.sum(-1) - 1), -probs.min(-1))
@@ -85,11 +83,20 @@ def _some_rows(annotations: Annotations) -> Annotations:
 
 @compiled(once=True)
 def _probs(model: Model, annotations: Annotations) -> Array | None:
-    """The emission's rows for each annotation, ``(A, K, L)``; None of one that has none."""
+    """The emission's rows for each annotation, ``(A, K, L)``; None of one that has none, or whose density is another's.
+
+    A subclass with a `log_prob` of its own is not fitted by the rows that it inherits.
+    """
     emission = _emission(model, annotations)
-    if type(emission).probs is Emission.probs:
+    rows, own = (_place(type(emission), name) for name in ("probs", "log_prob"))
+    if type(emission).probs is Emission.probs or own < rows:
         return None
     return emission.probs(annotations.worker, annotations.task)
+
+
+def _place(kind: type, name: str) -> int:
+    """How many classes up a method is defined."""
+    return next(place for place, each in enumerate(kind.__mro__) if name in vars(each))
 
 
 def _emission(model: Model, annotations: Annotations) -> Emission:

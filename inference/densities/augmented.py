@@ -38,8 +38,9 @@ from .programs import compiled
 from .sites import Anatomy, anatomy
 
 STEPS = 8  # of data augmentation: 99 % of the variances where three quarters of the knowledge is missing
+NUMBERS = (200, 100, 50, 25)  # of draws: each is a program of its own, in which several are taken side by side
 ROWS = 4e6  # annotations of all draws, about, where parameters take trajectories
-FEWEST = 50  # draws then
+FEWEST = 50  # draws then, where there is memory for them
 AT_ONCE = 2**18  # numbers of the labels' densities that steps are taken of side by side, about
 BLOCK = 2**20  # numbers of tables that are drawn at once, about
 DIRECTIONS = 600  # along which curvatures are taken at the most
@@ -56,7 +57,13 @@ APART = ("worker", "task")  # dimensions whose members have nothing to do with e
 
 
 def augmented_draws(
-    model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters, n: int, seed: int = 0
+    model: Model,
+    annotations: Annotations,
+    mode: Parameters,
+    fixed: Parameters,
+    n: int,
+    seed: int = 0,
+    moved: tuple[str, ...] = (),
 ) -> tuple[dict[str, np.ndarray], bool]:
     """Draws of the parameters around a mode, by site, ``(n, ...)``, and whether those of real values went far enough.
 
@@ -65,29 +72,25 @@ def augmented_draws(
         annotations: the data.
         mode: the parameters that are drawn, by site.
         fixed: those that stay where they are.
-        n: how many draws; fewer of large data where parameters take trajectories.
+        n: how many draws at the most; there are fewer of large data where parameters take trajectories.
         seed: the same seed gives the same draws.
+        moved: tables that take trajectories, too; found out.
     """
     rng = np.random.default_rng(seed)
-    found: list[Anatomy] = []
-    jax.eval_shape(lambda: found.append(anatomy(model, annotations)))
-    few = int(np.clip(ROWS / max(annotations.n_rows, 1), FEWEST, n))
-    n = few if any(name in mode for name in found[0].bijections) else n
+    if moved or _has_reals(model, annotations, mode):
+        n = min(n, int(max(ROWS / max(annotations.n_rows, 1), FEWEST)))
+    n = next(number for number in NUMBERS if number <= n)
     draws = {name: np.broadcast_to(value, (n, *np.shape(value))) for name, value in mode.items()}
     leap, share = LONGEST, 0.0
-    moved: tuple[str, ...] = ()
-    has_parts = any(model.hyperparameters.get(name) for name in GENERAL)
     for key in jax.random.split(jax.random.key(seed), STEPS):
         for _ in range(TRIES):
             keys = jax.random.split(key, n)
-            given = (model, annotations, mode, fixed, draws, jnp.float32(leap), keys)
-            counts, reals, accepted, is_dirichlet = _given_labels(*given, moved)
-            others = () if moved or has_parts else tuple(name for name, yes in is_dirichlet.items() if not yes)
-            if others:
-                n, moved = min(few, n), others
-                draws = {name: values[:n] for name, values in draws.items()}
-                given = (model, annotations, mode, fixed, draws, jnp.float32(leap), keys[:n])
-                counts, reals, accepted, _ = _given_labels(*given, moved)
+            counts, reals, accepted, is_dirichlet = _given_labels(
+                model, annotations, mode, fixed, draws, jnp.float32(leap), keys, moved
+            )
+            others = tuple(name for name, yes in is_dirichlet.items() if not yes)
+            if others and not moved and not has_parts(model):
+                return augmented_draws(model, annotations, mode, fixed, n, seed, others)
             share = float(jnp.mean(accepted))
             if share < FEW:
                 leap /= 2
@@ -100,6 +103,17 @@ def augmented_draws(
             blocks = np.array_split(np.asarray(values), min(n, 1 + values.size // BLOCK))
             draws[name] = np.concatenate([dirichlet_rows(rng, block) for block in blocks])
     return draws, share >= FEW / 2
+
+
+def has_parts(model: Model) -> bool:
+    """Whether the story has shared errors or difficulties of tasks, whose trajectories take too long."""
+    return any(model.hyperparameters.get(name) for name in GENERAL)
+
+
+def _has_reals(model: Model, annotations: Annotations, mode: Parameters) -> bool:
+    found: list[bool] = []
+    jax.eval_shape(lambda: found.append(any(name in mode for name in anatomy(model, annotations).bijections)))
+    return found[0]
 
 
 def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.ndarray:
@@ -182,11 +196,11 @@ def _given_labels(
         log_joint = at(own).log_joint
         labels = (jax.random.categorical(of_label, log_joint)[:, None] == jnp.arange(log_joint.shape[-1])).astype(float)
         tables, reals = split(own)
-        there, accepted = _trajectory(of_real, lambda reals: of_both(tables, reals, labels), reals, flat, leap)
+        there, accepted = trajectory(of_real, lambda reals: of_both(tables, reals, labels), reals, flat, leap)
         found = {name: bijections[name](real) for name, real in there.items()}
         return counted(tables, reals, labels), found, accepted
 
-    at_once = max(size for size in _divisors(len(keys)) if size <= max(1, AT_ONCE / still.log_joint.size))
+    at_once = max(size for size in divisors(len(keys)) if size <= max(1, AT_ONCE / still.log_joint.size))
     return *jax.lax.map(step, (draws, keys), batch_size=at_once), is_dirichlet
 
 
@@ -199,15 +213,16 @@ class Shares:
 
     def inv(self, rows: Array) -> Array:
         """Logarithms with the mean 0, ``(..., K)``."""
-        logs = jnp.log(rows)
+        logs = jnp.log(jnp.maximum(rows, SMALLEST))
         return logs - logs.mean(-1, keepdims=True)
 
 
-def _divisors(n: int) -> list[int]:
+def divisors(n: int) -> list[int]:
+    """The sizes of equal parts of so many."""
     return [size for size in range(1, n + 1) if n % size == 0]  # of others, a step is compiled again for what is left
 
 
-def _trajectory(
+def trajectory(
     key: Array, log_density: Callable[[Parameters], Array], start: Parameters, curvatures: Parameters, leap: Array
 ) -> tuple[Parameters, Array]:
     """A step of Hamiltonian Monte Carlo of the parameters that have curvatures, and whether it was accepted."""

@@ -2,6 +2,8 @@
 
 import time
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
@@ -106,9 +108,34 @@ def test_steps_that_are_hardly_ever_accepted_are_told(monkeypatch):
         _ = cp.fit("glad", cp.load_dataset("toy"), progress=False).workers
 
 
-def test_logarithms_of_rows_come_back_and_bring_the_density_of_log_odds():
-    """The free direction, their mean, has a normal density of its own."""
-    rows = np.random.default_rng(0).dirichlet(np.ones(4), 5)
-    shares = augmented.Shares()
-    np.testing.assert_allclose(shares(shares.inv(rows)), rows, rtol=1e-5)
-    np.testing.assert_allclose(shares(shares.inv(rows) + 3.0), rows, rtol=1e-5)
+def test_rows_that_take_trajectories_in_logarithms_have_their_dirichlet_distribution():
+    """The free direction, the mean of the logarithms, has a normal density of its own, and changes nothing."""
+    alpha, shares = jnp.array([1.5, 4.0, 8.0]), augmented.Shares()
+
+    def log_density(reals):
+        return (alpha * jnp.log(shares(reals["row"]))).sum() - 0.5 * reals["row"].mean() ** 2
+
+    def step(now, key):
+        there, accepted = augmented.trajectory(key, log_density, now, {"row": alpha}, jnp.float32(0.3))
+        return there, (shares(there["row"]), accepted)
+
+    start = {"row": shares.inv(alpha / alpha.sum())}
+    _, (rows, accepted) = jax.lax.scan(step, start, jax.random.split(jax.random.key(0), 20_000))
+    mean = alpha / alpha.sum()
+    np.testing.assert_allclose(rows.mean(0), mean, atol=0.01)
+    np.testing.assert_allclose(rows.var(0), mean * (1 - mean) / (alpha.sum() + 1), rtol=0.1)
+    assert accepted.mean() > 0.8
+
+
+def test_logarithms_of_rows_come_back_from_zeros_too():
+    rows, shares = np.random.default_rng(0).dirichlet(np.ones(4), 5), augmented.Shares()
+    rows[0] = [0.0, 0.5, 0.5, 0.0]
+    np.testing.assert_allclose(shares(shares.inv(rows)), rows, rtol=1e-5, atol=1e-20)
+    np.testing.assert_allclose(shares(shares.inv(rows) + 3.0), rows, rtol=1e-5, atol=1e-20)
+
+
+@pytest.mark.parametrize("limit", [7, 43, 199])
+def test_draws_are_taken_in_equal_parts(limit):
+    """A part of another size would be a program of its own."""
+    for n in augmented.NUMBERS:
+        assert max(size for size in augmented.divisors(n) if size <= limit) >= min(limit, n) / 2

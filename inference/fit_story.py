@@ -37,11 +37,10 @@ from .engines.unused_options import has_network
 from .fitted.alignment import aligned
 from .fitted.classifier_trust import classifier_warnings
 from .fitted.crowd_trust import contradicted_gold, crowd_warnings
-from .fitted.endless_mode import endless
 from .fitted.fitted import Fitted, label_posteriors
 from .fitted.informative_abstentions import abstentions_decide, with_abstentions_that
+from .fitted.learned_scales import scale_warnings
 from .fitted.modes import modes_of, modes_warnings
-from .fitted.wide_mode import too_wide
 from .fitted.worker_prior import outweighed
 
 BACKENDS = ("numpyro", "pyro")
@@ -308,7 +307,7 @@ def _looked_at(fitted: Fitted) -> Fitted:
     modes = modes_of(fitted, by_chain)
     found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, classes, votes), *modes_warnings(modes)]
     found += lost_classes(by_chain.mean(0), votes, classes)
-    found += outweighed(fitted) + endless(fitted) + too_wide(fitted)
+    found += outweighed(fitted) + scale_warnings(fitted)
     found += classifier_warnings(fitted.replace(stored_posterior=by_chain.mean(0)))
     found += abstentions_decide(fitted, by_chain.mean(0))
     found += crowd_warnings(fitted.annotations, by_chain.mean(0)) + contradicted_gold(fitted.annotations)

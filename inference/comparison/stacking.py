@@ -13,9 +13,9 @@ import pandas as pd
 from ...data import Annotations
 from ...data.errors import check_name
 from ..fitted.crowd_trust import crowd_warnings, is_of_crowd
-from ..fitted.fitted import CELLS, Fitted, HoldsFitted, n_cells
+from ..fitted.fitted import CELLS, Fitted, HoldsFitted, Weighted, n_cells
 from ..fitted.intervals import INTERVAL
-from ..fitted.labelled import Labelled, interval_around
+from ..fitted.labelled import interval_around
 from ..fitted.misled import checked, misled_share
 from ..fitted.realised import MOST_DRAWS, realised_accuracy, realised_accuracy_draws
 from ..fitted.summary import (
@@ -38,7 +38,7 @@ SHOWN_WEIGHT = 0.005  # smaller weights are left out of texts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Averaged(Labelled):
+class Averaged(Weighted):
     r"""Several fits of the same annotations, averaged: :math:`P(z_i = k) = \sum_m w_m P_m(z_i = k \mid y)`.
 
     With a share :math:`v` of votes it is, with :math:`n_{ik}` annotations of task i that are k,

@@ -42,9 +42,28 @@ TOO_NARROW = (
 CELLS = 1e8  # of workers' confusion matrices in all draws at the most, about: 400 MB
 
 
+class Weighted(Labelled):
+    """A fitted story, or an average of several: what views that ask story by story take.
+
+    Attributes:
+        story: its name, or their names.
+        weighty: the fitted stories that have weight, each with it; the weights sum to 1.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def story(self) -> str:
+            """Its name, or their names."""
+
+        @property
+        def weighty(self) -> list[tuple[Fitted, float]]:
+            """The fitted stories, each with its weight."""
+
+
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True, eq=False, repr=False)
-class Fitted(Labelled):
+class Fitted(Weighted):
     """A story fitted to annotations: what every view takes.
 
     It is a JAX pytree, so that it is one argument of compiled functions: of these it has the model, the data without
@@ -336,34 +355,14 @@ def fitted_of(source: HoldsFitted | Any) -> Fitted:
     return found
 
 
-class Weighted(Protocol):
-    """A fitted story, or an average of several: what views of both ask for."""
-
-    @property
-    def weighty(self) -> list[tuple[Fitted, float]]:
-        """The fits, each with its weight; the weights sum to 1."""
-
-    @property
-    def story(self) -> str:
-        """Its name, or their names."""
-
-    @property
-    def annotations(self) -> Annotations:
-        """The data."""
-
-    @property
-    def posterior(self) -> np.ndarray:
-        """``P(truth | annotations)``, ``(N, K)``."""
-
-
 def weighted_of(source: HoldsFitted | Any) -> Weighted:
     """The fitted story, or the average of several, that a view is asked about.
 
     Raises:
         TypeError: as :func:`fitted_of`.
     """
-    found: Any = getattr(source, "averaged", source)
-    return found if hasattr(found, "weighty") else fitted_of(source)
+    found = getattr(source, "averaged", source)
+    return found if isinstance(found, Weighted) else fitted_of(source)
 
 
 def refuse_streamed(source: Any) -> None:

@@ -28,6 +28,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from ...data import Annotations
 from ...models.parts.emissions import SMALLEST
@@ -39,9 +40,9 @@ from .sites import Anatomy, anatomy
 
 STEPS = 8  # of data augmentation: 99 % of the variances where three quarters of the knowledge is missing
 NUMBERS = (200, 100, 50, 25)  # of draws: each is a program of its own, in which several are taken side by side
-ROWS = 4e6  # annotations of all draws, about, where parameters take trajectories
-FEWEST = 50  # draws then, where there is memory for them
-AT_ONCE = 2**18  # numbers of the labels' densities that steps are taken of side by side, about
+WORK = 1.5e9  # numbers that are computed for a step of all draws, about: a second or so
+FEWEST = 50  # draws where parameters take trajectories, which leave each near the last
+AT_ONCE = 1e7  # numbers of the densities that steps are taken of side by side, about
 BLOCK = 2**20  # numbers of tables that are drawn at once, about
 DIRECTIONS = 600  # along which curvatures are taken at the most
 MOST = 5_000  # directions of a parameter of neither workers nor tasks; of more, as a network's weights, it stays put
@@ -52,6 +53,7 @@ LONGEST = 0.4  # length of a leap at the most, in units of the curvature: eight 
 FEW, MANY = 0.6, 0.9  # shares of accepted trajectories under and over which the next leaps are shorter or longer
 ALLOWED = 1e-3  # energy that a trajectory may lose for each parameter
 SAME = 1e-3  # up to which counts are equal
+GRADIENT = 3  # densities, about, whose time one with its gradient takes
 TRIES = 5  # of a step whose leaps are so long that hardly a trajectory is accepted
 APART = ("worker", "task")  # dimensions whose members have nothing to do with each other, given the labels
 
@@ -77,16 +79,19 @@ def augmented_draws(
         moved: tables that take trajectories, too; found out.
     """
     rng = np.random.default_rng(seed)
-    if moved or _has_reals(model, annotations, mode):
-        n = min(n, int(max(ROWS / max(annotations.n_rows, 1), FEWEST)))
-    n = next(number for number in NUMBERS if number <= n)
+    in_leaps = bool(moved) or _has_reals(model, annotations, mode)
+    size = computed(lambda own: density(model, own | fixed, annotations).log_posterior_in_log_odds, mode)
+    a_step = size * GRADIENT * (LEAPS if in_leaps else 1)
+    n = min(n, max(int(WORK / a_step), FEWEST if in_leaps else NUMBERS[-1]))
+    n = next((number for number in NUMBERS if number <= n), NUMBERS[-1])
+    at_once = max(each for each in divisors(n) if each <= max(1, AT_ONCE / size))
     draws = {name: np.broadcast_to(value, (n, *np.shape(value))) for name, value in mode.items()}
     leap, share = LONGEST, 0.0
     for key in jax.random.split(jax.random.key(seed), STEPS):
         for _ in range(TRIES):
             keys = jax.random.split(key, n)
             counts, reals, accepted, is_dirichlet = _given_labels(
-                model, annotations, mode, fixed, draws, jnp.float32(leap), keys, moved
+                model, annotations, mode, fixed, draws, jnp.float32(leap), keys, moved, at_once
             )
             others = tuple(name for name, yes in is_dirichlet.items() if not yes)
             if others and not moved and not has_parts(model):
@@ -134,7 +139,7 @@ def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.nd
     return np.maximum(rows, 2 * SMALLEST).astype(concentration.dtype)
 
 
-@compiled(once=True, static=("moved",))
+@compiled(once=True, static=("moved", "at_once"))
 def _given_labels(
     model: Model,
     annotations: Annotations,
@@ -144,6 +149,7 @@ def _given_labels(
     leap: Array,
     keys: Array,
     moved: tuple[str, ...],
+    at_once: int,
 ) -> tuple[Parameters, Parameters, Array, Parameters]:
     """Given labels that are drawn at each draw: the tables' Dirichlet concentrations, draws of the other parameters.
 
@@ -156,6 +162,7 @@ def _given_labels(
         leap: length of the leaps.
         keys: ``(n,)``.
         moved: tables that are no Dirichlet distributions given the labels, and move as real-valued parameters do.
+        at_once: steps that are taken side by side; a divisor of n.
 
     Returns:
         The concentrations, the draws, which draws' trajectories were accepted, and whether the other tables have
@@ -200,7 +207,6 @@ def _given_labels(
         found = {name: bijections[name](real) for name, real in there.items()}
         return counted(tables, reals, labels), found, accepted
 
-    at_once = max(size for size in divisors(len(keys)) if size <= max(1, AT_ONCE / still.log_joint.size))
     return *jax.lax.map(step, (draws, keys), batch_size=at_once), is_dirichlet
 
 
@@ -215,6 +221,23 @@ class Shares:
         """Logarithms with the mean 0, ``(..., K)``."""
         logs = jnp.log(jnp.maximum(rows, SMALLEST))
         return logs - logs.mean(-1, keepdims=True)
+
+
+def computed(function: Callable[[Parameters], Array], at: Parameters) -> int:
+    """How many numbers a function computes on its way, operation by operation: what it takes in time and memory."""
+
+    def of(jaxpr: Jaxpr) -> int:
+        return sum(of_operation(operation) for operation in jaxpr.eqns)
+
+    def of_operation(operation: Any) -> int:
+        inner = [found for value in operation.params.values() for found in jax.tree.leaves(value, is_leaf=is_program)]
+        within = [of(getattr(found, "jaxpr", found)) for found in inner if is_program(found)]
+        return operation.params.get("length", 1) * sum(within) or sum(made.aval.size for made in operation.outvars)
+
+    def is_program(value: Any) -> bool:
+        return isinstance(value, Jaxpr | ClosedJaxpr)
+
+    return of(jax.make_jaxpr(function)(at).jaxpr)
 
 
 def divisors(n: int) -> list[int]:

@@ -139,3 +139,22 @@ def test_draws_are_taken_in_equal_parts(limit):
     """A part of another size would be a program of its own."""
     for n in augmented.NUMBERS:
         assert max(size for size in augmented.divisors(n) if size <= limit) >= min(limit, n) / 2
+
+
+def test_what_a_function_computes_is_counted_within_loops_and_calls():
+    def function(own):
+        doubled = jax.lax.scan(lambda sum, row: (sum + row, None), jnp.zeros(10), own["rows"])[0]
+        return jax.jit(jnp.exp)(doubled).sum()
+
+    assert augmented.computed(function, {"rows": jnp.ones((7, 10))}) in range(7 * 10 + 10 + 1, 7 * 10 + 10 + 20)
+
+
+def test_stories_that_take_longer_have_fewer_draws_around_their_point():
+    """A density that sums impressions and levels out computes a hundred times as many numbers."""
+    sizes = {"n_tasks": 1000, "n_workers": 20, "n_classes": 5, "annotations_per_task": 5}
+    annotations = cp.simulate("dawid_skene", **sizes, seed=3)[0].without_gold()
+    shapes = [
+        cp.fit("dawid_skene", annotations, progress=False, **parts).fitted.with_uncertainty.shape
+        for parts in ({}, {"shared_error": True, "task_difficulty": True})
+    ]
+    assert shapes == [(1, 200), (1, 25)]

@@ -154,7 +154,9 @@ def _text(value: object) -> str:
     return " ".join(str(value).split()).casefold()
 
 
-def missing_column(name: str, role: str | None, columns: Iterable[object], what: str) -> AnnotationError:
+def missing_column(
+    name: str, role: str | None, columns: Iterable[object], what: str, others: Sequence[str] = ()
+) -> AnnotationError:
     """Make the error for a column that is not there.
 
     Args:
@@ -162,6 +164,7 @@ def missing_column(name: str, role: str | None, columns: Iterable[object], what:
         role: what it was to be, which is the option that names it; None where no option does.
         columns: the table's.
         what: the table.
+        others: options that are lacking too, so that all of them are asked for at once.
     """
     names = [str(column) for column in columns]
     text = f"{what} has no column {name!r}; its columns are {', '.join(map(repr, names)) or 'none'}."
@@ -170,6 +173,9 @@ def missing_column(name: str, role: str | None, columns: Iterable[object], what:
     near = nearest(name, names) or next(iter(like), None)
     if near:
         text += f" Did you mean {near!r}?" if role is None else f" Did you mean {role}={near!r}?"
+    elif others:
+        first, *last = [f"{option}='COL'" for option in (role, *others)]
+        text += f" Say which columns name what by {', '.join([first, *last[:-1]])} and {last[-1]}."
     elif role is not None:
         text += f" Say which it is by {role}='COL'."
     if role == "worker":

@@ -64,7 +64,7 @@ def find_roles(columns: Sequence[Any], given: Mapping[str, Any], what: str) -> R
         found[role] = asked
     unknown = [role for role in NEEDED if role not in found and role not in names and not named_for(role, names)]
     if len(unknown) > 1:
-        raise _unknown_columns(unknown, names, what)
+        raise missing_column(unknown[0], unknown[0], names, what, others=unknown[1:])
     guessed = []
     for role in ROLES:
         if role in found:
@@ -88,14 +88,6 @@ def _inferred(role: str, free: Sequence[str], names: Sequence[str], what: str) -
         lacking = missing_column(role, role, names, what)
         raise AnnotationError(f"{lacking} Where each worker has a column of labels, pass columns='workers'.")
     return one_column(role, candidates, names, what)
-
-
-def _unknown_columns(roles: Sequence[str], names: Sequence[str], what: str) -> AnnotationError:
-    """Make the error for several columns of which the names say nothing, so that all of them are named at once."""
-    options = [f"{role}='COL'" for role in roles]
-    alone, all_of_them = f"Say which it is by {options[0]}.", f"{', '.join(options[:-1])} and {options[-1]}"
-    text = str(missing_column(roles[0], roles[0], names, what))
-    return AnnotationError(text.replace(alone, f"Say which columns name what by {all_of_them}."))
 
 
 def gold_column(table: pd.DataFrame, gold: Any) -> str | None:

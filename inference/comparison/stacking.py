@@ -12,6 +12,7 @@ import pandas as pd
 
 from ...data import Annotations
 from ...data.errors import check_name
+from ...models.parts.shared_error import families_of
 from ..fitted.crowd_trust import crowd_warnings, is_of_crowd
 from ..fitted.fitted import CELLS, Fitted, HoldsFitted, n_cells
 from ..fitted.intervals import INTERVAL
@@ -104,7 +105,8 @@ class Averaged(Labelled):
     @cached_property
     def of_crowd(self) -> tuple[str, ...]:
         """What the annotations alone do not tell, by the averaged labels: :func:`.crowd_warnings`."""
-        return crowd_warnings(self.annotations, self.posterior)
+        families, *others = (families_of(fitted.model.hyperparameters) for fitted, _ in self.weighty)
+        return crowd_warnings(self.annotations, self.posterior, families if all(f == families for f in others) else {})
 
     @cached_property
     def posterior(self) -> np.ndarray:
@@ -173,7 +175,7 @@ class Averaged(Labelled):
         """
         facts = {"data": sizes(self.annotations), "labels": certainty(self) + differing(self)}
         tables = {"weights": self.weights.to_frame()}
-        facts |= panel(self)
+        facts |= panel(self, self.warnings)
         if self.votes:
             facts["votes"] = f"their share of the label probabilities is {self.votes:.0%}, beside the stories'"
         if self.misled != 0:

@@ -21,6 +21,7 @@ from ...models.parts.task_difficulty import SHARE, prior_mean
 from ..densities.model import Model
 from ..engines.diagnostics import smallest_ess, worst_rhat
 from .alignment import PERMUTED
+from .crowd_trust import COPIES
 from .error_correlation import error_correlation
 from .fitted import Fitted
 from .given_models import models_text
@@ -89,7 +90,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
     if modes := modes_text(fitted.outcome.modes):
         facts["modes"] = modes
     facts |= shared_errors(fitted.model, fitted.parameters) | difficulties(fitted.model, fitted.parameters)
-    facts |= panel(fitted)
+    facts |= panel(fitted, fitted.warnings)
     if len(annotations.models):
         facts["models"] = models_text(fitted)
     if (classifier := fitted.model.classifier) is not None:
@@ -189,12 +190,18 @@ def shared_errors(model: Model, parameters: xr.Dataset) -> dict[str, str]:
     return {"shared errors": f"{said} a common impression of their task, right or wrong ({expected})"}
 
 
-def panel(source: Labelled) -> dict[str, str]:
-    """Like how many independent workers all of them count, in words; empty where nothing says so."""
+def panel(source: Labelled, warnings: Sequence[str]) -> dict[str, str]:
+    """Like how many independent workers all of them count, in words; empty where nothing says so.
+
+    What is counted is a mean over all pairs of workers, by labels that copies may have decided: where one of the
+    warnings names copies, it says so.
+    """
     try:
-        return {"independence": str(error_correlation(source))}
+        said = str(error_correlation(source))
     except AnnotationError:  # workers without names, or who are never on one task
         return {}
+    fewer = "; fewer if those are copies whom a warning names" if any(COPIES in text for text in warnings) else ""
+    return {"independence": f"{said}{fewer}"}
 
 
 def difficulties(model: Model, parameters: xr.Dataset) -> dict[str, str]:

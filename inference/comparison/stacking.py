@@ -27,6 +27,7 @@ from ..fitted.summary import (
     gold_accuracy,
     panel,
     positive_class,
+    shared_errors,
     sizes,
     suspects,
 )
@@ -175,6 +176,8 @@ class Averaged(Labelled):
         """
         facts = {"data": sizes(self.annotations), "labels": certainty(self) + differing(self)}
         tables = {"weights": self.weights.to_frame()}
+        if len(self.weighty) == 1:
+            facts |= shared_errors(self.weighty[0][0].model, self.weighty[0][0].parameters)
         facts |= panel(self, self.warnings)
         if self.votes:
             facts["votes"] = f"their share of the label probabilities is {self.votes:.0%}, beside the stories'"

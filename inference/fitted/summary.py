@@ -15,7 +15,7 @@ from ...data.description import count_text
 from ...data.majority import majority_accuracy
 from ...data.markup import Html, scrolling, tag, together
 from ...models.parts.classifier import PREFIX, Classifier
-from ...models.parts.shared_error import LEVELS, STRENGTH, prior_share
+from ...models.parts.shared_error import LEVELS, STRENGTH, USUAL_RIGHT, prior_share
 from ...models.parts.task_difficulty import LEVELS as DIFFICULTIES
 from ...models.parts.task_difficulty import SHARE, prior_mean
 from ..densities.model import Model
@@ -126,8 +126,8 @@ def positive_class(classes: Sequence[object]) -> dict[str, str]:
         return {}
     negative, positive = classes
     return {
-        "positive class": f"{positive}: sensitivity is P(annotation {positive} | truth {positive}), specificity is "
-        f"P(annotation {negative} | truth {negative})"
+        "positive class": f"{positive}, the second of the classes: sensitivity is P(annotation {positive} | truth "
+        f"{positive}), specificity is P(annotation {negative} | truth {negative})"
     }
 
 
@@ -187,7 +187,12 @@ def shared_errors(model: Model, parameters: xr.Dataset) -> dict[str, str]:
     if len(followed) == 1:
         said = f"{followed[0]:.0%} of the annotations follow"
     expected = f"the prior expects {prior_share(model.hyperparameters):.0%}"
-    return {"shared errors": f"{said} a common impression of their task, right or wrong ({expected})"}
+    wrong = 1 - np.diagonal(parameters["pull"].to_numpy()).mean()
+    of_impressions = (
+        f"An impression is wrong in {wrong:.0%} of the tasks of a class (the prior expects {1 - USUAL_RIGHT:.0%}, and "
+        "hardly anything but gold labels tells otherwise): the accuracies of all workers have that in them"
+    )
+    return {"shared errors": f"{said} a common impression of their task, right or wrong ({expected}). {of_impressions}"}
 
 
 def panel(source: Labelled, warnings: Sequence[str]) -> dict[str, str]:

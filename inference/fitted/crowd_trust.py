@@ -171,12 +171,12 @@ def _one_sided(annotations: Annotations) -> list[str]:
     remedy = (
         "fit without abstentions='uninformative'"
         if annotations.abstains
-        else "give the abstentions too, and name them, such as abstain=[-1] with a matrix"
+        else "give the abstentions too, such as the -1 of a matrix, and name them by abstain=[...]"
     )
     return [
         f"the true classes: {count_text(int(one.sum()), 'worker')} of {len(one):,}, with {share:.0%} of the "
         "annotations, give one class each whatever the task, as labelling functions do, so that only when they abstain "
-        f"says how good they are: {remedy}; or take cp.fit('majority_vote', …)"
+        f"says how good they are: {remedy}; or take the majority vote"
     ]
 
 

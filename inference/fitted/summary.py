@@ -205,7 +205,9 @@ def panel(source: Labelled, warnings: Sequence[str]) -> dict[str, str]:
         said = str(error_correlation(source))
     except AnnotationError:  # workers without names, or who are never on one task
         return {}
-    fewer = "; fewer if those are copies whom a warning names" if any(COPIES in text for text in warnings) else ""
+    fewer = (
+        ". They are fewer if those whom a warning names are copies" if any(COPIES in text for text in warnings) else ""
+    )
     return {"independence": f"{said}{fewer}"}
 
 

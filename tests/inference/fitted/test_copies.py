@@ -142,6 +142,6 @@ def test_a_story_that_knows_the_copies_as_one_family_is_not_told_to_name_familie
 def test_a_summary_does_not_count_copies_as_independent_without_a_word():
     with pytest.warns(cp.CrowdWarning):
         fit = cp.fit("dawid_skene", copying(0), progress=False)
-    assert fit.summary().facts["independence"].endswith("fewer if those are copies whom a warning names")
+    assert fit.summary().facts["independence"].endswith("They are fewer if those whom a warning names are copies")
     alone = cp.fit("dawid_skene", crowd(independent([0.8, 0.7, 0.75, 0.8], 0)), progress=False)
     assert "copies" not in alone.summary().facts["independence"]

@@ -137,7 +137,7 @@ def fit(
                 given = {**request.shared_options, **models, **settings, **kept}
                 with saying_how_to_go_on(work, streams=scan is not None and checkpoint is None):
                     result = fit_story(story, annotations, method=method, **given)
-            with doing("writing the results", request):
+            with doing("working out intervals and writing the results", request):
                 if min_group is not None:
                     write_csv(result.worker_groups(min_group), folder / GROUPS)
                 result = shown_to_others(result, workers)

@@ -105,14 +105,10 @@ def show_result(result: Fit | Stack | StreamedFit, files: Mapping[str, str], beg
     for name, text in summary.facts.items():
         facts.add_row(name, Text(for_the_shell(text)))
     console.print(facts)
-    captions = set()
     for name, frame in summary.tables.items():
-        table = frame_table(frame, name)
-        if str(table.caption) in captions:  # said once
-            table.caption = None
-        captions.add(str(table.caption))
-        console.print()
-        console.print(table)
+        for table in frame_tables(frame, name):
+            console.print()
+            console.print(table)
     console.print(Text(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold"))
     show_files(files, console)
 
@@ -129,8 +125,38 @@ def frame_table(frame: pd.DataFrame, title: str | None = None, width: int | None
     """
     from rich.text import Text
 
+    shown, left_out = _fitting(frame, _columns(frame), width)
+    table = _filled(frame, shown, title)
+    names = "; ".join(column.name.replace("_", " ") for column in left_out if column.of == column.name)
+    if names:
+        table.caption, table.caption_justify = Text(f"a wider terminal shows {names}", style="dim"), "left"
+    return table
+
+
+def frame_tables(frame: pd.DataFrame, title: str, width: int | None = None) -> Iterator[Table]:
+    """Yield a frame as one table, or, where not all columns fit, as several one below the other.
+
+    Args:
+        frame: the rows.
+        title: above the first table; that of the others says that they go on.
+        width: of the terminal; None to ask it.
+    """
+    columns = _columns(frame)
+    shown, left = _fitting(frame, columns, width)
+    yield _filled(frame, shown, title)
+    while left:
+        shown, rest = _fitting(frame, left, width)
+        if not shown:  # one score is wider than the terminal
+            shown = [column for column in left if column.of == left[0].of]
+            rest = left[len(shown) :]
+        left = rest
+        yield _filled(frame, shown, f"{title}, more columns")
+
+
+def _fitting(frame: pd.DataFrame, columns: Sequence[_Column], width: int | None) -> tuple[list[_Column], list[_Column]]:
+    """The columns that fit beside the rows' names, each score with its interval, and those that do not."""
     index = list(map(str, frame.index))
-    columns = [column for column in _columns(frame) if column.cells or not len(frame)]
+    columns = [column for column in columns if column.cells or not len(frame)]
     room = (stdout().width if width is None else width) - EDGES - _width(str(frame.index.name), index, fold=MOST_NAME)
     shown: list[_Column] = []
     for at, column in enumerate(columns):
@@ -139,18 +165,20 @@ def frame_table(frame: pd.DataFrame, title: str | None = None, width: int | None
             break
         shown.append(column)
         room -= _needed(column)
-    left_out = [column.name for column in columns[len(shown) :] if column.of == column.name]
+    return shown, columns[len(shown) :]
+
+
+def _filled(frame: pd.DataFrame, columns: Sequence[_Column], title: str | None) -> Table:
+    from rich.text import Text
+
     table = make_table(title)
     table.add_column(str(frame.index.name), overflow="fold", max_width=MOST_NAME)
-    for column in shown:
+    for column in columns:
         side: Literal["left", "right"] = "right" if column.is_number else "left"
         least = _needed(column) - GAP
         table.add_column(column.heading, justify=side, overflow="fold", min_width=least)
-    for row in zip(index, *(column.cells for column in shown), strict=True):
+    for row in zip(map(str, frame.index), *(column.cells for column in columns), strict=True):
         table.add_row(*map(Text, row))
-    if left_out:
-        names = "; ".join(name.replace("_", " ") for name in left_out)
-        table.caption, table.caption_justify = Text(f"a wider terminal shows {names}", style="dim"), "left"
     return table
 
 

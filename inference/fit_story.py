@@ -19,7 +19,7 @@ from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
 from ..models.parts.general import hyperparameters_of, refuse_parts, unwrapped
-from ..models.parts.shared_error import families_frame, more_families, without_family
+from ..models.parts.shared_error import families_frame, families_of, more_families, without_family
 from .densities.emission_rows import check_rows
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
@@ -310,7 +310,8 @@ def _looked_at(fitted: Fitted) -> Fitted:
     found += outweighed(fitted) + scale_warnings(fitted)
     found += classifier_warnings(fitted.replace(stored_posterior=by_chain.mean(0)))
     found += abstentions_decide(fitted, by_chain.mean(0))
-    found += crowd_warnings(fitted.annotations, by_chain.mean(0)) + contradicted_gold(fitted.annotations)
+    found += crowd_warnings(fitted.annotations, by_chain.mean(0), families_of(fitted.model.hyperparameters))
+    found += contradicted_gold(fitted.annotations)
     if outcome.stats:
         found += sampling_warnings(fitted.named_draws, outcome.stats, fitted.settings["max_tree_depth"])
     mean = by_chain.mean(0)

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ...data import Annotations
 from ...data.errors import check_name
+from ...models.parts.shared_error import families_of
 from ..fitted.crowd_trust import crowd_warnings, is_of_crowd
 from ..fitted.fitted import CELLS, Fitted, HoldsFitted, Weighted, n_cells
 from ..fitted.intervals import INTERVAL
@@ -26,6 +27,7 @@ from ..fitted.summary import (
     gold_accuracy,
     panel,
     positive_class,
+    shared_errors,
     sizes,
     suspects,
 )
@@ -104,7 +106,8 @@ class Averaged(Weighted):
     @cached_property
     def of_crowd(self) -> tuple[str, ...]:
         """What the annotations alone do not tell, by the averaged labels: :func:`.crowd_warnings`."""
-        return crowd_warnings(self.annotations, self.posterior)
+        families, *others = (families_of(fitted.model.hyperparameters) for fitted, _ in self.weighty)
+        return crowd_warnings(self.annotations, self.posterior, families if all(f == families for f in others) else {})
 
     @cached_property
     def posterior(self) -> np.ndarray:
@@ -173,7 +176,9 @@ class Averaged(Weighted):
         """
         facts = {"data": sizes(self.annotations), "labels": certainty(self) + differing(self)}
         tables = {"weights": self.weights.to_frame()}
-        facts |= panel(self)
+        if len(self.weighty) == 1:
+            facts |= shared_errors(self.weighty[0][0].model, self.weighty[0][0].parameters)
+        facts |= panel(self, self.warnings)
         if self.votes:
             facts["votes"] = f"their share of the label probabilities is {self.votes:.0%}, beside the stories'"
         if self.misled != 0:

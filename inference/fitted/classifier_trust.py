@@ -1,10 +1,16 @@
-r"""Whether a story's classifier has learnt the classes: a linear rule of the same features should not do better.
+r"""Whether a story's classifier has learnt the classes, and not the tasks by heart.
+
+A linear rule of the same features should not do better.
 
 The classifier is asked for the most probable class of the tasks that it learnt from, and the rule for that of tasks
 that it has not seen. Both are compared with the annotations: by the share that is of that class, less the share
 that would be by chance. No true labels are needed. The comparison favours the classifier, so that one which loses
 has learnt something else than the classes, or next to nothing, whatever the features tell. It loses where the
 difference, task by task, is many standard errors: two that have learnt the same differ by chance.
+
+A logistic regression of many features separates the tasks that it learnt from, whatever their labels. It is then sure
+of all of them, and the labels follow it. How sure it may be of other tasks is seen from the same rule: from all other
+tasks it names the fit's label of a task as often as features allow for.
 """
 
 import numpy as np
@@ -15,6 +21,11 @@ from .new_tasks import predict_proba
 NOT_LEARNT = "the classifier did not learn the classes"
 """How the warning begins."""
 
+TOO_SURE = "the classifier is surer than its features allow for"
+"""How the other warning begins."""
+
+SURE = 0.95  # mean probability of the classes that the classifier names, from which on it is looked at
+BEYOND = 0.1  # how much surer it is than a linear rule is right
 FEWEST = 50  # annotated tasks at the least; of fewer nothing is said
 MOST_TASKS = 2000  # that the rule is fitted on, evenly spread over the data
 MOST_NUMBERS = 20_000_000  # of features in all of these
@@ -25,6 +36,8 @@ CLEARLY = 3.0  # standard errors by which the rule has to be better than chance 
 
 def classifier_warnings(fitted: Fitted) -> tuple[str, ...]:
     """Return a sentence where a linear rule of the same features does better than the fit's classifier.
+
+    Where it does not, there is one where a logistic regression is far surer of its tasks than that rule is right.
 
     Args:
         fitted: of any story; nothing is said where it has no classifier with weights, or its tasks have no features.
@@ -46,7 +59,8 @@ def classifier_warnings(fitted: Fitted) -> tuple[str, ...]:
     said = np.asarray(annotations.prior)[chosen] if is_torch else predict_proba(fitted, x)
     by_classifier = above_chance(said, votes)
     if not (_is_clear(by_rule) and _is_clear(by_rule - by_classifier)):
-        return ()
+        is_linear = not is_torch and classifier is not None and classifier.is_linear
+        return _too_sure(x, np.asarray(said), np.asarray(fitted.posterior, float)[chosen]) if is_linear else ()
     by_labels = above_chance(np.asarray(fitted.posterior)[chosen], votes)
     own, rules, labels = (100 * found.mean() for found in (by_classifier, by_rule, by_labels))
     return (
@@ -54,6 +68,28 @@ def classifier_warnings(fitted: Fitted) -> tuple[str, ...]:
         f"above chance, those of a linear rule of the features that has not seen a task {rules:.0f} points, and the "
         f"labels {labels:.0f}. {_scale_told(x)}Raise epochs, network_rate or warmup, take another story, or train "
         "it on labels: cp.label_then_train('majority_vote', …)",
+    )
+
+
+def _too_sure(x: np.ndarray, said: np.ndarray, posterior: np.ndarray) -> tuple[str, ...]:
+    """A sentence where the classifier's probabilities are far above the share of labels that other tasks tell.
+
+    Args:
+        x: features ``(N, ...)``.
+        said: the classifier's probabilities of these tasks, ``(N, K)``.
+        posterior: of their labels, ``(N, K)``.
+    """
+    sure = said.max(-1)
+    if sure.mean() < SURE:
+        return ()
+    is_told = linear_rule(x, posterior).argmax(-1) == posterior.argmax(-1)
+    if not _is_clear(sure - is_told - BEYOND):
+        return ()
+    return (
+        f"{TOO_SURE}: the mean probability of the classes that it names is {sure.mean():.2f}, and a linear rule of the "
+        f"features that has not seen a task names its label in {is_told.mean():.0%}. It has learnt tasks by heart, so "
+        "that labels and predictions are too sure, and often wrong of new tasks. Give its weights a prior, "
+        "classifier=cp.Classifier('logistic', prior=1.0), or a smaller one where they have it",
     )
 
 

@@ -6,6 +6,8 @@ help more than another story. All of this is counted with the label posterior :m
 over the annotations.
 """
 
+from collections.abc import Hashable, Mapping
+
 import numpy as np
 import pandas as pd
 from scipy import sparse
@@ -25,10 +27,14 @@ CONTRADICTED = "The gold label counts as known; look whether it is right"
 
 HELP = "Gold labels of some tasks tell: cp.estimate(fit, gold) measures with them, cp.fit(…, gold=gold) uses them"
 
+COPIES = "copies that count as one"
+"""What the warning of workers who agree too much calls them."""
+
 BELOW_CHANCE = -3.0  # standard errors from chance at which a worker counts as worse
 MUCH = 0.15  # share of the annotations that such workers give at the least
 NEARLY_EQUAL = 3.0  # nats by which one naming of two classes leads the other
 FEWEST = 5  # tasks that a class should have before its name is looked at
+ONE_SIDED = 0.5  # share of the annotations by workers of whom each gives one class alone
 FEW = 3  # workers on a task from which prevalence and errors are told apart
 TASKS = 20  # that are annotated at the least; of fewer nothing is said
 APART = 0.1  # share of the annotations outside of the largest group of workers who meet
@@ -39,12 +45,15 @@ class CrowdWarning(UserWarning):
     """The annotations by themselves cannot tell what was asked of them; the message says what would."""
 
 
-def crowd_warnings(annotations: Annotations, posterior: np.ndarray) -> tuple[str, ...]:
+def crowd_warnings(
+    annotations: Annotations, posterior: np.ndarray, families: Mapping[Hashable, Hashable] | None = None
+) -> tuple[str, ...]:
     """Return what the annotations alone do not tell, a sentence each; empty where nothing was found.
 
     Args:
         annotations: the data. Where the fit used gold labels, the names of the classes are known from these.
         posterior: label probabilities, ``(N, K)``.
+        families: of workers that the story lets err together, by worker; None where it has none.
     """
     used_gold = annotations.evidence is not None and np.isneginf(np.asarray(annotations.evidence)).any()
     everything, annotations = annotations, annotations.of_classes()
@@ -54,7 +63,7 @@ def crowd_warnings(annotations: Annotations, posterior: np.ndarray) -> tuple[str
         alone = () if used_gold else ("how often the one worker errs, which nobody else's annotations show",)
         return tuple(f"{SAID} {text}. {HELP}" for text in alone)
     tables = _tables(annotations, np.asarray(posterior, float))
-    found = _worse_than_chance(tables) + _copies(annotations)
+    found = _worse_than_chance(tables) + _copies(annotations, families or {}) + _one_sided(everything)
     if not used_gold:
         found += _two_namings(tables, np.asarray(posterior, float).sum(0), list(annotations.classes))
         found += _not_identified(everything if everything.informative else annotations)
@@ -123,8 +132,11 @@ def _worse_than_chance(tables: np.ndarray) -> list[str]:
     ]
 
 
-def _copies(annotations: Annotations) -> list[str]:
-    """Workers who agree with each other more than independent workers can: :mod:`.copies`."""
+def _copies(annotations: Annotations, families: Mapping[Hashable, Hashable]) -> list[str]:
+    """Workers who agree with each other more than independent workers can: :mod:`.copies`.
+
+    Where the story knows them as one family already, what is left is to fit without them.
+    """
     groups = agreeing_groups(annotations)
     if not groups:
         return []
@@ -133,13 +145,53 @@ def _copies(annotations: Annotations) -> list[str]:
     n_left = len(first.workers) - len(names)
     *before, last = names if n_left == 0 else [*names, f"{n_left:,} more"]
     others = f"; so it is with {count_text(len(groups) - 1, 'other group')}" if len(groups) > 1 else ""
+    known = {families.get(workers[j]) for j in first.workers}
+    remedy = (
+        "the labels are still too sure, although the story knows them as one family: keep one of them and compare the "
+        "labels"
+        if len(known) == 1 and None not in known
+        else "the labels are far too sure: keep one of them, or fit with shared_error=True, worker_families={worker: "
+        "family, …}"
+    )
     return [
-        f"whether {', '.join(before)} and {last} are much better than the rest, or copies that count as one: they give "
+        f"whether {', '.join(before)} and {last} are much better than the rest, or {COPIES}: they give "
         f"the same label in {first.within:.0%} of their annotations of one task, and the label of others in "
         f"{first.outside:.0%}, more than workers who err independently of each other would{others}. If they are copies "
-        "the labels are far too sure: keep one of them, or fit with shared_error=True, worker_families={worker: "
-        "family, …}; cp.error_correlation(fit, gold) says like how many they count"
+        f"{remedy}; cp.error_correlation(fit, gold) says like how many they count"
     ]
+
+
+def _one_sided(annotations: Annotations) -> list[str]:
+    """Workers of whom each gives one class alone, where abstentions do not count: any labels go with what they give."""
+    if annotations.abstains and annotations.informative:
+        return []
+    one, share = of_one_class_each(annotations)
+    if share <= ONE_SIDED:
+        return []
+    remedy = (
+        "fit without abstentions='uninformative'"
+        if annotations.abstains
+        else "give the abstentions too, such as the -1 of a matrix, and name them by abstain=[...]"
+    )
+    return [
+        f"the true classes: {count_text(int(one.sum()), 'worker')} of {len(one):,}, with {share:.0%} of the "
+        "annotations, give one class each whatever the task, as labelling functions do, so that only when they abstain "
+        f"says how good they are: {remedy}; or take the majority vote"
+    ]
+
+
+def of_one_class_each(annotations: Annotations) -> tuple[np.ndarray, float]:
+    """Which workers give one class alone, ``(J,)``, and their share of the annotations that are classes.
+
+    The share is 0 where they all give the same class: they are spammers, and no labelling functions.
+    """
+    given = annotations.of_classes()
+    weight = np.ones(given.n_rows) if given.count is None else np.asarray(given.count, float)
+    cell = np.asarray(given.worker, np.int64) * given.n_classes + np.asarray(given.label)
+    n = np.bincount(cell, weight, given.n_workers * given.n_classes).reshape(given.n_workers, -1)
+    one = (n > 0).sum(1) == 1
+    classes = int((n[one].sum(0) > 0).sum())
+    return one, float(n[one].sum() / max(n.sum(), 1e-9)) if classes > 1 else 0.0
 
 
 def _two_namings(tables: np.ndarray, n_tasks: np.ndarray, classes: list[object]) -> list[str]:

@@ -10,6 +10,7 @@ from ...data.errors import check_name
 from ...models import Abstaining
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
+from .crowd_trust import ONE_SIDED, of_one_class_each
 from .fitted import Fitted
 
 INFORMATIVE, UNINFORMATIVE = "informative", "uninformative"
@@ -52,10 +53,16 @@ def abstentions_decide(fitted: Fitted, posterior: np.ndarray) -> list[str]:
     changed = int(other.sum())
     if changed <= MANY * n_tasks:
         return []
+    _, one_sided = of_one_class_each(annotations) if annotations.named else (None, 0.0)
+    remedy = (
+        "the workers give one class each, so that hardly anything else tells the classes: compare with gold labels of "
+        "some tasks, and with the majority vote"
+        if one_sided > ONE_SIDED
+        else f"where a worker's abstaining does not depend on the true class, fit with abstentions={UNINFORMATIVE!r}"
+    )
     return [
         f"how often workers abstain decides the labels of {changed:,} of {n_tasks:,} tasks ({changed / n_tasks:.0%}), "
-        "which would be others without it; where a worker's abstaining does not depend on the true class, fit with "
-        f"abstentions={UNINFORMATIVE!r}"
+        f"which would be others without it; {remedy}"
     ]
 
 

@@ -15,12 +15,13 @@ from ...data.description import count_text
 from ...data.majority import majority_accuracy
 from ...data.markup import Html, scrolling, tag, together
 from ...models.parts.classifier import PREFIX, Classifier
-from ...models.parts.shared_error import LEVELS, STRENGTH, prior_share
+from ...models.parts.shared_error import LEVELS, STRENGTH, USUAL_RIGHT, prior_share
 from ...models.parts.task_difficulty import LEVELS as DIFFICULTIES
 from ...models.parts.task_difficulty import SHARE, prior_mean
 from ..densities.model import Model
 from ..engines.diagnostics import smallest_ess, worst_rhat
 from .alignment import PERMUTED
+from .crowd_trust import COPIES
 from .error_correlation import error_correlation
 from .fitted import Fitted
 from .given_models import models_text
@@ -89,7 +90,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
     if modes := modes_text(fitted.outcome.modes):
         facts["modes"] = modes
     facts |= shared_errors(fitted.model, fitted.parameters) | difficulties(fitted.model, fitted.parameters)
-    facts |= panel(fitted)
+    facts |= panel(fitted, fitted.warnings)
     if len(annotations.models):
         facts["models"] = models_text(fitted)
     if (classifier := fitted.model.classifier) is not None:
@@ -125,8 +126,8 @@ def positive_class(classes: Sequence[object]) -> dict[str, str]:
         return {}
     negative, positive = classes
     return {
-        "positive class": f"{positive}: sensitivity is P(annotation {positive} | truth {positive}), specificity is "
-        f"P(annotation {negative} | truth {negative})"
+        "positive class": f"{positive}, the second of the classes: sensitivity is P(annotation {positive} | truth "
+        f"{positive}), specificity is P(annotation {negative} | truth {negative})"
     }
 
 
@@ -186,15 +187,28 @@ def shared_errors(model: Model, parameters: xr.Dataset) -> dict[str, str]:
     if len(followed) == 1:
         said = f"{followed[0]:.0%} of the annotations follow"
     expected = f"the prior expects {prior_share(model.hyperparameters):.0%}"
-    return {"shared errors": f"{said} a common impression of their task, right or wrong ({expected})"}
+    wrong = 1 - np.diagonal(parameters["pull"].to_numpy()).mean()
+    of_impressions = (
+        f"An impression is wrong in {wrong:.0%} of the tasks of a class (the prior expects {1 - USUAL_RIGHT:.0%}, and "
+        "hardly anything but gold labels tells otherwise): the accuracies of all workers have that in them"
+    )
+    return {"shared errors": f"{said} a common impression of their task, right or wrong ({expected}). {of_impressions}"}
 
 
-def panel(source: Labelled) -> dict[str, str]:
-    """Like how many independent workers all of them count, in words; empty where nothing says so."""
+def panel(source: Labelled, warnings: Sequence[str]) -> dict[str, str]:
+    """Like how many independent workers all of them count, in words; empty where nothing says so.
+
+    What is counted is a mean over all pairs of workers, by labels that copies may have decided: where one of the
+    warnings names copies, it says so.
+    """
     try:
-        return {"independence": str(error_correlation(source))}
+        said = str(error_correlation(source))
     except AnnotationError:  # workers without names, or who are never on one task
         return {}
+    fewer = (
+        ". They are fewer if those whom a warning names are copies" if any(COPIES in text for text in warnings) else ""
+    )
+    return {"independence": f"{said}{fewer}"}
 
 
 def difficulties(model: Model, parameters: xr.Dataset) -> dict[str, str]:

@@ -8,16 +8,19 @@ import numpy as np
 import pandas as pd
 
 from ..checks.power_scaling import CONFLICT, NOTHING, THRESHOLD
-from .style import ACCENT, clean, faint, legend, new_axes, strong, title
+from .style import ACCENT, clean, faint, legend, name_points, new_axes, strong, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARKERS = ("o", "s", "^", "D")
+NAMED = 20  # points with a diagnosis that are named, as far as there is room: those that the prior moves most
 
 
 def plot_prior_sensitivity(sensitivity: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Draw each quantity's sensitivity to the prior against that to the likelihood, coloured by the diagnosis.
+
+    Those with a diagnosis are named: the worker or the class.
 
     Args:
         sensitivity: as :func:`crowdppl.prior_sensitivity` returns it.
@@ -58,4 +61,8 @@ def plot_prior_sensitivity(sensitivity: pd.DataFrame, *, ax: Axes | None = None)
     counted = np.count_nonzero(sensitivity["diagnosis"] == CONFLICT)
     title(ax, f"Prior-data conflict in {counted:,} of {len(sensitivity):,} quantities")
     legend(ax, fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    diagnosed = sensitivity[sensitivity["diagnosis"] != NOTHING].sort_values("prior", ascending=False).head(NAMED)
+    names = diagnosed.index.get_level_values("of")
+    points = sensitivity[["prior", "likelihood"]].to_numpy()
+    name_points(ax, diagnosed["prior"], diagnosed["likelihood"], names, points, radius=3)
     return ax

@@ -300,6 +300,12 @@ def families_frame(families: pd.DataFrame | Mapping[Any, Any] | pd.Series) -> pd
     return _without_gaps(pd.DataFrame({"worker": series.index.tolist(), "family": series.tolist()}))
 
 
+def families_of(hyperparameters: Mapping[str, Any]) -> dict[Hashable, Hashable]:
+    """The family of each worker that the hyperparameters name; empty where they name none."""
+    families = hyperparameters.get("worker_families")
+    return {} if families is None else dict(families_frame(families)[["worker", "family"]].itertuples(index=False))
+
+
 def _without_gaps(frame: pd.DataFrame) -> pd.DataFrame:
     if (missing := frame["family"].isna().to_numpy()).any():
         worker, n = frame["worker"].tolist()[int(np.argmax(missing))], int(missing.sum())

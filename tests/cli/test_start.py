@@ -80,7 +80,7 @@ def test_a_terminal_is_told_each_stage_and_no_bar_stands_at_nothing_while_a_prog
     (tmp_path / "a.csv").write_text(ROWS)
     written, status = on_a_terminal(tmp_path, "fit", "a.csv", "-o", "out")
     assert status == 0
-    stages = ["starting", "reading a.csv", "fitting dawid_skene by EM", "writing the results"]
+    stages = ["starting", "reading a.csv", "fitting dawid_skene by EM", "working out intervals"]
     places = [written.index(stage) for stage in stages]
     assert places == sorted(places)
     assert "compiling (the first time for data of this size)" in written

@@ -102,7 +102,10 @@ def test_the_summary_names_the_class_that_sensitivity_is_of():
     names = np.array(["no", "yes", "maybe"])
     given = np.array([[0, 1, 1], [1, 1, 1], [0, 0, 1], [0, 0, 0]])
     annotations = cp.Annotations.from_matrix(names[given])
-    said = "yes: sensitivity is P(annotation yes | truth yes), specificity is P(annotation no | truth no)"
+    said = (
+        "yes, the second of the classes: sensitivity is P(annotation yes | truth yes), "
+        "specificity is P(annotation no | truth no)"
+    )
     for story in ("two_coin", "majority_vote"):
         assert cp.fit(story, annotations, progress=False).summary().facts["positive class"] == said
     of_three = cp.Annotations.from_matrix(names[given], classes=list(names))

@@ -349,7 +349,9 @@ def test_the_summary_says_how_strong_the_pull_is_and_the_parameters_name_familie
     text = plain.summary().facts["shared errors"]
     # The prior expects 0.35, 0.25, 0.2, 0.12 and 0.08 of the levels 0, 0.2, …, 0.8.
     assert text.startswith(f"{share:.0%} of the annotations follow a common impression")
-    assert text.endswith("(the prior expects 27%)")
+    assert "(the prior expects 27%)" in text
+    wrong = 1 - float(np.diagonal(plain.parameters["pull"]).mean())
+    assert f"An impression is wrong in {wrong:.0%} of the tasks of a class (the prior expects 30%" in text
     assert "independent ones" in plain.summary().facts["independence"]
     by_family = cp.fit("one_coin", annotations, worker_families=families, **options)
     pulls = by_family.parameters["pull_strength"] @ by_family.parameters["level"]

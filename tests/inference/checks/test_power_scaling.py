@@ -2,6 +2,7 @@
 
 import arviz as az
 import numpy as np
+import pandas as pd
 import pytest
 from fit_at import fit_at, random_confusions
 from scipy import special, stats
@@ -149,3 +150,12 @@ def test_the_plot_has_a_point_for_each_quantity_and_counts_the_conflicts():
     np.testing.assert_allclose(points, found[["prior", "likelihood"]])
     conflicts = (found["diagnosis"] == CONFLICT).sum()
     assert ax.get_title() == f"Prior-data conflict in {conflicts} of {len(found)} quantities"
+
+
+def test_the_plot_names_the_workers_and_classes_that_have_a_diagnosis_and_nobody_else():
+    index = pd.MultiIndex.from_tuples(
+        [("accuracy", "rater 1"), ("accuracy", "rater 2"), ("prevalence", "ill")], names=["quantity", "of"]
+    )
+    values = {"prior": [0.3, 0.01, 0.1], "likelihood": [0.4, 0.2, 0.1], "diagnosis": [CONFLICT, NOTHING, CONFLICT]}
+    ax = cp.plot_prior_sensitivity(pd.DataFrame(values, index))
+    assert {text.get_text() for text in ax.texts} == {"rater 1", "ill"}

@@ -169,3 +169,12 @@ def test_an_average_predicts_as_its_classifiers_do_by_weight():
         cp.stack(
             fits | {"plain": cp.fit("mace", data, progress=False)}, dict.fromkeys([*fits, "plain"], 1)
         ).predict_proba(x)
+
+
+def test_the_summary_says_what_the_prior_of_shared_errors_expects_where_it_judges_the_workers():
+    auto = cp.fit("auto", cp.load_dataset("anesthesia"), method="em", max_iterations=5, progress=False)
+    (shared,) = auto.fits.values()
+    said = auto.summary().facts["shared errors"]
+    assert said == shared.summary().facts["shared errors"]
+    assert "(the prior expects 27%)" in said
+    assert "(the prior expects 30%, and hardly anything but gold labels tells otherwise)" in said

@@ -10,7 +10,7 @@ from crowdppl import Classifier
 from crowdppl.data.setups import two_gaussians
 from crowdppl.inference.engines.epochs import WARM, warm_epochs
 from crowdppl.inference.engines.settings import EMSettings
-from crowdppl.inference.fitted.classifier_trust import NOT_LEARNT, above_chance, linear_rule
+from crowdppl.inference.fitted.classifier_trust import NOT_LEARNT, TOO_SURE, above_chance, linear_rule
 
 NETWORK = Classifier("mlp", hidden=(64,), dropout=0.0)
 TRAINING = {"epochs": 12, "network_rate": 3e-3, "progress": False}
@@ -133,3 +133,38 @@ def test_a_third_of_the_epochs_learns_from_the_votes_where_the_classifier_decide
     model = Model(STORIES[story], {"truth_prior": NETWORK})
     settings = EMSettings(epochs=30, warmup=warmup)
     assert warm_epochs(model, crowd(n_tasks=60), settings, has_classifier=True) == expected
+
+
+def many_features(n_features, n_tasks=600, seed=0):
+    """Three classes that a linear rule of the features tells in 85 % of new tasks or so, and a crowd of ten."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, n_tasks + 500)
+    x = 2 / np.sqrt(n_features) * rng.normal(size=(3, n_features))[truth] + rng.normal(size=(len(truth), n_features))
+    right = rng.random((n_tasks, 10)) < rng.uniform(0.5, 0.9, 10)
+    known = truth[:n_tasks, None]
+    given = np.where(right, known, (known + rng.integers(1, 3, right.shape)) % 3)
+    given[rng.random(right.shape).argsort(1) >= 3] = -1
+    return cp.Annotations.from_matrix(given, features=x[:n_tasks].astype("f4")), x[n_tasks:], truth[n_tasks:]
+
+
+def test_a_logistic_regression_that_learnt_its_tasks_by_heart_is_told_and_a_prior_helps():
+    annotations, x, truth = many_features(150)
+    with pytest.warns(cp.ConvergenceWarning, match=rf"{TOO_SURE}.*prior=1\.0"):
+        by_heart = cp.fit("dawid_skene", annotations, classifier="logistic", progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", cp.ConvergenceWarning)
+        helped = cp.fit("dawid_skene", annotations, classifier=Classifier("logistic", prior=0.1), progress=False)
+    sure, right = {}, {}
+    for name, fit in (("by heart", by_heart), ("helped", helped)):
+        found = fit.predict_proba(x)
+        sure[name], right[name] = found.max(-1).mean(), (found.argmax(-1) == truth).mean()
+    assert sure["by heart"] > right["by heart"] + 0.15
+    assert sure["helped"] <= right["helped"]
+    assert right["helped"] > right["by heart"] + 0.05
+
+
+@pytest.mark.parametrize("n_tasks", [100, 400, 2000])
+def test_a_logistic_regression_that_is_rightly_sure_is_not_told_that_it_is_too_sure(n_tasks):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", cp.ConvergenceWarning)
+        cp.fit("dawid_skene", crowd(n_tasks=n_tasks, tells=2.0), classifier="logistic", progress=False)

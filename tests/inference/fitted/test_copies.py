@@ -127,3 +127,21 @@ def test_rows_that_count_for_nothing_and_workers_of_one_class_change_nothing():
     count[np.asarray(annotations.task) == 7] = 0.0
     weighed = dataclasses.replace(annotations, count=count)
     assert found_in(weighed) == found_in(annotations) == [["gpt-a", "gpt-b", "gpt-c", "gpt-d"]]
+
+
+def test_a_story_that_knows_the_copies_as_one_family_is_not_told_to_name_families():
+    annotations = copying(0)
+    families = {name: "gpt" if name.startswith("gpt") else name for name in JUDGES}
+    with pytest.warns(cp.CrowdWarning, match="copies that count as one") as said:
+        cp.fit("dawid_skene", annotations, shared_error=True, worker_families=families, progress=False)
+    (text,) = (str(warning.message) for warning in said)
+    assert "although the story knows them as one family: keep one of them" in text
+    assert "worker_families" not in text
+
+
+def test_a_summary_does_not_count_copies_as_independent_without_a_word():
+    with pytest.warns(cp.CrowdWarning):
+        fit = cp.fit("dawid_skene", copying(0), progress=False)
+    assert fit.summary().facts["independence"].endswith("They are fewer if those whom a warning names are copies")
+    alone = cp.fit("dawid_skene", crowd(independent([0.8, 0.7, 0.75, 0.8], 0)), progress=False)
+    assert "copies" not in alone.summary().facts["independence"]

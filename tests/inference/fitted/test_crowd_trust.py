@@ -131,3 +131,41 @@ def test_gold_that_contradicts_a_unanimous_crowd_is_named():
     assert [text for text in fit.warnings if "so it is with 1 other task." in text]
     agreed = cp.fit("dawid_skene", annotations, gold={0: "no", 3: "yes"}, progress=False)
     assert not [text for text in agreed.warnings if "gold label" in text]
+
+
+def labelling_functions(seed=0, n_tasks=400):
+    """Nine functions that give one class each, more often to tasks of that class; −1 where they abstain."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, n_tasks)
+    own = np.arange(9) % 3
+    fires = rng.random((n_tasks, 9)) < np.where(truth[:, None] == own, 0.5, 0.15)
+    return np.where(fires, own, -1)
+
+
+def test_labelling_functions_of_one_class_each_need_their_abstentions():
+    matrix = labelling_functions()
+    silent = cp.Annotations.from_matrix(matrix)
+    with pytest.warns(
+        cp.CrowdWarning, match=r"9 workers of 9, with 100% of the annotations, give one class each"
+    ) as said:
+        cp.fit("dawid_skene", silent, progress=False)
+    assert any("name them by abstain=[...]" in str(warning.message) for warning in said)
+    named = cp.Annotations.from_matrix(matrix, abstain=[-1])
+    with pytest.warns(cp.CrowdWarning, match="give one class each whatever the task.*fit without abstentions="):
+        cp.fit("dawid_skene", named, abstentions="uninformative", progress=False)
+    posterior = np.full((400, 3), 1 / 3)
+    assert not any("give one class each" in text for text in crowd_warnings(named, posterior))
+
+
+def test_nobody_is_told_to_leave_out_the_abstentions_of_labelling_functions_of_one_class_each():
+    named = cp.Annotations.from_matrix(labelling_functions(), abstain=[-1])
+    with pytest.warns(cp.ConvergenceWarning, match="the workers give one class each, so that hardly anything else"):
+        fit = cp.fit("dawid_skene", named, progress=False)
+    assert not any("uninformative" in text for text in fit.warnings)
+
+
+def test_a_worker_who_always_gives_the_same_class_is_no_labelling_function():
+    annotations, posterior = crowd([0.8, 0.7, 0.75, 0.6])
+    frame = annotations.to_frame()
+    always = pd.DataFrame({"task": annotations.tasks[:], "worker": "always", "label": 1})
+    assert crowd_warnings(cp.Annotations.from_frame(pd.concat([frame, always])), posterior) == ()

@@ -1,0 +1,50 @@
+"""Tables of a terminal: no number is cut, and none is lost for want of room."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from crowdppl.cli.terminal import frame_table, frame_tables
+
+SCORES = ("accuracy", "spammer_score", "sensitivity", "specificity", "abstention_rate")
+
+
+def workers():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"annotations": [80, 1_234]}, pd.Index(["rater 1", "rater 2"], name="worker"))
+    for score in SCORES:
+        frame[score], frame[f"{score}_low"], frame[f"{score}_high"] = np.sort(rng.random((2, 3)))[:, [1, 0, 2]].T
+    return frame
+
+
+def printed(tables, width):
+    console = Console(width=width, record=True, file=io.StringIO())
+    for table in tables:
+        console.print(table)
+    return console.export_text()
+
+
+@pytest.mark.parametrize("width", [200, 80, 50, 40])
+def test_every_number_of_the_workers_stands_in_a_terminal_of_any_width(width):
+    frame = workers()
+    text = printed(frame_tables(frame, "workers", width), width)
+    numbers = [f"{value:.3f}" for score in SCORES for value in frame[score]]
+    ends = [(frame[f"{score}_low"], frame[f"{score}_high"]) for score in SCORES]
+    intervals = [f"{low:.3f}–{high:.3f}" for pair in ends for low, high in zip(*pair, strict=True)]
+    assert [cell for cell in [*numbers, *intervals, "1,234"] if cell not in text] == []
+    assert all(len(line) <= width for line in text.splitlines())
+
+
+def test_columns_that_go_on_below_have_the_rows_names_and_a_title_again():
+    tables = list(frame_tables(workers(), "workers", 80))
+    assert [table.title for table in tables] == ["workers", "workers, more columns", "workers, more columns"]
+    assert all(str(table.columns[0].header) == "worker" for table in tables)
+    assert len(list(frame_tables(workers(), "workers", 200))) == 1
+
+
+def test_a_table_by_itself_says_what_a_wider_terminal_shows():
+    caption = str(frame_table(workers(), "workers", 80).caption)
+    assert caption == "a wider terminal shows sensitivity; specificity; abstention rate"

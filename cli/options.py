@@ -20,8 +20,9 @@ File = Annotated[
         metavar="FILE",
         help="Annotations: a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines; a row for each annotation, or a column "
         "for each worker or class), an export of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka or Appen, - "
-        "for standard input, or the name of a dataset (see crowdppl datasets); for crowdppl fit also a folder of "
-        ".parquet files, which are streamed.",
+        "for standard input, or the name of a dataset (see crowdppl datasets). For crowdppl fit also a folder of "
+        ".parquet files, which are streamed; for crowdppl report also the folder of a saved fit (of crowdppl fit, or "
+        "fit.save in Python), whose page is written without fitting again.",
         show_default=False,
     ),
 ]

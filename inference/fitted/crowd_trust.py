@@ -16,6 +16,7 @@ from ...data.description import count_text
 from ..engines.outcome import ConvergenceWarning
 from .copies import agreeing_groups
 from .misled import told_label
+from .repeated import agreeing_repeats
 
 SAID = "the annotations alone do not tell"
 """How each of these warnings begins."""
@@ -54,7 +55,7 @@ def crowd_warnings(annotations: Annotations, posterior: np.ndarray) -> tuple[str
         alone = () if used_gold else ("how often the one worker errs, which nobody else's annotations show",)
         return tuple(f"{SAID} {text}. {HELP}" for text in alone)
     tables = _tables(annotations, np.asarray(posterior, float))
-    found = _worse_than_chance(tables) + _copies(annotations)
+    found = _worse_than_chance(tables) + _copies(annotations) + _repeats(annotations)
     if not used_gold:
         found += _two_namings(tables, np.asarray(posterior, float).sum(0), list(annotations.classes))
         found += _not_identified(everything if everything.informative else annotations)
@@ -139,6 +140,25 @@ def _copies(annotations: Annotations) -> list[str]:
         f"{first.outside:.0%}, more than workers who err independently of each other would{others}. If they are copies "
         "the labels are far too sure: keep one of them, or fit with shared_error=True, worker_families={worker: "
         "family, …}; cp.error_correlation(fit, gold) says like how many they count"
+    ]
+
+
+def _repeats(annotations: Annotations) -> list[str]:
+    """Workers whose repeated annotations of a task agree more than independent ones would: :mod:`.repeated`."""
+    groups = agreeing_repeats(annotations)
+    if not groups:
+        return []
+    said = [
+        f"{annotations.workers[one.worker]!r} annotated {count_text(one.n_tasks, 'task')} more than once, and two such "
+        f"annotations of a task agree in {one.agreement:.0%}; independent ones would in about "
+        f"{min(one.expected, one.agreement):.0%}, by how others agree"
+        for one in groups[:SHOWN]
+    ]
+    others = f"; so it is with {count_text(len(groups) - SHOWN, 'other worker')}" if len(groups) > SHOWN else ""
+    return [
+        f"how much repeats say that the first annotation does not: {'; '.join(said)}{others}. Each counts in full, as "
+        "if another worker gave it, so that the labels are too sure: repeats='first' keeps one of each; or make every "
+        "run a worker, such as 'judge run 2', and fit with shared_error=True, worker_families={worker: family, …}"
     ]
 
 

@@ -167,7 +167,7 @@ def test_gold_labels_measure_the_fit_and_are_used_in_it_only_on_request(crowd, t
     gold = tmp_path / "gold.csv"
     gold.write_text("task,label\n🦊,猫\n", encoding="utf-8")
     unseen = crowdppl("fit", crowd, "--gold", gold, "--out", out)
-    assert "accuracy 0.0000 on 1 gold task " in unseen.stdout
+    assert "accuracy 0.0000 (90% interval 0.0000–0.7715) on 1 gold task " in unseen.stdout
     assert "majority vote 0.0000" in unseen.stdout
     used = crowdppl("fit", crowd, "--gold", gold, "--use-gold", "--out", out, "--overwrite")
     assert "accuracy 1.0000 on 1 gold task " in used.stdout

@@ -129,7 +129,8 @@ Tidy = Annotated[
     bool,
     typer.Option(
         "--tidy",
-        help="Make one class of labels that differ by case, blanks, a full stop or quotation marks alone.",
+        help="Make one class of labels that differ by case, blanks, a full stop, quotation marks, or what is around "
+        "them alone, such as 4, Score: 4 and 4/5.",
         rich_help_panel=ANNOTATIONS,
     ),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +25,7 @@ OF_A_PAGE = ("file", "gold", "seed", "quiet", "out", "title", "workers", "key", 
 """The parameters that a page of a saved fit takes."""
 
 
-@takes_request
+@partial(takes_request, file=options.FileOrFit)
 def report(
     context: typer.Context,
     story: Annotated[

@@ -54,7 +54,7 @@ def agreeing_repeats(annotations: Annotations) -> list[AgreeingRepeats]:
     Args:
         annotations: of named workers, without abstentions.
     """
-    if not n_repeated(annotations.task, annotations.worker, annotations.n_annotations):
+    if not n_repeated(np.asarray(annotations.task), np.asarray(annotations.worker), annotations.n_annotations):
         return []
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
     weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)

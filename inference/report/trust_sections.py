@@ -136,7 +136,8 @@ def gold_section(subject: Subject) -> Section | None:
     scores = scores.rename(columns={"gold_used": "given"}).astype({"tasks": int, "given": int})
     if not scores["given"].any():
         scores = scores.drop(columns="given")
-    low, high = jeffreys(scores["accuracy"] * scores["tasks"], scores["tasks"], INTERVAL)
+    tasks = scores["tasks"].to_numpy()
+    low, high = jeffreys(scores["accuracy"].to_numpy() * tasks, tasks, INTERVAL)
     scores = scores.drop(columns="accuracy_se").assign(accuracy_low=low, accuracy_high=high)
     parts: list[object] = [
         table(scores, "Scores on gold tasks"),

@@ -49,6 +49,8 @@ from crowdppl.cli.advice import for_the_shell
         ("take method='svi' or 'nuts'", "take --method svi or --method nuts"),
         ("give task_difficulty=True too", "give --set task_difficulty=true too"),
         ("it needs membership='answer'", "it needs --set membership=answer"),
+        ("memory='much': bytes", "--memory much: bytes"),
+        ("goes on with resume=True there", "goes on with --resume there"),
         ("annotator_groups(gated=True) needs", "annotator_groups(gated=True) needs"),
         ("--set shared_error=true", "--set shared_error=true"),
         (

@@ -44,6 +44,7 @@ _RULES = (
     (r"\bcp\.fit\(…, probabilities=frame\)", "--probabilities FILE"),
     (r"\bworker_families=\{[^}]*\}", "--set worker_families=FILE with the columns worker and family"),
     (r"\bkey=bytes or a file, such as", "--key FILE, such as"),
+    (r"\bgive classifier= \(annotations need features\)[^.]*truth_prior=", "give --classifier mlp and --features FILE"),
     (r"\bgive a classifier, probabilities as truth_prior, or", "give --classifier logistic, or"),
     (r"\bfit dawid_skene or one_coin\b", "give --story dawid_skene or --story one_coin"),
     (r"\bleave out step\b", "leave out --set step"),

@@ -73,8 +73,8 @@ def check_input(request: Request, *, saved: bool = False) -> None:
     named, suffix = request.column_options, suffix_of(path)
     if holds_saved(path):
         raise AnnotationError(
-            f"{path} is the folder of a fit, and annotations are needed: {ACCEPTED}: crowdppl report {path} --out "
-            f"page.html. Its accuracy from gold labels: crowdppl estimate {path} GOLD"
+            f"{path} is the folder of a fit, and annotations are needed here. Of the fit crowdppl report {path} --out "
+            f"page.html writes the page, and crowdppl estimate {path} GOLD tells the accuracy from gold labels"
         )
     if path.is_dir() and (path / "parameters.nc").is_file():
         raise AnnotationError(

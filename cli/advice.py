@@ -7,6 +7,7 @@ import re
 _COLUMNS = "task|worker|label|count|seconds"
 _OF_FILES = "separator|repeats|question|sheet|columns|outer|several|encoding|missing"
 _OPTIONS = "draws|warmup|epochs|max_iterations|learning_rate|target_accept|max_tree_depth"
+_ALONE = r"(?<!--set )(?<![\w(.-])"  # of an argument that is neither translated nor one of a call
 _RULES = (
     (rf"\b({_COLUMNS})='COL'", r"--\1 COL"),
     (r"\bworker=None\b", "--no-worker"),
@@ -33,23 +34,39 @@ _RULES = (
     (r"\bcp\.estimate\(fit, gold\) measures", "crowdppl estimate measures"),
     (r"\bcp\.fit\(…, gold=gold\) uses", "--gold FILE --use-gold uses"),
     (r" \(cp\.Annotations\.from_counts takes them as well\)", ""),
+    (r"\bmethod=['\"](em|svi|nuts)['\"] or (?:method=)?['\"](em|svi|nuts)['\"]", r"--method \1 or --method \2"),
     (r"\bmethod=['\"](em|svi|nuts)['\"]", r"--method \1"),
+    (r"\bfolder='(\w+)'", r"--work \1"),
+    (r"\b(story|classifier|workers|memory|checkpoint)='(\w+)'", r"--\1 \2"),
+    (r"\bgold=True\b", "--use-gold"),
+    (r"\bresume=True\b", "--resume"),
+    (r"\bgive gold=\{[^}]*\}", "give --gold FILE"),
+    (r"\bcp\.fit\(…, probabilities=frame\)", "--probabilities FILE"),
+    (r"\bworker_families=\{[^}]*\}", "--set worker_families=FILE with the columns worker and family"),
+    (r"\bkey=bytes or a file, such as", "--key FILE, such as"),
+    (r"\bgive classifier= \(annotations need features\)[^.]*truth_prior=", "give --classifier mlp and --features FILE"),
+    (r"\bgive a classifier, probabilities as truth_prior, or", "give --classifier logistic, or"),
+    (r"\bfit dawid_skene or one_coin\b", "give --story dawid_skene or --story one_coin"),
     (r"\bleave out step\b", "leave out --set step"),
     (rf"\b(raise|lower) ({_OPTIONS})\b", r"\1 --set \2=…"),
     (rf"(--set \w+=…) (and|or) ({_OPTIONS})\b", r"\1 \2 --set \3=…"),
     (r"\bSmaller (\w+)= and (\w+)= weaken\b", r"Smaller --set \1=… and --set \2=… weaken"),
     (r"\bgive step='stochastic'", "give --set step=stochastic"),
-    (r"\bgive (shared_error|task_difficulty)=True\b", r"give --set \1=true"),
     (r"\bload the annotations with cp\.Annotations\.from_parquet\(path\)( for that)?", r"give --no-stream\1"),
     (r"\bGive scan\(…, memory=…\) more\b", "Give more --memory"),
     (r"\bscan\(…, memory=…\) more\b", "more --memory"),
     (r"\bscan\(…, memory=…\)", "--memory"),
-    (r"\babstentions='uninformative'", "--set abstentions=uninformative"),
     (r"\b(classes|tasks|workers)=\[", r"\1 ["),
     (r"\blist all tasks in tasks \[\.\.\.\]", "list all tasks in Python, with tasks=[...]"),
     (r"Annotations\.from_frame\(frame, features=\{[^}]*\}\)", "--features FILE"),
     (r"\bask to overwrite it\b", "give --overwrite to replace it"),
     (r"\bread it with from_parquet\b", "give it the suffix .parquet"),
+    (rf"{_ALONE}([a-z_]+)=True\b", r"--set \1=true"),
+    (rf"{_ALONE}([a-z_]+)=False\b", r"--set \1=false"),
+    (rf"{_ALONE}([a-z_]+)='(\w+)'", r"--set \1=\2"),
+    (r"\bfit by EM with restarts=(?=\W|$)", "fit by --method em --set restarts=5"),
+    (r"\bcp\.(\w+)\(fit\b", r"in Python cp.\1(cp.load_fit('DIR')"),
+    (r"(?<![\w./])fit\.(?!json\b)([a-z_]+)\b(\([^)]*\))?", r"cp.load_fit('DIR').\1\2 in Python"),
 )
 
 

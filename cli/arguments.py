@@ -35,15 +35,24 @@ TEXT = (".csv", ".tsv", ".txt")  # suffixes of files that have a header
 ROLES = ("task", "worker", "label", "count", "seconds")
 STANDARD_INPUT = "-"
 SAVED = ("fit.json", "stack.json")
-"""What a folder has in which there is a fit."""
+"""What a folder has, one of them, in which a fit, a baseline or an average of stories is saved."""
 ACCEPTED = (
     "a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines), an export of an annotation tool, a folder of Parquet files, "
-    "or the name of a dataset is needed"
+    "or the name of a dataset is needed; crowdppl report takes the folder of a saved fit, too"
 )
 
 
-def check_input(request: Request) -> None:
+def holds_saved(path: Path) -> bool:
+    """Whether a path is the folder of a fit, a baseline or an average of stories, as ``fit.save`` writes it."""
+    return path.is_dir() and any((path / name).is_file() for name in SAVED)
+
+
+def check_input(request: Request, *, saved: bool = False) -> None:
     """Refuse what can be refused before JAX and pandas are imported, which takes seconds.
+
+    Args:
+        request: what was asked for.
+        saved: whether it is of a saved fit, in place of annotations.
 
     Raises:
         AnnotationError: a file is not there, the file of annotations has no such column, or options cannot be given
@@ -58,15 +67,18 @@ def check_input(request: Request) -> None:
     for option, file in (("--gold", request.gold), ("--features", request.features), *tables):
         if file is not None and not file.is_file():
             raise AnnotationError(f"{option}: there is no file {file}{similar(file)}")
-    if request.file == STANDARD_INPUT:
+    if request.file == STANDARD_INPUT or saved:
         return
     path = Path(request.file)
     named, suffix = request.column_options, suffix_of(path)
-    if path.is_dir() and any((path / name).is_file() for name in SAVED):
+    if holds_saved(path):
         raise AnnotationError(
-            f"{path} is the folder of a fit, and annotations are needed: {ACCEPTED}. Of a fit crowdppl estimate tells "
-            "the accuracy from gold labels, and in Python "
-            f"cp.load_fit({str(path)!r}).report('page.html') writes its page"
+            f"{path} is the folder of a fit, and annotations are needed here. Of the fit crowdppl report {path} --out "
+            f"page.html writes the page, and crowdppl estimate {path} GOLD tells the accuracy from gold labels"
+        )
+    if path.is_dir() and (path / "parameters.nc").is_file():
+        raise AnnotationError(
+            f"{path} is the folder of a streamed fit, of which there is no page, and annotations are needed: {ACCEPTED}"
         )
     if path.is_dir() and not any(file for kind in ("*.parquet", "*.json*") for file in path.rglob(kind)):
         raise AnnotationError(f"the folder {path} has no Parquet files, nor an export in JSON; {ACCEPTED}")

@@ -186,7 +186,7 @@ def datasets() -> None:
 @app.command("stories")
 def stories(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A story, to see its density, hyperparameters and options.")
+        str | None, typer.Argument(metavar="NAME", help="A story, to see its density, hyperparameters and options.")
     ] = None,
 ) -> None:
     """List the stories, which are models of how workers annotate, and the baselines without one, or show one."""

@@ -39,11 +39,16 @@ def estimate(
     ] = "ppi",
     of: Annotated[
         str,
-        typer.Option(metavar="tasks|population", help="Shares among these tasks, or where they were drawn from."),
+        typer.Option(
+            metavar="tasks|population",
+            help="Whose accuracy and shares: those of these tasks, or of the population they were drawn from.",
+        ),
     ] = "tasks",
     width: Annotated[
         float | None,
-        typer.Option(metavar="W", help="Say how many gold labels intervals take that are at most so wide."),
+        typer.Option(
+            metavar="W", help="Say how many gold labels it takes until intervals are at most this wide, such as 0.1."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE.csv", help="Write the table to a new file.")

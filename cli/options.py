@@ -14,15 +14,22 @@ def _column(text: str) -> typer.models.OptionInfo:
     return typer.Option(metavar="COL", help=text, rich_help_panel=ANNOTATIONS)
 
 
-File = Annotated[
-    str,
-    typer.Argument(
+def _file(more: str) -> typer.models.ArgumentInfo:
+    return typer.Argument(
         metavar="FILE",
         help="Annotations: a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines; a row for each annotation, or a column "
         "for each worker or class), an export of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka or Appen, - "
-        "for standard input, or the name of a dataset (see crowdppl datasets); for crowdppl fit also a folder of "
-        ".parquet files, which are streamed.",
+        f"for standard input, or the name of a dataset (see crowdppl datasets). {more}",
         show_default=False,
+    )
+
+
+File = Annotated[str, _file("Or a folder of .parquet files, which are streamed.")]
+FileOrFit = Annotated[
+    str,
+    _file(
+        "Or the folder of a saved fit, which crowdppl fit or fit.save in Python wrote: its page is written without "
+        "fitting again."
     ),
 ]
 Task = Annotated[
@@ -128,7 +135,8 @@ Tidy = Annotated[
     bool,
     typer.Option(
         "--tidy",
-        help="Make one class of labels that differ by case, blanks, a full stop or quotation marks alone.",
+        help="Make one class of labels that differ by case, blanks, a full stop, quotation marks, or what is around "
+        "them alone, such as 4, Score: 4 and 4/5.",
         rich_help_panel=ANNOTATIONS,
     ),
 ]

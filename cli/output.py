@@ -38,7 +38,7 @@ FILES = {
     **TOOL_FILES,
     "posterior.nc": "posterior and log-likelihood, for arviz.from_netcdf",
     "weights.safetensors": "weights of the classifier",
-    "fit.json": "story and options; crowdppl.load_fit reads the folder in Python",
+    "fit.json": "story and options; crowdppl report reads the folder, and crowdppl.load_fit in Python",
     "manifest.json": "sizes and checksums of the files that crowdppl.load_fit reads",
 }
 """The files of a fit, and what is in each."""
@@ -50,7 +50,7 @@ STACK_FILES = {
     "comparison.csv": "how well each story predicts held-out annotations, and its weight",
     "posterior.nc": "posterior, for arviz.from_netcdf",
     "stacked_fits": "each story's fit",
-    "stack.json": "weights of the fits; crowdppl.load_fit reads the folder in Python",
+    "stack.json": "weights of the fits; crowdppl report reads the folder, and crowdppl.load_fit in Python",
     "manifest.json": "checksums of what crowdppl.load_fit reads",
 }
 """The files of an average of several stories, and what is in each."""
@@ -218,7 +218,7 @@ def _save(fit: Fit | Stack, folder: Path) -> None:
     except AnnotationError as error:
         from ..inference.storage.arviz_data import save_netcdf
 
-        warn(f"{about} is not written, so that crowdppl.load_fit cannot read the folder: {error}")
+        warn(f"{about} is not written, so that crowdppl report and crowdppl.load_fit cannot read the folder: {error}")
         save_netcdf(fit.idata, folder / "posterior.nc")
     else:
         for file in (folder / "saved").iterdir():

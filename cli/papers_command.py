@@ -23,7 +23,7 @@ STYLES = {"holds": "green", "reproduced": "green", "fails": "red"}
 def papers(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Experiments to run, or all. Without a name they are listed."),
+        typer.Argument(metavar="NAME", help="Experiments to run, or all. Without a name they are listed."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each cell, with another seed each.")] = 5,
     out: Annotated[

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..data.atomic import check_new_file
+from ..data.errors import AnnotationError
 from . import options
-from .arguments import check_input, parse_settings, read_annotations, read_probabilities
+from .arguments import check_input, holds_saved, parse_settings, read_annotations, read_probabilities
 from .output import check_privacy, named_for_others, shown_to_others
 from .request import Request, takes_request
 from .terminal import doing, plain_messages, show_result
 
+if TYPE_CHECKING:
+    from .. import Fit, Stack
+    from ..inference.baseline_results import BaselineFit
 
-@takes_request
+OF_A_PAGE = ("file", "gold", "seed", "quiet", "out", "title", "workers", "key", "checks")
+"""The parameters that a page of a saved fit takes."""
+
+
+@partial(takes_request, file=options.FileOrFit)
 def report(
+    context: typer.Context,
     story: Annotated[
         list[str] | None,
         typer.Option(
@@ -47,30 +57,66 @@ def report(
         ),
     ] = True,
 ) -> None:
-    """Fit one story or several, and write a page (HTML, one file) with labels, workers, checks and pictures."""
+    """Fit one story or several, or read a saved fit, and write its page (HTML): labels, workers, checks, pictures."""
     began = time.perf_counter()
     with plain_messages():
         stories = story or ["dawid_skene"]
         if len(stories) > 1 and "auto" in stories:
             raise ValueError("--story auto takes a default set of stories; give it alone, or give stories by name")
         check_new_file(out, (".html", ".htm"))
-        check_input(request)
+        saved = holds_saved(Path(request.file))
+        if saved:
+            _refuse_options_of_a_fit(context, request.file)
+        check_input(request, saved=saved)
         check_privacy(workers, key, None)
-        with doing("starting", request):
-            from .. import fit as fit_story
-
-            settings = parse_settings(request.settings or [], stories[0], method)
-        with doing(f"reading {request.file}", request):
-            annotations = named_for_others(read_annotations(request), workers, key)
-        models = read_probabilities(request, annotations)
-        shared = {"method": method, **request.shared_options, **models, **settings}
-        with doing(f"fitting {', '.join(stories)} by {method.upper()}", request):
-            if len(stories) > 1:
-                result = fit_story("auto", annotations, stories=stories, weights="stacking", **shared)
-            else:
-                result = fit_story(stories[0], annotations, **shared)
+        if saved:
+            with doing(f"reading {request.file}", request):
+                result = _saved_fit(request.file, workers, key)
+        else:
+            result = _new_fit(request, stories, method, workers, key)
         with doing("writing the page", request):
             result = shown_to_others(result, workers)
-            result.report(out, title=title, checks=checks, seed=request.seed)
+            gold = request.gold if saved else None  # a new fit's annotations have it
+            result.report(out, title=title, checks=checks, gold=gold, seed=request.seed)
         if not request.quiet:
             show_result(result, {str(out): "labels, workers, checks and pictures"}, began)
+
+
+def _new_fit(request: Request, stories: list[str], method: str, workers: str, key: Path | None) -> Fit | Stack:
+    """Fit what was asked for to the annotations."""
+    with doing("starting", request):
+        from .. import fit as fit_story
+
+        settings = parse_settings(request.settings or [], stories[0], method)
+    with doing(f"reading {request.file}", request):
+        annotations = named_for_others(read_annotations(request), workers, key)
+    models = read_probabilities(request, annotations)
+    shared = {"method": method, **request.shared_options, **models, **settings}
+    with doing(f"fitting {', '.join(stories)} by {method.upper()}", request):
+        if len(stories) > 1:
+            return fit_story("auto", annotations, stories=stories, weights="stacking", **shared)
+        return fit_story(stories[0], annotations, **shared)
+
+
+def _saved_fit(folder: str, workers: str, key: Path | None) -> Fit | Stack | BaselineFit:
+    """Read a fit, an average of stories or a baseline, with pseudonyms where they are asked for."""
+    from .. import load_fit
+    from ..data.pseudonyms import read_key
+
+    result = load_fit(folder)
+    return result.pseudonymised(read_key(key)) if workers == "hash" else result
+
+
+def _refuse_options_of_a_fit(context: typer.Context, folder: str) -> None:
+    """Refuse options of reading and fitting annotations beside a fit that is saved.
+
+    Raises:
+        AnnotationError: there is one, whatever its value.
+    """
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if parameter.name not in OF_A_PAGE and source is not None and source.name == "COMMANDLINE":
+            raise AnnotationError(
+                f"{parameter.opts[0]} is of a new fit, and {folder} holds one that is saved, which is shown as it is; "
+                f"leave out {parameter.opts[0]}, or give the annotations in place of the folder"
+            )

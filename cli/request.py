@@ -90,9 +90,14 @@ class Request:
         return not self.quiet and sys.stderr.isatty()
 
 
-def takes_request(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose parameter `request` is replaced by the fields of `Request`, each an option of its own."""
-    hints = get_type_hints(Request, include_extras=True)
+def takes_request(command: Callable[..., None], *, file: Any = options.File) -> Callable[..., None]:
+    """Return a command whose parameter `request` is replaced by the fields of `Request`, each an option of its own.
+
+    Args:
+        command: the command.
+        file: what it takes as its file, with a help text.
+    """
+    hints = get_type_hints(Request, include_extras=True) | {"file": file}
     shared = [
         inspect.Parameter(
             field.name,

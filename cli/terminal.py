@@ -103,7 +103,7 @@ def show_result(result: Fit | Stack | StreamedFit, files: Mapping[str, str], beg
     facts.add_column(style="bold")
     facts.add_column(overflow="fold")
     for name, text in summary.facts.items():
-        facts.add_row(name, Text(for_the_shell(text)))
+        facts.add_row(name, Text(text if name == "hyperparameters" else for_the_shell(text)))
     console.print(facts)
     for name, frame in summary.tables.items():
         for table in frame_tables(frame, name):

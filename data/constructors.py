@@ -80,7 +80,8 @@ class Constructors:
                 counts them), take the "first" with a warning that says how many were left out, or raise an "error".
             tidy: make one class of labels that differ by case, blanks, a full stop at the end or quotation marks or
                 asterisks around them alone, such as "yes" and "**Yes.**", spelt as in `classes` or else as most
-                often; without it they are classes of their own, and a warning names them.
+                often, and "4" of "Score: 4", "Rating: 4" and "4/5"; without it they are classes of their own, and a
+                warning names them.
             missing: what to do with rows that lack a task, worker, label or count, such as empty cells: "refuse" the
                 table, or "drop" these rows with a warning that counts them. A task or worker of which no row is left
                 is not among the annotations, unless `tasks` or `workers` lists it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,17 @@ MISSING = frozenset({
     "skipped", "can't tell", "cannot tell", "don't know", "invalid", "error",
 })  # fmt: skip
 """What labels are called that may stand for none, in small letters."""
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+SCALE = re.compile(rf"({NUMBER.pattern}) ?(?:/|out of|of) ?(\d+(?:\.\d+)?)")
+"""A number with the largest that it might be: 4/5, 4 out of 5."""
+
+BEFORE = re.compile(
+    r"(?:(?:the|my|final|overall|total) ){0,2}"
+    r"(?:score|rating|grade|label|class|category|answer|verdict|judge?ment|rank)\s*(?:[:=]|is )\s*(?=\S)",
+    re.IGNORECASE,
+)
+"""What language models write before a label: "Score: ", "Final answer: "."""
 
 
 def tell_classes(classes: Ids) -> None:
@@ -39,39 +50,71 @@ def tell_repeated_table(task: np.ndarray, worker: np.ndarray, label: np.ndarray)
 def tidied(label: Column, wanted: Iterable[Any] = ()) -> Column:
     """Return labels whose spellings that differ by slips alone (`_plain`) are one: a wanted one, or the most frequent.
 
+    Of "4", "Score: 4" and "4/5" it is what is left without what stands around it, "4".
+
     Raises:
         AnnotationError: two of those wanted differ by slips alone.
     """
-    spelt: dict[str, str] = {}
+    wanted = list(wanted)
+    key = _keys([*label.ids, *wanted])
+    spelt: dict[Hashable, Any] = {}
     for name in wanted:
-        if isinstance(name, str) and spelt.setdefault(_plain(name), name) != name:
+        if spelt.setdefault(key(name), name) != name:
             raise AnnotationError(
-                f"{spelt[_plain(name)]!r} and {name!r} are one label under tidy=True, as they differ by case, blanks "
+                f"{spelt[key(name)]!r} and {name!r} are one label under tidy=True, as they differ by case, blanks "
                 "or a full stop alone; list one of them, or leave tidy=True out"
             )
     uses = np.bincount(label.codes, minlength=len(label.ids))
     spellings: dict[Hashable, list[int]] = {}
     for code, name in enumerate(label.ids):
-        spellings.setdefault(_plain(name) if isinstance(name, str) else name, []).append(code)
-    groups = [max(codes, key=lambda code: uses[code]) for codes in spellings.values()]
+        spellings.setdefault(key(name), []).append(code)
     place = np.empty(len(label.ids), np.int32)
-    for number, codes in enumerate(spellings.values()):
+    tidy = []
+    for number, (plain, codes) in enumerate(spellings.items()):
         place[codes] = number
-    names = [label.ids[code] for code in groups]
-    tidy = [spelt.get(_plain(name), _tidy(name)) if isinstance(name, str) else name for name in names]
+        alone = [code for code in codes if not _stands_in_more(label.ids[code])]
+        name = label.ids[max(alone or codes, key=lambda code: uses[code])]
+        if isinstance(name, str):
+            name = _tidy(name) if alone or len(codes) == 1 else plain
+        tidy.append(spelt.get(plain, name))
     return replace(label, codes=place[label.codes], ids=Ids(tidy, what=label.title), categories=None)
 
 
 def spellings(given: Iterable[Hashable], classes: Iterable[Hashable]) -> dict[Hashable, Hashable]:
     """For each label that is no class the one class from which it differs by slips alone, if there is one."""
-    known = set(classes)
-    by_text: dict[str, list[Hashable]] = {}
+    given, known = list(given), set(classes)
+    key = _keys([*given, *known])
+    by_text: dict[Hashable, list[Hashable]] = {}
     for name in known:
-        if isinstance(name, str):
-            by_text.setdefault(_plain(name), []).append(name)
+        by_text.setdefault(key(name), []).append(name)
     others = [name for name in given if isinstance(name, str) and name not in known]
-    alike = {name: by_text.get(_plain(name), []) for name in others}
+    alike = {name: by_text.get(key(name), []) for name in others}
     return {name: found[0] for name, found in alike.items() if len(found) == 1}
+
+
+def _keys(names: Iterable[Any]) -> Callable[[Any], Hashable]:
+    """What is the same for labels that differ by slips alone; of numbers it is their text.
+
+    Of "4/5" it is "4" where the largest number among the labels is the 5 after every stroke: 1/2 beside 1 is a half.
+    """
+    plain = {name: _plain(str(name)) for name in names if _is_text_or_whole(name)}
+    parts = [SCALE.fullmatch(text) for text in plain.values()]
+    scales = {float(found[2]) for found in parts if found}
+    given = [float(found[1]) for found in parts if found]
+    given += [float(text) for text in plain.values() if NUMBER.fullmatch(text)]
+    if len(scales) == 1 and scales == {max(given)}:
+        plain = {name: SCALE.sub(r"\1", text) for name, text in plain.items()}
+    return lambda name: plain.get(name, name) if _is_text_or_whole(name) else name
+
+
+def _is_text_or_whole(name: object) -> bool:
+    return isinstance(name, str | int | np.integer) and not isinstance(name, bool)
+
+
+def _stands_in_more(name: object) -> bool:
+    """Whether a label has a word such as "Score:" before it, or a scale after it."""
+    text = _unmarked(str(name))
+    return BEFORE.match(text) is not None or SCALE.fullmatch(text) is not None
 
 
 def _tidy(name: str) -> str:
@@ -80,33 +123,43 @@ def _tidy(name: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name without what may be a slip: case, blanks, ".0" after a whole number, and a full stop or quotation marks.
+    """A name without what may be a slip, or what stands around it.
 
-    Language models answer "yes", "Yes." and "**Yes**".
+    Language models answer "yes", "Yes.", "**Yes**" and "Answer: yes": of these are left out case, blanks, ".0" after a
+    whole number, a full stop, quotation marks and such a word.
     """
-    inner = re.sub(r"^([\"'`*]+)(.+)\1$", r"\2", _tidy(name).removesuffix("."))
-    return _tidy(inner.removesuffix(".")).casefold() or name
+    return _unmarked(BEFORE.sub("", _unmarked(name))).casefold() or name
+
+
+def _unmarked(name: str) -> str:
+    """A name without blanks, a full stop and quotation marks or asterisks around it, or around a word before it."""
+    if not any(map(str.isalnum, name)):
+        return name  # such as "***" of five
+    inner = re.sub(r"^([\"'`*]+)(.+)\1$", r"\2", _tidy(name.replace("**", "")).removesuffix("."))
+    return _tidy(inner.removesuffix("."))
 
 
 def _tell_alike(classes: Iterable[Hashable]) -> None:
-    by_text: dict[str, list[Hashable]] = {}
+    classes = list(classes)
+    key = _keys(classes)
+    by_text: dict[Hashable, list[Hashable]] = {}
     for name in classes:
-        if isinstance(name, str):
-            by_text.setdefault(_plain(name), []).append(name)
+        by_text.setdefault(key(name), []).append(name)
     alike = [names for names in by_text.values() if len(names) > 1]
     if alike:
         groups = "; ".join(" and ".join(map(repr, names)) for names in alike[:3])
         more = f" and {len(alike) - 3} more" if len(alike) > 3 else ""
         warn(
-            "classes differ by case, blanks, '.0', a full stop or quotation marks alone and count as different "
-            f"classes: {groups}{more}; tidy=True makes one of them"
+            "classes differ by case, blanks, '.0', a full stop, quotation marks, or what is around them ('Score: 4', "
+            f"'4/5') alone and count as different classes: {groups}{more}; tidy=True makes one of them"
         )
 
 
 def _tell_missing(classes: Ids) -> None:
     """Warn of names that stand for no label, and of the few words beside the numbers of a scale."""
-    words = [name for name in classes if isinstance(name, str) and not are_digits([name])]
-    n_numbers = len(classes) - len(words)
+    text = [name for name in classes if isinstance(name, str) and not are_digits([name])]
+    words = [name for name in text if not _stands_in_more(name)]
+    n_numbers = len(classes) - len(text)
     found = [name for name in words if name == "None" or name.strip().casefold() in MISSING]
     found = words if words and n_numbers >= 3 * len(words) else found
     if found:

@@ -18,6 +18,7 @@ from ...data.description import count_text
 from ..engines.outcome import ConvergenceWarning
 from .copies import agreeing_groups
 from .misled import told_label
+from .repeated import agreeing_repeats
 
 SAID = "the annotations alone do not tell"
 """How each of these warnings begins."""
@@ -63,7 +64,8 @@ def crowd_warnings(
         alone = () if used_gold else ("how often the one worker errs, which nobody else's annotations show",)
         return tuple(f"{SAID} {text}. {HELP}" for text in alone)
     tables = _tables(annotations, np.asarray(posterior, float))
-    found = _worse_than_chance(tables) + _copies(annotations, families or {}) + _one_sided(everything)
+    found = _worse_than_chance(tables) + _copies(annotations, families or {}) + _repeats(annotations)
+    found += _one_sided(everything)
     if not used_gold:
         found += _two_namings(tables, np.asarray(posterior, float).sum(0), list(annotations.classes))
         found += _not_identified(everything if everything.informative else annotations)
@@ -192,6 +194,25 @@ def of_one_class_each(annotations: Annotations) -> tuple[np.ndarray, float]:
     one = (n > 0).sum(1) == 1
     classes = int((n[one].sum(0) > 0).sum())
     return one, float(n[one].sum() / max(n.sum(), 1e-9)) if classes > 1 else 0.0
+
+
+def _repeats(annotations: Annotations) -> list[str]:
+    """Workers whose repeated annotations of a task agree more than independent ones would: :mod:`.repeated`."""
+    groups = agreeing_repeats(annotations)
+    if not groups:
+        return []
+    said = [
+        f"{annotations.workers[one.worker]!r} annotated {count_text(one.n_tasks, 'task')} more than once, and two such "
+        f"annotations of a task agree in {one.agreement:.0%}; independent ones would in about "
+        f"{min(one.expected, one.agreement):.0%}, by how others agree"
+        for one in groups[:SHOWN]
+    ]
+    others = f"; so it is with {count_text(len(groups) - SHOWN, 'other worker')}" if len(groups) > SHOWN else ""
+    return [
+        f"how much repeats say that the first annotation does not: {'; '.join(said)}{others}. Each counts in full, as "
+        "if another worker gave it, so that the labels are too sure: repeats='first' keeps one of each; or make every "
+        "run a worker, such as 'judge run 2', and fit with shared_error=True, worker_families={worker: family, …}"
+    ]
 
 
 def _two_namings(tables: np.ndarray, n_tasks: np.ndarray, classes: list[object]) -> list[str]:

@@ -12,7 +12,7 @@ from .fitted import Fitted
 from .labelled import Labelled
 from .misled import misled_share
 from .realised import realised_accuracy
-from .summary import certainty, course, options_text, sizes
+from .summary import certainty, course, gold_accuracy, options_text, sizes
 
 CLASSES, WORKERS = 8, 6  # shown
 BINS = 20  # of the labels' probabilities, which lie above 1/K
@@ -62,6 +62,8 @@ def result_card(
     voted = votes.sum(-1) > 0
     differ = int((votes[voted].max(-1) > votes[voted, posterior[voted].argmax(-1)]).sum())
     labels = {"labels": certainty(source), "other than the majority vote": f"{differ:,}"}
+    if annotations.gold is not None:
+        labels["gold"] = gold_accuracy(source)
     return card(
         title,
         sizes(annotations),

@@ -26,6 +26,7 @@ from .error_correlation import error_correlation
 from .fitted import Fitted
 from .given_models import models_text
 from .groups import weights_prior
+from .intervals import INTERVAL, jeffreys
 from .labelled import Labelled, interval_around
 from .modes import modes_text
 from .worker_prior import worker_prior
@@ -291,9 +292,9 @@ def suspects(scores: pd.DataFrame) -> dict[str, str]:
 
 
 def gold_accuracy(fitted: Labelled) -> str:
-    """Accuracy on the gold tasks whose labels the fit did not use, beside that of the majority vote.
+    """Accuracy on the gold tasks whose labels the fit did not use with Jeffreys' interval, beside the majority vote's.
 
-    Where it used all of them, accuracy is that on all.
+    Where it used all of them, accuracy is that on all, without an interval, as it measures nothing.
     """
     annotations = fitted.annotations
     gold = np.asarray(annotations.gold)
@@ -303,7 +304,7 @@ def gold_accuracy(fitted: Labelled) -> str:
     used = known.copy()
     used &= False if annotations.evidence is None else np.isneginf(annotations.evidence).any(-1)
     scored = known & ~used if (known & ~used).any() else known
-    right = float((fitted.posterior.argmax(-1) == gold)[scored].mean())
+    right = (fitted.posterior.argmax(-1) == gold)[scored]
     votes = majority_accuracy(annotations.votes(), np.where(scored, gold, -1))
     which = "whose labels the fit used" if used[scored].any() else "whose labels the fit did not use"
     if used.any() and not used[scored].any():
@@ -311,8 +312,11 @@ def gold_accuracy(fitted: Labelled) -> str:
     given = annotations.votes()[scored]
     n_ties = int(((given == given.max(-1, keepdims=True)).sum(-1) > 1).sum())
     ties = f" ({count_text(n_ties, 'tie')} of m classes, each counted as 1/m)" if n_ties else ""
+    low, high = jeffreys(right.sum(), right.size, INTERVAL)
+    interval = "" if used[scored].any() else f" ({INTERVAL:.0%} interval {low:.4f}–{high:.4f})"
     return (
-        f"accuracy {right:.4f} on {count_text(int(scored.sum()), 'gold task')} {which}; majority vote {votes:.4f}{ties}"
+        f"accuracy {right.mean():.4f}{interval} on {count_text(right.size, 'gold task')} {which}; majority vote "
+        f"{votes:.4f}{ties}"
     )
 
 

@@ -10,8 +10,9 @@ import pandas as pd
 from jax import Array
 from jax.scipy.special import logsumexp
 
+from ...data import Annotations
 from ...data.numbers import whole_number
-from ...models.parts.emissions import drawn_kinds
+from ...models.parts.emissions import Emission, kind_at, upto
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .fitted import Fitted, HoldsFitted, fitted_of
@@ -151,39 +152,64 @@ def expected_confusion(source: Any) -> pd.DataFrame:
 
 @compiled(once=True, times="keys")
 def _replicated(fitted: Fitted, keys: Array) -> tuple[Array, Array, Array, Array]:
-    """Means over the draws, ``(N,)`` each: entropy now, entropy after new annotations, surprise, and its tail.
+    """Means over the keys, ``(N,)`` each: entropy now, entropy after new annotations, surprise, and its tail.
 
-    Of more keys than draws each draw is taken again and again.
+    Of more keys than draws each draw is taken again and again: the first key is of the first draw.
     """
     data = fitted.annotations
 
-    def of_draw(draw: Parameters, key: Array) -> tuple[Array, Array, Array, Array]:
+    def of_draw(draw: Parameters, keys: Array, is_one: Array) -> tuple[Array, Array, Array, Array]:
         at = fitted.at(draw)
         emission = at.responses.emission
         before = at.log_joint - emission.by_task(data, data.label)  # prior and evidence
+        observed = logsumexp(at.log_joint, axis=-1)
+        own, design = (upto(jax.nn.softmax(log_truth, axis=-1)) for log_truth in (at.log_joint, before))
 
-        def joint_of_new(key: Array, log_truth: Array) -> Array:
-            truth_key, annotation_key = jax.random.split(key)
-            truth = drawn_kinds(truth_key, jax.nn.softmax(log_truth, axis=-1))
-            label = emission.sample(annotation_key, data.worker, data.task, truth[data.task])
-            return before + emission.by_task(data, label)
+        def of_key(total: Any, key_and_is_one: tuple[Array, Array]) -> tuple[Any, None]:
+            key, is_one = key_and_is_one
+            truth_key, number_key, annotation_key = jax.random.split(key, 3)
+            of_tasks = jax.random.uniform(truth_key, (data.n_tasks,))
+            of_rows = jax.random.uniform(number_key, (data.n_rows,))
 
-        design_key, own_key = jax.random.split(key)
-        new = logsumexp(joint_of_new(own_key, at.log_joint), axis=-1)
-        more = new - logsumexp(at.log_joint, axis=-1)
-        tail = jnp.where(jnp.abs(more) < SAME, 0.5, (more < 0).astype(float))
-        return _entropy(at.log_joint), _entropy(joint_of_new(design_key, before)), more, tail
+            def joint_of_new(truths: Array) -> Array:
+                truth = kind_at(of_tasks, truths)
+                return before + emission.by_task(data, _drawn(emission, of_rows, annotation_key, data, truth))
 
+            more = logsumexp(joint_of_new(own), axis=-1) - observed
+            tail = jnp.where(jnp.abs(more) < SAME, 0.5, (more < 0).astype(float))
+            new = _entropy(joint_of_new(design)), more, tail
+            return jax.tree.map(lambda sum_, value: sum_ + is_one * value, total, new), None
+
+        sums, _ = jax.lax.scan(of_key, (zero, zero, zero), (keys, is_one))
+        return is_one.sum() * _entropy(at.log_joint), *sums
+
+    n_draws, zero = int(np.prod(fitted.shape)), jnp.zeros(data.n_tasks)
+    place = jnp.arange(n_draws * -(-len(keys) // n_draws)).reshape(-1, n_draws).T  # a row for each draw
     draws = jax.tree.map(jnp.asarray, fitted.flat_draws)
-    numbers = jnp.arange(len(keys)) % int(np.prod(fitted.shape))
 
-    def add(total: Any, number_and_key: tuple[Array, Array]) -> tuple[Any, None]:
-        number, key = number_and_key
-        return jax.tree.map(jnp.add, total, of_draw(jax.tree.map(lambda value: value[number], draws), key)), None
+    def add(total: Any, one: tuple[Parameters, Array]) -> tuple[Any, None]:
+        draw, place = one
+        is_one = (place < len(keys)).astype(float)
+        return jax.tree.map(jnp.add, total, of_draw(draw, keys[place % len(keys)], is_one)), None
 
-    zero = jnp.zeros(data.n_tasks)
-    total, _ = jax.lax.scan(add, (zero, zero, zero, zero), (numbers, keys))
+    total, _ = jax.lax.scan(add, (zero, zero, zero, zero), (draws, place))
     return jax.tree.map(lambda value: value / len(keys), total)
+
+
+def _drawn(emission: Emission, numbers: Array, key: Array, data: Annotations, truth: Array) -> Array:
+    """An annotation for each row, ``(A,)``, of tasks whose truth ``(N,)`` is given.
+
+    Args:
+        emission: what they follow from.
+        numbers: from 0 to 1, ``(A,)``, by which annotations are drawn one by one. One a row takes a quarter of the time
+            of one for each class, and of two draws that nothing compares it may be the same.
+        key: for an emission whose rows share more than the class.
+        data: who annotates which task.
+        truth: of the tasks.
+    """
+    if type(emission).sample is not Emission.sample:
+        return emission.sample(key, data.worker, data.task, truth[data.task])
+    return kind_at(numbers, upto(emission.probs_given(data.worker, data.task, truth[data.task])))
 
 
 def _entropy(log_joint: Array) -> Array:

@@ -151,11 +151,16 @@ def plot_groups(fit: HoldsFitted, *, interval: float = INTERVAL, axes: Any = Non
 
 
 def _title(score: pd.Series) -> str:
-    """A worker's name, number of annotations and accuracy: on two lines, and on three where the name is long."""
+    """A worker's name, number of annotations and accuracy: on two lines, and on three where the name is long.
+
+    A name that is a number has the word worker before it.
+    """
     low_high = f" ({score['accuracy_low']:.2f}–{score['accuracy_high']:.2f})" if "accuracy_low" in score else ""
     given = counted(int(score["annotations"]), "annotation")
     worker = short(score.name, 24)
-    named = f"{'worker ' if columns(worker) <= 8 else ''}{worker}: {given}"
+    if worker.isdigit():
+        worker = f"worker {worker}"
+    named = f"{worker}: {given}"
     if columns(named) > LINE:
         named = f"{worker}\n{given}"
     return f"{named}\naccuracy {score['accuracy']:.2f}{low_high}"

@@ -48,6 +48,11 @@ class GoldShare:
     chance: float
 
     @property
+    def interval(self) -> str:
+        """The interval of the share that is right, in words."""
+        return f"{INTERVAL:.0%} interval {self.low:.1%} to {self.high:.1%}"
+
+    @property
     def contradicts(self) -> bool:
         """Whether fewer labels are right than by guessing, at the upper bound of the interval."""
         return self.high < self.chance

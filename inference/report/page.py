@@ -92,7 +92,7 @@ def tiles(subject: Subject, gold: GoldShare | None) -> list[tuple[str, str]]:
         ("labels of probability ≥\N{NO-BREAK SPACE}0.9", f"{sure:,}"),
     ]
     if gold is not None:
-        found.append((f"accuracy on {counted(gold.tasks, 'gold task')}", f"{gold.right:.1%}"))
+        found.append((f"accuracy on {counted(gold.tasks, 'gold task')}", f"{gold.right:.1%} ({gold.interval})"))
     return found
 
 

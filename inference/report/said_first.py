@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..fitted.intervals import INTERVAL
 from ..plots.style import counted, share
 from .findings import BELOW_CHANCE, SAYS_NOTHING, SURE, Findings
 
@@ -47,7 +46,7 @@ def alerts(found: Findings) -> list[Alert]:
         gold = found.gold
         text = (
             f"Of {counted(gold.tasks, 'gold task')} {share(gold.right)} of the labels are right "
-            f"({INTERVAL:.0%} interval {gold.low:.1%} to {gold.high:.1%}), fewer than by guessing. Look whether gold "
+            f"({gold.interval}), fewer than by guessing. Look whether gold "
             "labels and annotations name the classes and the tasks alike, before anything else here is relied on."
         )
         made.append(Alert("The gold labels contradict the labels", (text,), "gold"))
@@ -78,7 +77,7 @@ def alerts(found: Findings) -> list[Alert]:
         gold = found.gold
         text = (
             f"Their probabilities promise that {gold.promised:.1%} are right; {gold.right:.1%} are, of "
-            f"{counted(gold.tasks, 'gold task')} ({INTERVAL:.0%} interval {gold.low:.1%} to {gold.high:.1%})."
+            f"{counted(gold.tasks, 'gold task')} ({gold.interval})."
         )
         made.append(Alert("The labels are overconfident", (text,), "gold"))
     return made
@@ -142,7 +141,7 @@ def _of_trust(found: Findings) -> str:
         first = "There are no gold labels to say how often the labels are right"
     else:
         first = (
-            f"On {counted(gold.tasks, 'gold task')} {share(gold.right)} of the labels are right and "
+            f"On {counted(gold.tasks, 'gold task')} {share(gold.right)} of the labels are right ({gold.interval}) and "
             f"{share(gold.majority)} of the majority votes; the labels’ probabilities promised {share(gold.promised)}"
             + (", which is too much" if gold.overconfident else "")
         )

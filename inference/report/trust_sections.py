@@ -10,7 +10,7 @@ from ..checks import check
 from ..checks.check_results import Checks
 from ..checks.discrepancy_result import LEVEL
 from ..comparison.stacking import why
-from ..fitted.intervals import INTERVAL
+from ..fitted.intervals import INTERVAL, jeffreys
 from ..plots import plot_checks, plot_comparison, plot_reliability, plot_roc
 from ..plots.style import counted
 from ..scores.against_gold import GoldTasks, against_gold
@@ -136,10 +136,14 @@ def gold_section(subject: Subject) -> Section | None:
     scores = scores.rename(columns={"gold_used": "given"}).astype({"tasks": int, "given": int})
     if not scores["given"].any():
         scores = scores.drop(columns="given")
+    tasks = scores["tasks"].to_numpy()
+    low, high = jeffreys(scores["accuracy"].to_numpy() * tasks, tasks, INTERVAL)
+    scores = scores.drop(columns="accuracy_se").assign(accuracy_low=low, accuracy_high=high)
     parts: list[object] = [
         table(scores, "Scores on gold tasks"),
         paragraph(
-            "Beside a score is its standard error. Accuracy: share of the labels that equal the gold label. Log score: "
+            f"Beside the accuracy is its {INTERVAL:.0%} interval (Jeffreys’), beside other scores the standard error. "
+            "Accuracy: share of the labels that equal the gold label. Log score: "
             "mean log-probability of the gold label in nats, higher is better. Brier: squared error of the "
             "probabilities, 0 to 2, lower is better. ECE: expected calibration error, the mean difference between a "
             "label’s probability and the share of such labels that are right."

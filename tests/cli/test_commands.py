@@ -124,7 +124,10 @@ def test_ids_that_cannot_be_saved_cost_only_the_saved_fit(tmp_path, out):
     pd.DataFrame({"task": tasks, "worker": list("uvuv"), "label": [0, 1, 1, 1]}).to_parquet(path)
     done = crowdppl("fit", path, "--out", out)
     assert done.exit_code == 0, done.output
-    assert "Warning: fit.json is not written, so that crowdppl.load_fit cannot read the folder" in done.stderr
+    assert (
+        "Warning: fit.json is not written, so that crowdppl report and crowdppl.load_fit cannot read the folder"
+        in done.stderr
+    )
     only(out, *(FILES - {"fit.json", "manifest.json"}))
 
 
@@ -164,7 +167,7 @@ def test_gold_labels_measure_the_fit_and_are_used_in_it_only_on_request(crowd, t
     gold = tmp_path / "gold.csv"
     gold.write_text("task,label\n🦊,猫\n", encoding="utf-8")
     unseen = crowdppl("fit", crowd, "--gold", gold, "--out", out)
-    assert "accuracy 0.0000 on 1 gold task " in unseen.stdout
+    assert "accuracy 0.0000 (90% interval 0.0000–0.7715) on 1 gold task " in unseen.stdout
     assert "majority vote 0.0000" in unseen.stdout
     used = crowdppl("fit", crowd, "--gold", gold, "--use-gold", "--out", out, "--overwrite")
     assert "accuracy 1.0000 on 1 gold task " in used.stdout
@@ -472,14 +475,14 @@ def test_suggestions_for_argilla_go_to_the_question_that_was_read(tmp_path, out,
     assert [record["quality.suggestion"] for record in written] == list("xyxy")
 
 
-@pytest.mark.parametrize("command", ["fit", "report"])
-def test_a_folder_of_a_fit_is_no_annotations_and_the_message_says_what_takes_it(crowd, tmp_path, out, command):
+def test_a_folder_of_a_fit_is_no_annotations_and_the_message_says_what_takes_it(crowd, tmp_path, out):
     """It was read as an export in JSON, and with hf.parquet in it as a folder of Parquet files."""
     assert crowdppl("fit", crowd, "--story", "one_coin", "--to", "hf", "--out", out).exit_code == 0
-    message = refused(command, out, "--out", tmp_path / "page.html")
+    message = refused("fit", out, "--out", tmp_path / "again")
     assert "is the folder of a fit, and annotations are needed" in message
-    assert ".report('page.html') writes its page" in message
-    assert "did you mean" not in refused(command, tmp_path / "other.csv", "--out", tmp_path / "page.html")
+    assert f"crowdppl report {out} --out page.html" in message
+    for command in ("fit", "report"):
+        assert "did you mean" not in refused(command, tmp_path / "other.csv", "--out", tmp_path / "page.html")
 
 
 def test_the_output_names_workers_by_pseudonyms_or_not_at_all(crowd, tmp_path):

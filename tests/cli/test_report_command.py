@@ -115,3 +115,69 @@ def test_fit_auto_says_what_its_weights_come_from(crowd, tmp_path, monkeypatch):
     assert comparison["weight"].sum() == pytest.approx(1)
     assert set(comparison.index) == {"one_coin", "two_coin"}
     assert comparison["difference"].iloc[0] == 0
+
+
+def saved(kind, folder):
+    """Save a fit, an average or a baseline of one crowd, with its posterior."""
+    annotations, _ = cp.simulate("one_coin", n_tasks=12, n_workers=4, seed=0)
+    annotations = annotations.without_gold()
+    if kind == "baseline":
+        result = fit("majority_vote", annotations)
+    else:
+        result = fit("one_coin", annotations, progress=False)
+    if kind == "stack":
+        result = cp.stack({"one": result, "two": fit("dawid_skene", annotations, progress=False)}, {"one": 1, "two": 2})
+    result.save(folder)
+    return result
+
+
+def no_fit(*arguments, **options):
+    raise AssertionError("it fits again")
+
+
+@pytest.mark.parametrize("kind", ["fit", "stack", "baseline"])
+def test_report_of_a_saved_fit_is_the_page_of_that_fit_without_fitting_again(kind, tmp_path, monkeypatch):
+    result = saved(kind, tmp_path / "fit")
+    monkeypatch.setattr(cp, "fit", no_fit)
+    done = crowdppl("report", tmp_path / "fit", "--no-checks", "--title", "Ours", "--out", tmp_path / "page.html")
+    assert done.exit_code == 0, done.output
+    assert str(tmp_path / "page.html") in done.stdout
+    cp.load_fit(tmp_path / "fit").report(tmp_path / "python.html", checks=False, title="Ours")
+    assert (tmp_path / "page.html").read_bytes() == (tmp_path / "python.html").read_bytes()
+    page, _ = sections(tmp_path / "page.html")
+    assert {row[0]: row[2] for row in page.table("Labels")[1:]} == {
+        str(task): str(label) for task, label in result.labels["label"].items()
+    }
+
+
+def test_the_page_of_a_saved_fit_takes_gold_labels_and_pseudonyms(tmp_path):
+    saved("fit", tmp_path / "fit")
+    (tmp_path / "gold.csv").write_text("task,label\n0,0\n1,1\n")
+    (tmp_path / "key").write_bytes(b"0" * 32)
+    shared = ("report", tmp_path / "fit", "--no-checks", "--gold", tmp_path / "gold.csv", "--out")
+    done = crowdppl(*shared, tmp_path / "hash.html", "--workers", "hash", "--key", tmp_path / "key")
+    assert done.exit_code == 0, done.output
+    page, found = sections(tmp_path / "hash.html")
+    assert "gold" in found
+    assert all(row[0].startswith("w") for row in page.table("Workers")[1:])
+    assert crowdppl(*shared, tmp_path / "drop.html", "--workers", "drop").exit_code == 0
+    page, _ = sections(tmp_path / "drop.html")
+    assert not [caption for caption in page.all("figcaption") if caption["text"] == "Workers"]
+
+
+def test_a_folder_that_no_page_can_be_of_is_refused_with_what_is_accepted(crowd, tmp_path):
+    saved("fit", tmp_path / "fit")
+    page = ("--out", tmp_path / "page.html")
+    for option in (("--method", "svi"), ("--task", "task"), ("--story", "mace"), ("--use-gold",)):
+        message = refused("report", tmp_path / "fit", *option, *page)
+        assert f"leave out {option[0]}, or give the annotations in place of the folder" in message
+    (tmp_path / "empty").mkdir()
+    assert "the folder of a saved fit, too" in refused("report", tmp_path / "empty", *page)
+    (tmp_path / "streamed").mkdir()
+    (tmp_path / "streamed" / "parameters.nc").write_bytes(b"")
+    assert "is the folder of a streamed fit, of which there is no page" in refused(
+        "report", tmp_path / "streamed", *page
+    )
+    (tmp_path / "fit" / "fit.json").write_text("{}")
+    assert str(tmp_path / "fit") in refused("report", tmp_path / "fit", *page)
+    assert not (tmp_path / "page.html").exists()

@@ -109,7 +109,7 @@ def test_what_a_streamed_fit_does_not_have_is_refused_with_the_option(folder):
         (("--repeats", "first"), "--repeats needs the annotations in memory"),
         (("--no-stream",), "--no-stream:"),
         (("--plot",), "--plot draws all workers of a fit in memory"),
-        (("--memory", "much"), "memory='much'"),
+        (("--memory", "much"), "--memory much: bytes"),
         (("--story", "glad"), "'difficulty' has a value for each task"),
     ]:
         assert said in refused("fit", crowd, "--task", "item", *options, "--out", out)

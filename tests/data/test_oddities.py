@@ -95,3 +95,46 @@ def test_a_word_beside_the_numbers_of_a_scale_and_a_refusal_are_told(labels):
         Annotations.from_frame(frame, abstain=labels[-1:])
         Annotations.from_frame(frame, classes=labels)
         Annotations.from_frame(frame.replace({"label": {labels[0]: "good", labels[-1]: "bad"}}))
+
+
+SCORES = ["4", "Score: 4", "4/5", "Rating: 4", "**Score:** 4", "4 out of 5", "5", "Final score: 5", "1"]
+
+
+def test_scores_with_a_word_before_or_the_scale_after_them_are_told_and_tidied(tmp_path):
+    with pytest.warns(AnnotationWarning, match=r"'4' and '4 out of 5' and '4/5' and 'Rating: 4'.*tidy=True"):
+        assert Annotations.from_frame(frame(*SCORES)).n_classes == 9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tidy = Annotations.from_frame(frame(*SCORES), tidy=True)
+        listed = Annotations.from_frame(frame(*SCORES), tidy=True, classes=[1, 2, 3, 4, 5])
+    assert tidy.votes().sum(0).tolist() == [1, 6, 2]
+    assert [str(name) for name in tidy.classes] == ["1", "4", "5"]
+    assert listed.votes().sum(0).tolist() == [1, 0, 0, 6, 2]
+    (tmp_path / "gold.csv").write_text("task,label\n0,4\n6,5\n")
+    assert np.asarray(tidy.with_gold(tmp_path / "gold.csv").gold).tolist() == [1, -1, -1, -1, -1, -1, 2, -1, -1]
+
+
+def test_words_after_a_word_such_as_answer_are_told_and_tidied():
+    rows = frame("yes", "Answer: yes", "The verdict is yes.", "no", "Label: No")
+    with pytest.warns(AnnotationWarning, match="'Answer: yes' and 'The verdict is yes.' and 'yes'"):
+        Annotations.from_frame(rows)
+    assert Annotations.from_frame(rows, tidy=True).votes().sum(0).tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["0", "1/2", "1"], ["4/5", "4/10", "4", "10"], ["Room: 4", "4"], ["*", "**", "***"], ["Score: 4", "Score: 5"]],
+)
+def test_what_may_be_another_label_is_neither_told_nor_tidied(labels):
+    """A half beside a whole, scores of two scales, other words before a number, stars."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = Annotations.from_frame(frame(*labels))
+        assert Annotations.from_frame(frame(*labels), tidy=True).classes == found.classes
+    assert found.n_classes == len(labels)
+
+
+def test_one_score_with_a_word_before_it_is_no_word_beside_a_scale():
+    with pytest.warns(AnnotationWarning, match="'4' and 'Score: 4'") as caught:
+        Annotations.from_frame(frame("1", "2", "3", "4", "5", "Score: 4"))
+    assert not any("counts as a class" in str(warning.message) for warning in caught)

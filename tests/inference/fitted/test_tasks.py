@@ -54,9 +54,9 @@ def test_the_first_columns_are_the_labels_and_the_next_best_class(em):
     assert found["annotations"].tolist() == em.annotations.votes().sum(1).tolist()
 
 
-@pytest.mark.parametrize("n_draws", [1, 3])
+@pytest.mark.parametrize("n_draws", [1, 3, 7])
 def test_expectations_are_those_over_all_annotations_that_could_be(em, n_draws):
-    """6,000 replicates: within five standard errors of the enumerated means, whose variances are enumerated too."""
+    """6,000 replicates, not as many of each of 7 draws: within five standard errors, whose variances are enumerated."""
     annotations, replicates = em.annotations, 6000
     fit = fit_at("dawid_skene", annotations, random_confusions(annotations, n_draws, seed=5))
     found = task_scores(fit, replicates=replicates, seed=1)

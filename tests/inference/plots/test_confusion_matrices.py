@@ -119,7 +119,7 @@ def test_ids_with_dollars_and_of_any_length_are_written_as_they_are(crowd_fit):
     fit = crowd_fit(2, names=("$a_1$", "$b$"), worker=lambda j: f"$x^{j}$" if j else "z" * 50 + "end")
     axes = plot_confusions(fit)
     axes[0].figure.canvas.draw()
-    assert axes[0].get_title().startswith("worker $x^1$: 2 annotations")
+    assert axes[0].get_title().startswith("$x^1$: 2 annotations")
     assert not axes[0].title.get_parse_math()
     name, _, rest = axes[1].get_title().partition("\n")
     assert name.endswith("end")
@@ -156,3 +156,12 @@ def test_fewer_axes_than_workers_are_refused(em):
 def test_unnamed_workers_are_refused(unnamed):
     with pytest.raises(cp.AnnotationError, match="name no workers"):
         plot_confusions(unnamed)
+
+
+def test_a_name_stands_alone_above_its_matrix_and_a_number_is_said_to_be_a_worker():
+    names = ["qwen", "7", "gpt-4o-mini-2024-07-18"]
+    rows = [(task, name, "xy"[task % 2]) for task in range(4) for name in names]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    fit = cp.fit("one_coin", cp.Annotations.from_frame(frame), progress=False)
+    first = [ax.get_title().split("\n")[0] for ax in plot_confusions(fit, workers=names)]
+    assert first == ["qwen: 4 annotations", "worker 7: 4 annotations", "gpt-4o-mini-2024-07-18"]

@@ -51,8 +51,9 @@ def test_three_sentences_say_what_is_found():
         == "3 of 20 workers should be reviewed (w1, <w2>, w3); the median worker is right with probability 0.73."
     )
     assert trust == (
-        "On 100 gold tasks 80% of the labels are right and 70% of the majority votes; the labels’ probabilities "
-        "promised 95%, which is too much, and the story failed 2 of 4 checks against the annotations."
+        "On 100 gold tasks 80% of the labels are right (90% interval 73.0% to 86.0%) and 70% of the majority votes; "
+        "the labels’ probabilities promised 95%, which is too much, and the story failed 2 of 4 checks against the "
+        "annotations."
     )
 
 
@@ -61,8 +62,8 @@ def test_three_sentences_of_a_fit_of_which_all_is_well():
     assert labels == "All 500 labels are certain (probability at least 0.9), and no label differs from a majority vote."
     assert workers == "None of 20 workers is to be reviewed; the median worker is right with probability 0.90."
     assert trust == (
-        "On 100 gold tasks 80% of the labels are right and 70% of the majority votes; the labels’ probabilities "
-        "promised 82%, and the story passed all 4 checks against the annotations."
+        "On 100 gold tasks 80% of the labels are right (90% interval 73.0% to 86.0%) and 70% of the majority votes; "
+        "the labels’ probabilities promised 82%, and the story passed all 4 checks against the annotations."
     )
 
 

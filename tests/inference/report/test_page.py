@@ -16,6 +16,7 @@ from report_pages import CLASSES, EVIL, TASKS, WORKERS, Page
 import crowdppl as cp
 from crowdppl.inference.densities.evidence import with_evidence
 from crowdppl.inference.engines.diagnostics import smallest_ess, worst_rhat
+from crowdppl.inference.fitted.intervals import jeffreys
 from crowdppl.inference.fitted.worker_prior import worker_prior
 from crowdppl.inference.report import label_sections as labels
 from crowdppl.inference.report import report
@@ -242,7 +243,8 @@ def test_workers_gold_scores_and_derived_quantities_are_those_of_the_fit(evil_fi
     heads, row, majority = evil_page.table("Scores on gold tasks")
     scored = score(evil_fit)
     assert row[heads.index("tasks")] == "6"
-    assert row[heads.index("accuracy")] == f"{scored['accuracy']:.3f} ± {scored['accuracy_se']:.3f}"
+    low, high = jeffreys(6 * scored["accuracy"], 6, 0.9)
+    assert row[heads.index("accuracy")] == f"{scored['accuracy']:.3f} {low:.3f}–{high:.3f}"
     assert majority[0] == "majority vote"
     votes = evil_fit.annotations.votes()[:6]
     best = votes == votes.max(-1, keepdims=True)

@@ -1,0 +1,85 @@
+"""Repeated annotations of a worker: told where they agree more than independent ones would, and only there."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.inference.fitted.repeated import agreeing_repeats
+
+
+def crowd_with_a_judge(n_classes, same, *, n_tasks=400, runs=3, people=5, seed=0):
+    """Five people who are right in 80 %, and a judge right in 75 % whose later runs say the same with a probability."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, n_tasks)
+
+    def annotated(accuracy):
+        wrong = (truth + rng.integers(1, n_classes, n_tasks)) % n_classes
+        return np.where(rng.random(n_tasks) < accuracy, truth, wrong)
+
+    given = {f"person {j}": [annotated(0.8)] for j in range(people)}
+    first = annotated(0.75)
+    given["judge"] = [first]
+    for _ in range(runs - 1):
+        given["judge"].append(np.where(rng.random(n_tasks) < same, first, annotated(0.75)))
+    frames = [
+        pd.DataFrame({"task": range(n_tasks), "worker": worker, "label": label})
+        for worker, labels in given.items()
+        for label in labels
+    ]
+    return cp.Annotations.from_frame(pd.concat(frames))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_repeats_of_a_judge_are_told_with_how_often_independent_ones_would_agree(n_classes):
+    (found,) = agreeing_repeats(crowd_with_a_judge(n_classes, same=1.0))
+    assert (found.worker, found.n_tasks, found.agreement) == (5, 400, 1.0)
+    assert found.expected == pytest.approx(0.75**2 + 0.25**2 / (n_classes - 1), abs=0.08)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("seed", range(5))
+def test_independent_repeats_are_not_told(n_classes, seed):
+    assert agreeing_repeats(crowd_with_a_judge(n_classes, same=0.0, seed=seed)) == []
+
+
+@pytest.mark.parametrize("options", [{}, {"task_difficulty": True}, {"shared_error": True}])
+def test_repeats_that_a_story_draws_are_not_told(options):
+    """Where tasks differ or errors are shared repeats agree more, and so do the others."""
+    fit = cp.fit("dawid_skene", crowd_with_a_judge(3, same=0.3, n_tasks=300), progress=False, **options)
+    for seed in range(3):
+        drawn = fit.posterior_predictive(seed=seed)["annotation"].values[0, 0]
+        assert agreeing_repeats(fit.annotations.replace(label=drawn.astype(np.int32))) == []
+
+
+def test_repeats_that_are_few_or_left_out_are_not_told():
+    annotations = crowd_with_a_judge(3, same=1.0)
+    frame = annotations.to_frame()
+    assert agreeing_repeats(cp.Annotations.from_frame(frame.drop_duplicates(["task", "worker"]))) == []
+    later = frame.duplicated(["task", "worker"]) & (frame["task"] >= 15)
+    assert agreeing_repeats(cp.Annotations.from_frame(frame[~later])) == []
+
+
+def test_counts_are_repeats_as_rows_are():
+    annotations = crowd_with_a_judge(3, same=1.0)
+    counted = annotations.to_frame().groupby(["task", "worker", "label"]).size().rename("count").reset_index()
+    (found,), (of_rows,) = (
+        agreeing_repeats(cp.Annotations.from_frame(counted, count="count")),
+        agreeing_repeats(annotations),
+    )
+    assert (found.agreement, found.expected) == pytest.approx((of_rows.agreement, of_rows.expected))
+
+
+@pytest.mark.parametrize("story", ["dawid_skene", pytest.param("auto", marks=pytest.mark.slow)])
+def test_a_fit_tells_of_repeats_once_with_figures_and_what_mends_it(story):
+    with pytest.warns(cp.CrowdWarning, match="more than once") as caught:
+        fit = cp.fit(story, crowd_with_a_judge(3, same=1.0), progress=False)
+    (text,) = (str(warning.message) for warning in caught if "more than once" in str(warning.message))
+    assert "'judge' annotated 400 tasks more than once, and two such annotations of a task agree in 100%" in text
+    assert "repeats='first'" in text
+    assert str(fit.summary()).count("more than once") == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", cp.CrowdWarning)
+        cp.fit("dawid_skene", crowd_with_a_judge(3, same=0.0), progress=False)

@@ -48,7 +48,9 @@ class Averaged(Weighted):
     .. math:: (1 - v) P(z_i = k) + v \, \frac{n_{ik} + P(z_i = k)}{\sum_l n_{il} + 1}
 
     but of tasks of which something is known from elsewhere, such as gold labels. Where `misled` is not 0, :math:`P_m`
-    allows for tasks that mislead the whole crowd (:mod:`.misled`).
+    allows for tasks that mislead the whole crowd (:mod:`.misled`). Workers are judged without the votes' share, which
+    takes what they disagree in for doubt of the label: it keeps labels from being too sure, and draws each worker to
+    how often he agrees with the others.
 
     It has labels, probabilities, decisions and workers as a fit has them. `Stack` holds it.
 
@@ -118,8 +120,11 @@ class Averaged(Weighted):
 
     @property
     def posterior_of_workers(self) -> np.ndarray:
-        """The label probabilities by which workers are judged, ``(N, K)``: they allow for misled tasks in any case."""
-        return replace(self, misled=self.misled or None).posterior
+        """The label probabilities by which workers are judged, ``(N, K)``.
+
+        They allow for misled tasks in any case, and the votes have no share in them.
+        """
+        return replace(self, misled=self.misled or None, votes=0.0).posterior
 
     @cached_property
     def confusion_draws(self) -> np.ndarray:
@@ -157,11 +162,11 @@ class Averaged(Weighted):
         """The workers' scores from the confusion matrices, and the realised accuracy: :meth:`.Stack.worker_scores`."""
         misled = self.misled or None if misled is None else misled
         frame = fitted_scores(self, interval)
-        estimate = realised_accuracy(replace(self, misled=misled).posterior, self.annotations)
+        estimate = realised_accuracy(replace(self, misled=misled, votes=0.0).posterior, self.annotations)
         draws = []
         for fitted, weight in self.weighty:
             share, n = misled_share(fitted, misled), max(1, round(MOST_DRAWS * weight))
-            draws.append(realised_accuracy_draws(fitted.with_uncertainty, share, n, votes=self.votes))
+            draws.append(realised_accuracy_draws(fitted.with_uncertainty, share, n))
         around = interval_around(self, estimate, np.concatenate(draws)[None], interval)
         return with_realised_accuracy(frame, estimate, around)
 

@@ -34,9 +34,7 @@ def realised_accuracy(posterior: np.ndarray, annotations: Annotations) -> np.nda
     return np.minimum(total / _n_or_nan(annotations.n_by_worker()), 1.0)  # up to the rounding of the posterior
 
 
-def realised_accuracy_draws(
-    fitted: Fitted, misled: MisledShare, n: int = MOST_DRAWS, seed: int = 0, *, votes: float = 0.0
-) -> np.ndarray:
+def realised_accuracy_draws(fitted: Fitted, misled: MisledShare, n: int = MOST_DRAWS, seed: int = 0) -> np.ndarray:
     """The same share at truths drawn from the posterior: ``(draw, J)``.
 
     Args:
@@ -44,21 +42,19 @@ def realised_accuracy_draws(
         misled: how many tasks may mislead the whole crowd.
         n: draws of the parameters at the most, each with its own truths and its own share of misled tasks.
         seed: of the truths.
-        votes: the share of the votes in the label probabilities, by which a truth is one of the task's votes.
     """
     n = min(int(np.prod(fitted.shape)), n)
     keys = jax.random.split(jax.random.key(seed), n)
-    change = _Change(jnp.asarray(misled.draws(n, seed), jnp.float32), jnp.asarray(misled.told), jnp.float32(votes))
+    change = _Change(jnp.asarray(misled.draws(n, seed), jnp.float32), jnp.asarray(misled.told))
     right = _right(fitted.thinned(n), keys, change)
     return np.asarray(right, dtype=float) / _n_or_nan(fitted.annotations.of_classes().n_by_worker())
 
 
 class _Change(NamedTuple):
-    """How truths differ from those that a story infers: by draw a share of misled tasks, tasks told, share of votes."""
+    """How truths differ from those that a story infers: by draw a share of misled tasks, and tasks told."""
 
     misled: Array
     told: Array
-    votes: Array
 
 
 def _n_or_nan(n: np.ndarray) -> np.ndarray:
@@ -70,19 +66,13 @@ def _right(fitted: Fitted, keys: Array, change: _Change) -> Array:
     data, label = of_classes(fitted.annotations, jnp.asarray(fitted.annotations.label))
     count = partial(jax.ops.segment_sum, segment_ids=jnp.asarray(data.worker), num_segments=data.n_workers)
     weight = 1.0 if data.count is None else jnp.asarray(data.count)
-    own_votes = 1 + len(data.models)  # which the posterior counts for, beside the votes
-    n_votes = jnp.zeros((data.n_tasks, data.n_classes)).at[data.task, label].add(weight)
 
     def of_draw(row: tuple[Parameters, Array, Array]) -> Array:
         draw, key, share = row
-        of_truth, whether, which, from_votes, of_vote = jax.random.split(key, 5)
+        of_truth, whether, which = jax.random.split(key, 3)
         truth = jax.random.categorical(of_truth, fitted.at(draw).log_joint)
         other = (truth + jax.random.randint(which, truth.shape, 1, max(data.n_classes, 2))) % data.n_classes
         truth = jnp.where((jax.random.uniform(whether, truth.shape) < share) & ~change.told, other, truth)
-        more = own_votes * jax.nn.one_hot(truth, data.n_classes)
-        vote = jax.random.categorical(of_vote, jnp.log(n_votes + more))
-        is_vote = (jax.random.uniform(from_votes, truth.shape) < change.votes) & ~change.told
-        truth = jnp.where(is_vote, vote, truth)
         return count((truth[data.task] == label) * weight)
 
     return jax.lax.map(of_draw, (fitted.flat_draws, keys, change.misled))

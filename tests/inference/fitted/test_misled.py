@@ -60,12 +60,12 @@ def test_draws_average_to_the_probabilities_that_allow_for_misled_tasks(fit):
     assert (np.abs(drawn.mean(0) - expected) < 4.5 * drawn.std(0) / np.sqrt(4000)).all()
 
 
-def test_draws_with_votes_average_to_the_labels_of_the_average(fit):
-    stack = cp.stack({"only": fit}, {"only": 1.0}, votes=0.4, misled=0.2)
-    share = misled_share(fit.fitted, 0.2)
-    drawn = realised_accuracy_draws(fit.fitted.thinned(4000), share, n=4000, votes=0.4)
-    expected = realised_accuracy(stack.posterior, fit.annotations)
-    assert (np.abs(drawn.mean(0) - expected) < 4.5 * drawn.std(0) / np.sqrt(4000)).all()
+def test_workers_of_an_average_are_judged_without_the_votes(fit):
+    """Half of the label probabilities from votes, and the same intervals of the workers."""
+    of = [cp.stack({"only": fit}, {"only": 1.0}, votes=votes).workers for votes in (0.0, 0.5)]
+    realised = [column for column in of[0] if column.startswith("realised")]
+    assert len(realised) == 3
+    np.testing.assert_allclose(of[0][realised], of[1][realised])
 
 
 def test_tasks_that_were_told_mislead_nobody(told, crowd):

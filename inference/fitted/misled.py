@@ -31,7 +31,7 @@ from .fitted import Fitted
 
 USUAL = 0.06  # the share of misled tasks that is expected of a story with independent errors
 USUAL_SHARED = 0.03  # and of a story with shared errors, which explains some of them itself
-WEIGHT = 10.0  # of the expectation, in gold labels
+WEIGHT = 4.0  # of the expectation, in gold labels
 POINTS = 400  # of the share's distribution, of equal mass in the prior
 
 

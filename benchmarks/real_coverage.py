@@ -16,7 +16,7 @@ from support.report import Report
 import crowdppl as cp
 
 DATASETS = "rte,dog,weather_amt,movie_sp,music,labelme,sentiment,bluebird,temp"
-OTHERS = "trec,adult,product,relevance,fact_eval,ws_youtube,ws_sms"  # by which no default of misled tasks was set
+OTHERS = "trec,adult,product,relevance,fact_eval,ws_youtube,ws_sms"  # by which the shares of misled tasks were not set
 LEAST = 30  # annotations of gold tasks, for a worker to count
 WIDEST_BIAS = 3.0  # points of percent
 LEAST_MEAN, LEAST_EACH = 80.0, 60.0  # percent covered
@@ -94,10 +94,10 @@ def main(
         "its intervals. Label accuracy and mean log-score of the gold label (nats) are of the gold tasks whose labels "
         "the fit was not given; it sees no other gold label. Where only some tasks have gold labels, actual is of "
         "these and realised_accuracy of all. The shares of misled tasks that are expected by default, 0.06 and with "
-        "shared errors 0.03, were set with the gold labels of the nine datasets in view; their weight of 4, and the "
-        "prior of shared errors, which auto has, with those of all. With --misled the last row of an engine takes for "
-        "each dataset the share with the least mean bias on the others, and with --weights the weight whose coverage "
-        "is nearest to the intervals' mass on them."
+        "shared errors 0.03, were set with the gold labels of the nine datasets in view; their weight of 4, the "
+        "prior of shared errors, which auto has, and that auto judges workers without the votes' share, with those of "
+        "all. With --misled the last row of an engine takes for each dataset the share with the least mean bias on the "
+        "others, and with --weights the weight whose coverage is nearest to the intervals' mass on them."
     )
     if write:
         report.write()

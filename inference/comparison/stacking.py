@@ -172,7 +172,7 @@ class Averaged(Weighted):
 
     def task_scores(self, *, replicates: int, seed: int) -> pd.DataFrame:
         """The tasks' scores, those from replicated annotations averaged: :meth:`.Stack.task_scores`."""
-        return averaged_task_scores(self, self.weighty, replicates=replicates, seed=seed)
+        return averaged_task_scores(self, replicates=replicates, seed=seed)
 
     def summary(self) -> Summary:
         """What was averaged, with which weights, and why, and classes and workers as of a fit.

@@ -74,7 +74,7 @@ def augmented_draws(
         annotations: the data.
         mode: the parameters that are drawn, by site.
         fixed: those that stay where they are.
-        n: how many draws at the most; there are fewer of large data where parameters take trajectories.
+        n: how many draws at the most, 25 or more; fewer are taken where a density computes much.
         seed: the same seed gives the same draws.
         moved: tables that take trajectories, too; found out.
     """
@@ -83,7 +83,7 @@ def augmented_draws(
     size = computed(lambda own: density(model, own | fixed, annotations).log_posterior_in_log_odds, mode)
     a_step = size * GRADIENT * (LEAPS if in_leaps else 1)
     n = min(n, max(int(WORK / a_step), FEWEST if in_leaps else NUMBERS[-1]))
-    n = next((number for number in NUMBERS if number <= n), NUMBERS[-1])
+    n = next(number for number in NUMBERS if number <= n)
     at_once = max(each for each in divisors(n) if each <= max(1, AT_ONCE / size))
     draws = {name: np.broadcast_to(value, (n, *np.shape(value))) for name, value in mode.items()}
     leap, share = LONGEST, 0.0
@@ -94,7 +94,7 @@ def augmented_draws(
                 model, annotations, mode, fixed, draws, jnp.float32(leap), keys, moved, at_once
             )
             others = tuple(name for name, yes in is_dirichlet.items() if not yes)
-            if others and not moved and not has_parts(model):
+            if others and not moved and not _has_parts(model):
                 return augmented_draws(model, annotations, mode, fixed, n, seed, others)
             share = float(jnp.mean(accepted))
             if share < FEW:
@@ -110,7 +110,7 @@ def augmented_draws(
     return draws, share >= FEW / 2
 
 
-def has_parts(model: Model) -> bool:
+def _has_parts(model: Model) -> bool:
     """Whether the story has shared errors or difficulties of tasks, whose trajectories take too long."""
     return any(model.hyperparameters.get(name) for name in GENERAL)
 

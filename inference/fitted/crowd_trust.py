@@ -204,7 +204,7 @@ def _repeats(annotations: Annotations) -> list[str]:
     said = [
         f"{annotations.workers[one.worker]!r} annotated {count_text(one.n_tasks, 'task')} more than once, and two such "
         f"annotations of a task agree in {one.agreement:.0%}; independent ones would in about "
-        f"{min(one.expected, one.agreement):.0%}, by how others agree"
+        f"{one.expected:.0%}, by how others agree"
         for one in groups[:SHOWN]
     ]
     others = f"; so it is with {count_text(len(groups) - SHOWN, 'other worker')}" if len(groups) > SHOWN else ""

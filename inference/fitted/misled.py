@@ -13,7 +13,7 @@ The likelihood of the annotations does not depend on :math:`\varepsilon`, so tha
 its prior. Gold labels that a fit was given tell of it by how often the label that the crowd gives these tasks without
 them is right, and by nothing more: a restricted likelihood (Lewis, MacEachern & Lee 2021), since a story that is too
 sure of its labels is also wrong about which mistakes it makes. The prior's mean m and weight w, in tasks, are
-:data:`USUAL`, :data:`USUAL_SHARED` and :data:`WEIGHT`;
+:data:`USUAL`, :data:`USUAL_SHARED` and :data:`WEIGHT`, set with real crowds' gold labels in view;
 ``benchmarks/real_coverage.py`` shows what others give on real crowds.
 """
 

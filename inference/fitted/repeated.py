@@ -78,7 +78,7 @@ def agreeing_repeats(annotations: Annotations) -> list[AgreeingRepeats]:
         agreement, expected = _agreement(np.ones((1, len(moments))), moments, n_classes)
         weights = np.random.default_rng(0).standard_exponential((DRAWS, len(moments)))
         excess = np.subtract(*_agreement(weights, moments, n_classes)) - MARGIN
-        if excess.mean() > ERRORS * excess.std():
+        if excess.mean() > ERRORS * excess.std() and agreement > expected:
             found.append(AgreeingRepeats(int(one), len(repeated), float(agreement[0]), float(expected[0])))
     return found
 

@@ -1,6 +1,5 @@
 """Tasks: their labels, how uncertain these are, and whether the task or its workers are the cause."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -15,8 +14,7 @@ from ...data.numbers import whole_number
 from ...models.parts.emissions import Emission, kind_at, upto
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
-from .fitted import Fitted, HoldsFitted, fitted_of
-from .labelled import Labelled
+from .fitted import Fitted, HoldsFitted, Weighted, fitted_of
 
 REPLICATES = 200
 SAME = 1e-4  # nats: log-likelihoods that differ by less are equal, as their sums are in single precision
@@ -64,18 +62,14 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
         TypeError: `fit` is no fit.
         ValueError: `replicates` is no whole number from 1.
     """
-    fitted = fitted_of(fit)
-    return averaged_task_scores(fitted, [(fitted, 1.0)], replicates=replicates, seed=seed)
+    return averaged_task_scores(fitted_of(fit), replicates=replicates, seed=seed)
 
 
-def averaged_task_scores(
-    source: Labelled, fits: Sequence[tuple[Fitted, float]], *, replicates: int = REPLICATES, seed: int = 0
-) -> pd.DataFrame:
+def averaged_task_scores(source: Weighted, *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
     """The scores of :func:`task_scores` with the labels of an average; the expectations are the fits' by weight.
 
     Args:
-        source: whose labels they are.
-        fits: the fits, each with its weight; the weights sum to 1.
+        source: whose labels they are: a fitted story, or an average.
         replicates: as for :func:`task_scores`.
         seed: likewise.
 
@@ -91,10 +85,10 @@ def averaged_task_scores(
     n_annotations = annotations.counts_by_kind().sum(-1)
     keys = jax.random.split(jax.random.key(seed), replicates)
     each = []
-    for fitted, _ in fits:
+    for fitted, _ in source.weighty:
         again = fitted.with_data(fitted.data.expanded()).thinned(min(replicates, int(np.prod(fitted.shape))))
         each.append([np.asarray(mean, dtype=float) for mean in _replicated(again, keys)])
-    weights = [weight for _, weight in fits]
+    weights = [weight for _, weight in source.weighty]
     now, expected, surprise, tail = np.tensordot(weights, each, axes=1)
     given = np.where(n_annotations > 0, n_annotations, np.nan)
     labels = source.labels
@@ -108,7 +102,7 @@ def averaged_task_scores(
         "surprise": surprise / given,
         "surprise_p": np.where(n_annotations > 0, tail, np.nan),
     }
-    difficulties = [expected_difficulty(fitted) for fitted, _ in fits]
+    difficulties = [expected_difficulty(fitted) for fitted, _ in source.weighty]
     if all(difficulty is not None for difficulty in difficulties):
         columns["difficulty"] = np.tensordot(weights, np.array(difficulties), axes=1)
     return pd.DataFrame(columns, index=labels.index)

@@ -364,8 +364,8 @@ class Fit(Result[Fitted]):
         Args:
             interval: mass of the intervals, equal-tailed, between 0 and 1.
             rank_one: whether to take the singular values of all confusion matrices.
-            misled: the share of tasks that is expected to mislead the whole crowd, from 0 to below 1: 0.06 by default,
-                and 0.03 of a story with shared errors; 0 for what follows from the story alone.
+            misled: the share of tasks that is expected to mislead the whole crowd, from 0 to below 1: 0.05 by default;
+                0 for what follows from the story alone.
 
         Raises:
             AnnotationError: the annotations name no workers.

@@ -83,7 +83,7 @@ class Stack(Result[Averaged]):
         Args:
             interval: mass of the equal-tailed intervals, between 0 and 1.
             misled: as for :meth:`Fit.worker_scores`; by default the share that the labels allow for and, where they
-                allow for none, what is usual of each story.
+                allow for none, what is usual.
 
         Raises:
             AnnotationError: the annotations name no workers.
@@ -247,7 +247,7 @@ def stack(
         weights: by name, instead of those of the comparison; they are scaled to sum 1.
         votes: share of the label probabilities that is the votes', from 0 to below 1.
         misled: share of tasks that is expected to mislead the whole crowd, from 0 to below 1, for which the label
-            probabilities allow; None for what is usual of each story, as in ``"auto"``.
+            probabilities allow; None for what is usual, as in ``"auto"``.
         options: of :func:`crowdppl.compare`, such as ``by`` and ``method``.
 
     Raises:

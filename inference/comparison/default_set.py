@@ -67,8 +67,8 @@ def auto(
         weights: ``"equal"``; or ``"stacking"``, which compares the stories by how well they predict held-out
             annotations, over K folds refitted by EM whatever the fits' engine: the mixture that predicts best.
         votes: share of the label probabilities that are the votes', from 0 to below 1 (:class:`.Averaged`).
-        misled: the share of tasks that is expected to mislead the whole crowd, from 0 to below 1; what is usual of
-            each story by default (:mod:`.misled`).
+        misled: the share of tasks that is expected to mislead the whole crowd, from 0 to below 1; what is usual by
+            default (:mod:`.misled`).
         folds: K, of the comparison of ``weights="stacking"``; 5 by default.
         seed: of the engines and the folds.
         progress: whether to show a progress bar.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
@@ -18,7 +18,7 @@ from ..fitted.fitted import CELLS, Fitted, HoldsFitted, Weighted, n_cells
 from ..fitted.intervals import INTERVAL
 from ..fitted.labelled import interval_around
 from ..fitted.misled import checked, misled_share
-from ..fitted.realised import MOST_DRAWS, realised_accuracy, realised_accuracy_draws
+from ..fitted.realised import n_truths, realised_accuracy, realised_accuracy_draws
 from ..fitted.summary import (
     Summary,
     best_and_worst,
@@ -61,7 +61,7 @@ class Averaged(Weighted):
             given.
         left_out: stories that were asked for and do not fit these data, by name, with the reason.
         votes: the share of the votes, from 0 to below 1.
-        misled: the share of misled tasks that is expected, from 0 to below 1; None for what is usual of each story.
+        misled: the share of misled tasks that is expected, from 0 to below 1; None for what is usual (:mod:`.misled`).
     """
 
     fits: dict[str, Fitted]
@@ -163,12 +163,15 @@ class Averaged(Weighted):
         misled = self.misled or None if misled is None else misled
         frame = fitted_scores(self, interval)
         estimate = realised_accuracy(replace(self, misled=misled, votes=0.0).posterior, self.annotations)
-        draws = []
-        for fitted, weight in self.weighty:
-            share, n = misled_share(fitted, misled), max(1, round(MOST_DRAWS * weight))
-            draws.append(realised_accuracy_draws(fitted.with_uncertainty, share, n))
-        around = interval_around(self, estimate, np.concatenate(draws)[None], interval)
-        return with_realised_accuracy(frame, estimate, around)
+        draws = np.concatenate(list(self._realised_accuracy_draws(misled)))
+        return with_realised_accuracy(frame, estimate, interval_around(self, estimate, draws[None], interval))
+
+    def _realised_accuracy_draws(self, misled: float | None) -> Iterator[np.ndarray]:
+        """Of each fit as many draws as its weight asks for: ``(draw, J)``."""
+        around = [(fitted.with_uncertainty, weight) for fitted, weight in self.weighty]
+        total = max(n_truths(fitted) for fitted, _ in around)
+        for fitted, weight in around:
+            yield realised_accuracy_draws(fitted, misled_share(fitted, misled), max(1, round(total * weight)))
 
     def task_scores(self, *, replicates: int, seed: int) -> pd.DataFrame:
         """The tasks' scores, those from replicated annotations averaged: :meth:`.Stack.task_scores`."""

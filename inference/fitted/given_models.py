@@ -12,7 +12,7 @@ from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .fitted import Fitted
 from .intervals import INTERVAL, of_draws
-from .realised import MOST_DRAWS
+from .realised import DRAWS
 
 BINS = 10  # of the calibration error
 SHOWN = 3  # models in a text; of more of them their number
@@ -47,7 +47,7 @@ def model_frame(fitted: Fitted, interval: float = INTERVAL) -> pd.DataFrame:
     first = np.nan_to_num(scores).argmax(-1)
     frame = pd.DataFrame({"tasks": is_given.sum(0)}, index=data.models.to_index("model"))
     right = np.take_along_axis(np.asarray(fitted.posterior, float), first, axis=1)
-    realised = np.asarray(_right(around.thinned(n := min(int(np.prod(around.shape)), MOST_DRAWS)), _keys(n)), float)
+    realised = np.asarray(_right(around.thinned(n := min(int(np.prod(around.shape)), DRAWS[1])), _keys(n)), float)
     found = {
         "accuracy": (_accuracy(fitted), _accuracy(around)),
         "realised_accuracy": (((right * is_given).sum(0) / is_given.sum(0))[None], realised / is_given.sum(0)),
@@ -100,7 +100,7 @@ def _accuracy(fitted: Fitted) -> np.ndarray:
         sure = jnp.exp(jnp.take_along_axis(tempered(reference, *draw), first, axis=-1))[..., 0]
         return jnp.where(is_given, sure, 0.0).sum(0) / is_given.sum(0)
 
-    draws = fitted.thinned(min(int(np.prod(fitted.shape)), MOST_DRAWS)).flat_draws
+    draws = fitted.thinned(min(int(np.prod(fitted.shape)), DRAWS[1])).flat_draws
     return np.asarray(jax.lax.map(of_draw, (jnp.asarray(draws[SLOPE]), jnp.asarray(draws[BIAS]))), float)
 
 

@@ -13,8 +13,8 @@ The likelihood of the annotations does not depend on :math:`\varepsilon`, so tha
 its prior. Gold labels that a fit was given tell of it by how often the label that the crowd gives these tasks without
 them is right, and by nothing more: a restricted likelihood (Lewis, MacEachern & Lee 2021), since a story that is too
 sure of its labels is also wrong about which mistakes it makes. The prior's mean m and weight w, in tasks, are
-:data:`USUAL`, :data:`USUAL_SHARED` and :data:`WEIGHT`, set with real crowds' gold labels in view;
-``benchmarks/real_coverage.py`` shows what others give on real crowds.
+:data:`USUAL` and :data:`WEIGHT`, set with real crowds' gold labels in view; ``benchmarks/real_coverage.py`` shows what
+others give on real crowds, and what each crowd gets from those that are best on the others.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ import numpy as np
 from scipy.special import betaincinv
 
 from ...data import Annotations
-from ..densities.model import Model
 from .fitted import Fitted
 
-USUAL = 0.06  # the share of misled tasks that is expected of a story with independent errors
-USUAL_SHARED = 0.03  # and of a story with shared errors, which explains some of them itself
+USUAL = 0.05  # the share of misled tasks that is expected
 WEIGHT = 4.0  # of the expectation, in gold labels
 POINTS = 400  # of the share's distribution, of equal mass in the prior
 
@@ -55,8 +53,10 @@ class MisledShare:
         return float(self.shares @ self.probabilities)
 
     def draws(self, n: int, seed: int) -> np.ndarray:
-        """Draws of the share, ``(n,)``."""
-        return np.random.default_rng(seed).choice(self.shares, n, p=self.probabilities)
+        """Draws of the share in random order, ``(n,)``: one from each of n parts of equal mass."""
+        rng = np.random.default_rng(seed)
+        mass = rng.permutation((np.arange(n) + rng.random(n)) / n)
+        return self.shares[np.searchsorted(self.probabilities.cumsum()[:-1], mass)]
 
     def beside(self, posterior: np.ndarray) -> np.ndarray:
         """Label probabilities ``(N, K)`` that allow for misled tasks; those of the tasks told stay as they are."""
@@ -74,13 +74,12 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
 
     Args:
         fitted: the fit.
-        mean: the prior's mean, from 0 to below 1; :data:`USUAL` or :data:`USUAL_SHARED` by default. With 0 no task
-            misleads.
+        mean: the prior's mean, from 0 to below 1; :data:`USUAL` by default. With 0 no task misleads.
 
     Raises:
         ValueError: for another `mean`.
     """
-    mean, told = usual(fitted.model) if mean is None else checked(mean), told_label(fitted.annotations)
+    mean, told = USUAL if mean is None else checked(mean), told_label(fitted.annotations)
     if mean == 0:
         return MisledShare(np.zeros(1), np.ones(1), told >= 0)
     shares = betaincinv(WEIGHT * mean, WEIGHT * (1 - mean), (np.arange(POINTS) + 0.5) / POINTS)
@@ -92,11 +91,6 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
         log_prob = np.log(np.maximum(np.where(is_right, expected, 1 - expected), 1e-12)).sum(0)
     weights = np.exp(log_prob - log_prob.max())
     return MisledShare(shares, weights / weights.sum(), told >= 0)
-
-
-def usual(model: Model) -> float:
-    """The prior's mean by default."""
-    return USUAL_SHARED if model.hyperparameters.get("shared_error") else USUAL
 
 
 def checked(mean: float) -> float:

@@ -15,10 +15,10 @@ from ..densities.programs import compiled
 from .fitted import Fitted
 from .misled import MisledShare
 
-MOST_DRAWS = 500  # whose truths are drawn, for an interval
+DRAWS = (200, 500)  # of truths for an interval, at the least and at the most
 
 
-def realised_accuracy(posterior: np.ndarray, annotations: Annotations) -> np.ndarray:
+def realised_accuracy(posterior: np.ndarray, annotations: Annotations, counted: np.ndarray | None = None) -> np.ndarray:
     r"""The expected share of each worker's annotations that equal the truth: ``(J,)``, NaN for a worker without any.
 
     .. math:: \frac{1}{n_j} \sum_{a \in j} P(z_{i_a} = y_a \mid y)
@@ -26,35 +26,60 @@ def realised_accuracy(posterior: np.ndarray, annotations: Annotations) -> np.nda
     Args:
         posterior: probabilities of the labels, ``(N, K)``, which allow for misled tasks (:mod:`.misled`).
         annotations: whose workers are named.
+        counted: whether a task's annotations count, ``(N,)``; all do by default.
     """
     annotations = annotations.of_classes()
     right = np.asarray(posterior, dtype=float)[annotations.task, annotations.label]
-    weight = 1.0 if annotations.count is None else np.asarray(annotations.count)
-    total = np.bincount(np.asarray(annotations.worker), right * weight, annotations.n_workers)
-    return np.minimum(total / _n_or_nan(annotations.n_by_worker()), 1.0)  # up to the rounding of the posterior
+    weight, worker = _weight(annotations, counted), np.asarray(annotations.worker)
+    total, n = (np.bincount(worker, each, annotations.n_workers) for each in (right * weight, weight))
+    return np.minimum(total / _n_or_nan(n), 1.0)  # up to the rounding of the posterior
 
 
-def realised_accuracy_draws(fitted: Fitted, misled: MisledShare, n: int = MOST_DRAWS, seed: int = 0) -> np.ndarray:
-    """The same share at truths drawn from the posterior: ``(draw, J)``.
+def n_truths(fitted: Fitted) -> int:
+    """How many truths are drawn for an interval: one for each draw of the parameters, within :data:`DRAWS`."""
+    return int(np.clip(np.prod(fitted.shape), *DRAWS))
+
+
+def realised_accuracy_draws(
+    fitted: Fitted, misled: MisledShare, n: int | None = None, seed: int = 0, counted: np.ndarray | None = None
+) -> np.ndarray:
+    """The same share at truths drawn from the posterior: ``(n, J)``.
 
     Args:
         fitted: whose workers are named.
         misled: how many tasks may mislead the whole crowd.
-        n: draws of the parameters at the most, each with its own truths and its own share of misled tasks.
+        n: truths, each at a draw of the parameters and of the share of misled tasks; :func:`n_truths` by default. Where
+            they are more than the draws of the parameters, some are drawn at the same ones.
         seed: of the truths.
+        counted: whether a task's annotations count, ``(N,)``; all do by default.
     """
-    n = min(int(np.prod(fitted.shape)), n)
-    keys = jax.random.split(jax.random.key(seed), n)
-    change = _Change(jnp.asarray(misled.draws(n, seed), jnp.float32), jnp.asarray(misled.told))
-    right = _right(fitted.thinned(n), keys, change)
-    return np.asarray(right, dtype=float) / _n_or_nan(fitted.annotations.of_classes().n_by_worker())
+    n = n_truths(fitted) if n is None else n
+    n_parameters = min(n, int(np.prod(fitted.shape)))
+    shape = (n_parameters, -(-n // n_parameters))
+    keys = jax.random.split(jax.random.key(seed), shape)
+    shares = np.zeros(shape, np.float32).T
+    shares.flat[:n] = misled.draws(n, seed)
+    counts = np.ones(fitted.annotations.n_tasks, bool) if counted is None else counted
+    drawing = _Drawing(keys, jnp.asarray(shares.T), jnp.asarray(misled.told), jnp.asarray(counts))
+    right = np.asarray(_right(fitted.thinned(n_parameters), drawing), dtype=float)
+    annotations = fitted.annotations.of_classes()
+    total = np.bincount(np.asarray(annotations.worker), _weight(annotations, counted), annotations.n_workers)
+    return right.swapaxes(0, 1).reshape(-1, right.shape[-1])[:n] / _n_or_nan(total)
 
 
-class _Change(NamedTuple):
-    """How truths differ from those that a story infers: by draw a share of misled tasks, and tasks told."""
+class _Drawing(NamedTuple):
+    """What decides of truths, beside the story: by draw of the parameters D and truth R at it."""
 
-    misled: Array
-    told: Array
+    keys: Array  # (D, R)
+    misled: Array  # shares of misled tasks, (D, R)
+    told: Array  # tasks that mislead nobody, (N,)
+    counted: Array  # whether a task's annotations count, (N,)
+
+
+def _weight(annotations: Annotations, counted: np.ndarray | None) -> np.ndarray:
+    """How often each annotation counts."""
+    weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
+    return weight if counted is None else weight * np.asarray(counted)[annotations.task]
 
 
 def _n_or_nan(n: np.ndarray) -> np.ndarray:
@@ -62,17 +87,23 @@ def _n_or_nan(n: np.ndarray) -> np.ndarray:
 
 
 @compiled(once=True)
-def _right(fitted: Fitted, keys: Array, change: _Change) -> Array:
+def _right(fitted: Fitted, drawing: _Drawing) -> Array:
     data, label = of_classes(fitted.annotations, jnp.asarray(fitted.annotations.label))
+    weight = drawing.counted[data.task] * (1.0 if data.count is None else jnp.asarray(data.count))
     count = partial(jax.ops.segment_sum, segment_ids=jnp.asarray(data.worker), num_segments=data.n_workers)
-    weight = 1.0 if data.count is None else jnp.asarray(data.count)
 
-    def of_draw(row: tuple[Parameters, Array, Array]) -> Array:
-        draw, key, share = row
-        of_truth, whether, which = jax.random.split(key, 3)
-        truth = jax.random.categorical(of_truth, fitted.at(draw).log_joint)
-        other = (truth + jax.random.randint(which, truth.shape, 1, max(data.n_classes, 2))) % data.n_classes
-        truth = jnp.where((jax.random.uniform(whether, truth.shape) < share) & ~change.told, other, truth)
-        return count((truth[data.task] == label) * weight)
+    def at_parameters(row: tuple[Parameters, Array, Array]) -> Array:
+        draw, keys, shares = row
+        log_joint = fitted.at(draw).log_joint
 
-    return jax.lax.map(of_draw, (fitted.flat_draws, keys, change.misled))
+        def of_truth(row: tuple[Array, Array]) -> Array:
+            key, share = row
+            of_story, whether, which = jax.random.split(key, 3)
+            truth = jax.random.categorical(of_story, log_joint)
+            other = (truth + jax.random.randint(which, truth.shape, 1, max(data.n_classes, 2))) % data.n_classes
+            is_misled = (jax.random.uniform(whether, truth.shape) < share) & ~drawing.told
+            return count((jnp.where(is_misled, other, truth)[data.task] == label) * weight)
+
+        return jax.lax.map(of_truth, (keys, shares))
+
+    return jax.lax.map(at_parameters, (fitted.flat_draws, drawing.keys, drawing.misled))

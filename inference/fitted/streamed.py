@@ -36,7 +36,7 @@ from ..engines.progress import progress_bar
 from ..engines.streaming import Source
 from . import confusion_scores
 from .intervals import INTERVAL, of_draws
-from .misled import misleading, usual
+from .misled import USUAL, misleading
 from .named_draws import parameter_dataset
 from .summary import Summary, best_and_worst, course, difficulties, options_text, positive_class, shared_errors
 
@@ -214,7 +214,7 @@ class StreamedFit:
                 frame[f"{name}_low"], frame[f"{name}_high"] = np.minimum(low, values), np.maximum(high, values)
             if name == "accuracy":
                 realised = np.minimum(right / np.where(n > 0, n, np.nan), 1.0)  # sums of float32
-                frame["realised_accuracy"] = misleading(realised, usual(self.model), len(self.prepared.classes))
+                frame["realised_accuracy"] = misleading(realised, USUAL, len(self.prepared.classes))
         return frame
 
     @cached_property

@@ -148,16 +148,16 @@ def test_realised_accuracy_is_the_expected_share_of_right_annotations(em, svi, c
 
 
 def test_realised_accuracys_interval_is_of_the_share_itself(svi, crowd):
-    """150 draws, and truths drawn in each: the mean within four standard errors of the expectation."""
+    """200 truths at 150 draws: the mean within four standard errors of the expectation."""
     share = misled_share(svi.fitted)
     drawn = realised_accuracy_draws(svi.fitted, share)
-    assert drawn.shape == (150, 5)
+    assert drawn.shape == (200, 5)
     found = svi.worker_scores(interval=0.8)
     np.testing.assert_allclose(found["realised_accuracy_low"].iloc[:4], np.quantile(drawn[:, :4], 0.1, axis=0))
     np.testing.assert_allclose(found["realised_accuracy_high"].iloc[:4], np.quantile(drawn[:, :4], 0.9, axis=0))
     rights = drawn[:, :4] * 24
     np.testing.assert_allclose(rights, rights.round(), atol=1e-6)  # a whole number of the 24 annotations is right
-    error = drawn[:, :4].std(0) / np.sqrt(150)
+    error = drawn[:, :4].std(0) / np.sqrt(200)
     expected = realised_accuracy(share.beside(svi.posterior), svi.annotations)
     assert (np.abs(drawn[:, :4].mean(0) - expected[:4]) < 4 * error + 1e-6).all()
     assert len(realised_accuracy_draws(svi.fitted, share, n=20)) == 20

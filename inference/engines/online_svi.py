@@ -77,7 +77,7 @@ def run(
     _, sampled = svi.draw(problem, fitted, draw_key, program, 1 if is_delta else settings.draws)
     sampled = {name: np.asarray(sampled[name])[None] for name in state.values}
     draws, is_point = as_point(sampled, is_point=is_delta)
-    losses = np.array(state.history)
+    losses = svi.without_gaps(list(state.history))
     return Outcome(draws, {}, losses, {}, svi.still_falling(losses, settings.tolerance), is_point)
 
 
@@ -112,7 +112,7 @@ def _pass(
         optimizer = after.optim_state
         losses.append(float(found[0]))
         if not np.isfinite(losses[-1]):
-            raise FloatingPointError(f"the loss is {losses[-1]} at step {len(losses)}; lower learning_rate")
+            svi.check_losses(losses)
         keep.note(PART, partial(_noted_part, optimizer, losses[before:]))
         bar(len(losses), f"loss {losses[-1]:,.2f}")
     return state._replace(optimizer=optimizer, iteration=len(losses), history=tuple(losses))

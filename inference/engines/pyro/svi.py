@@ -26,7 +26,7 @@ from ..checkpoints import NOWHERE, Checkpoints, Nest
 from ..outcome import Outcome, as_point
 from ..progress import progress_bar
 from ..settings import EMSettings, SVISettings
-from ..svi import STAGE, makes, still_falling
+from ..svi import STAGE, check_losses, makes, still_falling, without_gaps
 from ..unused_options import refuse_unused, unused_by_svi
 from . import em
 from .batches import Batch
@@ -106,7 +106,7 @@ def run(
         n_draws = 1 if is_delta else settings.draws
         draws = _draws(guide, _arguments(some), list(parameter_dims(problem.twin, problem.data)), n_draws)
     draws, is_point = as_point(draws, is_point=is_delta)
-    history = np.array(losses)
+    history = without_gaps(losses)
     return Outcome(draws, problem.fixed(), history, {}, still_falling(history, settings.tolerance), is_point)
 
 
@@ -147,9 +147,10 @@ def _descend(
         while len(losses) < settings.max_iterations:
             loss = _loss(problem, guide, next(batches), settings.particles)
             losses.append(float(loss.detach()))
-            if not np.isfinite(losses[-1]):
-                raise FloatingPointError(f"the loss is {losses[-1]} at step {len(losses)}; lower learning_rate")
-            stepper.step(loss / n_tasks)
+            if np.isfinite(losses[-1]):
+                stepper.step(loss / n_tasks)
+            else:
+                check_losses(losses)
             if len(losses) % CHUNK == 0:
                 tell(len(losses), f"loss {losses[-1]:,.2f}")
             keep.note(STAGE, at, lasting=False)

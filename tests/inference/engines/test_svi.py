@@ -12,10 +12,11 @@ from numpyro.infer import Trace_ELBO, TraceEnum_ELBO
 from numpyro.infer.autoguide import AutoDelta
 from whole_density import density
 
-from crowdppl import ConvergenceWarning, UnknownNameError, fit
+from crowdppl import ConvergenceWarning, UnknownNameError, fit, simulate
 from crowdppl.inference.densities.marginals import marginal_program
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import minibatches as batches
+from crowdppl.inference.engines import svi
 from crowdppl.inference.engines.outcome import as_point
 from crowdppl.models import find_story
 
@@ -124,3 +125,37 @@ def test_draws_that_are_all_equal_are_a_point():
     assert as_point(same)[0]["x"].shape == (1, 1, 4)
     assert not as_point(same | {"y": np.arange(6.0).reshape(2, 3)})[1]
     assert not as_point({"x": np.ones((1, 1, 4))})[1]  # one draw of a guide that may be of any kind
+
+
+def test_a_step_whose_loss_is_not_finite_changes_nothing(ragged):
+    """With scales of the guide beyond single precision."""
+    values = {name: site[0, 0] for name, site in fit("dawid_skene", ragged, progress=False).outcome.draws.items()}
+    problem = svi.Problem(MODEL, ragged, values, {}, None, svi.Rates(0.01, 0.01, 10))
+    program, key = svi.Program("normal", 1), jax.random.key(0)
+    state = svi.init(problem, key, program)
+    optimizer = svi._engine(problem, program, key)[0].optim
+    parameters = optimizer.get_params(state.optim_state)
+    far = {name: value + 1e3 if "scale" in name else value for name, value in parameters.items()}
+    for start, is_taken in ((state, True), (state._replace(optim_state=optimizer.init(far)), False)):
+        after, loss = svi.step(problem, start, key, program)
+        assert np.isfinite(loss) == is_taken
+        before, now = (optimizer.get_params(each.optim_state) for each in (start, after))
+        assert any((before[name] != now[name]).any() for name in before) == is_taken
+
+
+def test_a_few_lost_steps_are_left_out_and_more_are_an_error_that_names_the_first():
+    few, many = [3.0, np.nan, np.inf, 1.0], [1.0] * 593 + [np.nan] * 7
+    svi.check_losses(few)
+    np.testing.assert_array_equal(svi.without_gaps(few), [3.0, 3.0, 3.0, 1.0])
+    with pytest.raises(FloatingPointError, match="the loss is nan at step 594; lower learning_rate"):
+        svi.check_losses(many)
+    svi.check_losses([1.0] * 700 + [np.nan] * 7)
+
+
+@pytest.mark.slow
+def test_many_classes_are_fitted_though_a_draw_has_probabilities_of_zero():
+    """Of the 2,500 steps one had a loss that is not finite, which was an error."""
+    crowd = simulate("dawid_skene", n_tasks=400, n_workers=20, n_classes=20, annotations_per_task=5, seed=1)[0]
+    found = fit("dawid_skene", crowd.without_gold(), method="svi", seed=1, max_iterations=2500, progress=False)
+    assert np.isfinite(found.outcome.history).all()
+    np.testing.assert_allclose(found.posterior.sum(1), 1, atol=1e-5)

@@ -339,7 +339,7 @@ class Fit(Result[Fitted]):
         - annotations: how many the worker gave.
         - accuracy: in the long run, the probability of a right annotation of a task of the crowd's mix.
         - realised_accuracy: the share of the annotations given that are right. Its interval is from the posterior of
-          truth and parameters together: the truth is drawn at each draw of the parameters (500 at the most). What
+          truth and parameters together: 200 to 500 truths are drawn, at draws of the parameters. What
           gold labels of all tasks would show is this, not the accuracy in the long run. Unlike everything else that
           a fit says it allows for tasks that mislead the whole crowd, of which annotations can tell nothing
           (:mod:`.misled`): a story that takes itself for true is too sure of what real workers got right.

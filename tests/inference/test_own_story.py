@@ -111,16 +111,66 @@ def _with_ability(size, wrap):
 @pytest.mark.parametrize(
     ("size", "wrap", "message"),
     [
-        (3, lambda a: cp.Correct(a[:, None], 4), r"'ability' stands in the plate 'worker' of size 3, .* have 5: take"),
+        (
+            3,
+            lambda _: SharedConfusion(jnp.eye(4)),
+            r"'ability' stands in the plate 'worker' of size 3, .* have 5: take",
+        ),
         (5, lambda a: a, r"given an array as emission; an Emission is needed, such as cp.Confusion\(table\)"),
         (5, lambda a: cp.Confusion(jnp.broadcast_to(jnp.eye(2), (5, 2, 2))), r"\(5, 2, 2\), and .* have 4 classes"),
+        (
+            5,
+            lambda a: cp.Confusion(jnp.eye(4)),
+            r"table of Confusion has shape \(4, 4\), .*; \(5, 4, 4\) is needed; jnp",
+        ),
+        (
+            5,
+            lambda a: cp.Confusion(jnp.broadcast_to(jnp.eye(4), (3, 4, 4))),
+            r"\(3, 4, 4\), .* 5 workers .*\(5, 4, 4\)",
+        ),
+        (
+            5,
+            lambda a: SharedConfusion(jnp.eye(3)),
+            r"table of SharedConfusion has shape \(3, 3\), .*; \(4, 4\) is needed",
+        ),
+        (5, lambda a: cp.Correct(a, 4), r"ability of Correct has shape \(5,\), .*; \(5, 4\) is needed, or \(5, 1\)"),
+        (5, lambda a: cp.Correct(a[0], 4), r"ability of Correct has shape \(\), .* such as ability\[:, None\]"),
+        (5, lambda a: cp.Correct(a[:3, None], 4), r"ability of Correct has shape \(3, 1\), .* 5 workers"),
+        (
+            3,
+            lambda a: cp.Correct(a[:, None], 4),
+            r"ability of Correct has shape \(3, 1\), .* from annotations.n_workers",
+        ),
+        (
+            5,
+            lambda a: cp.Correct(a[:, None], 4, scale=a),
+            r"scale of Correct has shape \(5,\), .*; \(45,\) is needed, or one",
+        ),
+        (
+            5,
+            lambda a: cp.Correct(a[:, None], 4, guess=a),
+            r"guess of Correct has shape \(5,\), .*; \(45,\) is needed, or",
+        ),
     ],
-    ids=["plate", "array", "table"],
+    ids=["plate", "array", "classes", "one", "workers", "shared", "flat", "scalar", "few", "short", "scale", "guess"],
 )
 def test_a_story_whose_parts_do_not_fit_the_annotations_says_so_before_it_is_fitted(size, wrap, message):
     """JAX takes the last worker for those beyond the plate, so that three abilities would do for five workers."""
     with pytest.raises(cp.StoryError, match=message):
         cp.fit(_with_ability(size, wrap), cp.load_dataset("anesthesia"), progress=False)
+
+
+@pytest.mark.parametrize("infer", [{}, {"enumerate": "parallel"}], ids=["sampled", "enumerated"])
+def test_a_truth_that_the_story_samples_by_itself_is_refused_with_what_makes_it(infer):
+    def story(annotations, *, truth_prior=None):
+        k = annotations.n_classes
+        share = numpyro.sample("prevalence", dist.Dirichlet(jnp.ones(k)))
+        with numpyro.plate("task", annotations.n_tasks):
+            truth = numpyro.sample("truth", dist.Categorical(share), infer=infer)
+            cp.observe(truth, SharedConfusion(0.7 * jnp.eye(k) + 0.3 / k), annotations)
+
+    with pytest.raises(cp.StoryError, match=r"samples the site 'truth' from .* cp\.tasks\(annotations, truth_prior\)"):
+        cp.fit(story, cp.load_dataset("anesthesia"), progress=False)
 
 
 def _with_rows(rows):

@@ -242,3 +242,39 @@ def test_a_story_that_reads_features_that_are_not_there_fails_with_a_note_of_it(
     with pytest.raises(AttributeError, match="NoneType") as failed:
         cp.fit(by_features, cp.load_dataset("anesthesia"), progress=False)
     assert any("have no features" in note for note in failed.value.__notes__)
+
+
+def _of_skill(name, prior=None):
+    """A story whose workers' skills are the site ``name``, sampled before any plate opens."""
+
+    def story(annotations, *, truth_prior=None):
+        prior_of_all = dist.Normal(jnp.ones(annotations.n_workers), 1.0).to_event(1) if prior is None else prior
+        skill = numpyro.sample(name, prior_of_all)
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.observe(truth, cp.Correct(skill[:, None], annotations.n_classes), annotations)
+
+    return story
+
+
+@pytest.mark.parametrize(
+    ("name", "of"), [("task", "a plate"), ("chain", "what results have"), ("draw", "what results")]
+)
+def test_a_site_with_the_name_of_a_plate_or_of_a_dimension_is_refused(name, of):
+    """In a trace the plate ``task`` takes the place of a site ``task``, which was no parameter then."""
+    with pytest.raises(cp.StoryError, match=f"the site '{name}' has the name of {of}"):
+        cp.fit(_of_skill(name), cp.load_dataset("anesthesia"), progress=False)
+
+
+def test_a_deterministic_site_that_follows_from_the_truth_is_refused_and_others_are_derived():
+    def story(annotations, *, truth_prior=None, of_truth=True):
+        with numpyro.plate("worker", annotations.n_workers):
+            skill = numpyro.deterministic("skill", 1 + numpyro.sample("raw", dist.Normal(0.0, 1.0)))
+        with cp.tasks(annotations, truth_prior) as truth:
+            if of_truth:
+                numpyro.deterministic("first", truth == 0)
+            cp.observe(truth, cp.Correct(skill[:, None], annotations.n_classes), annotations)
+
+    patients = cp.load_dataset("anesthesia")
+    with pytest.raises(cp.StoryError, match=r"site 'first' has shape \(4, 1\) in the plate 'task' of size 45"):
+        cp.fit(story, patients, progress=False)
+    assert cp.fit(story, patients, of_truth=False, progress=False).derived["skill"].dims == ("worker",)

@@ -278,3 +278,17 @@ def test_a_deterministic_site_that_follows_from_the_truth_is_refused_and_others_
     with pytest.raises(cp.StoryError, match=r"site 'first' has shape \(4, 1\) in the plate 'task' of size 45"):
         cp.fit(story, patients, progress=False)
     assert cp.fit(story, patients, of_truth=False, progress=False).derived["skill"].dims == ("worker",)
+
+
+def test_what_draws_from_an_improper_prior_says_so_and_the_files_are_without_draws_from_it():
+    patients = cp.load_dataset("anesthesia")
+    story = _of_skill("skill", dist.ImproperUniform(dist.constraints.real, (), (patients.n_workers,)))
+    with pytest.raises(cp.StoryError, match="nothing can be drawn from the prior of the site 'skill', ImproperUniform"):
+        cp.simulate(story, n_tasks=5, n_workers=5, n_classes=4)
+    with pytest.raises(cp.StoryError, match="nothing can be drawn from the prior of the site 'skill'"):
+        cp.prior_check(story, patients, draws=20)
+    fit = cp.fit(story, patients, method="svi", max_iterations=50, draws=100, progress=False)
+    assert "log_likelihood" in fit.idata
+    assert "prior" not in fit.idata
+    given, _ = cp.simulate(story, n_tasks=5, n_workers=5, n_classes=4, parameters={"skill": np.ones(5)})
+    assert given.n_tasks == 5

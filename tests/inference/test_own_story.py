@@ -10,6 +10,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.inference.storage.arviz_data import group
+from crowdppl.models import dawid_skene
 from crowdppl.models.parts.emissions import SharedConfusion
 
 
@@ -292,3 +293,22 @@ def test_what_draws_from_an_improper_prior_says_so_and_the_files_are_without_dra
     assert "prior" not in fit.idata
     given, _ = cp.simulate(story, n_tasks=5, n_workers=5, n_classes=4, parameters={"skill": np.ones(5)})
     assert given.n_tasks == 5
+
+
+def test_a_prior_that_is_a_function_is_saved_within_a_story_of_ones_own(tmp_path):
+    def by_site(annotations):
+        with numpyro.plate("site", 2):
+            share = numpyro.sample("share", dist.Dirichlet(jnp.ones(annotations.n_classes)))
+        return jnp.log(share)[jnp.arange(annotations.n_tasks) % 2]
+
+    def mine(annotations):
+        dawid_skene(annotations, truth_prior=by_site)
+
+    patients = cp.load_dataset("anesthesia")
+    with pytest.raises(cp.StorageError, match=r"truth_prior=.* is a function, .*cp.load_fit\(path, story=mine\)"):
+        cp.fit("dawid_skene", patients, truth_prior=by_site, progress=False).save(tmp_path / "named")
+    fit = cp.fit(mine, patients, progress=False)
+    fit.save(tmp_path / "own")
+    again = cp.load_fit(tmp_path / "own", story=mine)
+    np.testing.assert_array_equal(again.probabilities, fit.probabilities)
+    assert again.parameters["share"].shape == (2, 4)

@@ -13,6 +13,7 @@ from ...data import Annotations
 from ...models.parts.emissions import Emission
 from ..densities.enumerated import site_values
 from ..densities.model import Model
+from ..densities.prior import proper
 from ..densities.programs import compiled
 from ..fitted.fitted import Fitted
 from ..fitted.replicated_annotations import before_annotations
@@ -79,6 +80,7 @@ def _replicate(at: _At, worker: Array | None, task: Array, key: Array, replicate
 @compiled(static=("model",))
 def _simulate(model: Model, design: Annotations, key: Array) -> Array:
     """Annotations of the rows of ``design``, ``(A,)``, with everything drawn from its prior."""
-    with handlers.trace() as sites, handlers.substitute(substitute_fn=site_values({})), handlers.seed(rng_seed=key):
+    started = handlers.substitute(substitute_fn=site_values({}))
+    with handlers.trace() as sites, proper(), started, handlers.seed(rng_seed=key):
         model(design)
     return sites["annotation"]["value"]

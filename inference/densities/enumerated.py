@@ -25,6 +25,7 @@ from ...models import Responses, Story, StoryError
 from ...models.parts.classifier import training
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.plates import dim_of_plate
+from ...models.parts.truth import Truth
 from .model import Model
 from .padded_sites import PaddingWeighsNothing, is_of_padding, is_table
 
@@ -140,15 +141,24 @@ def check_contract(story: Story, sites: Mapping[str, Site]) -> None:
         sites: of a run of it.
 
     Raises:
-        StoryError: there is no site ``truth`` or ``annotation`` in the plate ``task``.
+        StoryError: there is no site ``truth`` or ``annotation`` in the plate ``task``, or it is of another
+            distribution than that of the helper which makes it.
     """
-    for name, helper in (("truth", "cp.tasks(annotations, truth_prior) as truth"), ("annotation", "cp.observe(…)")):
+    named = f"the story {getattr(story, '__name__', repr(story))!r}"
+    reads = "a story reads: with cp.tasks(annotations, truth_prior) as truth: cp.observe(truth, emission, annotations)"
+    for name, kind, helper in (
+        ("truth", Truth, "cp.tasks(annotations, truth_prior) as truth"),
+        ("annotation", Responses, "cp.observe(…)"),
+    ):
         site = sites.get(name)
         if site is None or all(frame.name != "task" for frame in site.get("cond_indep_stack", ())):
             raise StoryError(
-                f"the story {getattr(story, '__name__', repr(story))!r} has no site {name!r} in the plate 'task', "
-                f"which the helper {helper} makes; a story reads: with cp.tasks(annotations, truth_prior) as truth: "
-                "cp.observe(truth, emission, annotations)"
+                f"{named} has no site {name!r} in the plate 'task', which the helper {helper} makes; {reads}"
+            )
+        if not isinstance(site["fn"], kind):
+            raise StoryError(
+                f"{named} samples the site {name!r} from a distribution of its own; the helper {helper} makes it, so "
+                f"that engines sum the truth out, and gold labels, evidence and abstentions enter; {reads}"
             )
 
 

@@ -6,6 +6,7 @@ from jax import Array
 from numpyro import handlers
 
 from ...data import Annotations
+from ...models import StoryError
 from ...models.parts.emissions import SMALLEST
 from .enumerated import Parameters, Site, is_latent, site_values
 from .model import Model
@@ -23,15 +24,41 @@ def prior_draws(model: Model, design: Annotations, keys: Array) -> Parameters:
         model: the story. The weights of a network without a prior are as they start.
         design: who annotates what; the labels are not looked at, and gold labels do not count.
         keys: random keys.
+
+    Raises:
+        StoryError: nothing can be drawn from the prior of a site.
     """
     unannotated = design.replace(label=None, gold=None)
 
     def once(key: Array) -> Parameters:
-        with handlers.trace() as sites, handlers.substitute(substitute_fn=site_values({})), handlers.seed(rng_seed=key):
+        started = handlers.substitute(substitute_fn=site_values({}))
+        with handlers.trace() as sites, proper(), started, handlers.seed(rng_seed=key):
             model(unannotated)
         return {name: site["value"] for name, site in sites.items() if is_latent(site) or name == "annotation"}
 
     return jax.lax.map(once, keys)
+
+
+def proper() -> handlers.substitute:
+    """A handler around those that give values to sites, which refuses a prior that nothing can be drawn from.
+
+    Raises:
+        StoryError: with the site, when a story runs under the handler.
+    """
+
+    def check(site: Site) -> None:
+        if site["type"] != "sample" or site["value"] is not None:
+            return
+        try:
+            jax.eval_shape(site["fn"].sample, site["kwargs"]["rng_key"])
+        except NotImplementedError as error:
+            prior = getattr(site["fn"], "base_dist", site["fn"])
+            raise StoryError(
+                f"nothing can be drawn from the prior of the site {site['name']!r}, {type(prior).__name__}: give it a "
+                f"proper one, such as a wide dist.Normal, or a value in cp.simulate(parameters={{{site['name']!r}: …}})"
+            ) from error
+
+    return handlers.substitute(substitute_fn=check)
 
 
 def quick_rows(key: Array, concentration: Array) -> Array:

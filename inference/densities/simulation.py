@@ -17,6 +17,7 @@ from ...models.parts.general import told
 from ...models.parts.simulated_inputs import prepared
 from .enumerated import check_contract, is_latent
 from .evidence import with_truth_prior
+from .prior import proper
 from .program_cache import use_program_cache
 
 CELLS = 10_000_000  # tasks × workers to draw an assignment for at a time
@@ -71,7 +72,7 @@ def simulate(
 
     Raises:
         UnknownNameError: there is no story of that name, or a parameter is none of the story's.
-        StoryError: the story has no site ``truth`` or ``annotation``.
+        StoryError: the story has no site ``truth`` or ``annotation``, or a prior that nothing can be drawn from.
         AnnotationError: features are not one row of finite numbers a task, or a worker.
         ValueError: a size, a share or the shape of a parameter cannot be.
     """
@@ -172,7 +173,8 @@ def _draw(
 ) -> dict[str, Any]:
     """Values of all sites that the story samples, at the given parameters."""
     values = {name: jnp.asarray(value, dtype=float) for name, value in parameters.items()}
-    with handlers.trace() as sites, handlers.substitute(data=values), handlers.seed(rng_seed=jax.random.key(seed)):
+    given, seeded = handlers.substitute(data=values), handlers.seed(rng_seed=jax.random.key(seed))
+    with handlers.trace() as sites, proper(), given, seeded:
         program, own = told(story, hyperparameters)
         program(design, **own)
     check_contract(story, sites)

@@ -22,6 +22,8 @@ from .padded_sites import is_table
 
 MEDIAN_OF = 15  # draws, for a start near the prior's median
 
+TAKEN = {"chain", "draw", "task", "worker", "truth_probability"}  # in results, beside the story's sites
+
 Dims = dict[str, tuple[str, ...]]  # names of the dimensions, by site
 
 
@@ -85,13 +87,30 @@ def fitting_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str,
     """The names of :func:`parameter_dims`, of annotations as they are given, whose plates have to fit them.
 
     Raises:
-        StoryError: a plate of workers or classes has another size than there are.
+        StoryError: a plate of workers or classes has another size than there are, a site has the name of something
+            else in results, or a deterministic site follows from the truth.
     """
     sizes = {"worker": annotations.n_workers, "class": annotations.n_classes}
     dims: dict[str, tuple[str, ...]] = {}
 
     def look() -> None:
-        for name, site in parameter_sites(model, annotations).items():
+        sampled: list[str] = []
+
+        def value(site: Site) -> Array | None:
+            if site["type"] == "sample":
+                sampled.append(site["name"])
+            return placeholder(site)
+
+        sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=value), None)
+        of_plates = {
+            name for name, site in sites.items() if site["type"] == "plate"
+        }  # takes the site's place in a trace
+        named = {name for name, site in sites.items() if is_latent(site) or site["type"] == "deterministic"}
+        for name in sorted(named.union(sampled) & of_plates.union(TAKEN)):
+            of = "a plate" if name in of_plates else "what results have beside it"
+            raise StoryError(f"the site {name!r} has the name of {of}; give it another")
+        for name in sorted(named):
+            site = sites[name]
             for frame in site.get("cond_indep_stack", ()):
                 expected = sizes.get(dim_of_plate(frame.name), frame.size)
                 if frame.size != expected:
@@ -100,6 +119,14 @@ def fitting_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str,
                         f"annotations have {expected}: take the size from annotations.n_workers or "
                         "annotations.n_classes, or give the plate another name"
                     )
+            plates = sorted(site.get("cond_indep_stack", ()), key=lambda frame: frame.dim)
+            shape, sized = jnp.shape(site["value"]), tuple(frame.size for frame in plates)
+            if site["type"] == "deterministic" and shape[: len(sized)] != sized:
+                raise StoryError(
+                    f"the deterministic site {name!r} has shape {shape} in the plate {plates[-1].name!r} of size "
+                    f"{sized[-1]}: a fit sums the truth out, so that nothing can follow from it; record what follows "
+                    "from the parameters, by cp.derived(name, value, *dims) outside of all plates"
+                )
         dims.update(anatomy(model, annotations).dims)
 
     jax.eval_shape(look)

@@ -89,8 +89,12 @@ def describe_story(name: str) -> StoryDescription:
 
     Raises:
         UnknownNameError: there is no such story or baseline; the message suggests the nearest one.
+        TypeError: it is no name, such as a story of your own, which its docstring describes.
     """
-    plain = str(name).lower().replace("-", "_")
+    if not isinstance(name, str):
+        called = getattr(name, "__name__", repr(name))
+        raise TypeError(f"a story's name is needed, such as 'dawid_skene'; help({called}) describes one of your own")
+    plain = name.lower().replace("-", "_")
     name = ALIASES.get(plain, plain)
     check_name("story", name, [*KNOWN_STORIES, *BASELINES])
     aliases = tuple(alias for alias, of in ALIASES.items() if of == name)

@@ -120,7 +120,15 @@ def encode(name: str, value: object) -> Any:
         return {"frame": {str(column): [encode_id(v) for v in value[column].tolist()] for column in value}}
     if isinstance(value, np.ndarray | np.generic | jax.Array):
         return {"array": np.asarray(value).tolist(), "dtype": str(value.dtype)}
-    raise StorageError(f"the hyperparameter {name}={value!r} is a {type(value).__name__}, which a file cannot hold")
+    instead = ""
+    if callable(value):
+        instead = (
+            f": give it in a story of your own, def mine(annotations): story(annotations, {name}=…), whose fit "
+            "cp.load_fit(path, story=mine) brings back"
+        )
+    raise StorageError(
+        f"the hyperparameter {name}={value!r} is a {type(value).__name__}, which a file cannot hold{instead}"
+    )
 
 
 def encode_settings(settings: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from jax import Array
 
 from ...data import Annotations
 from ...data.padding import counts_by_task
-from .emissions import SMALLEST, Emission, sum_by_task
+from .emissions import SMALLEST, Emission, misshaped, sum_by_task
 
 
 @jax.tree_util.register_dataclass
@@ -35,6 +35,18 @@ class Correct(Emission):
     scale: Array | float = 1.0
     offset: Array | float = 0.0
     guess: Array | None = None
+
+    def check(self, annotations: Annotations) -> None:
+        """Abilities of every worker, by class or not; the rest of every task, or one number for all."""
+        n_workers, n_tasks, n_classes = annotations.n_workers, annotations.n_tasks, annotations.n_classes
+        if jnp.shape(self.ability) not in {(n_workers, n_classes), (n_workers, 1)}:
+            needed = f"{(n_workers, n_classes)} is needed, or {(n_workers, 1)} where the class does not matter"
+            raise misshaped("ability", self, annotations, f"{needed}, such as ability[:, None] of {(n_workers,)}")
+        for name in ("scale", "offset"):
+            if jnp.shape(getattr(self, name)) not in {(), (n_tasks,)}:
+                raise misshaped(name, self, annotations, f"{(n_tasks,)} is needed, or one number for all tasks")
+        if self.guess is not None and jnp.shape(self.guess) not in {(n_tasks,), (n_tasks, 2)}:
+            raise misshaped("guess", self, annotations, f"{(n_tasks,)} is needed, or {(n_tasks, 2)}")
 
     def probs(self, worker: Array | None, task: Array) -> Array:
         """Tables of each pair: ``(A, K, K)``."""

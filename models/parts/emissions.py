@@ -14,6 +14,7 @@ from jax.scipy.special import logsumexp
 
 from ...data import Annotations
 from ...data.padding import counts_by_task
+from .story_error import StoryError
 
 VECTORS = (8, 4, 2, 1)  # numbers that XLA on CPU gathers and scatters at once
 UNCUT = 15  # columns beyond which they are not cut into such blocks
@@ -63,6 +64,13 @@ class Emission:
     """
 
     independent: ClassVar[bool] = True
+
+    def check(self, annotations: Annotations) -> None:
+        """Refuse arrays that are not of these workers, tasks and classes, which indexing would not notice.
+
+        Raises:
+            StoryError: with the array, its shape, and the shape that is needed.
+        """
 
     def probs(self, worker: Array | None, task: Array) -> Array:
         r"""All of :math:`P(y = l \mid z = k)` for each (worker, task) pair: ``(A, K, L)``."""
@@ -133,6 +141,15 @@ class Emission:
     def confusions(self, annotations: Annotations) -> Array:
         """Each worker's confusion matrix averaged over the tasks that the worker annotated: ``(J, K, L)``."""
         return mean_by_worker(self.probs(jnp.asarray(annotations.worker), annotations.task), annotations)
+
+
+def misshaped(name: str, emission: Emission, annotations: Annotations, needed: str) -> StoryError:
+    """The error of an emission whose array ``name`` has another shape than is ``needed``, for the caller to raise."""
+    return StoryError(
+        f"the {name} of {type(emission).__name__} has shape {jnp.shape(getattr(emission, name))}, and the annotations "
+        f"have {annotations.n_classes} classes, {annotations.n_workers} workers and {annotations.n_tasks} tasks, sizes "
+        f"to take from annotations.n_workers and the like; {needed}"
+    )
 
 
 def drawn_kinds(key: Array, probs: Array) -> Array:
@@ -224,6 +241,17 @@ class Confusion(Emission):
 
     table: Array
 
+    def check(self, annotations: Annotations) -> None:
+        """A table of every worker; its columns may be more than the classes."""
+        shape, needed = jnp.shape(self.table), (annotations.n_workers, annotations.n_classes, annotations.n_classes)
+        if len(shape) != 3 or shape[:2] != needed[:2] or shape[2] < needed[2]:
+            raise misshaped(
+                "table",
+                self,
+                annotations,
+                f"{needed} is needed; jnp.broadcast_to(table, {needed}) gives every worker the same table",
+            )
+
     def probs(self, worker: Array | None, task: Array) -> Array:
         """The workers' tables: ``(A, K, L)``."""
         return jnp.asarray(self.table)[worker]
@@ -258,6 +286,12 @@ class SharedConfusion(Emission):
     """
 
     table: Array
+
+    def check(self, annotations: Annotations) -> None:
+        """One table; its columns may be more than the classes."""
+        shape, n_classes = jnp.shape(self.table), annotations.n_classes
+        if len(shape) != 2 or shape[0] != n_classes or shape[1] < n_classes:
+            raise misshaped("table", self, annotations, f"{(n_classes, n_classes)} is needed")
 
     def probs(self, worker: Array | None, task: Array) -> Array:
         """The table for each annotation: ``(A, K, L)``."""

@@ -12,7 +12,7 @@ from numpyro.distributions import Distribution, constraints
 
 from ...data import Annotations
 from .abstaining import sample_rates, with_abstentions, with_rates
-from .emissions import Confusion, Emission, SharedConfusion
+from .emissions import Emission
 from .model_probabilities import model_evidence
 from .responses import Responses, select
 from .story_error import StoryError
@@ -101,20 +101,14 @@ def observe(truth: Array, emission: Emission, annotations: Annotations) -> Array
         annotations: who annotated what.
 
     Raises:
-        StoryError: the emission is none, or its table is not of the K classes.
+        StoryError: the emission is none, or its arrays are not of these workers, tasks and classes.
     """
     if not isinstance(emission, Emission):
         raise StoryError(
             f"observe() was given {'an array' if isinstance(emission, Array) else repr(emission)} as emission; an "
             "Emission is needed, such as cp.Confusion(table) of a table (workers, classes, classes)"
         )
-    if type(emission) is Confusion or type(emission) is SharedConfusion:
-        shape, n_classes = jnp.shape(emission.table), annotations.n_classes
-        if len(shape) < 2 or shape[-2] != n_classes or shape[-1] < n_classes:
-            raise StoryError(
-                f"the table of {type(emission).__name__} has shape {shape}, and the annotations have {n_classes} "
-                f"classes; its last two dimensions are ({n_classes}, {n_classes})"
-            )
+    emission.check(annotations)
     emission = with_abstentions(emission, annotations)
     return numpyro.sample("annotation", Responses(truth, emission, annotations), obs=annotations.label)
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import pyro
 import pyro.distributions as dist
 import torch
+from numpyro.primitives import Messenger
 from pyro.distributions import TorchDistribution
 from torch import Tensor
 from torch.distributions import constraints
@@ -98,7 +99,11 @@ def tasks(annotations: Annotations, truth_prior: TruthPrior | Tensor | None = No
 
 
 def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Tensor | None = None) -> Tensor:
-    """Prior log-probabilities of the true classes, ``(K,)`` or ``(N, K)``; of a :class:`.Prevalence` by default."""
+    """Prior log-probabilities of the true classes, ``(K,)`` or ``(N, K)``; of a :class:`.Prevalence` by default.
+
+    Raises:
+        StoryError: the prior is a function that samples sites with NumPyro.
+    """
     prior: Any = by_name(Prevalence() if truth_prior is None else truth_prior, annotations)
     if isinstance(prior, FixedPrevalence):
         return safe_log(tensor(prior.by_class(annotations)).to(annotations.task.device))
@@ -107,7 +112,27 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Tensor |
         return safe_log(pyro.sample("prevalence", dist.Dirichlet(concentration)))
     if isinstance(prior, Given):
         return safe_log(prior.probabilities(annotations))
-    return prior(annotations) if callable(prior) else prior
+    if not callable(prior):
+        return prior
+    with _NoNumPyro(prior):
+        return prior(annotations)
+
+
+class _NoNumPyro(Messenger):
+    """Refuses sites that a truth prior samples with NumPyro, of which Pyro would know nothing."""
+
+    def __init__(self, prior: Callable[..., Any]) -> None:
+        super().__init__()
+        self.prior = prior
+
+    def process_message(self, msg: dict[str, Any]) -> None:
+        if msg["type"] != "sample":
+            return
+        raise StoryError(
+            f"truth_prior={getattr(self.prior, '__name__', repr(self.prior))} samples the site {msg['name']!r} with "
+            "NumPyro: fit with backend='numpyro', or write a story of your own that samples it, and its Pyro program "
+            "by crowdppl.models.pyro.twin_of"
+        )
 
 
 def differs_by_task(truth_prior: TruthPrior | Tensor | None, annotations: Annotations) -> bool:

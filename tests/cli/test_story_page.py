@@ -75,3 +75,11 @@ def test_tex_becomes_plain_text(tex, text):
 
 def test_all_general_hyperparameters_are_described():
     assert set(SAYS) == set(GENERAL)
+
+
+def test_a_story_of_ones_own_has_no_page_and_its_name_is_not_looked_for():
+    def mine(annotations, *, truth_prior=None):
+        """A story."""
+
+    with pytest.raises(TypeError, match=r"a story's name is needed, .*help\(mine\) describes one of your own"):
+        describe_story(mine)

@@ -10,6 +10,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.inference.storage.arviz_data import group
+from crowdppl.models import dawid_skene
 from crowdppl.models.parts.emissions import SharedConfusion
 
 
@@ -111,16 +112,66 @@ def _with_ability(size, wrap):
 @pytest.mark.parametrize(
     ("size", "wrap", "message"),
     [
-        (3, lambda a: cp.Correct(a[:, None], 4), r"'ability' stands in the plate 'worker' of size 3, .* have 5: take"),
+        (
+            3,
+            lambda _: SharedConfusion(jnp.eye(4)),
+            r"'ability' stands in the plate 'worker' of size 3, .* have 5: take",
+        ),
         (5, lambda a: a, r"given an array as emission; an Emission is needed, such as cp.Confusion\(table\)"),
         (5, lambda a: cp.Confusion(jnp.broadcast_to(jnp.eye(2), (5, 2, 2))), r"\(5, 2, 2\), and .* have 4 classes"),
+        (
+            5,
+            lambda a: cp.Confusion(jnp.eye(4)),
+            r"table of Confusion has shape \(4, 4\), .*; \(5, 4, 4\) is needed; jnp",
+        ),
+        (
+            5,
+            lambda a: cp.Confusion(jnp.broadcast_to(jnp.eye(4), (3, 4, 4))),
+            r"\(3, 4, 4\), .* 5 workers .*\(5, 4, 4\)",
+        ),
+        (
+            5,
+            lambda a: SharedConfusion(jnp.eye(3)),
+            r"table of SharedConfusion has shape \(3, 3\), .*; \(4, 4\) is needed",
+        ),
+        (5, lambda a: cp.Correct(a, 4), r"ability of Correct has shape \(5,\), .*; \(5, 4\) is needed, or \(5, 1\)"),
+        (5, lambda a: cp.Correct(a[0], 4), r"ability of Correct has shape \(\), .* such as ability\[:, None\]"),
+        (5, lambda a: cp.Correct(a[:3, None], 4), r"ability of Correct has shape \(3, 1\), .* 5 workers"),
+        (
+            3,
+            lambda a: cp.Correct(a[:, None], 4),
+            r"ability of Correct has shape \(3, 1\), .* from annotations.n_workers",
+        ),
+        (
+            5,
+            lambda a: cp.Correct(a[:, None], 4, scale=a),
+            r"scale of Correct has shape \(5,\), .*; \(45,\) is needed, or one",
+        ),
+        (
+            5,
+            lambda a: cp.Correct(a[:, None], 4, guess=a),
+            r"guess of Correct has shape \(5,\), .*; \(45,\) is needed, or",
+        ),
     ],
-    ids=["plate", "array", "table"],
+    ids=["plate", "array", "classes", "one", "workers", "shared", "flat", "scalar", "few", "short", "scale", "guess"],
 )
 def test_a_story_whose_parts_do_not_fit_the_annotations_says_so_before_it_is_fitted(size, wrap, message):
     """JAX takes the last worker for those beyond the plate, so that three abilities would do for five workers."""
     with pytest.raises(cp.StoryError, match=message):
         cp.fit(_with_ability(size, wrap), cp.load_dataset("anesthesia"), progress=False)
+
+
+@pytest.mark.parametrize("infer", [{}, {"enumerate": "parallel"}], ids=["sampled", "enumerated"])
+def test_a_truth_that_the_story_samples_by_itself_is_refused_with_what_makes_it(infer):
+    def story(annotations, *, truth_prior=None):
+        k = annotations.n_classes
+        share = numpyro.sample("prevalence", dist.Dirichlet(jnp.ones(k)))
+        with numpyro.plate("task", annotations.n_tasks):
+            truth = numpyro.sample("truth", dist.Categorical(share), infer=infer)
+            cp.observe(truth, SharedConfusion(0.7 * jnp.eye(k) + 0.3 / k), annotations)
+
+    with pytest.raises(cp.StoryError, match=r"samples the site 'truth' from .* cp\.tasks\(annotations, truth_prior\)"):
+        cp.fit(story, cp.load_dataset("anesthesia"), progress=False)
 
 
 def _with_rows(rows):
@@ -192,3 +243,72 @@ def test_a_story_that_reads_features_that_are_not_there_fails_with_a_note_of_it(
     with pytest.raises(AttributeError, match="NoneType") as failed:
         cp.fit(by_features, cp.load_dataset("anesthesia"), progress=False)
     assert any("have no features" in note for note in failed.value.__notes__)
+
+
+def _of_skill(name, prior=None):
+    """A story whose workers' skills are the site ``name``, sampled before any plate opens."""
+
+    def story(annotations, *, truth_prior=None):
+        prior_of_all = dist.Normal(jnp.ones(annotations.n_workers), 1.0).to_event(1) if prior is None else prior
+        skill = numpyro.sample(name, prior_of_all)
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.observe(truth, cp.Correct(skill[:, None], annotations.n_classes), annotations)
+
+    return story
+
+
+@pytest.mark.parametrize(
+    ("name", "of"), [("task", "a plate"), ("chain", "what results have"), ("draw", "what results")]
+)
+def test_a_site_with_the_name_of_a_plate_or_of_a_dimension_is_refused(name, of):
+    """In a trace the plate ``task`` takes the place of a site ``task``, which was no parameter then."""
+    with pytest.raises(cp.StoryError, match=f"the site '{name}' has the name of {of}"):
+        cp.fit(_of_skill(name), cp.load_dataset("anesthesia"), progress=False)
+
+
+def test_a_deterministic_site_that_follows_from_the_truth_is_refused_and_others_are_derived():
+    def story(annotations, *, truth_prior=None, of_truth=True):
+        with numpyro.plate("worker", annotations.n_workers):
+            skill = numpyro.deterministic("skill", 1 + numpyro.sample("raw", dist.Normal(0.0, 1.0)))
+        with cp.tasks(annotations, truth_prior) as truth:
+            if of_truth:
+                numpyro.deterministic("first", truth == 0)
+            cp.observe(truth, cp.Correct(skill[:, None], annotations.n_classes), annotations)
+
+    patients = cp.load_dataset("anesthesia")
+    with pytest.raises(cp.StoryError, match=r"site 'first' has shape \(4, 1\) in the plate 'task' of size 45"):
+        cp.fit(story, patients, progress=False)
+    assert cp.fit(story, patients, of_truth=False, progress=False).derived["skill"].dims == ("worker",)
+
+
+def test_what_draws_from_an_improper_prior_says_so_and_the_files_are_without_draws_from_it():
+    patients = cp.load_dataset("anesthesia")
+    story = _of_skill("skill", dist.ImproperUniform(dist.constraints.real, (), (patients.n_workers,)))
+    with pytest.raises(cp.StoryError, match="nothing can be drawn from the prior of the site 'skill', ImproperUniform"):
+        cp.simulate(story, n_tasks=5, n_workers=5, n_classes=4)
+    with pytest.raises(cp.StoryError, match="nothing can be drawn from the prior of the site 'skill'"):
+        cp.prior_check(story, patients, draws=20)
+    fit = cp.fit(story, patients, method="svi", max_iterations=50, draws=100, progress=False)
+    assert "log_likelihood" in fit.idata
+    assert "prior" not in fit.idata
+    given, _ = cp.simulate(story, n_tasks=5, n_workers=5, n_classes=4, parameters={"skill": np.ones(5)})
+    assert given.n_tasks == 5
+
+
+def test_a_prior_that_is_a_function_is_saved_within_a_story_of_ones_own(tmp_path):
+    def by_site(annotations):
+        with numpyro.plate("site", 2):
+            share = numpyro.sample("share", dist.Dirichlet(jnp.ones(annotations.n_classes)))
+        return jnp.log(share)[jnp.arange(annotations.n_tasks) % 2]
+
+    def mine(annotations):
+        dawid_skene(annotations, truth_prior=by_site)
+
+    patients = cp.load_dataset("anesthesia")
+    with pytest.raises(cp.StorageError, match=r"truth_prior=.* is a function, .*cp.load_fit\(path, story=mine\)"):
+        cp.fit("dawid_skene", patients, truth_prior=by_site, progress=False).save(tmp_path / "named")
+    fit = cp.fit(mine, patients, progress=False)
+    fit.save(tmp_path / "own")
+    again = cp.load_fit(tmp_path / "own", story=mine)
+    np.testing.assert_array_equal(again.probabilities, fit.probabilities)
+    assert again.parameters["share"].shape == (2, 4)

@@ -1,6 +1,9 @@
 """What cannot be done says so, and names the fix."""
 
+import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pytest
 
 torch = pytest.importorskip("torch", reason="the extra pyro is not installed: no torch")
@@ -134,3 +137,14 @@ def test_a_hyperparameter_that_only_the_numpyro_program_has_is_refused_by_name()
     data = cp.load_dataset("anesthesia").without_gold()
     with pytest.raises(cp.StoryError, match=r"generous in Pyro has no bonus= \(given 1\.0\); fit with backend='nump"):
         cp.fit(generous, data, backend="pyro", bonus=1.0, progress=False)
+
+
+def test_a_prior_that_samples_with_numpyro_is_refused_by_its_site(crowd):
+    def by_site(annotations):
+        share = numpyro.sample("share", dist.Dirichlet(np.ones((2, 2), np.float32)).to_event(1))
+        return jnp.log(share)[annotations.task[: annotations.n_tasks] % 2]
+
+    with pytest.raises(
+        cp.StoryError, match=r"truth_prior=by_site samples the site 'share' with NumPyro: fit with backend="
+    ):
+        cp.fit("dawid_skene", crowd, truth_prior=by_site, backend="pyro", progress=False)

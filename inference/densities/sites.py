@@ -1,5 +1,6 @@
 """A story's sites: its parameters, their supports, dimensions and kinds, derived quantities and starting points."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -94,7 +95,7 @@ def fitting_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str,
     dims: dict[str, tuple[str, ...]] = {}
 
     def look() -> None:
-        sampled: list[str] = []
+        sampled: list[str] = []  # by the story; a plate of the same name takes the site's place in a trace
 
         def value(site: Site) -> Array | None:
             if site["type"] == "sample":
@@ -102,35 +103,45 @@ def fitting_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str,
             return placeholder(site)
 
         sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=value), None)
-        of_plates = {
-            name for name, site in sites.items() if site["type"] == "plate"
-        }  # takes the site's place in a trace
         named = {name for name, site in sites.items() if is_latent(site) or site["type"] == "deterministic"}
-        for name in sorted(named.union(sampled) & of_plates.union(TAKEN)):
-            of = "a plate" if name in of_plates else "what results have beside it"
-            raise StoryError(f"the site {name!r} has the name of {of}; give it another")
+        _check_names(named.union(sampled), {name for name, site in sites.items() if site["type"] == "plate"})
         for name in sorted(named):
-            site = sites[name]
-            for frame in site.get("cond_indep_stack", ()):
-                expected = sizes.get(dim_of_plate(frame.name), frame.size)
-                if frame.size != expected:
-                    raise StoryError(
-                        f"the site {name!r} stands in the plate {frame.name!r} of size {frame.size}, and the "
-                        f"annotations have {expected}: take the size from annotations.n_workers or "
-                        "annotations.n_classes, or give the plate another name"
-                    )
-            plates = sorted(site.get("cond_indep_stack", ()), key=lambda frame: frame.dim)
-            shape, sized = jnp.shape(site["value"]), tuple(frame.size for frame in plates)
-            if site["type"] == "deterministic" and shape[: len(sized)] != sized:
-                raise StoryError(
-                    f"the deterministic site {name!r} has shape {shape} in the plate {plates[-1].name!r} of size "
-                    f"{sized[-1]}: a fit sums the truth out, so that nothing can follow from it; record what follows "
-                    "from the parameters, by cp.derived(name, value, *dims) outside of all plates"
-                )
+            _check_plates(sites[name], sizes)
         dims.update(anatomy(model, annotations).dims)
 
     jax.eval_shape(look)
     return dims
+
+
+def _check_names(of_sites: set[str], of_plates: set[str]) -> None:
+    for name in sorted(of_sites & (of_plates | TAKEN)):
+        of = "a plate" if name in of_plates else "what results have beside it"
+        raise StoryError(f"the site {name!r} has the name of {of}; give it another")
+
+
+def _check_plates(site: Site, sizes: Mapping[str, int]) -> None:
+    """Refuse a site in a plate of another size than its dimension has, or of another shape than its plates have."""
+    name, plates = site["name"], site.get("cond_indep_stack", ())
+    for frame in plates:
+        expected = sizes.get(dim_of_plate(frame.name), frame.size)
+        if frame.size != expected:
+            raise StoryError(
+                f"the site {name!r} stands in the plate {frame.name!r} of size {frame.size}, and the "
+                f"annotations have {expected}: take the size from annotations.n_workers or "
+                "annotations.n_classes, or give the plate another name"
+            )
+    if site["type"] != "deterministic" or not plates:
+        return
+    by_dim = {frame.dim: frame.size for frame in plates}
+    needed = tuple(by_dim.get(dim, 1) for dim in range(min(by_dim), 0))
+    shape = jnp.shape(site["value"])
+    if shape[: len(needed)] != needed:
+        within = " and ".join(f"{frame.name!r} of size {frame.size}" for frame in plates)
+        raise StoryError(
+            f"the deterministic site {name!r} has shape {shape} in the plate {within}: {needed} is needed. A fit sums "
+            "the truth out, so that nothing can follow from it; record what follows from the parameters, by "
+            "cp.derived(name, value, *dims) outside of all plates"
+        )
 
 
 def constants(model: Model, annotations: Annotations) -> set[str]:

@@ -68,6 +68,8 @@ class Emission:
     def check(self, annotations: Annotations) -> None:
         """Refuse arrays that are not of these workers, tasks and classes, which indexing would not notice.
 
+        It is not inherited: a class that reads the arrays in another way has a check of its own, or none.
+
         Raises:
             StoryError: with the array, its shape, and the shape that is needed.
         """

@@ -77,8 +77,8 @@ def run(
     _, sampled = svi.draw(problem, fitted, draw_key, program, 1 if is_delta else settings.draws)
     sampled = {name: np.asarray(sampled[name])[None] for name in state.values}
     draws, is_point = as_point(sampled, is_point=is_delta)
-    losses = svi.without_gaps(list(state.history))
-    return Outcome(draws, {}, losses, {}, svi.still_falling(losses, settings.tolerance), is_point)
+    losses = list(state.history)
+    return Outcome(draws, {}, svi.without_gaps(losses), {}, svi.loss_warnings(losses, settings.tolerance), is_point)
 
 
 def _start(model: Model, source: Source, key: Array, *, progress: bool, keep: Checkpoints) -> Parameters:

@@ -151,8 +151,7 @@ def run(
     )
     fitted |= {name: holder["value"] for name, holder in (state.mutable_state or {}).items()}
     fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
-    history = without_gaps(losses)
-    return Outcome(draws, fixed, history, {}, still_falling(history, settings.tolerance), is_point)
+    return Outcome(draws, fixed, without_gaps(losses), {}, loss_warnings(losses, settings.tolerance), is_point)
 
 
 def _noted(state: SVIState, losses: list[float], n: int) -> dict[str, Any]:
@@ -325,6 +324,19 @@ def check_losses(losses: list[float]) -> None:
 def without_gaps(losses: list[float]) -> np.ndarray:
     """The losses, with the one before for a step that was not taken."""
     return pd.Series(losses, dtype=float).where(np.isfinite(losses)).ffill().bfill().to_numpy()
+
+
+def loss_warnings(losses: list[float], tolerance: float) -> tuple[str, ...]:
+    """Warnings of what the losses show: steps that were not taken, and a loss that still falls."""
+    warnings = still_falling(without_gaps(losses), tolerance)
+    if n_lost := int((~np.isfinite(losses)).sum()):
+        lost = (
+            f"SVI left out {n_lost} of {len(losses):,} steps, whose loss was not finite: draws had probabilities that "
+            "are 0 in single precision. A prior that expects fewer of them helps, such as a larger off_diagonal=, or "
+            "JAX_ENABLE_X64=1"
+        )
+        return (lost, *warnings)
+    return warnings
 
 
 def still_falling(losses: np.ndarray, tolerance: float) -> tuple[str, ...]:

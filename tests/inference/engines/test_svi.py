@@ -150,12 +150,15 @@ def test_a_few_lost_steps_are_left_out_and_more_are_an_error_that_names_the_firs
     with pytest.raises(FloatingPointError, match="the loss is nan at step 594; lower learning_rate"):
         svi.check_losses(many)
     svi.check_losses([1.0] * 700 + [np.nan] * 7)
+    assert svi.loss_warnings([1.0] * 700 + [np.nan], 1e-3)[0].startswith("SVI left out 1 of 701 steps")
+    assert svi.loss_warnings([1.0] * 700, 1e-3) == ()
 
 
 @pytest.mark.slow
 def test_many_classes_are_fitted_though_a_draw_has_probabilities_of_zero():
     """Of the 2,500 steps one had a loss that is not finite, which was an error."""
     crowd = simulate("dawid_skene", n_tasks=400, n_workers=20, n_classes=20, annotations_per_task=5, seed=1)[0]
-    found = fit("dawid_skene", crowd.without_gold(), method="svi", seed=1, max_iterations=2500, progress=False)
+    with pytest.warns(ConvergenceWarning, match="left out 1 of 2,500 steps"):
+        found = fit("dawid_skene", crowd.without_gold(), method="svi", seed=1, max_iterations=2500, progress=False)
     assert np.isfinite(found.outcome.history).all()
     np.testing.assert_allclose(found.posterior.sum(1), 1, atol=1e-5)

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, overload
 
@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from ..data import Annotations, unknown_name
+from ..data.exports.reading import read
+from ..data.frames import is_frame
 from ..data.numbers import truth_value
 from ..data.scan import Scan
 from ..models import ALIASES, KNOWN_STORIES, Classifier, Story, TruthPrior
@@ -27,15 +29,18 @@ from .results import Fit
 from .stack_results import Stack
 from .stream_story import stream_story
 
+Readable = str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any
+"""Whatever :func:`crowdppl.read` takes: a path, a table in memory, records, or a dictionary."""
+
 
 @overload
-def fit(story: Literal["auto"], annotations: Annotations, **options: Any) -> Stack: ...  # type: ignore[overload-overlap]
+def fit(story: Literal["auto"], annotations: Annotations | Readable, **options: Any) -> Stack: ...  # type: ignore[overload-overlap]
 
 
 @overload
 def fit(
     story: Literal["majority_vote", "wawa", "naive_soft", "doctor_net", "wdn", "max_mig"],
-    annotations: Annotations,
+    annotations: Annotations | Readable,
     **options: Any,
 ) -> BaselineFit: ...  # type: ignore[overload-overlap]
 
@@ -49,7 +54,7 @@ def fit(
 @overload
 def fit(
     story: str | Story,
-    annotations: Annotations,
+    annotations: Annotations | Readable,
     *,
     method: str = "em",
     classifier: Network | Classifier | Any | None = None,
@@ -71,7 +76,7 @@ def fit(
 
 def fit(
     story: str | Story,
-    annotations: Annotations | Scan,
+    annotations: Annotations | Scan | Readable,
     *,
     method: str = "em",
     classifier: Network | Classifier | Any | None = None,
@@ -98,8 +103,9 @@ def fit(
             name of a baseline, such as ``"majority_vote"`` (:func:`.list_baselines`), labels without a likelihood; a
             classifier is then trained on these labels, or with ``"doctor_net"``, ``"wdn"`` and ``"max_mig"`` instead of
             them.
-        annotations: who labelled what; or a :func:`.scan` of files that are larger than memory, which EM or SVI
-            reads chunk by chunk.
+        annotations: who labelled what; or a path, a table or records, which :func:`.read` reads, saying on standard
+            error what it took for what, unless ``progress=False``; or a :func:`.scan` of files that are larger than
+            memory, which EM or SVI reads chunk by chunk.
         method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or ``"nuts"``
             (draws from the posterior).
         classifier: a classifier of the tasks' features as prior of the true labels: ``"logistic"``, ``"mlp"``,
@@ -153,7 +159,9 @@ def fit(
         KeyboardInterrupt: Ctrl-C in another fit, with a sentence that says how to go on.
         ImportError: ``backend="pyro"`` without the extra ``pyro``.
         UnknownNameError: for an unknown story, engine, backend or option, with the nearest name.
-        AnnotationError: for gold labels, evidence, models' or given probabilities that do not fit the annotations.
+        FileNotFoundError: ``annotations`` is the path of no file.
+        AnnotationError: for a file or table that cannot be read as annotations, and gold labels, evidence, models' or
+            given probabilities that do not fit the annotations.
         ValueError: for an option of the engine that is not a number where one is needed, both a classifier and a
             truth_prior, more devices than there are, or several devices for what runs on one only.
         StorageError: the folder holds another fit, or cannot be written when the fit begins; ``checkpoint`` has an
@@ -176,6 +184,7 @@ def fit(
     shared |= {} if abstentions is None else {"abstentions": abstentions}
     if isinstance(story, str) and story not in (known := [*KNOWN_STORIES, *ALIASES, *BASELINES, "auto"]):
         raise unknown_name("story", story, known)
+    annotations = _annotations_of(annotations, tell=progress)
     found: Fit | Stack | BaselineFit | StreamedFit
     wish = wished(checkpoint, every, resume)
     if isinstance(annotations, Scan):
@@ -199,3 +208,14 @@ def fit(
     for message in messages:
         warnings.warn(message, category_of(message), stacklevel=2)
     return found
+
+
+def _annotations_of(data: Any, *, tell: bool) -> Any:
+    """Return the annotations in a path, a table or records; anything else as it is."""
+    if isinstance(data, Annotations | Scan):
+        return data
+    if isinstance(data, PathLike):
+        data = os.fspath(data)
+    if isinstance(data, str | Mapping | list) or hasattr(data, "to_pandas") or is_frame(data):
+        return read(data, tell=tell)
+    return data  # refused where it is fitted

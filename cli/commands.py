@@ -27,7 +27,6 @@ from .output import (
     write_for_tool,
     write_results,
 )
-from .papers_command import papers
 from .report_command import report
 from .request import Request, takes_request
 from .settings_as_options import CommandWithSettings
@@ -150,7 +149,6 @@ def fit(
 
 app.command("report", cls=CommandWithSettings)(report)
 app.command("estimate")(estimate)
-app.command("papers")(papers)
 
 
 @app.command("demo")

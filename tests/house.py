@@ -38,7 +38,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/described",),
     ("inference/__init__",),
     ("__init__",),
-    ("cli/papers",),
     ("cli",),
     ("__main__",),
 )

@@ -108,6 +108,7 @@ def test_the_wheel_holds_every_module_of_the_packages_and_nothing_else(wheel):
     schemas = {f"crowdppl/inference/storage/{name}.schema.json" for name in ("fit", "baseline", "stack", "manifest")}
     assert in_wheel == in_tree | of_the_report | draws | schemas | {"crowdppl/py.typed"}
     assert licences
+    assert not [name for name in in_wheel if "papers" in name or "benchmarks" in name], "experiments run in a clone"
 
 
 def test_every_folder_of_modules_is_listed_as_a_package_once():

@@ -16,7 +16,7 @@ from scipy.special import gammaln
 from whole_density import density
 
 import crowdppl as cp
-from crowdppl import AnnotationError, Annotations, ConvergenceWarning, StorageError, StoryError, UnknownNameError
+from crowdppl import Annotations, ConvergenceWarning, StorageError, StoryError, UnknownNameError
 from crowdppl.inference.storage.arviz_data import group, groups
 from crowdppl.inference.storage.fit_folder import whole_folder
 
@@ -324,11 +324,6 @@ def test_prediction_needs_a_classifier(em):
 def test_unfit_arguments_are_annotated_with_what_would_do(tiny, arguments, options, error, message):
     with pytest.raises(error, match=message):
         cp.fit(*arguments, tiny, progress=False, **options)
-
-
-def test_a_bare_frame_is_annotated_with_how_to_make_annotations():
-    with pytest.raises(AnnotationError, match="from_frame"):
-        cp.fit("dawid_skene", pd.DataFrame({"task": [1], "worker": [1], "label": [1]}))
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 import crowdppl as cp
-from crowdppl.data.setups import three_gaussians
+from crowdppl.benchmarks.papers.setups import three_gaussians
 from crowdppl.models import StoryError
 from crowdppl.models.parts.starts import annotation_confusions, k_means, soft_votes, subtype_confusions, vote_confusions
 

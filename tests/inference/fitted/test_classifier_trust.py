@@ -7,7 +7,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl import Classifier
-from crowdppl.data.setups import two_gaussians
+from crowdppl.benchmarks.papers.setups import two_gaussians
 from crowdppl.inference.engines.epochs import WARM, warm_epochs
 from crowdppl.inference.engines.settings import EMSettings
 from crowdppl.inference.fitted.classifier_trust import NOT_LEARNT, TOO_SURE, above_chance, linear_rule

@@ -10,10 +10,10 @@ import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
-from crowdppl.cli import app
-from crowdppl.cli.papers import experiments
-from crowdppl.cli.papers.experiment import Claim, Experiment, Finding, above, mean_sd
-from crowdppl.cli.papers.kept_cells import cell_frame, run_cells
+from crowdppl.benchmarks.papers import __main__ as papers_command
+from crowdppl.benchmarks.papers import experiments
+from crowdppl.benchmarks.papers.experiment import Claim, Experiment, Finding, above, mean_sd
+from crowdppl.benchmarks.papers.kept_cells import cell_frame, run_cells
 from crowdppl.data.errors import StorageError, UnknownNameError
 from crowdppl.inference.engines.interruptions import INTERRUPTED
 
@@ -143,11 +143,11 @@ def test_figures_of_seeds_have_their_deviation():
 
 
 def command(*arguments, env=None):
-    return CliRunner().invoke(app, ["papers", *map(str, arguments)], env=env)
+    return CliRunner().invoke(papers_command.app, list(map(str, arguments)), env=env)
 
 
 def test_the_command_runs_shows_and_writes(tmp_path, monkeypatch):
-    monkeypatch.setattr("crowdppl.cli.papers_command.experiment", lambda name: coin())
+    monkeypatch.setattr("crowdppl.benchmarks.papers.__main__.experiment", lambda name: coin())
     done = command("coin", "--seeds", 2, "--out", tmp_path, "--page", tmp_path / "page.md")
     assert done.exit_code == 0, done.output
     assert "The first is better." in done.output
@@ -169,14 +169,14 @@ def test_what_cannot_be_run_says_so(tmp_path):
     assert "dasc" in wrong.output
     needs = Experiment("x", "", "", coin().cells, coin().run, coin().tables, coin().figures, (), needs=("labelme",))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("crowdppl.cli.papers_command.experiment", lambda name: needs)
+        patch.setattr("crowdppl.benchmarks.papers.__main__.experiment", lambda name: needs)
         patch.delenv("CROWDPPL_DATA", raising=False)
         lacking = command("x", "--out", tmp_path)
         assert lacking.exit_code == 2
         assert "needs the dataset labelme" in " ".join(lacking.output.split())
         everything = command("all", "--out", tmp_path)
         assert "x is left out" in " ".join(everything.output.split())
-        patch.setattr("crowdppl.cli.papers_command.experiment", lambda name: coin())
+        patch.setattr("crowdppl.benchmarks.papers.__main__.experiment", lambda name: coin())
         empty = command("coin", "--stored", "--out", tmp_path)
         assert empty.exit_code == 2
         assert "holds no runs" in empty.output
@@ -186,7 +186,7 @@ def test_what_is_stored_of_all_is_shown_where_some_have_no_runs_and_needs_no_dat
     def named(name):
         return replace(coin(), name=name, needs=("labelme",))
 
-    monkeypatch.setattr("crowdppl.cli.papers_command.experiment", named)
+    monkeypatch.setattr("crowdppl.benchmarks.papers.__main__.experiment", named)
     monkeypatch.delenv("CROWDPPL_DATA", raising=False)
     nothing = command("all", "--stored", "--out", tmp_path)
     assert nothing.exit_code == 2

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ...data import Annotations
+    from crowdppl.data import Annotations
 
 CLUSTERS: dict[str, Any] = {"membership": "worker", "share": 0.1}  # as DL-WC has them
 LABELLERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -69,7 +69,7 @@ def cells(n_seeds: int) -> list[Cell]:
 
 def run(part: str, data: str, method: str, seed: int) -> dict[str, Any]:
     """Label a dataset, or train a network on labels of it."""
-    from ... import load_dataset
+    from crowdppl import load_dataset
 
     annotations = load_dataset(data)
     return labelled(annotations, method) if part == "labels" else taught(annotations, data, method, seed)
@@ -79,7 +79,7 @@ def labelled(annotations: Annotations, method: str) -> dict[str, Any]:
     """Labels' accuracy and entropies, and the best, worst and average confusion matrix by accuracy."""
     import numpy as np
 
-    from ... import fit
+    from crowdppl import fit
 
     name, options = LABELLERS[method]
     given = {} if name in ("majority_vote", "wawa", "naive_soft") else {"progress": False, **options}
@@ -113,7 +113,7 @@ def right_labels(posterior: np.ndarray, gold: np.ndarray) -> float:
 
 def taught(annotations: Annotations, data: str, method: str, seed: int) -> dict[str, Any]:
     """The test accuracy of a network that was trained on labels."""
-    from ... import Classifier, label_then_train, load_split
+    from crowdppl import Classifier, label_then_train, load_split
 
     of_network, of_training = TRAINED[data]
     network = Classifier("mlp", hidden=(128,), dropout=0.5, **of_network)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ...data import Annotations
+    from crowdppl.data import Annotations
 
 CLASSES, WORKERS, ANNOTATIONS = 6, 30, 3  # the paper's: of a task so many annotations
 TRAIN, TEST, FEATURES, EMBEDDING = 1000, 1000, 10, 5
@@ -83,7 +83,7 @@ def simulated(reading: str, seed: int, n_train: int = TRAIN, n_test: int = TEST)
     import numpy as np
     import pandas as pd
 
-    from ... import Annotations
+    from crowdppl import Annotations
 
     rng = np.random.default_rng(seed)
     centres = rng.normal(0, APART, (CLASSES, FEATURES))
@@ -132,7 +132,7 @@ def run(reading: str, method: str, seed: int, epochs: int = EPOCHS, **sizes: int
     """Train one network and measure it on the test tasks; of CoNAL how near it is to what the crowd was made of."""
     import numpy as np
 
-    from ... import Classifier
+    from crowdppl import Classifier
 
     crowd = simulated(reading, seed, **sizes)
     network = Classifier("mlp", hidden=(128,), dropout=0.5)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
-from crowdppl.data.setups import (
+from crowdppl.benchmarks.papers.setups import (
     CENTRES,
     GROUP_CONFUSIONS,
     SENSITIVITY,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ...data import Annotations
+    from crowdppl.data import Annotations
 
 DATASET = "labelme"
 SHARES = (1.0, 0.7, 0.4)
@@ -30,7 +30,7 @@ def cells(seeds: int) -> list[Cell]:
 
 def run(method: str, share: float, seed: int) -> list[dict[str, Any]]:
     """Train a method with DASC on a random share of the annotations."""
-    from ... import load_dataset
+    from crowdppl import load_dataset
 
     annotations = thinned(load_dataset(DATASET), share, seed)
     return by_round(annotations, DATASET, method, DASC, seed, ROUNDS_HERE)

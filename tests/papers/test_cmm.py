@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.cli.papers import cmm_labelme, cmm_simulated
-from crowdppl.cli.papers.crowd_mixture import above_by_prior, converged_at
-from crowdppl.data.setups import three_gaussians, worker_groups
+from crowdppl.benchmarks.papers import cmm_labelme, cmm_simulated
+from crowdppl.benchmarks.papers.crowd_mixture import above_by_prior, converged_at
+from crowdppl.benchmarks.papers.setups import three_gaussians, worker_groups
 from crowdppl.inference.scores import confusion_divergences
 
 needs_data = pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")

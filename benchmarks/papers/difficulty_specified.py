@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ...data import Annotations
+    from crowdppl.data import Annotations
 
 SETS = 4  # data sets of Gaussians for each seed: they take seconds, and the methods differ by tenths of a point
 TRUTH, BAYES = "truth known", "Bayes rule"
@@ -66,7 +66,7 @@ def run(data: str, method: str, seed: int) -> dict[str, Any]:
     """Fit a method to a data set."""
     import numpy as np
 
-    from ...data.setups import SENSITIVITY, SPECIFICITY, two_gaussians
+    from .setups import SENSITIVITY, SPECIFICITY, two_gaussians
 
     setup = two_gaussians(seed) if data == "gaussians" else images(data, seed)
     options: dict[str, Any] = {"classifier": "logistic"} if data == "gaussians" else {"classifier": "mlp", **NETWORK}
@@ -93,9 +93,10 @@ def images(kind: str, seed: int) -> tuple[Annotations, np.ndarray, np.ndarray]:
     """
     import numpy as np
 
-    from ... import load_dataset, load_split
-    from ...data import Annotations
-    from ...data.setups import SENSITIVITY, SPECIFICITY
+    from crowdppl import load_dataset, load_split
+    from crowdppl.data import Annotations
+
+    from .setups import SENSITIVITY, SPECIFICITY
 
     given = load_dataset("digits")
     x, z = np.asarray(given.features), np.asarray(given.gold) % 2
@@ -116,7 +117,7 @@ def _margin(x: np.ndarray, z: np.ndarray) -> np.ndarray:
     """What a linear rule of the pixels says of each image, trained on the truth of the others: near ±1."""
     import numpy as np
 
-    from ...inference.fitted.classifier_trust import linear_rule
+    from crowdppl.inference.fitted.classifier_trust import linear_rule
 
     scores = linear_rule(x, np.eye(2)[z])
     return scores[:, 1] - scores[:, 0]
@@ -128,7 +129,7 @@ def _fitted(
     """Return the positive class's label probabilities, classes of the test tasks, sensitivities and specificities."""
     import numpy as np
 
-    from ... import fit, label_then_train
+    from crowdppl import fit, label_then_train
 
     told = {**options, "progress": False}
     if method == BAYES:
@@ -220,7 +221,7 @@ def _roc_figure(frame: pd.DataFrame, data: str) -> Figure | None:
 def _coin_figure(frame: pd.DataFrame, coin: str) -> Figure | None:
     import numpy as np
 
-    from ...data.setups import SENSITIVITY, SPECIFICITY
+    from .setups import SENSITIVITY, SPECIFICITY
 
     rows = rows_of(frame, {"data": "gaussians"})
     if coin not in rows or rows[coin].dropna().empty:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...data.atomic import write_whole
+from crowdppl.data.atomic import write_whole
+
 from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, REPRODUCED, TWICE, Experiment
 from .experiments import EXPERIMENTS
 from .kept_cells import VERSIONS, cell_frame, records, store_of
@@ -20,7 +21,8 @@ INTRODUCTION = f"""# The papers, run again
 
 Each section is an experiment of a paper whose story is here. It was run by the command that it names, which prints the
 same tables and verdicts, keeps every run in a file NAME.jsonl of a folder, goes on where it stopped, and draws the
-figures. `crowdppl papers all --stored --out FOLDER --page PAGE.md` makes the sections again that have their runs there.
+figures. `python -m benchmarks.papers all --stored --out FOLDER --page PAGE.md` makes the sections again that have their
+runs there.
 
 A claim *holds* by this rule:
 
@@ -65,7 +67,7 @@ def section(experiment: Experiment, out: Path, seeds: int) -> str:
     rules = [rule for rule in dict.fromkeys(claims["rule"]) if rule != TWICE]
     numbers = {rule: str(number) for number, rule in enumerate(rules, start=1)}
     parts = [f"{SECTION}{experiment.name}", f"{experiment.title.rstrip('.')}. {experiment.paper}"]
-    parts.append(f"`crowdppl papers {experiment.name} --seeds {seeds}`")
+    parts.append(f"`python -m benchmarks.papers {experiment.name} --seeds {seeds}`")
     parts.append(circumstances(records(experiment, store, seeds), len(experiment.cells(seeds))))
     parts.append(markdown(claims.assign(rule=[numbers.get(rule, "") for rule in claims["rule"]])))
     if rules:

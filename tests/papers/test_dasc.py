@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.cli.papers import dasc, dasc_sparsity
-from crowdppl.cli.papers.experiment import NOT_TESTED
+from crowdppl.benchmarks.papers import dasc, dasc_sparsity
+from crowdppl.benchmarks.papers.experiment import NOT_TESTED
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 

@@ -14,11 +14,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ... import __version__
-from ...data.atomic import write_whole
-from ...data.errors import StorageError, warn
-from ...inference.engines.interruptions import INTERRUPTED, Terminated, terminable
-from ...inference.engines.progress import progress_bar
+from crowdppl import __version__
+from crowdppl.data.atomic import write_whole
+from crowdppl.data.errors import StorageError, warn
+from crowdppl.inference.engines.interruptions import INTERRUPTED, Terminated, terminable
+from crowdppl.inference.engines.progress import progress_bar
+
 from .experiment import Cell, Experiment
 
 if TYPE_CHECKING:

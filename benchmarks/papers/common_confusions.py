@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ...data import Annotations
+    from crowdppl.data import Annotations
 
 PAPER = "Chu, Ma & Wang, Learning from Crowds by Modeling Common Confusions, AAAI 2021."
 PUBLISHED, OURS = "CoNAL", "CoNAL, one truth a task"
@@ -42,8 +42,8 @@ BASELINES = {"DoctorNet": "doctor_net", "Max-MIG": "max_mig"}
 
 def methods() -> list[str]:
     """The methods of the paper's comparison that are there, and ours, the cheap ones first."""
-    from ...inference.baselines.fit_baseline import BASELINES as registered
-    from ...models import KNOWN_STORIES
+    from crowdppl.inference.baselines.fit_baseline import BASELINES as registered
+    from crowdppl.models import KNOWN_STORIES
 
     others = [method for method, name in BASELINES.items() if name in registered or name in KNOWN_STORIES]
     return ["DL-MV", *list(STORIES)[:2], *others, "DL-GLAD", "DL-WC", "AggNet", PUBLISHED, OURS]
@@ -58,7 +58,7 @@ def train(method: str, annotations: Annotations, separation: float | None = None
         separation: the weight of CoNAL's regulariser, in nats; the paper's by default for CoNAL, 0 for ours.
         training: ``classifier``, ``seed`` and options of the training; ``embedding`` of both CoNALs.
     """
-    from ... import fit, label_then_train
+    from crowdppl import fit, label_then_train
 
     embedding = {"embedding": training.pop("embedding", 20)}
     training = {"progress": False, **training}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from ...data.errors import check_name
+from crowdppl.data.errors import check_name
+
 from .experiment import Experiment
 
 EXPERIMENTS = {

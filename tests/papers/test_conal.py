@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from scipy.special import softmax
 
 import crowdppl as cp
-from crowdppl.cli.papers import conal_real, conal_synthetic
-from crowdppl.cli.papers.common_confusions import OURS, PUBLISHED, learnt, methods, shares_who_confuse, train
+from crowdppl.benchmarks.papers import conal_real, conal_synthetic
+from crowdppl.benchmarks.papers.common_confusions import OURS, PUBLISHED, learnt, methods, shares_who_confuse, train
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 

@@ -6,8 +6,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import crowdppl as cp
-from crowdppl.cli.papers import lecture
-from crowdppl.cli.papers.written_results import judged
+from crowdppl.benchmarks.papers import lecture
+from crowdppl.benchmarks.papers.written_results import judged
 
 
 @pytest.fixture(scope="module")

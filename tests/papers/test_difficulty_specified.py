@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-import crowdppl as cp
-from crowdppl.cli.papers import difficulty_specified as paper
-from crowdppl.cli.papers.written_results import judged
+from crowdppl.benchmarks.papers import difficulty_specified as paper
+from crowdppl.benchmarks.papers.setups import two_gaussians
+from crowdppl.benchmarks.papers.written_results import judged
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_a_cell_of_gaussians_has_what_the_tables_and_figures_need():
     assert row["coins"] < 0.1
     assert (len(row["true_positive_rates"]), len(row["sensitivity"])) == (paper.GRID, 5)
     bayes = paper.run("gaussians", paper.BAYES, 0)
-    _, x, y = cp.data.setups.two_gaussians(0)
+    _, x, y = two_gaussians(0)
     assert bayes["accuracy"] == pytest.approx(100 * ((x.sum(1) > 0) == y).mean())
 
 

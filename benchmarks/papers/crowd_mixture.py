@@ -10,7 +10,7 @@ from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, TWICE, Finding, abov
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...data import Annotations
+    from crowdppl.data import Annotations
 
 PAPER = (
     "Mena & Ñanculef, Revisiting Machine Learning from Crowds: a Mixture Model for Grouping Annotations (CIARP 2019)."
@@ -46,7 +46,7 @@ CONVERGED = 0.001  # relative change of the log-posterior in an iteration; the a
 
 def nameless(annotations: Annotations) -> Annotations:
     """The annotations without their workers: the paper's *Global* setting."""
-    from ...data import Ids
+    from crowdppl.data import Ids
 
     return annotations.replace(worker=None, workers=Ids())
 
@@ -83,7 +83,7 @@ def trained(
         the fit, and the fit that has the confusion matrices, which is another one where the network is trained on
         another one's labels.
     """
-    from ... import fit, label_then_train
+    from crowdppl import fit, label_then_train
 
     found: Any
     training = {"progress": False, **training}

@@ -7,12 +7,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from crowdppl.cli.papers.claims_page import claims_of, kind_of, section, sections_of, write_page
-from crowdppl.cli.papers.experiment import TWICE, Claim, Experiment, Finding, above
-from crowdppl.cli.papers.experiments import EXPERIMENTS, experiment
-from crowdppl.cli.papers.kept_cells import run_cells
+from crowdppl.benchmarks.papers.claims_page import claims_of, kind_of, section, sections_of, write_page
+from crowdppl.benchmarks.papers.experiment import TWICE, Claim, Experiment, Finding, above
+from crowdppl.benchmarks.papers.experiments import EXPERIMENTS, experiment
+from crowdppl.benchmarks.papers.kept_cells import run_cells
 
-BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 PAGE, KEPT = BENCHMARKS / "PAPERS.md", BENCHMARKS / "papers"
 SECTIONS = sections_of(PAGE.read_text(encoding="utf-8"))
 NOT_KEPT = "Runs of 2026-11-22, before runs were kept"
@@ -84,7 +84,7 @@ def test_a_section_has_claims_rules_tables_and_what_the_runs_were_made_with(tmp_
     assert "| There is a figure. | figure 1 |  | 80 | reproduced | 1 |\n" in text
     assert "\n1. It is given.\n" in text
     assert "| first | 1 |" in text
-    assert "crowdppl papers coin --seeds 3" in text
+    assert "python -m benchmarks.papers coin --seeds 3" in text
     assert "| coin | 2 | 1 | 0 | 0 | 1 | 0 |" in text
     first, second = claims_of(sections_of(text)["coin"])
     assert (first["paper"], first["rule"], second["rule"]) == ("1 | 2", TWICE, "It is given.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...data.atomic import whole_file
+from crowdppl.data.atomic import whole_file
+
 from .experiment import Experiment
 from .kept_cells import cell_frame
 

@@ -1,4 +1,4 @@
-"""The subcommand ``crowdppl papers``."""
+"""The command ``python -m benchmarks.papers``, from the root of a clone."""
 
 from __future__ import annotations
 
@@ -8,18 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..data.errors import AnnotationError
-from .papers.experiments import EXPERIMENTS, experiment
-from .stream import saying_how_to_go_on
-from .terminal import frame_table, make_table, plain_messages, show_files, stdout
+from crowdppl.cli.stream import saying_how_to_go_on
+from crowdppl.cli.terminal import frame_table, make_table, plain_messages, show_files, stdout
+from crowdppl.data.errors import AnnotationError
+
+from .experiments import EXPERIMENTS, experiment
 
 if TYPE_CHECKING:
-    from .papers.experiment import Experiment
+    from .experiment import Experiment
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 ALL = "all"
 STYLES = {"holds": "green", "reproduced": "green", "fails": "red"}
 
 
+@app.command()
 def papers(
     names: Annotated[
         list[str] | None,
@@ -28,7 +37,7 @@ def papers(
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each cell, with another seed each.")] = 5,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for runs and results; goes on where it stopped.")
-    ] = Path("crowdppl-papers"),
+    ] = Path("paper-results"),
     stored: Annotated[bool, typer.Option("--stored", help="Show what the folder holds, and run nothing.")] = False,
     page: Annotated[
         Path | None,
@@ -37,6 +46,7 @@ def papers(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")] = False,
 ) -> None:
     """Run experiments of the papers again: their tables beside ours, their figures, and a verdict on every claim."""
+    os.environ["MPLBACKEND"] = "Agg"  # figures are written to files, also where there is no screen
     with plain_messages():
         if not names and (page is not None or stored):
             raise AnnotationError("--page and --stored are of experiments; name them, or give all")
@@ -61,7 +71,7 @@ def papers(
             with saying_how_to_go_on(None, streams=False):
                 _one(each, out, seeds, stored=stored, quiet=quiet)
         if page is not None:
-            from .papers.claims_page import write_page
+            from .claims_page import write_page
 
             write_page(page, ready, out, seeds)
             if not quiet:
@@ -69,8 +79,8 @@ def papers(
 
 
 def _one(each: Experiment, out: Path, seeds: int, *, stored: bool, quiet: bool) -> None:
-    from .papers.kept_cells import run_cells, store_of
-    from .papers.written_results import write_results
+    from .kept_cells import run_cells, store_of
+    from .written_results import write_results
 
     store = store_of(each, out)
     if not stored:
@@ -84,10 +94,10 @@ def _show(each: Experiment, out: Path, seeds: int, files: dict[str, str]) -> Non
     """Print the tables, the claims with their verdicts and rules, and the files that were written."""
     from rich.text import Text
 
-    from .papers.claims_page import circumstances
-    from .papers.experiment import TWICE
-    from .papers.kept_cells import cell_frame, records, store_of
-    from .papers.written_results import cell_text, judged
+    from .claims_page import circumstances
+    from .experiment import TWICE
+    from .kept_cells import cell_frame, records, store_of
+    from .written_results import cell_text, judged
 
     console = stdout()
     store = store_of(each, out)
@@ -115,7 +125,7 @@ def _show(each: Experiment, out: Path, seeds: int, files: dict[str, str]) -> Non
 
 def _unstored(each: Experiment, out: Path) -> str | None:
     """That the folder holds no runs of an experiment; None where it does."""
-    from .papers.kept_cells import store_of, stored
+    from .kept_cells import store_of, stored
 
     store = store_of(each, out)
     return None if stored(store) else f"--stored: {store} holds no runs; leave out --stored to run {each.name}"
@@ -141,4 +151,9 @@ def _list() -> None:
         each = experiment(name)
         table.add_row(name, Text.assemble(each.title, ("\n" + each.paper, "dim")), ", ".join(each.needs) or "simulated")
     stdout().print(table)
-    stdout().print(Text("crowdppl papers NAME --seeds 5 runs one; crowdppl papers all runs all.", style="dim"))
+    command = "python -m benchmarks.papers"
+    stdout().print(Text(f"{command} NAME --seeds 5 runs one; {command} all runs all.", style="dim"))
+
+
+if __name__ == "__main__":
+    app()

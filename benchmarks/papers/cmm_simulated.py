@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ...data import Annotations
-    from ...data.setups import Setup
+    from crowdppl.data import Annotations
+
+    from .setups import Setup
 
 CROWDS = (100, 500, 1_500, 3_500, 6_000, 10_000)
 PERTURBED_CROWDS = (100, 1_500, 10_000)
@@ -99,8 +100,9 @@ def crowd(setup: str, annotators: int, seed: int, n_tasks: int = 3000) -> Setup:
     """
     import numpy as np
 
-    from ...data import Ids
-    from ...data.setups import three_gaussians
+    from crowdppl.data import Ids
+
+    from .setups import three_gaussians
 
     annotations, x, y = three_gaussians(annotators, seed, n_tasks=n_tasks)
     if setup == "perturbed":
@@ -123,7 +125,7 @@ def perturbed_labels(annotations: Annotations, annotators: int, seed: int) -> np
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
-    from ...data.setups import worker_groups
+    from .setups import worker_groups
 
     x = np.asarray(annotations.features, dtype=float)
     with warnings.catch_warnings():
@@ -145,7 +147,7 @@ def perturbed_labels(annotations: Annotations, annotators: int, seed: int) -> np
 
 def methods(annotations: Annotations, seed: int) -> dict[tuple[str, str], partial[Any]]:
     """By method and prior what fits it."""
-    from ... import Classifier
+    from crowdppl import Classifier
 
     same = {"classifier": Classifier("mlp", hidden=(32,), dropout=0.0), "seed": seed}
     kinds = [("truth known", ""), ("softMV", ""), ("hardMV", "")]
@@ -161,7 +163,7 @@ def _network(*arguments: Any, **training: Any) -> Any:
 
 def measured(fitted: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """Test accuracy in percent; of a story the log-posterior at the end, and when it had converged."""
-    from ... import Fit
+    from crowdppl import Fit
 
     found = {"accuracy": percent_right(fitted.predict_proba(x), y)}
     if isinstance(fitted, Fit):
@@ -206,7 +208,7 @@ def numbers_of_groups(annotations: Annotations, seed: int) -> list[dict[str, Any
 
     Without the network, which knows nothing of groups.
     """
-    from ... import choose
+    from crowdppl import choose
 
     candidates = {"groups": GROUPS}
     rows = []
@@ -484,8 +486,8 @@ EXPERIMENT = Experiment(
         f"paper's {RESTARTS} starts bring is measured apart. CMM, default: our prior and start. '{OURS}': ours, groups "
         "of annotations that share the truth of their task. A network of 32 units without dropout, the defaults of EM "
         "(50 epochs). The paper prints sigma 0.4 and reaches what 0.2 gives; the groups' confusion matrices are ours "
-        "(crowdppl.data.setups). How much the networks of setup 2 are perturbed in the paper is not known to us: here "
-        "noise has 1, 1.5 and 4 standard deviations of a layer's weights, in groups of 25, 55 and 20 %, so that its "
+        "(benchmarks.papers.setups). How much the networks of setup 2 are perturbed in the paper is not known to us: "
+        "here noise has 1, 1.5 and 4 standard deviations of a layer's weights, in groups of 25, 55 and 20 %, so that its "
         "figures are no repetition. EM counts as converged where no later epoch moves the log-posterior by more than "
         "0.1 % of itself; the authors' program stops at 3 %."
     ),

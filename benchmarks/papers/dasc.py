@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ...data import Annotations
+    from crowdppl.data import Annotations
 
 PAPER = "Shi, Li & Huang, Learning from crowds with sparse and imbalanced annotations (2022)."
 DATASETS = ("labelme", "music")
@@ -73,7 +73,7 @@ def cells(seeds: int) -> list[Cell]:
 
 def run(dataset: str, method: str, way: str, seed: int) -> list[dict[str, Any]]:
     """Train once, or in rounds; round 0 of any selection is the method alone."""
-    from ... import load_dataset
+    from crowdppl import load_dataset
 
     return by_round(load_dataset(dataset), dataset, method, way, seed)
 
@@ -97,10 +97,10 @@ def by_round(
     Returns:
         a row for each round: test accuracy, and the measures of :func:`crowdppl.self_train`; accuracies in percent.
     """
-    from ... import gold_imbalance_ratio, imbalance_ratio, load_split, rebalanced
-    from ...inference.baselines.self_training import Learnt, self_train
-    from ...inference.fitted.fitted import Fitted
-    from ...inference.fitted.new_tasks import predict_proba
+    from crowdppl import gold_imbalance_ratio, imbalance_ratio, load_split, rebalanced
+    from crowdppl.inference.baselines.self_training import Learnt, self_train
+    from crowdppl.inference.fitted.fitted import Fitted
+    from crowdppl.inference.fitted.new_tasks import predict_proba
 
     splits = {split: load_split(dataset, split) for split in (("test", "valid") if dataset == "labelme" else ("test",))}
 
@@ -135,7 +135,7 @@ def by_round(
 
 def network(dataset: str) -> Any:
     """One hidden layer of 128 units with dropout 0.5, and batch norm on music."""
-    from ...models import Classifier
+    from crowdppl.models import Classifier
 
     return Classifier("mlp", hidden=(128,), dropout=0.5, batch_norm=dataset == "music")
 

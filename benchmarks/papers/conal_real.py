@@ -106,7 +106,7 @@ def run(
     dataset: str, method: str, separation: Any, seed: int, **training: Any
 ) -> dict[str, Any] | list[dict[str, Any]]:
     """Train one network and measure it on the test tasks, and its labels of the annotated tasks."""
-    from ... import Classifier, load_dataset, load_split
+    from crowdppl import Classifier, load_dataset, load_split
 
     annotations = load_dataset(dataset)
     if method == FIGURE_1:

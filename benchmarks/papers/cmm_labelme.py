@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ...data import Annotations
+    from crowdppl.data import Annotations
 
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "paper's": {"epochs": 50, "network_rate": 1e-3},
@@ -72,7 +72,7 @@ def _cell(method: str, setting: str, prior: str, protocol: str = "paper's") -> C
 
 def run(method: str, setting: str, prior: str, protocol: str, seed: int, restarts: int = RESTARTS) -> dict[str, Any]:
     """Train one network and measure it on the test images; divergences of the confusion matrices where it has any."""
-    from ... import load_dataset, load_split
+    from crowdppl import load_dataset, load_split
 
     annotations = load_dataset("labelme")
     x, y = load_split("labelme", "test")
@@ -96,8 +96,8 @@ def fit_method(
     """
     import numpy as np
 
-    from ... import Classifier, group_worker_confusions
-    from ...inference.fitted.confusions import mean_confusions
+    from crowdppl import Classifier, group_worker_confusions
+    from crowdppl.inference.fitted.confusions import mean_confusions
 
     training = {"classifier": Classifier("mlp", hidden=(128,), dropout=0.5), "seed": seed, **PROTOCOLS[protocol]}
     named = setting == "individual"
@@ -137,7 +137,7 @@ def divergences(annotations: Annotations, confusions: np.ndarray, crowd: np.ndar
     """
     import numpy as np
 
-    from ...inference.scores.divergences import empirical_confusions, jensen_shannon
+    from crowdppl.inference.scores.divergences import empirical_confusions, jensen_shannon
 
     by_worker, actual = empirical_confusions(annotations)
     even = np.where(np.isnan(by_worker), 1 / annotations.n_classes, by_worker)

@@ -484,11 +484,11 @@ EXPERIMENT = Experiment(
     notes=(
         f"{PRIORS_SAY} CMM, one each: as published, from k-means over the annotations, but from one start: what the "
         f"paper's {RESTARTS} starts bring is measured apart. CMM, default: our prior and start. '{OURS}': ours, groups "
-        "of annotations that share the truth of their task. A network of 32 units without dropout, the defaults of EM "
-        "(50 epochs). The paper prints sigma 0.4 and reaches what 0.2 gives; the groups' confusion matrices are ours "
-        "(benchmarks.papers.setups). How much the networks of setup 2 are perturbed in the paper is not known to us: "
-        "here noise has 1, 1.5 and 4 standard deviations of a layer's weights, in groups of 25, 55 and 20 %, so that "
-        "its figures are no repetition. EM counts as converged where no later epoch moves the log-posterior by more than "
-        "0.1 % of itself; the authors' program stops at 3 %."
+        "of annotations that share the truth of their task. A network of 32 units without dropout, the defaults of EM"
+        " (50 epochs). The paper prints sigma 0.4 and reaches what 0.2 gives; the groups' confusion matrices are ours"
+        " (benchmarks.papers.setups). How much the networks of setup 2 are perturbed in the paper is not known to us:"
+        " here noise has 1, 1.5 and 4 standard deviations of a layer's weights, in groups of 25, 55 and 20 %, so that"
+        " its figures are no repetition. EM counts as converged where no later epoch moves the log-posterior by more "
+        "than 0.1 % of itself; the authors' program stops at 3 %."
     ),
 )

@@ -99,7 +99,7 @@ def iteration_times(
 def steps_of(annotations: cp.Annotations, iterations: int) -> Callable[[], object]:
     """A run of so many compiled plain iterations from EM's start, all at once or in whole chunks."""
     model = Model(find_story("dawid_skene"))
-    start = em.init(model, annotations, jax.random.key(0), WITHOUT_STOP)
+    start = em.init(model, annotations, jax.random.key(0))
     at_once = min(iterations, em.CHUNK)
 
     def run() -> em.EMState:

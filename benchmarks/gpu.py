@@ -49,7 +49,7 @@ def iteration(rows: int, n_classes: int) -> dict[str, object]:
     """Milliseconds of an iteration beside those of a copy of what it has to read and write at the least."""
     annotations = jax.device_put(simulated(rows, n_classes))
     model = Model(find_story("dawid_skene"))
-    start = em.init(model, annotations, jax.random.key(0), WITHOUT_STOP)
+    start = em.init(model, annotations, jax.random.key(0))
 
     def steps() -> object:
         return em.advance(model, annotations, start, em.CHUNK, WITHOUT_STOP)

@@ -98,7 +98,7 @@ def steps_of(variant: Variant, annotations: cp.Annotations, steps: int) -> tuple
     """So many compiled iterations from EM's start, and the GiB that they hold at once."""
     model = Model(find_story(variant.story), variant.arguments)
     data = annotations if variant.features else annotations.replace(features=None)
-    start = em.init(model, data, jax.random.key(0), WITHOUT_STOP)
+    start = em.init(model, data, jax.random.key(0))
     n_steps = jnp.int32(steps)
     compiled = em.advance.program(model, data, start, n_steps, WITHOUT_STOP)
     compiled = compiled.lower(model, data, start, n_steps, WITHOUT_STOP).compile()

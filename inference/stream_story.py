@@ -56,13 +56,13 @@ WAYS = {
     "exact": Way(
         "em",
         streaming.run,
-        {"accelerate": False},
-        ("learning_rate", "halvings"),
+        {},
+        ("learning_rate", "halvings", "accelerate"),
     ),
     "stochastic": Way(
         "em",
         online.run,
-        {"accelerate": False, "epochs": online.PASSES},
+        {"epochs": online.PASSES},
         ("learning_rate", "halvings"),
     ),
     "svi": Way(
@@ -111,9 +111,8 @@ def stream_story(
         progress: show progress bars.
         folder: where the fit's state is kept after each pass; the same call goes on from there.
         checkpoints: where it is kept as often as asked, also within a pass.
-        step: of EM: ``"exact"``, a plain iteration for each pass over the data, as in memory with
-            ``accelerate=False``; or ``"stochastic"``, a step after each chunk: :mod:`.engines.online`, which makes
-            ``epochs`` passes, 5 by default.
+        step: of EM: ``"exact"``, an iteration for each pass over the data, as in memory; or ``"stochastic"``, a step
+            after each chunk: :mod:`.engines.online`, which makes ``epochs`` passes, 5 by default.
         options: hyperparameters and options of the engine.
 
     Raises:
@@ -244,7 +243,7 @@ def _log_prior(model: Model, chunk: Chunk, parameters: Parameters) -> jax.Array:
 
 
 def _shapes(model: Model, source: Source) -> dict[str, tuple[int, ...]]:
-    return {name: leaf.shape for name, leaf in streaming.template(model, source.first)[0].items()}
+    return {name: leaf.shape for name, leaf in streaming.parameter_shapes(model, source.first).items()}
 
 
 def _refuse_by_task(*, classifier: Any, truth_prior: Any, gold: Any, evidence: Any, probabilities: Any) -> None:
@@ -267,11 +266,6 @@ def _refuse_options(settings: EMSettings | SVISettings, way: str) -> None:
         refuse_unused(settings, unused | {"batch_size": IN_CHUNKS})
         return
     unused = unused_by_em(in_batches=way == "stochastic", has_weights=False, holds_out=False)
-    if settings.accelerate:
-        raise ValueError(
-            "accelerate=True: a scan is fitted by plain steps of EM; leave it out, or give step='stochastic'"
-        )
-    unused.pop("accelerate", None)
     unused["batch_size"] = IN_CHUNKS
     unused["restarts"] = "a scan is fitted from one start; leave it out"
     reason = "a scan takes no part of its annotations out; leave it out"

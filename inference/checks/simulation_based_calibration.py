@@ -215,8 +215,8 @@ def _sample(
 
     def sample(key: Array, label: Array) -> tuple[Parameters, Array]:
         annotations = design.replace(label=label)
-        state = em.init(model, annotations, key, em_settings)
-        state, _ = em.advance(model, annotations, state, min(EM_STEPS, em.CHUNK), em_settings)
+        state = em.init(model, annotations, key)
+        state, _ = em.advance(model, annotations, state, min(EM_STEPS, em.CHUNK) + 1, em_settings)
         start = nuts.start_at(model, annotations, state.parameters)
         chain = nuts.init(model, start, key, settings)
 

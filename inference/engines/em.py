@@ -6,26 +6,24 @@ A probability table is a Dirichlet site, such as the workers' confusion matrices
 .. math:: n = \theta \odot \nabla_\theta \log Z(\theta)
 
 (Fisher's identity), and its exact M-step under a :math:`\text{Dirichlet}(\alpha)` prior is
-:math:`\theta' \propto \alpha + n`, the mode of its log-odds (:mod:`crowdppl.inference.engines.ascent`): one gradient
+:math:`\theta' \propto \alpha + n`, the mode of its log-odds (:mod:`crowdppl.inference.engines.m_step`): one gradient
 is one iteration.
 Parameters that are no tables climb the log-posterior in the same iteration by a step of Adam, or of Newton for a
 logistic regression (ECME, Liu & Rubin 1994).
-Where the exact M-step is not all of the iteration, it is halved until the log-posterior does not fall. The gradient
-that gives the log-posterior where a step leads is kept for the next, so that a step that is not halved costs one too.
+Where the exact M-step is not all of the iteration, it is halved until the log-posterior does not fall.
 
-Where all of a story's parameters move so, EM is accelerated (:mod:`.acceleration`).
+Where all of a story's parameters move so, EM is accelerated (:mod:`.squarem`).
 
-The engine is a pure :func:`init` and :func:`step` over an immutable state.
+The steps are those of :mod:`.climber`; the looks at annotations in memory are compiled together, many at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import Array
 
 from ...data import Annotations
@@ -36,34 +34,20 @@ from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.programs import compiled
-from ..densities.sites import Anatomy, anatomy, constants, starting_point
+from ..densities.sites import anatomy, constants, starting_point
+from . import climber
 from . import epochs as training
-from .acceleration import FIRST, PROPOSED, Trail, accepts, place, set_out, walked
-from .ascent import Ahead, ahead_of, gradient, learnt_from, newton, stepped_back, tables_mode
 from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
+from .climber import EMState, Look
+from .m_step import gradient, learnt_from, newton, tables_mode
 from .outcome import Outcome, Solution
 from .progress import progress_bar
 from .settings import EMSettings
 from .unused_options import has_network, has_weights, refuse_unused, unused_by_em
 
-CHUNK = 25  # iterations between two looks at the progress
+CHUNK = 25  # looks between two reports of progress
 RESTART_NOISE = 0.5  # share of random numbers in the soft majority vote, in every start after the first
-CALM = 0.8  # how fast a change is forgotten by the rule to stop, where steps may be cut short
 STAGE = "em"  # of a checkpoint
-RECOVERY = 1.2  # by which a stride that was cut short grows again
-
-
-class EMState(NamedTuple):
-    """Where EM stands."""
-
-    parameters: Parameters  # by site, in their own space
-    log_posterior: Array  # of the parameters that the last step started from
-    change: Array  # its relative change in the last step; with gradient steps, in the last steps
-    optimizer: optax.OptState
-    stride: Array  # share of Adam's step to take
-    iteration: Array
-    ahead: Ahead | None = None  # the gradient at the parameters; None where no step is halved
-    trail: Trail | None = None  # of the acceleration; None for plain steps
 
 
 @compiled(static=("perturbed", "accelerated"), once=True)
@@ -71,7 +55,6 @@ def init(
     model: Model,
     annotations: Annotations,
     key: Array,
-    settings: EMSettings,
     *,
     perturbed: bool = False,
     accelerated: bool = False,
@@ -82,10 +65,8 @@ def init(
         model: the story.
         annotations: the data.
         key: of random starting values.
-        settings: of EM.
         perturbed: mix the soft majority vote with random probabilities, for a restart.
-        accelerated: prepare for accelerated steps, where all parameters move by steps that depend on nothing but where
-            they stand. Adam's depend on earlier ones, so that a story with parameters of Adam's goes by plain steps.
+        accelerated: prepare for accelerated steps, which a story with parameters of Adam's does not take.
     """
     votes = soft_votes(annotations)
     if perturbed:
@@ -101,128 +82,59 @@ def init(
         parameters |= learnt_from(jax.nn.softmax(evidence), classifier, annotations, weights)
     counts = gradient(model, annotations.replace(evidence=evidence), parts, parameters).counts
     parameters |= tables_mode(counts, parameters)
-    return state_at(model, annotations, parameters, settings, accelerated=accelerated)
+    return state_at(model, annotations, parameters, accelerated=accelerated)
 
 
 @compiled(static=("accelerated",), once=True)
-def state_at(
-    model: Model, annotations: Annotations, parameters: Parameters, settings: EMSettings, *, accelerated: bool = False
-) -> EMState:
-    """Return the state at ``parameters``, from which no step has been taken; arguments are those of :func:`init`."""
+def state_at(model: Model, annotations: Annotations, parameters: Parameters, *, accelerated: bool = False) -> EMState:
+    """Return the state before the first look, at ``parameters``; arguments are those of :func:`init`."""
     parts = anatomy(model, annotations)
     # An earlier fit's rows do not sum to one where there are new classes.
     parameters |= {name: parameters[name] / parameters[name].sum(-1, keepdims=True) for name in parts.tables}
-    unknown = jnp.full((), jnp.inf, float)
-    by_adam = _by_adam(model, parts, parts.to_reals(parameters))
-    trail = set_out(parameters) if accelerated and not by_adam else None
-    ahead = ahead_of(model, annotations, parts, parameters) if _may_fall(parts) else None
-    optimizer = _adam(settings).init(by_adam)
-    return EMState(parameters, -unknown, unknown, optimizer, jnp.ones((), float), jnp.int32(0), ahead, trail)
+    direct = () if _logistic(model) is None else parts.weights
+    return climber.init(parts, parameters, accelerated=accelerated, direct=direct)
 
 
-def step(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> EMState:
-    """Take one iteration: a plain step, or with a trail the next step of the acceleration's cycle."""
-    if state.trail is None:
-        return plain_step(model, annotations, state, settings)
-    trail = state.trail
-    start = _set_off(model, annotations, state, trail)
-    end = plain_step(model, annotations, start, settings)
-    accepted = accepts(trail, end.log_posterior, state.log_posterior)
-    gain = jnp.where(accepted, end.change, 0.0)
-    # A proposal that is not accepted changes nothing.
-    end = jax.tree.map(partial(jnp.where, accepted), end._replace(trail=None), state._replace(trail=None))
-    # What a plain step changes tells whether EM has converged, unless the proposal that it starts from changed more.
-    change = jnp.where(trail.stage == PROPOSED, state.change, jnp.maximum(gain, trail.gain))
+def look_at(model: Model, annotations: Annotations, parameters: Parameters) -> Look:
+    """Return the gradient of the log-posterior at ``parameters``, of annotations in memory."""
     parts = anatomy(model, annotations)
-    trail = walked(trail, parts, start.parameters, end.parameters, gain, accepted=accepted)
-    return end._replace(change=change, iteration=state.iteration + 1, trail=trail)
-
-
-def _set_off(model: Model, annotations: Annotations, state: EMState, trail: Trail) -> EMState:
-    """Return the state where the next step of a cycle starts, which may be a proposal that was not looked at."""
-    start = state._replace(parameters=place(trail, state.parameters))
-    if (ahead := state.ahead) is None:
-        return start
-
-    def at_proposal() -> Ahead:
-        return ahead_of(model, annotations, anatomy(model, annotations), trail.aside)
-
-    return start._replace(ahead=jax.lax.cond(trail.stage == PROPOSED, at_proposal, lambda: ahead))
-
-
-def plain_step(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> EMState:
-    """Take E-step, M-step of the probability tables and a step of the others, by one gradient.
-
-    It is the gradient where the step starts; where a step may fall it is known, and the one is that where it ends.
-    """
-    old = state.parameters
-    parts = anatomy(model, annotations)
-    here = ahead_of(model, annotations, parts, old) if state.ahead is None else state.ahead
-    new = old | tables_mode(here.counts, old)
-    change = jnp.abs((here.log_posterior - state.log_posterior) / here.log_posterior)
-    optimizer, stride, ahead = state.optimizer, state.stride, state.ahead
-    if parts.bijections:
-        reals = parts.to_reals(old)
-        moves, optimizer = _adam(settings).update(
-            jax.tree.map(jnp.negative, _by_adam(model, parts, here.slope)), optimizer, _by_adam(model, parts, reals)
-        )
-        moves = jax.tree.map(lambda move: stride * move, moves)
-        if (classifier := _logistic(model)) is not None:
-            weights, uphill = ({name: values[name] for name in parts.weights} for values in (old, here.slope))
-            moves |= newton(classifier, annotations, weights, uphill)
-        new = new | parts.from_reals(jax.tree.map(jnp.add, reals, moves))
-        change = jnp.maximum(change, CALM * jnp.where(jnp.isfinite(state.change), state.change, 0.0))
-    if ahead is not None:
-        new, ahead, share = stepped_back(model, annotations, parts, old, new, here, settings.halvings)
-        stride = jnp.where(share < 1, jnp.maximum(stride * jnp.maximum(share, 0.1), 1e-4), stride * RECOVERY)
-        stride = jnp.minimum(stride, 1.0).astype(float)
-        rejected = share == 0
-        optimizer = jax.tree.map(lambda value: jnp.where(rejected, jnp.zeros_like(value), value), optimizer)
-    return EMState(new, here.log_posterior, change, optimizer, stride, state.iteration + 1, ahead, state.trail)
+    counts, slope, at = gradient(model, annotations, parts, parameters)
+    moves: Parameters = {}
+    if (classifier := _logistic(model)) is not None:
+        weights, uphill = ({name: values[name] for name in parts.weights} for values in (parameters, slope))
+        moves = newton(classifier, annotations, weights, uphill)
+    return Look(counts, slope, at.log_posterior_in_log_odds, jnp.zeros((), float), moves)
 
 
 @compiled
 def advance(
-    model: Model, annotations: Annotations, state: EMState, n_steps: Array | int, settings: EMSettings
+    model: Model, annotations: Annotations, state: EMState, n_looks: Array | int, settings: EMSettings
 ) -> tuple[EMState, Array]:
-    """Take at most ``n_steps`` (up to :data:`CHUNK`) steps, fewer where EM converges.
+    """Take at most ``n_looks`` (up to :data:`CHUNK`) looks, fewer where EM finishes.
 
     Returns:
-        The state, and the log-posterior before each step ``(CHUNK,)``, NaN for steps not taken.
+        The state, and the log-posterior of each look that counted ``(CHUNK,)``, then NaN.
     """
+    parts, done = anatomy(model, annotations), state.iteration
 
     def unfinished(carry: tuple[EMState, Array, Array]) -> Array:
         state, _, i = carry
-        return (i < n_steps) & (state.change > settings.tolerance)
+        return (i < n_looks) & ~climber.finished(state, settings)
 
     def body(carry: tuple[EMState, Array, Array]) -> tuple[EMState, Array, Array]:
         state, history, i = carry
-        state = step(model, annotations, state, settings)
-        return state, history.at[i].set(state.log_posterior), i + 1
+        at = climber.point(parts, state, settings)
+        after = climber.step(parts, state, at, look_at(model, annotations, at), settings)
+        place = jnp.where(after.iteration > state.iteration, state.iteration - done, CHUNK)
+        return after, history.at[place].set(after.look.log_posterior, mode="drop"), i + 1
 
     history = jnp.full(CHUNK, jnp.nan)
     state, history, _ = jax.lax.while_loop(unfinished, body, (state, history, jnp.int32(0)))
     return state, history
 
 
-def _adam(settings: EMSettings) -> optax.GradientTransformation:
-    return optax.adam(settings.learning_rate)
-
-
-def _by_adam(model: Model, parts: Anatomy, reals: Parameters) -> Parameters:
-    """Return the real-valued parameters that Adam moves: all but the weights of a logistic regression."""
-    if _logistic(model) is None:
-        return reals
-    return {name: value for name, value in reals.items() if name not in parts.weights}
-
-
 def _logistic(model: Model) -> Classifier | None:
     return model.classifier if model.classifier is not None and model.classifier.is_linear else None
-
-
-def _may_fall(parts: Anatomy) -> bool:
-    """Whether the exact M-step is not all of an iteration, so that the log-posterior may fall."""
-    return bool(parts.bijections) or parts.has_factors
 
 
 def run(
@@ -290,9 +202,9 @@ def solve(
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
             accelerated = settings.accelerate
             if start is not None and restart == 0:
-                state = state_at(model, annotations, start, settings, accelerated=accelerated)
+                state = state_at(model, annotations, start, accelerated=accelerated)
             else:
-                state = init(model, annotations, start_key, settings, perturbed=restart > 0, accelerated=accelerated)
+                state = init(model, annotations, start_key, perturbed=restart > 0, accelerated=accelerated)
             if in_batches:
                 solution = training.run(model, annotations, state.parameters, start_key, settings, tell, kept)
             else:
@@ -320,36 +232,30 @@ def _iterate(
     if (found := keep.found(STAGE)) is not None:
         state, history = unpacked(found["state"], state), found["history"].tolist()
     pace = keep.pace(CHUNK)
-    while len(history) < settings.max_iterations and state.change > settings.tolerance:
-        n_steps = min(pace.steps, settings.max_iterations - len(history))
-        with pace.timed(n_steps):
-            state, values = advance(model, annotations, state, n_steps, settings)
-            history += np.asarray(values)[: int(state.iteration) - len(history)].tolist()
-        if not np.isfinite(history[-1]):
-            raise FloatingPointError(f"the log-posterior is {history[-1]} at iteration {len(history)}")
-        tell(len(history), history[-1])
+    while not climber.finished(state, settings):
+        with pace.timed(pace.steps):
+            state, values = advance(model, annotations, state, pace.steps, settings)
+            history += np.asarray(values)[: int(state.iteration) + 1 - len(history)].tolist()
+        check_finite(history)
+        tell(int(state.iteration), history[-1])
         keep.note(STAGE, partial(_noted, state, history, len(history)))
-    return Solution(
-        state.parameters,
-        [*history, _log_posterior(model, annotations, state, settings)],
-        not_converged(float(state.change), settings),
-    )
+    return Solution(state.parameters, history, not_converged(float(state.settled), settings))
 
 
 def _noted(state: EMState, history: list[float], n: int) -> dict[str, Any]:
-    """What a checkpoint has of EM after ``n`` iterations, to whose history more may have come since."""
+    """Return a checkpoint of EM with ``n`` log-posteriors; the list may have grown since."""
     return {"state": packed(state), "history": np.array(history[:n])}
 
 
-def _log_posterior(model: Model, annotations: Annotations, state: EMState, settings: EMSettings) -> float:
-    """Of the parameters that the last step led to, from which no step has started."""
-    if state.ahead is not None:
-        return float(state.ahead.log_posterior)
-    # Those parameters are before a proposal that has not been looked at.
-    trail = None if state.trail is None else state.trail._replace(stage=jnp.int32(FIRST))
-    last = state._replace(change=jnp.full((), jnp.inf, float), trail=trail)
-    beyond, _ = advance(model, annotations, last, 1, settings)
-    return float(beyond.log_posterior)
+def check_finite(history: Sequence[float]) -> None:
+    """Refuse a log-posterior that is not finite.
+
+    Raises:
+        FloatingPointError: with the first iteration that has one.
+    """
+    if history and not np.isfinite(history[-1]):
+        first = int(np.flatnonzero(~np.isfinite(history))[0])
+        raise FloatingPointError(f"the log-posterior is {history[first]} at iteration {first + 1}")
 
 
 def not_converged(change: float, settings: EMSettings) -> tuple[str, ...]:

@@ -27,9 +27,9 @@ from ..densities.programs import compiled
 from ..densities.sites import Anatomy, anatomy
 from . import local_steps
 from . import minibatches as batches
-from .ascent import tables_mode
 from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
 from .local_steps import Locals, of_tasks, put_back, shared
+from .m_step import tables_mode
 from .outcome import Solution
 from .settings import EMSettings
 from .unused_options import has_weights

@@ -19,7 +19,7 @@ from ...data import Annotations
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.sites import Anatomy
-from .ascent import tables_mode
+from .m_step import tables_mode
 
 STEPS = 5  # each time that a task comes
 OWN = "task"  # dimension of the parameters that each task has of its own

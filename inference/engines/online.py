@@ -28,14 +28,13 @@ from ..densities.enumerated import Parameters, density, log_sum_exp
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import anatomy
-from .ascent import tables_mode
 from .checkpoints import NOWHERE, Checkpoints, Nest, packed, unpacked
+from .m_step import tables_mode
 from .outcome import Outcome
 from .progress import progress_bar
 from .settings import EMSettings
 from .stream_state import PART, STAGE, noted, went_on
-from .streaming import Source, no_moves, one_pass, start
-from .streaming import template as exact_template
+from .streaming import Source, one_pass, parameter_shapes, start
 
 FORGETTING = 0.6  # exponent of the step sizes, between a half and one
 PASSES = 5  # where the user says nothing
@@ -121,7 +120,7 @@ def run(
         FloatingPointError: the log-posterior is not finite.
     """
     earlier = keep.found(STAGE)
-    like = None if earlier is None else template(model, source.first, exact_template(model, source.first))
+    like = None if earlier is None else template(model, source.first)
     state = None if earlier is None else went_on(earlier, OnlineState, like)
 
     def passed(state: OnlineState) -> None:
@@ -216,9 +215,17 @@ def _one_chunk(source: Source) -> tuple[str, ...]:
     )
 
 
-def template(model: Model, chunk: Chunk, exact: Any) -> Any:
-    """Shapes of the arrays of a state, from those of exact EM: :func:`.streaming.template`."""
-    parameters, _, optimizer = exact
-    tables: list[tuple[str, ...]] = []
-    jax.eval_shape(lambda: tables.append(anatomy(model, chunk).tables))
-    return parameters, {name: parameters[name] for name in tables[0]}, optimizer
+@compiled
+def no_moves(model: Model, chunk: Chunk, parameters: Parameters) -> optax.OptState:
+    """Return Adam's state before the first step."""
+    return optax.adam(0.0).init(anatomy(model, chunk).to_reals(parameters))
+
+
+def template(model: Model, chunk: Chunk) -> Any:
+    """Return shapes and types of a state's arrays: parameters, counts and optimizer."""
+
+    def arrays(parameters: Parameters) -> Any:
+        tables = {name: parameters[name] for name in anatomy(model, chunk).tables}
+        return parameters, tables, no_moves(model, chunk, parameters)
+
+    return jax.eval_shape(arrays, parameter_shapes(model, chunk))

@@ -136,7 +136,7 @@ def _first(model: Model, source: Source, values: Parameters, key: Array, setting
 
 def template(model: Model, source: Source, settings: SVISettings) -> Any:
     """Shapes of the arrays of a state: values and optimizer."""
-    parameters = streaming.template(model, source.first)[0]
+    parameters = streaming.parameter_shapes(model, source.first)
 
     def first(values: Parameters, key: Array) -> Any:
         return _first(model, source, values, key, settings)

@@ -20,7 +20,7 @@ from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import Dims
 from . import by_size, em
-from .ascent import sums_over_tasks
+from .m_step import sums_over_tasks
 from .settings import EMSettings
 
 LITTLE = MOST_ROWS  # rows as far as which the fit's own programs serve an update of everything, and others take longer

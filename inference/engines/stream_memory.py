@@ -54,7 +54,7 @@ def check_draws(model: Model, source: Source, n_draws: int, memory: int) -> None
     Raises:
         StoryError: they do, with how many do not.
     """
-    each = _size(streaming.template(model, source.first)[0])
+    each = _size(streaming.parameter_shapes(model, source.first))
     if n_draws * each <= memory // 2:
         return
     raise StoryError(
@@ -66,8 +66,8 @@ def check_draws(model: Model, source: Source, n_draws: int, memory: int) -> None
 
 def upper_bound(model: Model, source: Source) -> int:
     """What a fit takes, by the sizes of parameters and chunks alone: more than it will be, of most stories."""
-    like = streaming.template(model, source.first)
-    return COPIES * _size(like[0]) + source.cut.n_rows * _bytes_a_row(len(source.prepared.classes))
+    parameters = streaming.parameter_shapes(model, source.first)
+    return COPIES * _size(parameters) + source.cut.n_rows * _bytes_a_row(len(source.prepared.classes))
 
 
 def _bytes_a_row(n_classes: int) -> int:
@@ -77,12 +77,12 @@ def _bytes_a_row(n_classes: int) -> int:
 def bytes_needed(model: Model, source: Source) -> int:
     """What a fit takes at its peak, by XLA's own analysis of the program that works on a chunk."""
     chunk = source.first
-    like = streaming.template(model, chunk)
-    running = jax.eval_shape(streaming.nothing_yet, model, chunk, like[0])
-    held = 2 * _size(like) + _size(running)
+    parameters = streaming.parameter_shapes(model, chunk)
+    running = jax.eval_shape(streaming.nothing_yet, model, chunk, parameters)
+    held = 2 * _size(streaming.state_shapes(model, chunk, accelerated=True)) + _size(running)
     if held > 2**40:  # nothing of that size is worth compiling
         return held
-    given = (model, chunk, like[0], running)
+    given = (model, chunk, parameters, running)
     program: Any = streaming.add_chunk.program(*given, on_votes=False).lower(*given, on_votes=False).compile()
     source.add, about = program, program.memory_analysis()
     working = about.argument_size_in_bytes + about.output_size_in_bytes + about.temp_size_in_bytes
@@ -95,8 +95,8 @@ def _size(tree: Any) -> int:
 
 def _too_large(model: Model, prepared: Prepared, cut: Cut, memory: int, needed: int) -> StoryError:
     n_workers, n_classes = len(prepared.n_by_worker), len(prepared.classes)
-    like = streaming.template(model, prepared.chunk(cut, 0))[0]
-    name, largest = max(like.items(), key=lambda item: item[1].size)
+    parameters = streaming.parameter_shapes(model, prepared.chunk(cut, 0))
+    name, largest = max(parameters.items(), key=lambda item: item[1].size)
     story = model.story.__name__
     return StoryError(
         f"{story} needs about {size_text(needed)} of memory for {n_workers:,} workers and {n_classes:,} classes, and "

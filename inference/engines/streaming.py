@@ -3,21 +3,19 @@ r"""EM over annotations that stay on the disk, for every story whose parameters 
 The expected counts of the probability tables, and the slope of the log-posterior along the other parameters, are sums
 over tasks (Fisher's identity, see :mod:`crowdppl.inference.engines.em`): they are added up over chunks of whole tasks,
 all of one size, so that one compiled program serves all of them. One pass over the data at given parameters yields both
-their log-posterior and the next step from there. A step that might lower the log-posterior is judged by the pass that
-the next step needs anyway; where it did, half of the way is tried, as in memory. The result is that of
-:mod:`crowdppl.inference.engines.em` by plain steps, up to the rounding of sums.
+their log-posterior and the next step from there: a look of :mod:`crowdppl.inference.engines.climber`. The result is
+that of :mod:`crowdppl.inference.engines.em`, up to the rounding of sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import Array
 
 from ...data import Annotations
@@ -30,14 +28,14 @@ from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import anatomy, starting_point
-from . import by_size
-from .ascent import Sums, sums_over_tasks, tables_mode
+from . import by_size, climber, em
 from .checkpoints import NOWHERE, Checkpoints, Nest, packed, unpacked
-from .em import CALM, RECOVERY, not_converged
+from .climber import EMState, Look
+from .m_step import Sums, sums_over_tasks, tables_mode
 from .outcome import Outcome
 from .progress import progress_bar
 from .settings import EMSettings
-from .stream_state import PART, STAGE, noted, went_on
+from .stream_state import PART, STAGE
 
 
 class Running(NamedTuple):
@@ -53,25 +51,6 @@ class Passed(NamedTuple):
     sums: Sums  # with the contribution of the priors
     of_data: Sums  # without it
     log_posterior: float
-
-
-class StreamState(NamedTuple):
-    """Where EM stands between two passes."""
-
-    parameters: Parameters  # of the last pass that did not lower the log-posterior
-    proposal: Parameters  # where the step from there would lead
-    optimizer: optax.OptState
-    share: float  # of the way to the proposal that the next pass tries
-    stride: float  # share of Adam's step to take
-    iteration: int  # steps taken
-    changes: tuple[float, float]  # relative changes of the log-posterior in the last step but one and the last
-    history: tuple[float, ...]  # log-posterior at each step's start, the last one of `parameters`
-
-    def is_finished(self, settings: EMSettings) -> bool:
-        """Whether the step to `parameters` was the last."""
-        return self.iteration > 0 and (
-            self.changes[0] <= settings.tolerance or self.iteration >= settings.max_iterations
-        )
 
 
 class Source:
@@ -158,32 +137,15 @@ def with_prior(model: Model, chunk: Chunk, parameters: Parameters, running: Runn
 
 
 @compiled
-def propose(
-    model: Model,
-    chunk: Chunk,
-    parameters: Parameters,
-    sums: Sums,
-    optimizer: optax.OptState,
-    stride: Array,
-    rate: Array,
-) -> tuple[Parameters, optax.OptState]:
-    """Where a step leads: the tables' exact M-step, and a step of Adam of the other parameters."""
-    parts = anatomy(model, chunk)
-    new = parameters | tables_mode(sums.counts, parameters)
-    if not parts.bijections:
-        return new, optimizer
-    reals = parts.to_reals(parameters)
-    moves, optimizer = optax.adam(rate).update(jax.tree.map(jnp.negative, sums.slope), optimizer, reals)
-    return new | parts.from_reals(jax.tree.map(lambda real, move: real + stride * move, reals, moves)), optimizer
+def next_point(model: Model, chunk: Chunk, state: EMState, settings: EMSettings) -> Parameters:
+    """Return :func:`.climber.point`; of the chunk only the shapes matter."""
+    return climber.point(anatomy(model, chunk), state, settings)
 
 
 @compiled
-def between(model: Model, chunk: Chunk, old: Parameters, new: Parameters, share: Array) -> Parameters:
-    """The parameters at a share of the way from ``old`` to ``new``."""
-    parts = anatomy(model, chunk)
-    ends = (old, parts.to_reals(old)), (new, parts.to_reals(new))
-    mixed, reals = jax.tree.map(lambda a, b: (1 - share) * a + share * b, *ends)
-    return mixed | parts.from_reals(reals)
+def after_look(model: Model, chunk: Chunk, state: EMState, at: Parameters, look: Look, settings: EMSettings) -> EMState:
+    """Return the state of :func:`.climber.step`; of the chunk only the shapes matter."""
+    return climber.step(anatomy(model, chunk), state, at, look, settings)
 
 
 @compiled
@@ -211,18 +173,6 @@ def start(model: Model, source: Source, key: Array) -> Parameters:
     return start_from(model, first, key, totals)
 
 
-def has_exact_step(model: Model, chunk: Chunk) -> bool:
-    """Whether the M-step is exact, so that no step lowers the log-posterior."""
-    found: list[bool] = []
-
-    def look() -> None:
-        parts = anatomy(model, chunk)
-        found.append(not (parts.bijections or parts.has_factors))
-
-    jax.eval_shape(look)
-    return found[0]
-
-
 def run(
     model: Model,
     source: Source,
@@ -231,7 +181,7 @@ def run(
     *,
     progress: bool,
     keep: Checkpoints = NOWHERE,
-    after_pass: Callable[[StreamState], None] = lambda state: None,
+    after_pass: Callable[[EMState], None] = lambda state: None,
 ) -> Outcome:
     """Run EM until it converges.
 
@@ -239,7 +189,7 @@ def run(
         model: the story.
         source: the chunks.
         key: of random starting values.
-        settings: ``max_iterations``, ``tolerance``, ``learning_rate`` and ``halvings``.
+        settings: ``max_iterations``, ``tolerance``, ``learning_rate``, ``halvings`` and ``accelerate``.
         progress: show a bar.
         keep: where the fit's state is kept.
         after_pass: called with the state after each pass.
@@ -248,37 +198,51 @@ def run(
         FloatingPointError: the log-posterior is not finite.
     """
     first = source.first
-    exact = has_exact_step(model, first)
-    earlier = keep.found(STAGE)
-    state = None if earlier is None else went_on(earlier, StreamState, template(model, first))
 
-    def passed(state: StreamState) -> None:
-        keep.note(STAGE, partial(noted, state), milestone=True, over=PART)
+    def passed(state: EMState, history: list[float]) -> None:
+        keep.note(STAGE, partial(_noted, state, tuple(history)), milestone=True, over=PART)
         after_pass(state)
 
     with progress_bar("EM over chunks", settings.max_iterations, show=progress) as bar:
         tell = partial(_tell, bar, len(source))
-        if state is None:
+        history: list[float] = []
+        if (earlier := keep.found(STAGE)) is None:
             tell(0, None, 0)
             parameters = start(model, source, key)
-            found = one_pass(model, source, parameters, on_votes=True, tell=partial(tell, 0, None), keep=keep)
-            new = parameters | tables_mode(found.sums.counts, parameters)
+            votes = one_pass(model, source, parameters, on_votes=True, tell=partial(tell, 0, None), keep=keep)
             # The step to the tables' M-step towards the votes is not judged, as in memory.
-            state = StreamState(new, new, no_moves(model, first, new), 0.0, 1.0, -1, (np.inf, np.inf), ())
-            passed(state)
-        while not state.is_finished(settings):
-            trial = state.proposal
-            if not exact and state.iteration >= 0:
-                trial = between(model, first, state.parameters, state.proposal, state.share)
-            tell_pass = partial(tell, max(state.iteration, 0), state.history)
-            found = one_pass(model, source, trial, on_votes=False, tell=tell_pass, keep=keep)
-            state = judged(model, first, state, trial, found.sums, found.log_posterior, settings, exact=exact)
-            passed(state)
-            tell(state.iteration, state.history, 0)
+            parameters |= tables_mode(votes.sums.counts, parameters)
+            state = em.state_at(model, first, parameters, accelerated=settings.accelerate)
+            passed(state, history)
+        else:
+            like = state_shapes(model, first, accelerated=settings.accelerate)
+            state = jax.tree.map(jnp.asarray, unpacked(earlier["arrays"], like))
+            history = list(earlier["history"])
+        while not climber.finished(state, settings):
+            at = next_point(model, first, state, settings)
+            tell_pass = partial(tell, len(history), tuple(history))
+            found = one_pass(model, source, at, on_votes=False, tell=tell_pass, keep=keep)
+            state = after_look(model, first, state, at, _look(found), settings)
+            if int(state.iteration) == len(history):
+                history.append(float(state.look.log_posterior) + float(state.look.remainder))
+                em.check_finite(history)
+            passed(state, history)
+            tell(int(state.iteration), tuple(history), 0)
     draws = {name: np.asarray(value)[None, None] for name, value in state.parameters.items()}
-    history = np.array(state.history)
-    warnings = not_converged(state.changes[0], settings)
-    return Outcome(draws, {}, history, {}, warnings, is_point=True)
+    warnings = em.not_converged(float(state.settled), settings)
+    return Outcome(draws, {}, np.array(history), {}, warnings, is_point=True)
+
+
+def _look(found: Passed) -> Look:
+    """Return a pass as the climber reads it, with the log-posterior in two numbers of the programs' precision."""
+    value = jnp.asarray(found.log_posterior, float)
+    remainder = found.log_posterior - float(value) if np.isfinite(found.log_posterior) else 0.0
+    return Look(found.sums.counts, found.sums.slope, value, jnp.asarray(remainder, float), {})
+
+
+def _noted(state: EMState, history: tuple[float, ...]) -> Nest:
+    """Return a checkpoint of EM between two passes."""
+    return {"arrays": packed(state), "history": history}
 
 
 def one_pass(
@@ -312,50 +276,6 @@ def _noted_part(running: Running, done: int) -> Nest:
     return {"running": [array.copy() for array in packed(running)], "done": done}
 
 
-def judged(
-    model: Model,
-    chunk: Chunk,
-    state: StreamState,
-    trial: Parameters,
-    sums: Sums,
-    log_posterior: float,
-    settings: EMSettings,
-    *,
-    exact: bool,
-) -> StreamState:
-    """The state after a pass at ``trial``: the next step from there, or half of the way where it was too far.
-
-    Raises:
-        FloatingPointError: the log-posterior is not finite.
-    """
-    is_start, given_up = state.iteration < 0, state.share == 0
-    if not exact and not is_start and not given_up and not log_posterior >= state.history[-1]:
-        share = state.share / 2
-        return state._replace(share=share if share > 0.5**settings.halvings else 0.0)
-    iteration = state.iteration + 1
-    if not np.isfinite(log_posterior):
-        raise FloatingPointError(f"the log-posterior is {log_posterior} at iteration {iteration}")
-    stride, optimizer = state.stride, state.optimizer
-    if not exact and not is_start:
-        stride = min(max(stride * max(state.share, 0.1), 1e-4) if state.share < 1 else stride * RECOVERY, 1.0)
-        if given_up:
-            optimizer = jax.tree.map(jnp.zeros_like, optimizer)
-    change = abs((log_posterior - state.history[-1]) / log_posterior) if state.history else np.inf
-    if jax.tree.leaves(sums.slope) and np.isfinite(state.changes[1]):
-        change = max(change, CALM * state.changes[1])
-    stride_now, rate = jnp.asarray(stride, float), jnp.asarray(settings.learning_rate, float)
-    proposal, optimizer = propose(model, chunk, trial, sums, optimizer, stride_now, rate)
-    changes = (state.changes[1], change)
-    history = (*state.history, log_posterior)
-    return StreamState(trial, proposal, optimizer, 1.0, stride, iteration, changes, history)
-
-
-@compiled
-def no_moves(model: Model, chunk: Chunk, parameters: Parameters) -> optax.OptState:
-    """Adam's state before the first step."""
-    return optax.adam(0.0).init(anatomy(model, chunk).to_reals(parameters))
-
-
 def _tell(
     bar: Callable[[int, str], None], n_chunks: int, steps: int, history: tuple[float, ...] | None, done: int
 ) -> None:
@@ -363,12 +283,17 @@ def _tell(
     bar(steps, f"{said}chunk {done:,} of {n_chunks:,}")
 
 
-def template(model: Model, chunk: Chunk) -> Any:
-    """Shapes of the arrays of a state: parameters, proposal and optimizer."""
+def parameter_shapes(model: Model, chunk: Chunk) -> Parameters:
+    """Return shapes and types of the parameters' arrays, by site."""
 
-    def shapes(key: Array) -> Any:
+    def parameters(key: Array) -> Parameters:
         totals = [jnp.zeros(total.shape, total.dtype) for total in jax.eval_shape(start_sums, model, chunk, key)]
-        parameters = start_from(model, chunk, key, totals)
-        return parameters, parameters, optax.adam(0.0).init(anatomy(model, chunk).to_reals(parameters))
+        return start_from(model, chunk, key, totals)
 
-    return jax.eval_shape(shapes, jax.random.key(0))
+    return jax.eval_shape(parameters, jax.random.key(0))
+
+
+def state_shapes(model: Model, chunk: Chunk, *, accelerated: bool) -> EMState:
+    """Return shapes and types of the arrays of a state."""
+    at = partial(em.state_at, model, chunk, accelerated=accelerated)
+    return jax.eval_shape(lambda values: at(values), parameter_shapes(model, chunk))

@@ -16,7 +16,7 @@ import crowdppl as cp
 from crowdppl import Annotations, StoryError
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import anatomy, starting_point
-from crowdppl.inference.engines.ascent import gradient
+from crowdppl.inference.engines.m_step import gradient
 from crowdppl.models import STORIES, Correct, Responses, Subtypes
 from crowdppl.models.parts.confusion_mixture import ConfusionMixture
 

@@ -16,7 +16,8 @@ import torch
 from ....data import Annotations
 from ...densities.model import Model
 from ..checkpoints import NOWHERE, Checkpoints, Nest
-from ..em import CALM, RECOVERY, not_converged
+from ..climber import CHANGE_DECAY, STEP_GROWTH
+from ..em import not_converged
 from ..outcome import Outcome
 from ..progress import progress_bar
 from ..settings import EMSettings
@@ -164,10 +165,10 @@ class Climber:
             change = abs((log_posterior - self.log_posterior) / log_posterior)
             if parts.bijections:
                 new |= parts.from_reals(self._moved(parts.to_reals(old), slope))
-                change = max(change, CALM * (self.change if np.isfinite(self.change) else 0.0))
+                change = max(change, CHANGE_DECAY * (self.change if np.isfinite(self.change) else 0.0))
             if parts.bijections or parts.has_factors:
                 new, share = self._stepped_back(old, new, log_posterior)
-                self.stride = max(self.stride * max(share, 0.1), 1e-4) if share < 1 else self.stride * RECOVERY
+                self.stride = max(self.stride * max(share, 0.1), 1e-4) if share < 1 else self.stride * STEP_GROWTH
                 self.stride = min(self.stride, 1.0)
                 if share == 0:
                     self._adam.state.clear()

@@ -17,7 +17,6 @@ from ....models.pyro import STORIES, TorchClassifier, program_of, tensors
 from ....models.pyro.classifier import CHUNK, GivenByTorch
 from ...densities.model import Model
 from .. import em
-from ..settings import EMSettings
 from .batches import TaskSource
 from .density import Parameters
 from .options import TorchOptions
@@ -53,7 +52,7 @@ class Problem:
 
     def start(self, key: jax.Array, *, perturbed: bool = False) -> Parameters:
         """Return where EM starts, as for NumPyro: the parameters after the M-step of the soft majority vote."""
-        at = em.init(self.twin, self.with_probabilities(), key, EMSettings(), perturbed=perturbed).parameters
+        at = em.init(self.twin, self.with_probabilities(), key, perturbed=perturbed).parameters
         device, dtype = self.source.device, torch.get_default_dtype()
         return {name: torch.tensor(np.asarray(value), dtype=dtype, device=device) for name, value in at.items()}
 

@@ -17,7 +17,7 @@ import crowdppl as cp
 from crowdppl import AnnotationError, Classifier, ConvergenceWarning, StorageError
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em
-from crowdppl.inference.engines.ascent import newton
+from crowdppl.inference.engines.m_step import newton
 from crowdppl.models import STORIES, Given
 
 N_TASKS, DIAGONAL = 120, 2.0

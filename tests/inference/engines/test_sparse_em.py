@@ -11,7 +11,7 @@ from crowdppl.inference.densities.held_tasks import holding_tasks
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import anatomy, parameter_dims
 from crowdppl.inference.engines import em, sparse_em
-from crowdppl.inference.engines.ascent import gradient, sums_over_tasks
+from crowdppl.inference.engines.m_step import gradient, sums_over_tasks
 from crowdppl.inference.engines.settings import EMSettings
 from crowdppl.models import STORIES
 
@@ -36,7 +36,7 @@ def test_the_step_of_some_tasks_beside_the_others_counts_is_that_of_all_tasks(na
     with jax.enable_x64(True):
         annotations = jax.tree.map(jnp.asarray, everything)
         model = Model(STORIES[name])
-        here = em.init(model, annotations, jax.random.key(1), EMSettings()).parameters
+        here = em.init(model, annotations, jax.random.key(1)).parameters
         of_all = gradient(model, annotations, anatomy(model, annotations), here).counts
         moving = np.arange(everything.n_tasks) % 3 == 0
         rest, part = (some_tasks(everything, which) for which in (~moving, moving))

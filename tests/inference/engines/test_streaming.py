@@ -15,6 +15,7 @@ from crowdppl.data.prepared import open_prepared
 from crowdppl.inference import stream_story
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em, stream_memory, streaming
+from crowdppl.inference.engines.climber import EMState
 from crowdppl.inference.engines.settings import EMSettings
 from crowdppl.models import STORIES, Confusion
 
@@ -64,13 +65,13 @@ def in_memory(frame, **options):
     ("name", "options"), STREAMED, ids=lambda value: value if isinstance(value, str) else str(value)
 )
 def test_every_story_is_fitted_as_in_memory(tmp_path, name, options):
-    frame, settings = table(), EMSettings(max_iterations=ITERATIONS, accelerate=False)
+    frame, settings = table(), EMSettings(max_iterations=ITERATIONS)
     model, key = Model(STORIES[name], options), jax.random.key(3)
     prepared = open_prepared(written(tmp_path, frame))
     with jax.enable_x64(True):  # so that rounding explains no difference
         expected = em.run(model, in_memory(frame), key, settings, progress=False)
         source = streaming.Source(prepared, prepared.cut(40), model)
-        passes: list[streaming.StreamState] = []
+        passes: list[EMState] = []
         found = streaming.run(model, source, key, settings, progress=False, after_pass=passes.append)
     assert len(source) > 5
     assert passes[-1].iteration == len(expected.history) - 1
@@ -81,7 +82,7 @@ def test_every_story_is_fitted_as_in_memory(tmp_path, name, options):
 
 
 def test_steps_that_go_too_far_are_halved_as_in_memory(tmp_path):
-    frame, settings = table(), EMSettings(max_iterations=ITERATIONS, learning_rate=3.0, accelerate=False)
+    frame, settings = table(), EMSettings(max_iterations=ITERATIONS, learning_rate=3.0)
     model, key = Model(STORIES["item_response"], {"difficulty": False}), jax.random.key(0)
     prepared = open_prepared(written(tmp_path, frame))
     passes = []
@@ -97,7 +98,7 @@ def test_steps_that_go_too_far_are_halved_as_in_memory(tmp_path):
 def test_a_fit_without_worker_names_and_with_counts_is_that_in_memory(tmp_path):
     frame = table(3).drop(columns="worker").assign(n=lambda rows: 1 + np.arange(len(rows)) % 3)
     fit = cp.fit("annotator_groups", written(tmp_path, frame, worker=None, count="n"), progress=False)
-    expected = cp.fit("annotator_groups", in_memory(frame, worker=None, count="n"), accelerate=False, progress=False)
+    expected = cp.fit("annotator_groups", in_memory(frame, worker=None, count="n"), progress=False)
     assert fit.n_annotations == frame["n"].sum()
     np.testing.assert_allclose(fit.outcome.history[-1], expected.outcome.history[-1], rtol=1e-5)
     labels = pd.concat(list(fit.iter_labels()))
@@ -114,7 +115,7 @@ def pair(tmp_path_factory):
         patch.setattr(stream_memory, "LEAST_ROWS", 50)
         scan = written(tmp_path_factory.mktemp("scan"), frame)
         streamed = cp.fit("annotator_groups", scan, membership="worker", seed=1, **options)
-    expected = cp.fit("annotator_groups", in_memory(frame), membership="worker", seed=1, accelerate=False, **options)
+    expected = cp.fit("annotator_groups", in_memory(frame), membership="worker", seed=1, **options)
     return streamed, expected
 
 
@@ -401,7 +402,7 @@ def test_a_lost_class_is_said_as_in_memory(tmp_path):
     frame = table()
     options = {"truth_prior": rare_second_class, "max_iterations": 3, "progress": False}
     streamed = cp.fit("one_coin", written(tmp_path, frame), **options)
-    expected = cp.fit("one_coin", in_memory(frame), accelerate=False, **options)
+    expected = cp.fit("one_coin", in_memory(frame), **options)
     assert any("may have lost the class" in text for text in expected.warnings)
     assert streamed.warnings[-1] == expected.warnings[-1]
     assert not any("lost the class" in text for text in cp.fit("one_coin", written(tmp_path, frame)).warnings)

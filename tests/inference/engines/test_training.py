@@ -15,8 +15,8 @@ from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import anatomy, starting_point
 from crowdppl.inference.engines import epochs as training
 from crowdppl.inference.engines import minibatches as batches
-from crowdppl.inference.engines.ascent import gradient
 from crowdppl.inference.engines.em import EMSettings
+from crowdppl.inference.engines.m_step import gradient
 from crowdppl.models import STORIES
 from crowdppl.models.parts.starts import soft_votes
 

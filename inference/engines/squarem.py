@@ -28,62 +28,53 @@ from ..densities.sites import Anatomy
 
 REACH = 4.0  # by which the longest steplength grows where it was of use, and shrinks where it was not
 FLOOR = 0.1  # share of a probability's root that a proposal leaves: EM brings what is nearly zero back slowly
-FIRST, SECOND, PROPOSED = 0, 1, 2  # what the next step starts from, in the cycle
+FIRST, SECOND, PROPOSED = 0, 1, 2  # stages of the cycle
 
 
-class Trail(NamedTuple):
-    """What a cycle remembers besides where EM stands.
-
-    After a first step ``aside`` is where it started; after a second one it is the proposal.
-    """
+class SquaremState(NamedTuple):
+    """The memory of a cycle, beside the parameters."""
 
     stage: Array
-    aside: Parameters
+    aside: Parameters  # after a first step the point where it started, after a second one the proposal
     reach: Array  # the longest steplength to take
     is_long: Array  # whether the proposal goes that far
     gain: Array  # relative change of the log-posterior by the last proposal
 
 
-def set_out(parameters: Parameters) -> Trail:
-    """Return the memory at the start, which knows of no step; the first proposal is a plain step."""
-    return Trail(jnp.int32(FIRST), parameters, jnp.ones((), float), jnp.array(True), jnp.zeros((), float))
+def init(parameters: Parameters) -> SquaremState:
+    """Return the memory before the first step; the first proposal is a plain step."""
+    return SquaremState(jnp.int32(FIRST), parameters, jnp.ones((), float), jnp.array(True), jnp.zeros((), float))
 
 
-def place(trail: Trail, parameters: Parameters) -> Parameters:
-    """Return where the next step starts: from the proposal, or from where EM stands."""
-    return _either(trail.stage == PROPOSED, trail.aside, parameters)
-
-
-def accepts(trail: Trail, log_posterior: Array, known: Array) -> Array:
-    """Whether a step counts: from a proposal only where the log-posterior is not below the one ``known`` before."""
-    return (trail.stage != PROPOSED) | (log_posterior >= known)
-
-
-def walked(trail: Trail, parts: Anatomy, old: Parameters, new: Parameters, gain: Array, *, accepted: Array) -> Trail:
-    """Return the memory after a step.
+def update(state: SquaremState, parts: Anatomy, old: Parameters, new: Parameters, gain: Array) -> SquaremState:
+    """Return the memory after a plain step, which a proposal that counts has too.
 
     Args:
-        trail: the memory before.
+        state: the memory before.
         parts: of the story.
-        old: where a plain step started; not looked at after a proposal.
-        new: where it led to.
-        gain: the relative change of the log-posterior by the step or proposal, 0 where it does not count.
-        accepted: whether a proposal counts.
+        old: the parameters before the step, or the proposal.
+        new: the parameters after it; not read after a proposal.
+        gain: the relative change of the log-posterior by the proposal; not read after a step.
     """
 
-    def first() -> Trail:
-        return trail._replace(stage=jnp.int32(SECOND), aside=old)
+    def first() -> SquaremState:
+        return state._replace(stage=jnp.int32(SECOND), aside=old)
 
-    def second() -> Trail:
-        proposal, length = _extrapolated(parts, trail.aside, old, new, trail.reach)
-        return Trail(jnp.int32(PROPOSED), proposal, trail.reach, length >= trail.reach, trail.gain)
+    def second() -> SquaremState:
+        proposal, length = _extrapolated(parts, state.aside, old, new, state.reach)
+        return SquaremState(jnp.int32(PROPOSED), proposal, state.reach, length >= state.reach, state.gain)
 
-    def third() -> Trail:
-        longer = jnp.where(trail.is_long, trail.reach * REACH, trail.reach)
-        reach = jnp.where(accepted, longer, jnp.maximum(trail.reach / REACH, 1.0))
-        return trail._replace(stage=jnp.int32(FIRST), reach=reach, gain=gain)
+    def third() -> SquaremState:
+        reach = jnp.where(state.is_long, state.reach * REACH, state.reach)
+        return state._replace(stage=jnp.int32(FIRST), reach=reach, gain=gain)
 
-    return jax.lax.switch(trail.stage, [first, second, third])
+    return jax.lax.switch(state.stage, [first, second, third])
+
+
+def refused(state: SquaremState) -> SquaremState:
+    """Return the memory after a proposal that does not count."""
+    reach = jnp.maximum(state.reach / REACH, 1.0)
+    return state._replace(stage=jnp.int32(FIRST), reach=reach, gain=jnp.zeros_like(state.gain))
 
 
 def _extrapolated(
@@ -112,7 +103,3 @@ def _back(parts: Anatomy, flat: Parameters) -> Parameters:
 
 def _square(values: Parameters) -> Array:
     return sum(((value**2).sum() for value in values.values()), start=jnp.zeros(()))
-
-
-def _either(condition: Array, this: Parameters, other: Parameters) -> Parameters:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), this, other)

@@ -45,14 +45,6 @@ class Sums(NamedTuple):
     log_likelihood: Array
 
 
-class Ahead(NamedTuple):
-    """What a step needs of the gradient where it starts; it has nothing of single annotations, so a state keeps it."""
-
-    counts: Parameters
-    slope: Parameters
-    log_posterior: Array
-
-
 def gradient(model: Model, annotations: Annotations, parts: Anatomy, parameters: Parameters) -> Gradient:
     """Return the counts of the probability tables and the slopes of the others: the E-step of one EM iteration."""
     tables = {name: parameters[name] for name in parts.tables}
@@ -77,62 +69,6 @@ def sums_over_tasks(model: Model, annotations: Annotations, parameters: Paramete
 
     value, (of_tables, slope) = jax.value_and_grad(log_likelihood, (0, 1))(tables, parts.to_reals(parameters))
     return Sums({name: table * of_tables[name] for name, table in tables.items()}, slope, value)
-
-
-def ahead_of(model: Model, annotations: Annotations, parts: Anatomy, parameters: Parameters) -> Ahead:
-    """Return what a step from ``parameters`` needs of the :func:`gradient` there."""
-    counts, slope, at = gradient(model, annotations, parts, parameters)
-    return Ahead(counts, slope, at.log_posterior_in_log_odds)
-
-
-def stepped_back(
-    model: Model,
-    annotations: Annotations,
-    parts: Anatomy,
-    old: Parameters,
-    new: Parameters,
-    at_old: Ahead,
-    halvings: Array | int,
-) -> tuple[Parameters, Ahead, Array]:
-    """Halve the way from ``old`` to ``new`` until the log-posterior does not fall.
-
-    Args:
-        model: the story.
-        annotations: the data.
-        parts: of the story.
-        old: where the way starts.
-        new: where it leads to.
-        at_old: what is known there.
-        halvings: times to look at most, first at ``new`` itself.
-
-    Returns:
-        The parameters there (``old`` where all halvings were in vain or nothing was finite), what is known there, and
-        the share of the way that was gone.
-    """
-    old_reals, new_reals = parts.to_reals(old), parts.to_reals(new)
-
-    def between(share: Array) -> Parameters:
-        mix = jax.tree.map(lambda a, b: (1 - share) * a + share * b, (old, old_reals), (new, new_reals))
-        return mix[0] | parts.from_reals(mix[1])
-
-    def holds(log_posterior: Array) -> Array:
-        return (log_posterior >= at_old.log_posterior) & (log_posterior < jnp.inf)
-
-    def to_look(carry: tuple[Array, Ahead]) -> Array:
-        share, ahead = carry
-        return (share > 0.5**halvings) & ~holds(ahead.log_posterior)
-
-    def look(carry: tuple[Array, Ahead]) -> tuple[Array, Ahead]:
-        share, _ = carry
-        return share / 2, ahead_of(model, annotations, parts, between(share))
-
-    # Nothing is known at first, so that the gradient is in the program once.
-    unknown = at_old._replace(log_posterior=jnp.full_like(at_old.log_posterior, jnp.nan))
-    after, ahead = jax.lax.while_loop(to_look, look, (jnp.ones((), float), unknown))
-    share = 2 * after
-    kept = holds(ahead.log_posterior)
-    there, ahead = jax.tree.map(lambda a, b: jnp.where(kept, a, b), (between(share), ahead), (old, at_old))
-    return there, ahead, jnp.where(kept, share, 0.0)
 
 
 def tables_mode(counts: Parameters, parameters: Parameters) -> Parameters:

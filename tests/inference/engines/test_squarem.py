@@ -13,7 +13,7 @@ import crowdppl as cp
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import Anatomy, anatomy
-from crowdppl.inference.engines import acceleration, em
+from crowdppl.inference.engines import em, squarem
 from crowdppl.models import find_story
 
 FLAT = {"diagonal": 1.0, "off_diagonal": 1.0}
@@ -28,17 +28,17 @@ def noisy():
 
 
 def states_of(annotations, *, accelerated=False):
-    """EM's start, and where it stands after the first and the second step."""
-    start = em.init(MODEL, annotations, jax.random.key(0), em.EMSettings(), accelerated=accelerated)
-    return start, *(em.advance(MODEL, annotations, start, n, em.EMSettings())[0] for n in (1, 2))
+    """EM's state at its start, and after the first and the second step from there."""
+    start = em.init(MODEL, annotations, jax.random.key(0), accelerated=accelerated)
+    return tuple(em.advance(MODEL, annotations, start, n, em.EMSettings())[0] for n in (1, 2, 3))
 
 
 def proposal_after(steps, parts, reach):
     """The memory after two plain steps through the three points."""
-    trail = acceleration.set_out(steps[0])._replace(reach=jnp.asarray(reach))
+    state = squarem.init(steps[0])._replace(reach=jnp.asarray(reach))
     for old, new in pairwise(steps):
-        trail = acceleration.walked(trail, parts, old, new, jnp.zeros(()), accepted=jnp.array(True))
-    return trail
+        state = squarem.update(state, parts, old, new, jnp.zeros(()))
+    return state
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.9, 0.99])
@@ -47,35 +47,36 @@ def test_one_proposal_ends_an_iteration_that_converges_at_one_rate(rate):
     limit, error = np.array([1.0, -2.0, 3.0]), np.array([0.5, 1.0, -1.0])
     with jax.enable_x64(True):
         steps = [{"x": jnp.asarray(limit + rate**k * error)} for k in range(3)]
-        trail = proposal_after(steps, REALS, 1e6)
-        np.testing.assert_allclose(trail.aside["x"], limit, atol=1e-9)
+        memory = proposal_after(steps, REALS, 1e6)
+        np.testing.assert_allclose(memory.aside["x"], limit, atol=1e-9)
 
 
 def test_the_first_proposal_is_where_two_plain_steps_lead(noisy):
     points = [state.parameters for state in states_of(noisy)]
-    trail = proposal_after(points, anatomy(MODEL, noisy), 1.0)
+    memory = proposal_after(points, anatomy(MODEL, noisy), 1.0)
     for name, value in points[-1].items():
-        np.testing.assert_allclose(trail.aside[name], value, atol=1e-6)
+        np.testing.assert_allclose(memory.aside[name], value, atol=1e-6)
 
 
 def test_a_long_proposal_has_rows_of_probabilities_and_none_falls_to_zero(noisy):
     points = [state.parameters for state in states_of(noisy)]
-    trail = proposal_after(points, anatomy(MODEL, noisy), 1e3)
-    for name, value in trail.aside.items():
+    memory = proposal_after(points, anatomy(MODEL, noisy), 1e3)
+    for name, value in memory.aside.items():
         np.testing.assert_allclose(value.sum(-1), 1.0, atol=1e-5)
         before = np.asarray(points[-1][name])
         assert (np.asarray(value)[before > 1e-20] > 0).all()
-    assert np.abs(trail.aside["confusion"] - points[-1]["confusion"]).max() > 0.01
+    assert np.abs(memory.aside["confusion"] - points[-1]["confusion"]).max() > 0.01
 
 
 def test_a_proposal_of_a_lower_log_posterior_is_not_taken(noisy):
-    *_, state = states_of(noisy, accelerated=True)
-    assert int(state.trail.stage) == acceleration.PROPOSED
+    _, state, _ = states_of(noisy, accelerated=True)
+    assert int(state.squarem.stage) == squarem.PROPOSED
     uniform = jax.tree.map(lambda x: jnp.full_like(x, 1 / x.shape[-1]), state.parameters)
-    bad = state._replace(trail=state.trail._replace(aside=uniform, reach=jnp.asarray(16.0)))
+    bad = state._replace(squarem=state.squarem._replace(aside=uniform, reach=jnp.asarray(16.0)))
     after, _ = em.advance(MODEL, noisy, bad, 1, em.EMSettings())
-    assert float(after.log_posterior) == float(state.log_posterior)
-    assert float(after.trail.reach) == 4.0
+    assert int(after.iteration) == int(state.iteration)
+    assert float(after.look.log_posterior) == float(state.look.log_posterior)
+    assert float(after.squarem.reach) == 4.0
     for name, value in state.parameters.items():
         np.testing.assert_array_equal(after.parameters[name], value)
 

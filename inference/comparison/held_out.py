@@ -39,7 +39,7 @@ def refit_without(fitted: Fitted, held: np.ndarray, method: str | None = None) -
 
 @compiled
 def reads_counts(fitted: Fitted) -> Array:
-    """Return whether the truth prior or the emission depends on the annotations themselves, ``()`` bool.
+    """Return whether the truth prior or the emission depends on the annotations' counts, ``()`` bool.
 
     Such a story, for example one that takes a task's difficulty from its vote counts, has another truth prior or
     another emission where annotations are left out. The test is the derivative of truth prior and emission with respect

@@ -170,7 +170,7 @@ def _columns(sample: GoldSample) -> range:
 
 
 def _of_pilot(sample: GoldSample, q: int) -> Assumed:
-    """Return the basis from a pilot's gold tasks, for one property; strata without gold tasks keep their mean prediction."""
+    """Return the basis from a pilot's gold tasks, for one property; strata without gold keep their mean prediction."""
     y, f, upper = sample.properties()
     part = slice(None, -1) if q < y.shape[1] - 1 else slice(-1, None)  # as the estimate has one λ for all classes
     weight = slope(y[:, part], f[:, part], sample.at)

@@ -49,7 +49,7 @@ class GoldSample:
         return self.label[self.at] == self.gold
 
     def properties(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the tasks' K + 1 properties to estimate: the task is of class k, for each of K, and its label is right.
+        """Return the K + 1 properties to estimate: the task has class k, for each of K classes, and its label is right.
 
         Returns:
             Which gold tasks have each property, ``(n, K + 1)``; predictions of it for all tasks, ``(N, K + 1)``; and

@@ -86,7 +86,7 @@ class Request:
 
     @property
     def shows_progress(self) -> bool:
-        """True where errors go to a terminal and quiet was not asked for."""
+        """True where standard error is a terminal and quiet was not asked for."""
         return not self.quiet and sys.stderr.isatty()
 
 

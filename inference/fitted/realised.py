@@ -1,4 +1,4 @@
-"""Share of right annotations among those that each worker gave: expected, and in draws."""
+"""Share of right annotations of each worker: expected, and in draws."""
 
 from functools import partial
 from typing import NamedTuple
@@ -77,7 +77,7 @@ class _Drawing(NamedTuple):
 
 
 def _weight(annotations: Annotations, counted: np.ndarray | None) -> np.ndarray:
-    """Return the weight of each annotation: the annotations in its row, and 0 where its task does not count."""
+    """Return the weight of each row: its number of annotations, and 0 where its task does not count."""
     weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
     return weight if counted is None else weight * np.asarray(counted)[annotations.task]
 

@@ -59,7 +59,7 @@ class GoldShare:
 
     @property
     def overconfident(self) -> bool:
-        """True where the promised share of right labels is above the interval, and far above the share that is right."""
+        """True where the promised share of right labels is above the interval, and far above the found share."""
         return self.promised > self.high and self.promised - self.right >= MUCH
 
 

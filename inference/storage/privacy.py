@@ -1,4 +1,4 @@
-"""Anonymised exports: fits with pseudonymous workers, and labels without workers."""
+"""Exports without workers' names: fits with pseudonymous workers, and labels without workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `crowdppl demo` does: one story of five anaesthetists, fitted by all three engines."""
+"""The command `crowdppl demo`: one story of five anaesthetists, fitted by all three engines."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def write_for_tool(result: Fit | Stack | StreamedFit, folder: Path, to: str, req
 
 
 def _is_export_of(tool: str, file: str) -> bool:
-    """Whether a file is an export of the tool: Label Studio's, of tasks with their data in JSON, or Argilla's."""
+    """Return whether a file is the tool's export: Label Studio's tasks with data in JSON, or Argilla's records."""
     from ..data.exports.json_tools import is_argilla
     from ..data.exports.opening import LINES, TEXT, records_in
 

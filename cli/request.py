@@ -1,4 +1,4 @@
-"""What `crowdppl fit` and `crowdppl report` are both asked for: annotations, and options of the fit."""
+"""Arguments that `crowdppl fit` and `crowdppl report` share: annotations, and options of the fit."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Request:
 
     @property
     def is_several(self) -> bool:
-        """Whether a folder of Parquet files was named, or a pattern of files."""
+        """True where a folder of Parquet files was named, or a pattern of files."""
         path = Path(self.file)
         if path.is_dir():
             return any(path.rglob("*.parquet"))
@@ -64,7 +64,7 @@ class Request:
 
     @property
     def kind_of_file(self) -> dict[str, str]:
-        """What was said of the file, by option."""
+        """Options on the file's kind that were given, by name."""
         names = ("encoding", "sheet", "question", "columns", "outer", "several", "missing")
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
@@ -86,7 +86,7 @@ class Request:
 
     @property
     def shows_progress(self) -> bool:
-        """Whether somebody looks on and did not ask for quiet."""
+        """True where standard error is a terminal and quiet was not asked for."""
         return not self.quiet and sys.stderr.isatty()
 
 

@@ -1,4 +1,4 @@
-"""What the command line prints: results, tables, warnings and errors."""
+"""Printing for the command line: results, tables, warnings and errors."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _filled(frame: pd.DataFrame, columns: Sequence[_Column], title: str | None) 
 
 
 class _Column(NamedTuple):
-    """What stands in a column: of a score, or the intervals of one."""
+    """Content of a column: a score, or a score's intervals."""
 
     name: str
     of: str  # the column whose interval it is, or itself

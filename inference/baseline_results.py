@@ -1,4 +1,4 @@
-"""What a user holds of methods beside the stories' fits: labels without a likelihood, and self-training; and files."""
+"""Results of methods without a story's fit: labels without a likelihood, and self-training; and their files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class BaselineFit(Result[Baseline]):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """How the classifier was trained; empty where there is none."""
+        """Options of the classifier's training; empty where there is no classifier."""
         return dict(self.baseline.settings)
 
     def worker_scores(self, interval: float = INTERVAL) -> pd.DataFrame:
@@ -81,11 +81,11 @@ class BaselineFit(Result[Baseline]):
         return self.baseline.predict_proba(x)
 
     def summary(self) -> Summary:
-        """What made the labels, and what was found; prints as text, shows as a table in notebooks."""
+        """Return a summary: data, method and results; prints as text, shows as a table in notebooks."""
         return self.baseline.summary()
 
     def pseudonymised(self, key: Key) -> BaselineFit:
-        """The same with a pseudonym in the place of each worker's name: :meth:`.Annotations.pseudonymised`.
+        """Return a copy with a pseudonym in the place of each worker's name: :meth:`.Annotations.pseudonymised`.
 
         Raises:
             AnnotationError: the key is shorter or longer, or its file cannot be read.
@@ -191,7 +191,7 @@ def label_then_train(
 
 @dataclass(frozen=True, eq=False)
 class SelfTrained:
-    """What self-training leaves. Made by :func:`self_train`.
+    """Result of self-training. Made by :func:`self_train`.
 
     Attributes:
         fit: the fit of the last round, beside the annotations that were given.

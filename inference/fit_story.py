@@ -299,7 +299,7 @@ def _taken_over(old: np.ndarray, fresh: np.ndarray) -> jax.Array:
 
 
 def _looked_at(fitted: Fitted) -> Fitted:
-    """The same with its draws in one order, its posterior, and all that is wrong with it among its warnings."""
+    """Return the fit with its draws in one order, its posterior, and warnings of all problems found."""
     fitted, not_aligned = aligned(fitted)
     by_chain = label_posteriors(fitted)
     outcome: Outcome = fitted.outcome
@@ -331,7 +331,7 @@ def _with_gold(annotations: Annotations, gold: Gold) -> Annotations:
 
 
 def _torch_backend() -> Any:
-    """What does the work where the story is a Pyro program.
+    """Return the module of engines for stories that are Pyro programs.
 
     Raises:
         ImportError: PyTorch or Pyro is not installed.

@@ -1,4 +1,4 @@
-"""What a user holds: a fit, with labels, workers and views in the names that came in."""
+"""The result for users: a fit, with labels, workers and views under the names in the data."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ View = TypeVar("View", "Fitted", "Averaged", "Baseline")
 
 
 class Result(Labelled, Generic[View]):
-    """What fits, stacks of fits and baselines have in common: labels, decisions, scores of workers, a report."""
+    """Base class of fits, stacks of fits and baselines: labels, decisions, scores of workers, a report."""
 
     @property
     def workers(self) -> pd.DataFrame:
@@ -176,7 +176,7 @@ class Result(Labelled, Generic[View]):
 
     @property
     def _view(self) -> View:
-        """What views are views of."""
+        """The object inside the result that views are made from."""
         raise NotImplementedError
 
     @property
@@ -208,22 +208,22 @@ class Result(Labelled, Generic[View]):
 
     @property
     def has_draws(self) -> bool:
-        """Whether there are draws of the posterior; EM, a guide that is one point, and baselines have none."""
+        """True where there are draws of the posterior; EM, a guide that is one point, and baselines have none."""
         return self._view.has_draws
 
     @property
     def shares_errors(self) -> bool:
-        """Whether the story, or one that has weight, lets workers err together."""
+        """True where the story, or any story with weight in an average, lets workers err together."""
         return self._view.shares_errors
 
     @property
     def with_uncertainty(self) -> View:
-        """The same with draws that say how uncertain it is; around a point they are made."""
+        """The view with draws that show its uncertainty; around a point, draws are made."""
         return self._view.with_uncertainty
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a user should act on, a sentence each, of fits that carry weight; empty where nothing was found."""
+        """Problems to act on, a sentence each, from fits that carry weight; empty where nothing was found."""
         return self._view.warnings
 
 
@@ -258,7 +258,7 @@ class Fit(Result[Fitted]):
 
     @property
     def outcome(self) -> Outcome:
-        """What the engine left: draws by site, parameters without draws, history, statistics, warnings."""
+        """The engine's outcome: draws by site, parameters without draws, history, statistics, warnings."""
         return self.fitted.outcome
 
     @property
@@ -283,7 +283,7 @@ class Fit(Result[Fitted]):
 
     @property
     def derived(self) -> xr.Dataset:
-        """What the story derives from its parameters, such as a group's share: means over the draws."""
+        """Quantities that the story derives from its parameters, such as a group's share: means over the draws."""
         return self.fitted.derived
 
     def derived_draws(self, *names: str) -> xr.Dataset:
@@ -451,7 +451,7 @@ class Fit(Result[Fitted]):
         return make_idata(groups_without_workers(groups) if workers == "drop" else groups)
 
     def pseudonymised(self, key: Key) -> Fit:
-        """The same fit with a pseudonym in the place of each worker's name, in warnings and hyperparameters too.
+        """Return a copy with a pseudonym in the place of each worker's name, in warnings and hyperparameters too.
 
         Args:
             key: 16 to 64 random bytes, or a file that holds them, which you keep: :meth:`.Annotations.pseudonymised`.
@@ -514,7 +514,7 @@ class Fit(Result[Fitted]):
         return new_worker_confusions(self.fitted, worker_features, x, interval)
 
     def summary(self, interval: float = INTERVAL) -> Summary:
-        """What was fitted, whether to trust it, and what was found; prints as text, shows as a table in notebooks."""
+        """Return a summary: story, data, warnings and results; prints as text, shows as a table in notebooks."""
         return summarise(self.fitted, interval)
 
     def update(

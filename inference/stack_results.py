@@ -1,4 +1,4 @@
-"""What a user holds of several stories: an average of their fits, as a result with labels, workers and views."""
+"""The result of several stories: an average of their fits, with labels, workers and views."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Stack(Result[Averaged]):
 
     @property
     def comparison(self) -> pd.DataFrame | None:
-        """What the weights come from, as :func:`crowdppl.compare` returns it; None where they were given."""
+        """The comparison behind the weights, as :func:`crowdppl.compare` returns it; None where weights were given."""
         return self.averaged.comparison
 
     @property
@@ -109,9 +109,9 @@ class Stack(Result[Averaged]):
         probabilities: Probabilities = None,
         progress: bool = True,
     ) -> Stack:
-        """The same average of all fits with these annotations and more of them: :meth:`Fit.update` of each.
+        """Return the average of the same fits after more annotations: :meth:`Fit.update` of each fit.
 
-        The weights stay; ``cp.stack(stack.fits)`` of what comes back compares the fits anew.
+        The weights stay; ``cp.stack(stack.fits)`` with the returned stack compares the fits anew.
 
         Args:
             more: as for :meth:`Fit.update`.
@@ -201,7 +201,7 @@ class Stack(Result[Averaged]):
         save_stack(stacked, path, overwrite=overwrite)
 
     def pseudonymised(self, key: Key) -> Stack:
-        """The same average with a pseudonym in the place of each worker's name: :meth:`Fit.pseudonymised`.
+        """Return a copy with a pseudonym in the place of each worker's name: :meth:`Fit.pseudonymised`.
 
         Raises:
             AnnotationError: the key is shorter or longer, or its file cannot be read.
@@ -209,7 +209,7 @@ class Stack(Result[Averaged]):
         return Stack(pseudonymised(self.averaged, key))
 
     def summary(self) -> Summary:
-        """What was averaged, with which weights, and why; prints as text, shows as a table in notebooks."""
+        """Return a summary: averaged fits, weights, and the reason; prints as text, shows as a table in notebooks."""
         return self.averaged.summary()
 
     def __repr__(self) -> str:

@@ -44,7 +44,7 @@ IN_CHUNKS = "a scan is read in chunks, whose size follows from scan(…, memory=
 
 
 class Way(NamedTuple):
-    """How a story is fitted to chunks."""
+    """Method of fitting a story to chunks."""
 
     method: str
     run: Callable[..., Outcome]

@@ -1,4 +1,4 @@
-"""What labels tasks without a likelihood: rules over the votes, and classifiers trained on labels."""
+"""Methods without a likelihood: rules over the votes, and classifiers trained on labels."""
 
 from ...data.lazy import lazy_names
 

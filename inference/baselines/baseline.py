@@ -100,7 +100,7 @@ class Baseline(Labelled):
 
     @property
     def with_uncertainty(self) -> Baseline:
-        """The same with draws of the confusion matrices given the labels, which count as known."""
+        """This baseline with draws of the confusion matrices, given the labels, which count as known."""
         return self if self.has_draws else replace(self, has_draws=True)
 
     def predicted_annotations(self) -> np.ndarray:
@@ -135,7 +135,7 @@ class Baseline(Labelled):
         return self.classifier.predict_proba(x, self.annotations.n_classes, None, self.weights)
 
     def summary(self) -> Summary:
-        """What made the labels, and what was found."""
+        """Return a summary: the data, the method behind the labels, and its results."""
         facts = {"data": sizes(self.annotations), "labels": certainty(self)}
         if self.classifier is not None:
             n_weights = sum(np.size(value) for value in self.weights.values())

@@ -22,7 +22,7 @@ BASELINES: dict[str, Callable[..., Baseline]] = {
     "wdn": fit_worker_network,
     "max_mig": fit_max_mig,
 }
-"""What makes each baseline, by name; it takes the name, the annotations, and what :func:`crowdppl.fit` takes beside."""
+"""Functions that fit baselines, by name; each takes the name, the annotations, and :func:`crowdppl.fit`'s options."""
 
 SAYS = {name: rule.says for name, rule in RULES.items()} | {
     "doctor_net": "A network predicts what each worker annotates, and the average of its outputs labels; a classifier.",

@@ -1,4 +1,4 @@
-r"""How unevenly classes are annotated, and annotations that are weighed or drawn anew until they are even."""
+r"""Imbalance of the annotated classes, and balanced annotations by weights or by drawing anew."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def fit_max_mig(
 
 
 def _gain(annotations: Annotations, *, truth_prior: TruthPrior) -> None:
-    """What the classifier and the aggregator tell of each other; the prior of the latter's numbers is weak."""
+    """Observe the information that classifier and aggregator share; the aggregator's numbers have a weak prior."""
     log_probs = class_log_probs(annotations, truth_prior)
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
     votes = _around_zero("votes", (n_workers, n_classes, n_classes), lambda: _naive_bayes(annotations)[0])

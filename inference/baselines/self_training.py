@@ -45,12 +45,12 @@ from .imbalance import imbalance_ratio
 SELECTIONS = ("distribution", "confidence", "random")
 
 Learnt = Fitted | Baseline
-"""What a round trains: it has ``posterior``, and :func:`predicted_annotations` of it."""
+"""Result of a round's training; it has ``posterior``, and :func:`predicted_annotations` takes it."""
 
 
 @dataclass(frozen=True, eq=False)
 class SelfTraining:
-    """What self-training leaves.
+    """Result of self-training.
 
     Args:
         fitted: the fit of the last round, beside the annotations that were given.
@@ -172,7 +172,7 @@ def _fit(story: Any, annotations: Annotations, kept: Wish, **options: Any) -> Le
 
 
 def _beside(found: Learnt, annotations: Annotations) -> Learnt:
-    """What was learnt, beside the annotations that were given, without the pseudo-annotations."""
+    """Return the fit or baseline beside the annotations that were given, without the pseudo-annotations."""
     own = annotations.replace(evidence=found.annotations.evidence)
     return found.with_data(own) if isinstance(found, Fitted) else replace(found, annotations=own)
 
@@ -231,10 +231,10 @@ def class_shares(n_by_class: np.ndarray) -> np.ndarray:
 
 
 def predicted_annotations(fitted: Learnt) -> np.ndarray:
-    r"""What each worker would annotate to each task.
+    r"""Return the probability of each label that each worker may give to each task.
 
-    Of a story :math:`\sum_k P(z_i = k \mid y) P(y_{ij} = l \mid z_i = k)`, averaged over the draws; of a baseline what
-    it says itself.
+    For a story :math:`\sum_k P(z_i = k \mid y) P(y_{ij} = l \mid z_i = k)`, averaged over the draws; for a baseline its
+    own predictions.
 
     Returns:
         ``(N, J, K)``.

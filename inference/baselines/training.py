@@ -23,7 +23,7 @@ from ..engines.settings import checked_seed
 
 
 class Trained(NamedTuple):
-    """What training leaves."""
+    """Result of training."""
 
     parameters: dict[str, np.ndarray]  # by site, weights and running statistics of a network among them
     history: np.ndarray

@@ -55,7 +55,7 @@ class Discrepancy:
 
 
 def _class_counts(annotations: Annotations) -> Measure:
-    """How often each worker gave each class, or abstained; where workers are not named, how often all of them did."""
+    """Count each worker's annotations by class, abstentions too; without workers' names, the whole crowd's counts."""
     n_classes = annotations.n_kinds
     classes = annotations.kinds.to_index("class")
     if not annotations.named:
@@ -77,9 +77,9 @@ def _class_counts(annotations: Annotations) -> Measure:
 
 
 def _vote_counts(annotations: Annotations) -> Measure:
-    """How many tasks have which largest share of annotations of one class, in steps of ten percent.
+    """Count tasks by the largest share of their annotations for one class, in steps of ten percent.
 
-    Shares are of all annotations; abstentions are none of a class, but among all.
+    Shares are taken of all the task's annotations: abstentions count in the total, and for no class.
     """
     task, n_classes = np.asarray(annotations.task, np.int64), annotations.n_classes
     n_annotations = np.bincount(task, minlength=annotations.n_tasks)
@@ -112,7 +112,7 @@ def _step_name(step: int, cases: list[tuple[int, int]]) -> str:
 
 
 def _agreement(annotations: Annotations) -> Measure:
-    """How often the two workers of each pair gave the same class to the tasks that both annotated."""
+    """Count, for each pair of workers, the agreements on tasks that both annotated."""
     first, second, size, take = pair_counter(annotations)
     if not len(size):
         raise AnnotationError("agreement: no two workers annotated the same task, so there is nothing to compare")
@@ -124,7 +124,7 @@ def _agreement(annotations: Annotations) -> Measure:
 
 
 def _majority(annotations: Annotations) -> Measure:
-    """How often each worker agreed with the majority of a task's other workers; where k classes tie, 1/k of a time."""
+    """Count each worker's agreements with the majority of a task's other workers; k tied classes count 1/k each."""
     size, take = majority_counter(annotations)
     if not size.any():
         raise AnnotationError("majority: no task has annotations of two workers, so there is no majority of others")

@@ -87,7 +87,7 @@ class DiscrepancyResult:
 
     @property
     def n_flagged(self) -> int:
-        """How many units are flagged; 0 where the discrepancy is one number."""
+        """Number of flagged units; 0 where the discrepancy is one number."""
         return 0 if self.units is None else int(self.flagged.sum())
 
     def table(self, interval: float = INTERVAL) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-r"""How much a posterior moves as its prior, or its likelihood, is raised to a power: power-scaling.
+r"""Power-scaling: change of a posterior as its prior, or its likelihood, is raised to a power.
 
 With :math:`p_\alpha(\theta \mid y) \propto p(\theta)^{\alpha} \, p(y \mid \theta)` the draws of the posterior get the
 weights :math:`p(\theta)^{\alpha - 1}`, so that nothing is fitted again (Kallioinen, Paananen, Bürkner & Vehtari 2023,
@@ -30,7 +30,7 @@ CONFLICT, STRONG_PRIOR, NOTHING = "prior-data conflict", "strong prior / weak li
 
 
 class Components(NamedTuple):
-    """What is looked at in each draw, and what is scaled."""
+    """Quantities of each draw, and the log-densities that are scaled."""
 
     label_share: np.ndarray  # (S, K)
     prior: np.ndarray  # (S,) log-density of all parameters
@@ -41,22 +41,22 @@ class Components(NamedTuple):
 
 
 def prior_sensitivity(fit: HoldsFitted, *, threshold: float = THRESHOLD, seed: int = 0) -> pd.DataFrame:
-    r"""How much prior and likelihood each move workers' accuracies, the prevalence and the shares of labels.
+    r"""Measure the sensitivity of accuracies, prevalence and label shares to the prior and to the likelihood.
 
     The sensitivity is the slope, in :math:`\log_2 \alpha` at :math:`\alpha = 1`, of the distance between the posterior
-    and the one whose prior (or likelihood) is raised to the power :math:`\alpha`: the root of the cumulative
-    Jensen–Shannon divergence of the two distribution functions, as a share of its bound. Accuracies of workers are
-    looked at as what the worker alone has is scaled: the prior of the worker's own parameters, and the worker's own
-    annotations; prevalence and label shares as everything is. (Where no parameter is by worker, all of the prior is
-    scaled for accuracies too.)
+    and the posterior whose prior (or likelihood) is raised to the power :math:`\alpha`. The distance is the root of the
+    cumulative Jensen–Shannon divergence between the two distribution functions, as a share of its bound. For a worker's
+    accuracy, only the worker's own part is scaled: the prior of the worker's own parameters, or the worker's own
+    annotations. For prevalence and label shares, the whole prior or likelihood is scaled. (Where no parameter is by
+    worker, all of the prior is scaled for accuracies too.)
 
-    The power of a Dirichlet prior multiplies its concentrations (:func:`.log_prior_to_scale`), as that of a likelihood
-    multiplies the annotations. ``fit.idata`` has the densities on the simplex, for ArviZ's ``psens``.
+    The power of a Dirichlet prior multiplies its concentrations (:func:`.log_prior_to_scale`), as the power of a
+    likelihood multiplies the annotations. ``fit.idata`` has the densities on the simplex, for ArviZ's ``psens``.
 
-    Where prior and likelihood both matter they pull in different directions, or are about as strong: prior-data
-    conflict. Where the prior matters and the likelihood does not, the annotations say little. A sensitivity is taken
-    for one where it exceeds the threshold and twice what it is, on the average, for draws that are shuffled, so that it
-    depends on nothing: with many parameters and few draws the estimate is noisy.
+    Where prior and likelihood both matter, they pull in different directions, or are about as strong: prior-data
+    conflict. Where the prior matters and the likelihood does not, the annotations say little. A quantity counts as
+    sensitive where its sensitivity exceeds the threshold and twice its noise. The noise is the mean sensitivity of
+    shuffled draws, which depend on nothing: with many parameters and few draws the estimate is noisy.
 
     Example:
         >>> import crowdppl as cp
@@ -104,7 +104,7 @@ def prior_sensitivity(fit: HoldsFitted, *, threshold: float = THRESHOLD, seed: i
 
 
 def components(fitted: Fitted) -> Components:
-    """What is looked at, and what is scaled, in each draw of a fit with one chain."""
+    """Return the quantities and the scaled log-densities in each draw of a fit with one chain."""
     data = fitted.data.replace(count=counts(fitted.annotations))
     found = _components(fitted.with_data(data), jnp.asarray(fitted.posterior.mean(0)))
     return Components(**{name: np.asarray(value, dtype=float)[0] for name, value in found.items()})
@@ -112,7 +112,7 @@ def components(fitted: Fitted) -> Components:
 
 @compiled(once=True)
 def _components(fitted: Fitted, shares: Array) -> dict[str, Array]:
-    """The same by name, with a dimension for the only chain."""
+    """Return the arrays of :class:`Components` by name, with a dimension for the only chain."""
     data = fitted.annotations
     own_counts = jnp.asarray(data.count)
 
@@ -135,7 +135,7 @@ def _components(fitted: Fitted, shares: Array) -> dict[str, Array]:
 
 
 def sensitivity(values: np.ndarray, log_weights: np.ndarray, delta: float = DELTA) -> np.ndarray:
-    r"""How fast the distribution of each quantity moves as a component of its density is raised to a power: ``(Q,)``.
+    r"""Return the sensitivity ``(Q,)`` of each quantity's distribution to the power of a component of its density.
 
     .. math::
         \frac{D(1 + \delta) + D(1 / (1 + \delta))}{2 \log_2 (1 + \delta)}

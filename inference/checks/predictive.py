@@ -140,7 +140,7 @@ def _with_advice(checks: Checks, source: Weighted) -> Checks:
 
 
 def _point_note(fitted: Fitted) -> str:
-    """What to know of p-values of a fit without draws, a sentence."""
+    """Return a caution about p-values from a fit without draws, a sentence."""
     how = {"em": "EM's mode", "svi": "the point of SVI with guide='delta'"}.get(fitted.method, "a point")
     return (
         f"The fit is {how}, which leaves out that the parameters are uncertain: p-values can be small for a right "

@@ -58,7 +58,7 @@ MEAN_ESS = (0.85, 1.15)
 
 
 class Diagnostics(NamedTuple):
-    """What the bar looks at, by scalar parameter ``(P,)`` or by chain ``(C,)``."""
+    """Diagnostics that the bar compares with its limits, by scalar parameter ``(P,)`` or by chain ``(C,)``."""
 
     names: list[str]
     rhat: np.ndarray
@@ -155,7 +155,7 @@ class ReferencePosterior:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What :func:`crowdppl.fit` needs beside story and annotations for the same posterior."""
+        """Options of :func:`crowdppl.fit`, beside story and annotations, for the same posterior."""
         return reference_options(self.story)
 
     @property

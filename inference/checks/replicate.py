@@ -49,7 +49,7 @@ def from_prior(model: Model, design: Annotations, draws: int, seed: int) -> np.n
 
 
 class _At(NamedTuple):
-    """What annotations are drawn from, at one draw of the parameters."""
+    """Distributions from which annotations are drawn, at one draw of the parameters."""
 
     emission: Emission
     posterior: Array  # (N, K) log-weights of the true labels given the annotations

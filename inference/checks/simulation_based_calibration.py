@@ -191,9 +191,10 @@ def sample_simulations(
 
 
 def crowd_quantities(model: Model, design: Annotations) -> Quantities:
-    """What every story has, whatever the order of its groups: workers' confusion matrices and the prevalence.
+    """Return quantities that every story has in any order of its groups: confusion matrices and prevalence.
 
-    Of each row ``(K,)`` all probabilities but the last, which is the rest; the prevalence where it is a parameter.
+    Each row ``(K,)`` lacks its last probability, which follows from the others; the prevalence is included where it is
+    a parameter.
     """
 
     def quantities(parameters: Parameters) -> dict[str, Array]:

@@ -209,7 +209,7 @@ def _difference(a: Annotations, b: Annotations) -> str | None:
 
 
 def _other_probabilities(a: Annotations, b: Annotations) -> str | None:
-    """Whether the fits were given other probabilities of models, in words."""
+    """Return a difference between the models' probabilities given to two fits, in words; None where there is none."""
     ours, theirs = ({name: np.asarray(x.model_scores)[:, place] for place, name in enumerate(x.models)} for x in (a, b))
     if differ := [
         name for name in [*ours, *theirs] if not np.array_equal(ours.get(name, 0), theirs.get(name, 0), True)

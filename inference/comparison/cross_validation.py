@@ -75,7 +75,7 @@ def kfold(
 
 
 def annotation_folds(annotations: Annotations, folds: int, rng: np.random.Generator) -> np.ndarray:
-    """How many of each row's annotations are in each fold, ``(folds, A)``, those to one task spread over the folds.
+    """Return each row's number of annotations in each fold, ``(folds, A)``; a task's annotations spread over the folds.
 
     Raises:
         ValueError: `folds` is no whole number from 2 to the number of annotations.
@@ -93,7 +93,7 @@ def annotation_folds(annotations: Annotations, folds: int, rng: np.random.Genera
 
 
 def task_folds(annotations: Annotations, folds: int, rng: np.random.Generator) -> np.ndarray:
-    """How many of each row's annotations are in each fold, ``(folds, A)``, with whole tasks in the folds.
+    """Return each row's number of annotations in each fold, ``(folds, A)``, with whole tasks in the folds.
 
     The folds have equally many tasks, up to a difference of one.
 

@@ -66,7 +66,7 @@ class Elpd:
 
     @property
     def n_high_k(self) -> int:
-        """How many units have a high Pareto k."""
+        """Number of units with a high Pareto k."""
         return len(self.high_k)
 
     def __repr__(self) -> str:

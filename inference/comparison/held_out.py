@@ -39,11 +39,11 @@ def refit_without(fitted: Fitted, held: np.ndarray, method: str | None = None) -
 
 @compiled
 def reads_counts(fitted: Fitted) -> Array:
-    """Whether the story reads the annotations elsewhere than in the emission's score, ``()`` bool.
+    """Return whether the truth prior or the emission depends on the annotations' counts, ``()`` bool.
 
     Such a story, for example one that takes a task's difficulty from its vote counts, has another truth prior or
-    another emission where annotations are left out. It is found by the derivative of both with respect to the counts,
-    in a random direction.
+    another emission where annotations are left out. The test is the derivative of truth prior and emission with respect
+    to the counts, in a random direction.
     """
     annotations = fitted.annotations
     count = jnp.asarray(counts(annotations) if annotations.count is None else annotations.count)

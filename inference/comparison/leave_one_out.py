@@ -139,7 +139,7 @@ def _psis(values: np.ndarray, reff: float) -> dict[str, Any]:
 
 
 def _varies(values: np.ndarray) -> np.ndarray:
-    """Whether a unit's log-likelihood differs between draws, ``(U,)`` bool."""
+    """Return whether each unit's log-likelihood differs between draws, ``(U,)`` bool."""
     return np.ptp(values, axis=(0, 1)) > 0
 
 

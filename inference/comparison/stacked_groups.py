@@ -60,7 +60,7 @@ def stacked_groups(averaged: Averaged) -> dict[str, xr.Dataset]:
 
 
 def _is_like(name: str, one: Fitted, other: Fitted) -> bool:
-    """Whether a parameter is in both, with the same dimensions."""
+    """Return whether both fits have a parameter, with the same dimensions and shape."""
     if name not in other.draws or one.dims[name] != other.dims[name]:
         return False
     return bool(np.shape(one.draws[name])[2:] == np.shape(other.draws[name])[2:])

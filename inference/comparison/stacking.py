@@ -83,12 +83,12 @@ class Averaged(Weighted):
 
     @property
     def has_draws(self) -> bool:
-        """Whether every fit has draws to take intervals from."""
+        """True where every fit has draws to take intervals from."""
         return all(fitted.has_draws for fitted in self.fits.values())
 
     @property
     def shares_errors(self) -> bool:
-        """Whether a story that has weight lets workers err together."""
+        """True where a story with weight lets workers err together."""
         return any(fitted.shares_errors for name, fitted in self.fits.items() if self.weights[name] > 0)
 
     @cached_property
@@ -107,7 +107,7 @@ class Averaged(Weighted):
 
     @cached_property
     def of_crowd(self) -> tuple[str, ...]:
-        """What the annotations alone do not tell, by the averaged labels: :func:`.crowd_warnings`."""
+        """Warnings of questions that the annotations alone leave open, by averaged labels: :func:`.crowd_warnings`."""
         families, *others = (families_of(fitted.model.hyperparameters) for fitted, _ in self.weighty)
         return crowd_warnings(self.annotations, self.posterior, families if all(f == families for f in others) else {})
 
@@ -178,7 +178,7 @@ class Averaged(Weighted):
         return averaged_task_scores(self, replicates=replicates, seed=seed)
 
     def summary(self) -> Summary:
-        """What was averaged, with which weights, and why, and classes and workers as of a fit.
+        """Return a summary: the averaged fits, their weights and the reason, and a fit's tables of classes and workers.
 
         It prints as text and shows as tables in notebooks.
         """

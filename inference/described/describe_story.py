@@ -129,7 +129,7 @@ def _settings(kind: Any) -> tuple[Setting, ...]:
 
 
 def _arguments(documented: Callable[..., Any]) -> dict[str, str]:
-    """What a docstring says of each argument, in plain text."""
+    """Return a docstring's text on each argument, by name, in plain text."""
     text = inspect.cleandoc(documented.__doc__ or "")
     _, _, arguments = text.partition("\nArgs:\n")
     arguments = re.split(r"\n\S", arguments)[0]

@@ -1,4 +1,4 @@
-"""What follows from a fit: labels, workers, tasks, decisions, groups, a summary."""
+"""Results computed from a fit: labels, workers, tasks, decisions, groups, a summary."""
 
 from ...data.lazy import lazy_names
 

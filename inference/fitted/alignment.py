@@ -30,7 +30,7 @@ EXCHANGEABLE: dict[str, str | None] = {"group": None, "subtype": "class"}
 """Dimensions that draws may have in any order, and within which other dimension the order is free."""
 
 PERMUTED = "classes_permuted"
-"""What the origin of a fit has where chains were permuted: which of them, and how they named the classes."""
+"""Key in a fit's origin for the permuted chains and the names that they gave to the classes."""
 
 SAME_DENSITY = 1e-4  # relative difference of two log-densities that float32 may make of one
 AMBIGUOUS = 0.5  # a draw is ambiguous whose best order leads the second best by less than this share of the usual
@@ -119,7 +119,7 @@ def _one_name_of_classes(fitted: Fitted, chain_is: str = "chain") -> Fitted:
 
 
 def _is_exchangeable(fitted: Fitted, sites: list[str], dim: str, within: str | None, size: int) -> bool:
-    """Whether the density is the same after a swap of two neighbours and a rotation, which generate every order."""
+    """Return whether a swap of two neighbours and a rotation leave the density equal; both generate every order."""
     draws, dims = fitted.draws, fitted.dims
     for order in {(1, 0, *range(2, size)), (*range(1, size), 0)}:
         everywhere = np.broadcast_to(order, (*fitted.shape, 1, size))
@@ -130,7 +130,7 @@ def _is_exchangeable(fitted: Fitted, sites: list[str], dim: str, within: str | N
 
 
 def _same_density(fitted: Fitted, others: Draws) -> bool:
-    """Whether prior and likelihood are the same at other draws, in the first and the last draw of each chain."""
+    """Return whether other draws have equal prior and likelihood, at the first and the last draw of each chain."""
 
     def log_densities(draws: Draws) -> np.ndarray:
         ends = {name: value[:, [0, -1]].reshape(1, -1, *value.shape[2:]) for name, value in draws.items()}

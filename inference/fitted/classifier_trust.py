@@ -1,16 +1,17 @@
-r"""Whether a story's classifier has learnt the classes, and not the tasks by heart.
+r"""Warnings of a story's classifier that has learnt the tasks by heart instead of the classes.
 
-A linear rule of the same features should not do better.
+The yardstick is a linear rule with the same features, which should not do better than the classifier.
 
-The classifier is asked for the most probable class of the tasks that it learnt from, and the rule for that of tasks
-that it has not seen. Both are compared with the annotations: by the share that is of that class, less the share
-that would be by chance. No true labels are needed. The comparison favours the classifier, so that one which loses
-has learnt something else than the classes, or next to nothing, whatever the features tell. It loses where the
-difference, task by task, is many standard errors: two that have learnt the same differ by chance.
+The classifier names the most probable class of each task that it learnt from; the rule names the most probable class
+of each task that it has not seen. Both are compared with the annotations: the share of annotations with the named
+class, less the share expected by chance. No true labels are needed. The comparison favours the classifier, so a
+classifier that loses has learnt something else than the classes, or next to nothing, whatever the features tell. It
+loses where the mean difference between the tasks' shares is many standard errors: two equally good classifiers differ
+by chance.
 
-A logistic regression of many features separates the tasks that it learnt from, whatever their labels. It is then sure
-of all of them, and the labels follow it. How sure it may be of other tasks is seen from the same rule: from all other
-tasks it names the fit's label of a task as often as features allow for.
+A logistic regression with many features separates the tasks that it learnt from, whatever their labels. It is then
+sure of all these tasks, and the labels follow it. The same rule shows the certainty that the features justify for
+other tasks: learnt from all other tasks, it names the fit's label of a task as often as the features allow.
 """
 
 import numpy as np
@@ -19,10 +20,10 @@ from .fitted import Fitted
 from .new_tasks import predict_proba
 
 NOT_LEARNT = "the classifier did not learn the classes"
-"""How the warning begins."""
+"""First words of the warning of a classifier that loses against the linear rule."""
 
 TOO_SURE = "the classifier is surer than its features allow for"
-"""How the other warning begins."""
+"""First words of the warning of a classifier with too high probabilities."""
 
 SURE = 0.95  # mean probability of the classes that the classifier names, from which on it is looked at
 BEYOND = 0.1  # how much surer it is than a linear rule is right
@@ -94,7 +95,7 @@ def _too_sure(x: np.ndarray, said: np.ndarray, posterior: np.ndarray) -> tuple[s
 
 
 def _scale_told(x: np.ndarray) -> str:
-    """What to do where features are so large or small that a network's first steps go astray; else nothing."""
+    """Advice to scale features so large or small that a network's first steps go astray; else an empty text."""
     scale = float(np.sqrt(np.mean(np.square(x, dtype=float))))
     if 1 / UNUSUAL <= scale <= UNUSUAL:
         return ""
@@ -147,7 +148,7 @@ def linear_rule(x: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def _is_clear(differences: np.ndarray) -> bool:
-    """Whether the mean is above 0 by many of its standard errors."""
+    """Return whether the mean is above 0 by many of its standard errors (:data:`CLEARLY`)."""
     return bool(differences.mean() > CLEARLY * differences.std() / np.sqrt(len(differences)))
 
 

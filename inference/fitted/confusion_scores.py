@@ -67,13 +67,13 @@ def accuracy(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def spammer_score(confusions: np.ndarray) -> np.ndarray:
-    r"""How far a confusion matrix is from one whose rows are all alike: 0 for a spammer, 1 for a perfect worker.
+    r"""Return the distance from a confusion matrix to equal rows: 0 for a spammer, 1 for a perfect worker.
 
     .. math:: S_j = \frac{1}{K (K - 1)} \sum_{k < k'} \sum_l (\beta_j[k, l] - \beta_j[k', l])^2
 
     (Raykar & Yu 2011, section 3). For two classes it is :math:`(\text{sensitivity} + \text{specificity} - 1)^2`. It
-    is also :math:`\frac{1}{K - 1} \min_v \|\beta_j - \mathbf{1} v^\top\|_F^2`, the distance to the nearest one
-    whose rows are all :math:`v`, which is their mean; :func:`rank_one_distance` lets the rows differ in length too.
+    is also :math:`\frac{1}{K - 1} \min_v \|\beta_j - \mathbf{1} v^\top\|_F^2`, the distance to the nearest matrix
+    whose rows all equal one :math:`v`, the mean row; :func:`rank_one_distance` lets the rows differ in length too.
 
     Args:
         confusions: ``(..., J, K, L)``.
@@ -133,11 +133,12 @@ def trace(confusions: np.ndarray) -> np.ndarray:
 
 
 def informativeness(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    r"""How much an annotation says of the truth: their mutual information in nats, for a task of the crowd's mix.
+    r"""Return the mutual information between an annotation and the truth, in nats, at the crowd's shares of classes.
 
     .. math:: I_j = \sum_{k, l} \rho_k \beta_j[k, l] \log \frac{\beta_j[k, l]}{\sum_{k'} \rho_{k'} \beta_j[k', l]}
 
-    0 for a spammer, the entropy of :math:`\rho` for a perfect worker, and for one who errs in a way that can be undone.
+    It is 0 for a spammer. It is the entropy of :math:`\rho` for a perfect worker, and for a worker whose errors can be
+    undone, such as one who always swaps two classes.
 
     Args:
         confusions: ``(..., J, K, L)``.
@@ -152,12 +153,12 @@ def informativeness(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def rank_one_distance(confusions: np.ndarray) -> np.ndarray:
-    r"""How far a confusion matrix is from the nearest matrix of rank one: 0 for a spammer, 1 for a perfect worker.
+    r"""Return the distance from a confusion matrix to the nearest matrix of rank one: 0 for a spammer, 1 if perfect.
 
     .. math:: \frac{1}{K - 1} \min_{u, v} \|\beta_j - u v^\top\|_F^2 = \frac{1}{K - 1} \sum_{r \geq 2} \sigma_r^2
 
-    with the singular values :math:`\sigma_r` (Eckart & Young 1936). Rows that sum to one are all alike where the rank
-    is one, so this and :func:`spammer_score` are 0 for the same matrices; elsewhere it is the smaller.
+    with the singular values :math:`\sigma_r` (Eckart & Young 1936). Rows that sum to one are equal where the rank is
+    one, so this distance and :func:`spammer_score` are 0 for the same matrices; elsewhere the distance is smaller.
 
     Args:
         confusions: ``(..., J, K, L)``. One takes 1 µs for two classes, 10 µs for ten.

@@ -81,7 +81,7 @@ def agreeing_groups(annotations: Annotations) -> list[AgreeingGroup]:
 
 @dataclass(frozen=True)
 class _Given:
-    """What each worker gave for each task: a row by (task, worker, class), of workers with enough tasks."""
+    """Annotations as rows by (task, worker, class), from workers with enough tasks."""
 
     task: np.ndarray
     worker: np.ndarray
@@ -211,7 +211,7 @@ def _pair_sums(
 
 
 def _is_apart(given: _Given, is_member: np.ndarray, within: float, interval: float) -> bool:
-    """Whether a group agrees by more than its members' and the others' agreement with others allows for.
+    """Return whether a group agrees more than expected from its members' and other workers' agreement with others.
 
     Args:
         given: the annotations of the tasks that members share.

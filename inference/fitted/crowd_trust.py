@@ -1,9 +1,8 @@
-r"""Whether the crowd by itself can be trusted: what its annotations cannot tell, whatever the story.
+r"""Warnings of questions that the crowd's annotations alone leave open, whatever the story.
 
-A likelihood that is summed over the true labels is the same with two classes exchanged, and what a story says of a
-prevalence and of workers' errors rests on workers who meet on tasks. Where only the prior decides, a few true labels
-help more than another story. All of this is counted with the label posterior :math:`P(z_i = k \mid y)`, in one pass
-over the annotations.
+A likelihood that is summed over the true labels stays equal with two classes exchanged. A story's prevalence and
+workers' errors rest on workers who share tasks. Where only the prior decides, a few true labels help more than another
+story. The warnings use counts with the label posterior :math:`P(z_i = k \mid y)`, from one pass over the annotations.
 """
 
 from collections.abc import Hashable, Mapping
@@ -21,15 +20,15 @@ from .misled import told_label
 from .repeated import agreeing_repeats
 
 SAID = "the annotations alone do not tell"
-"""How each of these warnings begins."""
+"""First words of each of these warnings."""
 
 CONTRADICTED = "The gold label counts as known; look whether it is right"
-"""How the warning of gold labels that contradict the crowd ends."""
+"""Last words of the warning of gold labels that contradict the crowd."""
 
 HELP = "Gold labels of some tasks tell: cp.estimate(fit, gold) measures with them, cp.fit(…, gold=gold) uses them"
 
 COPIES = "copies that count as one"
-"""What the warning of workers who agree too much calls them."""
+"""Name that the warning of workers who agree too much gives to these workers."""
 
 BELOW_CHANCE = -3.0  # standard errors from chance at which a worker counts as worse
 MUCH = 0.15  # share of the annotations that such workers give at the least
@@ -96,7 +95,7 @@ def contradicted_gold(annotations: Annotations) -> tuple[str, ...]:
 
 
 def is_of_crowd(text: str) -> bool:
-    """Whether a fit's warning is one of :func:`crowd_warnings`."""
+    """Return whether a fit's warning is one of :func:`crowd_warnings`."""
     return SAID in text
 
 

@@ -1,26 +1,28 @@
-r"""How much workers err together, and like how many independent workers a panel of them counts.
+r"""Correlation of workers' errors, and the number of independent workers that a panel of workers counts like.
 
-With :math:`e_{ij}` whether the annotation of task i by worker j is wrong, :math:`\bar e_{jk}` the worker's share of
-wrong annotations of tasks of class k, :math:`r_{ij} = (e_{ij} - \bar e_{j z_i}) / s_j` and :math:`s_j` such that the
-worker's :math:`r_{ij}^2` have mean 1, the mean correlation of two workers' errors is that of :math:`r_{ij} r_{ij'}`
-over all pairs of annotations of one task. Workers who all find one class harder than another err together on it, and
-are independent given the class, as most stories have them: so errors are compared within the classes. Each share has
-one annotation more, wrong as often as all of the worker's, so that of a class of which the worker annotated little it
-is near that. What all workers together err more or less in a class than these shares say, as where each annotated three
-tasks, is taken off their :math:`r_{ij}` too.
+Let :math:`e_{ij}` be 1 where worker j's annotation of task i is wrong, :math:`\bar e_{jk}` the worker's share of wrong
+annotations in class k, and :math:`r_{ij} = (e_{ij} - \bar e_{j z_i}) / s_j`, with :math:`s_j` such that the worker's
+:math:`r_{ij}^2` have mean 1. The mean correlation of two workers' errors is the mean of :math:`r_{ij} r_{ij'}` over all
+pairs of annotations of one task. Workers who all find one class harder than another err together on it, and are
+independent given the class, as in most stories: so errors are compared within the classes. Each share
+:math:`\bar e_{jk}` counts one annotation more, wrong as often as all of the worker's annotations; this pulls the share
+to the worker's overall share in classes with few annotations. Where all workers together err more or less in a class
+than these shares say, for example because each annotated three tasks, the difference is subtracted from
+:math:`r_{ij}` too.
 
-A mean of J errors that correlate by :math:`\bar\rho` has the variance of :math:`J / (1 + (J - 1) \bar\rho)`
-independent ones, the effective sample size of a cluster (Kish 1965, section 5.4). A worker whose errors correlate by
-:math:`\rho_j` with the others' counts like :math:`1 / (1 + (J - 1) \rho_j)` of an independent one, so that all of them
-count together about like the panel.
+A mean of J errors that correlate by :math:`\bar\rho` has the variance of a mean of
+:math:`J / (1 + (J - 1) \bar\rho)` independent errors, the effective sample size of a cluster (Kish 1965, section 5.4).
+A worker whose errors correlate by :math:`\rho_j` with the other workers' errors counts like
+:math:`1 / (1 + (J - 1) \rho_j)` of an independent worker, so that the workers' counts add up to about the panel's.
 
-The true labels are not known but through a fit, and the fit's story decides what it can show: where its workers err
-independently of each other, tasks on which many err together get the wrong labels with great certainty, and hardly
-anything is left of the correlation. A story with ``shared_error=True`` sees it.
+The true labels are known through a fit alone, and the fit's story limits the correlation that can be seen. Where the
+story's workers err independently of each other, tasks on which many err together get wrong labels with great
+certainty, and hardly any correlation is left. A story with ``shared_error=True`` sees the correlation.
 
-Intervals are quantiles of draws. Each draw has true labels of its own, drawn from their probabilities, and weights of
-the tasks, drawn from a Dirichlet distribution with 1 for each task: the Bayesian bootstrap (Rubin 1981), which says how
-far other tasks of the same kind would give another correlation. Where the true labels are known only these are drawn.
+Intervals are quantiles of draws. Each draw has its own true labels, drawn from their probabilities, and its own weights
+of the tasks, drawn from a Dirichlet distribution with 1 for each task: the Bayesian bootstrap (Rubin 1981), which shows
+the spread of the correlation over other tasks of the same kind. Where the true labels are known, only weights are
+drawn.
 """
 
 from dataclasses import dataclass
@@ -52,11 +54,11 @@ ALLOWED = (
 
 @dataclass(frozen=True)
 class ErrorCorrelation:
-    """How much workers err together.
+    """Correlation of workers' errors, by :func:`error_correlation`.
 
     Attributes:
         correlation: the mean correlation of two workers' errors on one task given its class, :math:`\\bar\\rho`.
-        n_workers: how many workers there are, J.
+        n_workers: the number of workers, J.
         n_effective: the number of independent workers who err as one panel does, :math:`J / (1 + (J - 1) \\bar\\rho)`,
             from 1 to J.
         interval: of the latter, low and high, over the labels that the tasks may have and over which tasks were seen:

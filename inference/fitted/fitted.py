@@ -97,7 +97,7 @@ class Fitted(Weighted):
 
     @classmethod
     def tree_unflatten(cls, _: None, children: tuple) -> Fitted:
-        """What a compiled function sees."""
+        """Return the fit from its children, without history and warnings, for compiled functions."""
         model, data, draws, fixed = children
         return cls(model, data, Outcome(draws, fixed, np.zeros(0), {}, ()))
 
@@ -113,7 +113,7 @@ class Fitted(Weighted):
 
     @property
     def shares_errors(self) -> bool:
-        """Whether the story lets workers err together."""
+        """True where the story lets workers err together."""
         return bool(self.model.hyperparameters.get("shared_error"))
 
     @property
@@ -139,7 +139,7 @@ class Fitted(Weighted):
 
     @property
     def has_draws(self) -> bool:
-        """Whether the draws say how uncertain the parameters are; the mode, or any one point, does not."""
+        """True where the draws show the parameters' uncertainty; the mode, or any one point, does not show it."""
         return not self.outcome.is_point
 
     @cached_property
@@ -167,7 +167,7 @@ class Fitted(Weighted):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a user should act on, a sentence each; empty where nothing was found."""
+        """Problems that a user should act on, a sentence each; empty where nothing was found."""
         return self.outcome.warnings
 
     @property
@@ -177,10 +177,10 @@ class Fitted(Weighted):
 
     @property
     def at_size(self) -> Fitted:
-        """The same beside annotations of the ladder's sizes and without names, where the story allows it.
+        """This fit with its annotations padded to the ladder's sizes, without names, where the story allows it.
 
-        Draws of padded tasks and workers are copies of the last one's. What a compiled function makes of it by task, by
-        worker or by row is to be cut.
+        Draws of padded tasks and workers are copies of the last task's or worker's draws. Results of compiled functions
+        by task, by worker or by row have to be cut to the true sizes.
         """
         if not self.dims.keys() >= self.draws.keys():
             return self
@@ -201,21 +201,21 @@ class Fitted(Weighted):
         return density(self.model, draw | self.fixed, self.annotations)
 
     def replace(self, **changes: Any) -> Fitted:
-        """The same with other fields."""
+        """Return this fit with some fields changed."""
         return replace(self, **changes)
 
     def with_draws(self, draws: Mapping[str, Any]) -> Fitted:
-        """The same at other draws, ``(chain, draw, ...)`` by site; its posterior is that of these."""
+        """Return this fit at other draws, ``(chain, draw, ...)`` by site, with the posterior at these draws."""
         return replace(self, outcome=self.outcome._replace(draws=dict(draws)), stored_posterior=None)
 
     def with_data(self, annotations: Annotations) -> Fitted:
-        """The same draws beside other annotations, whose posterior is then given these."""
+        """Return this fit's draws beside other annotations; its posterior is given these annotations."""
         return replace(self, annotations=annotations, stored_posterior=None)
 
     def thinned(self, n: int) -> Fitted:
-        """The same with ``n`` draws, as one chain, evenly spaced over all; again and again where there are fewer.
+        """Return this fit at ``n`` draws in one chain, evenly spaced over all; fewer draws than ``n`` are repeated.
 
-        What is drawn at them, such as replicated annotations, is then new each time.
+        Quantities drawn at a repeated draw, such as replicated annotations, are new at each repeat.
         """
         flat, total = self.flat_draws, int(np.prod(self.shape))
         if n == total:
@@ -277,7 +277,7 @@ class Fitted(Weighted):
 
     @cached_property
     def derived(self) -> xr.Dataset:
-        """What the story derives from its parameters, such as a group's share: means over the draws."""
+        """Quantities that the story derives from its parameters, such as a group's share: means over the draws."""
         import xarray as xr
 
         means = self._cut(_derived_mean(self.at_size), leading=0)
@@ -328,12 +328,12 @@ class Fitted(Weighted):
 
 
 def n_cells(annotations: Annotations) -> int:
-    """How many numbers the confusion matrices of all workers have."""
+    """Return the number of entries in all workers' confusion matrices together."""
     return max(annotations.n_workers, 1) * annotations.n_classes * annotations.n_kinds
 
 
 class HoldsFitted(Protocol):
-    """What holds a fitted story: a user's `Fit`, or a `Fitted` itself."""
+    """Holder of a fitted story: a user's `Fit`, or a `Fitted` itself."""
 
     @property
     def fitted(self) -> Fitted:
@@ -398,7 +398,7 @@ def _label_draws(fitted: Fitted) -> Array:
 
 @compiled(once=True)
 def _label_posteriors(fitted: Fitted) -> Array:
-    """The same at the data's compiled sizes."""
+    """Return label probabilities by chain, means over its draws, at the data's compiled sizes: ``(chain, N, K)``."""
 
     def add(total: Array, draw: Parameters) -> tuple[Array, None]:
         return total + fitted.at(draw).posterior, None

@@ -66,7 +66,7 @@ def model_frame(fitted: Fitted, interval: float = INTERVAL) -> pd.DataFrame:
 
 
 def models_text(fitted: Fitted) -> str:
-    """What the models' probabilities were found to be worth, in words."""
+    """Return the reliability found for each model's probabilities, in words."""
     frame = model_frame(fitted)
     said = [
         f"{name!r} gave probabilities of {row['tasks']:,.0f} of {fitted.annotations.n_tasks:,} tasks, the class that "
@@ -79,7 +79,7 @@ def models_text(fitted: Fitted) -> str:
 
 
 def _how_sure(row: pd.Series) -> str:
-    """Whether a model is too sure, by its slope."""
+    """Return words on a model's certainty, too high or too low, by its slope."""
     multiplied = f"its log-probabilities count {row['slope']:.2f} times"
     if row["slope_low"] <= 0 <= row["slope_high"]:
         return f"and they say nothing that is sure ({multiplied})"

@@ -1,6 +1,6 @@
-"""What groups of workers are like, and which of them a worker belongs to, also a worker whom the fit has not seen.
+"""Groups of workers, and each worker's probability of each group, also for a worker whom the fit has not seen.
 
-Groups are found by what a story says of its quantities (their kind, and the dimension ``group``), not by names.
+Groups are recognised by the kinds of a story's quantities and by the dimension ``group``; names play no role.
 """
 
 import jax
@@ -148,7 +148,7 @@ def group_confusion_draws(fitted: Fitted) -> np.ndarray:
 
 
 def group_share_draws(fitted: Fitted) -> np.ndarray | None:
-    """How much each group has in each draw, ``(chain, draw, M)``, or None where the story does not say."""
+    """Return each group's share in each draw, ``(chain, draw, M)``; None where the story has no group shares."""
     for values in fitted.draws_of_kind("group_share"):
         return values.to_numpy().astype(float)
     return None

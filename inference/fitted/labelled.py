@@ -1,4 +1,4 @@
-"""What has labels: a fitted story, or several averaged."""
+"""Interface shared by sources of labels: a fitted story, or an average of several."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Labelled:
 
         @property
         def has_draws(self) -> bool:
-            """Whether there is more than one point."""
+            """True where there is more than one point."""
 
         @property
         def shares_errors(self) -> bool:
-            """Whether a story lets workers err together."""
+            """True where a story lets workers err together."""
 
         @property
         def with_uncertainty(self) -> Labelled:

@@ -28,7 +28,7 @@ SMALL = 0.15  # mean square of offsets: seen from simulated crowds, and passed b
 
 
 class Prior(NamedTuple):
-    """What a site's prior is at some parameters."""
+    """Spread of a site's prior at some parameters, and whether the prior is standard."""
 
     deviation: Array  # its standard deviation, the mean over members
     is_standard: Array  # whether each member's has the mean 0 and the variance 1
@@ -77,7 +77,7 @@ def _too_wide(fitted: Fitted, end: Parameters) -> list[str]:
 
 
 def _has_scale(fitted: Fitted) -> bool:
-    """Whether workers have numbers of either sign, and all together positive ones that are no probabilities."""
+    """Return whether workers have parameters of either sign, beside shared positive parameters such as a scale."""
     values = {name: np.asarray(value) for name, value in fitted.draws.items()}
     own = [name for name, dims in fitted.dims.items() if "worker" in dims and name in values]
     shared = [name for name in values if not {"worker", "task"} & set(fitted.dims.get(name, ()))]

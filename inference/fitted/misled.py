@@ -35,7 +35,7 @@ POINTS = 400  # of the share's distribution, of equal mass in the prior
 
 @dataclass(frozen=True)
 class MisledShare:
-    r"""How many tasks may mislead the whole crowd: the distribution of the share :math:`\varepsilon`, at points.
+    r"""Distribution of the share :math:`\varepsilon` of tasks that mislead the whole crowd, at points.
 
     Attributes:
         shares: the points, ``(G,)``.
@@ -105,7 +105,7 @@ def checked(mean: float) -> float:
 
 
 def _not_told(fitted: Fitted) -> Fitted:
-    """The same parameters beside the annotations alone, without what was known of the tasks whose label was told."""
+    """Return the fit with its parameters kept, and without the evidence on tasks whose label was told."""
     evidence = np.asarray(fitted.annotations.evidence)
     untold = np.where((told_label(fitted.annotations) >= 0)[:, None], 0, evidence).astype(evidence.dtype)
     return fitted.with_data(fitted.annotations.replace(evidence=untold))

@@ -142,7 +142,7 @@ def peak(fitted: Fitted) -> Peak:
 
 
 def _flattest(fitted: Fitted, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How much the log-density bends down in the direction ``(D, 1)`` in which it does so least, by Lanczos' method."""
+    """Return the smallest downward curvature of the log-density and its direction ``(D, 1)``, by Lanczos' method."""
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     def bend(direction: np.ndarray) -> np.ndarray:
@@ -195,7 +195,7 @@ def shares(modes: Modes) -> np.ndarray:
 
 
 def names(n: int) -> list[str]:
-    """What the modes are called: A, B, …, Z, A2, …"""
+    """Return names for n modes: A, B, …, Z, A2, …"""
     return [ascii_uppercase[i % 26] + (str(i // 26 + 1) if i >= 26 else "") for i in range(n)]
 
 

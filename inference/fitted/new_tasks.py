@@ -1,4 +1,4 @@
-"""What a fitted classifier predicts for tasks that nobody has annotated."""
+"""A fitted classifier's predictions for tasks without annotations."""
 
 from typing import Any
 

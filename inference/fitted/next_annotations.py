@@ -231,7 +231,7 @@ def joint_of(source: Weighted, workers: np.ndarray | None, weights: np.ndarray) 
 
 
 def _joint_under(fitted: Fitted, workers: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
-    """The same under one story."""
+    """Return the same probabilities ``(N, K, L)`` as :func:`joint_of`, under one story."""
     annotations = fitted.data
     more = np.arange(annotations.n_tasks, dtype=np.int32)
     task = np.concatenate([annotations.task, more])

@@ -25,7 +25,7 @@ def log_likelihood_by_annotation(fitted: Fitted) -> np.ndarray:
 
 
 def counts(annotations: Annotations) -> np.ndarray:
-    """How many annotations each row stands for, ``(A,)`` float32."""
+    """Return the number of annotations that each row stands for, ``(A,)`` float32."""
     if annotations.count is None:
         return np.ones(annotations.n_rows, np.float32)
     return np.asarray(annotations.count, np.float32)

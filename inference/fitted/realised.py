@@ -1,4 +1,4 @@
-"""How many of the annotations that each worker gave are right: expected, and in draws."""
+"""Share of right annotations of each worker: expected, and in draws."""
 
 from functools import partial
 from typing import NamedTuple
@@ -36,20 +36,20 @@ def realised_accuracy(posterior: np.ndarray, annotations: Annotations, counted: 
 
 
 def n_truths(fitted: Fitted) -> int:
-    """How many truths are drawn for an interval: one for each draw of the parameters, within :data:`DRAWS`."""
+    """Return the number of truths to draw for an interval: one for each parameter draw, within :data:`DRAWS`."""
     return int(np.clip(np.prod(fitted.shape), *DRAWS))
 
 
 def realised_accuracy_draws(
     fitted: Fitted, misled: MisledShare, n: int | None = None, seed: int = 0, counted: np.ndarray | None = None
 ) -> np.ndarray:
-    """The same share at truths drawn from the posterior: ``(n, J)``.
+    """Return each worker's share of right annotations, at truths drawn from the posterior: ``(n, J)``.
 
     Args:
-        fitted: whose workers are named.
-        misled: how many tasks may mislead the whole crowd.
+        fitted: a fit with named workers.
+        misled: distribution of the share of tasks that mislead the whole crowd.
         n: truths, each at a draw of the parameters and of the share of misled tasks; :func:`n_truths` by default. Where
-            they are more than the draws of the parameters, some are drawn at the same ones.
+            truths outnumber parameter draws, several truths share a draw.
         seed: of the truths.
         counted: whether a task's annotations count, ``(N,)``; all do by default.
     """
@@ -68,7 +68,7 @@ def realised_accuracy_draws(
 
 
 class _Drawing(NamedTuple):
-    """What decides of truths, beside the story: by draw of the parameters D and truth R at it."""
+    """Inputs for drawing truths, beside the story; D parameter draws, R truths at each."""
 
     keys: Array  # (D, R)
     misled: Array  # shares of misled tasks, (D, R)
@@ -77,7 +77,7 @@ class _Drawing(NamedTuple):
 
 
 def _weight(annotations: Annotations, counted: np.ndarray | None) -> np.ndarray:
-    """How often each annotation counts."""
+    """Return the weight of each row: its number of annotations, and 0 where its task does not count."""
     weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
     return weight if counted is None else weight * np.asarray(counted)[annotations.task]
 

@@ -120,7 +120,7 @@ def _moments(
 
 
 def _agreement(weights: np.ndarray, moments: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """How often two of the worker's annotations agree, and how often independent ones would: by row of weights."""
+    """Return the agreement rate of two of the worker's annotations, and of independent ones, by row of weights."""
     k, shape = n_classes, (-1, n_classes, n_classes)
     means = weights @ moments / weights.sum(1, keepdims=True)
     x, y = means[:, :k], means[:, k : 2 * k]

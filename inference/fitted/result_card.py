@@ -1,4 +1,4 @@
-"""How notebooks show what has labels: what a fit already holds, and counts of annotations; nothing is fitted."""
+"""Notebook view of a source of labels: results that it already holds, and counts of annotations, without fitting."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def result_card(
 
 
 def certainty_histogram(sure: np.ndarray, n_classes: int) -> Html | None:
-    """How many labels have which probability, from 1/K to 1."""
+    """Return the histogram of label probabilities, from 1/K to 1; None without labels."""
     if not len(sure):
         return None
     counts, _ = np.histogram(sure, BINS, (1 / n_classes, 1.0))

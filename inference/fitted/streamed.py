@@ -138,16 +138,16 @@ class StreamedFit:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What was found wrong with the fit, a sentence each; empty where nothing was.
+        """Problems found in the fit, a sentence each; empty where none was found.
 
-        It takes a pass over the data, which serves the summary and the workers' scores too.
+        The first use takes a pass over the data, which serves the summary and the workers' scores too.
         """
         tasks = np.asarray(self._overview.shares, dtype=float)
         return (*self.outcome.warnings, *lost_from_totals(tasks, self.prepared.by_class, self.classes))
 
     @property
     def has_draws(self) -> bool:
-        """Whether there are draws to take intervals from; EM, and a guide that is one point, have none."""
+        """True where there are draws to take intervals from; EM, and a guide that is one point, have none."""
         return not self.outcome.is_point
 
     @property
@@ -168,7 +168,7 @@ class StreamedFit:
 
     @cached_property
     def derived(self) -> xr.Dataset:
-        """What the story derives from its parameters, such as a group's share; nothing by task or by annotation."""
+        """Quantities that the story derives from its parameters, such as a group's share, but none by task or row."""
         import xarray as xr
 
         first = self.source.first
@@ -328,7 +328,7 @@ class StreamedFit:
 
     @property
     def _few(self) -> Parameters:
-        """As many of the draws as a pass over the data looks at, by site ``(S, ...)``."""
+        """Draws for one pass over the data, at most :data:`FEW`, by site ``(S, ...)``."""
         return self._some(FEW)
 
     def _some(self, most: int) -> Parameters:
@@ -387,7 +387,7 @@ def _overview_of(model: Model, chunk: Chunk, draws: Parameters) -> Overview:
 
 @compiled
 def _derived_sums(model: Model, chunk: Chunk, draws: Parameters) -> list[Array]:
-    """What derived quantities need of all tasks, of each draw."""
+    """Return the sums over tasks that derived quantities need, for each draw."""
 
     def of_draw(draw: Parameters) -> list[Array]:
         with collected() as noted:
@@ -420,7 +420,7 @@ def _confusions(model: Model, chunk: Chunk, draws: Parameters) -> tuple[Array, A
 
 
 def _averages_over_tasks(model: Model, chunk: Chunk, parameters: Parameters) -> bool:
-    """Whether a worker's confusion matrix is the mean over the tasks that the worker annotated."""
+    """Return whether a worker's confusion matrix is the mean over the tasks that the worker annotated."""
     found: list[bool] = []
 
     def look() -> None:

@@ -148,14 +148,14 @@ def _brief(value: Any) -> str:
 
 
 def course(method: str, history: np.ndarray, n_draws: int, seed: int) -> str:
-    """How EM or SVI went, in words."""
+    """Return the length and the end of EM's or SVI's run, in words."""
     if method == "em":
         return f"{len(history) - 1} iterations, log-posterior {history[-1]:,.3f}, seed {seed}"
     return f"{len(history):,} steps, last loss {history[-1]:,.2f}, {n_draws:,} draws, seed {seed}"
 
 
 def prior_fact(fitted: Fitted) -> dict[str, str]:
-    """What the prior of the workers counts like and expects, in words; empty where no worker is named."""
+    """Return the weight and the expected accuracy of the workers' prior, in words; empty where no worker is named."""
     prior = worker_prior(fitted)
     return {} if prior is None else {"prior": prior.text(fitted.annotations.of_classes().n_by_worker())}
 
@@ -167,7 +167,7 @@ def groups_fact(fitted: Fitted) -> dict[str, str]:
 
 
 def sizes(annotations: Annotations) -> str:
-    """How many tasks, workers, classes and annotations there are."""
+    """Return the numbers of tasks, workers, classes and annotations, in words."""
     tasks, workers = count_text(annotations.n_tasks, "task"), count_text(annotations.n_workers, "worker")
     classes, given = f"{annotations.n_classes:,} classes", count_text(annotations.n_annotations, "annotation")
     if annotations.abstains:
@@ -177,7 +177,7 @@ def sizes(annotations: Annotations) -> str:
 
 
 def shared_errors(model: Model, parameters: xr.Dataset) -> dict[str, str]:
-    """How many annotations follow a common impression, in words; empty where the story has no shared errors."""
+    """Return the share of annotations that follow a common impression, in words; empty without shared errors."""
     if STRENGTH not in parameters or not model.hyperparameters.get("shared_error"):
         return {}
     strength = parameters[STRENGTH].transpose("family", "level")
@@ -213,7 +213,7 @@ def panel(source: Labelled, warnings: Sequence[str]) -> dict[str, str]:
 
 
 def difficulties(model: Model, parameters: xr.Dataset) -> dict[str, str]:
-    """How difficult tasks are, in words; empty where the story has no difficulties of tasks."""
+    """Return the difficulty of tasks, in words; empty where the story has none."""
     if SHARE not in parameters or not model.hyperparameters.get("task_difficulty"):
         return {}
     share = parameters[SHARE].to_numpy()
@@ -238,7 +238,7 @@ def _engine(fitted: Fitted) -> str:
 
 
 def _classifier(fitted: Fitted, classifier: Classifier) -> str:
-    """What it is, and whether its weights have a posterior."""
+    """Return the classifier's name and the treatment of its weights: optimised, frozen, or with a posterior."""
     name = classifier.network if isinstance(classifier.network, str) else _name_of(classifier.network)
     sampled = {site: draws[0, 0].size for site, draws in fitted.draws.items() if site.startswith(PREFIX)}
     if sampled:
@@ -260,7 +260,7 @@ def _name_of(network: object) -> str:
 
 
 def certainty(fitted: Labelled) -> str:
-    """How many of the labels have a probability of at least 0.9, in words."""
+    """Return the number of labels with a probability of at least 0.9, in words."""
     n, sure = len(fitted.posterior), int((fitted.posterior.max(-1) >= 0.9).sum())
     if n == 1:
         return f"the only label has probability {'≥' if sure else '<'} 0.9"

@@ -126,7 +126,7 @@ def _difficulties(fitted: Fitted) -> Array:
 
 
 def expected_confusion(source: Any) -> pd.DataFrame:
-    r"""How many tasks with each label are expected to be of each class: what may be taken for what, without gold.
+    r"""Return the expected number of tasks with each class and label: likely confusions, without gold.
 
     .. math:: C[k, l] = \sum_i P(z_i = k) \, [l = \arg\max_{k'} P(z_i = k')]
 

@@ -1,8 +1,8 @@
-r"""What the story's prior says of a worker before any annotation, in numbers that can be compared with annotations.
+r"""Weight of the story's prior on a worker before any annotation, as a number of annotations.
 
-A Dirichlet prior of a row of a confusion matrix counts like as many annotations as its concentrations sum to. Where
-the workers' matrices have such a prior their concentrations are read off the story; of any other story accuracies are
-drawn from the prior.
+A Dirichlet prior on a row of a confusion matrix counts like as many annotations as its concentrations sum to. Where
+the workers' matrices have a Dirichlet prior, its concentrations are read off the story; for any other story,
+accuracies are drawn from the prior.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ def _number(weight: float) -> str:
 
 
 def worker_prior(fitted: Fitted) -> WorkerPrior | None:
-    r"""How many annotations the prior of a worker's confusion matrix counts like, and the accuracy that it expects.
+    r"""Return the weight of the prior on a worker's confusion matrix, in annotations, and its expected accuracy.
 
     Where rows are :math:`\beta_{jk} \sim \text{Dirichlet}(\gamma_{jk})`, the weight is
     :math:`\sum_{kl} \gamma_{jkl}` and the expected accuracy :math:`\frac1K \sum_k \gamma_{jkk} / \sum_l \gamma_{jkl}`;
-    concentrations that depend on other parameters are taken at these parameters' posterior mean. Of other stories the
-    mean :math:`m` and the variance :math:`v` of a worker's accuracy are estimated from draws of the prior, and the
-    weight is that of a Beta distribution with them, :math:`m (1 - m) / v - 1`. All of this is of the annotations that
-    are classes; how often a worker abstains has a prior of its own.
+    concentrations that depend on other parameters are taken at these parameters' posterior mean. For other stories the
+    mean :math:`m` and the variance :math:`v` of a worker's accuracy are estimated from draws of the prior; the weight
+    is then the weight of a Beta distribution with this mean and variance, :math:`m (1 - m) / v - 1`. Abstentions are
+    left out here: the frequency of a worker's abstentions has its own prior.
 
     Returns:
         the prior; None where no worker is named, where nothing can be drawn from the prior of a parameter, and where it
@@ -98,7 +98,7 @@ def worker_prior(fitted: Fitted) -> WorkerPrior | None:
 
 
 def exact_worker_prior(fitted: Fitted) -> WorkerPrior | None:
-    """The same where the workers' matrices have a Dirichlet prior, which takes no draws; else None."""
+    """Return the worker prior without draws, where the workers' matrices have a Dirichlet prior; else None."""
     if not fitted.annotations.named or not any(dims in OF_ROWS for dims in fitted.dims.values()):
         return None
     fitted, n = _of_classes(fitted), fitted.annotations.n_workers
@@ -138,7 +138,7 @@ def _of_classes(fitted: Fitted) -> Fitted:
 
 
 def _remedy(fitted: Fitted) -> str:
-    """What weakens the prior, of the options that the story has."""
+    """Return advice, in words, on the story's options that weaken the prior."""
     import inspect
 
     names = [name for name in WEAKENED if name in inspect.signature(fitted.model.story).parameters]

@@ -66,7 +66,7 @@ def every_score(source: Labelled, interval: float = INTERVAL) -> pd.DataFrame:
 
 
 def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float = INTERVAL) -> pd.DataFrame:
-    """How often each worker's annotations of gold (or trap) tasks are right, counted, without any story.
+    """Return each worker's counted share of right annotations on gold (or trap) tasks, without any story.
 
     Args:
         annotations: the annotations.

@@ -125,7 +125,7 @@ def _decimals(value: float) -> str:
 
 
 def _fit_side_by_side(names: Sequence[str]) -> bool:
-    """Whether the names are short enough to be written without a turn below a heat map."""
+    """Return whether the names are short enough to stand below a heat map without a turn."""
     return max(map(columns, names)) <= (5 if len(names) <= 5 else 2)
 
 

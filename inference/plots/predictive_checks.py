@@ -119,13 +119,13 @@ def _head(ax: Axes, found: DiscrepancyResult, more: str) -> None:
 
 
 def _flagged(found: DiscrepancyResult, n_flagged: int) -> str:
-    """How many units are flagged, and for how many of them their p-values were corrected."""
+    """Return the number of flagged units, and the number of units in the correction, in words."""
     assert found.units is not None
     return f"{n_flagged:,} flagged after correction for {len(found.units):,} {_plural(found)}"
 
 
 def _plural(found: DiscrepancyResult) -> str:
-    """What the units of a discrepancy are called: workers, pairs, and units where they have no names."""
+    """Return the plural name of a discrepancy's units: workers, pairs, or "units" where the index has no name."""
     names = [] if found.units is None else [str(name) for name in found.units.names if name is not None]
     if len(names) == 2:
         return "pairs" if names[1] == "other" else f"{names[0]}–{names[1]} pairs"
@@ -206,7 +206,7 @@ def _against(ax: Axes, found: DiscrepancyResult, table: pd.DataFrame, interval: 
 
 
 def _kinds() -> tuple[tuple[bool, str, str, str], ...]:
-    """Whether flagged, with colour, marker and name."""
+    """Return the two kinds of units, not flagged and flagged, each with colour, marker and name."""
     return (False, strong(), "o", "observed"), (True, ACCENT, "D", "flagged")
 
 

@@ -163,6 +163,6 @@ def _name(source: Any) -> str:
 
 
 def _gold_tasks(found: GoldTasks) -> str:
-    """How many gold tasks are scored, and how many are left out since the fit was given their labels."""
+    """Return the number of scored gold tasks, and of gold tasks left out because the fit knew their labels."""
     told = f"; the fit was given {found.gold_used:,} more" if found.gold_used else ""
     return f"{counted(len(np.asarray(found.gold)), 'gold task')}{told}"

@@ -35,7 +35,7 @@ AXIS = MEANINGS | {"accuracy": "probability of a right annotation", "spammer_sco
 
 
 def meanings(classes: Ids) -> dict[str, str]:
-    """What the scores mean, with the names of the classes where there are two."""
+    """Return the meaning of each score, with the names of the classes where there are two."""
     found = dict(MEANINGS)
     for name, k in {"sensitivity": 1, "specificity": 0}.items():
         if len(classes) == 2:

@@ -100,7 +100,7 @@ def ink(share: float) -> tuple[float, float, float, float]:
 
 
 def page() -> Literal["light", "dark"]:
-    """Whether the style that is set writes dark on light, or light on dark."""
+    """Return "light" where the current style has a light page under dark text, else "dark"."""
     return "dark" if np.mean(ink(1.0)[:3]) > 0.5 else "light"
 
 
@@ -182,7 +182,7 @@ def short(name: object, width: int) -> str:
 
 
 def columns(text: str) -> int:
-    """How wide a text is, in letters: Chinese, Japanese and Korean ones are as wide as two others."""
+    """Return a text's width in letters; Chinese, Japanese and Korean letters count as two."""
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 

@@ -18,7 +18,7 @@ NO_POSTERIOR = "em"  # the engine whose result is a point
 
 
 def convergence_section(subject: Subject) -> Section:
-    """Whether the computation can be trusted; whether the story can is what the checks say."""
+    """Return the section on trust in the computation; trust in the story is the subject of the checks."""
     _, fit = subject.lead
     said = subject.warnings
     none = paragraph(

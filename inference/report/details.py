@@ -1,4 +1,4 @@
-"""What a click on a task or a worker shows: numbers inside the page, from which its script makes a dialog."""
+"""Details of a task or a worker, shown at a click: numbers in the page, which its script turns into a dialog."""
 
 from __future__ import annotations
 

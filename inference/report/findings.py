@@ -1,4 +1,4 @@
-"""What is found of a fit that a reader should know first."""
+"""Findings on a fit that a reader should know first."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ BELOW_CHANCE = "is right less often than by guessing"
 
 @dataclass(frozen=True)
 class GoldShare:
-    """How often labels are right on gold tasks that the fit did not use.
+    """Share of right labels on gold tasks that the fit did not use.
 
     Args:
-        tasks: how many these are.
+        tasks: the number of these tasks.
         right: the share of the labels that are right.
         low: lower bound of its interval.
         high: upper bound of its interval.
@@ -54,30 +54,30 @@ class GoldShare:
 
     @property
     def contradicts(self) -> bool:
-        """Whether fewer labels are right than by guessing, at the upper bound of the interval."""
+        """True where fewer labels are right than by guessing, at the upper bound of the interval."""
         return self.high < self.chance
 
     @property
     def overconfident(self) -> bool:
-        """Whether the probabilities promise more than the interval of the share that is right allows, and much more."""
+        """True where the promised share of right labels is above the interval, and far above the found share."""
         return self.promised > self.high and self.promised - self.right >= MUCH
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found of a fit, of which the sentences and the alerts are made.
+    """Findings on a fit, from which the page's sentences and alerts are made.
 
     Args:
-        n_tasks: how many tasks there are.
+        n_tasks: the number of tasks.
         unsure: tasks whose label has a probability below :data:`SURE`, the most uncertain first.
-        differing: on how many tasks the label is another class than the majority vote.
-        n_workers: how many workers there are; 0 where they are not named.
+        differing: the number of tasks with another label than the majority vote.
+        n_workers: the number of workers; 0 where they are not named.
         suspects: workers to review with the reason, those with the most annotations first.
         accuracy: of the median worker; None where workers are not named.
         failed: titles of the predictive checks that failed with their p-values, the smallest first.
-        n_checks: how many checks were made; None where there are none.
+        n_checks: the number of checks made; None where there are none.
         prior: sentences on priors that outweigh the annotations.
-        gold: how often labels are right; None without gold labels.
+        gold: the share of right labels; None without gold labels.
         engine: the engines' warnings, a sentence each.
         sampled: whether an engine fitted a likelihood, so that there is something to warn of and to check.
     """
@@ -128,13 +128,13 @@ def findings(subject: Subject, scores: pd.DataFrame | None, checks: Checks | Non
 
 
 def decided(source: Labelled) -> np.ndarray:
-    """Whether a single class has the most annotations of each task, ``(N,)``."""
+    """Return whether a single class has the most annotations of each task, ``(N,)``."""
     votes = source.annotations.votes()
     return (votes.max(-1) > 0) & ((votes == votes.max(-1, keepdims=True)).sum(-1) == 1)
 
 
 def differs(source: Labelled) -> np.ndarray:
-    """Whether each task's label is another class than the one with the most annotations, ``(N,)``; no tie does."""
+    """Return whether each task's label differs from the class with the most annotations, ``(N,)``; False at ties."""
     return decided(source) & (source.annotations.votes().argmax(-1) != source.posterior.argmax(-1))
 
 
@@ -159,7 +159,7 @@ def suspects(scores: pd.DataFrame, n_classes: int) -> tuple[tuple[str, str], ...
 
 
 def _gold(subject: Subject) -> GoldShare | None:
-    """How often labels and majority votes are right; None where no gold label is left to score by."""
+    """Return the shares of right labels and majority votes; None where no gold label is left to score by."""
     if subject.annotations.gold is None:
         return None
     try:

@@ -62,7 +62,7 @@ def page(title: str, lead: str, first: Html, tiles: list[tuple[str, str]], secti
 
 
 def opening(found: Findings) -> Html:
-    """What the page says first: three sentences, what to act on in the order of its weight, and what is fine."""
+    """Return the page's opening: three sentences, the alerts, the weightiest first, and the passed tests."""
     said = tag("div", *(tag("p", sentence) for sentence in sentences(found)), class_="said", id="said")
     acts = [
         tag("li", tag("a", tag("strong", one.title), href=f"#{one.anchor}"), *(paragraph(text) for text in one.texts))

@@ -1,4 +1,4 @@
-"""What the page says first, in words: three sentences, and what to act on, the weightiest first."""
+"""The page's opening in words: three sentences, and alerts to act on, the weightiest first."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def sentences(found: Findings) -> tuple[str, str, str]:
 
 
 def alerts(found: Findings) -> list[Alert]:
-    """What to act on, the weightiest first.
+    """Return alerts to act on, the weightiest first.
 
-    Warnings of the fit come first, as a computation that failed leaves nothing else to rely on, and then gold labels
-    that contradict the labels; after these labels to review, workers to review, checks that failed, a prior that
-    rules, and probabilities that gold labels show to be too high.
+    Warnings of the fit come first, because a computation that failed leaves nothing else to rely on; then gold labels
+    that contradict the labels, labels to review, workers to review, checks that failed, a prior that outweighs the
+    annotations, and probabilities that gold labels show to be too high.
     """
     made = []
     if found.engine:
@@ -84,7 +84,7 @@ def alerts(found: Findings) -> list[Alert]:
 
 
 def all_clear(found: Findings) -> list[str]:
-    """What was looked at and gives nothing to act on, a sentence each."""
+    """Return a sentence for each examined point without anything to act on."""
     said = []
     if not found.unsure:
         said.append(f"Every label has a probability of at least {SURE}.")

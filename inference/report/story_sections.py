@@ -38,7 +38,7 @@ OF_TORCH = ("torch", "pyro-ppl")
 
 
 def story_section(subject: Subject) -> Section:
-    """What the story derives beside labels and workers, and its parameters."""
+    """Return the section on the story: quantities that it derives beside labels and workers, and its parameters."""
     name, fit = subject.lead
     parts: list[object] = [paragraph(subject.of_lead, tag("strong", name), ": ", says(fit))]
     with suppress(ValueError):  # the story has no groups

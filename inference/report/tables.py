@@ -146,6 +146,6 @@ def _cell(shown: object, element: dict[str, str], **attributes: object) -> Html:
 
 
 def _is_beside(name: str, frame: pd.DataFrame) -> bool:
-    """Whether a column is written into the cells of another."""
+    """Return whether a column is written into another column's cells."""
     value, _, side = name.rpartition("_")
     return side in BESIDE and value in frame and pd.api.types.is_numeric_dtype(frame[value].dtype)

@@ -70,7 +70,7 @@ def make_checks(subject: Subject) -> Checks | str:
 
 
 def checks_section(subject: Subject, checks: Checks | str) -> Section:
-    """Whether annotations replicated by the fitted story are like the observed ones."""
+    """Return the section that compares annotations replicated by the fitted story with the observed annotations."""
     title = "Posterior predictive checks"
     if isinstance(checks, str):
         return section("checks", title, paragraph(f"There are no posterior predictive checks of this fit: {checks}."))
@@ -196,7 +196,7 @@ def _high_k(found: pd.DataFrame) -> list[Html]:
 
 
 def _columns(by_folds: bool) -> str:
-    """What the columns of the comparison mean."""
+    """Return the meaning of the comparison's columns."""
     how = "K-fold cross-validation" if by_folds else "leave-one-out cross-validation, by importance sampling"
     said = (
         f"elpd: expected log predictive density of held-out data in nats (by {how}), higher is better; difference: in "

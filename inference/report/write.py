@@ -107,7 +107,7 @@ def _title(about: Subject) -> str:
 
 
 def _lead(about: Subject) -> str:
-    """What was fitted by which engine, in a sentence or two."""
+    """Return the story or the method, and the engine that fitted it, in a sentence or two."""
     if about.stack is not None:
         methods = " and ".join(sorted({fit.method.upper() for fit in about.fits.values()}))
         many = "1 story" if len(about.fits) == 1 else f"{len(about.fits)} stories"

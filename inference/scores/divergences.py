@@ -1,4 +1,4 @@
-"""How far estimated confusion matrices are from the actual ones."""
+"""Distances between estimated and actual confusion matrices."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""How many annotations a task needs, by Chernoff's bound on the share of wrong labels."""
+"""Number of annotations that a task needs, by Chernoff's bound on the share of wrong labels."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Estimate:
         return self.table.loc[["prevalence"]].droplevel("quantity").rename_axis("class")
 
     def summary(self) -> Summary:
-        """What was estimated, from what, and the figures; prints as text, shows as a table in notebooks."""
+        """Return a summary: gold labels, method and estimates; prints as text, shows as a table in notebooks."""
         odd = len(self.contradicted)
         facts = {
             "gold": f"{count_text(self.n_gold, 'gold label')} of {count_text(self.n_tasks, 'task')}",

@@ -1,4 +1,4 @@
-"""How many gold labels an interval of a wanted width takes."""
+"""Number of gold labels that an interval of a wanted width takes."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def gold_needed(source: Any, width: float = 0.05, *, gold: Any = None, interval:
 
 
 class Assumed(NamedTuple):
-    """What an interval's width is planned from: the strata's sizes and shares, and the residuals."""
+    """Basis of a planned interval's width: the strata's sizes and shares, and the residuals."""
 
     strata: list[Stratum]
     residual: Residuals
@@ -170,7 +170,7 @@ def _columns(sample: GoldSample) -> range:
 
 
 def _of_pilot(sample: GoldSample, q: int) -> Assumed:
-    """What the pilot's gold tasks say of one property; those without any gold task keep their mean prediction."""
+    """Return the basis from a pilot's gold tasks, for one property; strata without gold keep their mean prediction."""
     y, f, upper = sample.properties()
     part = slice(None, -1) if q < y.shape[1] - 1 else slice(-1, None)  # as the estimate has one λ for all classes
     weight = slope(y[:, part], f[:, part], sample.at)
@@ -179,7 +179,7 @@ def _of_pilot(sample: GoldSample, q: int) -> Assumed:
 
 
 def _of_probabilities(sample: GoldSample, q: int) -> Assumed:
-    """What the label probabilities say of one property if they are right: a task has it with probability f."""
+    """Return the basis from label probabilities taken as right, for one property: a task has it with probability f."""
     y, f, upper = (array[:, q] for array in sample.properties())
     strata = strata_of(y, f, upper, sample.at)
     within = sum(one.tasks * one.share * (1 - one.share) for one in strata) / len(f)

@@ -45,11 +45,11 @@ class GoldSample:
 
     @property
     def right(self) -> np.ndarray:
-        """Whether the label of each gold task is the gold label, ``(n,)``."""
+        """True for each gold task whose label is the gold label, ``(n,)``."""
         return self.label[self.at] == self.gold
 
     def properties(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What is estimated of the tasks: that they are of each of the K classes, and that their label is right.
+        """Return the K + 1 properties to estimate: the task has class k, for each of K classes, and its label is right.
 
         Returns:
             Which gold tasks have each property, ``(n, K + 1)``; predictions of it for all tasks, ``(N, K + 1)``; and

@@ -103,7 +103,7 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, xr.Dataset]:
 
 
 def is_tree() -> bool:
-    """Whether the installed ArviZ is of the line that keeps ``xarray.DataTree``, 1 and later."""
+    """Return whether the installed ArviZ is version 1 or later, which keeps ``xarray.DataTree``."""
     # Not hasattr(arviz, "InferenceData"): ArviZ 1 still annotations to that name.
     return int(version("arviz").partition(".")[0]) >= 1
 

@@ -49,7 +49,7 @@ def prior_groups(fitted: Fitted, n: int, unit: Unit, seed: int) -> dict[str, xr.
 
 
 def can_be_predicted(fitted: Fitted, unit: Unit) -> bool:
-    """Whether :func:`.predicted` has draws by this unit."""
+    """Return whether :func:`.predicted` has draws by this unit."""
     return unit == "task" or independent(fitted) or bool((counts(fitted.annotations) == 1).all())
 
 

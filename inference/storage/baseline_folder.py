@@ -57,7 +57,7 @@ def save_baseline(baseline: Baseline, path: str | os.PathLike[str], *, overwrite
 
 
 def holds_baseline(path: str | os.PathLike[str]) -> bool:
-    """Whether the folder holds a baseline rather than a fit."""
+    """Return whether the folder holds a baseline rather than a fit."""
     try:
         return "baseline" in read_json_object(Path(path) / ABOUT)
     except StorageError:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Arrays = dict[str, np.ndarray]
 
 RATIO = 100
-"""How many bytes of numbers a file may unpack to, for each byte that it has, beside :data:`SPARE`."""
+"""Bytes of numbers that a file may unpack to, for each byte of the file, beside :data:`SPARE`."""
 
 SPARE = 2**20
 FILTERS = {1, 2, 3}  # of HDF5's own: deflate, shuffle, fletcher32; others would load plugins

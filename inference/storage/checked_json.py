@@ -22,7 +22,7 @@ SCHEMAS = ("fit", "baseline", "stack", "manifest")
 """The schemas that come with the package, ``inference/storage/<name>.schema.json``."""
 
 DECODING = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
-"""What decoding values of the wrong kind may raise."""
+"""Errors that decoding values of the wrong kind may raise."""
 
 _SHOWN = 80  # letters of a value in a message, at the most
 
@@ -98,7 +98,7 @@ def check_schema(value: dict[str, Any], name: str, path: Path) -> None:
 
 
 def is_plain(value: object) -> bool:
-    """Whether JSON holds the value as it is."""
+    """Return whether JSON holds the value unchanged."""
     return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and np.isfinite(value))
 
 

@@ -201,7 +201,7 @@ def _story(about: Mapping[str, Any], given: Story | None) -> Story:
 
 
 def _outcome(about: Mapping[str, Any], groups: Mapping[str, Arrays], folder: Path) -> Outcome:
-    """What the engine left, its draws of one number of chains and draws.
+    """Return the engine's outcome, with one number of chains and draws for all parameters.
 
     Raises:
         StorageError: a variable is missing, not finite, or of other numbers of chains and draws.

@@ -249,4 +249,4 @@ TOOLS: dict[str, Callable[[Labelled, str | None, Path | None], Any]] = {
     "hf": _hugging_face,
     "csv": _csv,
 }
-"""What makes a file's content for each tool."""
+"""Functions that make a file's content, by tool."""

@@ -1,4 +1,4 @@
-"""What leaves the house of workers: fits with pseudonyms in the place of names, and labels alone."""
+"""Exports without workers' names: fits with pseudonymous workers, and labels without workers."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ NAMING = ("hyperparameters", "fits")
 """Attributes that may hold tables with workers' names."""
 
 ALONE = "labels alone"
-"""What the labels are called of which nothing is kept of workers."""
+"""Name given to labels that are kept without workers."""
 
 
 def shown(view: Any, workers: str, key: Key | None) -> Any:
-    """What an output is made of.
+    """Return the source for an output: with its workers' names, with pseudonyms, or as labels without workers.
 
     Args:
-        view: what has the labels.
+        view: the source of the labels.
         workers: one of :data:`crowdppl.data.pseudonyms.WORKERS`.
         key: of the pseudonyms, where ``workers="hash"``.
 
@@ -46,9 +46,9 @@ def shown(view: Any, workers: str, key: Key | None) -> Any:
 
 
 def pseudonymised(view: Any, key: Key | None) -> Any:
-    """The same fit, average or baseline with pseudonyms of its workers, wherever it names them.
+    """Return a fit, average or baseline with pseudonyms wherever it names workers.
 
-    Workers keep their order, so that who knows the names' order knows whose pseudonym comes before whose.
+    Workers keep their order, so that anybody who knows the order of the names knows the order of the pseudonyms.
 
     Raises:
         AnnotationError: the key is missing or is none.

@@ -67,7 +67,7 @@ def save_stack(stacked: Stacked, path: str | os.PathLike[str], *, overwrite: boo
 
 
 def holds_stack(path: str | os.PathLike[str]) -> bool:
-    """Whether the folder holds an average of fits."""
+    """Return whether the folder holds an average of fits."""
     return os.path.lexists(Path(path) / STACK)
 
 

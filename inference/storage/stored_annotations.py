@@ -22,7 +22,7 @@ CLOSE = 1e-3  # to one, of a sum of probabilities
 
 
 def ids_json(annotations: Annotations) -> dict[str, Any]:
-    """What JSON keeps of annotations: the ids, and what was said of abstentions and repeats."""
+    """Return the part of annotations that JSON keeps: the ids, and the settings of abstentions and repeats."""
     about: dict[str, Any] = {
         "ids": {kind: getattr(annotations, kind).to_json() for kind in ("tasks", "workers", "classes")}
     }

@@ -1,8 +1,9 @@
-"""What the package's tests hold its own stories, truth priors and Pyro programs to, so that no fit looks at it again.
+"""What the package promises of its own stories, truth priors and Pyro programs, so that no fit looks at it again.
 
-A story of a user's own is looked at before or after it is fitted. Of what is promised here the tests have shown that
+A story of a user's own is looked at before or after it is fitted. A promise says that
 
-- it gives on padded data what it gives on the data themselves (``inference/densities/portable.py``);
+- it gives on padded data what it gives on the data themselves (``inference/densities/portable.py``), which
+  the tests find out of every registered story by the same comparison;
 - the rows of its emission are probabilities (``inference/densities/emission_rows.py``);
 - its density has a maximum, whatever scales it learns (``inference/fitted/learned_scales.py``);
 - its programs in NumPyro and Pyro are one story (``inference/engines/pyro/same_story.py``).
@@ -17,7 +18,7 @@ T = TypeVar("T")
 
 
 def promised(thing: T) -> T:
-    """Declare that tests hold a story, a class of truth priors or a Pyro program to all of this."""
+    """Declare all of this of a story, a class of truth priors or a Pyro program."""
     setattr(thing, PROMISED, thing)
     return thing
 

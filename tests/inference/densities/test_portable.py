@@ -11,7 +11,7 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 from conftest import random_annotations
-from story_options import DEFAULTS, FURTHER
+from story_options import DEFAULTS, FURTHER, Option
 
 import crowdppl as cp
 from crowdppl.data.ids import Ids, UnreadError
@@ -22,7 +22,7 @@ from crowdppl.inference.densities.portable import is_portable, promises_it
 from crowdppl.inference.densities.programs import forget_programs
 from crowdppl.inference.engines import by_size, em
 from crowdppl.inference.fitted import fitted as views
-from crowdppl.models import KNOWN_STORIES, find_story
+from crowdppl.models import AS_PUBLISHED, KNOWN_STORIES, WITH_CLASSIFIER, find_story
 from crowdppl.models.parts import general
 from crowdppl.models.parts.promises import is_promised
 
@@ -120,7 +120,18 @@ READS = {
 }
 
 
-@pytest.mark.parametrize("option", [*DEFAULTS, *FURTHER], ids=lambda option: option.name)
+def by_logits(story):
+    return Option(story, {"truth_prior": cp.Classifier("logistic", prior=1.0)}, ("features",))
+
+
+OPTIONS = [*DEFAULTS, *FURTHER, *(Option(story, {}) for story in AS_PUBLISHED), *map(by_logits, WITH_CLASSIFIER)]
+
+
+def test_the_options_are_of_every_registered_story():
+    assert {option.story for option in OPTIONS} == set(KNOWN_STORIES)
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 def test_registered_stories_keep_their_promise(option):
     """Also with counts, abstentions, features and the parts that any story takes: they are never run in a fit."""
     annotations = option.annotations()

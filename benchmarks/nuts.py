@@ -22,8 +22,9 @@ from support.timing import CompileClock, interleaved
 import crowdppl as cp
 from crowdppl.data.padding import padded
 from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.real_entries import grown
 from crowdppl.inference.densities.sites import parameter_dims
-from crowdppl.inference.engines import by_size, em, nuts
+from crowdppl.inference.engines import em, nuts
 from crowdppl.inference.engines.convergence import convergence
 from crowdppl.inference.engines.diagnostics import RHAT_LIMIT, worst_rhat
 from crowdppl.inference.engines.diagnostics import smallest_ess as smallest_of_bulk_and_tail
@@ -161,7 +162,7 @@ def compare_programs(
     peer = sampler_of(config_enumerate(padded_dawid_skene), start, chains, warmup, draws)
     tables, runs = pad(frame, annotations), {}
     seen = jax.tree.map(jnp.asarray, padded(annotations, fine=True))  # as cp.fit samples it
-    begin = nuts.start_at(model, seen, by_size.grown(start, parameter_dims(model, annotations), seen))
+    begin = nuts.start_at(model, seen, grown(start, parameter_dims(model, annotations), seen))
     settings = NUTSSettings(chains, warmup, draws)
 
     def ours() -> None:

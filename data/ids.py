@@ -14,7 +14,33 @@ from .id_json import decode_id, encode_id
 # Values of one of these types are the same identifier where they are equal; a tuple's parts have own types.
 _PLAIN = {str, int, float, bool}
 
-_Values = range | tuple[Hashable, ...]
+
+class UnreadError(RuntimeError):
+    """An identifier was read where only their number is known."""
+
+
+class _Unread(Sequence[Hashable]):
+    """The values of identifiers that cannot be read."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __hash__(self) -> int:
+        return hash((_Unread, self._n))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Unread) and self._n == other._n
+
+    def _read(self, *_: Any, **__: Any) -> Any:
+        raise UnreadError("a story read the identifiers of annotations of which it is to know only how many there are")
+
+    __getitem__ = __iter__ = __contains__ = __reversed__ = __array__ = index = count = _read
+
+
+_Values = range | tuple[Hashable, ...] | _Unread
 
 
 class Ids(Sequence[Hashable]):
@@ -58,6 +84,13 @@ class Ids(Sequence[Hashable]):
         ids = cls()
         if n:
             ids._values, ids._kind = range(n), int
+        return ids
+
+    @classmethod
+    def unread(cls, n: int) -> Ids:
+        """Return n identifiers that can be counted and compared as a whole; to read one raises `UnreadError`."""
+        ids = cls()
+        ids._values, ids._kind = _Unread(n), int
         return ids
 
     def __len__(self) -> int:

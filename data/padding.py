@@ -94,13 +94,14 @@ jax.tree_util.register_dataclass(
 )
 
 
-def padded(annotations: Annotations, *, fine: bool = False) -> PaddedAnnotations:
+def padded(annotations: Annotations, *, fine: bool = False, spare: int = 0) -> PaddedAnnotations:
     """The annotations at the next sizes of the ladder, without gold labels and times.
 
     Args:
         annotations: with labels; no minibatch.
         fine: whether small sizes have as many rungs as large ones, for what runs so long that padding costs more than
             a compilation.
+        spare: how many of the rows, of the tasks and of the workers, where they are named, are padded at the least.
 
     Returns:
         their rows, tasks and workers in the same order, and then padded ones. Every row has a count.
@@ -108,9 +109,9 @@ def padded(annotations: Annotations, *, fine: bool = False) -> PaddedAnnotations
     n_rows, n_tasks, n_workers = (
         (ladder.fine() if fine else ladder).rung(size)
         for ladder, size in (
-            (ROWS, annotations.n_rows),
-            (TASKS, annotations.n_tasks + 1),  # padded rows are of a padded task
-            (WORKERS, annotations.n_workers),
+            (ROWS, annotations.n_rows + spare),
+            (TASKS, annotations.n_tasks + max(spare, 1)),  # padded rows are of a padded task
+            (WORKERS, annotations.n_workers + spare * annotations.named),
         )
     )
     return PaddedAnnotations(
@@ -159,6 +160,14 @@ def anonymous(annotations: Annotations) -> Annotations:
     numbered = {name: _range(size) for name, size in names.items()}
     others = {"abstentions": numbered_abstentions(annotations), "models": _range(len(annotations.models))}
     return annotations.replace(**numbered, **others, repeats="keep")
+
+
+def unread(annotations: Annotations) -> Annotations:
+    """The same with identifiers that raise where they are read."""
+    fields = {field.name: getattr(annotations, field.name) for field in dataclasses.fields(annotations)}
+    return annotations.replace(
+        **{name: Ids.unread(len(value)) for name, value in fields.items() if isinstance(value, Ids)}
+    )
 
 
 def numbered_abstentions(annotations: Annotations) -> Ids:

@@ -8,8 +8,9 @@ from numpyro import handlers
 from numpyro.infer import init_to_uniform
 
 from ...data import Annotations, Ids
-from ...models import KNOWN_STORIES, Emission, StoryError
+from ...models import Emission, StoryError
 from ...models.parts.general import GENERAL
+from ...models.parts.promises import is_promised
 from ...models.parts.truth_prior import CLOSE
 from .enumerated import Site, run_enumerated
 from .model import Model
@@ -28,8 +29,8 @@ def check_rows(model: Model, annotations: Annotations) -> None:
     """Refuse a story of a user's own whose emission has rows that are no probabilities.
 
     The story runs once, at parameters drawn from its prior, and its emission is asked for all annotations; where they
-    are many, for one of each worker. The package's own stories are not run: tests hold them to it. What is no number,
-    as at the ends of a wide prior, is passed over.
+    are many, for one of each worker. A story that promises such rows is not run. What is no number, as at the ends of
+    a wide prior, is passed over.
 
     Args:
         model: the story; the parts that any story takes stay off.
@@ -38,7 +39,7 @@ def check_rows(model: Model, annotations: Annotations) -> None:
     Raises:
         StoryError: with the emission, the worker, the true class, the row and its sum.
     """
-    if model.story in KNOWN_STORIES.values() or not annotations.n_rows:
+    if is_promised(model.story) or not annotations.n_rows:
         return
     bare = Model(model.story, {name: value for name, value in model.hyperparameters.items() if name not in GENERAL})
     seen = _some_rows(annotations.replace(abstentions=Ids()))

@@ -56,14 +56,14 @@ def anatomy(model: Model, annotations: Annotations) -> Anatomy:
     latents = {name: site for name, site in sites.items() if is_latent(site)}
     tables = tuple(name for name, site in latents.items() if is_table(site))
     for name, site in latents.items():
-        if _support(site).is_discrete:
+        if support(site).is_discrete:
             raise StoryError(
                 f"the site {name!r} is discrete; all parameters of a story are continuous, and 'truth' is its only "
                 "discrete site, since engines sum it out: sum others out in an emission, as mace does"
             )
     return Anatomy(
         tables,
-        {name: biject_to(_support(site)) for name, site in latents.items() if name not in tables},
+        {name: biject_to(support(site)) for name, site in latents.items() if name not in tables},
         tuple(name for name, site in latents.items() if site["type"] == "param" or name.startswith(PREFIX)),
         any(site["type"] == "sample" and (site["is_observed"] or _may_overstep(site)) for site in sites.values()),
         {name: site_dims(site) for name, site in latents.items()},
@@ -231,5 +231,6 @@ def _may_overstep(site: Site) -> bool:
     return not site.get("infer", {}).get("exact_step", True)
 
 
-def _support(site: Site) -> Constraint:
+def support(site: Site) -> Constraint:
+    """Where the values of a parameter's site lie."""
     return site["kwargs"].get("constraint", constraints.real) if site["type"] == "param" else site["fn"].support

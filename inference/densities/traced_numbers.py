@@ -1,5 +1,6 @@
 """Hyperparameters that are numbers to calculate with, for any value of which one compiled program serves."""
 
+import inspect
 from dataclasses import replace
 from functools import lru_cache
 
@@ -8,7 +9,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from ...data import Annotations
-from ...models import KNOWN_STORIES
+from ...models import Story
+from ...models.parts.general import hyperparameters_of
 from .enumerated import density
 from .model import Frame, Model
 from .sites import starting_point
@@ -19,24 +21,34 @@ def with_numbers(model: Model, annotations: Annotations) -> Model:
 
     A real number is one where the story, traced with an abstract number in its place, runs to its density and its
     starting point. A story that branches on it, or turns it into a shape, does not; then it stays static, and each of
-    its values has programs of its own. Whole numbers that this collection's stories calculate with count as real ones;
-    in other stories they stay static.
+    its values has programs of its own. A whole number counts as a real one where the story says that it takes real
+    numbers, by the parameter's default or annotation; others stay static.
 
     Args:
         model: a story that runs on the annotations: what it says of wrong values it has said before.
         annotations: of the structure of the data; their sizes do not matter.
     """
-    kinds = (float, int) if model.story in KNOWN_STORIES.values() else (float,)
+    takes_real = _real_ones(model.story)
     candidates = {
         name: value
         for name, value in model.hyperparameters.items()
-        if isinstance(value, kinds) and not isinstance(value, bool)
+        if isinstance(value, float) or (type(value) is int and name in takes_real)
     }
     if not candidates:
         return model
     found = _numbers(replace(model, numbers=tuple(sorted(candidates))).frame, _Example(annotations, candidates))
     given = {name: float(candidates[name]) for name in found}
     return Model(model.story, dict(model.hyperparameters) | given, found)
+
+
+def _real_ones(story: Story) -> set[str]:
+    """Names of the hyperparameters that are real numbers by their default or annotation."""
+    written = {
+        each.name: each.annotation if isinstance(each.annotation, str) else inspect.formatannotation(each.annotation)
+        for each in inspect.signature(story).parameters.values()
+    }
+    defaults = hyperparameters_of(story)
+    return {name for name, value in defaults.items() if isinstance(value, float) or "float" in written.get(name, "")}
 
 
 class _Example:

@@ -10,50 +10,33 @@ from jax import Array
 from jax.sharding import Mesh
 
 from ...data import Annotations
-from ...data.arrays import lengthened, shortened
 from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, padded
 from ...data.sharding import places, sharded
-from ...models import KNOWN_STORIES
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
+from ..densities.portable import is_portable
 from ..densities.programs import compiled
+from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims, starting_point
 from .checkpoints import NOWHERE, Checkpoints
 from .outcome import Outcome
 from .registry import Engine
 from .unused_options import has_network
 
-PLAIN = (bool, int, float, str, type(None))  # types of hyperparameters that do not depend on data
-
 MOST_ROWS_BRIEFLY = 2**24
 """Rows as far as which data are padded that are looked at a few times only: a compilation takes longer than that."""
-
-
-def knows_no_names(model: Model) -> bool:
-    """Whether a story's programs depend on neither names nor sizes but those of the annotations' arrays.
-
-    That is so of this collection's stories and truth priors, where no hyperparameter is an array or a frame, such as
-    workers' histories or votes by task. Of a story or truth prior of a user's own it cannot be known.
-    """
-    if model.story not in KNOWN_STORIES.values():
-        return False
-    prior = model.hyperparameters.get("truth_prior")
-    others = (value for name, value in model.hyperparameters.items() if name != "truth_prior")
-    is_ours = prior is None or type(prior).__module__.startswith(f"{__name__.split('.')[0]}.models.parts.")
-    has_own_network = model.classifier is not None and not isinstance(model.classifier.network, str)
-    return is_ours and not has_own_network and all(isinstance(value, PLAIN) for value in others)
 
 
 def can_be_padded(model: Model, annotations: Annotations, *, briefly: bool = False) -> bool:
     """Whether a story gives on padded annotations what it gives on the annotations themselves.
 
-    Besides :func:`knows_no_names` it may have no network, which is trained in minibatches of tasks, and the annotations
+    Besides :func:`.is_portable` it may have no network, which is trained in minibatches of tasks, and the annotations
     may not be so many that padding them costs more than a compilation (:data:`.MOST_ROWS`, or where they are looked at
     ``briefly`` :data:`MOST_ROWS_BRIEFLY`).
     """
     most = MOST_ROWS_BRIEFLY if briefly else MOST_ROWS
     small = max(annotations.n_rows, annotations.n_tasks, annotations.n_workers) <= most
-    return small and annotations.population is None and not has_network(model) and knows_no_names(model)
+    return small and annotations.population is None and not has_network(model) and is_portable(model, annotations)
 
 
 def sized(model: Model, annotations: Annotations, *, fine: bool = False, briefly: bool = False) -> Annotations:
@@ -69,7 +52,7 @@ def sized(model: Model, annotations: Annotations, *, fine: bool = False, briefly
         return annotations
     if can_be_padded(model, annotations, briefly=briefly):
         return padded(annotations, fine=fine)
-    return anonymous(annotations) if knows_no_names(model) else annotations
+    return anonymous(annotations) if is_portable(model, annotations) else annotations
 
 
 def run(
@@ -108,7 +91,7 @@ def run(
     if engine.pads(settings):
         seen = sized(model, annotations, fine=engine.fine, briefly=start is not None)
     else:
-        seen = anonymous(annotations) if knows_no_names(model) else annotations
+        seen = anonymous(annotations) if is_portable(model, annotations) else annotations
     if start is not None:
         start = jax.tree.map(jnp.asarray, grown(start, dims, seen) if isinstance(seen, PaddedAnnotations) else start)
     data = jax.tree.map(jnp.asarray, seen)
@@ -187,33 +170,3 @@ def start_of(model: Model, annotations: Annotations, dims: Dims, key: Array) -> 
 
 
 _starting_point = compiled(starting_point, once=True)
-
-
-def cut(values: Mapping[str, Any], dims: Dims, annotations: Annotations, leading: int = 0) -> dict[str, Any]:
-    """Values by site without the entries of padded tasks, workers and rows.
-
-    Args:
-        values: by site, of the padded sizes.
-        dims: names of the dimensions of each site.
-        annotations: whose sizes to cut to.
-        leading: number of dimensions before those named.
-    """
-    return {
-        name: shortened(value, real_axes(dims.get(name, ()), annotations, leading)) for name, value in values.items()
-    }
-
-
-def grown(values: Mapping[str, Any], dims: Dims, annotations: PaddedAnnotations, leading: int = 0) -> dict[str, Any]:
-    """Values by site with copies of the last task's and worker's entries for the padded ones: the way back."""
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        found[name] = value
-        for axis, size in real_axes(dims.get(name, ()), annotations, leading):
-            found[name] = lengthened(found[name], axis, size)
-    return found
-
-
-def real_axes(dims: tuple[str, ...], annotations: Annotations, leading: int = 0) -> list[tuple[int, int]]:
-    """The axes of tasks, of workers and of rows, and their sizes."""
-    sizes = {"task": annotations.n_tasks, "worker": annotations.n_workers, "row": annotations.n_rows}
-    return [(leading + axis, sizes[dim]) for axis, dim in enumerate(dims) if dim in sizes]

@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations, Ids
-from ...models import KNOWN_STORIES
 from ..densities.model import Model
 
 SAID = {
@@ -92,9 +91,16 @@ def _both(before: Any, now: Any) -> str:
 
 
 def story_text(story: Any) -> str:
-    """Return the name of a story, with a fingerprint of the code of one of a user's own."""
+    """Return the name of a story, with a fingerprint of its code where the package's version does not say it."""
     name = f"{story.__module__}.{getattr(story, '__qualname__', type(story).__name__)}"
-    return name if story in KNOWN_STORIES.values() else f"{name} {described(story)}"
+    return name if _comes_with_the_package(story) else f"{name} {described(story)}"
+
+
+def _comes_with_the_package(story: Any) -> bool:
+    """Whether a story is a function at the top of one of the package's modules, whose code the version stands for."""
+    module = sys.modules.get(story.__module__)
+    is_within = story.__module__.startswith(f"{__name__.split('.')[0]}.models.")
+    return is_within and getattr(module, getattr(story, "__name__", ""), None) is story
 
 
 def described(value: Any, deep: int = DEEP) -> str:

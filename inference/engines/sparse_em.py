@@ -18,6 +18,7 @@ from ..densities.enumerated import Parameters
 from ..densities.held_tasks import holding_tasks
 from ..densities.model import Model
 from ..densities.programs import compiled
+from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims
 from . import by_size, em
 from .m_step import sums_over_tasks
@@ -79,7 +80,7 @@ def solution(
         if pads:
             data = by_size.sized(model, data, briefly=True)
         if isinstance(data, PaddedAnnotations):
-            values = by_size.grown(values, dims, data)
+            values = grown(values, dims, data)
         return jax.tree.map(jnp.asarray, (data, values))
 
     held = _sums(model, *part(~moving)).counts
@@ -89,4 +90,4 @@ def solution(
     tables = {name: values.pop(name) for name in held}
     beside = holding_tasks(model, held, values)
     found = em.solve(beside, seen, key, settings._replace(restarts=1), progress=False, start=tables)
-    return parameters | by_size.cut(found.parameters, dims, annotations)
+    return parameters | cut(found.parameters, dims, annotations)

@@ -26,9 +26,10 @@ from ...models.parts.starts import soft_votes
 from ...models.parts.whole_sums import collected, given
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
+from ..densities.portable import is_portable, promises_it
 from ..densities.programs import compiled
 from ..densities.sites import anatomy, starting_point
-from . import by_size, climber, em
+from . import climber, em
 from .checkpoints import NOWHERE, Checkpoints, Nest, packed, unpacked
 from .climber import EMState, Look
 from .m_step import Sums, sums_over_tasks, tables_mode
@@ -63,9 +64,13 @@ class Source:
     """
 
     def __init__(self, prepared: Prepared, cut: Cut, model: Model) -> None:
-        self.prepared, self.cut = prepared, cut
-        self.with_names = not by_size.knows_no_names(model)
+        self.prepared, self.cut, self.model = prepared, cut, model
         self.add: Callable[..., Running] = partial(add_chunk, on_votes=False)  # or the same compiled already
+
+    @cached_property
+    def with_names(self) -> bool:
+        """Whether chunks have the identifiers of workers and classes, since the story may read them."""
+        return not (promises_it(self.model) or is_portable(self.model, self.prepared.chunk(self.cut, 0)))
 
     @cached_property
     def first(self) -> Chunk:

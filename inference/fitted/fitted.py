@@ -23,6 +23,7 @@ from ..densities.augmented import augmented_draws
 from ..densities.enumerated import Density, Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
+from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims, derived, site_kinds
 from ..engines import by_size
 from ..engines.outcome import ConvergenceWarning, Outcome
@@ -187,8 +188,8 @@ class Fitted(Weighted):
         seen = by_size.sized(self.model, self.data, briefly=True)
         if not isinstance(seen, PaddedAnnotations):
             return replace(self, annotations=seen)
-        draws = by_size.grown(self.draws, self.dims, seen, leading=2)
-        fixed = by_size.grown(self.fixed, self.dims, seen)
+        draws = grown(self.draws, self.dims, seen, leading=2)
+        fixed = grown(self.fixed, self.dims, seen)
         return replace(self, annotations=seen, outcome=self.outcome._replace(draws=draws, fixed=fixed))
 
     @property
@@ -299,7 +300,7 @@ class Fitted(Weighted):
     def _cut(self, values: Mapping[str, Array], leading: int) -> dict[str, np.ndarray]:
         """Derived quantities of the annotations' own sizes."""
         arrays = {name: np.asarray(value) for name, value in values.items()}
-        return by_size.cut(arrays, self._derived_dims, self.annotations, leading)
+        return cut(arrays, self._derived_dims, self.annotations, leading)
 
     def _derived_dataset(self, values: dict[str, np.ndarray]) -> xr.Dataset:
         return parameter_dataset(values, self._derived_dims, self.annotations, self.model.hyperparameters)

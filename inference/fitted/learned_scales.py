@@ -17,7 +17,7 @@ import numpy as np
 from jax import Array
 from numpyro import handlers
 
-from ...models import KNOWN_STORIES
+from ...models.parts.promises import is_promised
 from ..densities.enumerated import Parameters, is_latent, run_enumerated, site_values
 from ..densities.programs import compiled
 from ..densities.sites import starting_point
@@ -43,9 +43,9 @@ def scale_warnings(fitted: Fitted) -> list[str]:
 
 
 def _too_narrow(fitted: Fitted, end: Parameters) -> list[str]:
-    """Sites whose prior became next to nothing; the package's own stories have none."""
+    """Sites whose prior became next to nothing; a story that promises a maximum has none."""
     shared = any("worker" not in dims and "task" not in dims for dims in fitted.dims.values())
-    if fitted.model.story in KNOWN_STORIES.values() or not shared:
+    if is_promised(fitted.model.story) or not shared:
         return []
     before, after = (
         {name: float(prior.deviation) for name, prior in _priors(fitted, parameters).items()}

@@ -30,6 +30,7 @@ from numpyro.primitives import mutable
 
 from ...data import Annotations, unknown_name
 from ...data.numbers import truth_value
+from .promises import promised
 from .story_error import StoryError
 from .truth_prior import ClassPrior
 
@@ -60,6 +61,7 @@ def training() -> Iterator[None]:
         _TRAINING.reset(token)
 
 
+@promised
 @dataclass(frozen=True, repr=False)
 class Classifier(ClassPrior):
     r"""A classifier of the tasks' features, whose probabilities are the prior of the true labels.

@@ -16,6 +16,7 @@ from numpyro import handlers
 from ...data import Annotations
 from ...data.errors import look_up, unknown_name
 from .emissions import SMALLEST
+from .promises import promised
 from .story_error import StoryError
 
 CLOSE = 1e-3  # to one, of the sum of shares
@@ -111,6 +112,7 @@ TruthPrior = ClassPrior | Callable[[Annotations], Array] | Sequence[float] | Map
 and shares of the classes, ``(K,)`` or by class, stand for a :class:`FixedPrevalence`."""
 
 
+@promised
 @dataclass(frozen=True)
 class Prevalence(ClassPrior):
     r"""One share of each class for all tasks, :math:`\rho \sim \text{Dirichlet}(\alpha)`: the site ``prevalence``.
@@ -155,6 +157,7 @@ class Prevalence(ClassPrior):
         return cls(tuple(concentration) if isinstance(concentration, list) else concentration)
 
 
+@promised
 @dataclass(frozen=True)
 class FixedPrevalence(ClassPrior):
     r"""Shares of the classes that are known, :math:`\rho`, and not estimated: there is no site.
@@ -238,6 +241,7 @@ def _in_order(shares: Mapping[Any, Any], annotations: Annotations) -> list[Any]:
     return [shares[name] for name in classes]
 
 
+@promised
 @dataclass(frozen=True)
 class Given(ClassPrior):
     """Probabilities of each task's classes that are given from outside: ``annotations.prior``.

@@ -15,11 +15,13 @@ from jax import Array
 from numpyro import handlers
 
 from .classifier import PREFIX, Classifier
+from .promises import promised
 
 AVERAGING = PREFIX + "averaging"
 """The site of the workers' weights in the average: ``(J,)``, which sum to one."""
 
 
+@promised
 @dataclass(frozen=True, repr=False)
 class WorkerHeads(Classifier):
     r"""A network whose last layer has the classes once for each worker.

@@ -9,6 +9,7 @@ to be one by :func:`.twin_of`.
 from collections.abc import Callable
 
 from .. import KNOWN_STORIES
+from ..parts.promises import promised
 from .anno_reg import anno_reg
 from .annotator_groups import annotator_groups
 from .classifier import GivenByTorch, TorchClassifier, running
@@ -45,7 +46,7 @@ from .two_coin import two_coin
 from .worker_clusters import worker_clusters
 
 STORIES: dict[str, Callable[..., None]] = {
-    story.__name__: twin_of(KNOWN_STORIES[story.__name__])(story)
+    story.__name__: promised(twin_of(KNOWN_STORIES[story.__name__])(story))
     for story in (
         dawid_skene,
         one_coin,

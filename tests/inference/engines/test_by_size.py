@@ -14,6 +14,7 @@ from story_options import DEFAULTS, FURTHER, Option
 import crowdppl as cp
 from crowdppl import Annotations, Classifier, Confusion, observe, tasks
 from crowdppl.data.padding import ROWS, TASKS, WORKERS, PaddedAnnotations, padded
+from crowdppl.inference.densities import real_entries
 from crowdppl.inference.densities.marginals import marginal_program, potential
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.programs import forget_programs
@@ -95,7 +96,7 @@ def test_start_potential_and_gradient_are_those_of_the_data_themselves(option):
     rng = np.random.default_rng(0)
     shapes = potential(option.story, annotations, **option.options).initial
     point = {name: rng.normal(size=value.shape).astype(np.float32) for name, value in shapes.items()}
-    grown = by_size.grown(point, dims, seen)
+    grown = real_entries.grown(point, dims, seen)
 
     def look(data, point):
         def energy(point, proper):
@@ -108,10 +109,10 @@ def test_start_potential_and_gradient_are_those_of_the_data_themselves(option):
     padded_start, (padded_energy, padded_slope), padded_sampled = jax.jit(look)(seen, grown)
     np.testing.assert_allclose(padded_energy, energy, rtol=1e-5)
     for ours, theirs in ((padded_start, start), (padded_slope, slope), (padded_sampled, sampled)):
-        for name, value in by_size.cut(ours, dims, annotations).items():
+        for name, value in real_entries.cut(ours, dims, annotations).items():
             np.testing.assert_allclose(value, theirs[name], rtol=1e-4, atol=2e-5)
     for name, value in padded_slope.items():
-        for axis, size in by_size.real_axes(dims[name], annotations):
+        for axis, size in real_entries.real_axes(dims[name], annotations):
             beyond = np.asarray(value).take(range(size, value.shape[axis]), axis)
             np.testing.assert_array_equal(beyond, 0.0)
 
@@ -126,11 +127,11 @@ def test_padded_parameters_are_standard_normal_to_a_sampler(story, site):
     seen = by_size.sized(model, annotations)
     dims = parameter_dims(model, annotations)
     rng = np.random.default_rng(0)
-    grown = by_size.grown(potential(story, annotations).initial, dims, seen)
+    grown = real_entries.grown(potential(story, annotations).initial, dims, seen)
     point = {name: rng.normal(size=np.shape(value)).astype(np.float32) for name, value in grown.items()}
     program = marginal_program(model, proper=True)
     slope = jax.jit(jax.grad(lambda point: potential_energy(program, (seen,), {}, point)))(point)
-    ((axis, size),) = by_size.real_axes(dims[site], annotations)
+    ((axis, size),) = real_entries.real_axes(dims[site], annotations)
     beyond = range(size, point[site].shape[axis])
     assert beyond
     np.testing.assert_allclose(np.take(slope[site], beyond, axis), np.take(point[site], beyond, axis), rtol=1e-5)
@@ -250,17 +251,21 @@ def test_nuts_is_compiled_once_whatever_the_names_seeds_and_numbers():
     assert sum(compiled) == 0
 
 
-def test_what_cannot_be_known_is_not_padded():
+def test_what_names_workers_or_has_a_table_is_not_padded():
     annotations = named(np.random.default_rng(0), 20, 5, "a")
     history = pd.DataFrame({"worker": ["a0"], "truth": [0], "label": [0], "count": [3]})
     dawid_skene = find_story("dawid_skene")
     for model in (
-        Model(own_story),
         Model(dawid_skene, {"history": history}),
-        Model(dawid_skene, {"truth_prior": lambda data: jnp.zeros(data.n_classes)}),
+        Model(dawid_skene, {"truth_prior": lambda data: jnp.zeros(data.n_classes) * len(data.workers[0])}),
         Model(dawid_skene, {"truth_prior": Classifier(lambda x: x)}),
     ):
         assert by_size.sized(model, annotations) is annotations
+    for model in (
+        Model(own_story),
+        Model(dawid_skene, {"truth_prior": lambda data: jnp.full(data.n_classes, -jnp.log(2.0))}),
+    ):
+        assert isinstance(by_size.sized(model, annotations), PaddedAnnotations)
     network = by_size.sized(Model(dawid_skene, {"truth_prior": Classifier("mlp")}), annotations)
     assert not isinstance(network, PaddedAnnotations)
     assert network.n_tasks == 20
@@ -275,6 +280,8 @@ def test_a_number_that_a_story_looks_at_stays_static():
     assert ours.numbers == ("share", "strength")
     leaves = jax.tree.leaves(ours)
     assert leaves == [0.5, 3.0]
+    whole = with_numbers(Model(own_story, {"strength": 3}), annotations)  # its default is a real number
+    assert whole.numbers == ("strength",)
     again = jax.tree.unflatten(jax.tree.structure(ours), leaves)
     assert again == ours
     assert with_numbers(Model(own_story), annotations).numbers == ()

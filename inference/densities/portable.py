@@ -1,0 +1,238 @@
+"""Whether a story gives on padded data without names what it gives on the data as they are: found out by running it.
+
+Such a story can be fitted to annotations of the ladder's sizes (:mod:`crowdppl.data.padding`), and all data of nearby
+sizes share its compiled programs, whatever the names of their tasks and workers.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import fields
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpyro.distributions import biject_to
+
+from ...data import Annotations, Ids
+from ...data.padding import PaddedAnnotations, padded, unread
+from ...models import Story
+from ...models.parts.promises import is_promised
+from .enumerated import Density, Parameters, density, site_dims
+from .model import Model
+from .programs import compiled
+from .real_entries import cut, real_axes
+from .sites import Dims, derived, parameter_sites, starting_point, support
+
+PLAIN = (bool, int, float, str, type(None))  # types of hyperparameters that do not depend on data
+TASKS, ROWS = 32, 256  # of the piece of the data on which a story is run, at the most
+POINTS = 3
+NEAR, FAR = 0.5, 2.0  # standard deviations around the start in unconstrained space: of real parameters, of padded ones
+KEPT = 64  # pieces and verdicts of a story
+
+
+class _Known(NamedTuple):
+    """What is known of a story."""
+
+    pieces: OrderedDict[Hashable, tuple[Annotations, Annotations]]  # by what its annotations have, as are and padded
+    verdicts: OrderedDict[Hashable, bool]  # by that and the hyperparameters
+
+
+_known: WeakKeyDictionary[Story, _Known] = WeakKeyDictionary()
+
+
+def is_portable(model: Model, annotations: Annotations) -> bool:
+    """Whether the story gives the same log-posterior, label posteriors, gradient and derived quantities on padded data.
+
+    A story that promises it (:mod:`crowdppl.models.parts.promises`) is not run where its truth prior does too and its
+    other hyperparameters do not depend on data. Any other is run at random points on a few of the annotations, as they
+    are and padded, where it raises an error if it reads an identifier; a story that fails is not portable. Nor is one
+    with a table or another value that is compared by identity among its hyperparameters, or with a network of a user's
+    own: no other fit shares its programs. What was found is kept as long as the story, for each set of hyperparameters
+    and whatever the annotations' sizes, so that of a story that behaves otherwise from some size on it is not seen.
+
+    Args:
+        model: the story.
+        annotations: the data; no minibatch needs to be known here.
+    """
+    if promises_it(model):
+        return True
+    if _has_own_network(model):
+        return False
+    try:
+        hash(tuple(model.hyperparameters.values()))
+        known = _known.setdefault(model.story, _Known(OrderedDict(), OrderedDict()))
+    except TypeError:  # a table, or a story that nothing can refer to weakly
+        return False
+    structure = _structure(annotations)
+    given = tuple(sorted(model.hyperparameters.items(), key=lambda item: item[0]))
+    key = (structure, model.numbers, given, tuple(type(value) for _, value in given), str(jnp.result_type(float)))
+    if key not in known.verdicts:
+        if structure not in known.pieces:
+            known.pieces[structure] = _pieces(annotations)
+        known.verdicts[key] = gives_the_same(model, *known.pieces[structure])
+        for kept in known:
+            while len(kept) > KEPT:
+                kept.popitem(last=False)
+    return known.verdicts[key]
+
+
+def gives_the_same(model: Model, own: Annotations, seen: Annotations) -> bool:
+    """Run a story on annotations as they are and padded, at random points, and compare what it gives.
+
+    Args:
+        model: the story.
+        own: annotations.
+        seen: the same, padded.
+    """
+    try:
+        ours, theirs, beyond = jax.tree.map(np.asarray, _both(model, own, seen, jax.random.key(0)))
+    except Exception:  # whatever a story of a user's own does with what is padded or unread
+        return False
+    structure: Any = jax.tree.structure(ours)
+    values, others = jax.tree.leaves(ours), jax.tree.leaves(theirs)
+    if structure != jax.tree.structure(theirs) or not np.isfinite(ours["log_posterior"]).all():
+        return False
+    pairs = [*zip(values, others, strict=True), *((np.zeros_like(value), value) for value in beyond.values())]
+    return all(_close(*pair) for pair in pairs)
+
+
+def promises_it(model: Model) -> bool:
+    """Whether tests have held the story, with such a truth prior and hyperparameters, to be portable."""
+    prior = model.hyperparameters.get("truth_prior")
+    others = (value for name, value in model.hyperparameters.items() if name != "truth_prior")
+    return (
+        is_promised(model.story)
+        and not _has_own_network(model)
+        and (prior is None or is_promised(type(prior)))
+        and all(isinstance(value, PLAIN) for value in others)
+    )
+
+
+def _has_own_network(model: Model) -> bool:
+    return model.classifier is not None and not isinstance(model.classifier.network, str)
+
+
+def _structure(annotations: Annotations) -> Hashable:
+    """What the annotations have, without how many rows, tasks and workers."""
+    given = {field.name: getattr(annotations, field.name) for field in fields(Annotations)}
+    arrays = {name: value for name, value in given.items() if np.ndim(value) and not isinstance(value, Ids)}
+    once = isinstance(annotations, PaddedAnnotations) and annotations.once
+    return (
+        tuple((name, np.shape(value)[1:]) for name, value in arrays.items() if not (once and name == "count")),
+        (annotations.n_classes, annotations.n_kinds, annotations.informative, len(annotations.models)),
+    )
+
+
+def _pieces(annotations: Annotations) -> tuple[Annotations, Annotations]:
+    """The first tasks, with rows and workers of theirs, without names; and the same, padded, whose names raise."""
+    n_real, once = annotations.n_tasks, False
+    if isinstance(annotations, PaddedAnnotations):
+        n_real, once = int(annotations.n_real[0]), annotations.once
+    n_tasks = min(TASKS, n_real)
+    rows = np.flatnonzero(np.asarray(annotations.task) < n_tasks)[:ROWS]
+
+    def some(value: Any, chosen: Any) -> np.ndarray | None:
+        return None if value is None else np.asarray(value)[chosen]
+
+    workers, worker = None, some(annotations.worker, rows)
+    if worker is not None:
+        workers, worker = np.unique(worker, return_inverse=True)
+        worker = worker.astype(np.int32)
+    by_task = {
+        name: some(getattr(annotations, name), slice(n_tasks))
+        for name in ("features", "evidence", "prior", "model_scores")
+    }
+    own = Annotations(
+        task=np.asarray(annotations.task)[rows],
+        worker=worker,
+        label=some(annotations.label, rows),
+        count=None if once else some(annotations.count, rows),
+        gold=None,
+        features=by_task["features"],
+        worker_features=some(annotations.worker_features, workers),
+        tasks=Ids.range(n_tasks),
+        workers=Ids.range(0 if workers is None else len(workers)),
+        classes=Ids.range(annotations.n_classes),
+        abstentions=Ids(range(annotations.n_classes, annotations.n_kinds)),
+        informative=annotations.informative,
+        model_reference=some(annotations.model_reference, slice(None)),
+        models=Ids.range(len(annotations.models)),
+        evidence=by_task["evidence"],
+        prior=by_task["prior"],
+        model_scores=by_task["model_scores"],
+    )
+    return own, unread(padded(own, spare=1))
+
+
+@compiled(once=True)
+def _both(
+    model: Model, own: Annotations, seen: Annotations, key: Array
+) -> tuple[dict[str, Any], dict[str, Any], Parameters]:
+    """What the story gives on both, of each point, without entries of what is padded; and the gradient by these."""
+    near, dims = _points(model, own, key, NEAR)
+    far, _ = _points(model, seen, key, FAR)
+
+    def with_real(far: Array, near: Array, axes: list[tuple[int, int]]) -> Array:
+        place = [slice(None)] * jnp.ndim(far)
+        for axis, size in axes:
+            place[axis] = slice(size)
+        return far.at[tuple(place)].set(near)
+
+    axes = {name: real_axes(dims.get(name, ()), own, leading=1) for name in near}
+    grown = {name: with_real(far[name], near[name], axes[name]) for name in near}
+    latent = frozenset(dims)
+    ours, by_ours = jax.lax.map(lambda point: _given(model, own, point, latent), near)
+    theirs, by_theirs = jax.lax.map(lambda point: _given(model, seen, point, latent), grown)
+    of_derived: Dims = derived(model, {name: value[0] for name, value in near.items()}, own)[1]
+    of_density: Dims = {"posterior": ("task",), "log_likelihood": ("task",), "confusions": ("worker",)}
+    theirs["density"] = cut(theirs["density"], of_density, own, leading=1)
+    theirs["derived"] = cut(theirs["derived"], of_derived, own, leading=1)
+    ours["gradient"], theirs["gradient"] = by_ours, cut(by_theirs, dims, own, leading=1)
+    beyond = {name: with_real(by_theirs[name], jnp.zeros_like(by_ours[name]), axes[name]) for name in by_theirs}
+    return ours, theirs, beyond
+
+
+def _points(model: Model, annotations: Annotations, key: Array, spread: float) -> tuple[Parameters, Dims]:
+    """Points around the start, :data:`POINTS` of each value, and the names of the parameters' dimensions."""
+    start = starting_point(model, annotations, key)
+    sites = parameter_sites(model, annotations)
+    found = {}
+    for place, (name, value) in enumerate(start.items()):
+        values = jnp.broadcast_to(value, (POINTS, *jnp.shape(value)))
+        if name in sites:
+            transform = biject_to(support(sites[name]))
+            reals = jax.vmap(transform.inv)(values)
+            noise = jax.random.normal(jax.random.fold_in(key, place), reals.shape, reals.dtype)
+            values = jax.vmap(transform)(reals + spread * noise)
+        found[name] = values
+    return found, {name: site_dims(site) for name, site in sites.items()}
+
+
+def _given(
+    model: Model, annotations: Annotations, point: Parameters, latent: frozenset[str]
+) -> tuple[dict[str, Any], Parameters]:
+    """What engines and views compute of a story at a point, and the gradient of its log-posterior."""
+
+    def log_posterior(moved: Parameters) -> tuple[Array, Density]:
+        found = density(model, point | moved, annotations)
+        return found.log_posterior, found
+
+    moved = {name: value for name, value in point.items() if name in latent}
+    (total, found), slope = jax.value_and_grad(log_posterior, has_aux=True)(moved)
+    by_task = {"posterior": found.posterior, "log_likelihood": found.log_likelihood}
+    if annotations.worker is not None:
+        by_task["confusions"] = found.responses.emission.confusions(annotations)
+    return {"log_posterior": total, "density": by_task, "derived": derived(model, point, annotations)[0]}, slope
+
+
+def _close(ours: np.ndarray, theirs: np.ndarray) -> bool:
+    """Whether values are the same but for rounding, which is measured by the largest of them."""
+    if ours.shape != theirs.shape:
+        return False
+    if not np.issubdtype(ours.dtype, np.floating):
+        return np.array_equal(ours, theirs)
+    tolerance = float(np.finfo(ours.dtype).eps) ** (2 / 3) * np.max(np.abs(ours), initial=1.0, where=np.isfinite(ours))
+    return np.allclose(theirs, ours, rtol=0, atol=tolerance, equal_nan=True)

@@ -1,0 +1,28 @@
+"""What the package promises of its own stories, truth priors and Pyro programs, so that no fit looks at it again.
+
+A story of a user's own is looked at before or after it is fitted. A promise says that
+
+- it gives on padded data what it gives on the data themselves (``inference/densities/portable.py``), which
+  the tests find out of every registered story by the same comparison;
+- the rows of its emission are probabilities (``inference/densities/emission_rows.py``);
+- its density has a maximum, whatever scales it learns (``inference/fitted/learned_scales.py``);
+- its programs in NumPyro and Pyro are one story (``inference/engines/pyro/same_story.py``).
+"""
+
+from typing import Any, TypeVar
+
+PROMISED = "_promised"
+"""The attribute, which has the thing itself: what copies attributes, such as ``functools.wraps``, copies no promise."""
+
+T = TypeVar("T")
+
+
+def promised(thing: T) -> T:
+    """Declare all of this of a story, a class of truth priors or a Pyro program."""
+    setattr(thing, PROMISED, thing)
+    return thing
+
+
+def is_promised(thing: Any) -> bool:
+    """Whether it was declared of this very thing; a subclass or a wrapper of it promises nothing."""
+    return getattr(thing, PROMISED, None) is thing

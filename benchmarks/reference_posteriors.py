@@ -15,16 +15,10 @@ import numpy as np
 import typer
 
 import crowdppl as cp
-from crowdppl.inference.checks.reference_posteriors import (
-    DATASETS,
-    N_DRAWS,
-    ROOT,
-    Diagnostics,
-    diagnose,
-    reference_options,
-    shortcomings,
-)
-from crowdppl.inference.storage import posterior_database as database
+from crowdppl.benchmarks.support.posteriordb import by_scalar, rounded, write_json
+from crowdppl.benchmarks.support.reference_bar import N_DRAWS, Diagnostics, diagnose, shortcomings
+from crowdppl.inference.checks import posterior_database as database
+from crowdppl.inference.checks.reference_posteriors import DATASETS, ROOT, reference_options
 from crowdppl.models import KNOWN_STORIES, find_story
 
 ADDED_BY = "The crowdppl authors"
@@ -111,7 +105,7 @@ def make(story: str, dataset: str, run: Run) -> str:
         if steps * a_step > run.seconds:
             return f"left for a longer run: thin={thin} takes {steps * a_step / 60:.0f} minutes or less, --minutes"
         fit = sample(story, dataset, run, N_DRAWS // run.chains * thin, accept)
-        draws = database.rounded({name: values[:, ::thin] for name, values in arrays(fit).items()})
+        draws = rounded({name: values[:, ::thin] for name, values in arrays(fit).items()})
         found = diagnose(draws, fit.outcome.stats["energy"], fit.outcome.stats["diverging"])
         unmet = shortcomings(found)
         stricter = [target for target in ACCEPT if target > accept]
@@ -224,7 +218,7 @@ def write_posterior(
         "added_date": today(),
         "added_by": ADDED_BY,
     }
-    database.write_json(ROOT, database.POSTERIORS, name, content)
+    write_json(ROOT, database.POSTERIORS, name, content)
 
 
 def write_draws(
@@ -264,8 +258,8 @@ def write_draws(
         "versions": {package: version(package) for package in ("crowdppl", "jax", "numpyro", "numpy")}
         | {"python": platform.python_version()},
     }
-    database.write_json(ROOT, database.DRAWS, name, database.by_scalar(kept))
-    database.write_json(ROOT, database.DRAWS_INFO, name, info)
+    write_json(ROOT, database.DRAWS, name, by_scalar(kept))
+    write_json(ROOT, database.DRAWS_INFO, name, info)
 
 
 def write_data(dataset: str) -> None:
@@ -293,8 +287,8 @@ def write_data(dataset: str) -> None:
         "added_by": ADDED_BY,
         "added_date": "2026-11-22",
     }
-    database.write_json(ROOT, database.DATA, dataset, data)
-    database.write_json(ROOT, database.DATA_INFO, dataset, about)
+    write_json(ROOT, database.DATA, dataset, data)
+    write_json(ROOT, database.DATA_INFO, dataset, about)
 
 
 def write_model(story: str) -> None:
@@ -311,7 +305,7 @@ def write_model(story: str) -> None:
         "added_by": ADDED_BY,
         "added_date": "2026-11-22",
     }
-    database.write_json(ROOT, database.MODEL_INFO, story, about)
+    write_json(ROOT, database.MODEL_INFO, story, about)
 
 
 def today() -> str:

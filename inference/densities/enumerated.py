@@ -163,10 +163,9 @@ def check_contract(story: Story, sites: Mapping[str, Site]) -> None:
 
 
 def _scores_tasks(site: Site) -> bool:
-    in_plate = any(frame.name == "task" for frame in site.get("cond_indep_stack", ()))
-    if site["type"] != "sample" or not in_plate or is_of_padding(site):
+    if site["type"] != "sample" or not (site["name"] == "truth" or site["is_observed"]) or is_of_padding(site):
         return False
-    return site["name"] == "truth" or site["is_observed"]
+    return any(frame.name == "task" for frame in site["cond_indep_stack"])
 
 
 def is_latent(site: Site) -> bool:

@@ -53,6 +53,15 @@ class Anatomy(NamedTuple):
 def anatomy(model: Model, annotations: Annotations) -> Anatomy:
     """Run the story once and look at its sites; inside a compiled function nothing of it is computed."""
     sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=placeholder), None)
+    return _anatomy_of(sites)
+
+
+def _anatomy_of(sites: Mapping[str, Site]) -> Anatomy:
+    """Return the anatomy that the sites of one run show.
+
+    Raises:
+        StoryError: a parameter is discrete.
+    """
     latents = {name: site for name, site in sites.items() if is_latent(site)}
     tables = tuple(name for name, site in latents.items() if is_table(site))
     for name, site in latents.items():
@@ -107,7 +116,7 @@ def fitting_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str,
         _check_names(named.union(sampled), {name for name, site in sites.items() if site["type"] == "plate"})
         for name in sorted(named):
             _check_plates(sites[name], sizes)
-        dims.update(anatomy(model, annotations).dims)
+        dims.update(_anatomy_of(sites).dims)
 
     jax.eval_shape(look)
     return dims

@@ -6,7 +6,7 @@ would have each other's handlers, and end in an ``AssertionError`` or in each ot
 
 import sys
 import threading
-from collections.abc import MutableSequence
+from collections.abc import Iterator, MutableSequence
 from typing import Any
 
 import numpyro.infer
@@ -37,6 +37,19 @@ class HandlersOfThreads(threading.local, MutableSequence):
     def insert(self, index: int, value: Any) -> None:
         """Put a handler before the one at ``index``."""
         self._own.insert(index, value)
+
+    # Every site of every run needs these three; the inherited ones take several calls of those above.
+
+    def __reversed__(self) -> Iterator[Any]:
+        return reversed(self._own)
+
+    def append(self, value: Any) -> None:
+        """Put a handler at the end."""
+        self._own.append(value)
+
+    def pop(self, index: int = -1) -> Any:
+        """Take a handler out and return it."""
+        return self._own.pop(index)
 
 
 def use_handlers_of_threads() -> None:

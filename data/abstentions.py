@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .classes import resolve_classes
 from .columns import Column
 from .errors import AnnotationError, nearest, warn
 from .ids import Ids
+from .kinds import NOMINAL, Kind
 
 
 class Written(str):
@@ -32,24 +32,26 @@ def resolve_kinds(
     abstain: Any = None,
     suggest: Callable[[], str] = lambda: "",
     *,
+    kind: Kind = NOMINAL,
     tell: bool = True,
 ) -> Kinds:
     """Return the label column with codes into the classes and then the abstentions.
 
     Args:
         label: the annotations.
-        classes: all classes in the wanted order, or None: see `resolve_classes`.
+        classes: all classes in the wanted order, or None: see :meth:`.Kind.with_classes`.
         abstain: the values that are no class, one or several; None for none.
-        suggest: as for `resolve_classes`.
+        suggest: as for :meth:`.Kind.with_classes`.
+        kind: the kind of the labels, which has the order of the classes.
         tell: whether to warn of abstentions that nobody used.
 
     Raises:
         AnnotationError: a value is among the classes too, every annotation is an abstention and no classes are given,
-            or as `resolve_classes`.
+            or as the kind says.
     """
     abstentions = abstentions_of(abstain, label.ids)
     if not len(abstentions):
-        label = resolve_classes(label, classes, suggest)
+        label = kind.with_classes(label, classes, suggest)
         return Kinds(label, label.ids, abstentions)
     wanted = None if classes is None else Ids(classes, what="classes")
     if wanted is not None:
@@ -61,7 +63,7 @@ def resolve_kinds(
             "list the classes in classes=[...]"
         )
     named = (
-        resolve_classes(without, wanted, suggest).ids if len(without.ids) else Ids(wanted or without.categories or ())
+        kind.with_classes(without, wanted, suggest).ids if len(without.ids) else Ids(wanted or without.categories or ())
     )
     kinds = Ids([*named, *abstentions], what="classes and abstain")
     if tell:

@@ -22,6 +22,7 @@ from .frames import as_frame, is_frame
 from .gold import resolve_gold
 from .ids import Ids
 from .joining import joined, refuse_new_classes
+from .kinds import NOMINAL, Kind
 from .long import frame_rows
 from .pseudonyms import Key, check_workers, pseudonyms, read_key
 from .repeats import Repeats, n_repeated
@@ -34,7 +35,7 @@ COLUMNS = ("task", "worker", "label")
 LARGE = 2_000_000  # rows that are not counted for a card
 STATIC = (
     "tasks", "workers", "classes", "population", "abstentions", "informative", "repeats", "models",
-    "feature_names", "worker_feature_names",
+    "feature_names", "worker_feature_names", "kind",
 )  # fmt: skip
 
 
@@ -80,6 +81,7 @@ class Annotations(Constructors):
         models: the names of these M models.
         feature_names: the names of the features, where a table gave them; else none.
         worker_feature_names: those of the workers' features.
+        kind: the kind of the labels: nominal, ordered or pairwise (:mod:`.kinds`).
     """
 
     task: Array
@@ -104,6 +106,7 @@ class Annotations(Constructors):
     models: Ids = NO_IDS
     feature_names: Ids = NO_IDS
     worker_feature_names: Ids = NO_IDS
+    kind: Kind = NOMINAL
 
     @property
     def n_tasks(self) -> int:
@@ -206,7 +209,8 @@ class Annotations(Constructors):
             task, worker, label = (own_or_known_column(role, columns, "the table") for role in COLUMNS)
             rows = frame_rows(more, task=task, worker=worker, label=label, count=None, classes=self.kinds)
             refuse_new_classes(self, rows.label)
-            more = Annotations(**build(rows, classes=self.classes, abstain=self.abstentions, tell=False))
+            fields = build(rows, classes=self.classes, abstain=self.abstentions, kind=self.kind, tell=False)
+            more = Annotations(**fields)
         return joined(self, more)
 
     def expanded(self) -> Annotations:
@@ -252,11 +256,11 @@ class Annotations(Constructors):
         return counts.astype(np.int64).reshape(self.n_tasks, self.n_kinds)
 
     def krippendorff_alpha(self) -> float:
-        """Return Krippendorff's alpha for nominal data: 1 where all agree, 0 where they agree as often as by chance.
+        """Return Krippendorff's alpha: 1 where all agree, 0 where they agree as often as by chance.
 
-        Abstentions are missing values.
+        Two classes disagree by the distance of the labels' kind. Abstentions are missing values.
         """
-        return krippendorff_alpha(self.votes())
+        return krippendorff_alpha(self.votes(), self.kind)
 
     def describe(self) -> pd.Series:
         """Return sizes, annotations per task and worker, repeats, gold, alpha and class shares, by name.
@@ -272,6 +276,7 @@ class Annotations(Constructors):
             repeated=self._n_repeated() if self.named else None,
             gold=self.gold,
             seconds=None if self.seconds is None else np.asarray(self.expanded().seconds),
+            kind=self.kind,
         )
 
     def _n_repeated(self) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from .errors import AnnotationError
 from .features import feature_names, resolve_features
 from .gold import resolve_gold
 from .ids import Ids
+from .kinds import NOMINAL, Kind, Ordered
 from .oddities import tell_classes, tell_repeated_table, tidied
 from .repeats import Repeats, resolve_repeats
 from .text import decimal_numbers
@@ -39,6 +40,7 @@ def build(
     rows: Rows,
     *,
     classes: Iterable[Any] | None = None,
+    ordered: Iterable[Any] | None = None,
     abstain: Any = None,
     tasks: Iterable[Any] | None = None,
     workers: Iterable[Any] | None = None,
@@ -50,12 +52,13 @@ def build(
     names: tuple[str, str, str] = ("task", "worker", "label"),
     gold_where: Where | None = None,
     suggest: Callable[[], str] = lambda: "",
+    kind: Kind = NOMINAL,
     tell: bool = True,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations`: checked, sorted by task, read-only.
 
     The options are those of `Annotations.from_frame`; `names` are the columns of tables given for gold and
-    features, `gold_where` and `suggest` improve messages (see `resolve_gold` and `resolve_classes`), `tell` is
+    features, `gold_where` and `suggest` improve messages (see `resolve_gold` and `Kind.with_classes`), `tell` is
     whether to warn of what abstentions leave without an annotation, and of abstentions that nobody used.
 
     Raises:
@@ -63,11 +66,15 @@ def build(
             workers.
     """
     label = rows.label
+    if ordered is not None:
+        if classes is not None:
+            raise AnnotationError("classes= and ordered= both list the classes; give one of them")
+        classes, kind = Ids(ordered, what="ordered"), Ordered()
     if tidy:
         classes = None if classes is None else Ids(classes, what="classes")
         abstain = list(abstain) if isinstance(abstain, Iterator) else abstain
         label = tidied(label, [*(classes or ()), *abstentions_of(abstain)])
-    label, named, abstentions = resolve_kinds(label, classes, abstain, suggest, tell=tell)
+    label, named, abstentions = resolve_kinds(label, classes, abstain, suggest, kind=kind, tell=tell)
     if tell and classes is None:
         tell_classes(named)
     ordered_tasks = rows.ordered_tasks or tasks is not None
@@ -99,6 +106,7 @@ def build(
         "seconds": None if seconds is None else seconds[order].astype(np.float32),
         "abstentions": abstentions,
         "repeats": repeats,
+        "kind": kind,
     }
     if tell and len(abstentions):
         given = fields["label"] < len(named)

@@ -36,6 +36,7 @@ class Constructors:
         count: str | None = None,
         seconds: str | None = None,
         classes: Iterable[Any] | None = None,
+        ordered: Iterable[Any] | None = None,
         abstain: Any = None,
         tasks: Iterable[Any] | None = None,
         workers: Iterable[Any] | None = None,
@@ -61,7 +62,11 @@ class Constructors:
             seconds: the column that says how long each annotation took, in seconds; a missing time is unknown. Where
                 rows have counts, it is the time of each of the annotations that a row stands for.
             classes: all classes in the wanted order, also those that nobody used; else the categories of a pandas
-                Categorical or a polars Enum in their order, else the labels used, sorted.
+                Categorical or a polars Enum in their order, else the labels used, sorted. Labels that are fractions are
+                classes only where they are listed.
+            ordered: in the place of `classes`, all classes from the least to the greatest, such as ["low", "mid",
+                "high"]: a label is the more wrong, the more classes lie between. Tasks then get the median class, and
+                agreement and costs go by the number of steps between classes.
             abstain: the values of annotations that are no class, such as ["abstain", "can't tell"], or one value:
                 they are the attribute `abstentions`, and the classes are without them. A value that nobody used, and
                 tasks or workers with nothing but abstentions, are warned of.
@@ -100,6 +105,7 @@ class Constructors:
                 count=count,
                 seconds=seconds,
                 classes=classes,
+                ordered=ordered,
                 abstain=abstain,
                 tasks=tasks,
                 workers=workers,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .build import Rows, check_counts
-from .classes import encode_labels
 from .columns import Column
 from .errors import AnnotationError
 from .frames import as_frame, is_frame
 from .ids import Ids
+from .kinds import encode_labels
 
 
 def matrix_rows(
@@ -34,7 +34,7 @@ def matrix_rows(
         classes: those that were given; None for those that are used.
 
     Raises:
-        AnnotationError: the matrix does not have two dimensions, holds fractions, or has an empty cell that is not
+        AnnotationError: the matrix does not have two dimensions, or has an empty cell that is not
             `missing`.
     """
     values, task_ids, worker_ids = _axes(matrix, tasks, workers, ("tasks", "workers"), "matrix")
@@ -42,7 +42,6 @@ def matrix_rows(
     def cell(row: int, column: int) -> str:
         return f"cell (task {task_ids[row]!r}, worker {worker_ids[column]!r})"
 
-    _refuse_fractions(values, cell)
     at_task, at_worker = np.nonzero(~_is_missing(values, missing))
     if not at_task.size:
         raise AnnotationError(
@@ -148,16 +147,3 @@ def _is_missing(values: np.ndarray, missing: Any) -> np.ndarray:
     empty = np.zeros(values.shape, dtype=bool)
     empty[~blank] = values[~blank] == missing
     return empty
-
-
-def _refuse_fractions(values: np.ndarray, cell: Callable[[int, int], str]) -> None:
-    if values.dtype.kind not in "fO":
-        return
-    # NaN is left to `missing`: it is what pandas puts into a table where there is none.
-    fractions = np.vectorize(lambda v: isinstance(v, float | np.floating) and v == v and v % 1 != 0, [bool])(values)
-    if (at := np.argwhere(fractions)).size:
-        row, column = map(int, at[0])
-        raise AnnotationError(
-            f"matrix, {cell(row, column)}: {float(values[row, column])!r} is a fraction; labels must be whole numbers "
-            "or text"
-        )

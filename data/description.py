@@ -11,6 +11,7 @@ import pandas as pd
 from .agreement import krippendorff_alpha
 from .cards import bar, card, histogram, short, table
 from .cards import facts as facts_card
+from .kinds import NOMINAL, Kind
 from .markup import Html
 
 SHARE = "share of annotation "
@@ -29,6 +30,7 @@ def facts(
     repeated: tuple[int, int] | None = None,
     gold: np.ndarray | None = None,
     seconds: np.ndarray | None = None,
+    kind: Kind = NOMINAL,
 ) -> pd.Series:
     """Return sizes, annotations per task and worker, repeats, gold, agreement and class shares by name.
 
@@ -41,6 +43,7 @@ def facts(
             repeat a label that the worker had given there; None where no worker is named.
         gold: the gold label of each task, shape (N,), −1 where it is unknown; None where there are none.
         seconds: how long each annotation took, NaN where it is unknown; None where no times were given.
+        kind: the kind of the labels, which agreement is measured by.
     """
     total, votes = int(counts.sum()), counts[:, : len(classes)]
     found: dict[str, Any] = {
@@ -57,7 +60,7 @@ def facts(
     found["share of tasks with gold"] = 0.0 if gold is None else float(np.mean(gold >= 0))
     if seconds is not None:
         found["seconds per annotation, median"] = _median_known(seconds)
-    found["Krippendorff's alpha"] = krippendorff_alpha(votes)
+    found["Krippendorff's alpha"] = krippendorff_alpha(votes, kind)
     if len(abstentions):
         found["share of abstentions"] = float(1 - votes.sum() / total)
         found["tasks with abstentions only"] = int(((votes.sum(1) == 0) & (counts.sum(1) > 0)).sum())

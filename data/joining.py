@@ -31,6 +31,11 @@ def joined(first: Any, more: Any) -> Any:
     if (first.worker is None) != (more.worker is None):
         whose = "these annotations" if first.named else "the annotations to be added"
         raise AnnotationError(f"only {whose} name workers; both or neither are to name them")
+    if first.kind != more.kind:
+        raise AnnotationError(
+            f"these annotations have {first.kind.name} labels and those to be added {more.kind.name} ones; make both "
+            "of one kind"
+        )
     classes = np.array([_class(first, name) for name in more.classes], np.int32)
     kinds = np.array([*classes, *(_abstention(first, name) for name in more.abstentions)], np.int32)
     tasks, task = _together(first.tasks, more.tasks)

@@ -9,16 +9,17 @@ import numpy as np
 import pandas as pd
 
 from .build import Rows, build, check_counts, check_seconds
-from .classes import MOST_CLASSES, encode_labels, whole_as_integers
 from .columns import Where, encode, missing_values, row_number, some_rows
 from .csv_header import check_roles
 from .errors import AnnotationError, check_name, warn
 from .files import read_csv_tables, row_and_line
 from .frames import as_frame, take_column
 from .ids import Ids
+from .kinds import MOST_CLASSES, encode_labels, whole_as_integers
 from .text_files import suffix_of
 
 Missing = Literal["refuse", "drop"]
+LISTS = ("classes", "ordered")  # options that list the classes
 FILLED_DOWN = 0.3  # of the tasks are missing: it looks as if only the first row of each task named it
 
 
@@ -109,8 +110,7 @@ def long_fields(
     **options: Any,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations` for a long table; `options` are those of `build`."""
-    if options.get("classes") is not None:
-        options["classes"] = Ids(options["classes"], what="classes")
+    options |= {name: Ids(options[name], what=name) for name in LISTS if options.get(name) is not None}
     rows = frame_rows(
         table,
         task=task,
@@ -120,7 +120,7 @@ def long_fields(
         seconds=seconds,
         where=where,
         source=source,
-        classes=options.get("classes"),
+        classes=next((options[name] for name in LISTS if options.get(name) is not None), None),
         missing=missing,
         skip_blank=skip_blank,
     )

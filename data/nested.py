@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from .build import Rows
-from .classes import encode_labels
 from .columns import Column, encode
 from .errors import AnnotationError, check_name, warn
 from .ids import Ids
+from .kinds import encode_labels
 from .text import as_numbers
 
 FAR_MORE = 5  # times as many inner keys as outer ones, from which on these may be the workers

@@ -134,6 +134,7 @@ def padded(annotations: Annotations, *, fine: bool = False, spare: int = 0) -> P
         models=Ids.range(len(annotations.models)),
         n_real=np.array([annotations.n_tasks, annotations.n_workers], np.int32),
         once=annotations.count is None,
+        kind=annotations.kind,
     )
 
 

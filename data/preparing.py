@@ -27,9 +27,9 @@ from filelock import FileLock
 
 from .atomic import whole_folder
 from .build import LARGEST_COUNT
-from .classes import MOST_CLASSES, sorted_labels, whole_as_integers
 from .errors import AnnotationError, StorageError
 from .ids import Ids
+from .kinds import MOST_CLASSES, fraction_text, is_fraction, sorted_labels, whole_as_integers
 from .scan import File, Scan, size_text
 
 BATCH = 2**20  # rows that are read at a time
@@ -201,6 +201,10 @@ def _coded(batch: pa.RecordBatch, first: int, file: File, scan: Scan, progress: 
         )
     if scan.classes is not None:
         _refuse_other_labels(labels, columns["label"], rows, file, scan, progress)
+    elif (fractions := np.array([is_fraction(value) for value in progress.labels.values], bool)[labels]).any():
+        value = columns["label"][int(np.argmax(fractions))].as_py()
+        place = _place(rows[int(np.argmax(fractions))], "label", file, scan)
+        raise AnnotationError(f"{place}: {fraction_text(value)}")
     coded["label"] = pa.array(labels.astype(np.int16))
     if "count" in columns:
         coded["count"] = pa.array(_counts(columns["count"], rows, file, scan))

@@ -177,6 +177,7 @@ def sharded(annotations: Annotations, mesh: Mesh) -> ShardedAnnotations:
         model_reference=longer_reference(annotations),
         models=Ids.range(len(annotations.models)),
         n_real=n_real,
+        kind=annotations.kind,
         once=annotations.count is None,
         mesh=mesh,
     )

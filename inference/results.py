@@ -100,7 +100,14 @@ class Result(Labelled, Generic[View]):
         abstain: float | None = None,
     ) -> pd.DataFrame:
         """A label for each task by a threshold or by least expected cost: :func:`.decisions.decide`."""
-        return decide(self.probabilities, threshold=threshold, positive=positive, costs=costs, abstain=abstain)
+        return decide(
+            self.probabilities,
+            threshold=threshold,
+            positive=positive,
+            costs=costs,
+            abstain=abstain,
+            kind=self.annotations.kind,
+        )
 
     def join(self, table: Any, task: str | None = None, prefix: str = "") -> pd.DataFrame:
         """A table of your own with the labels of its tasks beside it: label, probability (of it), entropy (nats).

@@ -281,9 +281,11 @@ def _round_scores(
         hit = (pseudo & (label == c) & (of_row == c)).sum()
         right.append(hit / max((pseudo & (label == c) & (of_row >= 0)).sum(), 1))
         recalled.append(hit / max((candidates & (of_row == c)).sum(), 1))
-        of_label.append((fitted.posterior.argmax(-1) == c)[gold == c].mean() if (gold == c).any() else np.nan)
+        of_label.append(
+            (annotations.kind.label(fitted.posterior) == c)[gold == c].mean() if (gold == c).any() else np.nan
+        )
     precision, recall = (float(np.mean(x)) if pseudo.any() else np.nan for x in (right, recalled))
-    accuracy = float((fitted.posterior.argmax(-1) == gold)[gold >= 0].mean())
+    accuracy = float((annotations.kind.label(fitted.posterior) == gold)[gold >= 0].mean())
     return found | {
         "precision": precision,
         "recall": recall,

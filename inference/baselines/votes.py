@@ -23,9 +23,10 @@ def majority_vote(annotations: Annotations) -> np.ndarray:
 
     .. math:: p_{ik} = [k \in B_i] / |B_i|, \quad B_i = \arg\max_k n_{ik}
 
-    A task without annotations is a tie of all classes.
+    Of ordered classes it is the median vote (:meth:`.Kind.majority`). A task without annotations is a tie of all
+    classes.
     """
-    return _most(annotations.votes())
+    return annotations.kind.majority(annotations.votes())
 
 
 def naive_soft(annotations: Annotations) -> np.ndarray:
@@ -35,7 +36,7 @@ def naive_soft(annotations: Annotations) -> np.ndarray:
 
     Equal shares for a task without annotations.
     """
-    return _shares(annotations.votes().astype(float))
+    return annotations.kind.votes(annotations.votes().astype(float))
 
 
 def wawa(annotations: Annotations) -> np.ndarray:
@@ -56,7 +57,7 @@ def wawa(annotations: Annotations) -> np.ndarray:
     size = given.n_tasks * given.n_classes
     weighted = np.bincount(cell, count * weight[np.asarray(given.worker)], size).reshape(given.n_tasks, -1)
     silent = weighted.sum(-1, keepdims=True) == 0
-    return _shares(np.where(silent, annotations.votes(), weighted))
+    return annotations.kind.votes(np.where(silent, annotations.votes(), weighted))
 
 
 def agreement(annotations: Annotations) -> np.ndarray:
@@ -73,7 +74,7 @@ def agreement(annotations: Annotations) -> np.ndarray:
         )
     given = annotations.of_classes()
     count = np.ones(given.n_rows) if given.count is None else np.asarray(given.count, dtype=float)
-    right = _most(annotations.votes())[np.asarray(given.task), np.asarray(given.label)]
+    right = majority_vote(annotations)[np.asarray(given.task), np.asarray(given.label)]
     worker = np.asarray(given.worker)
     total = np.bincount(worker, count, given.n_workers)
     return np.bincount(worker, count * right, given.n_workers) / np.maximum(total, 1)
@@ -85,15 +86,3 @@ RULES: dict[str, Rule] = {
     "naive_soft": Rule(naive_soft, "Each class's share of a task's annotations, as soft labels."),
 }
 """The rules by name."""
-
-
-def _most(votes: np.ndarray) -> np.ndarray:
-    """Even shares of the classes with the most votes, ``(N, K)``."""
-    best = votes == votes.max(-1, keepdims=True)
-    return best / best.sum(-1, keepdims=True)
-
-
-def _shares(weights: np.ndarray) -> np.ndarray:
-    """Rows scaled to sum 1; equal shares where a row is 0."""
-    total = weights.sum(-1, keepdims=True)
-    return np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1 / weights.shape[-1])

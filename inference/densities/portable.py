@@ -123,6 +123,7 @@ def _structure(annotations: Annotations) -> Hashable:
     return (
         tuple((name, np.shape(value)[1:]) for name, value in arrays.items() if not (once and name == "count")),
         (annotations.n_classes, annotations.n_kinds, annotations.informative, len(annotations.models)),
+        annotations.kind,
     )
 
 
@@ -163,6 +164,7 @@ def _pieces(annotations: Annotations) -> tuple[Annotations, Annotations]:
         evidence=by_task["evidence"],
         prior=by_task["prior"],
         model_scores=by_task["model_scores"],
+        kind=annotations.kind,
     )
     return own, unread(padded(own, spare=1))
 

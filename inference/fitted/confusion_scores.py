@@ -6,13 +6,16 @@ that are no abstentions.
 
 import numpy as np
 
+from ...data.kinds import NOMINAL, Kind
 
-def scores(confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
+
+def scores(confusions: np.ndarray, shares: np.ndarray, kind: Kind = NOMINAL) -> dict[str, np.ndarray]:
     """All scores by name, ``(..., J)`` each; sensitivity and specificity where there are two classes.
 
     Args:
         confusions: ``(..., J, K, L)``.
         shares: of the classes, ``(K,)``.
+        kind: the kind of the labels, which may have scores of its own.
     """
     n_classes = confusions.shape[-2]
     found = {"accuracy": accuracy(confusions, shares), "spammer_score": spammer_score(confusions)}
@@ -20,7 +23,7 @@ def scores(confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
         found |= {"sensitivity": sensitivity(confusions), "specificity": specificity(confusions)}
     if confusions.shape[-1] > n_classes:
         found |= {"abstention_rate": abstention_rate(confusions, shares)}
-    return found
+    return found | kind.worker_scores(confusions, shares)
 
 
 def abstention_rate(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError
+from ...data.kinds import NOMINAL, Kind
 
 
 def decide(
@@ -13,18 +14,22 @@ def decide(
     positive: object = None,
     costs: pd.DataFrame | np.ndarray | None = None,
     abstain: float | None = None,
+    kind: Kind = NOMINAL,
 ) -> pd.DataFrame:
     r"""A label for each task, with its probability and expected cost.
 
-    Without arguments the most probable class (ties: the first). The expected cost of the label :math:`l` is
-    :math:`\sum_k P(z_i = k) \, C[k, l]`, and the least one is taken.
+    Without arguments the label of the kind: the most probable class (ties: the first), or the median one of ordered
+    classes. The expected cost of the label :math:`l` is :math:`\sum_k P(z_i = k) \, C[k, l]`, and the least one is
+    taken.
 
     Args:
         probabilities: tasks × classes.
         threshold: two classes: label ``positive`` where its probability is at least this.
         positive: the class that the threshold speaks of; the second one by default.
-        costs: :math:`C`, true classes × labels, as a frame or ``(K, K)``; 0 right and 1 wrong by default.
+        costs: :math:`C`, true classes × labels, as a frame or ``(K, K)``; the distances of the
+            kind by default: 0 right and 1 wrong of nominal labels.
         abstain: cost of giving no label; a task whose every label would cost more gets None.
+        kind: the kind of the labels.
 
     Returns:
         by task: label, probability, expected_cost.
@@ -40,7 +45,7 @@ def decide(
             raise ValueError("give a threshold or costs, not both: a threshold is the costs (0, t; 1 − t, 0)")
         at = _positive_class(threshold, positive, classes)
         costs = np.where(np.arange(2)[:, None] == at, 1 - threshold, threshold) * (1 - np.eye(2))
-    matrix = _cost_matrix(costs, classes)
+    matrix = _cost_matrix(costs, classes, kind)
     expected = values @ matrix
     choice = expected.argmin(-1) if threshold is None else np.where(values[:, at] >= threshold, at, 1 - at)
     rows = np.arange(len(values))
@@ -76,9 +81,9 @@ def _positive_class(threshold: float, positive: object, classes: list) -> int:
     return classes.index(positive)
 
 
-def _cost_matrix(costs: pd.DataFrame | np.ndarray | None, classes: list) -> np.ndarray:
+def _cost_matrix(costs: pd.DataFrame | np.ndarray | None, classes: list, kind: Kind) -> np.ndarray:
     if costs is None:
-        return 1.0 - np.eye(len(classes))
+        return kind.distance(len(classes))
     if isinstance(costs, pd.DataFrame):
         unknown = [name for name in classes if name not in costs.index or name not in costs.columns]
         if unknown:

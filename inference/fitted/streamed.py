@@ -202,11 +202,12 @@ class StreamedFit:
         shares = np.asarray(self._overview.shares, dtype=float)
         shares = shares / shares.sum()
         right, n = np.asarray(self._overview.right, float), self.prepared.n_by_worker
-        scores = confusion_scores.scores(confusions, shares) | confusion_scores.more_scores(confusions, shares)
+        kind = self.source.first.kind
+        scores = confusion_scores.scores(confusions, shares, kind) | confusion_scores.more_scores(confusions, shares)
         draws = self._confusion_draws[None] if self.has_draws else None
         around = {}
         if draws is not None:
-            around = confusion_scores.scores(draws, shares) | confusion_scores.more_scores(draws, shares)
+            around = confusion_scores.scores(draws, shares, kind) | confusion_scores.more_scores(draws, shares)
         for name, values in scores.items():
             frame[name] = values
             if name in around:
@@ -249,7 +250,7 @@ class StreamedFit:
         names = [f"p_{name}" for name in self.classes]
         classes = self.prepared.classes.to_index()
         for piece, posterior in zip(self.source.cut.pieces, self._posteriors(), strict=True):
-            best = posterior.argmax(-1)
+            best = self.source.first.kind.label(posterior)
             frame = pd.DataFrame({"label": classes[best]}, index=self.prepared.tasks(piece))
             frame["probability"] = posterior[np.arange(len(posterior)), best]
             frame["entropy"] = confusion_scores.entropy(posterior.astype(float))
@@ -295,7 +296,10 @@ class StreamedFit:
         classes = pd.DataFrame({"share_of_labels": shares / shares.sum()}, self.prepared.classes.to_index("class"))
         tables = {"classes": classes}
         if self.prepared.named:
-            names = ("annotations", *confusion_scores.scores(self.confusion_matrices[:1], shares))
+            names = (
+                "annotations",
+                *confusion_scores.scores(self.confusion_matrices[:1], shares, self.source.first.kind),
+            )
             shown = [c for c in self.workers if str(c).removesuffix("_low").removesuffix("_high") in names]
             tables |= best_and_worst(self.workers[shown])
             facts |= positive_class(self.prepared.classes)

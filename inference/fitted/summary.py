@@ -271,9 +271,9 @@ def certainty(fitted: Labelled) -> str:
 def differing(fitted: Labelled) -> str:
     """On how many tasks the label is another than the majority vote, in words that follow others; ties do not count."""
     votes = fitted.annotations.votes()
-    most = votes == votes.max(-1, keepdims=True)
+    most = fitted.annotations.kind.majority(votes) > 0
     decided = (most.sum(-1) == 1) & (votes.sum(-1) > 0)
-    n = int((decided & ~most[np.arange(len(votes)), fitted.posterior.argmax(-1)]).sum())
+    n = int((decided & ~most[np.arange(len(votes)), fitted.annotations.kind.label(fitted.posterior)]).sum())
     n_ties = int(((most.sum(-1) > 1) & (votes.sum(-1) > 0)).sum())
     ties = f", and is a tie on {n_ties:,}" if n_ties else ""
     return f"; the majority vote differs on {n:,}{ties}"
@@ -304,8 +304,8 @@ def gold_accuracy(fitted: Labelled) -> str:
     used = known.copy()
     used &= False if annotations.evidence is None else np.isneginf(annotations.evidence).any(-1)
     scored = known & ~used if (known & ~used).any() else known
-    right = (fitted.posterior.argmax(-1) == gold)[scored]
-    votes = majority_accuracy(annotations.votes(), np.where(scored, gold, -1))
+    right = (annotations.kind.label(fitted.posterior) == gold)[scored]
+    votes = majority_accuracy(annotations.votes(), np.where(scored, gold, -1), annotations.kind)
     which = "whose labels the fit used" if used[scored].any() else "whose labels the fit did not use"
     if used.any() and not used[scored].any():
         which += f" ({int(used.sum()):,} others it used)"

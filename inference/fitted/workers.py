@@ -29,7 +29,8 @@ def fitted_scores(fitted: Labelled, interval: float) -> pd.DataFrame:
     _named(fitted.annotations)
     frame = pd.DataFrame(index=fitted.annotations.workers.to_index("worker"))
     frame["annotations"] = fitted.annotations.n_by_worker().astype(int)
-    return _with_scores(fitted, frame, partial(confusion_scores.scores, shares=fitted.posterior.mean(0)), interval)
+    scores = partial(confusion_scores.scores, shares=fitted.posterior.mean(0), kind=fitted.annotations.kind)
+    return _with_scores(fitted, frame, scores, interval)
 
 
 def worker_scores(

@@ -135,7 +135,7 @@ def _examples(source: Labelled, annotations: Annotations, shown: np.ndarray) -> 
     task, kind = np.asarray(annotations.task), np.asarray(annotations.label)
     is_class = kind < annotations.n_classes
     p = np.where(is_class, source.posterior[task, np.minimum(kind, annotations.n_classes - 1)], 1.0)
-    labels = source.posterior.argmax(-1)
+    labels = annotations.kind.label(source.posterior)
     order, starts = _rows_by(np.asarray(annotations.worker), annotations.n_workers)
     names = annotations.tasks.to_index()
     found: list[list[Sequence[Any]]] = []

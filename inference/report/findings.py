@@ -135,7 +135,7 @@ def decided(source: Labelled) -> np.ndarray:
 
 def differs(source: Labelled) -> np.ndarray:
     """Return whether each task's label differs from the class with the most annotations, ``(N,)``; False at ties."""
-    return decided(source) & (source.annotations.votes().argmax(-1) != source.posterior.argmax(-1))
+    return decided(source) & (source.annotations.votes().argmax(-1) != source.annotations.kind.label(source.posterior))
 
 
 def suspects(scores: pd.DataFrame, n_classes: int) -> tuple[tuple[str, str], ...]:
@@ -170,5 +170,5 @@ def _gold(subject: Subject) -> GoldShare | None:
     low, high = jeffreys(np.array(right), np.array(n), INTERVAL)
     votes = subject.annotations.votes()[subject.annotations.tasks.index_of(list(found.tasks))]
     promised = float(found.label_probability.mean())
-    votes_right = majority_accuracy(votes, found.gold)
+    votes_right = majority_accuracy(votes, found.gold, subject.annotations.kind)
     return GoldShare(n, right / n, float(low), float(high), promised, votes_right, 1 / subject.annotations.n_classes)

@@ -166,7 +166,7 @@ def _shown_labels(subject: Subject, shown: np.ndarray) -> pd.DataFrame:
     labels = source.labels
     names = [str(name) for name in annotations.classes]
     p = source.posterior[shown].astype(float)
-    best = p.argmax(-1)
+    best = annotations.kind.label(p)
     others = p.copy()
     others[np.arange(len(p)), best] = -1.0
     second = others.argmax(-1)

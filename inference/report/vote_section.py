@@ -55,7 +55,7 @@ def _sides(subject: Subject) -> pd.DataFrame:
         scored = (found.gold >= 0) & ~found.gold_used
         best = votes == votes.max(-1, keepdims=True)
         chance = best[np.arange(len(best)), found.gold] / best.sum(-1)
-        right = source.posterior.argmax(-1) == found.gold
+        right = annotations.kind.label(source.posterior) == found.gold
         rows = {name: which & scored for name, which in kinds.items()}
         frame["gold_tasks"] = [int(which.sum()) for which in rows.values()]
         frame["labels_right"] = [int(right[which].sum()) for which in rows.values()]
@@ -71,7 +71,7 @@ def _where(subject: Subject) -> pd.DataFrame:
     at = np.flatnonzero(differs(source))
     probability = source.posterior.max(-1)
     at = at[np.argsort(-probability[at], kind="stable")][:MOST_DIFFERING]
-    labels, votes = source.posterior.argmax(-1)[at], annotations.votes().argmax(-1)[at]
+    labels, votes = annotations.kind.label(source.posterior)[at], annotations.votes().argmax(-1)[at]
     frame = pd.DataFrame(
         {
             "annotations": given_in_words(annotations, at),

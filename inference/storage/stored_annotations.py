@@ -10,6 +10,7 @@ import numpy as np
 
 from ...data import Annotations, Ids
 from ...data.errors import AnnotationError, StorageError
+from ...data.kinds import KINDS, NOMINAL
 from .checked_arrays import Arrays
 from .checked_json import DECODING
 
@@ -22,7 +23,7 @@ CLOSE = 1e-3  # to one, of a sum of probabilities
 
 
 def ids_json(annotations: Annotations) -> dict[str, Any]:
-    """Return the part of annotations that JSON keeps: the ids, and the settings of abstentions and repeats."""
+    """Return the part of annotations that JSON keeps: the ids, and the settings of abstentions, repeats and kind."""
     about: dict[str, Any] = {
         "ids": {kind: getattr(annotations, kind).to_json() for kind in ("tasks", "workers", "classes")}
     }
@@ -34,6 +35,8 @@ def ids_json(annotations: Annotations) -> dict[str, Any]:
     about["ids"] |= {kind: names.to_json() for kind in FEATURES if len(names := getattr(annotations, kind))}
     if annotations.repeats != "keep":
         about["repeats"] = annotations.repeats
+    if annotations.kind != NOMINAL:
+        about["kind"] = annotations.kind.name
     return about
 
 
@@ -63,6 +66,9 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         raise StorageError(f"{folder}: row_task has shape {task.shape}, and one number a row is needed")
     rows = len(task)
     read = constant.get
+    kind = about.get("kind", NOMINAL.name)
+    if kind not in KINDS:
+        raise StorageError(f"{folder}: fit.json says kind={kind!r}; the kinds of labels are {', '.join(KINDS)}")
     found = Annotations(
         task=_codes(task, "row_task", n, (rows,), folder),
         worker=_codes(read("row_worker"), "row_worker", j, (rows,), folder),
@@ -79,6 +85,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         **ids,
         informative=about.get("informative", True),
         repeats=about.get("repeats", "keep"),
+        kind=KINDS[kind],
     )
     if (np.diff(task) < 0).any():
         raise StorageError(f"{folder}: the rows of posterior.nc are not sorted by task; it was altered")

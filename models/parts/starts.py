@@ -20,12 +20,13 @@ SMOOTHING = 1.0  # annotations of each kind added to every row of a worker's tab
 
 
 def soft_votes(annotations: Annotations) -> Array:
-    """Each class's share of a task's annotations, ``(N, K)``; equal shares for a task without any but abstentions."""
+    """Probabilities of the classes by the annotations alone (:meth:`.Kind.votes`), ``(N, K)``.
+
+    Equal shares for a task without any but abstentions.
+    """
     annotations = _of_classes(annotations)
     votes = jnp.zeros((annotations.n_tasks, annotations.n_classes))
-    votes = votes.at[annotations.task, annotations.label].add(_weight(annotations))
-    total = votes.sum(-1, keepdims=True)
-    return jnp.where(total > 0, votes / jnp.maximum(total, SMALLEST), 1 / annotations.n_classes)
+    return annotations.kind.votes(votes.at[annotations.task, annotations.label].add(_weight(annotations)))
 
 
 def vote_confusions(annotations: Annotations) -> Array:

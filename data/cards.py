@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from itertools import chain, repeat
 from typing import TypeVar
 
 import numpy as np
+from markupsafe import Markup
 
-from .markup import Html, scrolling, tag, together
+from .html_templates import templates_of
 
 T = TypeVar("T")
 
 BLUE, ORANGE = "#4c8bbf", "#d9822b"  # seen on white and on black
-_LINE = "1px solid rgba(128,128,128,0.35)"
-_CELL = "padding:2px 12px 2px 0;border:none;background:transparent;color:inherit;vertical-align:top"
-_NAME = f"{_CELL};overflow-wrap:anywhere;min-width:4em"  # of any length: what stands beside it stays on the page
-_FAINT = "opacity:0.7"
 LONGEST = 60  # letters of a name
+
+render = templates_of(__package__)
+"""A template of this room, by its name, with values by the names that it has for them."""
 
 
 def never_raising(show: Callable[[T], str]) -> Callable[[T], str]:
@@ -33,12 +32,14 @@ def never_raising(show: Callable[[T], str]) -> Callable[[T], str]:
         try:
             return show(self)
         except Exception:  # whatever is wrong with what is shown, showing it is not where to say so
-            return tag("pre", repr(self))
+            return str(Markup("<pre>{}</pre>").format(repr(self)))
 
     return shown
 
 
-def card(title: str, subtitle: str, *parts: Html | None, warnings: Iterable[str] = (), then: Sequence[str] = ()) -> str:
+def card(
+    title: str, subtitle: str, *parts: Markup | None, warnings: Iterable[str] = (), then: Sequence[str] = ()
+) -> str:
     """A card: a title with what it is of, parts side by side, what to be warned of, and what to call next.
 
     Args:
@@ -48,50 +49,45 @@ def card(title: str, subtitle: str, *parts: Html | None, warnings: Iterable[str]
         warnings: sentences.
         then: calls that show more.
     """
-    boxes = (scrolling(part) for part in parts if part is not None)
-    calls = (part for call in then for part in (" ", tag("code", call, style="margin-right:0.6em")))
-    below = tag("div", "more:", *calls, style=f"{_FAINT};margin-top:6px;font-size:90%") if then else None
-    head = tag("b", title), " \u00a0", tag("span", subtitle, style=_FAINT)
-    return tag(
-        "div",
-        tag("div", *head, style=f"border-bottom:{_LINE};padding-bottom:3px;margin-bottom:6px"),
-        *map(warning, warnings),
-        tag("div", *boxes, style="display:flex;flex-wrap:wrap;gap:6px 32px;align-items:flex-start"),
-        below,
-        style="font-size:90%;line-height:1.4;color:inherit;max-width:60em",
-    )
+    boxes = [part for part in parts if part is not None]
+    values = {"title": title, "subtitle": subtitle, "parts": boxes, "warnings": list(warnings), "then": then}
+    return str(render("card", warning=warning, **values))
 
 
-def warning(text: str) -> Html:
+def sheet(title: str, facts: Mapping[str, str], tables: Mapping[str, Markup], warnings: Iterable[str] = ()) -> str:
+    """A title over facts, sentences to be warned by, and tables below each other, each under its name."""
+    values = {"title": title, "facts": facts, "tables": tables, "warnings": list(warnings)}
+    return str(render("sheet", warning=warning, **values))
+
+
+def warning(text: str) -> Markup:
     """A sentence to be warned by, in the colour of the text around it, which is seen on any page."""
-    return tag("div", f"⚠ {text}", style=f"border-left:3px solid {ORANGE};padding:2px 8px;margin:6px 0")
+    return render("warning", text=text, colour=ORANGE)
 
 
-def facts(pairs: Mapping[str, object]) -> Html:
+def facts(pairs: Mapping[str, object]) -> Markup:
     """Names with a value each."""
-    rows = ([tag("span", name, style=_FAINT), tag("span", value)] for name, value in pairs.items())
-    return _table(None, (_row(row, _CELL, _NAME) for row in rows))
+    faint = Markup('<span style="opacity:0.7">{}</span>')
+    rows = [(faint.format(name), Markup("<span>{}</span>").format(value)) for name, value in pairs.items()]
+    return render("table", title=None, heads=(), rows=rows, named=2, more="")
 
 
-def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], more: str = "") -> Html:
+def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], more: str = "") -> Markup:
     """Rows under their heads, with what is left out said below."""
-    head = _row([tag("span", name, style=_FAINT) for name in heads], _CELL)
-    below = tag("div", more, style=_FAINT) if more else None
-    return together([_table(title, [head, *(_row(row, _NAME) for row in rows)]), below])
+    cells = [[value if isinstance(value, Markup) else short(value) for value in row] for row in rows]
+    return render("table", title=title or None, heads=heads, rows=cells, named=1, more=more)
 
 
-def bar(share: float, text: str | None = None, color: str = BLUE, width: int = 80) -> Html:
+def bar(share: float, text: str | None = None, color: str = BLUE, width: int = 80) -> Markup:
     """A share from 0 to 1 as a bar with its number."""
     if not np.isfinite(share):
-        return Html("–")
+        return Markup("–")
     filled = width * min(max(float(share), 0.0), 1.0)
-    drawn = f"display:inline-block;height:0.65em;border-radius:2px;width:{filled:.0f}px;background:{color}"
-    rest = f"display:inline-block;width:{width - filled:.0f}px"
     shown = f"{share:.0%}" if text is None else text
-    return tag("span", tag("span", style=drawn), tag("span", style=rest), f" {shown}", style="white-space:nowrap")
+    return render("bar", filled=f"{filled:.0f}", rest=f"{width - filled:.0f}", colour=color, text=shown)
 
 
-def histogram(title: str, counts: Sequence[float] | np.ndarray, low: str, high: str, color: str = BLUE) -> Html:
+def histogram(title: str, counts: Sequence[float] | np.ndarray, low: str, high: str, color: str = BLUE) -> Markup:
     """Counts as columns, with what stands at both ends of the axis.
 
     Args:
@@ -102,48 +98,38 @@ def histogram(title: str, counts: Sequence[float] | np.ndarray, low: str, high: 
         color: of the columns.
     """
     values = np.asarray(counts, dtype=float)
-    tallest, width, height = max(float(values.max(initial=0.0)), 1.0), max(10, 60 // max(len(values), 1)), 44
-    columns = (
-        tag(
-            "rect",
-            tag("title", f"{value:,.0f}"),
-            **_column(i * width, height, width - 1, value / tallest),
-            fill=color,
-        )
-        for i, value in enumerate(values)
-    )
+    width, height = max(10, 60 // max(len(values), 1)), 44
+    columns = _columns(values, width, height)
     span = width * len(values)
-    axis = tag("path", d=f"M0 {height}.5H{span}", stroke="currentColor", stroke_opacity=0.4)
-    ends = f"width:{span}px;display:flex;justify-content:space-between;{_FAINT}"
-    return tag(
-        "div",
-        tag("div", tag("b", title), style="white-space:nowrap;margin-bottom:4px"),
-        tag("svg", *columns, axis, width=span, height=height + 1, role="img", aria_label=title),
-        tag("div", tag("span", low), tag("span", high), style=ends),
-    )
+    return render("histogram", title=title, columns=columns, span=span, height=height, low=low, high=high, colour=color)
 
 
-def marked(values: np.ndarray, at: float) -> Html:
+def marked(values: np.ndarray, at: float) -> Markup:
     """The spread of values as a small histogram, with a line at one more."""
     ends = np.quantile(values, [0.005, 0.995]) if len(values) else np.zeros(2)
     low, high = min(float(ends[0]), at), max(float(ends[1]), at)
     if not np.isfinite([low, high]).all() or high <= low:
-        return Html("–")
+        return Markup("–")
     counts, _ = np.histogram(values, 24, (low, high))
     width, height = 5, 22
-    columns = (
-        tag("rect", **_column(i * width, height, width - 1, n / counts.max()), fill=BLUE, fill_opacity=0.6)
-        for i, n in enumerate(counts)
-        if n
-    )
-    place = (at - low) / (high - low) * (24 * width - 2) + 1
-    line = tag("path", d=f"M{place:.1f} 0V{height}", stroke=ORANGE, stroke_width=2)
-    return tag("svg", *columns, line, width=24 * width, height=height, role="img")
+    columns = [column for column in _columns(counts.astype(float), width, height) if column["count"]]
+    place = f"{(at - low) / (high - low) * (24 * width - 2) + 1:.1f}"
+    return render("marked", columns=columns, span=24 * width, height=height, place=place, colour=BLUE, line=ORANGE)
 
 
-def _column(x: int, height: int, width: int, share: float) -> dict[str, object]:
-    """A column that fills a share of the height, from below."""
-    return {"x": x, "y": f"{height - height * share:.1f}", "width": width, "height": f"{height * share:.1f}"}
+def _columns(values: np.ndarray, width: int, height: int) -> list[dict[str, object]]:
+    """Columns side by side, each as tall as its share of the largest count, from below."""
+    shares = values / max(float(values.max(initial=0.0)), 1.0)
+    return [
+        {
+            "x": i * width,
+            "y": f"{height - height * share:.1f}",
+            "width": width - 1,
+            "height": f"{height * share:.1f}",
+            "count": round(value),
+        }
+        for i, (value, share) in enumerate(zip(values.tolist(), shares.tolist(), strict=True))
+    ]
 
 
 def short(name: object) -> str:
@@ -151,17 +137,3 @@ def short(name: object) -> str:
     text = str(name)
     end = LONGEST // 3
     return text if len(text) <= LONGEST else f"{text[: LONGEST - end - 1]}…{text[-end:]}"
-
-
-def _table(title: str | None, rows: Iterable[Html]) -> Html:
-    head = tag("div", tag("b", title)) if title else None
-    style = "border-collapse:collapse;border:none;margin:0;background:transparent;color:inherit;font-size:inherit"
-    return together([head, tag("table", *rows, style=style)])
-
-
-def _row(cells: Sequence[object], *styles: str) -> Html:
-    """Cells in these styles, the first ones as given and all others plain."""
-    made = (cell if isinstance(cell, Html) else short(cell) for cell in cells)
-    of_each = chain(styles, repeat(_CELL))
-    styled = (tag("td", cell, style=f"{style};text-align:left") for cell, style in zip(made, of_each, strict=False))
-    return tag("tr", *styled, style="background:transparent")

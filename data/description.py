@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from .agreement import krippendorff_alpha
 from .cards import bar, card, histogram, short, table
 from .cards import facts as facts_card
 from .kinds import NOMINAL, Kind
-from .markup import Html
 
 SHARE = "share of annotation "
 """What the names of the facts about single classes begin with."""
@@ -130,7 +130,7 @@ def sizes_card(said: str) -> str:
     return card(title, "", facts_card({line.strip(): "" for line in lines}), then=("annotations.describe()",))
 
 
-def _histogram(title: str, numbers: np.ndarray) -> Html | None:
+def _histogram(title: str, numbers: np.ndarray) -> Markup | None:
     """Return the histogram of counts, in at most 20 columns."""
     if not len(numbers):
         return None

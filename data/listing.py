@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 
 import pandas as pd
 
-from .markup import scrolling, tag
+from .cards import render
 
 TEXT = 32  # characters from which a text is wrapped; its column is as wide at the least
 WIDEST = 10_000  # columns of a terminal
@@ -56,32 +56,15 @@ class Listing(pd.DataFrame):
         return "\n".join([*lines, *filter(None, [self.attrs.get(ATTRIBUTE)])])
 
     def _repr_html_(self) -> str:
-        columns = list(self._cells())
-        left = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
-        head = tag("tr", *(tag("th", name, style=left) for name, _ in columns))
-        rows = [
-            tag("tr", *(tag("td", cell, style=left) for cell in row))
-            for row in zip(*(cells for _, cells in columns), strict=True)
-        ]
-        more = self.attrs.get(ATTRIBUTE)
-        return str(
-            tag(
-                "div",
-                scrolling(tag("table", tag("thead", head), tag("tbody", *rows), class_="dataframe")),
-                tag("p", *_with_code(more)) if more else None,
-            )
-        )
+        heads, cells = zip(*self._cells(), strict=True)
+        rows = zip(*cells, strict=True)
+        return str(render("listing", heads=heads, rows=rows, more=self.attrs.get(ATTRIBUTE)))
 
     def _cells(self) -> Iterator[tuple[str, list[str]]]:
         """By column, those of the index first where it has names, what stands in each row."""
         frame = self.reset_index() if any(self.index.names) else self
         for name in frame.columns:
             yield str(name), _texts(frame[name])
-
-
-def _with_code(text: str) -> list[object]:
-    """A text of which what stands between backquotes is code."""
-    return [tag("code", part) if i % 2 else part for i, part in enumerate(text.split("`"))]
 
 
 def _texts(column: pd.Series) -> list[str]:

@@ -22,8 +22,8 @@ class Page(HTMLParser):
 
     def __init__(self, source):
         super().__init__()
-        self.source, self.elements, self.stack, self.comments = source, [], [], []
-        self.feed(source)
+        self.source, self.elements, self.stack, self.comments = str(source), [], [], []
+        self.feed(self.source)
         self.close()
         assert not self.stack, f"never closed: {[e['tag'] for e in self.stack]}"
 
@@ -41,6 +41,8 @@ class Page(HTMLParser):
         self.stack.pop()
 
     def handle_data(self, data):
+        if not any(element["tag"] in ("pre", "script", "style") for element in self.stack):
+            data = data.replace("\n", " ")  # as a browser shows it
         for element in self.stack:
             element["text"] += data
 

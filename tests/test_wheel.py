@@ -103,10 +103,15 @@ def test_the_wheel_holds_every_module_of_the_packages_and_nothing_else(wheel):
         in_wheel = {name for name in archive.namelist() if not name.split("/")[0].endswith(".dist-info")}
         licences = [name for name in archive.namelist() if name.endswith("LICENSE")]
     of_the_report = {f"crowdppl/inference/report/page.{kind}" for kind in ("css", "js")}
+    templates = {
+        (Path("crowdppl") / path.relative_to(ROOT)).as_posix()
+        for room in ROOMS
+        for path in (ROOT / room / "templates").glob("*")
+    }
     folder = ROOT / "data" / "reference_posteriors"
     draws = {(Path("crowdppl") / path.relative_to(ROOT)).as_posix() for path in folder.rglob("*") if path.is_file()}
     schemas = {f"crowdppl/inference/storage/{name}.schema.json" for name in ("fit", "baseline", "stack", "manifest")}
-    assert in_wheel == in_tree | of_the_report | draws | schemas | {"crowdppl/py.typed"}
+    assert in_wheel == in_tree | of_the_report | templates | draws | schemas | {"crowdppl/py.typed"}
     assert licences
     assert not [name for name in in_wheel if "papers" in name or "benchmarks" in name], "experiments run in a clone"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...data.errors import check_name
-from ...data.markup import Html, scrolling, tag, together
+from ...data.html_templates import templates_of
 from ...models import ALIASES, KNOWN_STORIES
 from ...models.parts.general import SAYS as GENERAL_SAYS
 from ...models.parts.general import hyperparameters_of
@@ -21,6 +21,8 @@ from .plain_math import density_of, inline
 TRAINING = ("epochs", "batch_size", "network_rate", "held_out", "patience")
 ELSEWHERE = ("classifier", "gold", "seed", "progress")  # arguments of cp.fit itself
 WIDTH = 100
+
+render = templates_of(__package__)
 
 
 class Setting(NamedTuple):
@@ -69,12 +71,7 @@ class StoryDescription:
         return "\n\n".join([*parts, *(_as_text(title, settings) for title, settings in self.titled)])
 
     def _repr_html_(self) -> str:
-        also = tag("small", f" also {', '.join(self.aliases)}") if self.aliases else None
-        parts = [tag("h3", self.name, also), tag("p", self.says)]
-        if self.density:
-            parts.append(scrolling(tag("pre", "\n".join(self.density))))
-        parts += [tag("p", each) for each in self.note.split("\n\n") if each]
-        return together([*parts, *(_as_html(title, settings) for title, settings in self.titled)])
+        return str(render("story", story=self))
 
 
 def describe_story(name: str) -> StoryDescription:
@@ -156,13 +153,3 @@ def _as_text(title: str, settings: tuple[Setting, ...]) -> str:
         head = f"    {each.name:{name}}  {each.default:{default}}  "
         lines.append(textwrap.fill(each.about, WIDTH, initial_indent=head, subsequent_indent=" " * len(head)) or head)
     return "\n".join([title, *lines])
-
-
-def _as_html(title: str, settings: tuple[Setting, ...]) -> Html:
-    left = "text-align:left"
-    heads = (tag("th", name, style=left) for name in ("name", "default", "what it is"))
-    rows = (
-        tag("tr", *(tag("td", cell, style=left) for cell in (tag("code", each.name), each.default, each.about)))
-        for each in settings
-    )
-    return together([tag("h4", title), scrolling(tag("table", tag("tr", *heads), *rows))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
-from ...data.markup import tag
+from markupsafe import Markup
 
 EVERY = 0.2  # seconds between two updates, at the least
 WIDTH = 160  # of the bar, in pixels
@@ -50,8 +50,9 @@ class NotebookLine:
         parts = [str(self._now["what"]), steps, f"{elapsed // 60}:{elapsed % 60:02}", note]
         total, completed = self._now.get("total"), self._now.get("completed", 0)
         plain = "  ".join(part for part in parts if part)
-        bar = tag("progress", style=f"width:{WIDTH}px", value=completed, max=total) if total else None
-        _show({"text/plain": plain, "text/html": tag("div", bar, " ", tag("small", plain))})
+        bar = Markup('<progress style="width:{}px" value="{}" max="{}"></progress>').format(WIDTH, completed, total)
+        html = Markup("<div>{} <small>{}</small></div>").format(bar if total else "", plain)
+        _show({"text/plain": plain, "text/html": str(html)})
 
 
 def _show(said: dict[str, str]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from markupsafe import Markup
 
 from ...data.cards import BLUE, ORANGE, bar, card, facts, histogram, short, table
-from ...data.markup import Html
 from .fitted import Fitted
 from .labelled import Labelled
 from .misled import misled_share
@@ -42,7 +42,7 @@ def result_card(
     source: Labelled,
     title: str,
     known: Mapping[str, object],
-    *parts: Html | None,
+    *parts: Markup | None,
     warnings: Sequence[str] = (),
     then: Sequence[str] = (),
 ) -> str:
@@ -77,7 +77,7 @@ def result_card(
     )
 
 
-def certainty_histogram(sure: np.ndarray, n_classes: int) -> Html | None:
+def certainty_histogram(sure: np.ndarray, n_classes: int) -> Markup | None:
     """Return the histogram of label probabilities, from 1/K to 1; None without labels."""
     if not len(sure):
         return None
@@ -85,7 +85,7 @@ def certainty_histogram(sure: np.ndarray, n_classes: int) -> Html | None:
     return histogram("labels by probability", counts, f"{1 / n_classes:.2f}", "1")
 
 
-def _classes(source: Labelled, posterior: np.ndarray) -> Html:
+def _classes(source: Labelled, posterior: np.ndarray) -> Markup:
     """The classes' shares of the labels, the largest first where there are many."""
     shares, names = posterior.mean(0), list(source.annotations.classes)
     order = np.arange(len(names)) if len(names) <= CLASSES else np.argsort(-shares, kind="stable")[:CLASSES]
@@ -94,7 +94,7 @@ def _classes(source: Labelled, posterior: np.ndarray) -> Html:
     return table("classes", ["class", "share of labels"], ([short(names[k]), bar(shares[k])] for k in order), more)
 
 
-def _workers(source: Labelled) -> Html | None:
+def _workers(source: Labelled) -> Markup | None:
     """The workers, or those who agree with the labels most and least, with their annotations."""
     annotations = source.annotations
     if not annotations.named or not annotations.n_workers:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from ...data import AnnotationError, Annotations
-from ...data.cards import warning
+from ...data.cards import sheet
 from ...data.description import count_text
 from ...data.majority import majority_accuracy
-from ...data.markup import Html, scrolling, tag, together
 from ...models.parts.classifier import PREFIX, Classifier
 from ...models.parts.shared_error import LEVELS, STRENGTH, USUAL_RIGHT, prior_share
 from ...models.parts.task_difficulty import LEVELS as DIFFICULTIES
@@ -59,20 +59,8 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        left = "text-align:left"
-        cells = ((tag("th", name, style=left), tag("td", text, style=left)) for name, text in self.facts.items())
-        facts = tag("table", *(tag("tr", *row) for row in cells))
-        tables = (
-            together([tag("p", tag("b", name)), scrolling(Html(table.to_html(float_format="{:.3f}".format)))])
-            for name, table in self.tables.items()
-        )
-        return tag(
-            "div",
-            tag("p", tag("b", self.title)),
-            scrolling(facts),
-            *map(warning, self.warnings),
-            *tables,
-        )
+        tables = {name: Markup(table.to_html(float_format="{:.3f}".format)) for name, table in self.tables.items()}
+        return sheet(self.title, self.facts, tables, self.warnings)
 
 
 def summarise(fitted: Fitted, interval: float) -> Summary:

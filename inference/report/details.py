@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from ...data import Annotations
 from ..fitted.intervals import INTERVAL, of_draws
 from ..fitted.labelled import Labelled
-from .html import Html, tag
 from .subject import Subject
 from .tables import decimals, number
 
@@ -25,7 +25,7 @@ MOST_ERRORS = 10  # of larger matrices, the most probable errors
 EXAMPLES = 6  # annotations of a worker that are least in line with the labels
 
 
-def task_details(subject: Subject, shown: np.ndarray, accuracies: pd.Series | None, labels: pd.DataFrame) -> Html:
+def task_details(subject: Subject, shown: np.ndarray, accuracies: pd.Series | None, labels: pd.DataFrame) -> Markup:
     """Probabilities and annotations of each task, as data of the page.
 
     Args:
@@ -66,7 +66,7 @@ def task_details(subject: Subject, shown: np.ndarray, accuracies: pd.Series | No
     return data(found)
 
 
-def worker_details(subject: Subject, shown: np.ndarray, more: pd.DataFrame) -> Html:
+def worker_details(subject: Subject, shown: np.ndarray, more: pd.DataFrame) -> Markup:
     """Confusion matrix, further scores and the least expected annotations of each worker, as data of the page.
 
     Args:
@@ -99,11 +99,11 @@ def worker_details(subject: Subject, shown: np.ndarray, more: pd.DataFrame) -> H
     return data(found)
 
 
-def data(found: object) -> Html:
+def data(found: object) -> Markup:
     """Numbers and names that are no script: a browser reads nothing in it as markup or as code."""
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
     safe = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-    return tag("script", Html(safe), type="application/json")
+    return Markup(f'<script type="application/json">{safe}</script>')
 
 
 def _rows_by(of: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -7,8 +7,9 @@ import csv
 from collections.abc import Sequence
 
 import pandas as pd
+from markupsafe import Markup
 
-from .html import Html, tag
+from .templates import render
 
 MOST = 1_800_000  # characters of an address: browsers refuse to download longer ones (2 MiB in Chromium)
 RUN = (
@@ -61,7 +62,7 @@ def csv_text(frame: pd.DataFrame) -> str:
     return BYTE_ORDER_MARK + table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
 
 
-def download(name: str, frames: Sequence[tuple[str, pd.DataFrame]]) -> Html:
+def download(name: str, frames: Sequence[tuple[str, pd.DataFrame]]) -> Markup:
     """A link by which a table is downloaded, without the network.
 
     Args:
@@ -74,6 +75,4 @@ def download(name: str, frames: Sequence[tuple[str, pd.DataFrame]]) -> Html:
         which, address = words, f"data:text/csv;charset=utf-8;base64,{data}"
         if len(address) <= MOST:
             break
-    file = f"{name}.csv"
-    link = tag("a", f"Download {file}", href=address, download=file)
-    return tag("p", link, " ", tag("small", which), class_="download")
+    return render("download", file=f"{name}.csv", address=address, which=which)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from ...data import Annotations
 from ..fitted.fitted import Fitted
@@ -13,11 +14,9 @@ from ..fitted.tasks import task_scores
 from ..plots import plot_annotations, plot_entropy
 from ..plots.style import counted, every
 from .details import task_details
-from .downloads import download
-from .html import Html, Section, facts, paragraph, section, tag, together
-from .pictures import picture
+from .sections import Section, section
 from .subject import Subject
-from .tables import number, table
+from .tables import number
 
 ALL_TASKS = 2_000  # tasks up to which all labels are in the page
 MOST_UNCERTAIN = 500  # labels that are in the page where there are more tasks
@@ -31,16 +30,7 @@ def data_section(subject: Subject) -> Section:
     annotations = subject.annotations
     described = annotations.describe()
     described = described[~described.index.str.startswith("share of annotation ")]
-    alpha = (
-        "Krippendorff’s alpha is 1 where all workers agree on every task, and 0 where they agree as often as by chance."
-    )
-    return section(
-        "data",
-        "Data",
-        facts(_facts(described)),
-        paragraph(alpha, class_="note"),
-        picture(lambda: plot_annotations(annotations), "Histograms of the annotations per task and worker"),
-    )
+    return section("data", "Data", facts=_facts(described), histograms=lambda: plot_annotations(annotations))
 
 
 def labels_section(subject: Subject) -> Section:
@@ -50,44 +40,26 @@ def labels_section(subject: Subject) -> Section:
     n, order = len(frame), np.argsort(-frame["entropy"].to_numpy(), kind="stable")
     at = order if n <= ALL_TASKS else order[:MOST_UNCERTAIN]
     shown = _shown_labels(subject, at)
-    said = (
-        f"The table has {every(n, 'label')}."
-        if n <= ALL_TASKS
-        else f"The table has the {MOST_UNCERTAIN:,} of {n:,} labels that are most uncertain; fit.labels, and the file "
-        "labels.csv that the command crowdppl fit writes, have all."
-    )
     accuracies = None if subject.scores is None else subject.scores["accuracy"]
     files = [(every(n, "label"), _with_probabilities(subject, frame))]
     files.append((f"{every(n, 'label')}, without the classes’ probabilities", frame))
     files.append((f"{every(n, 'label')}, with nothing but the probability", frame[["label", "probability"]]))
     files.append((f"{len(at):,} of {counted(n, 'label')}, the most uncertain", frame.iloc[at]))
-    notes = [
-        "Entropy is the uncertainty of a label in nats: 0 where the label is certain, "
-        f"{np.log(annotations.n_classes):.2f} where all {annotations.n_classes} classes are equally probable. "
-        "The runner-up is the second most probable class, with its probability."
-    ]
-    notes.append(SHOWN_NOTE)
-    if "ambiguity" in frame:
-        notes.append(
-            "A click on a task shows ambiguity and surprise, too. Ambiguity is the entropy beyond what the same "
-            "workers leave on average: it is high where accurate workers disagree, which speaks for an ambiguous task, "
-            "and near 0 where the uncertainty comes from the workers. Surprise p is small where the annotations are "
-            "less probable than those that the story replicates."
-        )
     return section(
         "labels",
         "Labels",
-        paragraph(f"{_capital(certainty(subject.source))}. {said}"),
-        download("labels", files),
-        table(
-            shown,
-            "Labels, the most uncertain first",
-            bars={"probability"},
-            details=task_details(subject, at, accuracies, frame),
-        ),
-        *(paragraph(note, class_="note") for note in notes),
-        picture(lambda: plot_entropy(subject.source), "Histogram of the labels’ entropy"),  # type: ignore[arg-type]
-        table(classes(subject), "Classes: their shares of the annotations and of the labels"),
+        certainty=certainty(subject.source),
+        n=n,
+        everything=n <= ALL_TASKS,
+        files=files,
+        shown=shown,
+        details=task_details(subject, at, accuracies, frame),
+        n_classes=annotations.n_classes,
+        most_entropy=np.log(annotations.n_classes),
+        majority_note=SHOWN_NOTE,
+        has_ambiguity="ambiguity" in frame,
+        entropies=lambda: plot_entropy(subject.source),  # type: ignore[arg-type]
+        classes=classes(subject),
     )
 
 
@@ -95,25 +67,8 @@ def next_section(subject: Subject) -> Section:
     """Tasks where one more annotation lowers the entropy of the label the most."""
     found = next_annotations(subject.lead[1], PROPOSED)
     useful = found[found["expected_gain"] > 0]
-    said = (
-        "For these tasks one more annotation, by a typical worker, is expected to lower the entropy of the label the "
-        "most. Expected gain is by how many nats; entropy is the label’s now."
-        if len(useful)
-        else "For no task is one more annotation expected to lower the entropy of the label."
-    )
     shown = useful.assign(task=useful["task"].map(str)).set_index("task")
-    return section(
-        "next",
-        "What to annotate next",
-        paragraph(subject.of_lead, said),
-        table(shown, "Tasks to annotate again, the greatest expected gain first") if len(useful) else None,
-        paragraph(
-            "For more tasks, or for given workers: ",
-            tag("code", "cp.next_annotations(fit, 100, workers=[…])"),
-            ".",
-            class_="note",
-        ),
-    )
+    return section("next", "What to annotate next", of_lead=subject.of_lead, useful=shown)
 
 
 def classes(subject: Subject) -> pd.DataFrame:
@@ -219,12 +174,8 @@ def _majorities(annotations: Annotations, shown: np.ndarray, names: list[str]) -
     return [names[k] if one else None for k, one in zip(votes.argmax(-1), only, strict=True)]
 
 
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
-
-
-def _with_probability(name: str, probability: float) -> Html:
-    return together([name, " ", tag("small", number(probability))])
+def _with_probability(name: str, probability: float) -> Markup:
+    return Markup("{} <small>{}</small>").format(name, number(probability))
 
 
 def _facts(described: pd.Series) -> list[tuple[str, str]]:

@@ -6,15 +6,18 @@ import base64
 import hashlib
 from importlib.resources import files
 
+from markupsafe import Markup
+
 from ...data import Annotations
 from ..plots.style import counted
 from .findings import Findings, GoldShare
-from .html import Html, Section, paragraph, tag, together
 from .said_first import alerts, all_clear, sentences
+from .sections import Section
 from .subject import Subject
+from .templates import render
 
 
-def page(title: str, lead: str, first: Html, tiles: list[tuple[str, str]], sections: list[Section]) -> str:
+def page(title: str, lead: str, first: Markup, tiles: list[tuple[str, str]], sections: list[Section]) -> str:
     """The whole document, in which nothing refers to anything outside.
 
     Args:
@@ -25,58 +28,23 @@ def page(title: str, lead: str, first: Html, tiles: list[tuple[str, str]], secti
         sections: of the page, in their order.
     """
     styles, script = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        # No script but the page's own can run, and nothing is fetched, whatever the names in the data hold.
-        tag(
-            "meta",
-            http_equiv="Content-Security-Policy",
-            content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
-            f"script-src 'sha256-{_hash(script)}'; base-uri 'none'; form-action 'none'",
-        ),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="generator", content="crowdppl"),
-        tag("title", title),
-        tag("style", Html(styles)),
+    made = render(
+        "page",
+        title=title,
+        lead=lead,
+        opening=first,
+        tiles=tiles,
+        sections=sections,
+        styles=Markup(styles),
+        script=Markup(script),
+        script_hash=_hash(script),
     )
-    heading = tag(
-        "header",
-        tag("h1", title),
-        first,
-        tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles), class_="tiles"),
-        paragraph(lead, class_="lead"),
-    )
-    entries = (tag("li", tag("a", one.title, href=f"#{one.anchor}")) for one in sections)
-    contents = tag("nav", tag("ul", *entries), aria_label="Contents")
-    body = tag(
-        "body",
-        tag("a", "To the content", href="#content", class_="skip"),
-        contents,
-        tag("main", heading, *(one.html for one in sections), id="content"),
-        tag("footer", "Made by crowdppl. The page is one file and loads nothing from the network."),
-        tag("script", Html(script)),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    return str(made)
 
 
-def opening(found: Findings) -> Html:
+def opening(found: Findings) -> Markup:
     """Return the page's opening: three sentences, the alerts, the weightiest first, and the passed tests."""
-    said = tag("div", *(tag("p", sentence) for sentence in sentences(found)), class_="said", id="said")
-    acts = [
-        tag("li", tag("a", tag("strong", one.title), href=f"#{one.anchor}"), *(paragraph(text) for text in one.texts))
-        for one in alerts(found)
-    ]
-    heading = tag("h2", "To act on, the weightiest first")
-    fine = [tag("li", tag("span", "✓", aria_hidden="true"), " ", text) for text in all_clear(found)]
-    return together(
-        [
-            said,
-            tag("div", heading, tag("ol", *acts), class_="alerts", id="alerts") if acts else None,
-            tag("ul", *fine, class_="fine", id="fine") if fine else None,
-        ]
-    )
+    return render("opening", sentences=sentences(found), alerts=alerts(found), all_clear=all_clear(found))
 
 
 def tiles(subject: Subject, gold: GoldShare | None) -> list[tuple[str, str]]:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
-from .html import Html, tag
+from .templates import render
 
 MOST_SVG = 300_000  # bytes of an SVG; a plot of very many marks takes more and is written as PNG
 FITS_A_PHONE = 6.5  # inches of width that can be read on a phone as a whole; a wider plot scrolls in its box
@@ -18,7 +19,7 @@ DPI = 150  # of PNGs
 LOOK = {"svg.fonttype": "none", "svg.hashsalt": "crowdppl", "figure.dpi": 100}  # the browser's letters, fixed ids
 
 
-def picture(draw: Callable[[], Any], alt: str) -> Html:
+def picture(draw: Callable[[], Any], alt: str) -> Markup:
     """A plot as an image of the page, in Matplotlib's default style whatever style the reader has set.
 
     Args:
@@ -38,15 +39,14 @@ def picture(draw: Callable[[], Any], alt: str) -> Html:
             titles = _titles(figure, axes)
         finally:
             plt.close(figure)
-    image = tag(
-        "img",
-        src=f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}",
-        alt=f"{alt}: {titles}" if titles else alt,
-        style=f"--w:{width * 96:.0f}px" + ("" if width > FITS_A_PHONE else ";--least:0px"),
-        decoding="async",
-    )
-    return tag(
-        "figure", tag("div", image, class_="scroll", role="region", tabindex="0", aria_label=alt), class_="picture"
+    return render(
+        "picture",
+        alt=alt,
+        titles=titles,
+        kind=kind,
+        data=base64.b64encode(data).decode("ascii"),
+        width=f"{width * 96:.0f}",
+        wide=width > FITS_A_PHONE,
     )
 
 

@@ -12,9 +12,8 @@ import pandas as pd
 from ..fitted.fitted import Fitted
 from ..fitted.summary import groups_fact
 from ..fitted.worker_prior import WorkerPrior, outweighed, worker_prior
-from .html import Section, facts, paragraph, section, tag, warning
+from .sections import Section, section
 from .subject import Subject
-from .tables import table
 
 
 def prior_section(subject: Subject) -> Section:
@@ -23,26 +22,15 @@ def prior_section(subject: Subject) -> Section:
     prior = worker_prior(fit)
     pairs = [(name.replace("_", " "), plain(value)) for name, value in all_hyperparameters(fit).items()]
     pairs += groups_fact(fit).items()
-    about = (
-        "A prior that counts like as many annotations as a worker gave has as much say as these; where it counts like "
-        "more, it rules."
-    )
-    if prior is None:
-        said = "What the story was given."
-    else:
-        said = f"The prior counts like {prior.text(fit.annotations.of_classes().n_by_worker())}."
     return section(
         "prior",
         "Prior",
-        paragraph(subject.of_lead, said),
-        None if prior is None else paragraph(about, class_="note"),
-        *(warning(f"{text[:1].upper()}{text[1:]}.") for text in outweighed(fit)),
-        None if prior is None else table(_numbers(fit, prior), "Prior and annotations of a worker"),
-        None
-        if prior is None or prior.is_exact
-        else paragraph("What the prior counts like is estimated from draws of it.", class_="note"),
-        tag("h3", "Hyperparameters, defaults included") if pairs else None,
-        facts(pairs, wide=True) if pairs else None,
+        of_lead=subject.of_lead,
+        counts=None if prior is None else prior.text(fit.annotations.of_classes().n_by_worker()),
+        outweighed=outweighed(fit),
+        numbers=None if prior is None else _numbers(fit, prior),
+        estimated=prior is not None and not prior.is_exact,
+        hyperparameters=pairs,
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from ...data.fingerprint import fingerprint
 from ...models import KNOWN_STORIES
@@ -21,11 +22,11 @@ from ...models.parts.classifier import PREFIX
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, of_draws
 from ..plots import plot_groups, plot_switch
-from .html import Html, Section, facts, paragraph, section, tag
 from .pictures import picture
 from .prior_section import all_hyperparameters, plain
+from .sections import Section, section
 from .subject import Subject
-from .tables import number, table, text
+from .tables import number, text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,32 +41,31 @@ OF_TORCH = ("torch", "pyro-ppl")
 def story_section(subject: Subject) -> Section:
     """Return the section on the story: quantities that it derives beside labels and workers, and its parameters."""
     name, fit = subject.lead
-    parts: list[object] = [paragraph(subject.of_lead, tag("strong", name), ": ", says(fit))]
+    pictures: list[Markup] = []
     with suppress(ValueError):  # the story has no groups
-        parts.append(picture(partial(plot_groups, fit), "Confusion matrices of groups of workers"))
+        pictures.append(picture(partial(plot_groups, fit), "Confusion matrices of groups of workers"))
     for by in ("worker", "task"):
         if any(values.dims[2:] == (by,) for values in fit.draws_of_kind("switch")):
             shown = f"Probability of following the common confusion matrix, by {by}"
-            parts.append(picture(partial(plot_switch, fit, by=by), shown))
-    parts += quantities(fit, list(map(str, fit.derived)), derived=True)
-    parts.append(_parameters(fit))
-    return section("story", "Story", *parts)
-
-
-def _parameters(fit: Fitted) -> Html:
-    """The parameters in a part that opens on a click, those with few entries as tables."""
+            pictures.append(picture(partial(plot_switch, fit, by=by), shown))
     few = [str(p) for p, values in fit.parameters.items() if values.size <= MOST_PARAMETERS and not _is_weight(p)]
-    others = [f"{p} ({_shape(values)})" for p, values in fit.parameters.items() if p not in few and values.size]
-    more = (
-        paragraph(f"Parameters with more entries are in fit.parameters: {', '.join(others)}.", class_="note")
-        if others
-        else None
+    return section(
+        "story",
+        "Story",
+        of_lead=subject.of_lead,
+        name=name,
+        says=says(fit),
+        pictures=pictures,
+        derived=quantities(fit, list(map(str, fit.derived)), derived=True),
+        parameters=quantities(fit, few, derived=False),
+        others=[f"{p} ({_shape(values)})" for p, values in fit.parameters.items() if p not in few and values.size],
     )
-    return tag("details", tag("summary", "Parameters"), *quantities(fit, few, derived=False), more)
 
 
-def quantities(fit: Fitted, names: list[str], *, derived: bool) -> list[Html]:
+def quantities(fit: Fitted, names: list[str], *, derived: bool) -> list[tuple[pd.DataFrame | None, str]]:
     """Tables of quantities, one for all with the same dimensions: means, and credible intervals where there are draws.
+
+    Each comes with its caption; where there would be too many rows, there is a note and no table.
 
     Args:
         fit: a fit of any story.
@@ -77,7 +77,7 @@ def quantities(fit: Fitted, names: list[str], *, derived: bool) -> list[Html]:
     of_dims: dict[tuple[str, ...], list[str]] = {}
     for name in names:
         of_dims.setdefault(tuple(map(str, means[name].dims)), []).append(name)
-    made = []
+    made: list[tuple[pd.DataFrame | None, str]] = []
     for dims, same in of_dims.items():
         what = f"{'Derived quantities' if derived else 'Parameters'}: {', '.join(same)}"
         rows = int(np.prod([means[same[0]].sizes[dim] for dim in (dims if len(dims) < 2 else dims[:-1])]))
@@ -87,19 +87,19 @@ def quantities(fit: Fitted, names: list[str], *, derived: bool) -> list[Html]:
                 f"{number(float(means[name].min()))} to {number(float(means[name].max()))}"
                 for name in same
             )
-            made.append(paragraph(f"Only in {where}, as there are many: {spread}.", class_="note"))
+            made.append((None, f"Only in {where}, as there are many: {spread}."))
             continue
         draws = None
         if fit.has_draws and len(dims) < 2:
             draws = fit.derived_draws(*same) if derived else fit.named_draws[same]
         if not dims:
-            made.append(table(_single(means, draws, same), what))
+            made.append((_single(means, draws, same), what))
         elif len(dims) == 1:
-            made.append(table(_by_one(means, draws, same, dims[0]), what))
+            made.append((_by_one(means, draws, same, dims[0]), what))
         else:
             for name in same:
                 of_name = f"{what.split(':')[0]}: {name}, by {' × '.join(dims)}"
-                made.append(table(_by_many(means[name], dims), of_name))
+                made.append((_by_many(means[name], dims), of_name))
     return made
 
 
@@ -107,7 +107,7 @@ def reproduce_section(subject: Subject) -> Section:
     """Code, settings and versions that give the same fit again."""
     fits = subject.fits
     code = "\n".join(["import crowdppl as cp", "", *_code(subject)])
-    parts: list[object] = [tag("pre", tag("code", code), class_="scroll", tabindex="0")]
+    by_story = None
     given = {name: _options(all_hyperparameters(fit)) or "none" for name, fit in fits.items()}
     pairs = [("data", f"SHA-256 {fingerprint(subject.annotations)}")]
     engines = {f"{fit.method.upper()}: {_options(fit.settings)}" for fit in fits.values()}
@@ -116,29 +116,23 @@ def reproduce_section(subject: Subject) -> Section:
     if len(fits) == 1:
         pairs.append(("hyperparameters", next(iter(given.values()))))
     else:
-        about = pd.DataFrame({"hyperparameters": given}).rename_axis("name")
+        by_story = pd.DataFrame({"hyperparameters": given}).rename_axis("name")
         if engines:
-            about["engine"] = [f"{fit.method.upper()}: {_options(fit.settings)}" for fit in fits.values()]
-        parts.append(table(about, "Hyperparameters of the stories, defaults included"))
+            by_story["engine"] = [f"{fit.method.upper()}: {_options(fit.settings)}" for fit in fits.values()]
     by_torch = any(fit.settings.get("backend") == "pyro" for fit in fits.values())
     packages = PACKAGES + (OF_TORCH if by_torch else ())
     versions = {"Python": platform.python_version(), **{name: _version(name) for name in packages}}
     pairs.append(("versions", _listed(versions)))
-    parts.append(facts(pairs, wide=True))
-    parts.append(
-        paragraph(
-            "The same seed and versions give the same result, to the last bit on the same machine.", class_="note"
-        )
-    )
     evidence = subject.annotations.evidence
-    if evidence is not None:
-        tasks = int((np.asarray(evidence) != 0).any(-1).sum())
-        used = f"The fit was given gold labels or other evidence on {tasks:,} tasks, which the code above leaves out."
-        parts.append(paragraph(used, class_="note"))
-    if models := list(subject.annotations.models):
-        left_out = f"The fit was given probabilities by {', '.join(map(str, models))}, which the code above leaves out."
-        parts.append(paragraph(left_out, class_="note"))
-    return section("reproduce", "Reproduce", *parts)
+    return section(
+        "reproduce",
+        "Reproduce",
+        code=code,
+        by_story=by_story,
+        facts=pairs,
+        with_evidence=None if evidence is None else int((np.asarray(evidence) != 0).any(-1).sum()),
+        models=list(map(str, subject.annotations.models)),
+    )
 
 
 def says(fit: Fitted) -> str:

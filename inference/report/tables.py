@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup, escape
 
-from .html import Html, tag, together
+from .templates import render
 
 LONG = 12  # rows from which a table has a filter and a box of its own height
 WIDE, NARROW = 14, 8  # characters of a text below which it is not broken into lines: of the first column, of others
@@ -18,7 +20,25 @@ BESIDE = ("low", "high", "se")  # columns with the uncertainty of another one, w
 NOTHING = "–"  # for a missing value
 
 
-def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = (), details: Html | None = None) -> Html:
+class Head(NamedTuple):
+    """The heading of a column: its text, classes of the style sheet, and least width in characters."""
+
+    text: str
+    classes: str
+    least: int | None
+
+
+class Cell(NamedTuple):
+    """A cell: text or a number, with its uncertainty beside it, the number to sort by, and the share of its bar."""
+
+    shown: str
+    is_number: bool = False
+    beside: str = ""
+    sort: Any = None
+    bar: str | None = None
+
+
+def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = (), details: Markup | None = None) -> Markup:
     """A frame as a table, its index as first columns.
 
     Columns named ``x_low``, ``x_high`` and ``x_se`` are written into the cells of the column ``x``.
@@ -35,21 +55,19 @@ def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = (), deta
     numeric = {name: pd.api.types.is_numeric_dtype(headed[name].dtype) for name in names}
     numeric = {name: is_number and headed[name].dtype != bool for name, is_number in numeric.items()}
     cells = [_cells(headed, name, numeric[name], name in bars, first=not i) for i, name in enumerate(names)]
-    heads = (
+    heads = [
         _head(name, None if numeric[name] else headed[name], WIDE if not i else NARROW) for i, name in enumerate(names)
-    )
-    rows = (tag("tr", *row) for row in zip(*cells, strict=True))
-    long = len(headed) > LONG
-    made = tag("table", tag("thead", tag("tr", *heads)), Html("<tbody>\n"), Html("\n".join(rows)), Html("\n</tbody>"))
-    printed = f"Printed: the first {PRINTED} of {len(headed):,} rows; the page on the screen has all."
-    return tag(
-        "figure",
-        tag("figcaption", caption),
-        tag("div", made, class_="scroll", role="region", tabindex="0", aria_label=caption),
-        tag("p", printed, class_="on-paper") if len(headed) > PRINTED else None,
-        details,
-        class_=f"table{' long' if long else ''}{_close(len(names))}",
-        data_rows=len(headed),
+    ]
+    return render(
+        "table",
+        caption=caption,
+        heads=heads,
+        rows=zip(*cells, strict=True),
+        n_rows=len(headed),
+        printed=PRINTED,
+        long=len(headed) > LONG,
+        close=_close(len(names)),
+        details=details,
     )
 
 
@@ -80,7 +98,7 @@ def decimals(values: pd.Series) -> int:
 
 def text(value: object) -> str:
     """Anything but a number as text; markup stays markup."""
-    if isinstance(value, Html):
+    if isinstance(value, Markup):
         return value
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
@@ -89,7 +107,7 @@ def text(value: object) -> str:
     return " · ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _head(name: str, texts: pd.Series | None, most: int) -> Html:
+def _head(name: str, texts: pd.Series | None, most: int) -> Head:
     """The heading of a column; one of texts is as wide as the longest of them, up to `most` characters.
 
     A word of more than :data:`WORD` characters, which only names of classes have, is broken into lines.
@@ -98,51 +116,38 @@ def _head(name: str, texts: pd.Series | None, most: int) -> Html:
     breaks = max(map(len, heading.split()), default=0) > WORD
     least = WORD if breaks else None
     if texts is not None:
-        longest = max((len(text(value)) for value in texts if not isinstance(value, Html)), default=0)
+        longest = max((len(text(value)) for value in texts if not isinstance(value, Markup)), default=0)
         least = max(min(longest, most) + 2, least or 0)
     classes = " ".join(name for name, has in (("n", texts is None), ("breaks", breaks)) if has)
-    return tag("th", heading, scope="col", class_=classes or None, style=None if least is None else f"--c:{least}")
+    return Head(heading, classes, least)
 
 
-def _cells(frame: pd.DataFrame, name: str, is_number: bool, bar: bool, *, first: bool) -> list[Html]:
-    """The cells of a column; ``data-v`` has the number to sort by, to more places than are shown."""
-    element = {"name": "th", "scope": "row"} if first else {"name": "td"}
+def _cells(frame: pd.DataFrame, name: str, is_number: bool, bar: bool, *, first: bool) -> list[Cell]:
+    """The cells of a column; they sort by the number to more places than are shown."""
     if not is_number:
-        names = [text(value) for value in frame[name].tolist()]
-        return [_cell(_breaking(one) if first else one, element, dir="auto") for one in names]
+        texts = [text(value) for value in frame[name].tolist()]
+        return [Cell(_breaking(one) if first else one) for one in texts]
     beside = {side: frame[f"{name}_{side}"].tolist() for side in BESIDE if f"{name}_{side}" in frame}
     made, places = [], decimals(frame[name])
     to = " to " if any(value < 0 for value in beside.get("low", [])) else "–"  # beside a minus, a dash is one more
     for i, value in enumerate(frame[name].tolist()):
-        shown: object = number(value, places)
-        known = shown != NOTHING
-        more = {side: number(values[i], places) for side, values in beside.items()} if known else {}
+        shown = number(value, places)
+        if shown == NOTHING:
+            made.append(Cell(shown, True))
+            continue
+        more = {side: number(values[i], places) for side, values in beside.items()}
         if "low" in more and "high" in more:
-            shown = together([shown, " ", tag("small", f"{more['low']}{to}{more['high']}")])
-        elif "se" in more:
-            shown = together([shown, " ", tag("small", f"± {more['se']}")])
-        of_bar = f"--p:{min(max(float(value), 0.0), 1.0):.3f}" if bar and known else None
-        made.append(
-            _cell(
-                shown,
-                element,
-                class_="n bar" if of_bar else "n",
-                style=of_bar,
-                data_v=f"{float(value):.7g}" if known and isinstance(value, float) else value if known else None,
-            )
-        )
+            uncertainty = f"{more['low']}{to}{more['high']}"
+        else:
+            uncertainty = f"± {more['se']}" if "se" in more else ""
+        share = f"{min(max(float(value), 0.0), 1.0):.3f}" if bar else None
+        made.append(Cell(shown, True, uncertainty, f"{value:.7g}" if isinstance(value, float) else value, share))
     return made
 
 
-def _breaking(name: str) -> Html:
+def _breaking(name: str) -> Markup:
     """A name that the browser may break after an underscore."""
-    first, *others = name.split("_")
-    return together([first, *(part for other in others for part in ("_", tag("wbr"), other))])
-
-
-def _cell(shown: object, element: dict[str, str], **attributes: object) -> Html:
-    """One cell of a table."""
-    return tag(element["name"], shown, scope=element.get("scope"), **attributes)
+    return Markup("_<wbr>").join(map(escape, name.split("_")))
 
 
 def _is_beside(name: str, frame: pd.DataFrame) -> bool:

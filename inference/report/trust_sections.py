@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -12,17 +15,13 @@ from ..checks.discrepancy_result import LEVEL
 from ..comparison.stacking import why
 from ..fitted.intervals import INTERVAL, jeffreys
 from ..plots import plot_checks, plot_comparison, plot_reliability, plot_roc
-from ..plots.style import counted
 from ..scores.against_gold import GoldTasks, against_gold
 from ..scores.label_scores import label_confusion, score
-from .html import Html, Section, individuals, paragraph, section, together, warning
-from .pictures import picture
 from .said_first import p_value
+from .sections import Section, section
 from .subject import Subject
-from .tables import table
 
 MAJORITY_VOTE = "majority_vote"  # the baseline, which needs no other majority vote beside it
-_OF_VOTES = " Majority vote: the class with the most annotations, ties shared; it has no probabilities to score."
 MOST_CLASSES = 20  # up to which gold labels and labels are cross-tabulated
 MOST_CONFUSED = 100  # pairs of classes that are listed where there are more classes
 MOST_FLAGGED = 50  # flagged units that are listed
@@ -36,28 +35,29 @@ def comparison_section(subject: Subject) -> Section | None:
     stack = subject.stack
     if stack is None and subject.comparison is None:
         return None
-    parts: list[object] = []
-    found = subject.comparison
-    if found is None:
-        assert stack is not None
-        stories = "this story" if len(stack.fits) == 1 else "these stories, by these weights"
-        and_votes = f", and of the votes, which count for {stack.votes:.0%}" if stack.votes else ""
-        allowing = stack.summary().facts.get("misled")
-        parts.append(paragraph(f"The labels are averages of {stories}{and_votes}."))
-        parts.append(paragraph(f"{str(allowing).capitalize()}.") if allowing else None)
-        parts.append(table(stack.weights.to_frame(), "Weights"))
-    else:
-        by_folds = bool(found["pareto_k"].isna().all())
-        parts.append(paragraph(f"{why(found)}. {_whose(subject)}"))
-        parts += _high_k(found)
-        parts.append(picture(lambda: plot_comparison(found), "Stories by expected log predictive density"))
-        shown = found.rename(columns={"se": "elpd_se"}).dropna(axis=1, how="all")
-        parts.append(table(shown, "Stories, the best first"))
-        parts.append(paragraph(_columns(by_folds), class_="note"))
-    if stack is not None and stack.left_out:
-        reasons = pd.DataFrame({"reason": stack.left_out}).rename_axis("story")
-        parts.append(table(reasons, "Stories that do not fit these data"))
-    return section("comparison", "Average" if found is None else "Model comparison", *parts)
+    compared = subject.comparison
+    averaged = {"why": "", "high_k": [], "by_folds": False}
+    if compared is not None:
+        high = compared[(compared["n_high_k"] > 0).fillna(False)]
+        averaged = {
+            "why": why(compared),
+            "high_k": [(name, int(row["n_high_k"]), row["pareto_k"]) for name, row in high.iterrows()],
+            "by_folds": bool(compared["pareto_k"].isna().all()),
+        }
+    misled = None if stack is None or compared is not None else stack.summary().facts.get("misled")
+    return section(
+        "comparison",
+        "Average" if compared is None else "Model comparison",
+        **averaged,
+        compared=None if compared is None else compared.rename(columns={"se": "elpd_se"}).dropna(axis=1, how="all"),
+        differences=None if compared is None else partial(plot_comparison, compared),
+        lead=None if stack is not None else subject.lead[0],
+        n_fits=len(subject.fits),
+        votes=f"{stack.votes:.0%}" if stack is not None and stack.votes else "",
+        misled=str(misled).capitalize() if misled else "",
+        weights=None if stack is None else stack.weights.to_frame(),
+        left_out=pd.DataFrame({"reason": stack.left_out}).rename_axis("story") if stack and stack.left_out else None,
+    )
 
 
 def make_checks(subject: Subject) -> Checks | str:
@@ -73,10 +73,9 @@ def checks_section(subject: Subject, checks: Checks | str) -> Section:
     """Return the section that compares annotations replicated by the fitted story with the observed annotations."""
     title = "Posterior predictive checks"
     if isinstance(checks, str):
-        return section("checks", title, paragraph(f"There are no posterior predictive checks of this fit: {checks}."))
+        return section("checks", title, refused=checks)
     name, _ = subject.lead
     found = checks.table
-    failed = found.index[found["p_value"] < LEVEL]
     shown = found.rename(columns=SHOWN)
     shown.insert(0, "what", [checks.results[which].title for which in found.index])
     shown = shown.reset_index(drop=True).set_index("what")
@@ -87,25 +86,20 @@ def checks_section(subject: Subject, checks: Checks | str) -> Section:
     shown = shown.drop(columns="units").rename(columns={"n_flagged": "flagged after correction"})
     flagged = checks.flagged
     listed = flagged.head(MOST_FLAGGED).rename(columns=SHOWN)
-    caption = f"Flagged units: {'all ' if len(flagged) <= MOST_FLAGGED else f'{MOST_FLAGGED} of '}{len(flagged):,}"
-    said = checks_in_words(checks, name)
     return section(
         "checks",
         title,
-        warning(subject.of_lead, said) if len(failed) else paragraph(subject.of_lead, said),
-        paragraph(
-            "The fitted story replicates the annotations: the same workers annotate the same tasks again. Each "
-            "discrepancy of the observed annotations is compared with those of the replicates. The p-value is the "
-            f"share of replicates whose discrepancy is larger; a check fails where it is below {LEVEL}. A unit (a "
-            "worker, a pair of workers, …) is flagged where its own p-value, after correction for the number of units, "
-            f"is below {LEVEL}. A check can fail without a flagged unit, where many units deviate a little. ",
-            *(f"{note} " for note in checks.notes),
-            class_="note",
-        ),
-        picture(lambda: plot_checks(checks), "Posterior predictive checks: observed over replicated annotations"),
-        table(shown, f"Discrepancies, with {INTERVAL:.0%} intervals of the replicates"),
-        individuals("The list of flagged units") if len(listed) else None,
-        table(listed.set_index("discrepancy"), caption) if len(listed) else None,
+        refused="",
+        of_lead=subject.of_lead,
+        said=checks_in_words(checks, name),
+        failed=bool((found["p_value"] < LEVEL).any()),
+        level=LEVEL,
+        interval=f"{INTERVAL:.0%}",
+        notes=checks.notes,
+        discrepancies=lambda: plot_checks(checks),
+        shown=shown,
+        flagged=listed.set_index("discrepancy"),
+        n_flagged=len(flagged),
     )
 
 
@@ -127,7 +121,7 @@ def gold_section(subject: Subject) -> Section | None:
     try:
         found = against_gold(source)
     except AnnotationError as error:
-        return section("gold", "Gold labels", paragraph(f"{str(error)[:1].upper()}{str(error)[1:]}."))
+        return section("gold", "Gold labels", refused=str(error))
     named = {"average": source, **subject.fits} if subject.stack is not None else subject.fits
     scores = score(dict(named))
     assert isinstance(scores, pd.DataFrame)
@@ -139,28 +133,18 @@ def gold_section(subject: Subject) -> Section | None:
     tasks = scores["tasks"].to_numpy()
     low, high = jeffreys(scores["accuracy"].to_numpy() * tasks, tasks, INTERVAL)
     scores = scores.drop(columns="accuracy_se").assign(accuracy_low=low, accuracy_high=high)
-    parts: list[object] = [
-        table(scores, "Scores on gold tasks"),
-        paragraph(
-            f"Beside the accuracy is its {INTERVAL:.0%} interval (Jeffreys’), beside other scores the standard error. "
-            "Accuracy: share of the labels that equal the gold label. Log score: "
-            "mean log-probability of the gold label in nats, higher is better. Brier: squared error of the "
-            "probabilities, 0 to 2, lower is better. ECE: expected calibration error, the mean difference between a "
-            "label’s probability and the share of such labels that are right."
-            + (" AUC: area under the ROC curve." if "auc" in scores else "")
-            + (
-                " Given: gold tasks whose gold label the fit was given, which are not scored."
-                if "given" in scores
-                else ""
-            )
-            + ("" if MAJORITY_VOTE in scores.index else _OF_VOTES),
-            class_="note",
-        ),
-        picture(lambda: plot_reliability(source), "Reliability diagram"),
-    ]
-    if len(found.classes) == 2 and len(set(found.gold.tolist())) == 2:
-        parts.append(picture(lambda: plot_roc(source), "ROC curve"))
-    return section("gold", "Gold labels", *parts, _confusion(subject))
+    binary = len(found.classes) == 2 and len(set(found.gold.tolist())) == 2
+    return section(
+        "gold",
+        "Gold labels",
+        refused="",
+        scores=scores,
+        interval=f"{INTERVAL:.0%}",
+        voted=MAJORITY_VOTE in scores.index,
+        reliability=lambda: plot_reliability(source),
+        roc=(lambda: plot_roc(source)) if binary else None,
+        **_confusion(subject),
+    )
 
 
 def _majority_vote(subject: Subject, found: GoldTasks) -> pd.Series:
@@ -174,65 +158,25 @@ def _majority_vote(subject: Subject, found: GoldTasks) -> pd.Series:
     return scores[["tasks", "gold_used", "accuracy", "accuracy_se"]]
 
 
-def _whose(subject: Subject) -> str:
-    """A sentence that says whether the labels of the page are of one fit or of the average."""
-    if subject.stack is not None:
-        return "The labels of this page are those of the average."
-    return f"The labels of this page are those of {subject.lead[0]} alone."
-
-
-def _high_k(found: pd.DataFrame) -> list[Html]:
-    """Warnings of stories with units whose Pareto k is high."""
-    said = []
-    for name, units, k in zip(found.index, found["n_high_k"], found["pareto_k"], strict=True):
-        if not pd.isna(units) and units > 0:
-            said.append(
-                warning(
-                    f"{name}: the leave-one-out elpd is unreliable for {counted(int(units), 'unit')} with a high "
-                    f"Pareto k (up to {k:.2f}); compare by K folds (method='kfold') or refit without them (reloo=True)."
-                )
-            )
-    return said
-
-
-def _columns(by_folds: bool) -> str:
-    """Return the meaning of the comparison's columns."""
-    how = "K-fold cross-validation" if by_folds else "leave-one-out cross-validation, by importance sampling"
-    said = (
-        f"elpd: expected log predictive density of held-out data in nats (by {how}), higher is better; difference: in "
-        "elpd from the best story; beside both are standard errors; weight: stacking weight; pseudo bma: pseudo-BMA+ "
-        "weight, by elpd with Bayesian bootstrap."
-    )
-    if by_folds:
-        return said
-    return said + (
-        " p: effective number of parameters; pareto k: the highest Pareto k of the importance weights; n high k: "
-        "number of units whose Pareto k is above the threshold, and whose elpd is unreliable."
-    )
-
-
-def _confusion(subject: Subject) -> Html:
+def _confusion(subject: Subject) -> dict[str, Any]:
     """Numbers of gold tasks by gold label and label; of many classes the pairs that differ."""
     counts = label_confusion(subject.source)
-    wrong = int(counts.to_numpy().sum() - np.trace(counts.to_numpy()))
-    head = paragraph(f"{wrong:,} of {int(counts.to_numpy().sum()):,} labels differ from the gold label.")
     counts = counts.set_axis([str(name) for name in counts.index], axis=0).rename_axis("gold")
     counts = counts.set_axis([str(name) for name in counts.columns], axis=1)
-    if len(counts) <= MOST_CLASSES:
-        return together([head, table(counts, "Gold tasks by gold label (rows) and label (columns)")])
-    cells = counts.to_numpy() * ~np.eye(len(counts), dtype=bool)
-    rows, columns = np.nonzero(cells)
-    order = np.argsort(-cells[rows, columns], kind="stable")[:MOST_CONFUSED]
-    if not len(order):
-        return head
+    wrong = counts.to_numpy() * ~np.eye(len(counts), dtype=bool)
+    rows, columns = np.nonzero(wrong)
+    order = np.argsort(-wrong[rows, columns], kind="stable")[:MOST_CONFUSED]
     pairs = pd.DataFrame(
         {
             "gold": counts.index[rows[order]],
             "label": counts.columns[columns[order]],
-            "tasks": cells[rows, columns][order],
+            "tasks": wrong[rows, columns][order],
         }
     ).set_index("gold")
-    many = "" if len(rows) <= MOST_CONFUSED else f", {MOST_CONFUSED} of {len(rows):,} pairs"
-    return together(
-        [head, table(pairs, f"Labels that differ from the gold label{many}; cp.label_confusion(fit) has all")]
-    )
+    return {
+        "n_gold": int(counts.to_numpy().sum()),
+        "n_wrong": int(wrong.sum()),
+        "confusion": counts if len(counts) <= MOST_CLASSES else None,
+        "pairs": pairs if len(pairs) else None,
+        "n_pairs": len(rows),
+    }

@@ -7,10 +7,9 @@ import pandas as pd
 
 from ..scores.against_gold import with_gold
 from .findings import decided, differs
-from .html import Section, paragraph, section
 from .label_sections import SHOWN_NOTE, given_in_words
+from .sections import Section, section
 from .subject import Subject
-from .tables import table
 
 MOST_DIFFERING = 100  # tasks that are listed
 
@@ -18,26 +17,14 @@ MOST_DIFFERING = 100  # tasks that are listed
 def votes_section(subject: Subject) -> Section:
     """On how many tasks label and majority vote are the same, which is right more often, and where they differ."""
     differing = int(differs(subject.source).sum())
-    said = (
-        "The label and the majority vote are the same class wherever one class has the most annotations."
-        if not differing
-        else f"On {differing:,} of {subject.annotations.n_tasks:,} tasks the label is another class than the one with "
-        "the most annotations."
-    )
-    where = _where(subject) if differing else None
     return section(
         "votes",
         "Majority vote beside the labels",
-        paragraph(said),
-        table(_sides(subject), "Tasks by label and majority vote"),
-        None
-        if where is None
-        else table(
-            where,
-            "Tasks where they differ, the most probable labels first"
-            + ("" if differing <= MOST_DIFFERING else f": {MOST_DIFFERING:,} of {differing:,}"),
-        ),
-        None if where is None else paragraph(SHOWN_NOTE, class_="note"),
+        differing=differing,
+        n_tasks=subject.annotations.n_tasks,
+        sides=_sides(subject),
+        where=_where(subject) if differing else None,
+        majority_note=SHOWN_NOTE,
     )
 
 

@@ -14,10 +14,10 @@ from ..fitted.fitted import Fitted
 from ..plots.style import counted
 from .convergence_section import convergence_section
 from .findings import findings
-from .html import Section
 from .label_sections import data_section, labels_section, next_section
 from .page import opening, page, tiles
 from .prior_section import prior_section
+from .sections import Section
 from .story_sections import reproduce_section, says, story_section
 from .subject import Fits, Subject, subject
 from .trust_sections import checks_section, comparison_section, gold_section, make_checks

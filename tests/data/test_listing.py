@@ -1,5 +1,7 @@
 """Tables of names and texts show their texts whole, in a terminal and in a notebook."""
 
+from html import unescape
+
 import pandas as pd
 import pytest
 
@@ -25,7 +27,7 @@ def test_no_text_is_cut_in_a_terminal_or_in_a_notebook(listing, monkeypatch):
         assert str(name) in shown
         for text in (value for value in flat[name] if isinstance(value, str)):
             assert set(words(text)) <= shown
-            assert text in page.replace("&#x27;", "'").replace("&quot;", '"')
+            assert text in unescape(page)
 
 
 @pytest.mark.parametrize("listing", [cp.list_stories, cp.list_baselines])

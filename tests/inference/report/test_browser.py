@@ -8,11 +8,12 @@ from html import escape, unescape
 
 import pandas as pd
 import pytest
+from markupsafe import Markup
 from report_pages import TASKS, WORKERS
 
 import crowdppl as cp
-from crowdppl.inference.report.html import Html, section
 from crowdppl.inference.report.page import page
+from crowdppl.inference.report.sections import Section
 from crowdppl.inference.report.tables import table
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -111,7 +112,7 @@ def test_a_click_on_a_name_shows_its_details_as_text(evil_path, opened):
 
 
 def made_page(frame):
-    return page("Title", "Lead", Html(""), [], [section("one", "One", table(frame, "Caption"))])
+    return page("Title", "Lead", Markup(""), [], [Section("one", "One", table(frame, "Caption"))])
 
 
 def test_long_names_without_blanks_break_and_the_numbers_beside_them_stand_at_their_top(opened):

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.csv_header import check_columns, read_header
 from ..data.errors import AnnotationError, UnknownNameError, nearest
-from ..data.text_files import suffix_of
+from ..data.text_files import check_columns, read_header, suffix_of
 from .request import Request
 
 if TYPE_CHECKING:
@@ -298,7 +297,7 @@ def _read_table(option: str, file: Path, task: str | None, *, names: tuple[str, 
     it stands.
     """
     from ..data.column_names import named_for
-    from ..data.files import read_parquet_table, read_text_table
+    from ..data.frames import read_parquet_table, read_text_table
     from ..data.text import convert_text, decimal_numbers, truth_values
 
     try:

@@ -19,7 +19,7 @@ class Written(str):
 
 
 class Kinds(NamedTuple):
-    """What the annotations are: their column, and which of its values are classes."""
+    """A column of annotations with the classes and the abstentions among its values."""
 
     label: Column  # codes into the K classes and then the L − K abstentions, which are its `ids`
     classes: Ids

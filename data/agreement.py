@@ -1,4 +1,4 @@
-"""How far the workers agree beyond chance: Krippendorff's alpha."""
+"""Agreement of the workers beyond chance: Krippendorff's alpha."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class Annotations(Constructors):
 
     @property
     def abstains(self) -> bool:
-        """Whether there are kinds of annotations that are no class, L > K."""
+        """True where there are kinds of annotations that are no class, L > K."""
         return len(self.abstentions) > 0
 
     @property
@@ -150,7 +150,7 @@ class Annotations(Constructors):
 
     @property
     def named(self) -> bool:
-        """Whether it is known which worker gave which annotation."""
+        """True where it is known which worker gave which annotation."""
         return self.worker is not None
 
     def replace(self, **changes: Any) -> Annotations:
@@ -174,7 +174,7 @@ class Annotations(Constructors):
         return self.replace(gold=read_only(resolve_gold(gold, self.tasks, self.classes, abstentions=self.abstentions)))
 
     def _are_positions(self, gold: Any) -> bool:
-        """Whether these are positions of classes in the order of the tasks, −1 where unknown."""
+        """Return whether these are positions of classes in the order of the tasks, −1 where unknown."""
         whole = isinstance(gold, np.ndarray) and gold.dtype.kind == "i" and gold.shape == (self.n_tasks,)
         return whole and gold.min(initial=0) >= -1 and gold.max(initial=-1) < self.n_classes
 

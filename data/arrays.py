@@ -47,7 +47,7 @@ def longer(values: Array | None, size: int, filling: float) -> np.ndarray | None
 
 
 def counts(annotations: Any) -> np.ndarray:
-    """How many annotations each row stands for, ``(A,)``."""
+    """Return the number of annotations that each row stands for, ``(A,)``."""
     if annotations.count is None:
         return np.ones(annotations.n_rows, np.float32)
     return np.asarray(annotations.count)

@@ -188,7 +188,7 @@ def _machine() -> str:
 
 
 def _runs(process: int) -> bool:
-    """Whether a process of this machine runs; True where the system cannot be asked without harm."""
+    """Return whether a process of this machine runs; True where the system cannot be asked without harm."""
     if os.name != "posix":
         return True
     try:

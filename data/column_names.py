@@ -1,4 +1,4 @@
-"""What the columns of tables are called: by role the names that people and tools give them."""
+"""Names of columns: by role those that people and tools give them, and the column of a table that is meant."""
 
 from __future__ import annotations
 

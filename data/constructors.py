@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .abstentions import abstentions_of
 from .build import build
-from .csv_header import check_roles
-from .dense import count_rows, matrix_rows
 from .errors import AnnotationError
-from .files import read_parquet
+from .frames import read_parquet
 from .long import Missing, csv_fields, long_fields
 from .nested import nested_rows, read_nested
 from .repeats import Repeats
-from .text_files import check_encoding, suffix_of
+from .text_files import check_encoding, check_roles, suffix_of
+from .wide import count_rows, matrix_rows
 
 
 class Constructors:

@@ -21,7 +21,7 @@ from .annotations import Annotations
 from .digits import FACTS as DIGITS_FACTS
 from .digits import digits, digits_test
 from .errors import AnnotationError, UnknownNameError, check_name, look_up
-from .files import read_csv_tables
+from .frames import read_csv_tables
 from .gold import resolve_gold
 from .ids import Ids
 from .listing import Listing

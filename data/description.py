@@ -1,4 +1,4 @@
-"""How annotations are shown: a table of their sizes and agreement, a text, and HTML for notebooks."""
+"""Descriptions of annotations: a table of their sizes and agreement, a text, and HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -98,8 +98,9 @@ def text(
 
 
 def count_text(n: int, noun: str) -> str:
-    """Return a number with its noun: "1 task", "1,200 tasks"."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    """Return a number with its noun: "1 task", "1,200 tasks", "3 columns of labels"."""
+    first, of, rest = noun.partition(" of ")
+    return f"{n:,} {first}{'' if n == 1 else 's'}{of}{rest}"
 
 
 def annotations_card(found: pd.Series, by_task: np.ndarray, by_worker: np.ndarray | None) -> str:

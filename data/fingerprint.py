@@ -1,4 +1,4 @@
-"""What tells annotations apart from others, for whoever reads of a fit later."""
+"""A fingerprint of annotations, for whoever reads of a fit later."""
 
 import hashlib
 

@@ -1,15 +1,33 @@
-"""Columns of pandas, polars and pyarrow tables, read through narwhals."""
+"""Tables: those of pandas, polars and pyarrow, read through narwhals, and CSV, TSV and Parquet files."""
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from narwhals.exceptions import DuplicateError
 
-from .column_names import missing_column
-from .errors import AnnotationError
+from .column_names import gold_columns, missing_column
+from .columns import Where
+from .errors import AnnotationError, warn
+from .harmless_csv import as_before
+from .scan import BYTES_IN_MEMORY, physical_memory, size_text
+from .text import convert_labels, convert_text
+from .text_files import (
+    encoding_of,
+    not_text,
+    open_text,
+    read_header,
+    reading,
+    separator_line,
+    separator_of,
+)
 
 
 def as_frame(table: Any, what: str = "frame") -> nw.DataFrame[Any]:
@@ -64,3 +82,138 @@ def take_column(frame: nw.DataFrame[Any], name: str, role: str, what: str = "the
         return column.cast(nw.String).to_pandas()
     # Dates, UUIDs and the like stay the Python objects that the library makes of them.
     return pd.Series(column.to_list(), dtype=object)
+
+
+def read_text_table(path: str | Path, separator: str | None = None, encoding: str | None = None) -> pd.DataFrame:
+    """Read a CSV or TSV file as a table of text, with NaN where a cell is empty.
+
+    "NA" and "None" are text like any other, and so is "007". Cells that were made harmless to spreadsheets
+    (:mod:`.harmless_csv`) are as they were before. A file that is neither UTF-8 nor UTF-16 is read as
+    Windows-1252, with a warning.
+
+    Args:
+        path: the file, with a header; it may be compressed (.gz, .zst, .bz2, .xz).
+        separator: what separates the columns; None for a tab in files named .tsv, else what most rows agree on.
+        encoding: of the text; None to find it out.
+
+    Raises:
+        AnnotationError: the separator is no single character; the file is empty or no text, names a column twice,
+            or has a row with more fields than the header.
+        FileNotFoundError: there is no such file.
+    """
+    path = Path(path)
+    encoding = encoding or _encoding(path)
+    read_header(path, separator, encoding)
+    separator = separator or separator_of(path, encoding)
+    try:
+        with reading(path), open_text(path, encoding) as file:
+            table = pd.read_csv(file, sep=separator, dtype=str, keep_default_na=False, na_values=[""])
+    except UnicodeDecodeError as error:
+        raise not_text(path, error) from None
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
+        raise AnnotationError(f"{path} is no CSV file that can be read: {reason}") from None
+    # Where every row has more fields than the header, pandas takes the first ones for an index.
+    if not isinstance(table.index, pd.RangeIndex):
+        line = line_of(path, 0, separator, encoding)
+        raise AnnotationError(
+            f"{path}, row 0 (line {line}): the row has more fields than the header, which names "
+            f"{', '.join(map(repr, table.columns))}; name every column, and quote fields that contain the "
+            "separator"
+        )
+    for name, column in table.items():
+        if (before := as_before(column)) is not column:
+            table[name] = before
+    return table
+
+
+def _encoding(path: Path) -> str:
+    if not path.is_file() or not path.stat().st_size:
+        return "utf-8-sig"  # what reads the header says what is wrong
+    found = encoding_of(path)
+    if not found.startswith("utf"):
+        warn(f"{path} is not UTF-8 and is read as {found}; give encoding= if letters look wrong")
+    return found
+
+
+def line_of(path: Path, row: int, separator: str | None = None, encoding: str | None = None) -> int:
+    """Return the line of a file, counted from 1, on which a data row, counted from 0, ends."""
+    with open_text(path, encoding) as file:
+        reader = csv.reader(file, delimiter=separator or separator_of(path, encoding))
+        above = separator_line(path, encoding) is not None
+        filled = (reader.line_num + above for fields in reader if fields)
+        return next((line for number, line in enumerate(filled, start=-1) if number == row), reader.line_num)
+
+
+def row_and_line(path: str | Path, separator: str | None = None, encoding: str | None = None) -> Where:
+    """Return what says where a row is: "row 3 (line 5 of crowd.csv)"."""
+    path = Path(path)
+    return lambda row: f"row {row} (line {line_of(path, row, separator, encoding)} of {path.name})"
+
+
+def read_csv_tables(
+    path: str | Path,
+    gold: str | Path | None,
+    separator: str | None,
+    columns: Mapping[str, str | None],
+    encoding: str | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Read annotations and, where given, gold labels.
+
+    The columns of `columns`, by role, are of whole numbers where all their values, in both files, are; labels also
+    where they are written as "1.0".
+
+    Raises:
+        AnnotationError: as `read_text_table`, or as `gold_columns`.
+    """
+    table = read_text_table(path, separator, encoding)
+    truth = None if gold is None else read_text_table(gold, separator, encoding)
+    beside = {}
+    if truth is not None:
+        names = gold_columns(truth.columns, str(columns["task"]), str(columns["label"]), f"gold={str(gold)!r}")
+        beside = dict(zip(("task", "label"), names, strict=True))
+    for role, name in columns.items():
+        having = [(table, name)] if name in table.columns else []
+        having += [(truth, beside[role])] if truth is not None and role in beside else []
+        convert = convert_labels if role == "label" else convert_text
+        for (each, own), column in zip(having, convert(*(each[own] for each, own in having)), strict=True):
+            each[own] = column
+    return table, truth
+
+
+def read_parquet(path: str | Path, names: dict[str, str]) -> pa.Table:
+    """Read the columns `names` (role -> column) of a Parquet file.
+
+    Raises:
+        AnnotationError: it is no Parquet file, or has no such column.
+        FileNotFoundError: there is no such file.
+    """
+    path = Path(path)
+    if path.is_file() and path.stat().st_size == 0:
+        raise AnnotationError(f"{path}: the file is empty")
+    try:
+        columns, n_rows = pq.read_schema(path).names, pq.read_metadata(path).num_rows
+        for role, name in names.items():
+            if name not in columns:
+                raise missing_column(name, role, columns, str(path))
+        if n_rows * BYTES_IN_MEMORY > physical_memory():
+            size = size_text(n_rows * BYTES_IN_MEMORY)
+            warn(
+                f"{path} has {n_rows:,} rows, which may take {size} of memory while they are read; cp.scan(path) "
+                "leaves them on the disk, and cp.fit takes it in the place of annotations"
+            )
+        return pq.read_table(path, columns=list(dict.fromkeys(names.values())))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise AnnotationError(f"{path} is no Parquet file that can be read: {error}") from None
+
+
+def read_parquet_table(path: str | Path) -> pd.DataFrame:
+    """Read all columns of a Parquet file.
+
+    Raises:
+        AnnotationError: it is no Parquet file.
+    """
+    try:
+        return pq.read_table(Path(path)).to_pandas()
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise AnnotationError(f"{path} is no Parquet file that can be read: {error}") from None

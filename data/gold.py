@@ -14,8 +14,7 @@ import pandas as pd
 from .column_names import columns_with, gold_columns
 from .columns import Column, Where, encode, row_number, type_hint
 from .errors import AnnotationError, warn
-from .files import read_parquet_table, read_text_table, row_and_line
-from .frames import as_frame, is_frame, take_column
+from .frames import as_frame, is_frame, read_parquet_table, read_text_table, row_and_line, take_column
 from .ids import Ids
 from .kinds import encode_labels
 from .oddities import spellings

@@ -157,7 +157,7 @@ def _together(old: Ids, new: Ids) -> tuple[Ids, np.ndarray]:
 
 
 def _of(first: Any, more: Any, field: str, old: Ids, new: Ids, places: np.ndarray, size: int) -> np.ndarray | None:
-    """What is given by task or by worker, of both; what was given first stays.
+    """Return the values by task or by worker of both; what was given first stays.
 
     Raises:
         AnnotationError: it is known of the first ones and not of one that is new.

@@ -68,7 +68,7 @@ class Listing(pd.DataFrame):
 
 
 def _texts(column: pd.Series) -> list[str]:
-    """What stands in the cells of a column: nothing where a value is missing, and fractions with three decimals."""
+    """Return the cells of a column as text: nothing where a value is missing, and fractions with three decimals."""
     given = column.dropna()
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return ["" if pd.isna(value) else str(value) for value in column]

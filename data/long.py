@@ -10,13 +10,11 @@ import pandas as pd
 
 from .build import Rows, build, check_counts, check_seconds
 from .columns import Where, encode, missing_values, row_number, some_rows
-from .csv_header import check_roles
 from .errors import AnnotationError, check_name, warn
-from .files import read_csv_tables, row_and_line
-from .frames import as_frame, take_column
+from .frames import as_frame, read_csv_tables, row_and_line, take_column
 from .ids import Ids
 from .kinds import MOST_CLASSES, encode_labels, whole_as_integers
-from .text_files import suffix_of
+from .text_files import check_roles, suffix_of
 
 Missing = Literal["refuse", "drop"]
 LISTS = ("classes", "ordered")  # options that list the classes

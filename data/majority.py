@@ -1,4 +1,4 @@
-"""How often the majority vote is right, as a baseline for what a story finds."""
+"""Accuracy of the majority vote, as a baseline for what a story finds."""
 
 from __future__ import annotations
 

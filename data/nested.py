@@ -1,9 +1,12 @@
-"""Nested dictionaries {task: {worker: label}}, in memory and as JSON files (the format of peerannot)."""
+"""Nested annotations: {task: {worker: label}} in memory and as JSON (the format of peerannot), and records of several.
+
+Such records have lists side by side, lists of dictionaries, or a dictionary by judge.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from .build import Rows
+from .column_names import is_name_of
 from .columns import Column, encode
 from .errors import AnnotationError, check_name, warn
 from .ids import Ids
@@ -111,3 +115,151 @@ def _without_repeats(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]
         twice = next(key for key in keys if keys.count(key) > 1)
         raise AnnotationError(f"{path}: the key {twice!r} stands twice in one dictionary; keep one, or rename it")
     return found
+
+
+Records = Sequence[Mapping[str, Any]]
+
+
+def flat_records(records: Records, what: str, named: Iterable[Any] = ()) -> list[dict[str, Any]]:
+    """Return records with one annotation each, and without what is no number or text.
+
+    - ``{"annotations": [{"annotator": "a", "label": 1}, …]}``: a record for each dictionary of the list.
+    - ``{"judges": [{"name": "a", "verdict": 1}, …]}``, ``{"judges": {"a": {"verdict": 1, "why": "…"}, …}}``: likewise.
+    - ``{"annotators": ["a", "b"], "labels": [1, 0]}``: a record for each place of the lists.
+    - ``{"item": 1, "labels": {"a": 1, "b": 0}}``: a record for each key, which is the worker; or the task, where the
+      record names a worker and no task.
+    - ``{"judge": {"model": "a", "temperature": 0}, "verdict": {"label": 1, "reason": "…"}}``: columns ``judge.model``,
+      ``judge.temperature``, ``verdict.label``, ``verdict.reason``.
+
+    What else is a list or a dictionary, as metadata are, is left out, unless it has a column that is named.
+
+    Args:
+        records: the records.
+        what: the file, for messages.
+        named: the columns that were asked for, of which ``"output.parsed.label"`` is a place in dictionaries.
+
+    Raises:
+        AnnotationError: lists side by side have different lengths, or a worker has labels by what are no workers.
+    """
+    paths = [name for name in named if isinstance(name, str) and "." in name]
+    own = [_own(record, paths) for record in records]
+    if all(_names(each, "label") or _has_all(each, paths) for each in own):
+        return own
+    _refuse_criteria(records, own, what)
+    return [flat for number, record in enumerate(records) for flat in _flat(record, own[number], what, number)]
+
+
+def _refuse_criteria(records: Records, own: Sequence[Mapping[str, Any]], what: str) -> None:
+    """Refuse labels by key, ``{"task": 1, "judge": "a", "scores": {"helpful": 4, "harmless": 5}}``, of several workers.
+
+    Raises:
+        AnnotationError: a task has such records of two workers, so that the keys are not the workers.
+    """
+    workers: dict[Any, Any] = {}
+    for record, each in zip(records, own, strict=True):
+        roles = [next((name for name in each if is_name_of(name, role)), None) for role in ("task", "worker")]
+        name = next((str(name) for name, value in record.items() if _are_labels(str(name), value)), None)
+        if None in roles or name is None:
+            continue
+        task, worker = (each[str(role)] for role in roles)
+        if workers.setdefault(task, worker) != worker:
+            keys = [f"label={f'{name}.{key}{_label_in(value)}'!r}" for key, value in record[name].items()]
+            raise AnnotationError(
+                f"{what}: task {task!r} has {name!r} by {workers[task]!r} and by {worker!r} ({roles[1]!r}), each of "
+                f"several labels: say which by {' or '.join(keys[:3])}. Where the keys of {name!r} are the workers, "
+                f"leave {roles[1]!r} out, or make it part of the task"
+            )
+
+
+def _are_labels(name: str, value: Any) -> bool:
+    """Return whether it is a dictionary of several labels by something."""
+    is_labels = is_name_of(_one(name), "label") and isinstance(value, Mapping) and not _describes(name, value)
+    if not is_labels or len(value) < 2:
+        return False
+    return all(map(_is_scalar, value.values())) or all(map(_has_label, value.values()))
+
+
+def _label_in(value: Any) -> str:
+    """Return the place of a dictionary's label, such as ``.score``; nothing of a value that is the label itself."""
+    return next((f".{key}" for key in value if is_name_of(str(key), "label")), "") if isinstance(value, Mapping) else ""
+
+
+def _own(record: Mapping[str, Any], paths: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the single values of a record, and in dictionaries that describe its task, its worker or its label."""
+    found = {str(name): value for name, value in record.items() if _is_scalar(value)}
+    for name, value in record.items():
+        if _describes(str(name), value):
+            found |= {f"{name}.{key}": each for key, each in value.items() if _is_scalar(each)}
+    for path in paths:
+        if path not in found and _is_scalar(value := _at(record, path)) and value is not None:
+            found[path] = value
+    return found
+
+
+def _has_all(own: Mapping[str, Any], paths: list[str]) -> bool:
+    return bool(paths) and all(path in own for path in paths)
+
+
+def _describes(name: str, value: Any) -> bool:
+    """Return whether a dictionary describes one task, worker or label: it has a key that names it, beside others."""
+    roles = [role for role in ("task", "worker", "label") if is_name_of(name, role)]
+    return isinstance(value, Mapping) and any(is_name_of(f"{name}.{key}", role) for role in roles for key in value)
+
+
+def _at(record: Any, path: str) -> Any:
+    """The value at a place such as ``output.label``; None where there is none."""
+    for part in path.split("."):
+        record = record.get(part) if isinstance(record, Mapping) else None
+    return record
+
+
+def _flat(record: Mapping[str, Any], own: dict[str, Any], what: str, number: int) -> list[dict[str, Any]]:
+    """The records in one, whose own values each of them has."""
+    nested = {
+        str(name): value for name, value in record.items() if str(name) not in own and not _describes(str(name), value)
+    }
+    for name, value in nested.items():
+        if _of_annotations(name) and isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
+            return [own | {_named_in(name, key): v for key, v in _own(each).items()} for each in value]
+        if _of_annotations(name) and isinstance(value, Mapping) and value and all(map(_has_label, value.values())):
+            return [own | _own(each) | {"worker": worker} for worker, each in value.items()]
+        if _of_annotations(name) and isinstance(value, Mapping) and all(_is_scalar(v) for v in value.values()):
+            is_judges = _names(own, "worker") and not _names(own, "task")
+            key = "task" if is_judges else "worker"
+            return [own | {key: each, "label": label} for each, label in value.items()]
+    lists = {name: list(value) for name, value in nested.items() if isinstance(value, list | tuple)}
+    beside = {name: value for name, value in lists.items() if _of_annotations(name) or is_name_of(_one(name), "worker")}
+    if len(beside) < 2:
+        return [own]
+    sizes = {name: len(value) for name, value in beside.items()}
+    if len(set(sizes.values())) > 1:
+        said = ", ".join(f"{name} has {size}" for name, size in sizes.items())
+        raise AnnotationError(f"{what}, record {number}: the lists are of different lengths: {said}")
+    rows = zip(*beside.values(), strict=True)
+    return [own | dict(zip(map(_one, beside), row, strict=True)) for row in rows]
+
+
+def _has_label(value: Any) -> bool:
+    return isinstance(value, Mapping) and _names(_own(value), "label")
+
+
+def _named_in(name: str, key: str) -> str:
+    """A key of the dictionaries in a list, whose id or name is that of what the list is of."""
+    return f"{_one(name)}.{key}" if key in ("id", "name") and is_name_of(_one(name), "worker") else key
+
+
+def _names(own: Mapping[str, Any], role: str) -> bool:
+    return any(is_name_of(name, role) for name in own)
+
+
+def _of_annotations(name: str) -> bool:
+    return is_name_of(_one(name), "label") or is_name_of(_one(name), "worker")
+
+
+def _one(name: str) -> str:
+    """A name without the s of a plural."""
+    return name[:-1] if len(name) > 1 and name.endswith("s") and not name.endswith("ss") else name
+
+
+def _is_scalar(value: Any) -> bool:
+    return not isinstance(value, list | tuple | Mapping)

@@ -1,4 +1,4 @@
-"""What looks like a slip in annotations that can be used: said once, with the option that mends it."""
+"""Warnings of likely slips in annotations that can be used: each given once, with the option that mends it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def spellings(given: Iterable[Hashable], classes: Iterable[Hashable]) -> dict[Ha
 
 
 def _keys(names: Iterable[Any]) -> Callable[[Any], Hashable]:
-    """What is the same for labels that differ by slips alone; of numbers it is their text.
+    """Return a key that is equal for labels that differ by slips alone; of numbers it is their text.
 
     Of "4/5" it is "4" where the largest number among the labels is the 5 after every stroke: 1/2 beside 1 is a half.
     """
@@ -112,7 +112,7 @@ def _is_text_or_whole(name: object) -> bool:
 
 
 def _stands_in_more(name: object) -> bool:
-    """Whether a label has a word such as "Score:" before it, or a scale after it."""
+    """Return whether a label has a word such as "Score:" before it, or a scale after it."""
     text = _unmarked(str(name))
     return BEFORE.match(text) is not None or SCALE.fullmatch(text) is not None
 

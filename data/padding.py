@@ -83,7 +83,7 @@ class PaddedAnnotations(Annotations):
 
     @property
     def is_real(self) -> Array:
-        """Whether each task is real, ``(N,)`` of bool."""
+        """True for each task that is real, ``(N,)``."""
         return jnp.arange(self.n_tasks) < self.n_real[0]
 
 
@@ -156,7 +156,7 @@ def real_by_plate(annotations: Annotations) -> dict[str, Array]:
 
 
 def anonymous(annotations: Annotations) -> Annotations:
-    """The same with numbers as identifiers, which all data of these sizes share."""
+    """Return the annotations with numbers as identifiers, which all data of these sizes share."""
     names = {"tasks": annotations.n_tasks, "workers": annotations.n_workers, "classes": annotations.n_classes}
     numbered = {name: _range(size) for name, size in names.items()}
     others = {"abstentions": numbered_abstentions(annotations), "models": _range(len(annotations.models))}
@@ -164,7 +164,7 @@ def anonymous(annotations: Annotations) -> Annotations:
 
 
 def unread(annotations: Annotations) -> Annotations:
-    """The same with identifiers that raise where they are read."""
+    """Return the annotations with identifiers that raise where they are read."""
     fields = {field.name: getattr(annotations, field.name) for field in dataclasses.fields(annotations)}
     return annotations.replace(
         **{name: Ids.unread(len(value)) for name, value in fields.items() if isinstance(value, Ids)}
@@ -177,17 +177,17 @@ def numbered_abstentions(annotations: Annotations) -> Ids:
 
 
 def real_tasks(annotations: Annotations) -> Array | None:
-    """Whether each task is real, ``(N,)`` of bool; None where all are."""
+    """Return whether each task is real, ``(N,)`` of bool; None where all are."""
     return annotations.is_real if isinstance(annotations, PaddedAnnotations) else None
 
 
 def n_real_workers(annotations: Annotations) -> Array | int:
-    """How many of the workers are real: the first ones."""
+    """Return the number of workers that are real: the first ones."""
     return annotations.n_real[..., 1].max() if isinstance(annotations, PaddedAnnotations) else annotations.n_workers
 
 
 def counts_by_task(annotations: Annotations) -> Array | None:
-    """What weighs rows in sums by task, ``(A,)``; None where it is one for every row of a real task.
+    """Return the weights of rows in sums by task, ``(A,)``; None where it is one for every row of a real task.
 
     Padded rows belong to a padded task, whose sums nobody looks at, so that they need no weight there.
     """

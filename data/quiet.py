@@ -1,4 +1,4 @@
-"""What libraries say when they are imported into a notebook and nobody can act on it."""
+"""Silence of libraries whose warnings at import nobody can act on."""
 
 import sys
 import warnings

@@ -18,7 +18,7 @@ TO_CHOOSE = "pass repeats='keep' to use all of these annotations, or repeats='fi
 
 
 def n_repeated(task: np.ndarray, worker: np.ndarray, n_annotations: int) -> int:
-    """How many annotations there are beyond the first of each worker for each task."""
+    """Return the number of annotations beyond the first of each worker for each task."""
     pair = np.asarray(task, np.int64) * (int(np.max(worker, initial=0)) + 1) + np.asarray(worker)
     return n_annotations - pd.unique(pair).size
 

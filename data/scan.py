@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .column_names import missing_column
-from .csv_header import check_roles
 from .description import count_text
 from .errors import AnnotationError, check_name
 from .ids import Ids
+from .text_files import check_roles
 
 MISSING = ("refuse", "drop")
 FORMAT = 1  # of what is prepared from a scan
@@ -80,12 +80,12 @@ class Scan:
 
     @property
     def named(self) -> bool:
-        """Whether it is known which worker gave which annotation."""
+        """True where it is known which worker gave which annotation."""
         return "worker" in self.columns
 
     @property
     def is_sorted(self) -> bool | None:
-        """Whether the files' row groups follow each other in the order of their tasks; None where they do not say."""
+        """True where the row groups follow each other in the order of their tasks; None where they do not say."""
         if any(file.tasks is None for file in self.files):
             return None
         bounds = [bound for file in self.files for bound in file.tasks or ()]
@@ -98,7 +98,7 @@ class Scan:
 
     @cached_property
     def way(self) -> str:
-        """How the files are read, and the first one's path: the same where later files have changed."""
+        """A hash of how the files are read and of the first one's path, the same where later files have changed."""
         classes = None if self.classes is None else [repr(value) for value in self.classes]
         dropping = () if self.missing == "refuse" else (self.missing,)
         return _hash((FORMAT, str(self.files[0].path), sorted(self.columns.items()), classes, *dropping))
@@ -283,7 +283,7 @@ def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
 
 
 def _is_hidden(path: Path) -> bool:
-    """Whether a file, or a folder above it, is named as what is not data: by a dot or an underscore."""
+    """Return whether a file, or a folder above it, is named as what is not data: by a dot or an underscore."""
     return any(part.startswith((".", "_")) for part in path.parts)
 
 

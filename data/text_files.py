@@ -1,4 +1,4 @@
-"""Text files whatever their encoding, separator and compression: quick, without pandas."""
+"""Text files whatever their encoding, separator and compression, and headers of CSV files: quick, without pandas."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import gzip
 import io
 import lzma
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
+from .column_names import missing_column
 from .errors import AnnotationError
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
@@ -26,6 +28,10 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 WESTERN, LATIN = "cp1252", "latin-1"
+OTHERS = ("cp1251", "cp932", "gb18030", "cp949", "big5")
+"""Older encodings of Cyrillic, Japanese, Chinese and Korean text."""
+
+SURE = 0.2  # of charset_normalizer's coherence with a language: a few letters, such as those of names, have none
 START = 2**16  # bytes from which the separator is found out
 CHUNK = 2**20
 
@@ -87,9 +93,10 @@ def _is_of_disk(error: BaseException) -> bool:
 
 
 def encoding_of(path: str | Path) -> str:
-    """Return the encoding of a text file: as its mark says, UTF-8 where it is, else Windows-1252 or Latin-1.
+    """Return the encoding of a text file: as its mark says, UTF-8 where it is, else an older one.
 
-    UTF-16 without a mark is known by its zero bytes.
+    UTF-16 without a mark is known by its zero bytes. Of older encodings it is Windows-1252, or Latin-1 where bytes have
+    no character there, unless the letters are surely of words in one of :data:`OTHERS`.
 
     Raises:
         AnnotationError: it holds zero bytes as text has none.
@@ -104,19 +111,26 @@ def encoding_of(path: str | Path) -> str:
             if zeros > 0.5 and _is_text(start.decode(encoding, errors="ignore")):
                 return encoding
         raise AnnotationError(f"{path} is no text file: it holds zero bytes")
-    utf8, western = codecs.getincrementaldecoder("utf-8")(), True
+    possible = {"utf-8": codecs.getincrementaldecoder("utf-8")(), WESTERN: codecs.getincrementaldecoder(WESTERN)()}
     with reading(path), open_bytes(path) as file:
         while chunk := file.read(CHUNK):
-            if utf8 is not None:
+            for encoding, decoder in list(possible.items()):
                 try:
-                    utf8.decode(chunk)
+                    decoder.decode(chunk)
                 except UnicodeDecodeError:
-                    utf8 = None  # type: ignore[assignment]
-            if western:
-                western = not any(byte in chunk for byte in (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d"))
-    if utf8 is not None:
+                    del possible[encoding]
+    if "utf-8" in possible:
         return "utf-8-sig"
-    return WESTERN if western else LATIN
+    return _surely_of(first_bytes(path, CHUNK)) or (WESTERN if WESTERN in possible else LATIN)
+
+
+def _surely_of(text: bytes) -> str | None:
+    """Return the encoding in which the letters beyond ASCII are words of a language; None where none is sure."""
+    from charset_normalizer import from_bytes
+
+    lines = b"\n".join(line for line in text.splitlines() if not line.isascii())
+    guess = from_bytes(lines[:START], cp_isolation=[WESTERN, *OTHERS]).best()
+    return guess.encoding if guess is not None and guess.encoding in OTHERS and guess.coherence > SURE else None
 
 
 def _is_text(characters: str) -> bool:
@@ -184,3 +198,83 @@ def separator_of(path: str | Path, encoding: str | None = None) -> str:
         return max(SEPARATORS, key=fit) if any(fit(separator)[0] for separator in SEPARATORS) else ","
     except csv.Error:
         return ","
+
+
+def read_header(path: Path, separator: str | None = None, encoding: str | None = None) -> list[str]:
+    """Return the names of a file's columns.
+
+    Args:
+        path: the file, with a header.
+        separator: what separates the columns; None for what most rows agree on.
+        encoding: of the text; None to find it out.
+
+    Raises:
+        AnnotationError: the separator is no single character; the file is empty or no text, or names a column twice.
+        FileNotFoundError: there is no such file.
+    """
+    _check_separator(separator)
+    start = first_bytes(path, 4096)
+    if not start.strip():
+        raise AnnotationError(
+            f"{path}: the file is empty; expected a header such as task,worker,label and rows below it"
+        )
+    if start.startswith(b"PAR1"):
+        raise AnnotationError(f"{path} is a Parquet file, not CSV; read it with from_parquet")
+    try:
+        with reading(path), open_text(path, encoding) as file:
+            rows = csv.reader(file, delimiter=separator or separator_of(path, encoding))
+            header = next((fields for fields in rows if fields), [])
+    except UnicodeDecodeError as error:
+        raise not_text(path, error) from None
+    except csv.Error as error:
+        raise AnnotationError(f"{path} is no CSV file that can be read: {error}") from None
+    # pandas would call the second one "label.1", and an annotation would be lost without a word.
+    if twice := sorted({name for name in header if name and header.count(name) > 1}):
+        raise AnnotationError(f"{path}: the header names {', '.join(map(repr, twice))} more than once; rename one")
+    return header
+
+
+def not_text(path: Path, error: UnicodeDecodeError) -> AnnotationError:
+    """Make the error for a file that is no text in its encoding."""
+    return AnnotationError(f"{path} is no text in {error.encoding}: {error.reason}; give encoding=, or convert it")
+
+
+def check_columns(names: Mapping[str, str | None], columns: Iterable[Any], what: str) -> None:
+    """Refuse a table that lacks a column.
+
+    Args:
+        names: by role (task, worker, label, count, seconds) the name of its column, or None where there is none.
+        columns: the table's.
+        what: what messages call the table.
+
+    Raises:
+        AnnotationError: a column is given for two roles, or is not there.
+    """
+    check_roles(names)
+    known = list(columns)
+    for role, name in names.items():
+        if name is not None and name not in known:
+            raise missing_column(name, role, known, what)
+
+
+def check_roles(columns: Mapping[str, str | None]) -> None:
+    """Refuse a column that is given for two roles.
+
+    Args:
+        columns: by role (task, worker, ...) the name of a column, or None where there is none.
+
+    Raises:
+        AnnotationError: two roles have one column; the message names the roles and the column.
+    """
+    role_of: dict[str, str] = {}
+    for role, name in columns.items():
+        if name is not None and (first := role_of.setdefault(name, role)) != role:
+            raise AnnotationError(f"column {name!r} is given for both {first}= and {role}=; name a column for each")
+
+
+def _check_separator(separator: str | None) -> None:
+    is_character = isinstance(separator, str) and len(separator) == 1
+    if separator is not None and not (is_character and separator not in '\r\n"'):
+        raise AnnotationError(
+            f"separator={separator!r}: a single character is needed, such as ',', ';', '|' or '\\t' for a tab"
+        )

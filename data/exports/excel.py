@@ -34,7 +34,7 @@ class Sheet:
         return f"row {row + self.header + 1} of the sheet"
 
     def said(self) -> str:
-        """What was made of the sheet; nothing where it was taken as it is."""
+        """Return what was changed in the sheet, in words; nothing where it was taken as it is."""
         above = f"; the header is row {self.header} of the sheet" if self.header > 1 else ""
         merged = f"; {self.n_merged:,} cells have the value of their merged cell" if self.n_merged else ""
         return above + merged
@@ -80,7 +80,7 @@ def _sheets(content: bytes, header: int | None = 0) -> dict[str, pd.DataFrame]:
 
 
 def _is_title(table: pd.DataFrame) -> bool:
-    """Whether the first row names one column of several, or none."""
+    """Return whether the first row names one column of several, or none."""
     named = sum(not str(name).startswith("Unnamed: ") for name in table.columns)
     return len(table.columns) > 1 and named < 2 and named < len(table.columns) - 1
 

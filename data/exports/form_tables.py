@@ -9,8 +9,7 @@ import pandas as pd
 
 from ..column_names import NAMES, missing_column, plain, stem
 from ..errors import AnnotationError
-from .gathered import MOST_CLASSES
-from .wide_tables import hashed, shares, tells_rows
+from ..wide import MOST_VALUES, hashed, shares, tells_rows
 
 STAMPS = ("timestamp", "zeitstempel", "horodateur", "marcatemporal", "starttime", "completiontime", "submittedat")
 """What forms call the column that says when a row was filled in."""
@@ -73,7 +72,7 @@ def form_roles(table: pd.DataFrame, what: str, *, worker: str | None, asked: boo
 def _of_one_scale(table: pd.DataFrame) -> tuple[str, ...]:
     """The columns of labels: the most that share their values with each other."""
     found: dict[str, set[Hashable]] = {str(name): set(map(hashed, column.dropna())) for name, column in table.items()}
-    found = {name: values for name, values in found.items() if 0 < len(values) <= MOST_CLASSES}
+    found = {name: values for name, values in found.items() if 0 < len(values) <= MOST_VALUES}
     alike = {name: values for name, values in found.items() if shares(values, name, found)}
     scales: list[tuple[set[Hashable], list[str]]] = []
     for name, values in alike.items():

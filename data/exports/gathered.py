@@ -9,14 +9,13 @@ from typing import Any
 
 import pandas as pd
 
+from ..description import count_text
 from ..errors import AnnotationError
-
-MOST_CLASSES = 100  # a column with more distinct values is no question
 
 
 @dataclass(frozen=True)
 class Held:
-    """What a file holds.
+    """Annotations and gold labels of a file.
 
     Args:
         what: the file and what it is, for messages: "export.json: Label Studio export".
@@ -109,7 +108,7 @@ class Gathered:
             AnnotationError: there is no annotation.
         """
         about = self.what + (f", question {self.question!r}" if self.question is not None else "")
-        out = [f"{count_of(n, kind)} left out" for kind, n in self.left_out.items()]
+        out = [f"{count_text(n, kind)} left out" for kind, n in self.left_out.items()]
         if not self.rows and self.several:
             raise AnnotationError(self.several[0])
         if not self.rows:
@@ -117,10 +116,10 @@ class Gathered:
         frame = pd.DataFrame(self.rows, columns=["task", "worker", "label", "seconds"], dtype=object)
         if frame["seconds"].isna().all():
             frame = frame.drop(columns="seconds")
-        who = [count_of(len(self.people), "annotator")] if self.people else []
-        who += [count_of(len(self.models), "model")] if self.models else []
-        gold = [count_of(len(self.gold), "gold label")] if self.gold else []
-        said = f"{about}: {', '.join([count_of(frame['task'].nunique(), 'task'), *who, *gold, *out])}"
+        who = [count_text(len(self.people), "annotator")] if self.people else []
+        who += [count_text(len(self.models), "model")] if self.models else []
+        gold = [count_text(len(self.gold), "gold label")] if self.gold else []
+        said = f"{about}: {', '.join([count_text(frame['task'].nunique(), 'task'), *who, *gold, *out])}"
         return Held(self.what, frame, said, self.gold, self.places, self.several)
 
 
@@ -153,9 +152,3 @@ def chosen_question(given: str | None, known: Sequence[str], what: str, *, why: 
     if len(known) > 1:
         raise AnnotationError(f"{what} has several questions: {names}; say which by question={known[0]!r}")
     return known[0]
-
-
-def count_of(number: int, noun: str) -> str:
-    """Return "1 model", "3 models"."""
-    first, of, rest = noun.partition(" of ")
-    return f"{number:,} {first}{'' if number == 1 else 's'}{of}{rest}"

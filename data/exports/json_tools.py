@@ -108,7 +108,7 @@ def studio_key(value: Any) -> str | None:
 
 
 def is_argilla(record: Mapping[str, Any]) -> bool:
-    """Whether a record is of an Argilla export."""
+    """Return whether a record is of an Argilla export."""
     if isinstance(record.get("responses"), Mapping | list) or isinstance(record.get("suggestions"), Mapping | list):
         return "fields" in record
     return any(str(key).endswith((".responses", ".suggestion")) for key in record)

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from ..column_names import NAMES, missing_column, named_for, one_column
+from ..description import count_text
 from ..errors import AnnotationError
 from ..text import convert_text
-from .gathered import count_of
 
 INFER = "infer"
 """Find the column out by its name."""
@@ -33,7 +33,7 @@ class Roles:
     guessed: tuple[str, ...]  # roles whose column has another name than the role
 
     def said(self) -> str:
-        """What was taken for what, where a column has another name than its role; else nothing."""
+        """Return which column was taken for which role, where a column has another name than its role; else nothing."""
         return ", ".join(f"{role} {getattr(self, role)!r}" for role in self.guessed)
 
 
@@ -127,7 +127,7 @@ def gold_in(table: pd.DataFrame, roles: Roles, gold: Any) -> tuple[Any, str]:
             }
         )
     truth = dict(zip(distinct[roles.task].tolist(), distinct[roles.gold].tolist(), strict=True))
-    return truth, f", {count_of(len(truth), 'gold label')} in {roles.gold!r}"
+    return truth, f", {count_text(len(truth), 'gold label')} in {roles.gold!r}"
 
 
 def _like(values: pd.Series, *columns: pd.Series) -> pd.Series:

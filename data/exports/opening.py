@@ -1,4 +1,4 @@
-"""What kind of file it is, and its content: a table, a value of JSON, records of several files."""
+"""Files opened by their content: a table, a value of JSON, records of several files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ import pandas as pd
 
 from ..column_names import is_name_of
 from ..errors import AnnotationError
-from ..files import read_parquet_table, read_text_table
-from ..frames import as_frame, is_frame, take_column
+from ..frames import as_frame, is_frame, read_parquet_table, read_text_table, take_column
 from ..text_files import encoding_of, first_bytes, open_bytes, suffix_of
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")

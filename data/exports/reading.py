@@ -16,18 +16,20 @@ import pandas as pd
 
 from ..annotations import Annotations
 from ..columns import Where, missing_values, row_number
+from ..description import count_text
 from ..errors import AnnotationError, check_name, warn
-from ..files import read_parquet_table, read_text_table, row_and_line
+from ..frames import read_parquet_table, read_text_table, row_and_line
 from ..long import csv_fields, long_fields
+from ..nested import flat_records
 from ..repeats import n_repeated
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
+from ..wide import COLUMNS, Wide, wide_roles
 from .excel import read_excel
 from .form_tables import Form, answers_of, form_roles
-from .gathered import Held, count_of
+from .gathered import Held
 from .json_tools import read_mapping, read_records
 from .known_columns import INFER, Roles, find_roles, gold_column, gold_in
-from .nested_records import flat_records
 from .opening import (
     EXCEL,
     PARQUET,
@@ -42,7 +44,6 @@ from .opening import (
     unpacked,
 )
 from .table_tools import read_tool_table
-from .wide_tables import COLUMNS, Wide, wide_roles
 
 STANDARD_INPUT = "-"
 OPTIONS = ("classes", "abstain", "tasks", "workers", "features", "worker_features", "repeats", "tidy", "missing")
@@ -428,13 +429,15 @@ def _telling_apart(table: pd.DataFrame, roles: Roles) -> str:
 
 
 def _with_said(annotations: Annotations, what: str, roles: str, gold: str, apart: str) -> tuple[Annotations, str]:
-    workers = count_of(annotations.n_workers, "worker") if annotations.named else "workers not named"
-    sizes = f"{count_of(annotations.n_annotations, 'annotation')} of {count_of(annotations.n_tasks, 'task')}, {workers}"
+    workers = count_text(annotations.n_workers, "worker") if annotations.named else "workers not named"
+    sizes = (
+        f"{count_text(annotations.n_annotations, 'annotation')} of {count_text(annotations.n_tasks, 'task')}, {workers}"
+    )
     if not (roles or gold):
         return annotations, ""  # nothing was guessed
     if annotations.worker is not None and annotations.repeats == "keep":
         repeated = n_repeated(annotations.task, annotations.worker, annotations.n_annotations)
-        sizes += f"; repeated by the same worker: {count_of(repeated, 'annotation')}{apart}" if repeated else ""
+        sizes += f"; repeated by the same worker: {count_text(repeated, 'annotation')}{apart}" if repeated else ""
     if roles.startswith("task ") and annotations.n_tasks == annotations.n_annotations > annotations.n_workers > 1:
         column = roles.partition(", ")[0]
         warn(

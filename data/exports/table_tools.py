@@ -11,7 +11,8 @@ import pandas as pd
 
 from ..errors import AnnotationError
 from ..text import convert_text
-from .gathered import MOST_CLASSES, Gathered, Held, chosen_question
+from ..wide import MOST_VALUES
+from .gathered import Gathered, Held, chosen_question
 
 
 def read_tool_table(table: pd.DataFrame, what: str, question: str | None) -> Held | None:
@@ -166,7 +167,7 @@ def _questions(answers: pd.DataFrame) -> list[str]:
 
 
 def _is_question(values: pd.Series) -> bool:
-    """Whether a column's values may be classes: few, and used again."""
+    """Return whether a column's values may be classes: few, and used again."""
     given = values.dropna()
     if not len(given):
         return False
@@ -174,11 +175,11 @@ def _is_question(values: pd.Series) -> bool:
         n_distinct = given.nunique()
     except TypeError:  # lists
         n_distinct = given.astype(str).nunique()
-    return bool(n_distinct <= min(MOST_CLASSES, max(len(given) // 2, 2)))
+    return bool(n_distinct <= min(MOST_VALUES, max(len(given) // 2, 2)))
 
 
 def _is_of_task(values: pd.Series, task: pd.Series) -> bool:
-    """Whether each task has one value, which no other task has: its text, say."""
+    """Return whether each task has one value, which no other task has: its text, say."""
     pairs = pd.DataFrame({"task": task.to_numpy(), "value": values.astype(str).to_numpy()}).drop_duplicates()
     return bool(pairs["task"].is_unique and pairs["value"].is_unique)
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import crowdppl as cp
-from crowdppl.data.files import read_text_table
+from crowdppl.data.frames import read_text_table
 from crowdppl.data.harmless_csv import as_before, harmless, would_run, write_csv
 
 FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "\tx", "\rx", "\nx", "'=1", "''@a", "＝1+1", '="a","b"']

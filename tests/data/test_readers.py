@@ -239,3 +239,22 @@ def test_dictionaries_by_worker_are_asked_about_and_read_where_it_is_said(tmp_pa
         Annotations.from_dict({**panel, "j2": {3: None}}, outer="worker")
     with pytest.raises(UnknownNameError, match="unknown value of outer 'judge'"):
         Annotations.from_dict(panel, outer="judge")
+
+
+@pytest.mark.parametrize(
+    ("rows", "encoding"),
+    [
+        ("1,Иван,да\n2,Мария,нет\n3,Иван,не знаю\n", "cp1251"),
+        ("1,王,是的我同意\n2,李,否我不同意这个\n", "gb18030"),
+        ("1,Zoë,ja für mich\n2,Jürgen,schöne Grüße\n", "cp1252"),
+        ("1,ÀÈÌ,sí\n2,Ñandú,día\n", "cp1252"),
+        ("1,A,“ja”\n2,B,nein\n", "cp1252"),
+    ],
+)
+def test_a_file_in_an_older_encoding_is_read_as_the_language_that_it_is_of_and_said_to_be(tmp_path, rows, encoding):
+    text = "task,worker,label\n" + rows * 3
+    (tmp_path / "old.csv").write_bytes(text.encode(encoding))
+    with pytest.warns(AnnotationWarning, match=rf"old\.csv is not UTF-8 and is read as {encoding}"):
+        annotations = Annotations.from_csv(tmp_path / "old.csv")
+    workers = [line.split(",")[1] for line in rows.splitlines()]
+    assert list(annotations.workers) == list(dict.fromkeys(workers))

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crowdppl as cp
-from crowdppl.data import files, preparing
+from crowdppl.data import frames, preparing
 from crowdppl.data.errors import AnnotationWarning
 from crowdppl.data.prepared import open_prepared
 from crowdppl.data.scan import parse_size
@@ -353,7 +353,7 @@ def test_whole_numbers_of_any_width_are_one_kind(tmp_path):
 
 def test_a_parquet_file_that_may_not_fit_into_memory_comes_with_advice(tmp_path, monkeypatch):
     table(100).to_parquet(tmp_path / "a.parquet")
-    monkeypatch.setattr(files, "physical_memory", lambda: 100 * files.BYTES_IN_MEMORY - 1)
+    monkeypatch.setattr(frames, "physical_memory", lambda: 100 * frames.BYTES_IN_MEMORY - 1)
     with pytest.warns(UserWarning, match=r"100 rows, which may take 39\.1 KiB of memory.*cp\.scan\(path\)"):
         cp.Annotations.from_parquet(tmp_path / "a.parquet")
 

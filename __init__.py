@@ -19,16 +19,9 @@ if TYPE_CHECKING:  # imported when first used
     from .data.errors import StorageError
     from .data.exports.reading import read
     from .data.scan import Scan, scan
-    from .inference.baseline_results import (
-        BaselineFit,
-        SelfTrained,
-        label_then_train,
-        load_fit,
-        self_train,
-        without_workers,
-    )
     from .inference.baselines.fit_baseline import list_baselines
     from .inference.baselines.imbalance import gold_imbalance_ratio, imbalance_ratio, rebalanced
+    from .inference.baselines.self_training import SelfTraining
     from .inference.checks import Checks, check, prior_check
     from .inference.checks.power_scaling import prior_sensitivity
     from .inference.checks.reference_posteriors import (
@@ -70,7 +63,7 @@ if TYPE_CHECKING:  # imported when first used
         plot_switch,
         plot_workers,
     )
-    from .inference.results import Fit
+    from .inference.result import Fit, load_fit, stack, without_workers
     from .inference.scores import (
         Estimate,
         GoldNeeded,
@@ -87,7 +80,7 @@ if TYPE_CHECKING:  # imported when first used
         score,
         worker_divergences,
     )
-    from .inference.stack_results import Stack, stack
+    from .inference.training_on_labels import label_then_train, self_train
     from .models import (
         Classifier,
         Confusion,
@@ -116,7 +109,6 @@ __version__ = "0.1.0"
 __all__ = [
     "AnnotationError",
     "Annotations",
-    "BaselineFit",
     "Checks",
     "Choice",
     "Classifier",
@@ -138,9 +130,8 @@ __all__ = [
     "ReferencePosterior",
     "Responses",
     "Scan",
-    "SelfTrained",
+    "SelfTraining",
     "SharedError",
-    "Stack",
     "StorageError",
     "StoryDescription",
     "StoryError",

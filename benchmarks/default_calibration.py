@@ -27,7 +27,7 @@ from crowdppl.inference.checks.simulation_based_calibration import (
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.fitted.crowd_trust import crowd_warnings, is_of_crowd
-from crowdppl.inference.fitted.labelled import interval_around
+from crowdppl.inference.fitted.posterior import interval_around
 from crowdppl.models import KNOWN_STORIES, WITH_CLASSIFIER, find_story
 
 LEVEL = 0.01  # of the test over all entries of all stories

@@ -15,8 +15,8 @@ from support.data import data_folder
 from support.report import Report
 
 import crowdppl as cp
-from crowdppl.inference.fitted.labelled import interval_around
 from crowdppl.inference.fitted.misled import WEIGHT, misled_share
+from crowdppl.inference.fitted.posterior import interval_around
 from crowdppl.inference.fitted.realised import n_truths, realised_accuracy, realised_accuracy_draws
 
 DATASETS = "rte,dog,weather_amt,movie_sp,music,labelme,sentiment,bluebird,temp"
@@ -115,9 +115,7 @@ def main(
         report.write()
 
 
-def fitted(
-    name: str, story: str, method: str, gold: int, seed: int, options: dict[str, Any]
-) -> tuple[cp.Fit | cp.Stack, float]:
+def fitted(name: str, story: str, method: str, gold: int, seed: int, options: dict[str, Any]) -> tuple[cp.Fit, float]:
     """The fit of one dataset, and the seconds it took."""
     annotations = cp.load_dataset(name)
     given = _drawn(annotations, gold, seed) if gold else None
@@ -126,13 +124,13 @@ def fitted(
     return fit, time.perf_counter() - began
 
 
-def labels(fit: cp.Fit | cp.Stack) -> dict[str, float]:
+def labels(fit: cp.Fit) -> dict[str, float]:
     """Scores of the labels."""
     scores = cp.score(fit)
     return {"label accuracy, %": 100 * float(scores["accuracy"]), "log-score": float(scores["log_score"])}
 
 
-def measured(fit: cp.Fit | cp.Stack, interval: float) -> dict[str, float]:
+def measured(fit: cp.Fit, interval: float) -> dict[str, float]:
     """What the intervals hold by default."""
     workers = _judged(fit.worker_scores(interval), fit)
     actual = workers["gold_accuracy"]
@@ -148,10 +146,10 @@ def measured(fit: cp.Fit | cp.Stack, interval: float) -> dict[str, float]:
     )
 
 
-def held(fit: cp.Fit | cp.Stack, interval: float, prior: Prior | None) -> dict[str, float]:
+def held(fit: cp.Fit, interval: float, prior: Prior | None) -> dict[str, float]:
     """What intervals of the share of annotations of gold tasks that are right hold, at a prior of misled tasks."""
     counted = np.asarray(fit.annotations.gold) >= 0
-    parts = fit.averaged.weighty if isinstance(fit, cp.Stack) else [(fit.fitted, 1.0)]
+    parts = fit.weighty
     estimates, draws = [], []
     with mock.patch("crowdppl.inference.fitted.misled.WEIGHT", WEIGHT if prior is None else prior.weight):
         for part, weight in parts:
@@ -161,8 +159,7 @@ def held(fit: cp.Fit | cp.Stack, interval: float, prior: Prior | None) -> dict[s
             n = round(weight * max(n_truths(each.with_uncertainty) for each, _ in parts))
             draws.append(realised_accuracy_draws(around, share, n, counted=counted))
     estimate = np.sum(estimates, 0)
-    source = fit.averaged if isinstance(fit, cp.Stack) else fit.fitted
-    low, high = interval_around(source, estimate, np.concatenate(draws)[None], interval)
+    low, high = interval_around(fit, estimate, np.concatenate(draws)[None], interval)
     columns = {"realised_accuracy": estimate, "realised_accuracy_low": low, "realised_accuracy_high": high}
     workers = _judged(pd.DataFrame(columns, index=fit.annotations.workers.to_index("worker")), fit)
     actual, low, high = (workers[name] for name in ("gold_accuracy", "realised_accuracy_low", "realised_accuracy_high"))
@@ -175,7 +172,7 @@ def held(fit: cp.Fit | cp.Stack, interval: float, prior: Prior | None) -> dict[s
     }
 
 
-def _judged(workers: pd.DataFrame, fit: cp.Fit | cp.Stack) -> pd.DataFrame:
+def _judged(workers: pd.DataFrame, fit: cp.Fit) -> pd.DataFrame:
     """The workers with enough annotations of gold tasks, with how many of these are right."""
     gold = fit.gold_scores()[["gold_accuracy", "gold_annotations"]]
     workers = workers.drop(columns=list(gold), errors="ignore").join(gold)

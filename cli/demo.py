@@ -14,7 +14,7 @@ from rich.text import Text
 
 from .. import Annotations, Fit, Prevalence, fit, load_dataset
 from ..inference.fitted.intervals import INTERVAL
-from ..inference.fitted.labelled import interval_around
+from ..inference.fitted.posterior import interval_around
 from .output import output_folder, write_output
 from .terminal import interval_text, make_table, show_files, stderr
 
@@ -101,7 +101,7 @@ def _show_prevalence(fits: dict[str, Fit], console: Console) -> None:
     for method in fits:
         table.add_column(f"{method.upper()} ({INTERVAL:.0%} interval)")
     found = {method: result.parameters["prevalence"].to_numpy() for method, result in fits.items()}
-    draws = {method: result.with_uncertainty.draws["prevalence"] for method, result in fits.items()}
+    draws = {method: result.fitted.with_uncertainty.draws["prevalence"] for method, result in fits.items()}
     for k, name in enumerate(fits["em"].annotations.classes):
         cells = (_estimate(fits[method], found[method][k], draws[method][..., k]) for method in fits)
         table.add_row(str(name), *cells)

@@ -16,7 +16,7 @@ from .request import Request
 from .stream import STREAM_FILES, write_stream
 
 if TYPE_CHECKING:
-    from .. import Fit, Stack, StreamedFit
+    from .. import Fit, StreamedFit
     from ..data import Annotations
 
 WORKER_FILES = {
@@ -128,7 +128,7 @@ def output_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> I
         yield folder
 
 
-def write_results(result: Fit | Stack | StreamedFit, folder: Path, *, plot: bool = False) -> dict[str, str]:
+def write_results(result: Fit | StreamedFit, folder: Path, *, plot: bool = False) -> dict[str, str]:
     """Write the files of a fit, of an average of several, or of a streamed fit, to an empty folder.
 
     Args:
@@ -146,7 +146,7 @@ def write_results(result: Fit | Stack | StreamedFit, folder: Path, *, plot: bool
     return write_output(result, folder, plot=plot)
 
 
-def write_for_tool(result: Fit | Stack | StreamedFit, folder: Path, to: str, request: Request) -> dict[str, str]:
+def write_for_tool(result: Fit | StreamedFit, folder: Path, to: str, request: Request) -> dict[str, str]:
     """Write the labels for one of `TOOLS`; what is in the file, by its name.
 
     Where the tool's export was read, Label Studio's tasks keep their data, and labels are of its question.
@@ -177,7 +177,7 @@ def _is_export_of(tool: str, file: str) -> bool:
     return any(map(is_argilla, records)) if tool == "argilla" else all("data" in each for each in records)
 
 
-def write_output(result: Fit | Stack, folder: Path, *, plot: bool = False) -> dict[str, str]:
+def write_output(result: Fit, folder: Path, *, plot: bool = False) -> dict[str, str]:
     """Write `FILES` of a fit, or `STACK_FILES` of an average of several, to an existing folder.
 
     The files of workers are left out where no worker is named, and fit.json where ids are of a type that it cannot
@@ -191,11 +191,10 @@ def write_output(result: Fit | Stack, folder: Path, *, plot: bool = False) -> di
     Returns:
         What is in each of the files that were written, by name.
     """
-    from .. import Stack
     from ..data.harmless_csv import write_csv
     from ..inference.storage.label_files import label_table
 
-    if isinstance(result, Stack):
+    if result.is_average:
         table = result.weights.to_frame() if result.comparison is None else result.comparison
         write_csv(table, folder / "comparison.csv")
     _save(result, folder)
@@ -204,15 +203,13 @@ def write_output(result: Fit | Stack, folder: Path, *, plot: bool = False) -> di
         write_csv(result.workers, folder / "workers.csv")
         if plot:
             _draw_confusions(result, folder / "workers.png")
-    contents = STACK_FILES if isinstance(result, Stack) else FILES
+    contents = STACK_FILES if result.is_average else FILES
     return {name: content for name, content in contents.items() if (folder / name).exists()}
 
 
-def _save(fit: Fit | Stack, folder: Path) -> None:
+def _save(fit: Fit, folder: Path) -> None:
     """Write the files that `crowdppl.load_fit` reads; posterior.nc alone where ids cannot be saved."""
-    from .. import Stack
-
-    about = "stack.json" if isinstance(fit, Stack) else "fit.json"
+    about = "stack.json" if fit.is_average else "fit.json"
     try:
         fit.save(folder / "saved")
     except AnnotationError as error:
@@ -226,7 +223,7 @@ def _save(fit: Fit | Stack, folder: Path) -> None:
     shutil.rmtree(folder / "saved", ignore_errors=True)
 
 
-def _draw_confusions(result: Fit | Stack, path: Path) -> None:
+def _draw_confusions(result: Fit, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     from .. import plot_confusions

@@ -18,8 +18,7 @@ from .request import Request, takes_request
 from .terminal import doing, plain_messages, show_result
 
 if TYPE_CHECKING:
-    from .. import Fit, Stack
-    from ..inference.baseline_results import BaselineFit
+    from .. import Fit
 
 OF_A_PAGE = ("file", "gold", "seed", "quiet", "out", "title", "workers", "key", "checks")
 """The parameters that a page of a saved fit takes."""
@@ -82,7 +81,7 @@ def report(
             show_result(result, {str(out): "labels, workers, checks and pictures"}, began)
 
 
-def _new_fit(request: Request, stories: list[str], method: str, workers: str, key: Path | None) -> Fit | Stack:
+def _new_fit(request: Request, stories: list[str], method: str, workers: str, key: Path | None) -> Fit:
     """Fit what was asked for to the annotations."""
     with doing("starting", request):
         from .. import fit as fit_story
@@ -98,7 +97,7 @@ def _new_fit(request: Request, stories: list[str], method: str, workers: str, ke
         return fit_story(stories[0], annotations, **shared)
 
 
-def _saved_fit(folder: str, workers: str, key: Path | None) -> Fit | Stack | BaselineFit:
+def _saved_fit(folder: str, workers: str, key: Path | None) -> Fit:
     """Read a fit, an average of stories or a baseline, with pseudonyms where they are asked for."""
     from .. import load_fit
     from ..data.pseudonyms import read_key

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from .. import Fit, Stack, StreamedFit
+    from .. import Fit, StreamedFit
 
 BAD_INPUT, FAILURE = 2, 1  # exit statuses
 PACKAGE = __name__.partition(".")[0]
@@ -85,7 +85,7 @@ def _show_warning(
         stderr().print(Text(f"Warning: {for_the_shell(str(message))}", style="yellow"))
 
 
-def show_result(result: Fit | Stack | StreamedFit, files: Mapping[str, str], began: float) -> None:
+def show_result(result: Fit | StreamedFit, files: Mapping[str, str], began: float) -> None:
     """Print a summary of a fit, or of an average of several, and the files that were written.
 
     Args:

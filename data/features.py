@@ -162,3 +162,19 @@ def _checked(array: np.ndarray, ids: Ids, names: list[Any] | None, noun: str, op
             "first"
         )
     return values
+
+
+def checked_features(x: Any, shape: tuple[int, ...], names: Ids) -> np.ndarray:
+    """The features, of the shape that they had in the training, and finite; a table's in the order of these names."""
+    if is_frame(x):
+        frame = as_frame(x, "x").to_pandas().drop(columns="task", errors="ignore")
+        x = table_values(columns_by_name(frame, names, "x"), "x")
+    x = np.asarray(x, dtype=np.float32)
+    if x.shape[1:] != shape or x.ndim != len(shape) + 1:
+        raise ValueError(f"x has shape {x.shape}; (n, {', '.join(map(str, shape))}) is needed, as in the training")
+    if not np.isfinite(x).all():
+        row, *place = (int(each[0]) for each in np.nonzero(~np.isfinite(x)))
+        more = int((~np.isfinite(x)).sum())
+        where = f"column {place[0]}" if len(place) == 1 else f"place {tuple(place)}"
+        raise ValueError(f"x, row {row}, {where}: {x[row][*place]} is not finite ({more} such); fill it in")
+    return x

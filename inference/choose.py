@@ -13,7 +13,7 @@ from ..models import Story
 from .comparison import compare
 from .engines.progress import progress_bar
 from .fit import fit
-from .results import Fit
+from .result import Fit
 
 RULES = ("one_se", "best")
 SMALL = 4.0

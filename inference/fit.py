@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,6 @@ from ..data.numbers import truth_value
 from ..data.scan import Scan
 from ..models import ALIASES, KNOWN_STORIES, Classifier, Story, TruthPrior
 from ..models.parts.classifier import Network
-from .baseline_results import BaselineFit
 from .baselines.fit_baseline import BASELINES, fit_baseline
 from .comparison.default_set import auto
 from .densities.evidence import Gold
@@ -25,24 +24,11 @@ from .engines.checkpoints import wished
 from .fit_story import fit_story
 from .fitted.crowd_trust import category_of, is_of_crowd
 from .fitted.streamed import StreamedFit
-from .results import Fit
-from .stack_results import Stack
+from .result import Fit
 from .stream_story import stream_story
 
 Readable = str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any
 """Whatever :func:`crowdppl.read` takes: a path, a table in memory, records, or a dictionary."""
-
-
-@overload
-def fit(story: Literal["auto"], annotations: Annotations | Readable, **options: Any) -> Stack: ...  # type: ignore[overload-overlap]
-
-
-@overload
-def fit(
-    story: Literal["majority_vote", "wawa", "naive_soft", "doctor_net", "wdn", "max_mig"],
-    annotations: Annotations | Readable,
-    **options: Any,
-) -> BaselineFit: ...  # type: ignore[overload-overlap]
 
 
 @overload
@@ -94,7 +80,7 @@ def fit(
     resume: bool = False,
     folder: str | PathLike[str] | None = None,
     **options: Any,
-) -> Fit | Stack | BaselineFit | StreamedFit:
+) -> Fit | StreamedFit:
     """Fit a story to annotations: true labels, confusion matrices of the workers, and what else the story has.
 
     Args:
@@ -185,7 +171,7 @@ def fit(
     if isinstance(story, str) and story not in (known := [*KNOWN_STORIES, *ALIASES, *BASELINES, "auto"]):
         raise unknown_name("story", story, known)
     annotations = _annotations_of(annotations, tell=progress)
-    found: Fit | Stack | BaselineFit | StreamedFit
+    found: Fit | StreamedFit
     wish = wished(checkpoint, every, resume)
     if isinstance(annotations, Scan):
         found = stream_story(story, annotations, **shared, folder=folder, checkpoints=wish, **options)
@@ -196,14 +182,14 @@ def fit(
             "without one: leave it out, and save the fit by fit.save(folder)"
         )
     elif isinstance(story, str) and story == "auto":
-        found = Stack(auto(annotations, **shared, checkpoints=wish, **options))
-        messages = [text for fitted in found.averaged.fits.values() for text in fitted.warnings]
-        messages = [*(text for text in messages if not is_of_crowd(text)), *found.averaged.of_crowd]
+        found = Fit.of(auto(annotations, **shared, checkpoints=wish, **options))
+        messages = [text for fitted in found.members.values() for text in fitted.warnings]
+        messages = [*(text for text in messages if not is_of_crowd(text)), *found.of_crowd]
     elif isinstance(story, str) and story in BASELINES:
-        found = BaselineFit(fit_baseline(story, annotations, **shared, checkpoints=wish, **options))
+        found = Fit.of(fit_baseline(story, annotations, **shared, checkpoints=wish, **options))
         messages = list(found.warnings)
     else:
-        found = Fit(fit_story(story, annotations, **shared, checkpoints=wish, **options))
+        found = Fit.of(fit_story(story, annotations, **shared, checkpoints=wish, **options))
         messages = list(found.warnings)
     for message in messages:
         warnings.warn(message, category_of(message), stacklevel=2)

@@ -29,7 +29,7 @@ def fit_at(
     by_chain = {name: np.asarray(value, np.float32)[None] for name, value in draws.items()}
     outcome = Outcome(by_chain, {}, np.zeros(1), {}, (), is_point=method == "em")
     settings = {"seed": 0, "backend": "numpyro"}
-    return Fit(Fitted(model, annotations, outcome, method, settings, parameter_dims(model, data)))
+    return Fit.of(Fitted(model, annotations, outcome, method, settings, parameter_dims(model, data)))
 
 
 def random_confusions(annotations: Annotations, n_draws: int = 1, seed: int = 0) -> dict[str, np.ndarray]:

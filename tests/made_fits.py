@@ -10,7 +10,7 @@ def changed(fit, **changes):
     fitted = fit.fitted.replace(**changes)
     if "method" in changes:
         fitted = fitted.replace(outcome=fitted.outcome._replace(is_point=changes["method"] == "em"))
-    return cp.Fit(fitted)
+    return cp.Fit.of(fitted)
 
 
 def made_fit(like, annotations, *, draws):

@@ -84,7 +84,7 @@ def same(one, other):
             assert np.asarray(mine).dtype == np.asarray(yours).dtype, name
     for name in ("tasks", "workers", "classes", "abstentions", "models", "repeats", "informative"):
         assert getattr(one.annotations, name) == getattr(other.annotations, name), name
-    if isinstance(one, cp.Fit):
+    if one.rule is None:
         assert (one.story, one.method, one.dims) == (other.story, other.method, other.dims)
         mine, yours = one.outcome, other.outcome
         parts = [(mine.draws, yours.draws), (mine.fixed, yours.fixed), (mine.stats, yours.stats)]
@@ -92,8 +92,8 @@ def same(one, other):
         assert mine.is_point == yours.is_point
         assert repr(one.model.hyperparameters) == repr(other.model.hyperparameters)
     else:
-        parts = [(one.baseline.weights, other.baseline.weights), (one.baseline.by_worker, other.baseline.by_worker)]
-        assert repr(one.baseline.classifier) == repr(other.baseline.classifier)
+        parts = [(one.rule.weights, other.rule.weights), (one.rule.by_worker, other.rule.by_worker)]
+        assert repr(one.rule.classifier) == repr(other.rule.classifier)
     for mine, yours in parts:
         assert list(mine) == list(yours)
         for name, value in mine.items():

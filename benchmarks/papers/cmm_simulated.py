@@ -163,10 +163,8 @@ def _network(*arguments: Any, **training: Any) -> Any:
 
 def measured(fitted: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """Test accuracy in percent; of a story the log-posterior at the end, and when it had converged."""
-    from crowdppl import Fit
-
     found = {"accuracy": percent_right(fitted.predict_proba(x), y)}
-    if isinstance(fitted, Fit):
+    if fitted.only is not None:
         found["log_posterior"] = float(fitted.history.iloc[-1])
         found["epochs_to_converge"] = converged_at(fitted.history)
     return found

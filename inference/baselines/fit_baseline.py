@@ -10,13 +10,13 @@ import pandas as pd
 from ...data import AnnotationError, Annotations
 from ...data.listing import Listing
 from ..engines.checkpoints import NO_WISH, Wish
-from .baseline import Baseline
+from ..fitted.by_rule import ByRule
 from .max_mig import fit_max_mig
 from .two_step import label_by_rule
 from .votes import RULES
 from .worker_networks import fit_worker_network
 
-BASELINES: dict[str, Callable[..., Baseline]] = {
+BASELINES: dict[str, Callable[..., ByRule]] = {
     **dict.fromkeys(RULES, label_by_rule),
     "doctor_net": fit_worker_network,
     "wdn": fit_worker_network,
@@ -42,7 +42,7 @@ OF_STORIES: dict[str, Any] = {
 """Arguments of :func:`crowdppl.fit` that a baseline has no use for, with their defaults."""
 
 
-def fit_baseline(name: str, annotations: Annotations, *, checkpoints: Wish = NO_WISH, **options: Any) -> Baseline:
+def fit_baseline(name: str, annotations: Annotations, *, checkpoints: Wish = NO_WISH, **options: Any) -> ByRule:
     """Make a baseline: arguments are those of :func:`crowdppl.fit` that have a use without a likelihood.
 
     Args:

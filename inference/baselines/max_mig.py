@@ -33,7 +33,7 @@ from ...models.parts.truth_prior import TruthPrior, class_log_probs
 from ..densities.evidence import Gold
 from ..engines.checkpoints import NO_WISH, Wish
 from ..engines.epochs import BATCH
-from .baseline import Baseline
+from ..fitted.by_rule import ByRule
 from .training import checked_network, train
 from .two_step import with_known
 from .worker_networks import refuse_nameless
@@ -52,7 +52,7 @@ def fit_max_mig(
     progress: bool = True,
     checkpoints: Wish = NO_WISH,
     **options: Any,
-) -> Baseline:
+) -> ByRule:
     """Train a classifier and an aggregator of annotations on each other, and label by both.
 
     Args:
@@ -83,7 +83,7 @@ def fit_max_mig(
     log_g = InformationGain(votes, bias, log_h).aggregated(annotations, jnp.asarray(annotations.label))
     both = np.asarray(jax.nn.softmax(log_h + log_g - jax.nn.log_softmax(bias)))
     posterior, annotations = with_known(both, annotations, gold)
-    return Baseline(
+    return ByRule(
         name,
         annotations,
         posterior,

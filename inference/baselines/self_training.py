@@ -19,8 +19,8 @@ What is trained is a story, or a baseline: both have labels, and say what each w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,31 +36,33 @@ from ..densities.programs import compiled
 from ..engines.checkpoints import NO_WISH, Wish
 from ..engines.outcome import ConvergenceWarning
 from ..fit_story import fit_story
+from ..fitted.by_rule import ByRule
 from ..fitted.confusion_scores import entropy
 from ..fitted.fitted import Fitted
-from .baseline import Baseline
+from ..fitted.posterior import Posterior
 from .fit_baseline import BASELINES, fit_baseline
 from .imbalance import imbalance_ratio
 
 SELECTIONS = ("distribution", "confidence", "random")
 
-Learnt = Fitted | Baseline
+Learnt = Fitted | ByRule
 """Result of a round's training; it has ``posterior``, and :func:`predicted_annotations` takes it."""
 
 
-@dataclass(frozen=True, eq=False)
-class SelfTraining:
-    """Result of self-training.
+class SelfTraining(NamedTuple):
+    """Result of self-training. Made by :func:`crowdppl.self_train`.
 
-    Args:
-        fitted: the fit of the last round, beside the annotations that were given.
-        rounds: a row for each round, from 0 for the fit without pseudo-annotations.
-        pseudo: the pseudo-annotations of the last round: task, worker, label, round.
-        stopped: by round the score of held-out annotations by which the number of rounds was chosen; None where the
-            rounds were given.
+    Attributes:
+        fit: the fit of the last round, beside the annotations that were given.
+        rounds: by round, from 0 for the fit without pseudo-annotations: pseudo_annotations; imbalance, annotations of
+            the most frequent class for each of the rarest; where gold labels are known precision and recall of the
+            pseudo-annotations, accuracy and balanced accuracy of the labels, means over the classes but for accuracy.
+        pseudo: the pseudo-annotations of the last round: task, worker, label, and the round in which each was made.
+        stopped: by round the score of held-out annotations by which the number of rounds was chosen; None where it was
+            given.
     """
 
-    fitted: Learnt
+    fit: Any
     rounds: pd.DataFrame
     pseudo: pd.DataFrame
     stopped: pd.Series | None = None
@@ -99,7 +101,7 @@ def self_train(
         stopped = tried.rounds["held_out"]
         chosen = int(np.argmax(stopped))
         found = _rounds(story, annotations, chosen, checkpoints=checkpoints.within("chosen"), **given)
-        return SelfTraining(found.fitted, found.rounds, found.pseudo, stopped)
+        return found._replace(stopped=stopped)
     return _rounds(story, annotations, rounds, checkpoints=checkpoints, **given)
 
 
@@ -162,7 +164,7 @@ def _rounds(
     names["label"] = grid.classes.to_index()[label[made]]
     pseudo = pd.DataFrame({name: index.to_series(index=pd.RangeIndex(len(made))) for name, index in names.items()})
     own = own.replace(stored_posterior=own.posterior) if isinstance(own, Fitted) else own
-    return SelfTraining(own, pd.DataFrame(rows).set_index("round"), pseudo.assign(round=since[made]))
+    return SelfTraining(Posterior.of(own), pd.DataFrame(rows).set_index("round"), pseudo.assign(round=since[made]))
 
 
 def _fit(story: Any, annotations: Annotations, kept: Wish, **options: Any) -> Learnt:
@@ -239,7 +241,7 @@ def predicted_annotations(fitted: Learnt) -> np.ndarray:
     Returns:
         ``(N, J, K)``.
     """
-    if isinstance(fitted, Baseline):
+    if isinstance(fitted, ByRule):
         return np.asarray(fitted.predicted_annotations(), dtype=float)
     found = np.asarray(_predicted(fitted), dtype=float)[..., : fitted.annotations.n_classes].swapaxes(0, 1)
     return found / found.sum(-1, keepdims=True)

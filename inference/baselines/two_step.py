@@ -24,8 +24,8 @@ from ..densities.evidence import Gold, with_evidence
 from ..engines.checkpoints import NO_WISH, Wish
 from ..engines.settings import EMSettings
 from ..fit_story import ARGUMENTS, fit_story
-from ..fitted.labelled import Labelled
-from .baseline import Baseline
+from ..fitted.by_rule import ByRule
+from ..fitted.posterior import Posterior
 from .training import checked_network, train
 from .votes import RULES, agreement
 
@@ -54,7 +54,7 @@ def label_by_rule(
     progress: bool = True,
     checkpoints: Wish = NO_WISH,
     **options: Any,
-) -> Baseline:
+) -> ByRule:
     """Label tasks by a rule over the votes, and train a classifier on the labels where one is given.
 
     Args:
@@ -75,7 +75,7 @@ def label_by_rule(
     """
     found, annotations = with_known(RULES[name].probabilities(annotations), annotations, gold)
     by_worker = {"vote_weight": agreement(annotations)} if name == "wawa" else {}
-    labelled = Baseline(name, annotations, found.astype(np.float32), by_worker=by_worker)
+    labelled = ByRule(name, annotations, found.astype(np.float32), by_worker=by_worker)
     if classifier is None:
         if checkpoints.folder is not None:
             raise ValueError(
@@ -112,7 +112,7 @@ def with_known(posterior: np.ndarray, annotations: Annotations, gold: Gold) -> t
 
 
 def label_then_train(
-    labels: str | Labelled | Any,
+    labels: str | Posterior | Any,
     annotations: Annotations,
     *,
     classifier: Network | Classifier,
@@ -122,7 +122,7 @@ def label_then_train(
     progress: bool = True,
     checkpoints: Wish = NO_WISH,
     **options: Any,
-) -> Baseline:
+) -> ByRule:
     """Label tasks first and train a classifier on the labels then: see :func:`crowdppl.label_then_train`."""
     soft = truth_value("soft", soft, maybe=True)
     checkpoints.check_new()
@@ -145,7 +145,7 @@ def label_then_train(
             raise AnnotationError("the labels are of other tasks than the annotations; give a fit of these annotations")
     soft = name.startswith("naive_soft") if soft is None else soft
     probabilities = np.asarray(labels.posterior, dtype=np.float32)
-    labelled = Baseline(name, labels.annotations, probabilities)
+    labelled = ByRule(name, labels.annotations, probabilities)
     kept = checkpoints.within("training")
     training: dict[str, Any] = {"seed": seed, "progress": progress, "checkpoints": kept}
     return trained(labelled, name, classifier, soft=soft, **training, **options)
@@ -179,7 +179,7 @@ def _is_story(name: str) -> bool:
 
 
 def trained(
-    labelled: Baseline,
+    labelled: ByRule,
     name: str,
     classifier: Network | Classifier,
     *,
@@ -188,14 +188,14 @@ def trained(
     progress: bool = True,
     checkpoints: Wish = NO_WISH,
     **options: Any,
-) -> Baseline:
+) -> ByRule:
     """Train a classifier on labels; tasks that nobody annotated, and whose label is not known, teach nothing."""
     network = checked_network(name, labelled.annotations, classifier)
     lesson = lesson_of(labelled, soft=soft)
     prior = {"truth_prior": network}
     found = train(taught, lesson, prior, seed=seed, progress=progress, checkpoints=checkpoints, **options)
     changed = {option: value for option, value in options.items() if value is not None}
-    return Baseline(
+    return ByRule(
         name,
         labelled.annotations,
         labelled.posterior,
@@ -208,7 +208,7 @@ def trained(
     )
 
 
-def lesson_of(labelled: Labelled, *, soft: bool) -> Annotations:
+def lesson_of(labelled: ByRule, *, soft: bool) -> Annotations:
     """The labels as annotations without workers: a row for each class of positive probability, which is its count.
 
     Where they are few there is a row for the other classes too, which counts 0, so that other labels of as many tasks

@@ -28,7 +28,7 @@ from ...models.parts.scored_annotations import Heads, Taught, focused
 from ...models.parts.worker_heads import AVERAGING, WorkerHeads
 from ..densities.evidence import Gold
 from ..engines.checkpoints import NO_WISH, Wish
-from .baseline import Baseline
+from ..fitted.by_rule import ByRule
 from .training import checked_network, train
 from .two_step import with_known
 
@@ -46,7 +46,7 @@ def fit_worker_network(
     checkpoints: Wish = NO_WISH,
     focus: float = 0.0,
     **options: Any,
-) -> Baseline:
+) -> ByRule:
     """Train a network with an output for each worker, and label by their average.
 
     Args:
@@ -84,7 +84,7 @@ def fit_worker_network(
         weights[AVERAGING] = averaging_weights(annotations, heads)
     posterior = network.predict_proba(annotations.features, annotations.n_classes, None, weights)
     known, annotations = with_known(posterior, annotations, gold)
-    return Baseline(
+    return ByRule(
         name,
         annotations,
         known,

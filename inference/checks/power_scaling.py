@@ -19,8 +19,9 @@ from scipy.special import rel_entr
 from ..densities.enumerated import Parameters
 from ..densities.prior import log_prior_to_scale
 from ..densities.programs import compiled
-from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
+from ..fitted.fitted import Fitted
 from ..fitted.pointwise import counts
+from ..fitted.posterior import Posterior, fitted_of
 
 DELTA = 0.01  # the power's distance from 1
 THRESHOLD = 0.05  # from which a quantity is sensitive
@@ -40,7 +41,7 @@ class Components(NamedTuple):
     likelihood_by_worker: np.ndarray | None = None  # (S, J) expected log-probability of the worker's annotations
 
 
-def prior_sensitivity(fit: HoldsFitted, *, threshold: float = THRESHOLD, seed: int = 0) -> pd.DataFrame:
+def prior_sensitivity(fit: Posterior | Fitted, *, threshold: float = THRESHOLD, seed: int = 0) -> pd.DataFrame:
     r"""Measure the sensitivity of accuracies, prevalence and label shares to the prior and to the likelihood.
 
     The sensitivity is the slope, in :math:`\log_2 \alpha` at :math:`\alpha = 1`, of the distance between the posterior

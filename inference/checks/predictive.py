@@ -17,7 +17,8 @@ from ..densities.fewer_pseudo_counts import with_fewer_pseudo_counts
 from ..densities.model import Model
 from ..densities.program_cache import use_program_cache
 from ..fit_story import refit
-from ..fitted.fitted import Fitted, HoldsFitted, Weighted, weighted_of
+from ..fitted.fitted import Fitted
+from ..fitted.posterior import Posterior, posterior_of
 from .check_results import Checks
 from .discrepancies import DISCREPANCIES, Discrepancy, Measure, of_function
 from .discrepancy_result import LEVEL, DiscrepancyResult
@@ -27,7 +28,7 @@ Discrepancies = str | Iterable[str] | Mapping[str, Discrepancy | Callable[[Annot
 
 
 def check(
-    fit: HoldsFitted,
+    fit: Posterior | Fitted,
     discrepancies: Discrepancies = None,
     *,
     draws: int = 50,
@@ -96,7 +97,7 @@ def check(
     check_name("value of truth", truth, get_args(NewTruth))
     if weaker_prior is not None and not 0 < weaker_prior < 1:
         raise ValueError(f"weaker_prior={weaker_prior!r}: a number between 0 and 1 is needed, such as 0.1")
-    source = weighted_of(fit)
+    source = posterior_of(fit)
     design = source.annotations.expanded()
     title = f"Posterior predictive checks of {source.story}: {draws} draws, {replicates} replicates of each"
     if truth == "prior":
@@ -126,7 +127,7 @@ def _refitted(fitted: Fitted, weaker_prior: float) -> Fitted:
     return refit(fitted.replace(model=with_fewer_pseudo_counts(fitted.model, weaker_prior)), fitted.annotations)
 
 
-def _with_advice(checks: Checks, source: Weighted) -> Checks:
+def _with_advice(checks: Checks, source: Posterior) -> Checks:
     """The checks with a note on how to tell misfit from the prior, where one fails and the story can be refitted."""
     failed = [name for name, result in checks.results.items() if result.p_value < LEVEL]
     if not failed or any(fitted.settings.get("backend") == "pyro" for fitted, _ in source.weighty):

@@ -9,7 +9,8 @@ import pandas as pd
 from ...data import Annotations
 from ...data.errors import check_name, warn
 from ..engines.outcome import ConvergenceWarning
-from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
+from ..fitted.fitted import Fitted
+from ..fitted.posterior import Posterior, fitted_of
 from .cross_validation import kfold
 from .elpd import Elpd
 from .leave_one_out import high_k_message, loo, why_not
@@ -19,7 +20,7 @@ METHODS = ("loo", "kfold")
 
 
 def compare(
-    fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted],
+    fits: Mapping[str, Posterior | Fitted] | Iterable[Posterior | Fitted],
     *,
     by: str | None = None,
     method: str | None = None,
@@ -129,7 +130,7 @@ def table(scores: Mapping[str, Elpd], seed: int = 0) -> pd.DataFrame:
     return frame.sort_values("elpd", ascending=False, kind="stable")
 
 
-def by_name(fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted], least: int = 2) -> dict[str, Fitted]:
+def by_name(fits: Mapping[str, Posterior | Fitted] | Iterable[Posterior | Fitted], least: int = 2) -> dict[str, Fitted]:
     """Fits by the names that were given, or else by those of their stories; several of one story are numbered.
 
     Args:
@@ -139,7 +140,7 @@ def by_name(fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted], least: int 
     Raises:
         ValueError: there are fewer, or one is no fit.
     """
-    if hasattr(fits, "fitted"):
+    if isinstance(fits, Posterior | Fitted):
         raise ValueError(
             "one fit is given, and two at least are needed to compare; give several, by name: "
             "cp.compare({'name': fit, 'other name': other_fit})"
@@ -157,7 +158,7 @@ def by_name(fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted], least: int 
         try:
             found[name] = fitted_of(fit)
         except TypeError as error:
-            raise ValueError(f"{name!r} is of type {type(fit).__name__}; fits by cp.fit are needed") from error
+            raise ValueError(f"{name!r}: {error}") from error
     if len(found) < least:
         raise ValueError(f"{len(found)} fits are given, and two at least are needed to compare")
     return found

@@ -6,14 +6,15 @@ from ...data import Annotations
 from ...data.errors import check_name
 from ...data.numbers import whole_number
 from ..engines.progress import progress_bar
-from ..fitted.fitted import HoldsFitted, fitted_of
+from ..fitted.fitted import Fitted
 from ..fitted.pointwise import counts, rounds
+from ..fitted.posterior import Posterior, fitted_of
 from .elpd import UNITS, Elpd, annotation_index
 from .held_out import predict_annotations, predict_tasks, refit_without
 
 
 def kfold(
-    fit: HoldsFitted,
+    fit: Posterior | Fitted,
     *,
     by: str = "annotation",
     folds: int = 5,

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import pandas as pd
-
 from ...data import Annotations
 from ...models import Story, StoryError
 from ..engines.checkpoints import Wish
@@ -12,8 +10,9 @@ from ..engines.progress import progress_bar
 from ..fit_story import fit_story
 from ..fitted.fitted import Fitted
 from ..fitted.misled import checked
+from ..fitted.posterior import Posterior, equal_weights
 from .comparing import compare
-from .stacking import Averaged, share_of_votes
+from .stacking import share_of_votes
 
 StorySet = Mapping[str, Mapping[str, Any]]
 
@@ -49,7 +48,7 @@ def auto(
     progress: bool = True,
     checkpoints: Wish | None = None,
     **options: Any,
-) -> Averaged:
+) -> Posterior:
     r"""Fit a story with errors that workers share, or a set of stories, and average their labels with the votes.
 
     A story is sure of its labels as if it were true, and no story is. The votes know nothing of the story: of a task
@@ -66,7 +65,7 @@ def auto(
             intervals.
         weights: ``"equal"``; or ``"stacking"``, which compares the stories by how well they predict held-out
             annotations, over K folds refitted by EM whatever the fits' engine: the mixture that predicts best.
-        votes: share of the label probabilities that are the votes', from 0 to below 1 (:class:`.Averaged`).
+        votes: share of the label probabilities that are the votes', from 0 to below 1 (:class:`.Posterior`).
         misled: the share of tasks that is expected to mislead the whole crowd, from 0 to below 1; what is usual by
             default (:mod:`.misled`).
         folds: K, of the comparison of ``weights="stacking"``; 5 by default.
@@ -106,12 +105,12 @@ def auto(
             reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
             raise ValueError(f"none of {len(chosen)} stories fits these data. {reasons}")
         if weights == "equal" or len(fits) == 1:
-            return Averaged(fits, _equal(fits), None, left_out, votes, misled)
+            return Posterior(fits, equal_weights(fits), None, left_out, votes, misled)
         folds = 5 if folds is None else folds
         bar(len(chosen), "comparing")
         comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=False)
         comparison.attrs["how"] = f"{folds} folds of the annotations, for each of which every story was refitted by EM"
-    return Averaged(fits, comparison["weight"].reindex(list(fits)), comparison, left_out, votes, misled)
+    return Posterior(fits, comparison["weight"].reindex(list(fits)), comparison, left_out, votes, misled)
 
 
 def _check_folds(folds: int | None, weights: str, n_stories: int) -> None:
@@ -123,11 +122,6 @@ def _check_folds(folds: int | None, weights: str, n_stories: int) -> None:
         )
     if n_stories == 1:
         raise ValueError(f"folds={folds!r}: one story is compared with none; leave it out, or give several stories=")
-
-
-def _equal(fits: Iterable[str]) -> pd.Series:
-    index = pd.Index(list(fits), name="story")
-    return pd.Series(1 / len(index), index=index, name="weight")
 
 
 def story_set(

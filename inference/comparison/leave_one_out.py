@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from ...data.errors import check_name
-from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
+from ..fitted.fitted import Fitted
 from ..fitted.pointwise import counts, log_likelihood_by_annotation, rounds
+from ..fitted.posterior import Posterior, fitted_of
 from ..storage.arviz_data import is_tree, make_idata
 from .elpd import UNITS, Elpd, annotation_index
 from .held_out import predict_annotations, predict_tasks, reads_counts, refit_without
@@ -21,7 +22,7 @@ ESS_UNITS = 200  # units at the most whose effective sample sizes are looked at
 NAMED = 2  # units of high Pareto k that a message names of each story
 
 
-def loo(fit: HoldsFitted, *, by: str = "task", reloo: bool = False) -> Elpd:
+def loo(fit: Posterior | Fitted, *, by: str = "task", reloo: bool = False) -> Elpd:
     r"""Score a story by leave-one-out cross-validation, from the draws of one fit and without refits (PSIS-LOO).
 
     By task, :math:`\log p(y_i \mid y_{-i})`, all annotations to a task predicted together with the truth summed out. By

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..fitted.fitted import Fitted, label_draws
 from ..fitted.named_draws import coords_of, parameter_dataset
+from ..fitted.posterior import Posterior
 from ..storage.arviz_groups import AFFORDABLE, FIT_GROUP, TRUTH_PROBABILITY, constants_of, observed_of
 from ..storage.provenance import provenance
-from .stacking import Averaged
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,8 +21,8 @@ CONFUSION = "worker_confusion"
 """The workers' confusion matrices in the draws, whatever the stories' own parameters are called."""
 
 
-def stacked_groups(averaged: Averaged) -> dict[str, xr.Dataset]:
-    """Groups of an average, each of whose fits has draws: see :meth:`crowdppl.Stack.to_idata`."""
+def stacked_groups(averaged: Posterior) -> dict[str, xr.Dataset]:
+    """Groups of an average, each of whose fits has draws: see :meth:`crowdppl.Fit.to_idata`."""
     import xarray as xr
 
     annotations = averaged.annotations
@@ -66,7 +66,7 @@ def _is_like(name: str, one: Fitted, other: Fitted) -> bool:
     return bool(np.shape(one.draws[name])[2:] == np.shape(other.draws[name])[2:])
 
 
-def _provenance(averaged: Averaged) -> dict[str, str]:
+def _provenance(averaged: Posterior) -> dict[str, str]:
     return {
         "inference_library": "crowdppl",
         "inference_library_version": version("crowdppl"),
@@ -74,5 +74,5 @@ def _provenance(averaged: Averaged) -> dict[str, str]:
         "weights": json.dumps({str(name): float(weight) for name, weight in averaged.weights.items()}),
         "votes": str(averaged.votes),
         "misled": str(averaged.misled),
-        "fits": json.dumps({name: provenance(fitted) for name, fitted in averaged.fits.items()}),
+        "fits": json.dumps({name: provenance(fitted) for name, fitted in averaged.members.items()}),
     }

@@ -9,13 +9,13 @@ from ..densities.programs import compiled
 from .confusion_scores import accuracy
 from .fitted import Fitted
 from .intervals import INTERVAL
-from .labelled import Labelled, interval_around
+from .posterior import Posterior, interval_around
 
 EXTREMES = ("best", "worst", "average")
 """Of which workers :func:`extreme_weights` are."""
 
 
-def confusion_frame(source: Labelled, interval: float = INTERVAL) -> pd.DataFrame:
+def confusion_frame(source: Posterior, interval: float = INTERVAL) -> pd.DataFrame:
     """The workers' confusion matrices in long form: worker, truth, annotation, probability, low, high.
 
     Args:
@@ -35,7 +35,7 @@ def confusion_frame(source: Labelled, interval: float = INTERVAL) -> pd.DataFram
     return pd.DataFrame(columns, index=index).reset_index()
 
 
-def extreme_weights(source: Labelled) -> np.ndarray:
+def extreme_weights(source: Posterior) -> np.ndarray:
     """Weights ``(3, J)`` of the workers in three confusion matrices: of the best, of the worst, and of all on average.
 
     The best and the worst are by accuracy, whatever number of annotations they gave, of those who gave any; the average
@@ -51,7 +51,7 @@ def extreme_weights(source: Labelled) -> np.ndarray:
     return np.stack([np.eye(len(given))[best], np.eye(len(given))[worst], given / given.sum()])
 
 
-def extreme_frame(source: Labelled, interval: float = INTERVAL) -> pd.DataFrame:
+def extreme_frame(source: Posterior, interval: float = INTERVAL) -> pd.DataFrame:
     """Best, worst and average confusion matrix in long form: which, worker, truth, annotation, probability, low, high.
 
     Args:

@@ -32,10 +32,10 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from .fitted import refuse_streamed
+from .fitted import Fitted
 from .intervals import INTERVAL, checked_tail
-from .labelled import Labelled
 from .misled import told_label
+from .posterior import Posterior, refuse_streamed
 
 DRAWS = (20, 100)  # of the true labels and of the tasks' weights, at the least and at the most
 NUMBERS = 2e6  # annotations in all of these draws, about
@@ -110,7 +110,7 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
         AnnotationError: no worker is named, no true label is known, or no task has annotations of two workers.
         ValueError: `interval` is not between 0 and 1.
     """
-    if not isinstance(source, Annotations | Labelled):
+    if not isinstance(source, Annotations | Fitted | Posterior):
         refuse_streamed(source)
         raise TypeError(f"a fit by cp.fit, a stack, or annotations are needed, got a {type(source).__name__}")
     annotations = source if isinstance(source, Annotations) else source.annotations

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,6 @@ from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims, derived, site_kinds
 from ..engines import by_size
 from ..engines.outcome import ConvergenceWarning, Outcome
-from .labelled import Labelled
 from .named_draws import parameter_dataset
 from .origin import here_and_now
 
@@ -43,29 +42,10 @@ TOO_NARROW = (
 CELLS = 1e8  # of workers' confusion matrices in all draws at the most, about: 400 MB
 
 
-class Weighted(Labelled):
-    """A fitted story, or an average of several: what views that ask story by story take.
-
-    Attributes:
-        story: its name, or their names.
-        weighty: the fitted stories that have weight, each with it; the weights sum to 1.
-    """
-
-    if TYPE_CHECKING:
-
-        @property
-        def story(self) -> str:
-            """Its name, or their names."""
-
-        @property
-        def weighty(self) -> list[tuple[Fitted, float]]:
-            """The fitted stories, each with its weight."""
-
-
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True, eq=False, repr=False)
-class Fitted(Weighted):
-    """A story fitted to annotations: what every view takes.
+class Fitted:
+    """A story fitted to annotations, at draws of its parameters: a member of a `Posterior`.
 
     It is a JAX pytree, so that it is one argument of compiled functions: of these it has the model, the data without
     gold labels, the draws and the fixed parameters; how they came about is left outside. What is compiled for
@@ -103,11 +83,6 @@ class Fitted(Weighted):
         return cls(model, data, Outcome(draws, fixed, np.zeros(0), {}, ()))
 
     @property
-    def fitted(self) -> Fitted:
-        """Itself: what holds a `Fitted` and what is one are asked for it alike (:func:`fitted_of`)."""
-        return self
-
-    @property
     def story(self) -> str:
         """The story's name."""
         return self.model.story.__name__
@@ -126,11 +101,6 @@ class Fitted(Weighted):
     def fixed(self) -> dict[str, Any]:
         """Parameters without a posterior, such as the weights of a network without a prior."""
         return self.outcome.fixed
-
-    @property
-    def weighty(self) -> list[tuple[Fitted, float]]:
-        """Itself, with all the weight: what an average has several of."""
-        return [(self, 1.0)]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -331,53 +301,6 @@ class Fitted(Weighted):
 def n_cells(annotations: Annotations) -> int:
     """Return the number of entries in all workers' confusion matrices together."""
     return max(annotations.n_workers, 1) * annotations.n_classes * annotations.n_kinds
-
-
-class HoldsFitted(Protocol):
-    """Holder of a fitted story: a user's `Fit`, or a `Fitted` itself."""
-
-    @property
-    def fitted(self) -> Fitted:
-        """The fitted story."""
-
-
-def fitted_of(source: HoldsFitted | Any) -> Fitted:
-    """The fitted story that a view is asked about.
-
-    Raises:
-        TypeError: `source` holds none, or leaves its annotations on the disk.
-    """
-    refuse_streamed(source)
-    found = getattr(source, "fitted", None)
-    if not isinstance(found, Fitted):
-        fits = getattr(source, "fits", None)
-        mend = f"; give one of its fits, such as fit.fits[{next(iter(fits))!r}]" if isinstance(fits, Mapping) else ""
-        raise TypeError(f"a fit of one story by cp.fit is needed, got a {type(source).__name__}{mend}")
-    return found
-
-
-def weighted_of(source: HoldsFitted | Any) -> Weighted:
-    """The fitted story, or the average of several, that a view is asked about.
-
-    Raises:
-        TypeError: as :func:`fitted_of`.
-    """
-    found = getattr(source, "averaged", source)
-    return found if isinstance(found, Weighted) else fitted_of(source)
-
-
-def refuse_streamed(source: Any) -> None:
-    """Refuse a streamed fit where a view needs the annotations.
-
-    Raises:
-        TypeError: `source` is one.
-    """
-    if getattr(type(source), "on_disk", False):
-        raise TypeError(
-            "the annotations are needed in memory, and a streamed fit leaves them on the disk: load them with "
-            "cp.Annotations.from_parquet(path) and fit them; a streamed fit has workers, parameters, derived, "
-            "summary() and write_labels(path)"
-        )
 
 
 def label_posteriors(fitted: Fitted) -> np.ndarray:

@@ -12,14 +12,17 @@ from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .fitted import Fitted
 from .intervals import INTERVAL, of_draws
+from .posterior import Posterior, posterior_of
 from .realised import DRAWS
 
 BINS = 10  # of the calibration error
 SHOWN = 3  # models in a text; of more of them their number
 
 
-def model_frame(fitted: Fitted, interval: float = INTERVAL) -> pd.DataFrame:
+def model_frame(fit: Posterior | Fitted, interval: float = INTERVAL) -> pd.DataFrame:
     """By model whose probabilities were given to the fit, how good they are; with low and high.
+
+    Of an average of stories it is by the fit of the largest weight.
 
     - tasks: how many the model has probabilities of.
     - accuracy: in the long run, how often the class that the model puts first is right: the mean of its tempered
@@ -32,13 +35,14 @@ def model_frame(fitted: Fitted, interval: float = INTERVAL) -> pd.DataFrame:
       label posterior in the place of true labels.
 
     Args:
-        fitted: the fit.
+        fit: of a story, or an average.
         interval: mass of the intervals, equal-tailed, between 0 and 1.
 
     Raises:
         AnnotationError: no probabilities were given.
         ValueError: for another `interval`.
     """
+    _, fitted = posterior_of(fit).heaviest
     data = fitted.annotations
     if data.model_scores is None:
         raise AnnotationError("no model's probabilities were given to the fit; give cp.fit(…, probabilities=frame)")

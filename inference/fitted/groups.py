@@ -17,11 +17,12 @@ from ..densities.enumerated import run_enumerated, site_dims, site_values
 from ..densities.padded_sites import dirichlet_of, is_table
 from ..densities.programs import compiled
 from .confusion_scores import entropy
-from .fitted import Fitted, HoldsFitted, fitted_of
+from .fitted import Fitted
 from .intervals import INTERVAL, of_draws
+from .posterior import Posterior, fitted_of
 
 
-def describe_groups(fit: HoldsFitted, interval: float = INTERVAL) -> pd.DataFrame:
+def describe_groups(fit: Posterior | Fitted, interval: float = INTERVAL) -> pd.DataFrame:
     """By group: its share, the entropy of its confusion matrix in nats, and the similarity to the identity (0 to 1).
 
     Args:
@@ -79,7 +80,7 @@ def _concentrations(fitted: Fitted) -> dict[str, Array]:
     }
 
 
-def group_memberships(fit: HoldsFitted, annotations: Annotations | None = None) -> pd.DataFrame:
+def group_memberships(fit: Posterior | Fitted, annotations: Annotations | None = None) -> pd.DataFrame:
     r"""Probability that a worker is of each group, given all of the worker's annotations: workers × groups.
 
     Where the story derives it, it is the mean over the draws. Else
@@ -123,7 +124,7 @@ def group_memberships(fit: HoldsFitted, annotations: Annotations | None = None) 
     return pd.DataFrame(jax.nn.softmax(jnp.asarray(scores)), index=index, columns=columns)
 
 
-def group_worker_confusions(fit: HoldsFitted, annotations: Annotations | None = None) -> np.ndarray:
+def group_worker_confusions(fit: Posterior | Fitted, annotations: Annotations | None = None) -> np.ndarray:
     r"""Each worker's confusion matrix by the groups, :math:`\sum_m p(m \mid j) \, \beta^{(m)}`: ``(J, K, K)``.
 
     Arguments and errors as of :func:`group_memberships`.

@@ -4,14 +4,39 @@ from typing import Any
 
 import numpy as np
 
-from ...data.features import columns_by_name, table_values
-from ...data.frames import as_frame, is_frame
-from ...data.ids import Ids
+from ...data.features import checked_features
 from .fitted import Fitted
+from .posterior import Posterior, posterior_of
 
 
-def predict_proba(fitted: Fitted, x: Any) -> np.ndarray:
-    """The classifier's probabilities for new tasks ``(n, K)``: see :meth:`.Fit.predict_proba`."""
+def predict_proba(fit: Posterior | Fitted, x: Any) -> np.ndarray:
+    """The classifier's probabilities for new tasks, averaged over the draws where its weights have a posterior.
+
+    Those of an average of stories are averaged by weight.
+
+    Args:
+        fit: of a story or a rule with a classifier.
+        x: features ``(n, ...)``, each of the shape that the classifier was trained on; of a table the columns are
+            found by their names, where the fit was given a table too; for a torch module that was trained on a
+            Dataset, another one.
+
+    Returns:
+        ``(n, K)``, in the order of ``annotations.classes``.
+
+    Raises:
+        ValueError: the story was fitted without a classifier, or the features have another shape or are not
+            finite.
+        AnnotationError: a table lacks a feature, has another one, or one that is no number.
+    """
+    source = posterior_of(fit)
+    if source.rule is not None:
+        return source.rule.predict_proba(x)
+    if source.only is not None:
+        return _of_story(source.only, x)
+    return np.sum([weight * _of_story(fitted, x) for fitted, weight in source.weighty], axis=0)
+
+
+def _of_story(fitted: Fitted, x: Any) -> np.ndarray:
     annotations, prior = fitted.annotations, fitted.model.truth_prior
     if annotations.features is not None:  # a torch module on a Dataset of its own has its own idea of what x is
         x = checked_features(x, np.shape(annotations.features)[1:], annotations.feature_names)
@@ -24,19 +49,3 @@ def predict_proba(fitted: Fitted, x: Any) -> np.ndarray:
             f"{fitted.story} was fitted without a classifier, so it says nothing of tasks without annotations; "
             "fit.probabilities has the tasks that it saw"
         ) from error
-
-
-def checked_features(x: Any, shape: tuple[int, ...], names: Ids) -> np.ndarray:
-    """The features, of the shape that they had in the training, and finite; a table's in the order of these names."""
-    if is_frame(x):
-        frame = as_frame(x, "x").to_pandas().drop(columns="task", errors="ignore")
-        x = table_values(columns_by_name(frame, names, "x"), "x")
-    x = np.asarray(x, dtype=np.float32)
-    if x.shape[1:] != shape or x.ndim != len(shape) + 1:
-        raise ValueError(f"x has shape {x.shape}; (n, {', '.join(map(str, shape))}) is needed, as in the training")
-    if not np.isfinite(x).all():
-        row, *place = (int(each[0]) for each in np.nonzero(~np.isfinite(x)))
-        more = int((~np.isfinite(x)).sum())
-        where = f"column {place[0]}" if len(place) == 1 else f"place {tuple(place)}"
-        raise ValueError(f"x, row {row}, {where}: {x[row][*place]} is not finite ({more} such); fill it in")
-    return x

@@ -12,25 +12,25 @@ import pandas as pd
 from jax import Array
 
 from ...data import Annotations, Ids
-from ...data.features import resolve_features
+from ...data.features import checked_features, resolve_features
 from ...data.frames import is_frame
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .fitted import Fitted
 from .intervals import INTERVAL
-from .labelled import interval_around
-from .new_tasks import checked_features
+from .posterior import Posterior, fitted_of, interval_around
 
 
 def new_worker_confusions(
-    fitted: Fitted, worker_features: Any, x: Any = None, interval: float = INTERVAL
+    fit: Posterior, worker_features: Any, x: Any = None, interval: float = INTERVAL
 ) -> pd.DataFrame:
     """The confusion matrices of new workers in long form: worker, truth, annotation, probability, low, high.
 
     Where a confusion matrix depends on the task too, it is the mean over the tasks.
 
     Args:
-        fitted: a story whose workers are known by their features alone.
+        fit: of a story that knows workers by their features, as ``confusion_from_features`` does of annotations with
+            ``worker_features=``.
         worker_features: of the new workers, as many as those of the fit have: a mapping worker -> vector, a table with
             the column or index worker, whose other columns are found by their names, or an array ``(n, F)`` of workers
             0 to n − 1.
@@ -41,6 +41,7 @@ def new_worker_confusions(
         ValueError: the story knows workers by their annotations, or features have another shape or are not finite.
         AnnotationError: the features of a worker cannot be read.
     """
+    fitted = fitted_of(fit)
     _check_story(fitted)
     workers = _ids(worker_features)
     features = resolve_features(

@@ -18,7 +18,8 @@ from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .confusion_scores import entropy
 from .confusions import mean_confusions
-from .fitted import Fitted, HoldsFitted, Weighted, weighted_of
+from .fitted import Fitted
+from .posterior import Posterior, posterior_of
 
 MOST_DRAWS = 50  # over which the joint probabilities of truth and annotation are averaged
 MOST_WORKERS = 32  # of whom the typical one is the average
@@ -26,7 +27,7 @@ MOST_OUTCOMES = 100_000  # sets of annotations to one task that are looked throu
 
 
 def next_annotations(
-    fit: HoldsFitted,
+    fit: Posterior | Fitted,
     n: int,
     *,
     workers: Any = None,
@@ -68,7 +69,7 @@ def next_annotations(
         ValueError: `n`, `repeats` or `most_per_worker` is no whole number from 1, `repeats` asks for more than 100,000
             sets of annotations to a task, or `most_per_worker` is given without `workers`.
     """
-    source = weighted_of(fit)
+    source = posterior_of(fit)
     annotations = source.annotations
     n, repeats = whole_number("n", n, least=1), whole_number("repeats", repeats, least=1)
     if most_per_worker is not None:
@@ -185,7 +186,7 @@ def _with_annotation(outcomes: np.ndarray, joint: np.ndarray) -> np.ndarray:
     return outcomes[:, :, None] * confusion
 
 
-def _typical(source: Weighted) -> tuple[np.ndarray | None, np.ndarray]:
+def _typical(source: Posterior) -> tuple[np.ndarray | None, np.ndarray]:
     """Workers whose average, with these weights, is the typical one; None for the workers where none is named."""
     annotations = source.annotations
     if not annotations.named:
@@ -225,7 +226,7 @@ def _open(annotations: Annotations, asked: np.ndarray | None) -> np.ndarray:
     return ~annotated[asked]
 
 
-def joint_of(source: Weighted, workers: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
+def joint_of(source: Posterior, workers: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
     """``P(z_i = k, y = l)`` for the annotation of one of the workers, drawn by the weights: ``(N, K, L)``."""
     return np.sum([weight * _joint_under(fitted, workers, weights) for fitted, weight in source.weighty], axis=0)
 

@@ -17,6 +17,7 @@ from ..densities.programs import compiled
 from .fitted import Fitted
 from .named_draws import parameter_dataset
 from .pointwise import counts, rounds, row_scores
+from .posterior import Posterior, fitted_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,16 +25,17 @@ if TYPE_CHECKING:
 Unit = Literal["task", "annotation"]
 
 
-def posterior_predictive(fitted: Fitted, *, seed: int = 0) -> xr.Dataset:
+def posterior_predictive(fit: Posterior | Fitted, *, seed: int = 0) -> xr.Dataset:
     """For each draw a true label of each task given its annotations, and new annotations of the same workers.
 
     Args:
-        fitted: a story at its draws.
+        fit: of one story.
         seed: the same seed gives the same replicates.
 
     Returns:
         ``truth (chain, draw, task)`` and ``annotation (chain, draw, row)``, as positions of classes.
     """
+    fitted = fitted_of(fit)
     truth, new = _replicate(fitted, jax.random.split(jax.random.key(seed), fitted.shape))
     return _dataset(truth, new, fitted.annotations)
 

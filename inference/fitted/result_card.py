@@ -9,8 +9,7 @@ from markupsafe import Markup
 
 from ...data.cards import BLUE, ORANGE, bar, card, facts, histogram, short, table
 from .fitted import Fitted
-from .labelled import Labelled
-from .misled import misled_share
+from .posterior import Posterior
 from .realised import realised_accuracy
 from .summary import certainty, course, gold_accuracy, options_text, sizes
 
@@ -18,8 +17,32 @@ CLASSES, WORKERS = 8, 6  # shown
 BINS = 20  # of the labels' probabilities, which lie above 1/K
 
 
-def fit_card(fitted: Fitted) -> str:
-    """A story's fit."""
+def card_of(fit: Posterior) -> str:
+    """The card of a story's fit, of an average, or of labels without a likelihood."""
+    if fit.rule is not None:
+        known = {} if fit.rule.classifier is None else {"classifier": repr(fit.rule.classifier)}
+        then = ("fit.labels", "fit.workers", "fit.summary()")
+        return result_card(fit, f"{fit.story}, without a likelihood", known, warnings=fit.warnings, then=then)
+    return _of_average(fit) if fit.only is None else _of_story(fit, fit.only)
+
+
+def _of_average(fit: Posterior) -> str:
+    known = {"left out": ", ".join(fit.left_out)} if fit.left_out else {}
+    if fit.votes:
+        known["share of the votes"] = f"{fit.votes:.0%}"
+    weights = fit.weights.sort_values(ascending=False)
+    rows = ([short(name), bar(float(weight))] for name, weight in weights.items())
+    return result_card(
+        fit,
+        "Average of stories",
+        known,
+        table("stories", ["story", "weight"], rows),
+        warnings=fit.warnings,
+        then=("fit.labels", "fit.workers", "fit.comparison", "fit.summary()"),
+    )
+
+
+def _of_story(fit: Posterior, fitted: Fitted) -> str:
     chains, draws = fitted.shape
     if fitted.method == "nuts":
         stats = fitted.outcome.stats
@@ -30,7 +53,7 @@ def fit_card(fitted: Fitted) -> str:
     known = {"hyperparameters": options_text(fitted.model), "engine": engine}
     then = ["fit.labels", "fit.workers", "fit.summary()", "fit.report(path)", "cp.check(fit)", "fit.idata"]
     return result_card(
-        fitted,
+        fit,
         f"{fitted.story} by {fitted.method.upper()}",
         known,
         warnings=fitted.warnings,
@@ -39,7 +62,7 @@ def fit_card(fitted: Fitted) -> str:
 
 
 def result_card(
-    source: Labelled,
+    source: Posterior,
     title: str,
     known: Mapping[str, object],
     *parts: Markup | None,
@@ -85,7 +108,7 @@ def certainty_histogram(sure: np.ndarray, n_classes: int) -> Markup | None:
     return histogram("labels by probability", counts, f"{1 / n_classes:.2f}", "1")
 
 
-def _classes(source: Labelled, posterior: np.ndarray) -> Markup:
+def _classes(source: Posterior, posterior: np.ndarray) -> Markup:
     """The classes' shares of the labels, the largest first where there are many."""
     shares, names = posterior.mean(0), list(source.annotations.classes)
     order = np.arange(len(names)) if len(names) <= CLASSES else np.argsort(-shares, kind="stable")[:CLASSES]
@@ -94,15 +117,12 @@ def _classes(source: Labelled, posterior: np.ndarray) -> Markup:
     return table("classes", ["class", "share of labels"], ([short(names[k]), bar(shares[k])] for k in order), more)
 
 
-def _workers(source: Labelled) -> Markup | None:
+def _workers(source: Posterior) -> Markup | None:
     """The workers, or those who agree with the labels most and least, with their annotations."""
     annotations = source.annotations
     if not annotations.named or not annotations.n_workers:
         return None
-    judged_by = source.posterior_of_workers
-    if isinstance(source, Fitted):
-        judged_by = misled_share(source).beside(judged_by)
-    right, given = realised_accuracy(judged_by, annotations), annotations.n_by_worker()
+    right, given = realised_accuracy(source.posterior_of_workers, annotations), annotations.n_by_worker()
     active = np.flatnonzero(np.isfinite(right))
     order = active[np.argsort(-right[active], kind="stable")]
     left = len(order) - WORKERS

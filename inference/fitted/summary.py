@@ -21,14 +21,16 @@ from ...models.parts.task_difficulty import SHARE, prior_mean
 from ..densities.model import Model
 from ..engines.diagnostics import smallest_ess, worst_rhat
 from .alignment import PERMUTED
+from .by_rule import ByRule
 from .crowd_trust import COPIES
 from .error_correlation import error_correlation
 from .fitted import Fitted
 from .given_models import models_text
 from .groups import weights_prior
 from .intervals import INTERVAL, jeffreys
-from .labelled import Labelled, interval_around
+from .misled import misled_share
 from .modes import modes_text
+from .posterior import SHOWN_WEIGHT, Posterior, interval_around
 from .worker_prior import worker_prior
 from .workers import fitted_scores
 
@@ -63,6 +65,20 @@ class Summary:
         return sheet(self.title, self.facts, tables, self.warnings)
 
 
+def summary(fit: Posterior, interval: float = INTERVAL) -> Summary:
+    """Return a summary: data, story or rule, engine and results; prints as text, shows as a table in notebooks.
+
+    Of an average it has the averaged fits, their weights, and the reason.
+
+    Args:
+        fit: of a story or a rule, or an average.
+        interval: mass of the intervals of the tables, between 0 and 1.
+    """
+    if fit.rule is not None:
+        return _of_rule(fit, fit.rule, interval)
+    return _of_average(fit, interval) if fit.only is None else summarise(fit.only, interval)
+
+
 def summarise(fitted: Fitted, interval: float) -> Summary:
     """Put a fit into a few lines."""
     annotations = fitted.annotations
@@ -92,6 +108,73 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         facts |= positive_class(annotations.classes) | suspects(scores)
         tables |= best_and_worst(scores)
     return Summary(f"{fitted.story} fitted by {fitted.method.upper()}", facts, tables, fitted.warnings)
+
+
+def _of_average(fit: Posterior, interval: float) -> Summary:
+    facts = {"data": sizes(fit.annotations), "labels": certainty(fit) + differing(fit)}
+    tables = {"weights": fit.weights.to_frame()}
+    if len(fit.weighty) == 1:
+        facts |= shared_errors(fit.weighty[0][0].model, fit.weighty[0][0].parameters)
+    facts |= panel(fit, fit.warnings)
+    if fit.votes:
+        facts["votes"] = f"their share of the label probabilities is {fit.votes:.0%}, beside the stories'"
+    if fit.misled != 0:
+        each = [misled_share(fitted, fit.misled).mean for fitted, _ in fit.weighty]
+        mean = np.average(each, weights=[weight for _, weight in fit.weighty])
+        facts["misled"] = f"the label probabilities allow for {mean:.1%} of tasks that mislead the whole crowd"
+    if fit.comparison is not None:
+        facts["why"] = why(fit.comparison)
+        if how := fit.comparison.attrs.get("how"):
+            facts["compared by"] = str(how)
+        tables = {"comparison": fit.comparison}
+    if fit.left_out:
+        facts["left out"] = "; ".join(f"{name}: {reason}" for name, reason in fit.left_out.items())
+    if fit.annotations.gold is not None:
+        facts["gold"] = gold_accuracy(fit)
+    tables["classes"] = _label_shares(fit)
+    if fit.annotations.named:
+        scores = fitted_scores(fit, interval)
+        facts |= positive_class(fit.annotations.classes) | suspects(scores)
+        tables |= best_and_worst(scores)
+    methods = " and ".join(sorted({fitted.method.upper() for fitted in fit.members.values()}))
+    many = "1 story" if len(fit.members) == 1 else f"{len(fit.members)} stories"
+    return Summary(f"{many} fitted by {methods} and averaged", facts, tables, fit.warnings)
+
+
+def _of_rule(fit: Posterior, rule: ByRule, interval: float) -> Summary:
+    facts = {"data": sizes(fit.annotations), "labels": certainty(fit)}
+    if rule.classifier is not None:
+        n_weights = sum(np.size(value) for value in rule.weights.values())
+        options = ", ".join(f"{name}={value!r}" for name, value in rule.settings.items())
+        facts["classifier"] = f"{rule.classifier!r}, {count_text(n_weights, 'weight')}, {options}"
+    if fit.annotations.gold is not None:
+        facts["gold"] = gold_accuracy(fit)
+    tables = {"classes": _label_shares(fit)}
+    if fit.annotations.named:
+        tables |= best_and_worst(fitted_scores(fit, interval))
+        facts |= positive_class(fit.annotations.classes)
+    return Summary(f"{rule.name}, without a likelihood", facts, tables, fit.warnings)
+
+
+def _label_shares(fit: Posterior) -> pd.DataFrame:
+    """By class its share of the labels."""
+    index = fit.annotations.classes.to_index("class")
+    return pd.DataFrame({"share_of_labels": fit.posterior.mean(0)}, index=index)
+
+
+def why(comparison: pd.DataFrame) -> str:
+    """Which story a comparison puts first, which are near it, and the stacking weights, in a sentence.
+
+    Args:
+        comparison: as :func:`.compare` returns it.
+    """
+    best, *others = comparison.index
+    text = f"{best} predicts held-out annotations best"
+    near = [str(o) for o in others if -comparison.loc[o, "difference"] <= comparison.loc[o, "difference_se"]]
+    if near:
+        text += f"; within one standard error of it: {', '.join(near)}"
+    weights = comparison["weight"][comparison["weight"] > SHOWN_WEIGHT].sort_values(ascending=False)
+    return f"{text}; stacking weights: {', '.join(f'{weight:.0%} {name}' for name, weight in weights.items())}"
 
 
 def best_and_worst(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -184,7 +267,7 @@ def shared_errors(model: Model, parameters: xr.Dataset) -> dict[str, str]:
     return {"shared errors": f"{said} a common impression of their task, right or wrong ({expected}). {of_impressions}"}
 
 
-def panel(source: Labelled, warnings: Sequence[str]) -> dict[str, str]:
+def panel(source: Posterior | Fitted, warnings: Sequence[str]) -> dict[str, str]:
     """Like how many independent workers all of them count, in words; empty where nothing says so.
 
     What is counted is a mean over all pairs of workers, by labels that copies may have decided: where one of the
@@ -247,7 +330,7 @@ def _name_of(network: object) -> str:
     return getattr(network, "__name__", type(network).__name__)
 
 
-def certainty(fitted: Labelled) -> str:
+def certainty(fitted: Posterior | Fitted) -> str:
     """Return the number of labels with a probability of at least 0.9, in words."""
     n, sure = len(fitted.posterior), int((fitted.posterior.max(-1) >= 0.9).sum())
     if n == 1:
@@ -256,7 +339,7 @@ def certainty(fitted: Labelled) -> str:
     return f"{which} labels have probability ≥ 0.9"
 
 
-def differing(fitted: Labelled) -> str:
+def differing(fitted: Posterior | Fitted) -> str:
     """On how many tasks the label is another than the majority vote, in words that follow others; ties do not count."""
     votes = fitted.annotations.votes()
     most = fitted.annotations.kind.majority(votes) > 0
@@ -279,7 +362,7 @@ def suspects(scores: pd.DataFrame) -> dict[str, str]:
     return {"spammers": f"{count_text(len(found), 'worker')} {many} next to nothing of the true class: {names}"}
 
 
-def gold_accuracy(fitted: Labelled) -> str:
+def gold_accuracy(fitted: Posterior | Fitted) -> str:
     """Accuracy on the gold tasks whose labels the fit did not use with Jeffreys' interval, beside the majority vote's.
 
     Where it used all of them, accuracy is that on all, without an interval, as it measures nothing.

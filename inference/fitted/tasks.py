@@ -14,13 +14,14 @@ from ...data.numbers import whole_number
 from ...models.parts.emissions import Emission, kind_at, upto
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
-from .fitted import Fitted, HoldsFitted, Weighted, fitted_of
+from .fitted import Fitted
+from .posterior import Posterior, posterior_of
 
 REPLICATES = 200
 SAME = 1e-4  # nats: log-likelihoods that differ by less are equal, as their sums are in single precision
 
 
-def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
+def task_scores(fit: Posterior | Fitted, *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
     r"""By task its label, how uncertain it is, and whether the task or its workers are the cause.
 
     A label may be uncertain because the task is ambiguous, so that good workers disagree, or because the workers who
@@ -48,7 +49,8 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
     All expectations are over the draws; EM has one, the mode.
 
     Args:
-        fit: a fit of any story. Evidence about a task counts as known before its annotations.
+        fit: a fit of any story. Evidence about a task counts as known before its annotations. Of an average the
+            labels are the averaged ones, and the expectations those of its fits, averaged by weight.
         replicates: how often all annotations are drawn anew; the error of the means falls with its root.
         seed: the same seed gives the same numbers.
 
@@ -59,24 +61,12 @@ def task_scores(fit: HoldsFitted, *, replicates: int = REPLICATES, seed: int = 0
         (``task_difficulty=True``) also difficulty: the expected level, from 0 to below 1.
 
     Raises:
-        TypeError: `fit` is no fit.
+        TypeError: `fit` is no fit, or without a likelihood.
         ValueError: `replicates` is no whole number from 1.
     """
-    return averaged_task_scores(fitted_of(fit), replicates=replicates, seed=seed)
-
-
-def averaged_task_scores(source: Weighted, *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
-    """The scores of :func:`task_scores` with the labels of an average; the expectations are the fits' by weight.
-
-    Args:
-        source: whose labels they are: a fitted story, or an average.
-        replicates: as for :func:`task_scores`.
-        seed: likewise.
-
-    Raises:
-        ValueError: `replicates` is no whole number from 1.
-    """
+    source = posterior_of(fit)
     replicates = whole_number("replicates", replicates, least=1)
+    weighty = source.weighty
     annotations, p = source.annotations, source.posterior
     rows = np.arange(annotations.n_tasks)
     second = np.argsort(-p, axis=-1, kind="stable")[:, 1]
@@ -85,10 +75,10 @@ def averaged_task_scores(source: Weighted, *, replicates: int = REPLICATES, seed
     n_annotations = annotations.counts_by_kind().sum(-1)
     keys = jax.random.split(jax.random.key(seed), replicates)
     each = []
-    for fitted, _ in source.weighty:
+    for fitted, _ in weighty:
         again = fitted.with_data(fitted.data.expanded()).thinned(min(replicates, int(np.prod(fitted.shape))))
         each.append([np.asarray(mean, dtype=float) for mean in _replicated(again, keys)])
-    weights = [weight for _, weight in source.weighty]
+    weights = [weight for _, weight in weighty]
     now, expected, surprise, tail = np.tensordot(weights, each, axes=1)
     given = np.where(n_annotations > 0, n_annotations, np.nan)
     labels = source.labels
@@ -102,7 +92,7 @@ def averaged_task_scores(source: Weighted, *, replicates: int = REPLICATES, seed
         "surprise": surprise / given,
         "surprise_p": np.where(n_annotations > 0, tail, np.nan),
     }
-    difficulties = [expected_difficulty(fitted) for fitted, _ in source.weighty]
+    difficulties = [expected_difficulty(fitted) for fitted, _ in weighty]
     if all(difficulty is not None for difficulty in difficulties):
         columns["difficulty"] = np.tensordot(weights, np.array(difficulties), axes=1)
     return pd.DataFrame(columns, index=labels.index)

@@ -1,6 +1,6 @@
 """Scores by worker: from confusion matrices, from gold labels, and how long an annotation takes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -12,12 +12,12 @@ from . import confusion_scores
 from .error_correlation import error_correlation
 from .fitted import Fitted
 from .intervals import INTERVAL, jeffreys, of_median
-from .labelled import Labelled, interval_around
-from .misled import misled_share
-from .realised import realised_accuracy, realised_accuracy_draws
+from .misled import checked, misled_share
+from .posterior import Posterior, fitted_of, interval_around
+from .realised import n_truths, realised_accuracy, realised_accuracy_draws
 
 
-def fitted_scores(fitted: Labelled, interval: float) -> pd.DataFrame:
+def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
     """The scores that follow from the confusion matrices alone: the first columns of :func:`worker_scores`.
 
     By worker: annotations, accuracy, spammer_score, with two classes sensitivity and specificity, and with abstentions
@@ -26,44 +26,91 @@ def fitted_scores(fitted: Labelled, interval: float) -> pd.DataFrame:
     Raises:
         AnnotationError: the annotations name no workers.
     """
-    _named(fitted.annotations)
-    frame = pd.DataFrame(index=fitted.annotations.workers.to_index("worker"))
-    frame["annotations"] = fitted.annotations.n_by_worker().astype(int)
-    scores = partial(confusion_scores.scores, shares=fitted.posterior.mean(0), kind=fitted.annotations.kind)
-    return _with_scores(fitted, frame, scores, interval)
+    _named(fit.annotations)
+    frame = pd.DataFrame(index=fit.annotations.workers.to_index("worker"))
+    frame["annotations"] = fit.annotations.n_by_worker().astype(int)
+    scores = partial(confusion_scores.scores, shares=fit.posterior.mean(0), kind=fit.annotations.kind)
+    return _with_scores(fit, frame, scores, interval)
 
 
 def worker_scores(
-    fitted: Fitted, interval: float = INTERVAL, *, rank_one: bool = False, misled: float | None = None
+    fit: Posterior, interval: float = INTERVAL, *, rank_one: bool = False, misled: float | None = None
 ) -> pd.DataFrame:
-    """Everything by worker: see :meth:`.Fit.worker_scores`."""
-    _named(fitted.annotations)
-    more = partial(confusion_scores.more_scores, shares=fitted.posterior.mean(0))
-    frame = _with_scores(fitted, fitted_scores(fitted, interval), more, interval)
+    """By worker what the fit, the gold labels and the times say, each with ``_low`` and ``_high``.
+
+    - annotations: how many the worker gave.
+    - accuracy: in the long run, the probability of a right annotation of a task of the crowd's mix.
+    - realised_accuracy: the share of the annotations given that are right. Its interval is from the posterior of truth
+      and parameters together: 200 to 500 truths are drawn, at draws of the parameters. What gold labels of all tasks
+      would show is this, not the accuracy in the long run. Unlike everything else that a fit says it allows for tasks
+      that mislead the whole crowd, of which annotations can tell nothing (:mod:`.misled`): a story that takes itself
+      for true is too sure of what real workers got right. By a rule it is the share of the annotations that are the
+      labels, expected under their probabilities, without an interval.
+    - error_correlation: the mean correlation of the worker's errors with those of the others on the same tasks, and
+      n_effective: like how much of an independent worker that counts (:mod:`.error_correlation`). A story that lets
+      workers err independently, one without ``shared_error=True``, is nearly blind to errors that they share. Their
+      intervals are of the labels and of which tasks were seen.
+    - spammer_score: how far the confusion matrix is from one whose rows are all alike (Raykar & Yu 2011); 0 for a
+      spammer.
+    - sensitivity, specificity: for two classes, of which the second is the positive one.
+    - trace: probability of a right annotation where all classes are equally frequent.
+    - informativeness: nats that an annotation says of the truth of a task of the crowd's mix.
+    - rank_one_distance: how far the confusion matrix is from a matrix of rank one, where `rank_one` asks for it.
+    - gold_annotations, gold_right, gold_accuracy: annotations of the gold tasks, where there are any, counted
+      (:func:`.workers.gold_scores`).
+    - seconds: the median of how long an annotation took, where times are known.
+    - vote_weight: of ``"wawa"``, the weight of the worker's vote.
+
+    An average and a rule have annotations, realised_accuracy and the scores of :func:`fitted_scores`. The scores from
+    confusion matrices are in :mod:`.confusion_scores`. The intervals of a fit without draws are of draws around its
+    point, widened where a score at the point lies outside of theirs (:func:`.interval_around`). Those of the gold
+    labels and of the times are described in :func:`.workers.gold_scores` and :func:`.workers.seconds_by_worker`.
+
+    Args:
+        fit: of a story or a rule, or an average.
+        interval: mass of the intervals, equal-tailed, between 0 and 1.
+        rank_one: whether to take the singular values of all confusion matrices; of one story.
+        misled: the share of tasks that is expected to mislead the whole crowd, from 0 to below 1: 0.05 by default, of
+            an average the share that its labels allow for, if they do; 0 for what follows from the stories alone. A
+            rule knows of none.
+
+    Raises:
+        AnnotationError: the annotations name no workers.
+        OneStoryError: `rank_one` or `misled` is asked of a fit that does not have it.
+        ValueError: for another `interval` or `misled`.
+    """
+    _named(fit.annotations)
     if rank_one:
-        frame = _with_scores(fitted, frame, _rank_one, interval)
-    share = misled_share(fitted, misled)
-    estimate = realised_accuracy(share.beside(fitted.posterior), fitted.annotations)
-    draws = realised_accuracy_draws(fitted.with_uncertainty, share)[None]
-    frame = with_realised_accuracy(frame, estimate, interval_around(fitted, estimate, draws, interval))
-    frame = _with_error_correlation(fitted, frame, interval)
-    parts = []
-    if fitted.annotations.gold is not None:
-        parts.append(gold_scores(fitted.annotations, interval=interval))
-    if fitted.annotations.seconds is not None:
-        parts.append(seconds_by_worker(fitted.annotations, interval))
-    for part in parts:
-        frame = frame.join(part)
+        fitted_of(fit)
+    frame = fitted_scores(fit, interval)
+    if fit.rule is not None:
+        if misled is not None and checked(misled):
+            fitted_of(fit)
+        return frame.assign(realised_accuracy=realised_accuracy(fit.posterior, fit.annotations), **fit.rule.by_worker)
+    if fit.only is not None:
+        shares = fit.posterior.mean(0)
+        frame = _with_scores(fit, frame, partial(confusion_scores.more_scores, shares=shares), interval)
+        frame = _with_scores(fit, frame, _rank_one, interval) if rank_one else frame
+    misled = (fit.misled or None) if misled is None else misled
+    estimate = realised_accuracy(fit.allowing_for(misled).posterior, fit.annotations)
+    draws = np.concatenate(list(_realised_accuracy_draws(fit, misled)))
+    frame = with_realised_accuracy(frame, estimate, interval_around(fit, estimate, draws[None], interval))
+    if fit.only is None:
+        return frame
+    frame = _with_error_correlation(fit, frame, interval)
+    if fit.annotations.gold is not None:
+        frame = frame.join(gold_scores(fit.annotations, interval=interval))
+    if fit.annotations.seconds is not None:
+        frame = frame.join(seconds_by_worker(fit.annotations, interval))
     return frame
 
 
-def every_score(source: Labelled, interval: float = INTERVAL) -> pd.DataFrame:
-    """All scores by worker that there are: :func:`worker_scores` of a fit, those of a stack."""
-    fitted = getattr(source, "fitted", None)
-    if isinstance(fitted, Fitted):
-        return worker_scores(fitted, interval)
-    own = getattr(source, "worker_scores", None)
-    return fitted_scores(source, interval) if own is None else own(interval)
+def _realised_accuracy_draws(fit: Posterior, misled: float | None) -> Iterator[np.ndarray]:
+    """Of each story as many draws as its weight asks for: ``(draw, J)``."""
+    around = [(fitted.with_uncertainty, weight) for fitted, weight in fit.weighty]
+    total = max(n_truths(fitted) for fitted, _ in around)
+    for fitted, weight in around:
+        yield realised_accuracy_draws(fitted, misled_share(fitted, misled), max(1, round(total * weight)))
 
 
 def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float = INTERVAL) -> pd.DataFrame:
@@ -143,14 +190,14 @@ def seconds_by_worker(annotations: Annotations, interval: float = INTERVAL) -> p
 
 
 def _with_scores(
-    fitted: Labelled, frame: pd.DataFrame, scores: Callable[[np.ndarray], dict[str, np.ndarray]], interval: float
+    fit: Posterior | Fitted, frame: pd.DataFrame, scores: Callable[[np.ndarray], dict[str, np.ndarray]], interval: float
 ) -> pd.DataFrame:
     """The frame with scores ``(..., J)`` of confusion matrices: their means, and intervals with the uncertainty."""
-    found = scores(fitted.confusion_draws)
-    around = scores(fitted.with_uncertainty.confusion_draws)
+    found = scores(fit.confusion_draws)
+    around = scores(fit.with_uncertainty.confusion_draws)
     for name, values in found.items():
         frame[name] = estimate = values.mean((0, 1))
-        frame[f"{name}_low"], frame[f"{name}_high"] = interval_around(fitted, estimate, around[name], interval)
+        frame[f"{name}_low"], frame[f"{name}_high"] = interval_around(fit, estimate, around[name], interval)
     return frame
 
 
@@ -166,10 +213,10 @@ def with_realised_accuracy(frame: pd.DataFrame, estimate: np.ndarray, interval: 
     return pd.concat([frame.iloc[:, :beside], pd.DataFrame(found, frame.index), frame.iloc[:, beside:]], axis=1)
 
 
-def _with_error_correlation(fitted: Fitted, frame: pd.DataFrame, interval: float) -> pd.DataFrame:
+def _with_error_correlation(fit: Posterior, frame: pd.DataFrame, interval: float) -> pd.DataFrame:
     """The frame with how much each worker errs together with the others; NaN where nothing says so."""
     try:
-        return frame.join(error_correlation(fitted, interval=interval).by_worker)
+        return frame.join(error_correlation(fit, interval=interval).by_worker)
     except AnnotationError:  # no task has annotations of two workers who are sometimes wrong
         names = [f"{name}{end}" for name in ("error_correlation", "n_effective") for end in ("", "_low", "_high")]
         return frame.assign(**dict.fromkeys(names, np.nan))

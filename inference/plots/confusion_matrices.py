@@ -10,10 +10,9 @@ import pandas as pd
 from ...data.errors import check_name
 from ..fitted.confusion_scores import entropy
 from ..fitted.confusions import EXTREMES, extreme_weights
-from ..fitted.fitted import HoldsFitted, fitted_of
 from ..fitted.groups import group_confusion_draws, group_share_draws, similarity_to_identity
 from ..fitted.intervals import INTERVAL, checked_tail
-from ..fitted.labelled import Labelled
+from ..fitted.posterior import Posterior, fitted_of
 from .heatmaps import draw_confusions
 from .shown_workers import most_annotations, positions, scores_of, which_workers
 from .style import columns, counted, given_axes, share, short
@@ -22,7 +21,7 @@ LINE = 29  # letters that fit above a small matrix
 
 
 def plot_confusions(
-    fit: Labelled,
+    fit: Posterior,
     *,
     workers: Any = None,
     max_workers: int = 20,
@@ -85,7 +84,7 @@ def plot_confusions(
     )
 
 
-def _draw_extremes(fit: Labelled, scores: pd.DataFrame, interval: float, axes: Any) -> np.ndarray:
+def _draw_extremes(fit: Posterior, scores: pd.DataFrame, interval: float, axes: Any) -> np.ndarray:
     """Draw the confusion matrices of the best and the worst worker, and of the average annotation."""
     weights = extreme_weights(fit)
     best, worst = (
@@ -105,7 +104,7 @@ def _draw_extremes(fit: Labelled, scores: pd.DataFrame, interval: float, axes: A
     )
 
 
-def plot_groups(fit: HoldsFitted, *, interval: float = INTERVAL, axes: Any = None) -> np.ndarray:
+def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None) -> np.ndarray:
     r"""Draw the confusion matrices of groups of workers (or of annotations), the one with the greatest share first.
 
     Above each are the group's share, the entropy of its confusion matrix (the mean over rows, in nats: 0 where every

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..fitted.fitted import HoldsFitted, fitted_of
+from ..fitted.posterior import Posterior, fitted_of
 from .style import clean, legend, new_axes, short, strong, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def plot_history(fit: HoldsFitted, ax: Axes | None = None) -> Axes:
+def plot_history(fit: Posterior, ax: Axes | None = None) -> Axes:
     """Draw the engine's objective by iteration: EM's log-posterior, or SVI's loss with its running mean.
 
     Args:

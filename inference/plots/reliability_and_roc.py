@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..comparison.stacking import Averaged
 from ..fitted.intervals import INTERVAL
+from ..fitted.posterior import Posterior
 from ..scores.against_gold import GoldTasks, against_gold
 from ..scores.calibration import calibration_error, reliability
 from ..scores.label_scores import roc
@@ -157,7 +157,7 @@ def _draw_counts(ax: Axes, table: pd.DataFrame) -> None:
 
 
 def _name(source: Any) -> str:
-    if isinstance(getattr(source, "averaged", source), Averaged):
+    if isinstance(source, Posterior) and source.is_average:
         return "average"
     return str(getattr(source, "story", "probabilities"))
 

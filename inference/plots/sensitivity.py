@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 from ..fitted.confusion_scores import given_a_class
 from ..fitted.intervals import INTERVAL, checked_tail, of_draws
-from ..fitted.labelled import Labelled
+from ..fitted.posterior import Posterior
 from .shown_workers import positions, refuse_unnamed, unknown_worker, which_workers
 from .style import (
     ACCENT,
@@ -39,7 +39,7 @@ CERTAIN = 1e-6  # probabilities are kept that far from 0 and 1, where logits are
 
 
 def plot_sensitivity_specificity(
-    fit: Labelled,
+    fit: Posterior,
     *,
     workers: Any = None,
     actual: pd.DataFrame | None = None,
@@ -219,7 +219,7 @@ def _draw_known(ax: Axes, x: np.ndarray, y: np.ndarray, known: pd.DataFrame, *, 
     ax.scatter(right[there], up[there], color=ACCENT, alpha=1.0 if joined else 0.5, label="known value", **style)
 
 
-def _known(actual: pd.DataFrame, fit: Labelled) -> pd.DataFrame:
+def _known(actual: pd.DataFrame, fit: Posterior) -> pd.DataFrame:
     """Known sensitivity and specificity of each worker of the fit, NaN where unknown: ``(J, 2)``."""
     columns = ["sensitivity", "specificity"]
     missing = [name for name in columns if name not in actual]

@@ -11,8 +11,7 @@ import pandas as pd
 from ...data import AnnotationError, Ids, UnknownNameError, unknown_name
 from ...data.columns import type_hint
 from ...data.ids import one_or_several
-from ..fitted.fitted import refuse_streamed
-from ..fitted.labelled import Labelled
+from ..fitted.posterior import Posterior, refuse_streamed
 from ..fitted.workers import fitted_scores
 from .style import counted, every, short
 
@@ -43,7 +42,7 @@ def meanings(classes: Ids) -> dict[str, str]:
     return found
 
 
-def scores_of(fit: Labelled, interval: float) -> pd.DataFrame:
+def scores_of(fit: Posterior, interval: float) -> pd.DataFrame:
     """The workers' scores that follow from their confusion matrices, a row for each worker.
 
     Raises:
@@ -53,7 +52,7 @@ def scores_of(fit: Labelled, interval: float) -> pd.DataFrame:
     return fitted_scores(fit, interval)
 
 
-def refuse_unnamed(fit: Labelled) -> None:
+def refuse_unnamed(fit: Posterior) -> None:
     """Refuse annotations that name no workers.
 
     Raises:

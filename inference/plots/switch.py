@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ...data import unknown_name
-from ..fitted.fitted import HoldsFitted, fitted_of
 from ..fitted.intervals import INTERVAL, checked_tail, of_draws
+from ..fitted.posterior import Posterior, fitted_of
 from .ranking import NAMED, draw_named, draw_ranks, name_ends
 from .style import title
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BY = ("worker", "task")
 
 
-def plot_switch(fit: HoldsFitted, *, by: str = "worker", interval: float = INTERVAL, ax: Axes | None = None) -> Axes:
+def plot_switch(fit: Posterior, *, by: str = "worker", interval: float = INTERVAL, ax: Axes | None = None) -> Axes:
     """Draw the probability that annotations follow the confusion matrix that all workers have in common, P(common).
 
     Up to 40 workers or tasks have a row each with their name, the greatest first; more are drawn by rank. Intervals are

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...data import AnnotationError, Annotations
-from ..fitted.labelled import Labelled
+from ..fitted.posterior import Posterior
 from .style import LOGARITHMIC, clean, counted, faint, given_axes, legend, new_axes, paper, strong, title, whole_numbers
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ CLOSE = 300  # ratio of the largest number to the smallest below which a logarit
 STEEP = 50  # how many times the median bar the highest is where bars are drawn on a logarithmic scale
 
 
-def plot_annotations(data: Annotations | Labelled, *, axes: Any = None) -> np.ndarray:
+def plot_annotations(data: Annotations | Posterior, *, axes: Any = None) -> np.ndarray:
     """Draw histograms of the annotations per task and, where workers are named, of the annotations per worker.
 
     Up to 40 different numbers have a bar each; more are put together in wider bars. Where the tail is heavy the scale
@@ -57,7 +57,7 @@ def plot_annotations(data: Annotations | Labelled, *, axes: Any = None) -> np.nd
     return drawn
 
 
-def plot_entropy(fit: Labelled, *, bins: int = 30, votes: bool = False, ax: Axes | None = None) -> Axes:
+def plot_entropy(fit: Posterior, *, bins: int = 30, votes: bool = False, ax: Axes | None = None) -> Axes:
     r"""Draw a histogram of the labels' entropy :math:`-\sum_k p_{ik} \ln p_{ik}`, in nats.
 
     It is 0 where a label is certain and :math:`\ln K` where all K classes are equally probable. Tasks whose label has a

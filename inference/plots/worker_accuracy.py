@@ -9,8 +9,8 @@ import pandas as pd
 
 from ...data import unknown_name
 from ..fitted.intervals import INTERVAL
-from ..fitted.labelled import Labelled
-from ..fitted.workers import every_score
+from ..fitted.posterior import Posterior
+from ..fitted.workers import worker_scores
 from .ranking import NAMED, draw_named, draw_ranks, name_ends
 from .shown_workers import AXIS, most_annotations, scores_of, which_workers
 from .style import legend, paper, strong, title
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def plot_workers(
-    fit: Labelled,
+    fit: Posterior,
     *,
     ax: Axes | None = None,
     max_workers: int | None = NAMED,
@@ -57,7 +57,7 @@ def plot_workers(
     """
     scores = scores_of(fit, interval)
     if score not in scores:
-        scores = every_score(fit, interval)
+        scores = worker_scores(fit, interval)
     known = [str(name) for name in scores if pd.api.types.is_float_dtype(scores[name])]
     known = [name for name in known if not name.endswith(("_low", "_high"))]
     if score not in known:

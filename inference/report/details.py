@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from ...data import Annotations
 from ..fitted.intervals import INTERVAL, of_draws
-from ..fitted.labelled import Labelled
+from ..fitted.posterior import Posterior
 from .subject import Subject
 from .tables import decimals, number
 
@@ -127,7 +127,7 @@ def _errors(matrix: np.ndarray) -> list[list[int]]:
     return [[int(k), int(given), int(np.rint(100 * wrong[k, given]))] for k, given in pairs]
 
 
-def _examples(source: Labelled, annotations: Annotations, shown: np.ndarray) -> list[list[Sequence[Any]]]:
+def _examples(source: Posterior, annotations: Annotations, shown: np.ndarray) -> list[list[Sequence[Any]]]:
     """Of each worker the annotations that are least in line with the labels: task, annotation, label, probability.
 
     The probability is that of the class that was given; annotations of the label's own class are none.

@@ -13,7 +13,7 @@ from ..checks.check_results import Checks
 from ..checks.discrepancy_result import LEVEL
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, jeffreys
-from ..fitted.labelled import Labelled
+from ..fitted.posterior import Posterior
 from ..fitted.summary import SPAMMER
 from ..fitted.worker_prior import outweighed
 from ..scores.against_gold import against_gold
@@ -127,13 +127,13 @@ def findings(subject: Subject, scores: pd.DataFrame | None, checks: Checks | Non
     )
 
 
-def decided(source: Labelled) -> np.ndarray:
+def decided(source: Posterior) -> np.ndarray:
     """Return whether a single class has the most annotations of each task, ``(N,)``."""
     votes = source.annotations.votes()
     return (votes.max(-1) > 0) & ((votes == votes.max(-1, keepdims=True)).sum(-1) == 1)
 
 
-def differs(source: Labelled) -> np.ndarray:
+def differs(source: Posterior) -> np.ndarray:
     """Return whether each task's label differs from the class with the most annotations, ``(N,)``; False at ties."""
     return decided(source) & (source.annotations.votes().argmax(-1) != source.annotations.kind.label(source.posterior))
 

@@ -7,7 +7,6 @@ import pandas as pd
 from markupsafe import Markup
 
 from ...data import Annotations
-from ..fitted.fitted import Fitted
 from ..fitted.next_annotations import next_annotations
 from ..fitted.summary import certainty
 from ..fitted.tasks import task_scores
@@ -82,7 +81,7 @@ def classes(subject: Subject) -> pd.DataFrame:
         },
         index=pd.Index([str(name) for name in annotations.classes], name="class"),
     )
-    if isinstance(source, Fitted):
+    if source.only is not None:
         found = subject.summary.tables["classes"]
         names = {"prevalence": "prevalence", "low": "prevalence_low", "high": "prevalence_high"}
         for name, column in names.items():
@@ -101,7 +100,7 @@ def _labels(subject: Subject) -> pd.DataFrame:
     frame["majority_vote"] = _majorities(annotations, np.arange(len(frame)), names)
     if annotations.gold is not None:
         frame["gold"] = [names[k] if k >= 0 else None for k in np.asarray(annotations.gold)]
-    if isinstance(source, Fitted):
+    if source.only is not None:
         scores = task_scores(source, seed=subject.seed)
         frame["ambiguity"] = scores["ambiguity"].to_numpy(dtype=float)
         frame["surprise_p"] = scores["surprise_p"].to_numpy(dtype=float)

@@ -11,15 +11,14 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations
-from ..baselines.baseline import Baseline
 from ..comparison.comparing import by_name, compare
-from ..comparison.stacking import Averaged
-from ..fitted.fitted import Fitted, HoldsFitted, fitted_of
+from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL
+from ..fitted.posterior import Posterior, fitted_of, posterior_of
 from ..fitted.summary import Summary, summarise
-from ..fitted.workers import every_score, gold_scores
+from ..fitted.workers import gold_scores, worker_scores
 
-Fits = Mapping[str, HoldsFitted] | Iterable[HoldsFitted] | None
+Fits = Mapping[str, Posterior | Fitted] | Iterable[Posterior | Fitted] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +32,7 @@ class Subject:
         seed: of everything that is drawn at random.
     """
 
-    source: Fitted | Averaged | Baseline
+    source: Posterior
     fits: dict[str, Any]
     comparison: pd.DataFrame | None
     seed: int
@@ -44,24 +43,21 @@ class Subject:
         return self.source.annotations
 
     @property
-    def stack(self) -> Averaged | None:
+    def stack(self) -> Posterior | None:
         """The stack; None where the report is of a fit."""
-        return self.source if isinstance(self.source, Averaged) else None
+        return self.source if self.source.is_average else None
 
     @property
     def lead(self) -> tuple[str, Any]:
         """Name and fit that the sections on one story describe: of a stack, the fit with the highest weight."""
-        if isinstance(self.source, Averaged):
-            name = str(self.source.weights.idxmax())
-            return name, self.source.fits[name]
-        return next(iter(self.fits)), self.source
+        return next(iter(self.fits.items())) if self.stack is None else self.source.heaviest
 
     @cached_property
     def scores(self) -> pd.DataFrame | None:
         """All scores of the workers, and those by gold labels where there are any; None where no worker is named."""
         if not self.annotations.named:
             return None
-        found = every_score(self.source)
+        found = worker_scores(self.source)
         if "gold_accuracy" not in found and self.annotations.gold is not None:
             found = found.join(gold_scores(self.annotations))
         return found.set_axis(found.index.map(str).rename("worker"), axis=0)
@@ -101,31 +97,32 @@ def subject(source: Any, fits: Fits, gold: Any, seed: int) -> Subject:
         ValueError: `source` is neither a fit nor a stack, a stack comes with other fits, or fits cannot be compared.
         AnnotationError: `gold` does not fit the annotations.
     """
-    source = getattr(source, "averaged", source)  # what a user's stack holds
-    source = getattr(source, "baseline", source)
-    if isinstance(source, Baseline):
+    try:
+        source = posterior_of(source)
+    except TypeError as error:
+        raise ValueError(f"a report needs a fit by cp.fit or a stack of fits, got a {type(source).__name__}") from error
+    if source.rule is not None:
         if fits is not None:
-            raise ValueError(f"fits= compares stories, and {source.name} has no likelihood to compare; leave fits= out")
-        judged = source if gold is None else replace(source, annotations=source.annotations.with_gold(gold))
-        return Subject(judged, {source.name: judged}, None, seed)
-    if isinstance(source, Averaged):
+            raise ValueError(
+                f"fits= compares stories, and {source.story} has no likelihood to compare; leave fits= out"
+            )
+        rule = source.rule
+        judged = rule if gold is None else replace(rule, annotations=rule.annotations.with_gold(gold))
+        return Subject(Posterior.of(judged), {rule.name: Posterior.of(judged)}, None, seed)
+    if source.only is None:
         if fits is not None:
             raise ValueError(
                 "fits= is for a single fit; a stack already has the fits that it averages, so leave fits= out"
             )
-        named = _with_gold(source.fits, source.annotations, gold)
-        return Subject(replace(source, fits=named), named, source.comparison, seed)
-    try:
-        source = fitted_of(source)
-    except TypeError as error:
-        raise ValueError(f"a report needs a fit by cp.fit or a stack of fits, got a {type(source).__name__}") from error
-    named = {source.story: source} if fits is None else _with_source(source, fits)
+        named = _with_gold(source.members, source.annotations, gold)
+        return Subject(replace(source, members=named), named, source.comparison, seed)
+    named = {source.story: source.only} if fits is None else _with_source(source.only, fits)
     comparison = None if fits is None else compare(named, seed=seed, progress=False)
     named = _with_gold(named, source.annotations, gold)
-    return Subject(next(iter(named.values())), named, comparison, seed)
+    return Subject(Posterior.of(next(iter(named.values()))), named, comparison, seed)
 
 
-def _with_gold(fits: dict[str, Fitted], annotations: Annotations, gold: Any) -> dict[str, Fitted]:
+def _with_gold(fits: Mapping[str, Fitted], annotations: Annotations, gold: Any) -> dict[str, Fitted]:
     """The fits with the gold labels that were given, or else those of the annotations."""
     judge = (annotations if gold is None else annotations.with_gold(gold)).gold
     return {name: _judged_by(fitted, judge) for name, fitted in fits.items()}
@@ -137,7 +134,9 @@ def _judged_by(fitted: Fitted, gold: np.ndarray | None) -> Fitted:
     return fitted if own is gold else fitted.replace(annotations=fitted.annotations.replace(gold=gold))
 
 
-def _with_source(source: Fitted, fits: Mapping[str, HoldsFitted] | Iterable[HoldsFitted]) -> dict[str, Fitted]:
+def _with_source(
+    source: Fitted, fits: Mapping[str, Posterior | Fitted] | Iterable[Posterior | Fitted]
+) -> dict[str, Fitted]:
     """All fits by name, first the one that is reported."""
     if isinstance(fits, Mapping):
         others = {name: fit for name, fit in fits.items() if fitted_of(fit) is not source}

@@ -12,8 +12,9 @@ from ...data import AnnotationError
 from ..checks import check
 from ..checks.check_results import Checks
 from ..checks.discrepancy_result import LEVEL
-from ..comparison.stacking import why
 from ..fitted.intervals import INTERVAL, jeffreys
+from ..fitted.posterior import posterior_of
+from ..fitted.summary import summary, why
 from ..plots import plot_checks, plot_comparison, plot_reliability, plot_roc
 from ..scores.against_gold import GoldTasks, against_gold
 from ..scores.label_scores import label_confusion, score
@@ -44,7 +45,7 @@ def comparison_section(subject: Subject) -> Section | None:
             "high_k": [(name, int(row["n_high_k"]), row["pareto_k"]) for name, row in high.iterrows()],
             "by_folds": bool(compared["pareto_k"].isna().all()),
         }
-    misled = None if stack is None or compared is not None else stack.summary().facts.get("misled")
+    misled = None if stack is None or compared is not None else summary(stack).facts.get("misled")
     return section(
         "comparison",
         "Average" if compared is None else "Model comparison",
@@ -122,7 +123,8 @@ def gold_section(subject: Subject) -> Section | None:
         found = against_gold(source)
     except AnnotationError as error:
         return section("gold", "Gold labels", refused=str(error))
-    named = {"average": source, **subject.fits} if subject.stack is not None else subject.fits
+    each = {name: posterior_of(fit) for name, fit in subject.fits.items()}
+    named = {"average": source, **each} if subject.stack is not None else each
     scores = score(dict(named))
     assert isinstance(scores, pd.DataFrame)
     if MAJORITY_VOTE not in scores.index:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ..fitted.fitted import Fitted
 from ..fitted.given_models import model_frame
 from ..fitted.intervals import INTERVAL
+from ..fitted.posterior import Posterior
 from ..plots import plot_confusions, plot_sensitivity_specificity, plot_workers
 from ..plots.shown_workers import meanings
 from ..plots.style import counted, every
@@ -65,9 +65,9 @@ def workers_section(subject: Subject) -> Section:
     )
 
 
-def _models(source: object) -> pd.DataFrame | None:
+def _models(source: Posterior) -> pd.DataFrame | None:
     """The models whose probabilities were given to a fit; None where there are none."""
-    if not isinstance(source, Fitted) or not len(source.annotations.models):
+    if source.only is None or not len(source.annotations.models):
         return None
     frame = model_frame(source)
     frame.index = frame.index.map(str).rename("model")

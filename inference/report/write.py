@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ...data.atomic import check_new_file, write_whole
-from ..baselines.baseline import Baseline
 from ..checks.check_results import Checks
-from ..comparison.stacking import Averaged
-from ..fitted.fitted import Fitted
+from ..fitted.posterior import Posterior
 from ..plots.style import counted
 from .convergence_section import convergence_section
 from .findings import findings
@@ -26,7 +24,7 @@ from .worker_section import workers_section
 
 
 def report(
-    source: Fitted | Averaged | Baseline,
+    source: Posterior,
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
@@ -74,7 +72,7 @@ def report(
     check_new_file(path, (".html", ".htm"))
     about = subject(source, fits, gold, seed)
     heading = _title(about) if title is None else title
-    made = make_checks(about) if checks and not isinstance(about.source, Baseline) else None
+    made = make_checks(about) if checks and about.source.rule is None else None
     found = findings(about, about.scores, made if isinstance(made, Checks) else None)
     write_whole(path, page(heading, _lead(about), opening(found), tiles(about, found.gold), _sections(about, made)))
     return path
@@ -83,7 +81,7 @@ def report(
 def _sections(about: Subject, checks: Checks | str | None) -> list[Section]:
     """The sections of the page, in their order."""
     made = [labels_section(about), votes_section(about), workers_section(about), gold_section(about)]
-    if not isinstance(about.source, Baseline):
+    if about.source.rule is None:
         made += [
             None if checks is None else checks_section(about, checks),
             comparison_section(about),
@@ -113,8 +111,8 @@ def _lead(about: Subject) -> str:
         many = "1 story" if len(about.fits) == 1 else f"{len(about.fits)} stories"
         and_votes = " and the votes" if about.stack.votes else ""
         return f"The average of {many}{and_votes}, fitted by {methods}: {about.stack.story}."
-    if isinstance(about.source, Baseline):
-        return f"Labels by {about.source.name}, without a likelihood: nothing is sampled, checked or compared."
+    if about.source.rule is not None:
+        return f"Labels by {about.source.story}, without a likelihood: nothing is sampled, checked or compared."
     name, fit = about.lead
     engine = about.summary.facts["engine"]
     called = f"{fit.story}" if name == fit.story else f"{name} ({fit.story})"

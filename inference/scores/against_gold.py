@@ -1,6 +1,5 @@
 """Label probabilities of the tasks with gold labels, beside those gold labels."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +8,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations, Ids, unknown_name
 from ...data.gold import resolve_gold
+from ..fitted.posterior import Posterior
 
 TIE = 1e-6  # probabilities that differ by less are equal: they come in single precision
 
@@ -172,8 +172,7 @@ def _of_arrays(probabilities: pd.DataFrame, gold: np.ndarray, gold_used: np.ndar
 
 def _gold_used(source: Any) -> np.ndarray:
     """The tasks whose label was certain evidence in the fit, or in any of a stack's fits, ``(N,)`` bool."""
-    fits = getattr(source, "fits", None)
-    parts = list(fits.values()) if isinstance(fits, Mapping) else []
+    parts = list(source.members.values()) if isinstance(source, Posterior) else []
     used = np.zeros(source.annotations.n_tasks, bool)
     for part in [source, *parts]:
         if part.annotations.evidence is not None:

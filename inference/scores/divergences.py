@@ -8,7 +8,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ..fitted.confusions import mean_confusions
-from ..fitted.fitted import fitted_of
+from ..fitted.posterior import fitted_of
 
 
 def confusion_divergences(

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data.atomic import whole_folder
 from ...data.errors import StorageError
-from ..baselines.baseline import Baseline
+from ..fitted.by_rule import ByRule
 from .arviz_groups import FIT_GROUP, constants_of, observed_of
 from .checked_arrays import Arrays, read_groups, read_weights
 from .checked_json import decode, encode_settings, read_json_object
@@ -19,7 +19,7 @@ from .sealed_folder import ABOUT, POSTERIOR, SINCE, WEIGHTS, read_about
 from .stored_annotations import GROUPS, annotations_from, checked_probabilities, ids_json
 
 
-def save_baseline(baseline: Baseline, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def save_baseline(baseline: ByRule, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a baseline to the folder ``path``, whole or not at all.
 
     Args:
@@ -64,7 +64,7 @@ def holds_baseline(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def read_baseline(path: str | os.PathLike[str], *, classifier: Any = None) -> Baseline:
+def read_baseline(path: str | os.PathLike[str], *, classifier: Any = None) -> ByRule:
     """Read what :func:`save_baseline` wrote.
 
     Args:
@@ -93,7 +93,7 @@ def read_baseline(path: str | os.PathLike[str], *, classifier: Any = None) -> Ba
     by_worker = {name: found[name] for name in about["by_worker"]}
     if any(value.shape != (annotations.n_workers,) for value in by_worker.values()):
         raise StorageError(f"{folder}: the workers' numbers in posterior.nc are not of the workers in fit.json")
-    return Baseline(
+    return ByRule(
         about["baseline"],
         annotations,
         posterior,

@@ -19,13 +19,13 @@ from ...data.exports.json_tools import argilla_question, studio_key, studio_labe
 from ...data.exports.opening import records_in, table_of
 from ...data.harmless_csv import write_csv
 from ...data.id_json import encode_id
-from ..fitted.labelled import Labelled
+from ..fitted.posterior import Posterior
 
 AGENT = "crowdppl"
 JOINED = ("label", "probability", "entropy")
 
 
-def join_labels(fit: Labelled, table: Any, task: str | None = None, prefix: str = "") -> pd.DataFrame:
+def join_labels(fit: Posterior, table: Any, task: str | None = None, prefix: str = "") -> pd.DataFrame:
     """Return a table with the labels of its tasks: columns label, probability (of it) and entropy (nats).
 
     Args:
@@ -77,7 +77,7 @@ def _tasks_of(table: pd.DataFrame, task: str | None, known: pd.Index) -> tuple[l
 
 
 def write_labels(
-    fit: Labelled,
+    fit: Posterior,
     path: str | PathLike[str],
     *,
     to: str | None = None,
@@ -139,7 +139,7 @@ def _suffix(tool: str) -> str:
     return {"hf": ".parquet", "csv": ".csv"}.get(tool, ".json")
 
 
-def _rows(fit: Labelled) -> list[tuple[Any, Any, float]]:
+def _rows(fit: Posterior) -> list[tuple[Any, Any, float]]:
     """Task, label and its probability, as JSON knows them."""
     labels = fit.labels
     return [
@@ -148,7 +148,7 @@ def _rows(fit: Labelled) -> list[tuple[Any, Any, float]]:
     ]
 
 
-def _label_studio(fit: Labelled, question: str | None, source: Path | None) -> list[dict[str, Any]]:
+def _label_studio(fit: Posterior, question: str | None, source: Path | None) -> list[dict[str, Any]]:
     rows = _rows(fit)
     if source is None:
         pattern = {"from_name": question or "label", "to_name": "text", "type": "choices"}
@@ -199,7 +199,7 @@ def _prediction(pattern: Mapping[str, Any], value: Mapping[str, Any], score: flo
     return {"model_version": AGENT, "score": score, "result": [{**result, "value": dict(value)}]}
 
 
-def _argilla(fit: Labelled, question: str | None, source: Path | None) -> list[dict[str, Any]]:
+def _argilla(fit: Posterior, question: str | None, source: Path | None) -> list[dict[str, Any]]:
     if source is not None:
         records = records_in(source)
         asked = None if records is None else argilla_question(records, question, str(source))
@@ -218,7 +218,7 @@ def _argilla(fit: Labelled, question: str | None, source: Path | None) -> list[d
     ]
 
 
-def _hugging_face(fit: Labelled, question: str | None, source: Path | None) -> pd.DataFrame:
+def _hugging_face(fit: Posterior, question: str | None, source: Path | None) -> pd.DataFrame:
     labels, classes = fit.labels, list(fit.annotations.classes)
     code = {name: number for number, name in enumerate(classes)}
     posterior = np.asarray(fit.posterior, dtype=np.float32)
@@ -233,17 +233,17 @@ def _hugging_face(fit: Labelled, question: str | None, source: Path | None) -> p
     )
 
 
-def label_table(fit: Labelled) -> pd.DataFrame:
+def label_table(fit: Posterior) -> pd.DataFrame:
     """Return by task: label, probability, entropy, and a column ``p_<class>`` with the probability of each class."""
     names = [f"p_{name}" for name in fit.annotations.classes]
     return fit.labels.join(fit.probabilities.set_axis(names, axis=1))
 
 
-def _csv(fit: Labelled, question: str | None, source: Path | None) -> pd.DataFrame:
+def _csv(fit: Posterior, question: str | None, source: Path | None) -> pd.DataFrame:
     return label_table(fit)
 
 
-TOOLS: dict[str, Callable[[Labelled, str | None, Path | None], Any]] = {
+TOOLS: dict[str, Callable[[Posterior, str | None, Path | None], Any]] = {
     "label-studio": _label_studio,
     "argilla": _argilla,
     "hf": _hugging_face,

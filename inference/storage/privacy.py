@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from ...data.pseudonyms import Key, check_workers, pseudonyms, without_names
-from ..baselines.baseline import Baseline
 from ..densities.model import Model
-from ..fitted.labelled import Labelled
+from ..fitted.by_rule import ByRule
+from ..fitted.fitted import Fitted
+from ..fitted.posterior import Posterior
 
 if TYPE_CHECKING:
     import xarray as xr
+
+P = TypeVar("P", bound=Posterior)
 
 OF_ROWS = ("row_worker", "row_seconds")
 """Variables of rows that say of a worker whose annotation a row is, or how long it took."""
@@ -27,11 +30,11 @@ ALONE = "labels alone"
 """Name given to labels that are kept without workers."""
 
 
-def shown(view: Any, workers: str, key: Key | None) -> Any:
-    """Return the source for an output: with its workers' names, with pseudonyms, or as labels without workers.
+def shown(fit: P, workers: str, key: Key | None) -> P:
+    """Return the fit for an output: with its workers' names, with pseudonyms, or its labels alone.
 
     Args:
-        view: the source of the labels.
+        fit: what has the labels.
         workers: one of :data:`crowdppl.data.pseudonyms.WORKERS`.
         key: of the pseudonyms, where ``workers="hash"``.
 
@@ -41,36 +44,43 @@ def shown(view: Any, workers: str, key: Key | None) -> Any:
     """
     check_workers(workers, key)
     if workers == "drop":
-        return labels_alone(view)
-    return view if workers == "keep" else pseudonymised(view, key)
+        return type(fit).of(labels_alone(fit))
+    return fit if workers == "keep" else pseudonymised(fit, key)
 
 
-def pseudonymised(view: Any, key: Key | None) -> Any:
-    """Return a fit, average or baseline with pseudonyms wherever it names workers.
+def pseudonymised(fit: P, key: Key | None) -> P:
+    """Return a fit with pseudonyms wherever it names workers.
 
     Workers keep their order, so that anybody who knows the order of the names knows the order of the pseudonyms.
 
     Raises:
         AnnotationError: the key is missing or is none.
     """
-    names = pseudonyms(view.annotations.workers, key)
-    return _renamed(view, names)
+    names = pseudonyms(fit.annotations.workers, key)
+    return replace(
+        fit,
+        members={name: _renamed(fitted, names) for name, fitted in fit.members.items()},
+        left_out={name: without_names(text, names) for name, text in fit.left_out.items()},
+        rule=fit.rule and replace(fit.rule, **_naming_nobody(fit.rule, names)),
+    )
 
 
-def _renamed(view: Any, names: Mapping[Hashable, str]) -> Any:
-    if isinstance(getattr(view, "fits", None), dict):  # an average of several
-        fits = {name: _renamed(fitted, names) for name, fitted in view.fits.items()}
-        return replace(view, fits=fits, left_out={n: without_names(text, names) for n, text in view.left_out.items()})
-    annotations = view.annotations.with_worker_names(names)
-    said = tuple(without_names(text, names) for text in view.warnings)
-    if isinstance(view, Baseline):
-        return replace(view, annotations=annotations, warnings=said)
-    hyperparameters = {name: _with_names(value, names) for name, value in view.model.hyperparameters.items()}
-    return view.replace(
-        model=Model(view.model.story, hyperparameters),
-        annotations=annotations,
-        outcome=view.outcome._replace(warnings=said),
-        stored_posterior=view.posterior,
+def _naming_nobody(part: Fitted | ByRule, names: Mapping[Hashable, str]) -> dict[str, Any]:
+    """Annotations and warnings with other names of the workers."""
+    return {
+        "annotations": part.annotations.with_worker_names(names),
+        "warnings": tuple(without_names(text, names) for text in part.warnings),
+    }
+
+
+def _renamed(fitted: Fitted, names: Mapping[Hashable, str]) -> Fitted:
+    hyperparameters = {name: _with_names(value, names) for name, value in fitted.model.hyperparameters.items()}
+    changed = _naming_nobody(fitted, names)
+    return fitted.replace(
+        model=Model(fitted.model.story, hyperparameters),
+        annotations=changed["annotations"],
+        outcome=fitted.outcome._replace(warnings=changed["warnings"]),
+        stored_posterior=fitted.posterior,
     )
 
 
@@ -82,14 +92,13 @@ def _with_names(value: Any, names: Mapping[Hashable, str]) -> Any:
     return value
 
 
-def labels_alone(view: Labelled) -> Baseline:
+def labels_alone(fit: Posterior) -> ByRule:
     """The labels with their probabilities, and of the annotations how many there are of each class and task.
 
     Nothing of it describes a worker: not which annotations are of one worker, nor anybody's accuracy, features or
     times. It is no fit any more that could be looked into, compared or updated.
     """
-    name = f"{ALONE} ({getattr(view, 'story', 'average')})"
-    return Baseline(name, view.annotations.without_workers(), np.asarray(view.posterior))
+    return ByRule(f"{ALONE} ({fit.story})", fit.annotations.without_workers(), np.asarray(fit.posterior))
 
 
 def groups_without_workers(groups: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:

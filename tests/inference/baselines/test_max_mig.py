@@ -63,7 +63,7 @@ def test_labels_and_classifier_are_right_where_workers_copy_a_guess(crowd, tmp_p
 
 def test_a_logistic_classifier_is_trained_in_minibatches_for_so_many_epochs_too(crowd):
     fits = [cp.fit("max_mig", crowd, classifier="logistic", epochs=n, progress=False) for n in (1, 3)]
-    assert [len(fit.baseline.history) for fit in fits] == [2, 4]  # with that of the start
+    assert [len(fit.rule.history) for fit in fits] == [2, 4]  # with that of the start
     with pytest.raises(ValueError, match=r"max_iterations=3 would be ignored: .*minibatches; give epochs"):
         cp.fit("max_mig", crowd, classifier="logistic", max_iterations=3)
 

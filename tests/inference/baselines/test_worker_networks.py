@@ -41,7 +41,7 @@ def test_with_one_worker_doctor_net_is_that_workers_classifier(crowd):
 
 def test_labels_are_the_even_average_of_the_workers_outputs(crowd):
     fit = cp.fit("doctor_net", crowd, progress=False, **TRAINING)
-    heads = fit.baseline.predicted_annotations()
+    heads = fit.rule.predicted_annotations()
     assert heads.shape == (200, 6, 2)
     np.testing.assert_allclose(heads.mean(1), fit.posterior, atol=1e-5)
     np.testing.assert_allclose(fit.predict_proba(crowd.features), fit.posterior, atol=1e-5)
@@ -52,7 +52,7 @@ def test_wdn_learns_weights_that_favour_the_workers_who_know(crowd):
     weights = fit.workers["averaging_weight"].to_numpy()
     assert weights.sum() == pytest.approx(1, abs=1e-5)
     assert weights[4:].sum() < 0.2  # of even weights a third
-    heads = fit.baseline.predicted_annotations()
+    heads = fit.rule.predicted_annotations()
     np.testing.assert_allclose(np.einsum("j,njk->nk", weights, heads), fit.posterior, atol=1e-5)
 
 

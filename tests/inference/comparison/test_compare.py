@@ -96,7 +96,7 @@ def test_fits_that_used_other_gold_labels_are_refused(modes):
         (lambda m: m["one_coin"], "one fit is given, and two at least"),
         (lambda m: [m["one_coin"]], "1 fits are given, and two at least"),
         (lambda m: {}, "0 fits are given, and two at least"),
-        (lambda m: {"a": m["one_coin"], "b": 3}, "'b' is of type int; fits by cp.fit are needed"),
+        (lambda m: {"a": m["one_coin"], "b": 3}, "'b': a fit of one story by cp.fit is needed, got a int"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(modes, given, message):

@@ -109,10 +109,10 @@ def test_a_baselines_network_goes_on_to_the_same_bits(crowd, tmp_path, monkeypat
     with pytest.raises(cp.StorageError, match="not the same seed"):
         cp.fit(name, crowd, **kept, resume=True, seed=1)
     again = cp.fit(name, crowd, **kept, resume=True)
-    assert again.baseline.history.tolist() == whole.baseline.history.tolist()
+    assert again.rule.history.tolist() == whole.rule.history.tolist()
     np.testing.assert_array_equal(again.posterior, whole.posterior)
-    for site, value in whole.baseline.weights.items():
-        np.testing.assert_array_equal(again.baseline.weights[site], value)
+    for site, value in whole.rule.weights.items():
+        np.testing.assert_array_equal(again.rule.weights[site], value)
 
 
 def test_label_then_train_does_not_label_again_and_ends_at_the_same_bits(crowd, tmp_path, monkeypatch):
@@ -130,8 +130,8 @@ def test_label_then_train_does_not_label_again_and_ends_at_the_same_bits(crowd, 
     again = cp.label_then_train("one_coin", crowd, **kept, resume=True)
     assert not steps
     np.testing.assert_array_equal(again.posterior, whole.posterior)
-    for site, value in whole.baseline.weights.items():
-        np.testing.assert_array_equal(again.baseline.weights[site], value)
+    for site, value in whole.rule.weights.items():
+        np.testing.assert_array_equal(again.rule.weights[site], value)
 
 
 def test_self_training_goes_on_with_the_round_that_was_stopped(crowd, tmp_path, monkeypatch):

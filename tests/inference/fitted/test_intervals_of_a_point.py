@@ -6,7 +6,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.inference.fitted.intervals import of_draws
-from crowdppl.inference.fitted.labelled import interval_around
+from crowdppl.inference.fitted.posterior import interval_around
 from crowdppl.inference.fitted.summary import best_and_worst
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
@@ -49,7 +49,7 @@ def test_they_hold_what_data_of_the_prior_were_drawn_with():
     for seed in range(50):
         given = {"n_tasks": 100, "n_workers": 6, "n_classes": 3, "annotations_per_task": 3}
         annotations, drawn = cp.simulate("dawid_skene", seed=seed, **given)
-        around = cp.fit("dawid_skene", annotations, progress=False).with_uncertainty.draws
+        around = cp.fit("dawid_skene", annotations, progress=False).fitted.with_uncertainty.draws
         drawn["accuracy"] = np.einsum("k,jkk->j", drawn["prevalence"], drawn["confusion"])
         around["accuracy"] = np.einsum("cdk,cdjkk->cdj", around["prevalence"], around["confusion"])
         for name in ("prevalence", "confusion", "accuracy"):
@@ -67,7 +67,7 @@ def test_every_kind_of_parameter_is_drawn_around_the_mode(annotations, story):
     assert around.has_draws
     assert not fit.has_draws
     assert around.with_uncertainty is around
-    for name, draws in around.draws.items():
+    for name, draws in around.fitted.draws.items():
         assert np.isfinite(draws).all()
         assert (np.std(draws, axis=(0, 1)) > 0).any(), name
     workers = fit.workers

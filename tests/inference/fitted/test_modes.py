@@ -113,7 +113,8 @@ def sampled(annotations, mixed, **options):
     stats = {name: np.zeros(mixed["prevalence"].shape[:2], int) for name in ("diverging", "tree_depth")}
     outcome = Outcome(mixed, {}, np.zeros(0), stats, ())
     settings = {"seed": 0, "backend": "numpyro", "max_tree_depth": 10}
-    return cp.Fit(_looked_at(Fitted(model, annotations, outcome, "nuts", settings, parameter_dims(model, annotations))))
+    dims = parameter_dims(model, annotations)
+    return cp.Fit.of(_looked_at(Fitted(model, annotations, outcome, "nuts", settings, dims)))
 
 
 def chains(annotations, label, swapped):

@@ -212,9 +212,9 @@ def test_of_an_average_of_stories_the_joint_probabilities_are_averaged(em):
     pd.testing.assert_frame_equal(alone, next_annotations(other, 5))
     both = cp.stack({"a": em, "b": other}, weights={"a": 0.4, "b": 0.6})
     worker = np.array([1])
-    joints = [joint_of(fit.fitted, worker, np.ones(1)) for fit in (em, other)]
+    joints = [joint_of(fit, worker, np.ones(1)) for fit in (em, other)]
     mean = 0.4 * joints[0] + 0.6 * joints[1]
-    np.testing.assert_allclose(joint_of(both.averaged, worker, np.ones(1)), mean, rtol=1e-6)
+    np.testing.assert_allclose(joint_of(both, worker, np.ones(1)), mean, rtol=1e-6)
     found = next_annotations(both, 3, workers=em.annotations.workers[1])
     gains = np.sort(information(mean))[::-1]
     assert found["expected_gain"].max() <= gains[0] * (1 + 1e-6)
@@ -223,5 +223,5 @@ def test_of_an_average_of_stories_the_joint_probabilities_are_averaged(em):
 def test_what_takes_one_story_names_the_fit_of_an_average_that_can_be_given():
     stack = cp.fit("auto", cp.load_dataset("toy"), progress=False)
     name = next(iter(stack.fits))
-    with pytest.raises(TypeError, match=rf"got a Stack; give one of its fits, such as fit\.fits\['{name}'\]"):
+    with pytest.raises(TypeError, match=rf"got an average of .*; give one of its fits, such as fit\.fits\['{name}'\]"):
         cp.loo(stack)

@@ -28,7 +28,7 @@ def annotations():
 @pytest.fixture(scope="module")
 def fit(annotations):
     found = fit_at("dawid_skene", annotations, random_confusions(annotations)).fitted
-    return cp.Fit(found.replace(stored_posterior=found.posterior))
+    return cp.Fit.of(found.replace(stored_posterior=found.posterior))
 
 
 def test_a_fit_is_shown_without_running_anything(fit, monkeypatch):
@@ -67,7 +67,7 @@ def test_the_card_of_checks_says_what_fails(fit):
 
 
 def test_warnings_are_in_the_card(fit):
-    warned = cp.Fit(fit.fitted.replace(outcome=fit.outcome._replace(warnings=("something is <wrong>",))))
+    warned = cp.Fit.of(fit.fitted.replace(outcome=fit.outcome._replace(warnings=("something is <wrong>",))))
     assert "something is &lt;wrong&gt;" in warned._repr_html_()
 
 

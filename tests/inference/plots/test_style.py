@@ -88,7 +88,7 @@ def test_numbers_and_names_are_written_for_people():
 )
 def test_a_plot_that_is_given_a_fit_names_the_call_that_it_needs(tiny, plot, source):
     fit = cp.fit("majority_vote", tiny)
-    with pytest.raises(TypeError, match=f"what {source}.* returns is needed, got a BaselineFit"):
+    with pytest.raises(TypeError, match=f"what {source}.* returns is needed, got a Fit"):
         plot(fit)
 
 

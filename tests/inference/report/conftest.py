@@ -7,8 +7,7 @@ from made_fits import changed
 from report_pages import EVIL, Page, crowd
 
 import crowdppl as cp
-from crowdppl import Stack
-from crowdppl.inference.comparison.stacking import Averaged
+from crowdppl import Fit
 from crowdppl.inference.report import report
 
 
@@ -61,11 +60,5 @@ def em_stack(em_fits):
         index=pd.Index(["one_coin", "dawid_skene"], name="story"),
     )
     weights = pd.Series({"dawid_skene": 0.2, "one_coin": 0.8}, name="weight").rename_axis("story")
-    return Stack(
-        Averaged(
-            {name: fit.fitted for name, fit in em_fits.items()},
-            weights,
-            comparison,
-            {"two_coin": "of two classes, and there are 3"},
-        )
-    )
+    members = {name: fit.fitted for name, fit in em_fits.items()}
+    return Fit(members, weights, comparison, {"two_coin": "of two classes, and there are 3"})

@@ -208,7 +208,7 @@ def test_the_appendix_has_r_hat_and_effective_sample_sizes_of_chains_and_their_r
         draws[name] = (value / value.sum(-1, keepdims=True)).astype(np.float32)
     outcome = fit.outcome._replace(draws=draws, stats={"diverging": np.zeros((2, 100), bool)}, history=np.zeros(0))
     sampled = changed(fit, method="nuts", outcome=outcome)
-    about = Subject(sampled.fitted, {"one_coin": sampled.fitted}, None, 0)
+    about = Subject(sampled, {"one_coin": sampled.fitted}, None, 0)
     page = Page(str(convergence_section(about).html))
     heads, *rows = page.table("R̂ and effective sample sizes by parameter")
     rhat, where = worst_rhat(sampled.fitted.named_draws)
@@ -226,7 +226,7 @@ def test_a_page_without_chains_says_why_there_is_no_r_hat(em_fits, evil_fit):
         (em_fits["one_coin"], "EM ends at one point"),
         (evil_fit, "independent draws of one approximation"),
     ):
-        about = Subject(fit.fitted, {fit.story: fit.fitted}, None, 0)
+        about = Subject(fit, {fit.story: fit.fitted}, None, 0)
         section = convergence_section(about)
         content = " ".join(section.content.split())
         assert said in content

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from crowdppl import AnnotationError, Annotations, UnknownNameError
+from crowdppl import AnnotationError, Annotations, Fit, UnknownNameError
 from crowdppl.inference.densities.evidence import with_evidence
+from crowdppl.inference.fitted.posterior import equal_weights
 from crowdppl.inference.scores.label_scores import label_confusion, roc, score
 
 
@@ -122,14 +123,11 @@ def test_several_fits_make_a_row_each(em, crowd):
 
 
 def test_a_stack_is_scored_without_the_gold_labels_that_any_of_its_fits_used(em, crowd):
-    class Stack:
-        probabilities, annotations = em.probabilities, crowd
-        fits = {"one": em, "two": fit_with_gold(crowd, {0: 1})}  # noqa: RUF012
-
-    one = crowd.with_gold({0: 1, 1: 0, 2: 1})
-    Stack.annotations = one
-    assert score(Stack())["gold_used"] == 1
-    assert score(Stack())["tasks"] == 2
+    one = em.fitted.replace(annotations=crowd.with_gold({0: 1, 1: 0, 2: 1}))
+    members = {"one": one, "two": fit_with_gold(crowd, {0: 1}).fitted}
+    found = score(Fit(members, equal_weights(members)))
+    assert found["gold_used"] == 1
+    assert found["tasks"] == 2
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,6 @@ def test_a_kept_fit_loads_and_gives_the_same_labels(path, tmp_path):
     assert {task: row[0] for task, row in found.items()} == {task: row[0] for task, row in expected.items()}
     for task, row in expected.items():
         assert found[task][1:] == pytest.approx(row[1:], abs=1e-6)
-    if not isinstance(fit, cp.BaselineFit):
+    if fit.rule is None:
         again = fit.fitted.replace(stored_posterior=None).posterior  # what the story says at the draws that were kept
         assert again == pytest.approx(fit.posterior, abs=1e-3)

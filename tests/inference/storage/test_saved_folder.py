@@ -48,7 +48,7 @@ def test_every_story_comes_back_as_it_was(name, tmp_path, monkeypatch):
     outcome = Outcome(draws, {}, np.array([-3.5]), {}, ("a warning",), is_point=True)
     posterior = np.random.default_rng(0).dirichlet(np.ones(annotations.n_classes), 8).astype(np.float32)
     settings = {"seed": 0, "backend": "numpyro", "a": (1, 2.5), "b": float("inf")}
-    fit = cp.Fit(Fitted(model, annotations, outcome, "em", settings, dims, posterior))
+    fit = cp.Fit.of(Fitted(model, annotations, outcome, "em", settings, dims, posterior))
     # What the log-likelihoods of every story are is tested elsewhere, and takes a compilation each.
     monkeypatch.setattr(fit_folder, "to_groups", partial(fit_folder.to_groups, log_likelihood=None))
     fit.save(tmp_path / "fit")

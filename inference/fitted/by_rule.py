@@ -1,4 +1,4 @@
-"""Labels that come from no likelihood, with what follows from them: workers, a classifier, a summary."""
+"""Labels that come from no likelihood: the workers' confusion matrices against them, and a classifier of new tasks."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from ...data.description import count_text
+from ...data.features import checked_features
 from ...models import Classifier
 from ...models.parts.concentration import diagonal_concentration
 from ...models.parts.worker_heads import WorkerHeads
-from ..fitted.labelled import Labelled
-from ..fitted.new_tasks import checked_features
-from ..fitted.summary import Summary, best_and_worst, certainty, gold_accuracy, positive_class, sizes
-from ..fitted.workers import fitted_scores
 
 RIGHT = 2.0  # pseudo-annotations of each class that are right, as by dawid_skene's default; as wrong counts one
 ABSTAINED = 0.5  # and of each abstention
@@ -26,10 +21,8 @@ DRAWS = 200  # of the confusion matrices around their mean
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Baseline(Labelled):
-    """Labels by a rule, or by another fit, and a classifier that was trained on them or beside them.
-
-    It has labels, probabilities, decisions and workers as a fit has them.
+class ByRule:
+    """Outcome of a rule or a baseline: labels, and a classifier that was trained on them or beside them.
 
     Args:
         name: of the rule or the method.
@@ -53,16 +46,6 @@ class Baseline(Labelled):
     history: np.ndarray = field(default_factory=lambda: np.zeros(0))
     warnings: tuple[str, ...] = ()
     has_draws: bool = False
-
-    @property
-    def shares_errors(self) -> bool:
-        """No: it knows nothing of how workers err."""
-        return False
-
-    @property
-    def story(self) -> str:
-        """Its name, where a fit has its story's."""
-        return self.name
 
     @cached_property
     def _concentration(self) -> np.ndarray:
@@ -99,8 +82,8 @@ class Baseline(Labelled):
         return drawn / drawn.sum(-1, keepdims=True)
 
     @property
-    def with_uncertainty(self) -> Baseline:
-        """This baseline with draws of the confusion matrices, given the labels, which count as known."""
+    def with_uncertainty(self) -> ByRule:
+        """The labels with draws of the confusion matrices, given the labels, which count as known."""
         return self if self.has_draws else replace(self, has_draws=True)
 
     def predicted_annotations(self) -> np.ndarray:
@@ -133,24 +116,3 @@ class Baseline(Labelled):
         known = self.annotations
         x = checked_features(x, np.asarray(known.features).shape[1:], known.feature_names)
         return self.classifier.predict_proba(x, self.annotations.n_classes, None, self.weights)
-
-    def summary(self) -> Summary:
-        """Return a summary: the data, the method behind the labels, and its results."""
-        facts = {"data": sizes(self.annotations), "labels": certainty(self)}
-        if self.classifier is not None:
-            n_weights = sum(np.size(value) for value in self.weights.values())
-            facts["classifier"] = f"{self.classifier!r}, {count_text(n_weights, 'weight')}, {_options(self.settings)}"
-        if self.annotations.gold is not None:
-            facts["gold"] = gold_accuracy(self)
-        shares = pd.DataFrame(
-            {"share_of_labels": self.posterior.mean(0)}, index=self.annotations.classes.to_index("class")
-        )
-        tables = {"classes": shares}
-        if self.annotations.named:
-            tables |= best_and_worst(fitted_scores(self, 0.9))
-            facts |= positive_class(self.annotations.classes)
-        return Summary(f"{self.name}, without a likelihood", facts, tables, self.warnings)
-
-
-def _options(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in settings.items())

@@ -1,20 +1,26 @@
-"""The result for users: a fit, with labels, workers and views under the names in the data."""
+"""The result for users: labels, workers and views under the names in the data, whatever made it."""
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from ..data import AnnotationError, Annotations
 from ..data.cards import never_raising
+from ..data.errors import StorageError
 from ..data.pseudonyms import Key, check_workers, read_key
+from .comparison.comparing import check_same_data
+from .comparison.stacked_groups import stacked_groups
+from .comparison.stacking import averaged
 from .densities.model import Model
 from .densities.probabilities import Probabilities
 from .densities.sites import Dims
@@ -23,73 +29,64 @@ from .fit_story import update
 from .fitted.confusions import confusion_frame, extreme_frame
 from .fitted.crowd_trust import category_of
 from .fitted.decisions import decide
-from .fitted.fitted import Fitted
 from .fitted.given_models import model_frame
 from .fitted.intervals import INTERVAL
-from .fitted.labelled import Labelled
 from .fitted.modes import mode_frame, mode_labels
 from .fitted.new_tasks import predict_proba
 from .fitted.new_workers import new_worker_confusions
+from .fitted.posterior import OneStoryError, Posterior
 from .fitted.replicated_annotations import posterior_predictive
-from .fitted.result_card import fit_card
-from .fitted.summary import Summary, summarise
-from .fitted.tasks import REPLICATES, task_scores
-from .fitted.workers import fitted_scores, gold_scores, worker_scores
+from .fitted.result_card import card_of
+from .fitted.summary import summary
+from .fitted.tasks import task_scores
+from .fitted.workers import gold_scores, worker_scores
 from .report.write import report
 from .storage.arviz_data import make_idata
 from .storage.arviz_groups import to_groups
-from .storage.baseline_folder import save_baseline
-from .storage.fit_folder import save
+from .storage.baseline_folder import holds_baseline, read_baseline, save_baseline
+from .storage.fit_folder import read, save
 from .storage.label_files import join_labels, write_labels
-from .storage.privacy import groups_without_workers, pseudonymised, shown
+from .storage.privacy import groups_without_workers, labels_alone, pseudonymised, shown
+from .storage.stack_folder import Stacked, holds_stack, read_stack, save_stack
 from .storage.worker_groups import worker_groups
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from .baselines.baseline import Baseline
-    from .comparison.stacking import Averaged
 
-View = TypeVar("View", "Fitted", "Averaged", "Baseline")
+class Fit(Posterior):
+    """Labels and workers of a crowd: by a story, by an average of several, or by a rule without a likelihood.
 
+    Made by :func:`crowdppl.fit`, :func:`crowdppl.stack`, :func:`crowdppl.label_then_train`, :func:`crowdppl.self_train`
+    and :func:`crowdppl.load_fit`. Whatever made it, it has labels, decisions, workers, a report and a folder. Views of
+    one story's parameters, such as :attr:`draws` and :attr:`modes`, are refused of an average, whose stories have them
+    in :attr:`fits`, and of labels without a likelihood.
+    """
 
-class Result(Labelled, Generic[View]):
-    """Base class of fits, stacks of fits and baselines: labels, decisions, scores of workers, a report."""
+    worker_scores = worker_scores
+    task_scores = task_scores
+    confusions = confusion_frame
+    extreme_confusions = extreme_frame
+    new_worker_confusions = new_worker_confusions
+    predict_proba = predict_proba
+    posterior_predictive = posterior_predictive
+    summary = summary
+    join = join_labels
+    write_labels = write_labels
 
     @property
     def workers(self) -> pd.DataFrame:
         """By worker: annotations, accuracy in the long run and realised, and more, with 90 % intervals."""
         return self.worker_scores()
 
-    def worker_scores(self, interval: float = INTERVAL) -> pd.DataFrame:
-        """By worker the scores that follow from the confusion matrices: :func:`.fitted_scores`.
-
-        Args:
-            interval: mass of the equal-tailed intervals, between 0 and 1.
-        """
-        return fitted_scores(self, interval)
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """By task its label, the doubt about it, and whether task or crowd are its cause: :meth:`task_scores`."""
+        return self.task_scores()
 
     def gold_scores(self, gold: Any = None, interval: float = INTERVAL) -> pd.DataFrame:
         """By worker how many annotations of gold tasks are right, with Jeffreys' interval: :func:`.gold_scores`."""
         return gold_scores(self.annotations, gold, interval=interval)
-
-    def confusions(self, interval: float = INTERVAL) -> pd.DataFrame:
-        """The workers' confusion matrices in long form: worker, truth, annotation, probability, low, high.
-
-        Args:
-            interval: mass of the equal-tailed intervals, between 0 and 1.
-        """
-        return confusion_frame(self, interval)
-
-    def extreme_confusions(self, interval: float = INTERVAL) -> pd.DataFrame:
-        """The confusion matrices of the best and the worst worker by accuracy, and of the average annotation.
-
-        In long form: which ("best", "worst", "average"), worker, truth, annotation, probability, low, high.
-
-        Args:
-            interval: mass of the equal-tailed intervals, between 0 and 1.
-        """
-        return extreme_frame(self, interval)
 
     def decide(
         self,
@@ -108,48 +105,6 @@ class Result(Labelled, Generic[View]):
             abstain=abstain,
             kind=self.annotations.kind,
         )
-
-    def join(self, table: Any, task: str | None = None, prefix: str = "") -> pd.DataFrame:
-        """A table of your own with the labels of its tasks beside it: label, probability (of it), entropy (nats).
-
-        Args:
-            table: of pandas, polars, pyarrow or Hugging Face, with a column of tasks, in any order and with repeats.
-            task: that column; None for the one that is called so or has nothing but tasks of the fit, and without one
-                for the index of a pandas table, if it has some.
-            prefix: put before the names of the new columns.
-
-        Raises:
-            AnnotationError: there is no such column, a new column has the name of one that is there, or no task is
-                known.
-        """
-        return join_labels(self, table, task, prefix)
-
-    def write_labels(
-        self,
-        path: str | PathLike,
-        *,
-        to: str | None = None,
-        question: str | None = None,
-        source: str | PathLike | None = None,
-    ) -> Path:
-        """Write the labels as predictions with scores, for a tool to import.
-
-        Args:
-            path: the file to write or to replace: .json, .parquet for ``"hf"``, .csv for ``"csv"``.
-            to: ``"label-studio"``, ``"argilla"``, ``"hf"`` for Hugging Face datasets, with soft labels, or ``"csv"``,
-                in which no cell is one that a spreadsheet would run; it has no default.
-            question: its name in Label Studio or Argilla; by default the one that the source has, else ``"label"``.
-            source: for Label Studio, the export that was read: the predictions are then of its tasks, with their ids
-                and data, and have the shape of its question. Without it a task's data are its name. For Argilla, the
-                export whose question the suggestions are of.
-
-        Raises:
-            UnknownNameError: no such tool is known.
-            AnnotationError: no tool is named; the source is no export of the tool, has none of the tasks or several
-                questions; an option or a suffix is of another tool.
-            StorageError: the file cannot be written.
-        """
-        return write_labels(self, path, to=to, question=question, source=source)
 
     def worker_groups(self, min_group: int = 5) -> pd.DataFrame:
         """A table of the crowd in which every row stands for at least `min_group` workers (k-anonymity).
@@ -179,74 +134,12 @@ class Result(Labelled, Generic[View]):
         """
         if workers != "keep" and options.get("fits") is not None:
             raise AnnotationError("fits= names the workers of other fits; give workers='keep', or leave fits= out")
-        return report(shown(self._view, workers, key), path, **options)
+        return report(shown(self, workers, key), path, **options)
 
     @property
-    def _view(self) -> View:
-        """The object inside the result that views are made from."""
-        raise NotImplementedError
-
-    @property
-    def annotations(self) -> Annotations:
-        """The data, with the evidence that was used."""
-        return self._view.annotations
-
-    @property
-    def story(self) -> str:
-        """The story's or the baseline's name; of several the stories that carry weight, the heaviest first."""
-        return self._view.story
-
-    @property
-    def posterior(self) -> np.ndarray:
-        """``P(truth | annotations)``, averaged over the draws and over the stories: ``(N, K)``."""
-        return self._view.posterior
-
-    @property
-    def confusion_draws(self) -> np.ndarray:
-        """Each worker's confusion matrix in each draw: ``(chain, draw, J, K, L)``.
-
-        A point is one draw, and draws of several stories are one chain of their mixture. Those of a baseline are
-        counted against the labels.
-
-        Raises:
-            AnnotationError: the annotations name no workers.
-        """
-        return self._view.confusion_draws
-
-    @property
-    def has_draws(self) -> bool:
-        """True where there are draws of the posterior; EM, a guide that is one point, and baselines have none."""
-        return self._view.has_draws
-
-    @property
-    def shares_errors(self) -> bool:
-        """True where the story, or any story with weight in an average, lets workers err together."""
-        return self._view.shares_errors
-
-    @property
-    def with_uncertainty(self) -> View:
-        """The view with draws that show its uncertainty; around a point, draws are made."""
-        return self._view.with_uncertainty
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Problems to act on, a sentence each, from fits that carry weight; empty where nothing was found."""
-        return self._view.warnings
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Fit(Result[Fitted]):
-    """A story fitted to annotations. Made by :func:`crowdppl.fit`.
-
-    Args:
-        fitted: the story at draws of its parameters; all views are views of it.
-    """
-
-    fitted: Fitted
-
-    @property
-    def _view(self) -> Fitted:
-        return self.fitted
+    def fits(self) -> dict[str, Fit]:
+        """The fits of an average by name, of a story's fit itself; empty where the labels are without a likelihood."""
+        return {name: Fit.of(fitted) for name, fitted in self.members.items()}
 
     @property
     def model(self) -> Model:
@@ -260,8 +153,8 @@ class Fit(Result[Fitted]):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The engine's options, the seed and the backend."""
-        return self.fitted.settings
+        """The engine's options, the seed and the backend; by a rule those of its classifier's training, if any."""
+        return self.fitted.settings if self.rule is None else dict(self.rule.settings)
 
     @property
     def outcome(self) -> Outcome:
@@ -301,6 +194,10 @@ class Fit(Result[Fitted]):
         """
         return self.fitted.derived_draws(*names)
 
+    def log_likelihood(self) -> np.ndarray:
+        """Of each task in each draw, the truth summed out: ``(chain, draw, N)``."""
+        return self.fitted.log_likelihood()
+
     @property
     def models(self) -> pd.DataFrame:
         """By model whose probabilities were given, what they were found to be worth: :func:`.given_models.model_frame`.
@@ -308,7 +205,7 @@ class Fit(Result[Fitted]):
         Raises:
             AnnotationError: no probabilities were given.
         """
-        return model_frame(self.fitted)
+        return model_frame(self)
 
     @cached_property
     def modes(self) -> pd.DataFrame:
@@ -328,57 +225,6 @@ class Fit(Result[Fitted]):
     def mode_labels(self) -> pd.DataFrame:
         """By task on which :attr:`modes` differ its most probable class in each."""
         return mode_labels(self.fitted)
-
-    @cached_property
-    def tasks(self) -> pd.DataFrame:
-        """By task its label, the doubt about it, and whether task or crowd are its cause: :meth:`task_scores`."""
-        return self.task_scores()
-
-    def task_scores(self, *, replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
-        """:attr:`tasks`, by another number of replicated annotations, or another seed: :func:`.tasks.task_scores`."""
-        return task_scores(self.fitted, replicates=replicates, seed=seed)
-
-    def worker_scores(
-        self, interval: float = INTERVAL, *, rank_one: bool = False, misled: float | None = None
-    ) -> pd.DataFrame:
-        """By worker what the fit, the gold labels and the times say, each with ``_low`` and ``_high``.
-
-        - annotations: how many the worker gave.
-        - accuracy: in the long run, the probability of a right annotation of a task of the crowd's mix.
-        - realised_accuracy: the share of the annotations given that are right. Its interval is from the posterior of
-          truth and parameters together: 200 to 500 truths are drawn, at draws of the parameters. What
-          gold labels of all tasks would show is this, not the accuracy in the long run. Unlike everything else that
-          a fit says it allows for tasks that mislead the whole crowd, of which annotations can tell nothing
-          (:mod:`.misled`): a story that takes itself for true is too sure of what real workers got right.
-        - error_correlation: the mean correlation of the worker's errors with those of the others on the same tasks, and
-          n_effective: like how much of an independent worker that counts (:mod:`.error_correlation`). A story that lets
-          workers err independently, one without ``shared_error=True``, is nearly blind to errors that they share. Their
-          intervals are of the labels and of which tasks were seen.
-        - spammer_score: how far the confusion matrix is from one whose rows are all alike (Raykar & Yu 2011); 0 for a
-          spammer.
-        - sensitivity, specificity: for two classes, of which the second is the positive one.
-        - trace: probability of a right annotation where all classes are equally frequent.
-        - informativeness: nats that an annotation says of the truth of a task of the crowd's mix.
-        - rank_one_distance: how far the confusion matrix is from a matrix of rank one, where `rank_one` asks for it.
-        - gold_annotations, gold_right, gold_accuracy: annotations of the gold tasks, where there are any, counted
-          (:func:`.workers.gold_scores`).
-        - seconds: the median of how long an annotation took, where times are known.
-
-        The scores from confusion matrices are in :mod:`.confusion_scores`. The intervals of a fit without draws are of
-        draws around its point, widened where a score at the point lies outside of theirs (:func:`.interval_around`).
-        Those of the last two are described in :meth:`gold_scores` and :func:`.workers.seconds_by_worker`.
-
-        Args:
-            interval: mass of the intervals, equal-tailed, between 0 and 1.
-            rank_one: whether to take the singular values of all confusion matrices.
-            misled: the share of tasks that is expected to mislead the whole crowd, from 0 to below 1: 0.05 by default;
-                0 for what follows from the story alone.
-
-        Raises:
-            AnnotationError: the annotations name no workers.
-            ValueError: for another `interval` or `misled`.
-        """
-        return worker_scores(self.fitted, interval, rank_one=rank_one, misled=misled)
 
     @cached_property
     def idata(self) -> Any:
@@ -423,6 +269,13 @@ class Fit(Result[Fitted]):
         augmentation, as for the intervals of :attr:`workers`; ``posterior.attrs["draws"]`` says so. They are not the
         posterior's, so that there is no `log_likelihood` beside them, nor `log_prior`.
 
+        Of an average of stories the group posterior has about 1,000 draws of their mixture, of each fit in proportion
+        to its weight, around it where it is a point: the parameters that all fits with weight have,
+        ``worker_confusion`` (worker, truth, annotation) and ``truth_probability`` (task, truth), unless that were more
+        than 5 million numbers. The group fit has the averaged label probabilities, in which the votes have their share,
+        and the weights; observed_data and constant_data have the annotations. There is no log-likelihood: of a mixture
+        ``fit.comparison`` says it; and of the options only `workers` and `key` are known.
+
         ``az.plot_ppc`` draws a curve for every draw, which takes a minute of thousands: give it ``num_pp_samples=100``.
 
         Args:
@@ -440,21 +293,33 @@ class Fit(Result[Fitted]):
             key: of the pseudonyms: 16 to 64 random bytes, or a file that holds them.
 
         Raises:
+            OneStoryError: the labels are without a likelihood, or an option is of one story and this is an average.
             UnknownNameError: `log_likelihood` or `workers` is none of these.
             AnnotationError: annotations are to be replicated one by one that depend on each other beyond the class, of
                 rows that stand for several; the key is missing, is none, or is given for something else.
             StoryError: draws from the prior are asked for that the story does not have.
         """
         check_workers(workers, key)
-        groups = to_groups(
-            pseudonymised(self.fitted, read_key(key)) if workers == "hash" else self.fitted,
-            log_likelihood=log_likelihood,
-            truth_probability=truth_probability,
-            posterior_predictive=posterior_predictive,
-            prior=prior,
-            uncertainty=uncertainty,
-            seed=seed,
-        )
+        options: dict[str, Any] = {
+            "log_likelihood": log_likelihood,
+            "truth_probability": truth_probability,
+            "posterior_predictive": posterior_predictive,
+            "prior": prior,
+            "uncertainty": uncertainty,
+            "seed": seed,
+        }
+        source = pseudonymised(self, read_key(key)) if workers == "hash" else self
+        if self.is_average:
+            usual = inspect.signature(self.to_idata).parameters
+            if other := [name for name, value in options.items() if value != usual[name].default]:
+                name = next(iter(self.stories))
+                raise OneStoryError(
+                    f"{other[0]}={options[other[0]]!r}: an option of one story's data, and this is an average; give it "
+                    f"to one of its fits, fit.fits[{name!r}].to_idata({other[0]}=…)"
+                )
+            groups = stacked_groups(source.with_uncertainty)
+        else:
+            groups = to_groups(source.fitted, **options)
         return make_idata(groups_without_workers(groups) if workers == "drop" else groups)
 
     def pseudonymised(self, key: Key) -> Fit:
@@ -466,63 +331,7 @@ class Fit(Result[Fitted]):
         Raises:
             AnnotationError: the key is shorter or longer, or its file cannot be read.
         """
-        return Fit(pseudonymised(self.fitted, key))
-
-    def log_likelihood(self) -> np.ndarray:
-        """Of each task in each draw, the truth summed out: ``(chain, draw, N)``."""
-        return self.fitted.log_likelihood()
-
-    def posterior_predictive(self, *, seed: int = 0) -> xr.Dataset:
-        """For each draw a true label of each task given its annotations, and new annotations of the same workers.
-
-        Returns:
-            ``truth (chain, draw, task)`` and ``annotation (chain, draw, row)``, as positions of classes.
-        """
-        return posterior_predictive(self.fitted, seed=seed)
-
-    def predict_proba(self, x: Any) -> np.ndarray:
-        """The classifier's probabilities for new tasks, averaged over the draws where its weights have a posterior.
-
-        Args:
-            x: features ``(n, ...)``, each of the shape that the classifier was trained on; of a table the columns are
-                found by their names, where the fit was given a table too; for a torch module that was trained on a
-                Dataset, another one.
-
-        Returns:
-            ``(n, K)``, in the order of ``annotations.classes``.
-
-        Raises:
-            ValueError: the story was fitted without a classifier, or the features have another shape or are not
-                finite.
-            AnnotationError: a table lacks a feature, has another one, or one that is no number.
-        """
-        return predict_proba(self.fitted, x)
-
-    def new_worker_confusions(self, worker_features: Any, x: Any = None, interval: float = INTERVAL) -> pd.DataFrame:
-        """The confusion matrices of workers without annotations, from their features, in long form.
-
-        The story must know workers by their features, as ``confusion_from_features`` does of annotations with
-        ``worker_features=``. Where the matrix depends on the task too, it is the mean over the tasks.
-
-        Args:
-            worker_features: of the new workers, as many as those of the fit have: a mapping worker -> vector, a table
-                with the column or index worker, whose other columns are found by their names, or an array ``(n, F)`` of
-                workers 0 to n − 1.
-            x: features ``(n, ...)`` of the tasks; None for the tasks of the fit.
-            interval: mass of the equal-tailed intervals, between 0 and 1.
-
-        Returns:
-            worker, truth, annotation, probability, low, high.
-
-        Raises:
-            ValueError: the story knows workers by their annotations, or features have another shape or are not finite.
-            AnnotationError: the features of a worker cannot be read.
-        """
-        return new_worker_confusions(self.fitted, worker_features, x, interval)
-
-    def summary(self, interval: float = INTERVAL) -> Summary:
-        """Return a summary: story, data, warnings and results; prints as text, shows as a table in notebooks."""
-        return summarise(self.fitted, interval)
+        return pseudonymised(self, key)
 
     def update(
         self,
@@ -537,7 +346,8 @@ class Fit(Result[Fitted]):
         """Fit the same story to these annotations and more of them, starting from this fit: :func:`.fit_story.update`.
 
         EM starts where this fit ended and needs few iterations to end where a fit of everything would; SVI and NUTS
-        start from its solution and draw anew. This fit stays as it is.
+        start from its solution and draw anew. This fit stays as it is. Of an average each fit is updated, and the
+        weights stay; ``cp.stack(updated.fits)`` compares the fits anew.
 
         >>> import crowdppl as cp
         >>> first = cp.Annotations.from_dict({"t1": {"ann": "cat", "bob": "cat"}, "t2": {"ann": "dog", "bob": "cat"}})
@@ -560,25 +370,29 @@ class Fit(Result[Fitted]):
                 for all of them; of ``worker_families`` those of new workers are enough.
 
         Raises:
+            OneStoryError: the labels are without a likelihood.
             AnnotationError: a class is new (a fit's classes cannot be added to: fit everything anew), or a new task or
                 worker lacks features that the others have.
             StoryError: a new worker lacks a family.
             ValueError: the fit is one of Pyro's, its story is trained in minibatches, or a hyperparameter is given that
                 is no table of this fit.
         """
-        of_tasks: dict[str, Any] = {"gold": gold, "evidence": evidence, "probabilities": probabilities}
-        fitted = update(self.fitted, more, **of_tasks, progress=progress, **by_worker)
-        for message in fitted.warnings:
+        given: dict[str, Any] = {"gold": gold, "evidence": evidence, "probabilities": probabilities}
+        given |= {"progress": progress} | by_worker
+        updated = replace(self, members={name: update(one, more, **given) for name, one in self.stories.items()})
+        for message in updated.warnings:
             warnings.warn(message, category_of(message), stacklevel=2)
-        return Fit(fitted)
+        return updated
 
     def save(
         self, path: str | PathLike, *, overwrite: bool = False, workers: str = "keep", key: Key | None = None
     ) -> None:
-        """Write the fit to the folder ``path`` (netCDF, safetensors and JSON), whole or not at all.
+        """Write the fit, or the average with all its fits, to the folder ``path``, whole or not at all.
+
+        The files are netCDF, safetensors and JSON.
 
         Args:
-            path: of the folder; :func:`crowdppl.load_fit` reads it: :mod:`.fit_folder`.
+            path: of the folder; :func:`crowdppl.load_fit` reads it.
             overwrite: replace a folder that has something in it.
             workers: what it has of the workers: ``"keep"`` their names, ``"hash"`` pseudonyms, ``"drop"`` nothing: the
                 labels are saved alone, as :func:`crowdppl.without_workers` has them.
@@ -590,13 +404,86 @@ class Fit(Result[Fitted]):
                 for something else.
             UnknownNameError: `workers` is something else.
         """
-        found = shown(self.fitted, workers, key)
-        write = save_baseline if workers == "drop" else save
-        write(found, path, overwrite=overwrite)
+        shown_to_others = shown(self, workers, key)
+        if shown_to_others.rule is not None:
+            save_baseline(shown_to_others.rule, path, overwrite=overwrite)
+        elif shown_to_others.only is not None:
+            save(shown_to_others.only, path, overwrite=overwrite)
+        else:
+            stacked = {part: getattr(shown_to_others, part) for part in Stacked._fields if part != "fits"}
+            save_stack(Stacked(fits=dict(shown_to_others.members), **stacked), path, overwrite=overwrite)
 
     def __repr__(self) -> str:
-        return f"Fit({self.story!r}, method={self.method!r}, {self.annotations!r})"
+        if self.is_average:
+            return f"Fit({self.weights_text}; {self.annotations!r})"
+        by = "" if self.only is None else f", method={self.only.method!r}"
+        return f"Fit({self.story!r}{by}, {self.annotations!r})"
 
     @never_raising
     def _repr_html_(self) -> str:
-        return fit_card(self.fitted)
+        return card_of(self)
+
+
+def stack(
+    fits: Mapping[str, Fit] | Iterable[Fit],
+    weights: Mapping[str, float] | pd.Series | None = None,
+    *,
+    votes: float = 0.0,
+    misled: float | None = 0.0,
+    **options: object,
+) -> Fit:
+    """Average fits of the same annotations by stacking weights (Yao, Vehtari, Simpson & Gelman 2018).
+
+    Args:
+        fits: as for :func:`crowdppl.compare`.
+        weights: by name, instead of those of the comparison; they are scaled to sum 1.
+        votes: share of the label probabilities that is the votes', from 0 to below 1.
+        misled: share of tasks that is expected to mislead the whole crowd, from 0 to below 1, for which the label
+            probabilities allow; None for what is usual, as in ``"auto"``.
+        options: of :func:`crowdppl.compare`, such as ``by`` and ``method``.
+
+    Raises:
+        ValueError: for fits that cannot be compared, weights that are negative, not finite or all 0, or a share
+            that is none.
+        UnknownNameError: a weight is of no fit.
+    """
+    return Fit.of(averaged(fits, weights, votes=votes, misled=misled, **options))
+
+
+def without_workers(fit: Posterior) -> Fit:
+    """The labels of a fit or an average, with nothing that describes a worker.
+
+    They have the probabilities of the labels, and of the annotations how many there are of each class and task. There
+    is no way back to a fit: they have no confusion matrices, and cannot be updated or compared.
+
+    Args:
+        fit: what has the labels.
+    """
+    return Fit.of(labels_alone(fit))
+
+
+def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None) -> Fit:
+    """Read a fit that :meth:`Fit.save` wrote.
+
+    Args:
+        path: the folder.
+        story: the function, where the story is not one of crowdppl's own; of an average such functions by name of the
+            fit.
+        classifier: the module or function, where the classifier is not one of crowdppl's own, or is a torch module; its
+            weights are read.
+
+    Raises:
+        StorageError: where there is no fit, it was written by a newer crowdppl, its story or its classifier's network
+            is not known, or the network given has other weights.
+    """
+    if holds_stack(path):
+        found = read_stack(path, story=story, classifier=classifier)
+        try:
+            check_same_data(found.fits)
+        except ValueError as error:
+            raise StorageError(f"{path} holds fits of different annotations: {error}") from error
+        about = found._asdict()
+        return Fit.of(Posterior(about.pop("fits"), **about))
+    if holds_baseline(path):
+        return Fit.of(read_baseline(path, classifier=classifier))
+    return Fit.of(read(path, story=story, classifier=classifier))

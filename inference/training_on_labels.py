@@ -1,0 +1,140 @@
+"""Training on labels that were made before: label first and then train, and self-training."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+from ..data import Annotations
+from .baselines.self_training import SelfTraining
+from .baselines.self_training import self_train as train_on_own_annotations
+from .baselines.two_step import label_then_train as train_on_labels
+from .engines.checkpoints import wished
+from .fitted.crowd_trust import category_of
+from .fitted.posterior import Posterior
+from .result import Fit
+
+
+def label_then_train(
+    labels: str | Posterior,
+    annotations: Annotations,
+    *,
+    classifier: Any,
+    soft: bool | None = None,
+    label_options: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    progress: bool = True,
+    checkpoint: str | PathLike[str] | None = None,
+    every: float | str | None = None,
+    resume: bool = False,
+    **options: Any,
+) -> Fit:
+    """Label the tasks first, and then train a classifier on the labels alone.
+
+    Args:
+        labels: what labels the tasks: a rule (``"majority_vote"``, ``"wawa"``, ``"naive_soft"``), any story's name, the
+            name that papers give to the two steps together (``"dl_mv"``, ``"dl_ns"``, ``"dl_wawa"``, ``"dl_ds"``,
+            ``"dl_glad"``, ``"dl_wc"``), or a fit of these annotations.
+        annotations: the data, with features of the tasks.
+        classifier: as for :func:`crowdppl.fit`.
+        soft: whether the classifier learns from the labels' probabilities; else from the most probable class of each
+            task. None for yes after ``"naive_soft"`` and no after everything else, as the papers have it.
+        label_options: options of the fit that labels, such as ``{"method": "svi"}``.
+        seed: of both steps.
+        progress: show a progress bar.
+        checkpoint: a folder where both steps keep where they stand, each in a folder within it, as for
+            :func:`crowdppl.fit`: the first is not run again once it is finished.
+        every: likewise.
+        resume: likewise.
+        options: of the training: ``epochs``, ``batch_size``, ``network_rate``, and others of EM.
+
+    Returns:
+        The labels of the first step, and ``predict_proba`` of the classifier.
+
+    Raises:
+        UnknownNameError: nothing of that name labels tasks.
+        AnnotationError: the labels are of other tasks.
+        StoryError: the tasks have no features.
+        ValueError: for options that cannot be.
+    """
+    return Fit.of(
+        train_on_labels(
+            labels,
+            annotations,
+            classifier=classifier,
+            soft=soft,
+            label_options=label_options,
+            seed=seed,
+            progress=progress,
+            checkpoints=wished(checkpoint, every, resume),
+            **options,
+        )
+    )
+
+
+def self_train(
+    story: str | Any,
+    annotations: Annotations,
+    *,
+    rounds: int = 5,
+    growth: float = 8.0,
+    select: str = "distribution",
+    anew: bool = True,
+    held_out: float = 0.0,
+    seed: int = 0,
+    progress: bool = False,
+    checkpoint: str | PathLike[str] | None = None,
+    every: float | str | None = None,
+    resume: bool = False,
+    **options: Any,
+) -> SelfTraining:
+    """Fit a story and let it annotate for its workers what they have not annotated, round by round (DASC).
+
+    A round fits the story, predicts each worker's annotation of each task that the worker has not annotated, and adds
+    those it trusts as pseudo-annotations to what the next round is fitted to. They are chosen against the imbalance of
+    the classes (Shi, Li & Huang 2022): :mod:`crowdppl.inference.baselines.self_training`. Gold labels are used for
+    ``rounds``' scores alone, unless ``gold=`` gives them to the fits.
+
+    Args:
+        story: as for :func:`crowdppl.fit`; ``"crowd_layer"``, ``"anno_reg"``, or any story, with a classifier; or a
+            baseline, such as ``"wdn"``.
+        annotations: the data; workers are named, and there are no abstentions.
+        rounds: how many times pseudo-annotations are added; at the most, with ``held_out``.
+        growth: how many a round adds for each annotation that was given.
+        select: ``"distribution"`` for the paper's quotas of each class; ``"confidence"`` for the surest whatever their
+            class, and ``"random"``, which it compares with.
+        anew: whether each round predicts and chooses all pseudo-annotations anew, those of earlier rounds too.
+        held_out: share of the annotations that choose the number of rounds: the first course of rounds is without them,
+            and predicts them; the second is of all annotations, for as many rounds as predicted them best.
+        seed: of the fits, and of what is drawn.
+        progress: show each fit's progress bar.
+        checkpoint: a folder where the fit of each round keeps where it stands, in a folder within it, as for
+            :func:`crowdppl.fit`: finished rounds are not run again.
+        every: likewise.
+        resume: likewise.
+        options: of :func:`crowdppl.fit`: ``classifier``, ``method``, hyperparameters, and options of the engine.
+
+    Raises:
+        AnnotationError: no worker is named, or there are abstentions.
+        UnknownNameError: there is no such way to select.
+        ValueError: for numbers that cannot be.
+        StoryError: as :func:`crowdppl.fit`.
+    """
+    found = train_on_own_annotations(
+        story,
+        annotations,
+        rounds=rounds,
+        growth=growth,
+        select=select,
+        anew=anew,
+        held_out=held_out,
+        seed=seed,
+        progress=progress,
+        checkpoints=wished(checkpoint, every, resume),
+        **options,
+    )
+    for message in found.fit.warnings:
+        warnings.warn(message, category_of(message), stacklevel=2)
+    return found._replace(fit=Fit.of(found.fit))

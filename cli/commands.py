@@ -28,8 +28,7 @@ from .output import (
     write_results,
 )
 from .report_command import report
-from .request import Request, takes_request
-from .settings_as_options import CommandWithSettings
+from .request import CommandWithSettings, Request, takes_request
 from .stream import saying_how_to_go_on, scan_of
 from .terminal import doing, frame_table, plain_messages, show_result, stdout
 
@@ -67,13 +66,13 @@ def fit(
             rich_help_panel=options.FIT,
         ),
     ] = "dawid_skene",
-    method: options.Method = "em",
-    stream: options.Stream = None,
-    memory: options.Memory = None,
-    work: options.Work = None,
-    checkpoint: options.Checkpoint = None,
-    every: options.Every = None,
-    resume: options.Resume = False,
+    method: str = "em",
+    stream: bool | None = None,
+    memory: str | None = None,
+    work: Path | None = None,
+    checkpoint: Path | None = None,
+    every: str | None = None,
+    resume: bool = False,
     *,
     out: Annotated[
         Path,
@@ -93,9 +92,9 @@ def fit(
             rich_help_panel=options.OUTPUT,
         ),
     ] = None,
-    workers: options.Workers = "keep",
-    key: options.Key = None,
-    min_group: options.MinGroup = None,
+    workers: str = "keep",
+    key: Path | None = None,
+    min_group: int | None = None,
     plot: Annotated[
         bool,
         typer.Option(

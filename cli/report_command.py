@@ -24,7 +24,7 @@ OF_A_PAGE = ("file", "gold", "seed", "quiet", "out", "title", "workers", "key", 
 """The parameters that a page of a saved fit takes."""
 
 
-@partial(takes_request, file=options.FileOrFit)
+@partial(takes_request, more=options.SAVED)
 def report(
     context: typer.Context,
     story: Annotated[
@@ -37,7 +37,7 @@ def report(
             rich_help_panel=options.FIT,
         ),
     ] = None,
-    method: options.Method = "svi",
+    method: str = "svi",
     *,
     out: Annotated[
         Path,
@@ -45,8 +45,8 @@ def report(
     ],
     request: Request,
     title: Annotated[str | None, typer.Option(help="Heading of the page.", rich_help_panel=options.OUTPUT)] = None,
-    workers: options.Workers = "keep",
-    key: options.Key = None,
+    workers: str = "keep",
+    key: Path | None = None,
     checks: Annotated[
         bool,
         typer.Option(

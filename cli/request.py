@@ -8,44 +8,50 @@ import glob
 import inspect
 import sys
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_origin, get_type_hints
 
-from . import options
+import typer
+from typer.core import TyperCommand
+
+from ..data.errors import nearest
+from .options import FILE, FOLDER, OPTIONS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """The options that `crowdppl fit` and `crowdppl report` share."""
 
-    file: options.File
-    task: options.Task = None
-    worker: options.Worker = None
-    no_worker: options.NoWorker = False
-    label: options.Label = None
-    count: options.Count = None
-    seconds: options.Seconds = None
-    separator: options.Separator = None
-    encoding: options.Encoding = None
-    sheet: options.Sheet = None
-    question: options.Question = None
-    columns: options.Columns = None
-    outer: options.Outer = None
-    several: options.Several = None
-    classes: options.Classes = None
-    abstain: options.Abstain = None
-    repeats: options.Repeats = "keep"
-    tidy: options.Tidy = False
-    missing: options.Missing = None
-    gold: options.Gold = None
-    use_gold: options.UseGold = False
-    features: options.Features = None
-    probabilities: options.Probabilities = None
-    classifier: options.Classifier = None
-    seed: options.Seed = 0
-    settings: options.Settings = None
-    quiet: options.Quiet = False
+    file: str
+    task: str | None = None
+    worker: str | None = None
+    no_worker: bool = False
+    label: str | None = None
+    count: str | None = None
+    seconds: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    question: str | None = None
+    columns: str | None = None
+    outer: str | None = None
+    several: str | None = None
+    classes: str | None = None
+    abstain: list[str] | None = None
+    repeats: str = "keep"
+    tidy: bool = False
+    missing: str | None = None
+    gold: Path | None = None
+    use_gold: bool = False
+    features: Path | None = None
+    probabilities: list[Path] | None = None
+    classifier: str | None = None
+    seed: int = 0
+    settings: list[str] | None = None
+    quiet: bool = False
 
     @property
     def is_several(self) -> bool:
@@ -90,14 +96,16 @@ class Request:
         return not self.quiet and sys.stderr.isatty()
 
 
-def takes_request(command: Callable[..., None], *, file: Any = options.File) -> Callable[..., None]:
+def takes_request(command: Callable[..., None], *, more: str = FOLDER) -> Callable[..., None]:
     """Return a command whose parameter `request` is replaced by the fields of `Request`, each an option of its own.
+
+    Parameters that :data:`~.options.OPTIONS` has are described by it; others describe themselves.
 
     Args:
         command: the command.
-        file: what it takes as its file, with a help text.
+        more: what else it takes as its file, for the help.
     """
-    hints = get_type_hints(Request, include_extras=True) | {"file": file}
+    hints = get_type_hints(Request)
     shared = [
         inspect.Parameter(
             field.name,
@@ -107,10 +115,10 @@ def takes_request(command: Callable[..., None], *, file: Any = options.File) -> 
         )
         for field in dataclasses.fields(Request)
     ]
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    expanded = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+    expanded = list(inspect.signature(command, eval_str=True).parameters.values())
     place = next(i for i, parameter in enumerate(expanded) if parameter.name == "request")
     expanded[place : place + 1] = shared
+    described = [_described(parameter, more) for parameter in expanded]
     names = {parameter.name for parameter in shared}
 
     @functools.wraps(command)
@@ -118,6 +126,42 @@ def takes_request(command: Callable[..., None], *, file: Any = options.File) -> 
         request = Request(**{name: given.pop(name) for name in names})
         command(request=request, **given)
 
-    with_options.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in expanded}
+    with_options.__signature__ = inspect.Signature(described)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in described}
     return with_options
+
+
+def _described(parameter: inspect.Parameter, more: str) -> inspect.Parameter:
+    """A parameter with its entry of the table, or, of the file, with its help text."""
+    name, kind = parameter.name, parameter.annotation
+    if name == "file":
+        about: Any = typer.Argument(metavar="FILE", help=FILE + more, show_default=False)
+    elif name in OPTIONS and get_origin(kind) is not Annotated:
+        about = copy(OPTIONS[name])
+        if kind is bool and not about.param_decls:
+            about.param_decls = (f"--{name.replace('_', '-')}",)  # without its contrary
+    else:
+        return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, about])
+
+
+class CommandWithSettings(TyperCommand):
+    """A command with ``--set``, which is named where there is no option that was given."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, or fail with the options that may be meant."""
+        known = {name for parameter in self.get_params(ctx) for name in (*parameter.opts, *parameter.secondary_opts)}
+        options = args[: args.index("--")] if "--" in args else args
+        for argument, after in zip_longest(options, options[1:], fillvalue=""):
+            option, equals, value = argument.partition("=")
+            if not option.startswith("--") or option in known:
+                continue
+            if not equals:  # a value of its own comes next, or none does
+                value = after if after and not after.startswith("-") else "true"
+            near = nearest(option, known)
+            name = option.removeprefix("--").replace("-", "_")
+            ctx.fail(
+                f"No such option: {option}{f'; did you mean {near}?' if near else '.'} A hyperparameter of the story "
+                f"or an option of the engine is given by --set {name}={value}"
+            )
+        return super().parse_args(ctx, args)

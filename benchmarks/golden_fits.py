@@ -17,7 +17,7 @@ KEPT = Path(__file__).with_name("golden") / "fits.npz"
 TESTS = Path(__file__).parents[1] / "tests"  # which has the list of options
 ENGINES: dict[str, dict[str, Any]] = {
     "em": {"max_iterations": 200},
-    "svi": {"steps": 40, "draws": 4},
+    "svi": {"max_iterations": 40, "draws": 4},
     "nuts": {"warmup": 6, "draws": 4, "chains": 1},
 }
 """By engine, options that make its fits short."""
@@ -45,14 +45,10 @@ def fits(only: str = "") -> dict[str, np.ndarray]:
             name = f"{case.name}/{engine}"
             if only not in name:
                 continue
-            try:
-                fit = cp.fit(case.story, annotations, method=engine, seed=3, progress=False, **settings, **options)
-            except Exception as error:  # a story that an engine refuses is a result too
-                numbers[f"{name}/{type(error).__name__}"] = np.zeros(0)
-                continue
+            fit = cp.fit(case.story, annotations, method=engine, seed=3, progress=False, **settings, **options)
             numbers[f"{name}/posterior"] = np.asarray(fit.posterior)
             numbers[f"{name}/last"] = np.asarray(fit.history)[-1:]
-            for site, draws in fit.outcome.draws.items():
+            for site, draws in fit.draws.items():
                 numbers[f"{name}/{site}"] = np.asarray(draws)
     return numbers
 

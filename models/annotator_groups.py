@@ -178,7 +178,7 @@ def _describe(tables: Array, weights: Array, annotations: Annotations, membershi
 
 
 def _counted(annotations: Annotations) -> Array | None:
-    """Whether each task counts in a mean over tasks, ``(N, 1)``; None where all do."""
+    """Return whether each task counts in a mean over tasks, ``(N, 1)``; None where all do."""
     is_real = real_tasks(annotations)
     return None if is_real is None else is_real[:, None]
 

@@ -206,7 +206,7 @@ def refuse_idle(
 
 
 def is_number_without_value(number: float) -> bool:
-    """Whether it stands for any number in a compiled program, so that one program serves every weight."""
+    """Return whether it stands for any number in a compiled program, so that one program serves every weight."""
     return isinstance(number, jax.core.Tracer)
 
 

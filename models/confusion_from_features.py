@@ -128,7 +128,7 @@ def confusion_from_features(
 
 
 def checked_by_task(annotations: Annotations, by_task: bool | None, prior_by_task: bool) -> bool:
-    """Whether the tasks' features enter: unasked where the truth's prior is by task, as a classifier's.
+    """Return whether the tasks' features enter: unasked where the truth's prior is by task, as a classifier's.
 
     Raises:
         StoryError: they are to, and there are none.
@@ -202,7 +202,7 @@ def _emission(
 def _of_workers(
     annotations: Annotations, name: str, shape: tuple[int, ...], dims: tuple[str, ...], *, at_random: bool = False
 ) -> Array:
-    """What the workers' features bring, ``(J, ...)``; of workers without features, each worker's own."""
+    """Contribution of the workers' features, ``(J, ...)``; of workers without features, each worker's own."""
     if annotations.worker_features is None:
         with numpyro.plate("worker", annotations.n_workers, dim=-1):
             return _standard(name, shape, dims, n=annotations.n_workers, at_random=at_random)
@@ -215,7 +215,7 @@ def _of_workers(
 def _of_tasks(
     annotations: Annotations, name: str, shape: tuple[int, ...], dims: tuple[str, ...], *, at_random: bool = False
 ) -> Array:
-    """What the tasks' features bring, ``(N, ...)``."""
+    """Contribution of the tasks' features, ``(N, ...)``."""
     x = jnp.asarray(annotations.features).reshape(annotations.n_tasks, -1)
     return _mapped(x, _standard(name, (x.shape[-1], *shape), ("feature", *dims), at_random=at_random))
 

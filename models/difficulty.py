@@ -159,7 +159,7 @@ def _by_task(
 
 
 def learns_through(truth_prior: object, asked: bool | None) -> bool:
-    """Whether the truth's prior learns through the difficulty that it decides."""
+    """Return whether the truth's prior learns through the difficulty that it decides."""
     if asked is not None and type(truth_prior) is Given:
         raise StoryError(
             f"through_difficulty={asked} would be ignored: given probabilities learn nothing; leave it out"

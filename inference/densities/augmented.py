@@ -1,4 +1,4 @@
-r"""What a point says of its uncertainty: draws of the parameters around it, by a few steps of data augmentation.
+r"""Draws of the parameters around a point, by a few steps of data augmentation: its uncertainty.
 
 From a mode the true labels are drawn from their posterior, then the parameters given these labels, and so on, for each
 draw by itself (Tanner & Wong 1987). The first step is the poor man's data augmentation of Wei & Tanner (1990), which
@@ -111,7 +111,7 @@ def augmented_draws(
 
 
 def _has_parts(model: Model) -> bool:
-    """Whether the story has shared errors or difficulties of tasks, whose trajectories take too long."""
+    """Return whether the story has shared errors or difficulties of tasks, whose trajectories take too long."""
     return any(model.hyperparameters.get(name) for name in GENERAL)
 
 
@@ -224,7 +224,7 @@ class Shares:
 
 
 def computed(function: Callable[[Parameters], Array], at: Parameters) -> int:
-    """How many numbers a function computes on its way, operation by operation: what it takes in time and memory."""
+    """Return how many numbers a function computes, operation by operation: its cost in time and memory."""
 
     def of(jaxpr: Jaxpr) -> int:
         return sum(of_operation(operation) for operation in jaxpr.eqns)

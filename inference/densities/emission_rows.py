@@ -1,4 +1,4 @@
-"""Whether a story of a user's own has rows of probabilities in its emission, looked at before anything is fitted."""
+"""A check, before anything is fitted, that a user's own story has rows of probabilities in its emission."""
 
 import jax
 import jax.numpy as jnp
@@ -96,7 +96,7 @@ def _probs(model: Model, annotations: Annotations) -> Array | None:
 
 
 def _place(kind: type, name: str) -> int:
-    """How many classes up a method is defined."""
+    """Return how many classes up a method is defined."""
     return next(place for place, each in enumerate(kind.__mro__) if name in vars(each))
 
 

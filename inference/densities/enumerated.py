@@ -169,7 +169,7 @@ def _scores_tasks(site: Site) -> bool:
 
 
 def is_latent(site: Site) -> bool:
-    """Whether the story samples the site, or has it as a parameter to optimise."""
+    """Return whether the story samples the site, or has it as a parameter to optimise."""
     return site["type"] == "param" or (site["type"] == "sample" and not site["is_observed"])
 
 

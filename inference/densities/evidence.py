@@ -1,4 +1,4 @@
-"""What is known of single tasks beside the annotations: gold labels, and probabilities from another model."""
+"""Knowledge of single tasks beside the annotations: gold labels, and probabilities from another model."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike

@@ -55,7 +55,7 @@ class Potential:
     initial: Point
 
     def as_vector(self) -> "Potential":
-        """The same log-density over one vector ``(D,)``, for samplers that take no dictionaries."""
+        """Return the log-density over one vector ``(D,)``, for samplers that take no dictionaries."""
         vector, by_site = ravel_pytree(self.initial)
         return Potential(
             lambda point: self.log_density(by_site(point)),

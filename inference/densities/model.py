@@ -41,7 +41,7 @@ class Model:
 
     @classmethod
     def tree_unflatten(cls, frame: "Frame", leaves: tuple) -> "Model":
-        """What a compiled function sees."""
+        """Return the model from its leaves and its frame, as compiled functions see it."""
         return cls(frame.story, frame.others | dict(zip(frame.numbers, leaves, strict=True)), frame.numbers)
 
     def __call__(self, annotations: Annotations) -> None:
@@ -69,7 +69,7 @@ class Model:
 
     @cached_property
     def frame(self) -> "Frame":
-        """What compiled programs depend on: the story and the hyperparameters that are no numbers."""
+        """The static part that programs are compiled for: the story and the hyperparameters that are no numbers."""
         others = {name: value for name, value in self.hyperparameters.items() if name not in self.numbers}
         return Frame(self.story, others, self.numbers)
 

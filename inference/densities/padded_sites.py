@@ -1,4 +1,4 @@
-"""What keeps padded tasks and workers out of a story's priors and factors."""
+"""A handler that keeps padded tasks and workers out of a story's priors and factors."""
 
 from typing import Any
 
@@ -70,12 +70,12 @@ class PaddingWeighsNothing(Messenger):
 
 
 def is_of_padding(site: Site) -> bool:
-    """Whether a site is the density of padded parameters, which is no part of the story."""
+    """Return whether a site is the density of padded parameters, which is no part of the story."""
     return bool(site["infer"].get(OF_PADDING))
 
 
 def is_table(site: Site) -> bool:
-    """Whether a site's value has rows of probabilities: beneath what wraps it its distribution is a Dirichlet."""
+    """Return whether a site's value has rows of probabilities: its distribution, unwrapped, is a Dirichlet."""
     return site["type"] == "sample" and isinstance(dirichlet_of(site["fn"]), Dirichlet)
 
 

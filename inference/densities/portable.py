@@ -1,4 +1,4 @@
-"""Whether a story gives on padded data without names what it gives on the data as they are: found out by running it.
+"""A check, by running a story, that it gives on padded data without names what it gives on the data as they are.
 
 Such a story can be fitted to annotations of the ladder's sizes (:mod:`crowdppl.data.padding`), and all data of nearby
 sizes share its compiled programs, whatever the names of their tasks and workers.
@@ -34,7 +34,7 @@ KEPT = 64  # pieces and verdicts of a story
 
 
 class _Known(NamedTuple):
-    """What is known of a story."""
+    """Answers that are known of a story."""
 
     pieces: OrderedDict[Hashable, tuple[Annotations, Annotations]]  # by what its annotations have, as are and padded
     verdicts: OrderedDict[Hashable, bool]  # by that and the hyperparameters
@@ -44,7 +44,7 @@ _known: WeakKeyDictionary[Story, _Known] = WeakKeyDictionary()
 
 
 def is_portable(model: Model, annotations: Annotations) -> bool:
-    """Whether the story gives the same log-posterior, label posteriors, gradient and derived quantities on padded data.
+    """Return whether padding leaves the log-posterior, label posteriors, gradient and derived quantities as they are.
 
     A story that promises it (:mod:`crowdppl.models.parts.promises`) is not run where its truth prior does too and its
     other hyperparameters do not depend on data. Any other is run at random points on a few of the annotations, as they
@@ -100,7 +100,7 @@ def gives_the_same(model: Model, own: Annotations, seen: Annotations) -> bool:
 
 
 def promises_it(model: Model) -> bool:
-    """Whether tests have held the story, with such a truth prior and hyperparameters, to be portable."""
+    """Return whether tests have held the story, with such a truth prior and hyperparameters, to be portable."""
     prior = model.hyperparameters.get("truth_prior")
     others = (value for name, value in model.hyperparameters.items() if name != "truth_prior")
     return (
@@ -116,7 +116,7 @@ def _has_own_network(model: Model) -> bool:
 
 
 def _structure(annotations: Annotations) -> Hashable:
-    """What the annotations have, without how many rows, tasks and workers."""
+    """Return the structure of the annotations, without the numbers of rows, tasks and workers."""
     given = {field.name: getattr(annotations, field.name) for field in fields(Annotations)}
     arrays = {name: value for name, value in given.items() if np.ndim(value) and not isinstance(value, Ids)}
     once = isinstance(annotations, PaddedAnnotations) and annotations.once
@@ -173,7 +173,7 @@ def _pieces(annotations: Annotations) -> tuple[Annotations, Annotations]:
 def _both(
     model: Model, own: Annotations, seen: Annotations, key: Array
 ) -> tuple[dict[str, Any], dict[str, Any], Parameters]:
-    """What the story gives on both, of each point, without entries of what is padded; and the gradient by these."""
+    """Return the story's quantities on both at each point, without padded entries, and the gradient by these."""
     near, dims = _points(model, own, key, NEAR)
     far, _ = _points(model, seen, key, FAR)
 
@@ -216,7 +216,7 @@ def _points(model: Model, annotations: Annotations, key: Array, spread: float) -
 def _given(
     model: Model, annotations: Annotations, point: Parameters, latent: frozenset[str]
 ) -> tuple[dict[str, Any], Parameters]:
-    """What engines and views compute of a story at a point, and the gradient of its log-posterior."""
+    """Return what engines and views compute of a story at a point, and the gradient of its log-posterior."""
 
     def log_posterior(moved: Parameters) -> tuple[Array, Density]:
         found = density(model, point | moved, annotations)
@@ -231,7 +231,7 @@ def _given(
 
 
 def _close(ours: np.ndarray, theirs: np.ndarray) -> bool:
-    """Whether values are the same but for rounding, which is measured by the largest of them."""
+    """Return whether values are the same but for rounding, which is measured by the largest of them."""
     if ours.shape != theirs.shape:
         return False
     if not np.issubdtype(ours.dtype, np.floating):

@@ -1,4 +1,4 @@
-"""Whether what workers annotate depends on what a classifier says of the task."""
+"""A check whether a story's annotations depend on the classifier's probabilities of the task."""
 
 import jax
 from jax import Array
@@ -36,7 +36,7 @@ def classifier_decides_annotations(model: Model, annotations: Annotations) -> bo
 
 
 def _depends(program: Jaxpr) -> bool:
-    """Whether a program's outputs come from its inputs, by operations whose every output may come from any input."""
+    """Return whether a program's outputs may come from its inputs, as any output of an operation may from any input."""
     reached = set(program.invars)
     for operation in program.eqns:
         if any(isinstance(value, Var) and value in reached for value in operation.invars):

@@ -156,7 +156,7 @@ def _unchecked(folder: Path) -> Iterator[Path]:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a program's file decompresses; one by zstandard is left for JAX to find out."""
+    """Return whether a program's file decompresses; one by zstandard is left for JAX to find out."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:  # deleted meanwhile

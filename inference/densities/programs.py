@@ -83,7 +83,7 @@ class Compiled:
 
     @property
     def n_programs(self) -> int:
-        """How many programs of this function are kept."""
+        """Number of programs of this function that are kept."""
         return sum(key[0] is self.function for key in _kept)
 
     def _traced(self, args: tuple, named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -133,7 +133,7 @@ def compiled(
 
 
 def n_live() -> int:
-    """How many compiled programs are kept."""
+    """Return the number of compiled programs that are kept."""
     return len(_kept)
 
 
@@ -162,7 +162,7 @@ def _let_go() -> None:
 
 
 def _kind(leaf: Any) -> tuple:
-    """What programs are compiled for of an argument that is not static."""
+    """Return the shape and type of an argument that is not static, for which programs are compiled."""
     shape = getattr(leaf, "shape", None)
     if shape is None:
         return (type(leaf),)

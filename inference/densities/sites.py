@@ -29,7 +29,7 @@ Dims = dict[str, tuple[str, ...]]  # names of the dimensions, by site
 
 
 class Anatomy(NamedTuple):
-    """What a story's parameters are, and how engines may move them.
+    """A story's parameters, and how engines may move them.
 
     Supports may depend on traced values, so an anatomy belongs to the trace that it was made in.
     """
@@ -46,7 +46,7 @@ class Anatomy(NamedTuple):
         return {name: bijection.inv(parameters[name]) for name, bijection in self.bijections.items()}
 
     def from_reals(self, reals: Parameters) -> Parameters:
-        """The same in their own space."""
+        """The parameters that are no tables, in their own space."""
         return {name: self.bijections[name](real) for name, real in reals.items()}
 
 
@@ -161,7 +161,7 @@ def constants(model: Model, annotations: Annotations) -> set[str]:
 
 
 def site_kinds(model: Model, annotations: Annotations) -> dict[str, str]:
-    """What the story says that its parameters and derived quantities are, found without computing anything.
+    """Kinds of the parameters and derived quantities that the story names, found without computing anything.
 
     Returns:
         by site its :data:`~crowdppl.models.parts.derived.Kind`; sites that have none are left out.
@@ -236,7 +236,7 @@ def placeholder(site: Site) -> Array | None:
 
 
 def _may_overstep(site: Site) -> bool:
-    """Whether a site says that tables enter the annotations' probabilities otherwise than as factors and in sums."""
+    """Return whether tables may enter the annotations' probabilities otherwise than as factors and in sums."""
     return not site.get("infer", {}).get("exact_step", True)
 
 

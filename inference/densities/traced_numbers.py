@@ -80,7 +80,7 @@ def _numbers(frame: Frame, example: _Example) -> tuple[str, ...]:
 
 
 def _runs(frame: Frame, names: tuple[str, ...], example: _Example) -> bool:
-    """Whether the story runs with abstract numbers in the place of the hyperparameters ``names``."""
+    """Return whether the story runs with abstract numbers in the place of the hyperparameters ``names``."""
 
     def run(values: list[Array], annotations: Annotations) -> Array:
         hyperparameters = frame.others | example.numbers | dict(zip(names, values, strict=True))

@@ -1,1 +1,1 @@
-"""What stories are made of: emissions, responses, truth priors, classifiers, concentrations, starts."""
+"""Parts of stories: emissions, responses, truth priors, classifiers, concentrations, starts."""

@@ -52,7 +52,7 @@ class Abstaining(Emission):
 
     @property
     def independent(self) -> bool:  # type: ignore[override]  # as of the emission beneath
-        """Whether the annotations to a task are independent given its class."""
+        """True where the annotations to a task are independent given its class."""
         return self.emission.independent
 
     @property
@@ -79,7 +79,7 @@ class Abstaining(Emission):
         return self.emission.by_task(given, label) + self.rates_by_task(annotations, annotation)
 
     def rates_by_task(self, annotations: Annotations, annotation: Array) -> Array:
-        """What it says of each task's class that workers abstained, and that they did not: ``(N, K)``."""
+        """Return the log-weights of each task's classes by who abstained and who did not: ``(N, K)``."""
         return sum_by_task(self.rate_scores(annotations.worker, annotations.task, annotation), annotations)
 
     def rate_scores(self, worker: Array | None, task: Array, annotation: Array) -> Array:
@@ -104,15 +104,15 @@ class Abstaining(Emission):
         return jnp.where(outcome == 0, label, self.n_classes - 1 + outcome).astype(label.dtype)
 
     def over_classes(self, wrap: Callable[[Emission], Emission]) -> "Abstaining":
-        """The same rates over ``wrap`` of the emission beneath."""
+        """Return the rates over ``wrap`` of the emission beneath."""
         return replace(self, emission=self.emission.over_classes(wrap))
 
     def tempered(self, power: Array | float) -> "Abstaining":
-        """The same rates over the emission beneath to the power."""
+        """Return the rates over the emission beneath to the power."""
         return replace(self, emission=self.emission.tempered(power))
 
     def further(self, annotations: Annotations, annotation: Array) -> Emission | None:
-        """The same rates over the emission beneath, given the annotations that are classes."""
+        """Return the rates over the emission beneath, given the annotations that are classes."""
         beneath = self.emission.further(*of_classes(annotations, annotation))
         return None if beneath is None else replace(self, emission=beneath)
 

@@ -123,12 +123,12 @@ class Classifier(ClassPrior):
 
     @property
     def is_linear(self) -> bool:
-        """Whether it is a logistic regression, for which Newton's steps are right."""
+        """True for a logistic regression, for which Newton's steps are right."""
         return self.network == "logistic"
 
     @property
     def is_network(self) -> bool:
-        """Whether it has weights that want training in minibatches."""
+        """True where it has weights that want training in minibatches."""
         return self._has_weights and not self.is_linear
 
     @property
@@ -271,7 +271,7 @@ def _mean_probabilities(
 
 
 def _is_sampled() -> bool:
-    """Whether one of NumPyro's sampling kernels runs the program: handlers do not tell it from an optimiser."""
+    """Return whether one of NumPyro's sampling kernels runs the program: handlers do not tell it from an optimiser."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if isinstance(frame.f_locals.get("self"), MCMCKernel):
@@ -343,7 +343,7 @@ def _build(classifier: Classifier, shape: tuple[int, ...], n_classes: int, seed:
 
 
 def _is_module(network: object) -> TypeGuard[nnx.Module]:
-    """Whether it is a module of Flax, of which there is none before Flax is imported."""
+    """Return whether it is a module of Flax, of which there is none before Flax is imported."""
     flax = sys.modules.get("flax.nnx")
     return flax is not None and isinstance(network, flax.Module)
 

@@ -50,7 +50,7 @@ class FromLogits(Emission):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class AddedLogits(FromLogits):
-    r"""What the worker brings and what the task brings, added: :math:`\Lambda_{ij} = A_j + C_i`.
+    r"""Logits of the worker and of the task, added: :math:`\Lambda_{ij} = A_j + C_i`.
 
     Args:
         workers: :math:`A`, ``(J, K, L)``, real.

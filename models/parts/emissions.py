@@ -312,7 +312,7 @@ class SharedConfusion(Emission):
         return SharedConfusion(tempered_rows(self.table, power))
 
     def confusions(self, annotations: Annotations) -> Array:
-        """The same table for all workers: ``(J, K, L)``."""
+        """Return the one table for each worker: ``(J, K, L)``."""
         return jnp.broadcast_to(self.table, (annotations.n_workers, *self.table.shape))
 
 

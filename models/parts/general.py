@@ -49,7 +49,7 @@ SAYS = {
     "task_difficulty": "whether workers err more on some tasks than on others.",
     "difficulty_weight": "how many pseudo-annotations the prior of the tasks' difficulties counts like.",
 }
-"""What each of them is, in a sentence."""
+"""A sentence on each of them."""
 
 PARTS_OF = "_parts_of"
 """The attribute of a story with parts that has the story beneath and the hyperparameters."""
@@ -150,6 +150,6 @@ def hyperparameters_of(story: Story) -> dict[str, Any]:
 
 
 def coordinates(hyperparameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """What the dimensions of the parts' parameters stand for, by name."""
+    """Return the labels of the dimensions of the parts' parameters, by name."""
     found = shared_error.coordinates(hyperparameters)
     return found | ({task_difficulty.DIM: task_difficulty.LEVELS} if hyperparameters.get("task_difficulty") else {})

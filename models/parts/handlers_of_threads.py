@@ -13,7 +13,7 @@ import numpyro.infer
 import numpyro.primitives
 
 NAME = "_PYRO_STACK"
-"""What NumPyro calls its list in each module that uses it. It is private: a version without it is left as it is."""
+"""Name of NumPyro's list in each module that uses it. It is private: a version without it is left as it is."""
 
 
 class HandlersOfThreads(threading.local, MutableSequence):

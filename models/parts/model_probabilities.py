@@ -61,7 +61,7 @@ def model_evidence(annotations: Annotations) -> Array | None:
 
 
 def log_weights(scores: Array, reference: Array, slope: Array, bias: Array) -> Array:
-    """What the models' probabilities tell of each task's class, over all models: ``(N, K)``.
+    """Return the log-weights of each task's classes by the models' probabilities, over all models: ``(N, K)``.
 
     Args:
         scores: centred log-probabilities, ``(N, M, K)``, NaN where a model has none of a task.

@@ -1,4 +1,4 @@
-"""What the package promises of its own stories, truth priors and Pyro programs, so that no fit looks at it again.
+"""Promises of the package for its own stories, truth priors and Pyro programs, so that no fit looks at it again.
 
 A story of a user's own is looked at before or after it is fitted. A promise says that
 
@@ -24,5 +24,5 @@ def promised(thing: T) -> T:
 
 
 def is_promised(thing: Any) -> bool:
-    """Whether it was declared of this very thing; a subclass or a wrapper of it promises nothing."""
+    """Return whether it was declared of this very thing; a subclass or a wrapper of it promises nothing."""
     return getattr(thing, PROMISED, None) is thing

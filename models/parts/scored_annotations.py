@@ -29,7 +29,7 @@ class Scored(Emission):
         raise NotImplementedError(f"{type(self).__name__} has no scores(worker, task)")
 
     def probs(self, worker: Array | None, task: Array) -> Array:
-        """The same under each class: ``(A, K, K)``."""
+        """Return rows that are equal under each class: ``(A, K, K)``."""
         found = jnp.exp(self.scores(worker, task))
         return jnp.broadcast_to(found[:, None], (*found.shape, found.shape[-1]))
 
@@ -39,7 +39,7 @@ class Scored(Emission):
         return jnp.broadcast_to(jnp.take_along_axis(scores, annotation[:, None], axis=-1), scores.shape)
 
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
-        """The same whatever the truth: ``(A, K)``."""
+        """Return log-probabilities that are equal whatever the truth: ``(A, K)``."""
         return jnp.exp(self.scores(worker, task))
 
 
@@ -86,14 +86,14 @@ class CrowdLayer(Scored):
         return jax.nn.log_softmax(logits if self.bias is None else logits + jnp.asarray(self.bias)[worker])
 
     def confusions(self, annotations: Annotations) -> Array:
-        """What each worker annotates where the classifier is certain of a class: ``(J, K, K)``."""
+        """Return each worker's matrix where the classifier is certain of a class: ``(J, K, K)``."""
         layer = jnp.asarray(self.layer)
         layer = layer[..., None] * jnp.eye(layer.shape[-1]) if layer.ndim == 2 else layer
         return jax.nn.softmax(layer if self.bias is None else layer + jnp.asarray(self.bias)[:, None], axis=-1)
 
 
 def classifier_needed(story: str) -> str:
-    """What a story says that learns nothing of labels without a classifier."""
+    """Return the error of a story that learns nothing of labels without a classifier."""
     return (
         f"{story} scores annotations by what a classifier says of their task, and labels are the classifier's: give "
         "classifier= (annotations need features), or probabilities by task as truth_prior="
@@ -119,7 +119,7 @@ class Heads(Scored):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class InformationGain(Scored):
-    r"""How much a classifier and an aggregator of annotations tell of each other, task by task (Max-MIG).
+    r"""Mutual information of a classifier and an aggregator of annotations, task by task (Max-MIG).
 
     .. math::
         g_i &= \text{softmax}\left(b + \sum_{a \in i} W_{j_a y_a}\right), \quad p = \text{softmax}(b) \\
@@ -141,7 +141,7 @@ class InformationGain(Scored):
     independent: ClassVar[bool] = False
 
     def aggregated(self, annotations: Annotations, annotation: Array) -> Array:
-        r"""What the aggregator says of each task: :math:`\log g`, ``(N, K)``."""
+        r"""Return the aggregator's log-probabilities of each task: :math:`\log g`, ``(N, K)``."""
         said = jnp.asarray(self.votes)[jnp.asarray(annotations.worker), annotation]
         return jax.nn.log_softmax(self.bias + sum_by_task(said, annotations))
 
@@ -174,11 +174,11 @@ class Focused(Emission):
     focus: Array | float
 
     def probs(self, worker: Array | None, task: Array) -> Array:
-        """As the emission beneath has them: ``(A, K, L)``."""
+        """Return the probabilities of the emission beneath: ``(A, K, L)``."""
         return self.emission.probs(worker, task)
 
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
-        """As the emission beneath has them: ``(A, L)``."""
+        """Return the probabilities of the emission beneath: ``(A, L)``."""
         return self.emission.probs_given(worker, task, truth)
 
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
@@ -188,11 +188,11 @@ class Focused(Emission):
         return missing**self.focus * score
 
     def wrapped(self, wrap: Callable[[Emission], Emission]) -> Emission:
-        """The same weights over ``wrap`` of the emission beneath."""
+        """Return the weights over ``wrap`` of the emission beneath."""
         return replace(self, emission=self.emission.wrapped(wrap))
 
     def over_classes(self, wrap: Callable[[Emission], Emission]) -> Emission:
-        """The same weights over ``wrap`` of the emission beneath.
+        """Return the weights over ``wrap`` of the emission beneath.
 
         Raises:
             StoryError: annotations then share more than their task's class.
@@ -203,7 +203,7 @@ class Focused(Emission):
         return replace(self, emission=inner)
 
     def tempered(self, power: Array | float) -> Emission:
-        """The same weights over the emission beneath to the power."""
+        """Return the weights over the emission beneath to the power."""
         return replace(self, emission=self.emission.tempered(power))
 
     def confusions(self, annotations: Annotations) -> Array:

@@ -57,7 +57,7 @@ Story = Callable[..., None]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class SharedError(Emission):
-    """What another emission becomes where a task's annotations follow a common impression with some probability.
+    """Another emission whose annotations to a task follow a common impression with some probability.
 
     Args:
         emission: of an annotation that does not follow the impression.
@@ -89,7 +89,7 @@ class SharedError(Emission):
         return scores.own + logsumexp(scores.shared, axis=(2, 3)).sum(1)
 
     def impressions(self, annotations: Annotations, annotation: Array, posterior: Array) -> tuple[Array, Array]:
-        """What a task's annotations tell of its impressions, given the posterior ``(N, K)`` of its class.
+        """Return the posterior of each task's impressions, given the posterior ``(N, K)`` of its class.
 
         Returns:
             The expected pull ``(N, F)``, and the probabilities of the impression ``(N, F, K)``.
@@ -100,7 +100,7 @@ class SharedError(Emission):
         return by_level @ jnp.asarray(LEVELS, by_level.dtype), weight.sum((3, 4))
 
     def further(self, annotations: Annotations, annotation: Array) -> "Impressed | None":
-        """What the story says, and the impressions that a task's annotations tell of, under each class."""
+        """Return the story's emission with the impressions that a task's annotations tell of, under each class."""
         alone = self.emission.further(annotations, annotation)
         if alone is None:
             return None
@@ -120,7 +120,7 @@ class SharedError(Emission):
         return jnp.where(follows, impression, self.emission.sample(own_key, worker, task, truth))
 
     def tempered(self, power: Array | float) -> "SharedError":
-        """The same impressions, and of annotations that follow none the emission to the power."""
+        """Return the impressions unchanged, with the emission of annotations that follow none to the power."""
         return replace(self, emission=self.emission.tempered(power))
 
     def confusions(self, annotations: Annotations) -> Array:
@@ -168,7 +168,7 @@ class SharedError(Emission):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Impressed(Emission):
-    """What another emission becomes where it is known how probably an annotation follows which impression.
+    """Another emission where it is known how probably an annotation follows which impression.
 
     Args:
         emission: of an annotation that follows none.
@@ -182,7 +182,7 @@ class Impressed(Emission):
     family: Array | None
 
     def probs(self, worker: Array | None, task: Array) -> Array:
-        """What follows no impression, and what follows one: ``(A, K, L)``."""
+        """Return probabilities over annotations that follow no impression and those that follow one: ``(A, K, L)``."""
         alone = self.emission.probs(worker, task)
         pulled = self.pulled[task, _family_of(self.family, worker, len(task))]
         none = 1 - pulled.sum(-1, keepdims=True)
@@ -264,7 +264,7 @@ def prior_share(hyperparameters: Mapping[str, Any]) -> float:
 
 
 def coordinates(hyperparameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """What the dimensions of :data:`STRENGTH` stand for, by name; none where errors are not shared."""
+    """Return the labels of the dimensions of :data:`STRENGTH`, by name; none where errors are not shared."""
     if not hyperparameters.get("shared_error"):
         return {}
     families = hyperparameters.get("worker_families")

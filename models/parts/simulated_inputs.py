@@ -1,4 +1,4 @@
-"""What a story needs beside tasks and workers before it can be simulated, declared on the story itself."""
+"""Inputs of a simulation beside tasks and workers, declared on the story that needs them."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -42,7 +42,7 @@ def prepared(
 
 
 def simulation_of(story: Callable[..., None]) -> Prepare:
-    """What the story declares that its simulation needs; of a story without a declaration, nothing."""
+    """Return the inputs that the story declares for its simulation; none of a story without a declaration."""
     return getattr(story, "prepare_simulation", lambda design, hyperparameters, rng: (design, hyperparameters))
 
 

@@ -51,7 +51,7 @@ Story = Callable[..., None]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class TaskDifficulty(Emission):
-    """What another emission becomes where tasks have a level of difficulty.
+    """Another emission where tasks have a level of difficulty.
 
     Args:
         emission: of an annotation to a task of difficulty 0.

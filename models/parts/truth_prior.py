@@ -69,7 +69,7 @@ class ClassPrior:
         return self
 
     def to_json(self) -> dict[str, Any]:
-        """What a file keeps of the prior: an object of plain values with its ``kind``."""
+        """Return the prior as a file keeps it: an object of plain values with its ``kind``."""
         return {"kind": self.kind}
 
     @classmethod
@@ -279,7 +279,7 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Array | 
 
 
 def differs_by_task(truth_prior: TruthPrior | Array | None, annotations: Annotations) -> bool:
-    """Whether the prior's log-probabilities are ``(N, K)``, one row a task; no site is sampled to find out."""
+    """Return whether the prior's log-probabilities are ``(N, K)``, one row a task; no site is sampled to find out."""
     prior: Any = by_name(truth_prior, annotations)
     if prior is None:
         return False

@@ -48,7 +48,7 @@ class SwitchedKernels(Scored):
         return jax.nn.log_softmax(share * (classes @ self.common)[task] + (1 - share) * own)
 
     def confusions(self, annotations: Annotations) -> Array:
-        """Return the workers' matrices where the classifier is certain, averaged over their annotations: ``(J, K, K)``."""
+        """Return each worker's mean matrix over their annotations where the classifier is certain: ``(J, K, K)``."""
         worker = jnp.asarray(annotations.worker)
         share = self.switch(worker, annotations.task)[:, None, None]
         mixed = share * self.common + (1 - share) * jnp.asarray(self.individual)[worker]

@@ -20,7 +20,10 @@ from support.timing import interleaved
 import crowdppl as cp
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em
+from crowdppl.inference.engines.climber import advance
+from crowdppl.inference.engines.em_climber import EMClimber
 from crowdppl.inference.engines.outcome import Outcome
+from crowdppl.inference.sources.memory import InMemory
 from crowdppl.models import find_story
 
 FRESH = Path(__file__).parent / "support" / "fresh.py"
@@ -100,12 +103,12 @@ def steps_of(annotations: cp.Annotations, iterations: int) -> Callable[[], objec
     """A run of so many compiled plain iterations from EM's start, all at once or in whole chunks."""
     model = Model(find_story("dawid_skene"))
     start = em.init(model, annotations, jax.random.key(0))
-    at_once = min(iterations, em.CHUNK)
+    at_once = min(iterations, EMClimber.most)
 
     def run() -> em.EMState:
         state = start
         for _ in range(iterations // at_once):
-            state, _ = em.advance(model, annotations, state, at_once, WITHOUT_STOP)
+            state, _ = advance(EMClimber(model, WITHOUT_STOP), InMemory(annotations), state, at_once)
         return jax.block_until_ready(state)
 
     run()  # compiles

@@ -16,7 +16,10 @@ from crowdppl.data.annotations import Annotations
 from crowdppl.data.ids import Ids
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em
+from crowdppl.inference.engines.climber import advance
 from crowdppl.inference.engines.convergence import convergence
+from crowdppl.inference.engines.em_climber import EMClimber
+from crowdppl.inference.sources.memory import InMemory
 from crowdppl.models import find_story
 
 WITHOUT_STOP = em.EMSettings(tolerance=-1.0)
@@ -52,9 +55,9 @@ def iteration(rows: int, n_classes: int) -> dict[str, object]:
     start = em.init(model, annotations, jax.random.key(0))
 
     def steps() -> object:
-        return em.advance(model, annotations, start, em.CHUNK, WITHOUT_STOP)
+        return advance(EMClimber(model, WITHOUT_STOP), InMemory(annotations), start, EMClimber.most)
 
-    seconds = median_seconds(steps) / em.CHUNK
+    seconds = median_seconds(steps) / EMClimber.most
     least = 4 * (3 * rows + 2 * rows * n_classes + 2 * annotations.n_tasks * n_classes)
     block = jnp.zeros(least // 8, jnp.float32)
     copy = median_seconds(jax.jit(lambda: block + 1))

@@ -15,6 +15,9 @@ from support.timing import interleaved
 import crowdppl as cp
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em
+from crowdppl.inference.engines.climber import advance
+from crowdppl.inference.engines.em_climber import EMClimber
+from crowdppl.inference.sources.memory import InMemory
 from crowdppl.models import STORIES, Given, find_story
 
 N_TASKS, N_WORKERS, PER_TASK, N_FEATURES = 100_000, 1_000, 10, 20
@@ -100,11 +103,11 @@ def steps_of(variant: Variant, annotations: cp.Annotations, steps: int) -> tuple
     data = annotations if variant.features else annotations.replace(features=None)
     start = em.init(model, data, jax.random.key(0))
     n_steps = jnp.int32(steps)
-    compiled = em.advance.program(model, data, start, n_steps, WITHOUT_STOP)
-    compiled = compiled.lower(model, data, start, n_steps, WITHOUT_STOP).compile()
+    given = (EMClimber(model, WITHOUT_STOP), InMemory(data), start, n_steps)
+    compiled = advance.program(*given).lower(*given).compile()
 
     def run() -> object:
-        return jax.block_until_ready(compiled(model, data, start, n_steps, WITHOUT_STOP))
+        return jax.block_until_ready(compiled(*given))
 
     run()  # memory that is touched for the first time is slow
     return run, held_bytes(compiled) / 2**30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,21 +26,20 @@ from .densities.program_cache import use_program_cache
 from .densities.programs import compiled
 from .densities.sites import Dims, parameter_dims
 from .densities.traced_numbers import with_numbers
-from .engines import online, online_svi, same_fit, streaming, svi
+from .engines import em, online_em, same_fit, svi
 from .engines.checkpoints import EVERY, NOWHERE, Wish, opened
 from .engines.outcome import Outcome
 from .engines.progress import doing
 from .engines.registry import ENGINES, check_method
 from .engines.settings import EMSettings, SVISettings, checked_seed
-from .engines.stream_memory import LEAST_ROWS, check_draws, suited_source
-from .engines.streaming import Source
 from .engines.unused_options import refuse_unused, unused_by_em, unused_by_svi
 from .fit_story import split_options
 from .fitted.streamed import StreamedFit
+from .sources.on_disk import IN_MEMORY, Files, check_draws, suited_files
+from .sources.starting import parameter_shapes, start_from, start_sums
 
 LOOK = 2**14  # rows of a chunk that a story is tried with, before it is known what fits into memory
 STOCHASTIC_CHUNKS = 100  # at the most, and steps in a pass where each chunk is one
-IN_MEMORY = "load the annotations with cp.Annotations.from_parquet(path) for that"
 IN_CHUNKS = "a scan is read in chunks, whose size follows from scan(…, memory=…); leave it out"
 
 
@@ -55,19 +55,19 @@ class Way(NamedTuple):
 WAYS = {
     "exact": Way(
         "em",
-        streaming.run,
+        em.run,
         {},
         ("learning_rate", "halvings", "accelerate"),
     ),
     "stochastic": Way(
         "em",
-        online.run,
-        {"epochs": online.PASSES},
+        online_em.run,
+        {"epochs": online_em.PASSES},
         ("learning_rate", "halvings"),
     ),
     "svi": Way(
         "svi",
-        online_svi.run,
+        svi.run,
         {},
         ("learning_rate", "max_iterations", "guide", "particles"),
     ),
@@ -99,7 +99,7 @@ def stream_story(
     Args:
         story: a story's name, or a function that keeps the contract.
         scan: the files.
-        method: ``"em"``, or ``"svi"``: :mod:`.engines.online_svi`, each step of which takes a chunk.
+        method: ``"em"``, or ``"svi"``: :mod:`.engines.svi`, each step of which takes a chunk.
         classifier: none.
         truth_prior: a prior that is the same for all tasks.
         gold: none.
@@ -112,7 +112,7 @@ def stream_story(
         folder: where the fit's state is kept after each pass; the same call goes on from there.
         checkpoints: where it is kept as often as asked, also within a pass.
         step: of EM: ``"exact"``, an iteration for each pass over the data, as in memory; or ``"stochastic"``, a step
-            after each chunk: :mod:`.engines.online`, which makes ``epochs`` passes, 5 by default.
+            after each chunk: :mod:`.engines.online_em`, which makes ``epochs`` passes, 5 by default.
         options: hyperparameters and options of the engine.
 
     Raises:
@@ -167,9 +167,10 @@ def stream_story(
         )
     earlier = keep.found("rows")
     dims = checked_dims(model, prepared)
-    model = with_numbers(model, Source(prepared, prepared.cut(LOOK), model).first)
-    most = None if name == "exact" else max(prepared.n_rows // STOCHASTIC_CHUNKS, LEAST_ROWS)
-    source = suited_source(model, prepared, scan.memory, earlier, most=most)
+    model = with_numbers(model, Files(prepared, prepared.cut(LOOK), model).like)
+    n_batches = 1 if name == "exact" else STOCHASTIC_CHUNKS
+    needed = partial(em.bytes_needed, model)
+    source = suited_files(model, prepared, scan.memory, needed, n_rows=earlier, n_batches=n_batches)
     key = jax.random.key(seed)
     refuse_whole_data(model, source, key)
 
@@ -193,11 +194,11 @@ def checked_dims(model: Model, prepared: Prepared) -> Dims:
     for option, value in model.hyperparameters.items():
         if np.ndim(value) and len(value) == prepared.n_tasks != len(prepared.n_by_worker):
             raise StoryError(f"{name}({option}=…) has a value for each task, and a scan is read in chunks; {IN_MEMORY}")
-    source = Source(prepared, prepared.cut(LOOK), model)
+    source = Files(prepared, prepared.cut(LOOK), model)
     wider = source.cut._replace(n_rows=source.cut.n_rows + 8, n_tasks=source.cut.n_tasks + 8)
     try:
-        dims, shapes = parameter_dims(model, source.first), _shapes(model, source)
-        others = _shapes(model, Source(prepared, wider, model))
+        dims, shapes = parameter_dims(model, source.like), _shapes(model, source)
+        others = _shapes(model, Files(prepared, wider, model))
         check_rows(model, prepared.chunk(source.cut, 0, with_names=True))
     except StoryError as error:
         getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
@@ -212,17 +213,17 @@ def checked_dims(model: Model, prepared: Prepared) -> Dims:
     return dims
 
 
-def refuse_whole_data(model: Model, source: Source, key: jax.Array) -> None:
+def refuse_whole_data(model: Model, source: Files, key: jax.Array) -> None:
     """Refuse a story of a user's own that reads something of all annotations where it sees a chunk of them.
 
     Raises:
         StoryError: a start, or the priors, differ between the first chunk and the last, with the site.
     """
-    if len(source) < 2:
+    if source.n_batches < 2:
         return
-    ends = [source.first, source.chunk(len(source) - 1)]
-    totals = [np.ones(x.shape, x.dtype) for x in jax.eval_shape(streaming.start_sums, model, ends[0], key)]
-    starts = [streaming.start_from(model, chunk, key, totals) for chunk in ends]
+    ends = [source.like, source.batch(source.n_batches - 1)]
+    totals = [np.ones(x.shape, x.dtype) for x in jax.eval_shape(start_sums, model, ends[0], key)]
+    starts = [start_from(model, chunk, key, totals) for chunk in ends]
     for site, value in starts[0].items():
         if not np.allclose(value, starts[1][site], rtol=1e-4, atol=1e-6, equal_nan=True):
             raise StoryError(
@@ -242,8 +243,8 @@ def _log_prior(model: Model, chunk: Chunk, parameters: Parameters) -> jax.Array:
     return density(model, parameters, chunk).log_prior
 
 
-def _shapes(model: Model, source: Source) -> dict[str, tuple[int, ...]]:
-    return {name: leaf.shape for name, leaf in streaming.parameter_shapes(model, source.first).items()}
+def _shapes(model: Model, source: Files) -> dict[str, tuple[int, ...]]:
+    return {name: leaf.shape for name, leaf in parameter_shapes(model, source.like).items()}
 
 
 def _refuse_by_task(*, classifier: Any, truth_prior: Any, gold: Any, evidence: Any, probabilities: Any) -> None:

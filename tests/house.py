@@ -20,6 +20,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("models",),
     ("models/pyro",),
     ("inference/densities",),
+    ("inference/sources",),
     ("inference/engines",),
     ("inference/engines/pyro",),
     ("inference/fitted",),

@@ -53,12 +53,9 @@ def fitted(job, checkpoint, table):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if "rows" in job:  # of a chunk
-            from crowdppl.inference import stream_story
-            from crowdppl.inference.engines import stream_memory
+            from crowdppl.inference.sources import on_disk
 
-            for module in (stream_memory, stream_story):
-                module.LEAST_ROWS = job["rows"]
-            stream_memory.MOST_ROWS = job["rows"]
+            on_disk.LEAST_ROWS = on_disk.MOST_ROWS = job["rows"]
             if not table.exists():
                 frame.to_parquet(table.with_suffix(".part"), index=False)
                 os.replace(table.with_suffix(".part"), table)

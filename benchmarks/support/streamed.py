@@ -7,6 +7,7 @@ writing the labels (where LABELS is 1), and the peaks of resident memory up to e
 import json
 import re
 import sys
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -16,10 +17,10 @@ import jax
 import crowdppl as cp
 from crowdppl.data.prepared import open_prepared
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.engines import streaming
+from crowdppl.inference.engines import em
 from crowdppl.inference.engines.settings import EMSettings
-from crowdppl.inference.engines.stream_memory import suited_source
 from crowdppl.inference.fitted.streamed import StreamedFit
+from crowdppl.inference.sources.on_disk import suited_files
 from crowdppl.models import find_story
 
 
@@ -35,22 +36,22 @@ scan = cp.scan(file, folder=folder, memory=memory)
 prepared = open_prepared(scan)
 prepared_at, peaks["prepared"] = perf_counter(), peak()
 model = Model(find_story("dawid_skene"))
-source = suited_source(model, prepared, scan.memory)
+source = suited_files(model, prepared, scan.memory, partial(em.bytes_needed, model))
 times = [perf_counter()]
 settings = EMSettings(max_iterations=int(iterations), tolerance=-1.0)
-outcome = streaming.run(
+outcome = em.run(
     model,
     source,
     jax.random.key(0),
     settings,
     progress=False,
-    after_pass=lambda state: times.append(perf_counter()),
+    after=lambda state: times.append(perf_counter()),
 )
 peaks["fitted"] = peak()
 found = {
     "prepare": prepared_at - imported,
     "passes": [after - before for before, after in pairwise(times)],
-    "chunks": len(source),
+    "chunks": source.n_batches,
     "history": outcome.history.tolist(),
 }
 if labels == "1":

@@ -22,9 +22,12 @@ from ..densities.programs import compiled
 from ..densities.simulation import simulate
 from ..densities.sites import parameter_dims
 from ..engines import em, nuts
+from ..engines.climber import advance
+from ..engines.em_climber import EMClimber
+from ..sources.memory import InMemory
 
 FEW_STEPS = 10_000  # of all chains together, up to which a program that is compiled quickly is done sooner
-EM_STEPS = 30  # before each chain, enough to be near the mode of small data
+EM_STEPS = 25  # before each chain, enough to be near the mode of small data
 Quantities = Callable[[Parameters], Mapping[str, Array]]
 
 
@@ -217,7 +220,7 @@ def _sample(
     def sample(key: Array, label: Array) -> tuple[Parameters, Array]:
         annotations = design.replace(label=label)
         state = em.init(model, annotations, key)
-        state, _ = em.advance(model, annotations, state, min(EM_STEPS, em.CHUNK) + 1, em_settings)
+        state, _ = advance(EMClimber(model, em_settings), InMemory(annotations), state, EM_STEPS + 1)
         start = nuts.start_at(model, annotations, state.parameters)
         chain = nuts.init(model, start, key, settings)
 

@@ -1,212 +1,237 @@
-r"""EM as a climber: where the log-posterior is looked at next, and where EM stands after a look.
+"""The protocol of a climber, and the one loop that drives it over any source.
 
-A *look* is the log-posterior with its gradient at one point. It is a sum over tasks, so that it comes from arrays in
-memory, from several devices or from chunks of files, and the climber is the same for all of them: :func:`point` says
-where to look, :func:`step` takes the look. The M-step of probability tables, Adam's step of the other parameters,
-steps that are halved because the log-posterior fell (Lange 1995) and the proposals of SQUAREM (:mod:`.squarem`) are
-all points to look at, so that each costs one gradient.
+A climber is an engine that goes uphill: :meth:`Climber.point` says where to look, :meth:`Climber.look` looks at some of
+the tasks, :meth:`Climber.step` takes what it saw. EM looks at all tasks before a step (it moves by ``"pass"``);
+stochastic EM, minibatch EM and SVI step after each batch.
 
-Only a look that counts is an iteration. Where the exact M-step is all of a step, the log-posterior cannot fall and
-every look counts but a refused proposal's.
+Where the source is in memory, many moves are one compiled program. Over files a program works on one batch. The state
+is all that a later process needs, so that a fit which is stopped goes on to the same bits.
 """
 
-from typing import NamedTuple, TypeVar
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
-import optax
+import numpy as np
 from jax import Array
 
-from ..densities.enumerated import Parameters
-from ..densities.sites import Anatomy
-from . import squarem
-from .m_step import tables_mode
-from .settings import EMSettings
-from .squarem import SquaremState
+from ...data import Annotations
+from ..densities.model import Model
+from ..densities.programs import compiled
+from ..sources.memory import InMemory, Minibatch
+from ..sources.source import Source
+from .checkpoints import Checkpoints, Nest, packed, unpacked
+from .looks import PART, look_over
 
-T = TypeVar("T")
-CHANGE_DECAY = 0.8  # of a change in the rule to stop, an iteration, where steps may be cut short
-STEP_GROWTH = 1.2  # of Adam's step size after a step that was not cut short
-
-
-class Look(NamedTuple):
-    """The log-posterior's gradient at one point, summed over all tasks."""
-
-    counts: Parameters  # of each probability table, the prior's included
-    slope: Parameters  # of the other parameters, unconstrained
-    log_posterior: Array  # with the tables in log-odds
-    remainder: Array  # of the log-posterior, which single precision does not hold; of use in sums over many chunks
-    direct: Parameters  # moves that are known, such as Newton's of a logistic regression; Adam makes the others
+S = TypeVar("S")
+MOST = 100  # moves at the most that one program takes
 
 
-class EMState(NamedTuple):
-    """The state between two looks: arrays alone, so that a checkpoint saves them."""
+class Climber(Protocol[S]):
+    """An engine that goes uphill; a pytree, since compiled programs take it as an argument.
 
-    parameters: Parameters  # of the last look that counted
-    look: Look  # at the parameters; without counts, slope and moves where no step is halved
-    target: Parameters  # of the step from the parameters
-    share: Array  # of the way to the target, for the next look
-    step_size: Array  # share of Adam's step
-    optimizer: optax.OptState
-    iteration: Array  # looks that counted, without the first: -1 before it
-    change: Array  # relative change of the log-posterior in the last iteration; with gradient steps, in the last ones
-    settled: Array  # the change in the iteration before
-    squarem: SquaremState | None  # None for plain steps
-
-
-def is_exact(parts: Anatomy) -> bool:
-    """Return whether the exact M-step is all of a step, so that the log-posterior cannot fall."""
-    return not (parts.bijections or parts.has_factors)
-
-
-def init(parts: Anatomy, parameters: Parameters, *, accelerated: bool = False, direct: tuple[str, ...] = ()) -> EMState:
-    """Return the state before the first look, which is at ``parameters``.
-
-    Args:
-        parts: of the story.
-        parameters: by site.
-        accelerated: propose by SQUAREM, where no parameter is Adam's, whose steps depend on earlier ones.
-        direct: parameters whose moves a look knows.
+    Its states ``S`` are NamedTuples of arrays, which a checkpoint saves. ``like`` are annotations with the structure of
+    all, of which only shapes matter.
     """
-    reals = parts.to_reals(parameters)
-    by_adam = {name: value for name, value in reals.items() if name not in direct}
-    slope = jax.tree.map(jnp.zeros_like, reals)
-    counts = {name: jnp.zeros_like(parameters[name]) for name in parts.tables}
-    one, zero, unknown = jnp.ones((), float), jnp.zeros((), float), jnp.full((), jnp.inf, float)
-    look = Look(counts, slope, -unknown, zero, {name: slope[name] for name in direct})
-    return EMState(
-        parameters,
-        _without_gradient(look) if is_exact(parts) else look,
-        target=parameters,
-        share=one,
-        step_size=one,
-        optimizer=optax.adam(0.0).init(by_adam),
-        iteration=jnp.int32(-1),
-        change=unknown,
-        settled=unknown,
-        squarem=squarem.init(parameters) if accelerated and not by_adam else None,
-    )
+
+    model: Model
+
+    @property
+    def moves(self) -> str:
+        """``"pass"`` or ``"batch"``: what it looks at before a step."""
+
+    @property
+    def most(self) -> int:
+        """The number of moves, up to :data:`MOST`, in one program and between two reports of progress."""
+
+    @property
+    def quantity(self) -> str:
+        """The name of its :meth:`value`."""
+
+    @property
+    def stage(self) -> str:
+        """The name of its state in a checkpoint."""
+
+    def point(self, like: Annotations, state: S) -> Any:
+        """Return where it looks next."""
+
+    def look(self, like: Annotations, batch: Minibatch, at: Any) -> Any:
+        """Return what it sees there of some of the tasks."""
+
+    def step(self, like: Annotations, state: S, at: Any, look: Any) -> S:
+        """Return the state after a look."""
+
+    def finished(self, state: S) -> Array:
+        """Return whether it is at its end."""
+
+    def n_values(self, state: S) -> Array:
+        """Return the number of entries that its history has."""
+
+    def value(self, state: S) -> tuple[Array, ...]:
+        """Return the newest entry of its history, in parts that add up to it."""
+
+    def key(self, state: S) -> Array | None:
+        """Return the random key of the next minibatch; None where none is drawn."""
+
+    def check(self, history: list[float], n_new: int) -> None:
+        """Refuse values that are not finite, of which the last are new."""
 
 
-def point(parts: Anatomy, state: EMState, settings: EMSettings) -> Parameters:
-    """Return the parameters of the next look: the target, a point on the way to it, or a proposal."""
-    found = state.target
-    if not is_exact(parts):
-        found = _between(parts, state.parameters, state.target, state.share)
-    if state.squarem is None:
-        return found
-    return _either(_is_proposal(state, settings), state.squarem.aside, found)
+class InOrder(Climber[S], Protocol[S]):
+    """A climber that moves after each batch, in an order of its own in each pass."""
+
+    def order(self, state: S, n_batches: int) -> tuple[np.ndarray, int]:
+        """Return the order of the batches in the state's pass, and how many of them it has behind it."""
 
 
-def step(parts: Anatomy, state: EMState, at: Parameters, look: Look, settings: EMSettings) -> EMState:
-    """Return the state after a look.
-
-    Args:
-        parts: of the story.
-        state: before it.
-        at: the :func:`point` of the look.
-        look: the gradient there.
-        settings: ``learning_rate``, ``halvings`` and ``tolerance``.
-    """
-    proposed = _is_proposal(state, settings)
-    may_fall = proposed if is_exact(parts) else jnp.array(True)
-    falls = may_fall & ~_holds(state.look, look) & (state.iteration >= 0)
-    gives_up = jnp.array(False)
-    waits = state
-    if not is_exact(parts):
-        share = jnp.where(proposed, state.share, state.share / 2)
-        gives_up = falls & ~proposed & ~(share > 0.5**settings.halvings)
-        at, look = _either(gives_up, (state.parameters, state.look), (at, look))
-        waits = waits._replace(share=share)
-    accepted = _accepted(parts, state, at, look, settings, proposed=proposed, gives_up=gives_up)
-    if state.squarem is not None:
-        refused = squarem.refused(state.squarem)
-        waits = waits._replace(squarem=_either(proposed, refused, state.squarem))
-    elif is_exact(parts):
-        return accepted
-    return _either(falls & ~gives_up, waits, accepted)
-
-
-def finished(state: EMState, settings: EMSettings) -> Array:
-    """Return whether EM has converged, or has taken all of its iterations.
-
-    The iteration after the one that changed the log-posterior by no more than the tolerance is the last.
-    """
-    converged = ~(state.settled > settings.tolerance)
-    return (state.iteration >= 1) & (converged | (state.iteration >= settings.max_iterations))
-
-
-def _holds(known: Look, look: Look) -> Array:
-    """Return whether the log-posterior is finite and did not fall."""
-    return (_rise(known, look) >= 0) & (look.log_posterior < jnp.inf)
-
-
-def _rise(known: Look, look: Look) -> Array:
-    return (look.log_posterior - known.log_posterior) + (look.remainder - known.remainder)
-
-
-def _accepted(
-    parts: Anatomy,
-    state: EMState,
-    at: Parameters,
-    look: Look,
-    settings: EMSettings,
+def climb(
+    climber: Any,
+    source: Source,
+    state: S,
     *,
-    proposed: Array,
-    gives_up: Array,
-) -> EMState:
-    """Return the state after a look that counts, with the step from its point."""
-    gain = jnp.abs(_rise(state.look, look) / look.log_posterior)
-    target, step_size, optimizer = at | tables_mode(look.counts, at), state.step_size, state.optimizer
-    if parts.bijections:
-        gain = jnp.maximum(gain, CHANGE_DECAY * jnp.where(jnp.isfinite(state.change), state.change, 0.0))
-        share = jnp.where(gives_up, 0.0, state.share)
-        cut = jnp.maximum(step_size * jnp.maximum(share, 0.1), 1e-4)
-        grown = jnp.minimum(jnp.where(share < 1, cut, step_size * STEP_GROWTH), 1.0)
-        step_size = jnp.where((state.iteration < 0) | proposed, step_size, grown).astype(float)
-        optimizer = jax.tree.map(lambda value: jnp.where(gives_up, jnp.zeros_like(value), value), optimizer)
-        reals = parts.to_reals(at)
-        by_adam = {name: value for name, value in reals.items() if name not in look.direct}
-        downhill = {name: -look.slope[name] for name in by_adam}
-        moves, optimizer = optax.adam(settings.learning_rate).update(downhill, optimizer, by_adam)
-        moves = look.direct | {name: step_size * move for name, move in moves.items()}
-        target = target | parts.from_reals({name: real + moves[name] for name, real in reals.items()})
-    change, trail = gain, state.squarem
-    if trail is not None:
-        # A plain step tells whether EM has converged, unless the proposal that it starts from changed more.
-        change = jnp.where(proposed, state.change, jnp.maximum(gain, trail.gain))
-        trail = squarem.update(trail, parts, at, target, gain)
-    return EMState(
-        at,
-        _without_gradient(look) if is_exact(parts) else look,
-        target,
-        jnp.ones((), float),
-        step_size,
-        optimizer,
-        state.iteration + 1,
-        change,
-        state.change,
-        trail,
-    )
+    keep: Checkpoints,
+    tell: Callable[[int, str], None],
+    after: Callable[[S], None] = lambda state: None,
+) -> tuple[S, list[float]]:
+    """Drive a climber over a source until it has finished.
+
+    Args:
+        climber: the :class:`Climber`.
+        source: the data.
+        state: before the first move; its arrays' shapes are enough where a checkpoint has a later one.
+        keep: where state and history are kept.
+        tell: called with the number of entries of the history and a text.
+        after: called with the state after each piece of the work.
+
+    Returns:
+        the last state, and the history.
+
+    Raises:
+        FloatingPointError: as of :meth:`Climber.check`.
+    """
+    history: list[float] = []
+    on_disk = not isinstance(source, InMemory)
+
+    def note(state: S, *, milestone: bool) -> None:
+        at = partial(_noted, state, history, len(history))
+        keep.note(climber.stage, at, milestone=milestone, over=PART if on_disk and milestone else None)
+
+    if (earlier := keep.found(climber.stage)) is not None:
+        state, history = unpacked(earlier["state"], state), earlier["history"].tolist()
+    elif on_disk:
+        note(state, milestone=True)
+        after(state)
+    pace = keep.pace(climber.most)
+    move = _pass if climber.moves == "pass" else _batches
+    while not climber.finished(state):
+        if isinstance(source, InMemory):
+            with pace.timed(pace.steps):
+                state, values = advance(climber, source, state, pace.steps)
+                new = np.asarray(values)[: int(climber.n_values(state)) - len(history)].tolist()
+                history += new
+            climber.check(history, len(new))
+        else:
+            state = move(climber, source, state, history, keep, tell, note)
+        tell(len(history), _text(climber, history))
+        note(state, milestone=on_disk)
+        after(state)
+    return state, history
 
 
-def _is_proposal(state: EMState, settings: EMSettings) -> Array:
-    """Return whether the next look is at a proposal; the last look is at the target."""
-    if state.squarem is None:
-        return jnp.array(False)
-    return (state.squarem.stage == squarem.PROPOSED) & (state.change > settings.tolerance)
+def _pass(
+    climber: Any, source: Source, state: S, history: list[float], keep: Checkpoints, tell: Callable, note: Callable
+) -> S:
+    """Return the state after a look at all batches."""
+
+    def tell_batch(done: int) -> None:
+        tell(len(history), _text(climber, history, done, source.n_batches))
+
+    at = next_point(climber, source.like, state)
+    look, _ = look_over(climber.model, source, at, tell=tell_batch, keep=keep)
+    state = after_look(climber, source.like, state, at, look)
+    _add_value(climber, state, history)
+    return state
 
 
-def _between(parts: Anatomy, old: Parameters, new: Parameters, share: Array) -> Parameters:
-    """Return the parameters at a share of the way, tables as probabilities and the others as reals."""
-    ends = (old, parts.to_reals(old)), (new, parts.to_reals(new))
-    mixed, reals = jax.tree.map(lambda a, b: (1 - share) * a + share * b, *ends)
-    return mixed | parts.from_reals(reals)
+def _batches(
+    climber: Any, source: Source, state: S, history: list[float], keep: Checkpoints, tell: Callable, note: Callable
+) -> S:
+    """Return the state after a move on each batch that is left in its pass."""
+    order, begin = climber.order(state, source.n_batches)
+    for done, batch in enumerate(source.batches(order, begin=begin), start=begin + 1):
+        state = move_on(climber, source.like, batch, state)
+        _add_value(climber, state, history)
+        if done < len(order):
+            note(state, milestone=False)
+            tell(len(history), _text(climber, history, done, source.n_batches))
+    return state
 
 
-def _without_gradient(look: Look) -> Look:
-    return look._replace(counts={}, slope={}, direct={})
+def _add_value(climber: Any, state: Any, history: list[float]) -> None:
+    """Add the state's value to the history where it is new; sums are in double precision."""
+    if int(climber.n_values(state)) > len(history):
+        history.append(sum(map(float, climber.value(state))))
+        climber.check(history, 1)
 
 
-def _either(condition: Array, this: T, other: T) -> T:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), this, other)
+def _text(climber: Any, history: list[float], done: int | None = None, n_batches: int = 1) -> str:
+    text = f"{climber.quantity} {history[-1]:,.2f}" if history else ""
+    if done is None:
+        return text
+    return f"{text}{', ' if text else ''}chunk {done:,} of {n_batches:,}"
+
+
+def _noted(state: Any, history: list[float], n: int) -> Nest:
+    """Return a checkpoint with ``n`` entries of the history; the list may have grown since."""
+    return {"state": packed(state), "history": np.array(history[:n])}
+
+
+@compiled
+def advance(climber: Any, source: InMemory, state: S, n_moves: Array | int) -> tuple[S, Array]:
+    """Take at most ``n_moves`` moves, fewer where the climber finishes.
+
+    Returns:
+        the state, and what is new in the history, ``(MOST,)``, then NaN.
+    """
+    before = climber.n_values(state)
+
+    def unfinished(carry: tuple[Any, Array, Array]) -> Array:
+        state, _, i = carry
+        return (i < n_moves) & ~climber.finished(state)
+
+    def body(carry: tuple[Any, Array, Array]) -> tuple[Any, Array, Array]:
+        state, history, i = carry
+        at = climber.point(source.like, state)
+        look = climber.look(source.like, source.draw(climber.key(state)), at)
+        after = climber.step(source.like, state, at, look)
+        place = jnp.where(climber.n_values(after) > climber.n_values(state), climber.n_values(state) - before, MOST)
+        return after, history.at[place].set(sum(climber.value(after)), mode="drop"), i + 1
+
+    history = jnp.full(MOST, jnp.nan)
+    state, history, _ = jax.lax.while_loop(unfinished, body, (state, history, jnp.int32(0)))
+    return state, history
+
+
+@compiled
+def move_on(climber: Any, like: Annotations, batch: Annotations, state: S) -> S:
+    """Return the state after a move on one batch."""
+    at = climber.point(like, state)
+    after: S = climber.step(like, state, at, climber.look(like, Minibatch(batch), at))
+    return after
+
+
+@compiled
+def next_point(climber: Any, like: Annotations, state: Any) -> Any:
+    """Return :meth:`Climber.point`."""
+    return climber.point(like, state)
+
+
+@compiled
+def after_look(climber: Any, like: Annotations, state: S, at: Any, look: Any) -> S:
+    """Return :meth:`Climber.step`."""
+    after: S = climber.step(like, state, at, look)
+    return after

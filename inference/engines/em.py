@@ -14,12 +14,11 @@ Where the exact M-step is not all of the iteration, it is halved until the log-p
 
 Where all of a story's parameters move so, EM is accelerated (:mod:`.squarem`).
 
-The steps are those of :mod:`.climber`; the looks at annotations in memory are compiled together, many at once.
+The steps are those of :mod:`.em_climber`, driven over any source by :mod:`.climber`: annotations in memory, on several
+devices, or in files, where a look is a pass.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -28,26 +27,30 @@ from jax import Array
 
 from ...data import Annotations
 from ...data.sharding import as_on_one_device, on_this_host
-from ...models import Classifier
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import anatomy, constants, starting_point
-from . import climber
+from ..sources.memory import InMemory
+from ..sources.on_disk import Files, n_bytes_of
+from ..sources.source import Source
+from ..sources.starting import parameter_shapes
+from ..sources.starting import start as start_of
+from . import em_climber
 from . import epochs as training
-from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
-from .climber import EMState, Look
-from .m_step import gradient, learnt_from, newton, tables_mode
+from .checkpoints import NOWHERE, Checkpoints
+from .climber import climb
+from .em_climber import EMClimber, EMState
+from .looks import logistic, look_over, memory_of_look, nothing_yet
+from .m_step import gradient, learnt_from, tables_mode
 from .outcome import Outcome, Solution
 from .progress import progress_bar
 from .settings import EMSettings
 from .unused_options import has_network, has_weights, refuse_unused, unused_by_em
 
-CHUNK = 25  # looks between two reports of progress
 RESTART_NOISE = 0.5  # share of random numbers in the soft majority vote, in every start after the first
-STAGE = "em"  # of a checkpoint
 
 
 @compiled(static=("perturbed", "accelerated"), once=True)
@@ -77,7 +80,7 @@ def init(
         evidence = evidence + annotations.evidence
     parameters = starting_point(model, annotations, key)
     parts = anatomy(model, annotations)
-    if (classifier := _logistic(model)) is not None:
+    if (classifier := logistic(model)) is not None:
         weights = {name: parameters[name] for name in parts.weights}
         parameters |= learnt_from(jax.nn.softmax(evidence), classifier, annotations, weights)
     counts = gradient(model, annotations.replace(evidence=evidence), parts, parameters).counts
@@ -91,72 +94,32 @@ def state_at(model: Model, annotations: Annotations, parameters: Parameters, *, 
     parts = anatomy(model, annotations)
     # An earlier fit's rows do not sum to one where there are new classes.
     parameters |= {name: parameters[name] / parameters[name].sum(-1, keepdims=True) for name in parts.tables}
-    direct = () if _logistic(model) is None else parts.weights
-    return climber.init(parts, parameters, accelerated=accelerated, direct=direct)
-
-
-def look_at(model: Model, annotations: Annotations, parameters: Parameters) -> Look:
-    """Return the gradient of the log-posterior at ``parameters``, of annotations in memory."""
-    parts = anatomy(model, annotations)
-    counts, slope, at = gradient(model, annotations, parts, parameters)
-    moves: Parameters = {}
-    if (classifier := _logistic(model)) is not None:
-        weights, uphill = ({name: values[name] for name in parts.weights} for values in (parameters, slope))
-        moves = newton(classifier, annotations, weights, uphill)
-    return Look(counts, slope, at.log_posterior_in_log_odds, jnp.zeros((), float), moves)
-
-
-@compiled
-def advance(
-    model: Model, annotations: Annotations, state: EMState, n_looks: Array | int, settings: EMSettings
-) -> tuple[EMState, Array]:
-    """Take at most ``n_looks`` (up to :data:`CHUNK`) looks, fewer where EM finishes.
-
-    Returns:
-        The state, and the log-posterior of each look that counted ``(CHUNK,)``, then NaN.
-    """
-    parts, done = anatomy(model, annotations), state.iteration
-
-    def unfinished(carry: tuple[EMState, Array, Array]) -> Array:
-        state, _, i = carry
-        return (i < n_looks) & ~climber.finished(state, settings)
-
-    def body(carry: tuple[EMState, Array, Array]) -> tuple[EMState, Array, Array]:
-        state, history, i = carry
-        at = climber.point(parts, state, settings)
-        after = climber.step(parts, state, at, look_at(model, annotations, at), settings)
-        place = jnp.where(after.iteration > state.iteration, state.iteration - done, CHUNK)
-        return after, history.at[place].set(after.look.log_posterior, mode="drop"), i + 1
-
-    history = jnp.full(CHUNK, jnp.nan)
-    state, history, _ = jax.lax.while_loop(unfinished, body, (state, history, jnp.int32(0)))
-    return state, history
-
-
-def _logistic(model: Model) -> Classifier | None:
-    return model.classifier if model.classifier is not None and model.classifier.is_linear else None
+    direct = () if logistic(model) is None else parts.weights
+    return em_climber.init(parts, parameters, accelerated=accelerated, direct=direct)
 
 
 def run(
     model: Model,
-    annotations: Annotations,
+    data: Annotations | Source,
     key: Array,
     settings: EMSettings,
     *,
     progress: bool,
     start: Parameters | None = None,
     keep: Checkpoints = NOWHERE,
+    after: Callable[[EMState], None] = lambda state: None,
 ) -> Outcome:
     """Run EM from each of ``settings.restarts`` starts, and keep the solution of the highest log-posterior.
 
     Args:
         model: the story.
-        annotations: the data.
+        data: annotations in memory, or another source of them.
         key: random key.
         settings: of EM.
         progress: whether to show a bar.
         start: parameters to start from the first time, such as an earlier fit's; the story's own start by default.
         keep: where the fit's state is kept.
+        after: called with the state after each piece of the work; over files that is a pass.
 
     Raises:
         FloatingPointError: where the log-posterior is not finite, with the iteration or the step.
@@ -170,8 +133,8 @@ def run(
             holds_out=settings.held_out > 0,
         ),
     )
-    best = solve(model, annotations, key, settings, progress=progress, start=start, keep=keep)
-    fixed = constants(model, annotations)
+    best = solve(model, data, key, settings, progress=progress, start=start, keep=keep, after=after)
+    fixed = constants(model, data if isinstance(data, Annotations) else data.like)
     draws = {name: on_this_host(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
     kept = {name: on_this_host(value) for name, value in best.parameters.items() if name in fixed}
     ends = tuple({name: on_this_host(value) for name, value in end.items()} for end in best.ends)
@@ -180,82 +143,91 @@ def run(
 
 def solve(
     model: Model,
-    annotations: Annotations,
+    data: Annotations | Source,
     key: Array,
     settings: EMSettings,
     *,
     progress: bool,
     start: Parameters | None = None,
     keep: Checkpoints = NOWHERE,
+    after: Callable[[EMState], None] = lambda state: None,
 ) -> Solution:
     """Return the solution of the highest log-posterior; options that the story does not use are not looked at."""
+    source = InMemory(data) if isinstance(data, Annotations) else data
     in_batches = trained_in_batches(model, settings)
     per_start = settings.epochs if in_batches else settings.max_iterations
     solutions: list[Solution] = []
     with progress_bar("EM", settings.restarts * per_start, show=progress) as bar:
         for restart in range(settings.restarts):
 
-            def tell(done: int, log_posterior: float, before: int = restart * per_start) -> None:
-                bar(before + done, f"log-posterior {log_posterior:,.2f}")
+            def tell(done: int, text: str, before: int = restart * per_start) -> None:
+                bar(before + done, text)
 
             kept = keep.within(f"start {restart}")
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
-            accelerated = settings.accelerate
-            if start is not None and restart == 0:
-                state = state_at(model, annotations, start, accelerated=accelerated)
+            if not isinstance(source, InMemory):
+                state = _first_over(model, source, start_key, settings, tell, kept)
+            elif start is not None and restart == 0:
+                state = state_at(model, source.like, start, accelerated=settings.accelerate)
             else:
-                state = init(model, annotations, start_key, perturbed=restart > 0, accelerated=accelerated)
+                options = {"perturbed": restart > 0, "accelerated": settings.accelerate}
+                state = init(model, source.like, start_key, **options)
             if in_batches:
-                solution = training.run(model, annotations, state.parameters, start_key, settings, tell, kept)
+                solution = training.run(model, source.like, state.parameters, start_key, settings, tell, kept)
             else:
-                solution = _iterate(model, annotations, state, settings, tell, kept)
+                climber = EMClimber(model, settings)
+                state, history = climb(climber, source, state, keep=kept, tell=tell, after=after)
+                solution = Solution(state.parameters, history, not_converged(float(state.settled), settings))
             solutions.append(solution)
     best = max(solutions, key=lambda solution: solution.history[-1])
     return best._replace(ends=tuple(solution.parameters for solution in solutions) if len(solutions) > 1 else ())
 
 
-def trained_in_batches(model: Model, settings: EMSettings) -> bool:
-    """Whether the story is trained in minibatches: it has a network, or the user asks for them."""
-    return settings.batch_size is not None or has_network(model)
-
-
-def _iterate(
+def _first_over(
     model: Model,
-    annotations: Annotations,
-    state: EMState,
+    source: Source,
+    key: Array,
     settings: EMSettings,
-    tell: Callable[[int, float], None],
+    tell: Callable[[int, str], None],
     keep: Checkpoints,
-) -> Solution:
-    """Iterate over all data until EM converges."""
-    history: list[float] = []
-    if (found := keep.found(STAGE)) is not None:
-        state, history = unpacked(found["state"], state), found["history"].tolist()
-    pace = keep.pace(CHUNK)
-    while not climber.finished(state, settings):
-        with pace.timed(pace.steps):
-            state, values = advance(model, annotations, state, pace.steps, settings)
-            history += np.asarray(values)[: int(state.iteration) + 1 - len(history)].tolist()
-        check_finite(history)
-        tell(int(state.iteration), history[-1])
-        keep.note(STAGE, partial(_noted, state, history, len(history)))
-    return Solution(state.parameters, history, not_converged(float(state.settled), settings))
+) -> EMState:
+    """Return the state that :func:`init` gives, from a pass over files; shapes where a later one is kept."""
+    if keep.found(EMClimber.stage) is not None:
+        return state_shapes(model, source.like, accelerated=settings.accelerate)
+    tell(0, "start")
+    parameters = start_of(model, source, key)
+
+    def tell_batch(done: int) -> None:
+        tell(0, f"start, chunk {done:,} of {source.n_batches:,}")
+
+    votes, _ = look_over(model, source, parameters, on_votes=True, tell=tell_batch, keep=keep)
+    # The step to the tables' M-step towards the votes is not judged, as in memory.
+    parameters |= tables_mode(votes.counts, parameters)
+    return state_at(model, source.like, parameters, accelerated=settings.accelerate)
 
 
-def _noted(state: EMState, history: list[float], n: int) -> dict[str, Any]:
-    """Return a checkpoint of EM with ``n`` log-posteriors; the list may have grown since."""
-    return {"state": packed(state), "history": np.array(history[:n])}
+def state_shapes(model: Model, like: Annotations, *, accelerated: bool) -> EMState:
+    """Return shapes and types of the arrays of a state."""
+
+    def at(parameters: Parameters) -> EMState:
+        return state_at(model, like, parameters, accelerated=accelerated)
+
+    return jax.eval_shape(at, parameter_shapes(model, like))
 
 
-def check_finite(history: Sequence[float]) -> None:
-    """Refuse a log-posterior that is not finite.
+def bytes_needed(model: Model, source: Files) -> int:
+    """Return what a fit to files takes of memory at its peak, by XLA's own analysis of the program on a batch."""
+    parameters = parameter_shapes(model, source.like)
+    running = jax.eval_shape(nothing_yet, model, source.like, parameters)
+    held = 2 * n_bytes_of(state_shapes(model, source.like, accelerated=True)) + n_bytes_of(running)
+    if held > 2**40:  # nothing of that size is worth compiling
+        return held
+    return memory_of_look(model, source, parameters) + held + 2 * n_bytes_of(source.like)
 
-    Raises:
-        FloatingPointError: with the first iteration that has one.
-    """
-    if history and not np.isfinite(history[-1]):
-        first = int(np.flatnonzero(~np.isfinite(history))[0])
-        raise FloatingPointError(f"the log-posterior is {history[first]} at iteration {first + 1}")
+
+def trained_in_batches(model: Model, settings: EMSettings) -> bool:
+    """Return whether the story is trained in minibatches: it has a network, or the user asks for them."""
+    return settings.batch_size is not None or has_network(model)
 
 
 def not_converged(change: float, settings: EMSettings) -> tuple[str, ...]:

@@ -25,8 +25,8 @@ from ..densities.model import Model
 from ..densities.prior_in_likelihood import classifier_decides_annotations
 from ..densities.programs import compiled
 from ..densities.sites import Anatomy, anatomy
+from ..sources.memory import InMemory, in_batches
 from . import local_steps
-from . import minibatches as batches
 from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
 from .local_steps import Locals, of_tasks, put_back, shared
 from .m_step import tables_mode
@@ -65,7 +65,7 @@ def run(
     parameters: Parameters,
     key: Array,
     settings: EMSettings,
-    tell: Callable[[int, float], None],
+    tell: Callable[[int, str], None],
     keep: Checkpoints = NOWHERE,
 ) -> Solution:
     """Train from ``parameters`` for ``settings.epochs``, or until the held-out annotations' log-probability has peaked.
@@ -77,7 +77,7 @@ def run(
     size = batch_size(annotations, settings)
     split_key, key = jax.random.split(key)
     seen = annotations if settings.held_out == 0 else _without(annotations, settings.held_out, split_key)
-    plan = batches.plan(seen, size)
+    source = in_batches(seen, size)
     state = start(model, annotations, parameters, settings)
     history: list[float] = []
     warm = warm_epochs(model, annotations, settings, has_classifier=has_weights(model))
@@ -89,10 +89,10 @@ def run(
         if settings.held_out > 0 and number - 1 - max(best_epoch, warm) >= settings.patience:
             break
         on_votes = number <= warm
-        state, watch = epoch(model, seen, plan, state, jax.random.fold_in(key, number), settings, on_votes=on_votes)
+        state, watch = epoch(model, source, state, jax.random.fold_in(key, number), settings, on_votes=on_votes)
         _check_finite(watch, number)
         history.append(float(watch.log_likelihood.sum() + watch.log_prior.mean()))
-        tell(number, history[-1])
+        tell(number, f"log-posterior {history[-1]:,.2f}")
         score = -np.inf
         if settings.held_out > 0:
             score = float(_predicted(model, annotations, seen, state))
@@ -142,8 +142,7 @@ def start(model: Model, annotations: Annotations, parameters: Parameters, settin
 @compiled(static=("on_votes",))
 def epoch(
     model: Model,
-    annotations: Annotations,
-    plan: batches.Batches,
+    source: InMemory,
     state: TrainingState,
     key: Array,
     settings: EMSettings,
@@ -151,13 +150,13 @@ def epoch(
     on_votes: bool = False,
 ) -> tuple[TrainingState, Watch]:
     """Pass over all tasks once; ``on_votes`` trains on the soft majority vote instead of the label posterior."""
-    parts = anatomy(model, annotations)
-    n_tasks, tables = annotations.n_tasks, state.tables
+    parts = anatomy(model, source.like)
+    n_tasks, tables = source.n_tasks, state.tables
     order_key, key = jax.random.split(key)
-    chosen, weights = batches.epoch(n_tasks, plan.n_tasks, order_key)
+    chosen, weights = source.shuffled(order_key)
 
     def some_tasks(chosen: Array) -> Annotations:
-        some = batches.take(annotations, plan, chosen)
+        some = source.take(chosen)
         return some if state.of_tasks.is_empty else some.replace(population=n_tasks)
 
     def on_batch(carry: tuple, batch: tuple[Array, Array, Array]) -> tuple[tuple, Watch]:

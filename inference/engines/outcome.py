@@ -1,5 +1,6 @@
 """What every engine returns, whichever it is."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,17 @@ def as_point(draws: dict[str, np.ndarray], *, is_point: bool = False) -> tuple[d
     if is_point or (several and all((value == value[:1, :1]).all() for value in draws.values())):
         return {name: value[:1, :1] for name, value in draws.items()}, True
     return draws, False
+
+
+def check_finite(history: Sequence[float]) -> None:
+    """Refuse a log-posterior that is not finite.
+
+    Raises:
+        FloatingPointError: with the first iteration that has one.
+    """
+    if history and not np.isfinite(history[-1]):
+        first = int(np.flatnonzero(~np.isfinite(history))[0])
+        raise FloatingPointError(f"the log-posterior is {history[first]} at iteration {first + 1}")
 
 
 class Solution(NamedTuple):

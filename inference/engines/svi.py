@@ -1,12 +1,16 @@
 """Stochastic variational inference (Hoffman et al. 2013) on a story with its true labels summed out.
 
-The engine is a pure :func:`init` and :func:`step` over NumPyro's immutable ``SVIState``; :func:`advance` takes many
-steps in one compiled program.
+The engine is a climber (:mod:`.climber`) over NumPyro's immutable ``SVIState``: a step takes all tasks in memory, a
+minibatch of them drawn at random, or a batch of files. A batch of whole tasks stands for all of the data: of C batches
+of files, each as likely as the others, the likelihood of one counts C times, so that its bound is the whole bound in
+expectation. The guide starts at EM's solution; over files where a few passes of stochastic EM lead, and memory does not
+grow with the number of tasks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -34,17 +38,19 @@ from ..densities.model import Model
 from ..densities.padded_sites import PaddingWeighsNothing
 from ..densities.programs import compiled
 from ..densities.sites import constants, parameter_dims
-from . import em
-from . import minibatches as batches
+from ..sources.memory import InMemory, Minibatch, in_batches
+from ..sources.on_disk import Files
+from ..sources.source import Source
+from . import em, online_em
 from .bound import OrderedELBO
-from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
+from .checkpoints import NOWHERE, Checkpoints
+from .climber import climb
 from .outcome import Outcome, as_point
 from .progress import progress_bar
 from .settings import EMSettings, SVISettings
 from .unused_options import has_network, refuse_unused, unused_by_svi
 
-CHUNK = 100  # steps between two looks at the progress
-STAGE = "svi"  # of a checkpoint
+TOGETHER = 100  # steps that share a key
 FEWEST_STEPS = 100  # from which on the losses say whether they still fall
 FEW_LOST, MOST_LOST = 5, 0.01  # steps not taken for a loss that is not finite, by number and share: more are an error
 FACTORISED = ("normal", "delta")  # guides in which padded tasks and workers can be left out of the loss
@@ -72,25 +78,113 @@ class Rates(NamedTuple):
     half: Array | int
 
 
-class Problem(NamedTuple):
-    """What is fitted, and from where: one argument of all compiled functions."""
+class SVIClimbState(NamedTuple):
+    """The state between two steps."""
+
+    svi: SVIState  # NumPyro's
+    steps: Array  # steps taken
+    loss: Array  # before the last of them
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class SVIClimber:
+    """SVI of a story: :class:`.InOrder`.
+
+    Attributes:
+        model: the story.
+        values: where the guide starts.
+        weights: of those the ones that are optimised.
+        rates: of Adam.
+        n_steps: steps to take.
+        steps_key: random key of minibatches, or of the order of files and of what is drawn of the guide.
+        weight: of a batch's likelihood.
+        n_batches: of files; None in memory.
+        program: what compiled programs depend on.
+    """
 
     model: Model
-    annotations: Annotations
-    values: Parameters  # where the guide starts
-    weights: Parameters  # of those the ones that are optimised
-    plan: batches.Batches | None
+    values: Parameters
+    weights: Parameters
     rates: Rates
-    weight: Array | float = 1.0  # of the annotations' likelihood, where they are a part of the data
+    n_steps: Array | int
+    steps_key: Array
+    program: Program = field(metadata={"static": True})
+    weight: Array | float = 1.0
+    n_batches: Array | int | None = None
 
-    def batch(self, key: Array) -> tuple[Annotations, Array | None]:
-        """Return the tasks of one step, and which they are; None for all."""
-        return (self.annotations, None) if self.plan is None else batches.draw(self.annotations, self.plan, key)
+    moves: ClassVar[str] = "batch"
+    most: ClassVar[int] = TOGETHER
+    quantity: ClassVar[str] = "loss"
+    stage: ClassVar[str] = "svi"
+
+    def init(self, source: Source, key: Array) -> SVIClimbState:
+        """Return the state before the first step."""
+        return SVIClimbState(_init(self, _whole(source), key), jnp.int32(0), jnp.full((), jnp.nan, float))
+
+    def order(self, state: SVIClimbState, n_batches: int) -> tuple[np.ndarray, int]:
+        """Return the order of the batches in the pass, cut where no steps are left, and how many were taken."""
+        steps = int(state.steps)
+        order_key, _ = self._keys_of_pass(state)
+        begin = steps % n_batches
+        order = np.asarray(jax.random.permutation(order_key, n_batches))
+        return order[: int(self.n_steps) - (steps - begin)], begin
+
+    def point(self, like: Annotations, state: SVIClimbState) -> SVIState:
+        """Return NumPyro's state, which has the guide's parameters and the key of what is drawn of it."""
+        if self.n_batches is None:
+            return state.svi
+        return SVIState(state.svi.optim_state, None, jax.random.fold_in(self._keys_of_pass(state)[1], state.steps))
+
+    def look(self, like: Annotations, batch: Minibatch, at: SVIState) -> tuple[SVIState, Array]:
+        """Return NumPyro's state after the step, which takes the gradient by itself, and the loss before it.
+
+        Where the loss or its gradient is not finite, nothing is changed.
+        """
+        svi, _, _ = _engine(self, like, batch, at.rng_key)
+        after: tuple[SVIState, Array] = svi.stable_update(at, *batch)
+        return after
+
+    def step(
+        self, like: Annotations, state: SVIClimbState, at: SVIState, look: tuple[SVIState, Array]
+    ) -> SVIClimbState:
+        """Return the state after a step of Adam down the negative evidence lower bound."""
+        return SVIClimbState(look[0], state.steps + 1, jnp.asarray(look[1], float))
+
+    def finished(self, state: SVIClimbState) -> Array:
+        """Return whether all steps are taken."""
+        return state.steps >= self.n_steps
+
+    def n_values(self, state: SVIClimbState) -> Array:
+        """Return the number of steps."""
+        return state.steps
+
+    def value(self, state: SVIClimbState) -> tuple[Array, ...]:
+        """Return the loss before the last step."""
+        return (state.loss,)
+
+    def key(self, state: SVIClimbState) -> Array:
+        """Return the random key of the next minibatch."""
+        place = state.steps % TOGETHER
+        return jax.random.fold_in(jax.random.fold_in(self.steps_key, state.steps - place), place)
+
+    def check(self, history: list[float], n_new: int) -> None:
+        """Refuse losses that are not finite, but for a few: :func:`check_losses`."""
+        if not np.isfinite(history[-n_new:]).all():
+            check_losses(history)
+
+    def _keys_of_pass(self, state: SVIClimbState) -> tuple[Array, Array]:
+        """Return the keys of the order of the state's pass over files, and of what is drawn in it."""
+        steps = jnp.asarray(state.steps)
+        order_key, draw_key = jax.random.split(
+            jax.random.fold_in(self.steps_key, steps - steps % jnp.asarray(self.n_batches))
+        )
+        return order_key, draw_key
 
 
 def run(
     model: Model,
-    annotations: Annotations,
+    data: Annotations | Source,
     key: Array,
     settings: SVISettings,
     *,
@@ -100,6 +194,15 @@ def run(
 ) -> Outcome:
     """Fit the guide, from the EM solution, and draw from it.
 
+    Args:
+        model: the story.
+        data: annotations in memory, or another source of them.
+        key: random key.
+        settings: of SVI; over files ``batch_size`` and ``epochs`` are not looked at.
+        progress: whether to show a bar.
+        start: parameters from which EM starts; the story's own start by default.
+        keep: where the fit's state is kept.
+
     Raises:
         UnknownNameError: for a guide of that name.
         ValueError: for an option that this story or guide does not use; for a minibatch larger than the data, or with a
@@ -107,7 +210,8 @@ def run(
             network that keeps running statistics.
         FloatingPointError: where the loss is not finite, but for a few steps, with the first: :func:`check_losses`.
     """
-    names, without_posterior = parameter_dims(model, annotations), constants(model, annotations)
+    like = data if isinstance(data, Annotations) else data.like
+    names, without_posterior = parameter_dims(model, like), constants(model, like)
     is_delta = is_a_point(settings.guide)
     weights = without_posterior & set(names)
     refuse_unused(
@@ -119,44 +223,67 @@ def run(
             f"particles={settings.particles}: the network keeps running statistics such as {min(kept)!r}, which one "
             "draw of the guide a step updates; give particles=1"
         )
-    em_key, init_key, batch_key, draw_key = jax.random.split(key, 4)
-    plan = _plan(model, annotations, settings)
-    settings_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
-    before = keep.within("before")
-    of_em = em.solve(model, annotations, em_key, settings_em, progress=progress, start=start, keep=before)
-    values = of_em.parameters
-    rates = rates_of(settings)
-    weights_start = {name: values[name] for name in names if name in weights}
-    problem = Problem(model, annotations, values, weights_start, plan, rates)
-    program = Program(settings.guide, settings.particles)
-    state = init(problem, init_key, program)
-    losses: list[float] = []
-    if (earlier := keep.found(STAGE)) is not None:
-        state, losses = unpacked(earlier["state"], state), earlier["losses"].tolist()
-    pace = keep.pace(CHUNK)
-    with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
-        while len(losses) < settings.max_iterations:
-            first = len(losses) % CHUNK  # of the steps that share a key
-            n_steps = min(pace.steps, CHUNK - first, settings.max_iterations - len(losses))
-            key = jax.random.fold_in(batch_key, len(losses) - first)
-            with pace.timed(n_steps):
-                state, found = advance(problem, state, key, n_steps, program, first)
-                losses += np.asarray(found)[:n_steps].tolist()
-            check_losses(losses)
-            tell(len(losses), f"loss {losses[-1]:,.2f}")
-            keep.note(STAGE, partial(_noted, state, losses, len(losses)))
-    fitted, sampled = draw(problem, state, draw_key, program, 1 if is_delta else settings.draws)
+    em_key, init_key, steps_key, draw_key = jax.random.split(key, 4)
+    source = _source(model, data, settings) if isinstance(data, Annotations) else data
+    values = _start(model, source, em_key, settings, progress=progress, start=start, keep=keep)
+    climber = climber_of(model, source, values, steps_key, settings, tuple(weights))
+    state = climber.init(source, init_key)
+    with progress_bar("SVI", settings.max_iterations, show=progress) as bar:
+        state, losses = climb(climber, source, state, keep=keep, tell=bar)
+    fitted, sampled = draw(climber, source, state.svi, draw_key, n_draws=1 if is_delta else settings.draws)
     draws, is_point = as_point(
         {name: on_this_host(value)[None] for name, value in sampled.items() if name in names}, is_point=is_delta
     )
-    fitted |= {name: holder["value"] for name, holder in (state.mutable_state or {}).items()}
+    fitted |= {name: holder["value"] for name, holder in (state.svi.mutable_state or {}).items()}
     fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
     return Outcome(draws, fixed, without_gaps(losses), {}, loss_warnings(losses, settings.tolerance), is_point)
 
 
-def _noted(state: SVIState, losses: list[float], n: int) -> dict[str, Any]:
-    """What a checkpoint has of SVI after ``n`` steps, to whose losses more may have come since."""
-    return {"state": packed(state), "losses": np.array(losses[:n])}
+def _start(
+    model: Model,
+    source: Source,
+    key: Array,
+    settings: SVISettings,
+    *,
+    progress: bool,
+    start: Parameters | None,
+    keep: Checkpoints,
+) -> Parameters:
+    """Return where the guide starts: at EM's solution, over files where stochastic EM leads."""
+    before = keep.within("before")
+    if isinstance(source, Files):
+        few = EMSettings(epochs=online_em.PASSES)
+        return online_em.solve(model, source, key, few, progress=progress, keep=before)[0].parameters
+    of_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
+    return em.solve(model, source.like, key, of_em, progress=progress, start=start, keep=before).parameters
+
+
+def climber_of(
+    model: Model, source: Source, values: Parameters, key: Array, settings: SVISettings, weights: Sequence[str] = ()
+) -> SVIClimber:
+    """Return the climber from ``values``.
+
+    Args:
+        model: the story.
+        source: the data.
+        values: where the guide starts.
+        key: of the steps.
+        settings: of SVI.
+        weights: names of the values that are optimised.
+    """
+    of_files: dict[str, Any] = {}
+    if not isinstance(source, InMemory):
+        of_files = {"weight": jnp.asarray(source.n_batches, float), "n_batches": source.n_batches}
+    return SVIClimber(
+        model,
+        values,
+        {name: value for name, value in values.items() if name in weights},
+        rates_of(settings),
+        settings.max_iterations,
+        key,
+        Program(settings.guide, settings.particles),
+        **of_files,
+    )
 
 
 def rates_of(settings: SVISettings) -> Rates:
@@ -164,25 +291,25 @@ def rates_of(settings: SVISettings) -> Rates:
     return Rates(settings.learning_rate, settings.network_rate, max(settings.max_iterations // 2, 1))
 
 
-def _engine(problem: Problem, program: Program, key: Array) -> tuple[SVI, AutoGuide, SVIState]:
+def _engine(climber: SVIClimber, like: Annotations, batch: Minibatch, key: Array) -> tuple[SVI, AutoGuide, SVIState]:
     """NumPyro's engine and guide with their first state, made anew in each compiled function.
 
     They keep what they see, which may not outlive a trace.
     """
-    marginal = marginal_program(problem.model, train=True, weight=problem.weight)
-    own = problem.plan is not None and bool(_by_task(problem.model, problem.annotations))
+    marginal = marginal_program(climber.model, train=True, weight=climber.weight)
+    own = batch.chosen is not None and bool(_by_task(climber.model, like))
     options: dict[str, Any] = {"create_plates": _plate_of_tasks} if own else {}
-    guide = _guide(program.guide)(marginal, init_loc_fn=init_to_value(values=problem.values), **options)
+    guide = _guide(climber.program.guide)(marginal, init_loc_fn=init_to_value(values=climber.values), **options)
 
     def without_padding(annotations: Annotations) -> Parameters:
         with PaddingWeighsNothing(annotations):
             return guide(annotations)
 
-    optimizer = _optimizer(problem.rates, problem.weights)
-    loss = OrderedELBO(num_particles=program.particles)
+    optimizer = _optimizer(climber.rates, climber.weights)
+    loss = OrderedELBO(num_particles=climber.program.particles)
     svi = SVI(_at_tasks(marginal), _at_tasks(without_padding), optimizer, loss)
-    first = problem.annotations if own else problem.batch(key)[0]  # the guide has all tasks' own parameters
-    return svi, guide, svi.init(key, first, init_params=problem.weights)
+    first = like if own else batch.annotations  # the guide has all tasks' own parameters
+    return svi, guide, svi.init(key, first, init_params=climber.weights)
 
 
 def _plate_of_tasks(annotations: Annotations) -> numpyro.plate:
@@ -201,44 +328,28 @@ def _at_tasks(program: Callable[[Annotations], Any]) -> Callable[..., Any]:
     return at_tasks
 
 
-@compiled(static=("program",))
-def init(problem: Problem, key: Array, program: Program) -> SVIState:
-    """Return the state before the first step."""
-    return _engine(problem, program, key)[2]
+def _whole(source: Source) -> InMemory:
+    """Return a source in memory, whose first batch stands for files."""
+    return source if isinstance(source, InMemory) else InMemory(source.like)
 
 
-def step(problem: Problem, state: SVIState, key: Array, program: Program) -> tuple[SVIState, Array]:
-    """Take one step of Adam down the negative evidence lower bound; return the state and the loss before it.
-
-    Where the loss or its gradient is not finite, nothing is changed.
-    """
-    svi, _, _ = _engine(problem, program, key)
-    return svi.stable_update(state, *problem.batch(key))
+@compiled
+def _init(climber: SVIClimber, source: InMemory, key: Array) -> SVIState:
+    return _engine(climber, source.like, source.draw(key), key)[2]
 
 
-@compiled(static=("program",))
-def advance(
-    problem: Problem, state: SVIState, key: Array, n_steps: Array | int, program: Program, first: Array | int = 0
-) -> tuple[SVIState, Array]:
-    """Take ``n_steps`` steps, at most :data:`CHUNK`: of those that share a key, from the one of number ``first`` on.
-
-    Returns:
-        the state after them, and the loss before each ``(CHUNK,)``, NaN for steps not taken.
-    """
-
-    def body(i: Array, carry: tuple[SVIState, Array]) -> tuple[SVIState, Array]:
-        state, loss = step(problem, carry[0], jax.random.fold_in(key, first + i), program)
-        return state, carry[1].at[i].set(loss)
-
-    return jax.lax.fori_loop(0, n_steps, body, (state, jnp.full(CHUNK, jnp.nan)))
-
-
-@compiled(static=("program", "n_draws"))
 def draw(
-    problem: Problem, state: SVIState, key: Array, program: Program, n_draws: int
+    climber: SVIClimber, source: Source, state: SVIState, key: Array, *, n_draws: int
 ) -> tuple[Parameters, Parameters]:
     """Return what was optimised, and draws of the fitted guide."""
-    svi, guide, _ = _engine(problem, program, key)
+    return _draw(climber, _whole(source), state, key, n_draws=n_draws)
+
+
+@compiled(static=("n_draws",))
+def _draw(
+    climber: SVIClimber, source: InMemory, state: SVIState, key: Array, *, n_draws: int
+) -> tuple[Parameters, Parameters]:
+    svi, guide, _ = _engine(climber, source.like, source.draw(key), key)
     fitted = svi.get_params(state)
     return fitted, guide.sample_posterior(key, fitted, sample_shape=(n_draws,))
 
@@ -286,10 +397,11 @@ def makes(kind: type, guide: Callable[..., object]) -> bool:
     return isinstance(made, type) and issubclass(made, kind)
 
 
-def _plan(model: Model, annotations: Annotations, settings: SVISettings) -> batches.Batches | None:
+def _source(model: Model, annotations: Annotations, settings: SVISettings) -> InMemory:
+    """Return the annotations in minibatches, where they are asked for."""
     size = settings.batch_size
     if size is None or size == annotations.n_tasks:
-        return None
+        return InMemory(annotations)
     if not 0 < size < annotations.n_tasks:
         raise ValueError(f"batch_size={size}: there are {annotations.n_tasks} tasks; give 1 to that many, or None")
     local = _by_task(model, annotations)
@@ -298,7 +410,7 @@ def _plan(model: Model, annotations: Annotations, settings: SVISettings) -> batc
             f"batch_size={size}: {local[0]!r} has one value a task, and this guide has all tasks in one distribution; "
             "give guide='normal', or batch_size=None"
         )
-    return batches.plan(annotations, size)
+    return in_batches(annotations, size)
 
 
 def _by_task(model: Model, annotations: Annotations) -> list[str]:

@@ -33,7 +33,7 @@ from ..densities.sites import Dims, derived
 from ..engines.diagnostics import lost_from_totals
 from ..engines.outcome import Outcome
 from ..engines.progress import progress_bar
-from ..engines.streaming import Source
+from ..sources.on_disk import Files
 from . import confusion_scores
 from .intervals import INTERVAL, of_draws
 from .misled import USUAL, misleading
@@ -85,7 +85,7 @@ class StreamedFit:
     on_disk: ClassVar[bool] = True
 
     prepared: Prepared
-    source: Source
+    source: Files
     model: Model
     outcome: Outcome
     settings: dict[str, Any]
@@ -171,7 +171,7 @@ class StreamedFit:
         """Quantities that the story derives from its parameters, such as a group's share, but none by task or row."""
         import xarray as xr
 
-        first = self.source.first
+        first = self.source.like
         dims: Dims = {}
         jax.eval_shape(lambda: dims.update(derived(self.model, self._one, first)[1]))
         names = tuple(name for name, found in dims.items() if not set(NO_DIMS) & set(found))
@@ -202,7 +202,7 @@ class StreamedFit:
         shares = np.asarray(self._overview.shares, dtype=float)
         shares = shares / shares.sum()
         right, n = np.asarray(self._overview.right, float), self.prepared.n_by_worker
-        kind = self.source.first.kind
+        kind = self.source.like.kind
         scores = confusion_scores.scores(confusions, shares, kind) | confusion_scores.more_scores(confusions, shares)
         draws = self._confusion_draws[None] if self.has_draws else None
         around = {}
@@ -232,14 +232,14 @@ class StreamedFit:
         """Each worker's confusion matrix in some of the draws: ``(S, J, K, L)``."""
         if not self.prepared.named:
             raise AnnotationError("the annotations name no workers, so there is nobody to score")
-        zeros, weights = jax.eval_shape(_confusions, self.model, self.source.first, self._few)
-        if _averages_over_tasks(self.model, self.source.first, self._one):
+        zeros, weights = jax.eval_shape(_confusions, self.model, self.source.like, self._few)
+        if _averages_over_tasks(self.model, self.source.like, self._one):
             totals = (jnp.zeros(zeros.shape, zeros.dtype), jnp.zeros(weights.shape, weights.dtype))
             total, weight = self._added(lambda chunk: _confusions(self.model, chunk, self._few), totals)
             return np.asarray(total / jnp.maximum(weight, 1.0)[:, None, None])
         size = int(np.prod(zeros.shape[1:]))
         draws = self._some(max(int(NUMBERS // max(size, 1)), FEW))
-        return np.asarray(_plain_confusions(self.model, self.source.first, draws))
+        return np.asarray(_plain_confusions(self.model, self.source.like, draws))
 
     def iter_labels(self) -> Iterator[pd.DataFrame]:
         """Yield the labels chunk by chunk, as frames indexed by task.
@@ -250,7 +250,7 @@ class StreamedFit:
         names = [f"p_{name}" for name in self.classes]
         classes = self.prepared.classes.to_index()
         for piece, posterior in zip(self.source.cut.pieces, self._posteriors(), strict=True):
-            best = self.source.first.kind.label(posterior)
+            best = self.source.like.kind.label(posterior)
             frame = pd.DataFrame({"label": classes[best]}, index=self.prepared.tasks(piece))
             frame["probability"] = posterior[np.arange(len(posterior)), best]
             frame["entropy"] = confusion_scores.entropy(posterior.astype(float))
@@ -272,7 +272,7 @@ class StreamedFit:
         Raises:
             StorageError: it cannot be written, or has something in it.
         """
-        n_chunks = len(self.source)
+        n_chunks = self.source.n_batches
         with (
             whole_folder(path, overwrite=overwrite) as folder,
             progress_bar("labels", n_chunks, show=self.progress) as bar,
@@ -298,7 +298,7 @@ class StreamedFit:
         if self.prepared.named:
             names = (
                 "annotations",
-                *confusion_scores.scores(self.confusion_matrices[:1], shares, self.source.first.kind),
+                *confusion_scores.scores(self.confusion_matrices[:1], shares, self.source.like.kind),
             )
             shown = [c for c in self.workers if str(c).removesuffix("_low").removesuffix("_high") in names]
             tables |= best_and_worst(self.workers[shown])
@@ -323,7 +323,7 @@ class StreamedFit:
         tasks, given = count_text(self.n_tasks, "task"), count_text(self.n_annotations, "annotation")
         workers = count_text(self.n_workers, "worker")
         n_draws = next(iter(self.outcome.draws.values())).shape[1]
-        chunks = count_text(len(self.source), "chunk")
+        chunks = count_text(self.source.n_batches, "chunk")
         return {
             "data": f"{tasks}, {workers}, {len(self.classes):,} classes, {given}, in {chunks}",
             "hyperparameters": options_text(self.model),
@@ -348,22 +348,23 @@ class StreamedFit:
     def _posteriors(self) -> Iterator[np.ndarray]:
         """``P(truth | annotations)`` of each chunk's tasks."""
         few = self._few
-        for piece, chunk in zip(self.source.cut.pieces, self.source, strict=True):
+        for piece, chunk in zip(self.source.cut.pieces, self.source.batches(), strict=True):
             yield np.asarray(_posterior(self.model, chunk, few))[: piece.tasks.stop - piece.tasks.start]
 
     @cached_property
     def _overview(self) -> Overview:
-        shapes = jax.eval_shape(_overview_of, self.model, self.source.first, self._few)
+        shapes = jax.eval_shape(_overview_of, self.model, self.source.like, self._few)
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
         return self._added(lambda chunk: _overview_of(self.model, chunk, self._few), zeros)
 
     def _added(self, of_chunk: Callable[[Chunk], Any], total: Any) -> Any:
         """Sums over all chunks: one pass over the data."""
-        with progress_bar("pass over the data", len(self.source), show=self.progress) as bar:
-            for number, chunk in enumerate(self.source, start=1):
-                total = jax.block_until_ready(jax.tree.map(jnp.add, total, of_chunk(chunk)))
-                bar(number, "")
-        return total
+
+        def add(chunk: Chunk, total: Any) -> Any:
+            return jax.tree.map(jnp.add, total, of_chunk(chunk))
+
+        with progress_bar("pass over the data", self.source.n_batches, show=self.progress) as bar:
+            return self.source.total(add, total, after=lambda total, done: bar(done, ""))
 
 
 def _mean(function: Callable[[Parameters], Any], draws: Parameters) -> Any:

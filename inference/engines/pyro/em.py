@@ -16,8 +16,8 @@ import torch
 from ....data import Annotations
 from ...densities.model import Model
 from ..checkpoints import NOWHERE, Checkpoints, Nest
-from ..climber import CHANGE_DECAY, STEP_GROWTH
 from ..em import not_converged
+from ..em_climber import CHANGE_DECAY, STEP_GROWTH
 from ..outcome import Outcome
 from ..progress import progress_bar
 from ..settings import EMSettings

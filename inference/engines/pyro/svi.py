@@ -26,7 +26,7 @@ from ..checkpoints import NOWHERE, Checkpoints, Nest
 from ..outcome import Outcome, as_point
 from ..progress import progress_bar
 from ..settings import EMSettings, SVISettings
-from ..svi import STAGE, check_losses, loss_warnings, makes, without_gaps
+from ..svi import check_losses, loss_warnings, makes, without_gaps
 from ..unused_options import refuse_unused, unused_by_svi
 from . import em
 from .batches import Batch
@@ -49,6 +49,8 @@ REFUSED = {
     "epochs": "with backend='pyro' a classifier is trained in SVI's own steps, not by EM before; give max_iterations"
 }
 """Options of NumPyro's SVI that this one does not have, with the reason."""
+
+STAGE = "svi"  # of a checkpoint
 
 
 class TorchSVISettings(NamedTuple):

@@ -20,7 +20,7 @@ from crowdppl.inference.densities import portable, traced_numbers
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.portable import is_portable, promises_it
 from crowdppl.inference.densities.programs import forget_programs
-from crowdppl.inference.engines import by_size, em
+from crowdppl.inference.engines import by_size, climber, em
 from crowdppl.inference.fitted import fitted as views
 from crowdppl.models import AS_PUBLISHED, KNOWN_STORIES, WITH_CLASSIFIER, find_story
 from crowdppl.models.parts import general
@@ -227,7 +227,7 @@ def test_a_story_is_run_once_whatever_the_size_of_the_data_and_is_let_go():
 
 def test_a_fit_of_ones_own_story_to_data_of_a_nearby_size_compiles_nothing():
     """What is compiled for the data's own sizes are single operations alone, which JAX does and no program."""
-    programs = (em.init, em.advance, views._label_posteriors, portable._both)
+    programs = (em.init, climber.advance, views._label_posteriors, portable._both)
     forget_programs()
     rng = np.random.default_rng(0)
 

@@ -20,7 +20,7 @@ from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.programs import forget_programs
 from crowdppl.inference.densities.sites import parameter_dims, starting_point
 from crowdppl.inference.densities.traced_numbers import with_numbers
-from crowdppl.inference.engines import by_size, em, nuts, svi
+from crowdppl.inference.engines import by_size, climber, em, nuts, svi
 from crowdppl.inference.engines.registry import ENGINES
 from crowdppl.inference.fitted import fitted as views
 from crowdppl.models import find_story
@@ -210,7 +210,7 @@ def test_views_are_those_of_the_data_themselves(story):
 
 def test_nearby_data_share_programs_whatever_their_names_numbers_and_seeds():
     rng = np.random.default_rng(0)
-    programs = (em.init, em.advance, views._label_posteriors)
+    programs = (em.init, climber.advance, views._label_posteriors)
     forget_programs()
     for i, (n_tasks, n_workers) in enumerate([(100, 10), (103, 11), (97, 12), (110, 9), (101, 13), (99, 10)]):
         cp.fit(

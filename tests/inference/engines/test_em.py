@@ -18,7 +18,11 @@ from crowdppl import Annotations, Confusion, ConvergenceWarning, Prevalence, fit
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import anatomy
 from crowdppl.inference.engines import em
+from crowdppl.inference.engines.climber import advance
+from crowdppl.inference.engines.em_climber import EMClimber
+from crowdppl.inference.engines.looks import look_at
 from crowdppl.inference.engines.m_step import gradient
+from crowdppl.inference.sources.memory import InMemory
 from crowdppl.models import Classifier, find_story
 from crowdppl.models.parts.correct import Correct
 
@@ -143,14 +147,14 @@ def test_after_any_look_the_one_kept_is_that_at_the_parameters(story, arguments,
     annotations = annotations.replace(features=rng.normal(size=(20, 2)))
     options = {"by_task": False} if story == "common_individual" else {}
     model = Model(find_story(story), arguments | options)
-    look_at = jax.jit(lambda parameters: em.look_at(model, annotations, parameters))
+    look = jax.jit(lambda parameters: look_at(model, annotations, parameters))
     with jax.enable_x64(True):
         state = em.init(model, annotations, jax.random.key(0), accelerated=accelerated)
         stages = set()
         for _ in range(7):
             stages.add(None if state.squarem is None else int(state.squarem.stage))
-            state, _ = em.advance(model, annotations, state, 1, em.EMSettings())
-            expected = look_at(state.parameters)._replace(direct=state.look.direct)  # by conjugate gradients
+            state, _ = advance(EMClimber(model, em.EMSettings()), InMemory(annotations), state, 1)
+            expected = look(state.parameters)._replace(direct=state.look.direct)  # by conjugate gradients
             jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-9), state.look, expected)
     assert stages == ({0, 1, 2} if accelerated and story != "glad" else {None})
 
@@ -169,7 +173,7 @@ def test_an_iteration_that_is_not_halved_runs_the_story_once(tiny):
     state = em.init(model, tiny, jax.random.key(0))
     jax.effects_barrier()
     runs.clear()
-    state, history = em.advance(model, tiny, state, 10, settings)
+    state, history = advance(EMClimber(model, settings), InMemory(tiny), state, 10)
     jax.effects_barrier()
     assert float(state.step_size) == 1.0
     assert (np.diff(history[:10]) > 0).all()
@@ -192,14 +196,14 @@ def test_where_the_log_posterior_is_not_finite_a_step_is_halved(tiny, beyond):
 
     model, settings = Model(walled), em.EMSettings(learning_rate=0.8, tolerance=0.0)
     state = em.init(model, tiny, jax.random.key(0))
-    state, _ = em.advance(model, tiny, state, 1, settings)
+    state, _ = advance(EMClimber(model, settings), InMemory(tiny), state, 1)
     start = float(state.look.log_posterior)
-    state, _ = em.advance(model, tiny, state, 2, settings)  # at the target, and half of the way to it
+    state, _ = advance(EMClimber(model, settings), InMemory(tiny), state, 2)  # at the target, and half of the way to it
     assert int(state.iteration) == 1
     assert float(state.step_size) == 0.5
     assert start < float(state.look.log_posterior) < np.inf
     np.testing.assert_allclose(state.parameters["ability"], 0.4, rtol=1e-4)
-    state, history = em.advance(model, tiny, state, 20, settings)
+    state, history = advance(EMClimber(model, settings), InMemory(tiny), state, 20)
     history = history[np.isfinite(history)]
     assert len(history) > 2
     assert (np.diff(history) >= 0).all()

@@ -1,17 +1,21 @@
 """SVI over chunks of a scan finds the guide that SVI over minibatches finds in memory."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pandas as pd
 import pytest
-from numpyro.infer.svi import SVIState
 
 import crowdppl as cp
 from crowdppl.data.prepared import open_prepared
-from crowdppl.inference import stream_story
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.engines import online_svi, stream_memory, svi
+from crowdppl.inference.engines import climber, em, online_em, svi
 from crowdppl.inference.engines.settings import SVISettings
+from crowdppl.inference.sources import on_disk
+from crowdppl.inference.sources.memory import InMemory
+from crowdppl.inference.sources.on_disk import suited_files
+from crowdppl.inference.sources.starting import parameter_shapes
 from crowdppl.models import STORIES
 
 N_TASKS = 1500
@@ -43,17 +47,16 @@ def pair(tmp_path_factory):
     )
     options = {"method": "svi", "max_iterations": STEPS, "progress": False}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream_memory, "LEAST_ROWS", 400)
-        patch.setattr(stream_story, "LEAST_ROWS", 400)
+        patch.setattr(on_disk, "LEAST_ROWS", 400)
         streamed = cp.fit("dawid_skene", scanned(tmp_path_factory.mktemp("scan"), frame), **options)
-    batch_size = in_memory.n_tasks // len(streamed.source)
+    batch_size = in_memory.n_tasks // streamed.source.n_batches
     return streamed, cp.fit("dawid_skene", in_memory, batch_size=batch_size, **options)
 
 
 @pytest.mark.slow
 def test_its_draws_are_those_of_minibatches_in_memory(pair):
     streamed, expected = pair
-    assert 10 < len(streamed.source) < 40
+    assert 10 < streamed.source.n_batches < 40
     assert streamed.has_draws
     assert streamed.draws["confusion"].sizes["draw"] == 1000
     for site in ("confusion", "prevalence"):
@@ -84,25 +87,24 @@ def test_label_probabilities_are_averages_over_draws(pair):
 
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 def test_an_interrupted_fit_goes_on_to_the_same_bits(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream_memory, "LEAST_ROWS", 400)
-    monkeypatch.setattr(stream_story, "LEAST_ROWS", 400)
+    monkeypatch.setattr(on_disk, "LEAST_ROWS", 400)
     scan = scanned(tmp_path, table(400))
     options = {"method": "svi", "max_iterations": 25, "draws": 5, "progress": False}
     whole = cp.fit("one_coin", scan, **options)
     with monkeypatch.context() as patch:
-        one_pass, done = online_svi._pass, []
+        move_on, done = climber.move_on, []
 
         def stops(*arguments):
-            if len(done) == 2:
+            if len(done) == (online_em.PASSES + 2) * whole.source.n_batches + 1:  # in the third pass of SVI
                 raise KeyboardInterrupt
             done.append(1)
-            return one_pass(*arguments)
+            return move_on(*arguments)
 
-        patch.setattr(online_svi, "_pass", stops)
+        patch.setattr(climber, "move_on", stops)
         with pytest.raises(KeyboardInterrupt):
             cp.fit("one_coin", scan, folder=tmp_path / "fit", **options)
     with monkeypatch.context() as patch:
-        patch.setattr(online_svi, "_start", None)  # where it began is kept
+        patch.setattr(online_em, "start", None)  # where it began is kept
         resumed = cp.fit("one_coin", scan, folder=tmp_path / "fit", **options)
     assert len(whole.history) == 25
     assert resumed.history.tolist() == whole.history.tolist()
@@ -146,13 +148,12 @@ def test_a_step_takes_no_more_memory_for_more_tasks_and_no_more_than_is_allowed(
     model = Model(STORIES["dawid_skene"], {})
     for n_tasks in (4_000, 16_000):
         prepared = open_prepared(scanned(tmp_path, table(n_tasks)))
-        source = stream_memory.suited_source(model, prepared, 2**20)
-        values, optimizer = online_svi.template(model, source, settings)
-        problem = online_svi._problem(model, source, source.first, values, settings)
-        key = jax.eval_shape(jax.random.key, 0)
-        step = jax.jit(svi.advance.function, static_argnums=4)
-        lowered = step.lower(problem, SVIState(optimizer, None, key), key, 1, svi.Program("normal", 1))
-        memory = lowered.compile().memory_analysis()
+        source = suited_files(model, prepared, 2**20, partial(em.bytes_needed, model))
+        values, key = parameter_shapes(model, source.like), jax.random.key(0)
+        of_story = svi.climber_of(model, source, values, key, settings)
+        state = jax.eval_shape(svi.SVIClimber.init, of_story, InMemory(source.like), key)
+        given = (of_story, source.like, source.like, state)
+        memory = climber.move_on.program(*given).lower(*given).compile().memory_analysis()
         needed.append(memory.temp_size_in_bytes + memory.argument_size_in_bytes)
         assert needed[-1] <= 2**20
     assert needed[1] < 1.5 * needed[0]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.engines import svi
+from crowdppl.inference.engines import climber
 from crowdppl.inference.engines.checkpoints import FILE, Checkpoints
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
@@ -126,7 +126,7 @@ def test_label_then_train_does_not_label_again_and_ends_at_the_same_bits(crowd, 
     assert sorted(os.listdir(tmp_path)) == ["labels", "training"]
     with pytest.raises(cp.StorageError, match="earlier run"):
         cp.label_then_train("one_coin", crowd, **kept)
-    steps = counted(monkeypatch, svi, "advance")
+    steps = counted(monkeypatch, climber, "advance")
     again = cp.label_then_train("one_coin", crowd, **kept, resume=True)
     assert not steps
     np.testing.assert_array_equal(again.posterior, whole.posterior)

@@ -14,6 +14,9 @@ from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import Anatomy, anatomy
 from crowdppl.inference.engines import em, squarem
+from crowdppl.inference.engines.climber import advance
+from crowdppl.inference.engines.em_climber import EMClimber
+from crowdppl.inference.sources.memory import InMemory
 from crowdppl.models import find_story
 
 FLAT = {"diagonal": 1.0, "off_diagonal": 1.0}
@@ -30,7 +33,7 @@ def noisy():
 def states_of(annotations, *, accelerated=False):
     """EM's state at its start, and after the first and the second step from there."""
     start = em.init(MODEL, annotations, jax.random.key(0), accelerated=accelerated)
-    return tuple(em.advance(MODEL, annotations, start, n, em.EMSettings())[0] for n in (1, 2, 3))
+    return tuple(advance(EMClimber(MODEL, em.EMSettings()), InMemory(annotations), start, n)[0] for n in (1, 2, 3))
 
 
 def proposal_after(steps, parts, reach):
@@ -73,7 +76,7 @@ def test_a_proposal_of_a_lower_log_posterior_is_not_taken(noisy):
     assert int(state.squarem.stage) == squarem.PROPOSED
     uniform = jax.tree.map(lambda x: jnp.full_like(x, 1 / x.shape[-1]), state.parameters)
     bad = state._replace(squarem=state.squarem._replace(aside=uniform, reach=jnp.asarray(16.0)))
-    after, _ = em.advance(MODEL, noisy, bad, 1, em.EMSettings())
+    after, _ = advance(EMClimber(MODEL, em.EMSettings()), InMemory(noisy), bad, 1)
     assert int(after.iteration) == int(state.iteration)
     assert float(after.look.log_posterior) == float(state.look.log_posterior)
     assert float(after.squarem.reach) == 4.0

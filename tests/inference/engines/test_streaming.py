@@ -1,6 +1,7 @@
 """EM over chunks of a scan gives what EM gives in memory, goes on where it stopped, and refuses what it cannot do."""
 
 import re
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -12,11 +13,12 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.data.prepared import open_prepared
-from crowdppl.inference import stream_story
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.engines import em, stream_memory, streaming
-from crowdppl.inference.engines.climber import EMState
+from crowdppl.inference.engines import climber, em, looks
+from crowdppl.inference.engines.em_climber import EMState
 from crowdppl.inference.engines.settings import EMSettings
+from crowdppl.inference.sources import on_disk
+from crowdppl.inference.sources.on_disk import Files, suited_files
 from crowdppl.models import STORIES, Confusion
 
 ITERATIONS = 12
@@ -70,10 +72,10 @@ def test_every_story_is_fitted_as_in_memory(tmp_path, name, options):
     prepared = open_prepared(written(tmp_path, frame))
     with jax.enable_x64(True):  # so that rounding explains no difference
         expected = em.run(model, in_memory(frame), key, settings, progress=False)
-        source = streaming.Source(prepared, prepared.cut(40), model)
+        source = Files(prepared, prepared.cut(40), model)
         passes: list[EMState] = []
-        found = streaming.run(model, source, key, settings, progress=False, after_pass=passes.append)
-    assert len(source) > 5
+        found = em.run(model, source, key, settings, progress=False, after=passes.append)
+    assert source.n_batches > 5
     assert passes[-1].iteration == len(expected.history) - 1
     np.testing.assert_allclose(found.history, expected.history, rtol=1e-6)
     for site, value in expected.draws.items():
@@ -88,8 +90,8 @@ def test_steps_that_go_too_far_are_halved_as_in_memory(tmp_path):
     passes = []
     with jax.enable_x64(True):
         expected = em.run(model, in_memory(frame), key, settings, progress=False)
-        source = streaming.Source(prepared, prepared.cut(40), model)
-        found = streaming.run(model, source, key, settings, progress=False, after_pass=passes.append)
+        source = Files(prepared, prepared.cut(40), model)
+        found = em.run(model, source, key, settings, progress=False, after=passes.append)
     assert len(passes) > len(found.history) + 1  # the start's pass, one for each step, and those that were in vain
     np.testing.assert_allclose(found.history, expected.history, rtol=1e-9)
     assert (np.diff(found.history) >= 0).all()
@@ -111,8 +113,8 @@ def pair(tmp_path_factory):
     frame = table(3, n_tasks=200)
     options = {"max_iterations": 40, "progress": False}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream_memory, "MOST_ROWS", 100)
-        patch.setattr(stream_memory, "LEAST_ROWS", 50)
+        patch.setattr(on_disk, "MOST_ROWS", 100)
+        patch.setattr(on_disk, "LEAST_ROWS", 50)
         scan = written(tmp_path_factory.mktemp("scan"), frame)
         streamed = cp.fit("annotator_groups", scan, membership="worker", seed=1, **options)
     expected = cp.fit("annotator_groups", in_memory(frame), membership="worker", seed=1, **options)
@@ -122,7 +124,7 @@ def pair(tmp_path_factory):
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 def test_labels_workers_and_derived_quantities_are_those_in_memory(pair):
     streamed, expected = pair
-    assert len(streamed.source) > 5
+    assert streamed.source.n_batches > 5
     labels = pd.concat(list(streamed.iter_labels()))
     pd.testing.assert_frame_equal(
         labels[["label", "probability", "entropy"]], expected.labels, check_exact=False, atol=2e-3, check_dtype=False
@@ -178,23 +180,24 @@ def test_labels_are_written_as_a_data_set_or_not_at_all(pair, tmp_path, monkeypa
 
 def interrupted_after(monkeypatch, n_passes):
     """Interrupt the fit in the pass after so many."""
-    one_pass, done = streaming.one_pass, []
+    look_over, done = looks.look_over, []
 
     def stops(*arguments, **options):
         if len(done) == n_passes:
             raise KeyboardInterrupt
         done.append(1)
-        return one_pass(*arguments, **options)
+        return look_over(*arguments, **options)
 
-    monkeypatch.setattr(streaming, "one_pass", stops)
+    for module in (climber, em):
+        monkeypatch.setattr(module, "look_over", stops)
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 @pytest.mark.parametrize("name", ["dawid_skene", "worker_clusters"])  # an exact M-step, and one that is judged
 @pytest.mark.parametrize("n_passes", [4])
 def test_an_interrupted_fit_goes_on_to_the_same_bits(tmp_path, monkeypatch, name, n_passes):
-    monkeypatch.setattr(stream_memory, "MOST_ROWS", 60)
-    monkeypatch.setattr(stream_memory, "LEAST_ROWS", 50)
+    monkeypatch.setattr(on_disk, "MOST_ROWS", 60)
+    monkeypatch.setattr(on_disk, "LEAST_ROWS", 50)
     options = {"max_iterations": 6, "progress": False}
     scan = written(tmp_path, table(3))
     whole = cp.fit(name, scan, **options)
@@ -294,8 +297,8 @@ def plain(annotations):
 
 
 def test_a_story_of_ones_own_is_fitted_unless_it_reads_all_annotations_by_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream_memory, "MOST_ROWS", 60)
-    monkeypatch.setattr(stream_memory, "LEAST_ROWS", 50)
+    monkeypatch.setattr(on_disk, "MOST_ROWS", 60)
+    monkeypatch.setattr(on_disk, "LEAST_ROWS", 50)
     frame = table(3)
     fit = cp.fit(plain, written(tmp_path, frame), progress=False)
     expected = cp.fit(plain, in_memory(frame), progress=False)
@@ -313,7 +316,7 @@ def test_too_little_memory_is_refused_before_the_fit_starts(tmp_path, monkeypatc
         "label": rng.integers(0, 20, n_rows),
     }
     scan = written(tmp_path, pd.DataFrame(columns), memory="20MiB")
-    monkeypatch.setattr(streaming, "one_pass", None)
+    monkeypatch.setattr(em, "look_over", None)
     with pytest.raises(
         cp.StoryError, match=r"needs about .* MiB.*4,909 workers.*memory=20\.0 MiB.*'confusion' \(4909, 20"
     ):
@@ -325,23 +328,23 @@ def test_chunks_shrink_to_the_memory_and_need_no_more_for_more_tasks(tmp_path):
     for n_tasks in (4_000, 16_000):
         prepared = open_prepared(written(tmp_path, table(2, n_tasks)))
         model = Model(STORIES["dawid_skene"], {})
-        source = stream_memory.suited_source(model, prepared, 2**20)
-        needed.append(stream_memory.bytes_needed(model, source))
+        source = suited_files(model, prepared, 2**20, partial(em.bytes_needed, model))
+        needed.append(em.bytes_needed(model, source))
         assert needed[-1] <= 2**20
-        assert len(source) > 1
+        assert source.n_batches > 1
     assert needed[1] < 1.5 * needed[0]  # chunks are as even as they come, so that their size differs a little
 
 
 def test_sums_over_many_chunks_keep_what_single_precision_would_lose():
-    one = streaming.Sums({}, {}, jnp.float32(1.0))
-    running = streaming.Running(
+    one = looks.Sums({}, {}, jnp.float32(1.0))
+    running = looks.Running(
         one._replace(log_likelihood=jnp.float32(2.0**24)), one._replace(log_likelihood=jnp.float32(0))
     )
 
     @jax.jit
     def add(running):
         total = jax.tree.map(jnp.add, running.total, one)
-        return streaming.Running(total, jax.tree.map(streaming._lost, running.lost, running.total, one, total))
+        return looks.Running(total, jax.tree.map(looks.lost, running.lost, running.total, one, total))
 
     for _ in range(100):
         running = add(running)
@@ -351,8 +354,7 @@ def test_sums_over_many_chunks_keep_what_single_precision_would_lose():
 @pytest.fixture
 def many_chunks(tmp_path, monkeypatch):
     """A scan of 4,000 tasks that is read in some 40 chunks."""
-    monkeypatch.setattr(stream_memory, "LEAST_ROWS", 400)
-    monkeypatch.setattr(stream_story, "LEAST_ROWS", 400)
+    monkeypatch.setattr(on_disk, "LEAST_ROWS", 400)
     return written(tmp_path, table(3, n_tasks=4000))
 
 
@@ -364,7 +366,7 @@ def test_a_few_passes_of_stochastic_steps_end_near_exact_ones(many_chunks, name)
     start = exact.history.iloc[0]
     best = exact.history.iloc[-1]
     found = cp.fit(name, many_chunks, progress=False, step="stochastic", epochs=6)
-    assert len(found.source) > 30
+    assert found.source.n_batches > 30
     assert len(found.history) == 7  # of six passes, and of the parameters in the end
     assert best - found.history.iloc[-1] < 0.02 * (best - start)  # all but a fiftieth of the way is gone
     if name != "dawid_skene":  # which exact steps fit in ten passes; real-valued parameters take them hundreds
@@ -387,7 +389,7 @@ def test_an_interrupted_stochastic_fit_goes_on_to_the_same_bits(many_chunks, tmp
 
 def test_stochastic_steps_on_one_chunk_say_that_exact_ones_are_better(tmp_path):
     fit = cp.fit("one_coin", written(tmp_path, table()), step="stochastic", progress=False)
-    assert len(fit.source) == 1
+    assert fit.source.n_batches == 1
     assert "all 247 rows are one chunk" in fit.warnings[-1]
     assert "leave out step" in fit.warnings[-1]
 

@@ -15,9 +15,11 @@ from whole_density import density
 from crowdppl import ConvergenceWarning, UnknownNameError, fit, simulate
 from crowdppl.inference.densities.marginals import marginal_program
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.engines import minibatches as batches
 from crowdppl.inference.engines import svi
+from crowdppl.inference.engines.climber import advance
 from crowdppl.inference.engines.outcome import as_point
+from crowdppl.inference.engines.settings import SVISettings
+from crowdppl.inference.sources.memory import InMemory, in_batches
 from crowdppl.models import find_story
 
 MODEL = Model(find_story("dawid_skene"))
@@ -40,8 +42,8 @@ def test_the_bound_is_that_of_numpyros_enumeration(ragged):
 
 
 def test_a_batch_holds_its_tasks_annotations_and_nothing_else(ragged):
-    plan = batches.plan(ragged, 5)
-    batch = jax.jit(lambda key: batches.draw(ragged, plan, key)[0])(jax.random.key(0))
+    source = in_batches(ragged, 5)
+    batch = jax.jit(lambda key: source.draw(key).annotations)(jax.random.key(0))
     chosen = np.sort(np.asarray(jax.random.choice(jax.random.key(0), 12, (5,), replace=False)))
     expected = sorted(
         (slot, ragged.worker[row], ragged.label[row])
@@ -59,10 +61,10 @@ def test_minibatches_estimate_the_whole_likelihood_without_bias(ragged):
     """The mean over 4,000 batches lies within five standard errors of the whole."""
     rng = np.random.default_rng(0)
     theta = {"prevalence": rng.dirichlet(np.ones(3)), "confusion": rng.dirichlet(np.ones(3), (4, 3))}
-    plan = batches.plan(ragged, 5)
+    source = in_batches(ragged, 5)
 
     def estimate(key):
-        at = density(MODEL, theta, batches.draw(ragged, plan, key)[0])
+        at = density(MODEL, theta, source.draw(key).annotations)
         return at.log_posterior - at.log_prior
 
     estimates = np.asarray(jax.jit(jax.vmap(estimate))(jax.random.split(jax.random.key(0), 4000)))
@@ -130,16 +132,19 @@ def test_draws_that_are_all_equal_are_a_point():
 def test_a_step_whose_loss_is_not_finite_changes_nothing(ragged):
     """With scales of the guide beyond single precision."""
     values = {name: site[0, 0] for name, site in fit("dawid_skene", ragged, progress=False).outcome.draws.items()}
-    problem = svi.Problem(MODEL, ragged, values, {}, None, svi.Rates(0.01, 0.01, 10))
-    program, key = svi.Program("normal", 1), jax.random.key(0)
-    state = svi.init(problem, key, program)
-    optimizer = svi._engine(problem, program, key)[0].optim
-    parameters = optimizer.get_params(state.optim_state)
+    key, source = jax.random.key(0), InMemory(ragged)
+    climber = svi.climber_of(MODEL, source, values, key, SVISettings())
+    state = climber.init(source, key)
+    optimizer = svi._engine(climber, ragged, source.draw(key), key)[0].optim
+    parameters = optimizer.get_params(state.svi.optim_state)
     far = {name: value + 1e3 if "scale" in name else value for name, value in parameters.items()}
-    for start, is_taken in ((state, True), (state._replace(optim_state=optimizer.init(far)), False)):
-        after, loss = svi.step(problem, start, key, program)
+    for start, is_taken in (
+        (state, True),
+        (state._replace(svi=state.svi._replace(optim_state=optimizer.init(far))), False),
+    ):
+        after, (loss, *_) = advance(climber, source, start, 1)
         assert np.isfinite(loss) == is_taken
-        before, now = (optimizer.get_params(each.optim_state) for each in (start, after))
+        before, now = (optimizer.get_params(each.svi.optim_state) for each in (start, after))
         assert any((before[name] != now[name]).any() for name in before) == is_taken
 
 

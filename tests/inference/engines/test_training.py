@@ -14,9 +14,9 @@ from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import anatomy, starting_point
 from crowdppl.inference.engines import epochs as training
-from crowdppl.inference.engines import minibatches as batches
 from crowdppl.inference.engines.em import EMSettings
 from crowdppl.inference.engines.m_step import gradient
+from crowdppl.inference.sources.memory import in_batches
 from crowdppl.models import STORIES
 from crowdppl.models.parts.starts import soft_votes
 
@@ -58,8 +58,8 @@ def somewhere(model, annotations):
 
 def run_epoch(model, annotations, theta, batch_size, settings, key, on_votes=False):
     state = training.start(model, annotations, theta, settings)
-    plan = batches.plan(annotations, batch_size)
-    return training.epoch(model, annotations, plan, state, key, settings, on_votes=on_votes)
+    source = in_batches(annotations, batch_size)
+    return training.epoch(model, source, state, key, settings, on_votes=on_votes)
 
 
 def joint_by_hand(annotations, theta):
@@ -105,7 +105,7 @@ def test_a_batchs_loss_is_over_its_own_tasks_and_not_over_those_that_fill_it_up(
     if on_votes:
         posterior = np.asarray(soft_votes(annotations)) * np.exp(annotations.evidence)
         posterior /= posterior.sum(-1, keepdims=True)
-    chosen, weight = (np.asarray(x) for x in batches.epoch(N_TASKS, 5, jax.random.split(key)[0]))
+    chosen, weight = (np.asarray(x) for x in in_batches(annotations, 5).shuffled(jax.random.split(key)[0]))
     assert sorted(chosen[weight > 0]) == list(range(N_TASKS))
     log_prior = float(jax.jit(lambda theta: density(model, theta, annotations).log_prior_in_log_odds)(theta))
     for batch in range(3):

@@ -1,0 +1,179 @@
+r"""The look of EM: the log-posterior and its gradient at one point, summed over all tasks of any source.
+
+The expected counts of the probability tables, and the slope of the log-posterior along the other parameters, are sums
+over tasks (Fisher's identity, see :mod:`crowdppl.inference.engines.em`). In memory they are one gradient; over files
+they are added up over batches of whole tasks, in one pass, with what rounding takes from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from ...data import Annotations
+from ...models import Classifier
+from ...models.parts.emissions import SMALLEST
+from ...models.parts.starts import soft_votes
+from ..densities.enumerated import Parameters, density
+from ..densities.model import Model
+from ..densities.programs import compiled
+from ..densities.sites import anatomy
+from ..sources.source import Source
+from .checkpoints import NOWHERE, Checkpoints, Nest, packed, unpacked
+from .m_step import Sums, gradient, newton, sums_over_tasks
+
+PART = "pass"  # stage of a checkpoint: how far a pass over a source has come
+
+
+class Look(NamedTuple):
+    """The log-posterior's gradient at one point, summed over all tasks."""
+
+    counts: Parameters  # of each probability table, the prior's included
+    slope: Parameters  # of the other parameters, unconstrained
+    log_posterior: Array  # with the tables in log-odds
+    remainder: Array  # of the log-posterior, which single precision does not hold; of use in sums over many batches
+    direct: Parameters  # moves that are known, such as Newton's of a logistic regression; Adam makes the others
+
+
+class Running(NamedTuple):
+    """Sums over the batches so far, and what rounding has taken from them (Knuth's exact sum of two)."""
+
+    total: Sums
+    lost: Sums
+
+
+def logistic(model: Model) -> Classifier | None:
+    """Return the truth prior where it is a logistic regression, whose moves are Newton's."""
+    return model.classifier if model.classifier is not None and model.classifier.is_linear else None
+
+
+def look_at(model: Model, annotations: Annotations, parameters: Parameters) -> Look:
+    """Return the gradient of the log-posterior at ``parameters``, of annotations in memory."""
+    parts = anatomy(model, annotations)
+    counts, slope, at = gradient(model, annotations, parts, parameters)
+    moves: Parameters = {}
+    if (classifier := logistic(model)) is not None:
+        weights, uphill = ({name: values[name] for name in parts.weights} for values in (parameters, slope))
+        moves = newton(classifier, annotations, weights, uphill)
+    return Look(counts, slope, at.log_posterior_in_log_odds, jnp.zeros((), float), moves)
+
+
+def look_over(
+    model: Model,
+    source: Source,
+    parameters: Parameters,
+    *,
+    on_votes: bool = False,
+    tell: Callable[[int], None] = lambda done: None,
+    keep: Checkpoints = NOWHERE,
+    stage: str = PART,
+) -> tuple[Look, Sums]:
+    """Return the gradient of the log-posterior of a source in batches, and the sums without the priors: one pass.
+
+    Args:
+        model: the story.
+        source: the data.
+        parameters: by site.
+        on_votes: take the soft majority vote as evidence of the true labels, as EM does at its start.
+        tell: called with the number of batches done.
+        keep: where it is kept how far the pass has come; it goes on from where an earlier process was.
+        stage: of the checkpoint.
+    """
+    running, begin = nothing_yet(model, source.like, parameters), 0
+    if (earlier := keep.found(stage)) is not None:
+        running, begin = unpacked(earlier["running"], running), earlier["done"]
+    compiled_already = getattr(source, "add", None)
+    program = partial(add_batch, on_votes=on_votes) if on_votes or compiled_already is None else compiled_already
+
+    def add(batch: Annotations, running: Running) -> Running:
+        return program(model, batch, parameters, running)
+
+    def after(running: Running, done: int) -> None:
+        keep.note(stage, partial(_noted, running, done), lasting=False)
+        tell(done)
+
+    running = source.total(add, running, begin=begin, after=after)
+    sums, log_prior = with_prior(model, source.like, parameters, running)
+    log_likelihood = float(running.total.log_likelihood) + float(running.lost.log_likelihood)
+    return _in_two_numbers(sums, log_likelihood + float(log_prior)), running.total
+
+
+def _noted(running: Running, done: int) -> Nest:
+    """Return a checkpoint of a pass after so many batches: copies, since the sums' memory is used again."""
+    return {"running": [array.copy() for array in packed(running)], "done": done}
+
+
+def _in_two_numbers(sums: Sums, log_posterior: float) -> Look:
+    """Return sums as a look, with the log-posterior in two numbers of the programs' precision."""
+    value = jnp.asarray(log_posterior, float)
+    remainder = log_posterior - float(value) if np.isfinite(log_posterior) else 0.0
+    return Look(sums.counts, sums.slope, value, jnp.asarray(remainder, float), {})
+
+
+@compiled(static=("on_votes",), donate_argnames="running")
+def add_batch(model: Model, batch: Annotations, parameters: Parameters, running: Running, *, on_votes: bool) -> Running:
+    """Add a batch's sums.
+
+    Args:
+        model: the story.
+        batch: whole tasks.
+        parameters: by site.
+        running: the sums so far; their memory is used again.
+        on_votes: as of :func:`look_over`.
+    """
+    if on_votes:
+        batch = batch.replace(evidence=jnp.log(jnp.maximum(soft_votes(batch), SMALLEST)))
+    new = sums_over_tasks(model, batch, parameters)
+    total = jax.tree.map(jnp.add, running.total, new)
+    return Running(total, jax.tree.map(lost, running.lost, running.total, new, total))
+
+
+def lost(before: Array, earlier: Array, new: Array, total: Array) -> Array:
+    """Return what rounding has taken from a sum, that of ``total = earlier + new`` included."""
+    part = total - earlier
+    return before + ((earlier - (total - part)) + (new - part))
+
+
+@compiled
+def nothing_yet(model: Model, like: Annotations, parameters: Parameters) -> Running:
+    """Return the sums over no batch."""
+    parts = anatomy(model, like)
+    counts = {name: jnp.zeros_like(parameters[name]) for name in parts.tables}
+    slope = {name: jnp.zeros_like(value) for name, value in parts.to_reals(parameters).items()}
+    zero = Sums(counts, slope, jnp.zeros((), float))
+    return Running(zero, jax.tree.map(jnp.zeros_like, zero))
+
+
+@compiled
+def with_prior(model: Model, like: Annotations, parameters: Parameters, running: Running) -> tuple[Sums, Array]:
+    """Return the sums with the contribution of the priors and factors, and the latter's log-density."""
+    of_prior, value = prior_sums(model, like, parameters)
+    return jax.tree.map(lambda total, lost, more: total + lost + more, *running, of_prior), value
+
+
+def prior_sums(model: Model, like: Annotations, parameters: Parameters) -> tuple[Sums, Array]:
+    """Return what priors and factors add to the sums, without their log-density, and that."""
+    parts = anatomy(model, like)
+    tables = {name: parameters[name] for name in parts.tables}
+
+    def log_prior(tables: Parameters, reals: Parameters) -> Array:
+        return density(model, parameters | tables | parts.from_reals(reals), like).log_prior_in_log_odds
+
+    value, (of_tables, slope) = jax.value_and_grad(log_prior, (0, 1))(tables, parts.to_reals(parameters))
+    counts = {name: table * of_tables[name] for name, table in tables.items()}
+    return Sums(counts, slope, jnp.zeros((), float)), value
+
+
+def memory_of_look(model: Model, source: Any, parameters: Parameters) -> int:
+    """Return the bytes that :func:`add_batch` takes, by XLA's own analysis; the source keeps the compiled program."""
+    running = jax.eval_shape(nothing_yet, model, source.like, parameters)
+    given = (model, source.like, parameters, running)
+    program: Any = add_batch.program(*given, on_votes=False).lower(*given, on_votes=False).compile()
+    source.add, about = program, program.memory_analysis()
+    return int(about.argument_size_in_bytes + about.output_size_in_bytes + about.temp_size_in_bytes)

@@ -1,0 +1,186 @@
+"""Annotations on the disk as a source: batches as large as the memory allows, read one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...data.chunks import Chunk
+from ...data.prepared import Cut, Prepared
+from ...data.scan import size_text
+from ...models import StoryError
+from ..densities.model import Model
+from ..densities.portable import is_portable, promises_it
+from .starting import parameter_shapes
+
+T = TypeVar("T")
+
+MOST_ROWS = 2**20  # of a batch: larger ones are no faster
+LEAST_ROWS = 2**12
+COPIES = 16  # of a batch's rows × classes, and of the parameters, that a program holds at once, at the most
+
+IN_MEMORY = "load the annotations with cp.Annotations.from_parquet(path) for that"
+
+
+class Files:
+    """Annotations in files, as compiled programs take them.
+
+    Args:
+        prepared: the annotations.
+        cut: how they are cut into batches.
+        model: the story, which may know workers and classes by name.
+    """
+
+    def __init__(self, prepared: Prepared, cut: Cut, model: Model) -> None:
+        self.prepared, self.cut, self.model = prepared, cut, model
+        self.add: Callable[..., Any] | None = None  # the program that adds a batch's sums, where it is compiled already
+
+    @cached_property
+    def with_names(self) -> bool:
+        """Whether batches have the identifiers of workers and classes, since the story may read them."""
+        return not (promises_it(self.model) or is_portable(self.model, self.prepared.chunk(self.cut, 0)))
+
+    @cached_property
+    def like(self) -> Chunk:
+        """The first batch, which stands for all where only shapes matter."""
+        return self.batch(0)
+
+    @property
+    def n_tasks(self) -> int:
+        """N, the number of tasks."""
+        return self.prepared.n_tasks
+
+    @property
+    def n_batches(self) -> int:
+        """The number of batches."""
+        return len(self.cut.pieces)
+
+    def batch(self, number: int) -> Chunk:
+        """Read one batch."""
+        return self.prepared.chunk(self.cut, number, with_names=self.with_names)
+
+    def batches(self, order: Sequence[int] | np.ndarray | None = None, *, begin: int = 0) -> Iterator[Chunk]:
+        """Yield batches; the next is read while one is worked on: :meth:`.Source.batches`."""
+        order = range(self.n_batches) if order is None else order
+        return self.prepared.chunks(self.cut, order[begin:], with_names=self.with_names)
+
+    def total(
+        self,
+        add: Callable[[Chunk, T], T],
+        zero: T,
+        *,
+        begin: int = 0,
+        after: Callable[[T, int], None] = lambda total, done: None,
+    ) -> T:
+        """Return a sum over all batches, no more than two of which are in memory: :meth:`.Source.total`."""
+        for done, batch in enumerate(self.batches(begin=begin), start=begin + 1):
+            zero = jax.block_until_ready(add(batch, zero))
+            after(zero, done)
+        return zero
+
+    def refuses(self, option: str) -> str | None:
+        """Return why a fit to files does not take an option: :meth:`.Source.refuses`."""
+        return REFUSED.get(option)
+
+
+REFUSED = {
+    **dict.fromkeys(
+        ("classifier", "truth_prior", "gold", "evidence", "probabilities"),
+        f"says something of single tasks, which a fit of a scan does not take; {IN_MEMORY}",
+    ),
+    "devices": f"a scan is read by one device; leave it out, or {IN_MEMORY}",
+    "backend": "a scan is fitted by backend='numpyro'",
+    "method": f"a scan is fitted by method='em' or 'svi'; {IN_MEMORY}",
+    "batch_size": "a scan is read in chunks, whose size follows from scan(…, memory=…); leave it out",
+    "restarts": "a scan is fitted from one start; leave it out",
+    **dict.fromkeys(("warmup", "held_out", "patience"), "a scan takes no part of its annotations out; leave it out"),
+}
+"""Options that a fit to files does not take, with the reason and the mend."""
+
+
+def suited_files(
+    model: Model,
+    prepared: Prepared,
+    memory: int,
+    needed: Callable[[Files], int],
+    *,
+    n_rows: int | None = None,
+    n_batches: int = 1,
+) -> Files:
+    """Cut the data into batches that are as large as memory allows.
+
+    Args:
+        model: the story.
+        prepared: the data.
+        memory: bytes that the fit may take.
+        needed: bytes that a fit to a source takes at its peak.
+        n_rows: rows of a batch, of an earlier fit; None to choose.
+        n_batches: batches at the least, as far as they have :data:`LEAST_ROWS`.
+
+    Raises:
+        StoryError: the parameters, or the smallest batch, do not fit.
+    """
+    largest = memory // (2 * _bytes_a_row(len(prepared.classes)))
+    most = min(prepared.n_rows, MOST_ROWS, largest)
+    if n_batches > 1:
+        most = min(most, max(prepared.n_rows // n_batches, LEAST_ROWS))
+    rows = n_rows or max(most, LEAST_ROWS)
+    while True:
+        source = Files(prepared, prepared.cut(rows), model)
+        if n_rows is not None or upper_bound(model, source) <= memory // 2:
+            return source
+        n_bytes = needed(source)
+        if n_bytes <= memory:
+            return source
+        if rows <= LEAST_ROWS or source.cut.n_rows > 4 * rows:
+            raise _too_large(model, source, memory, n_bytes)
+        rows = max(rows // 2, LEAST_ROWS)
+
+
+def check_draws(model: Model, source: Files, n_draws: int, memory: int) -> None:
+    """Refuse draws of the parameters that take more than half of the memory.
+
+    Raises:
+        StoryError: they do, with how many do not.
+    """
+    each = n_bytes_of(parameter_shapes(model, source.like))
+    if n_draws * each <= memory // 2:
+        return
+    raise StoryError(
+        f"draws={n_draws}: each draw of {model.story.__name__}'s parameters takes {size_text(each)}, and all of them "
+        f"more than half of memory={size_text(memory)}; give draws={max(memory // 2 // each, 1)} or fewer, or "
+        "scan(…, memory=…) more"
+    )
+
+
+def upper_bound(model: Model, source: Files) -> int:
+    """Return what a fit takes by the sizes of parameters and batches alone: more than it will be, of most stories."""
+    parameters = parameter_shapes(model, source.like)
+    return COPIES * n_bytes_of(parameters) + source.cut.n_rows * _bytes_a_row(len(source.prepared.classes))
+
+
+def n_bytes_of(tree: Any) -> int:
+    """Return the bytes of a tree's arrays."""
+    return sum(jnp.dtype(leaf.dtype).itemsize * leaf.size for leaf in jax.tree.leaves(tree))
+
+
+def _bytes_a_row(n_classes: int) -> int:
+    return 64 + 4 * n_classes * (COPIES + n_classes)
+
+
+def _too_large(model: Model, source: Files, memory: int, needed: int) -> StoryError:
+    n_workers, n_classes = len(source.prepared.n_by_worker), len(source.prepared.classes)
+    parameters = parameter_shapes(model, source.like)
+    name, largest = max(parameters.items(), key=lambda item: item[1].size)
+    story = model.story.__name__
+    return StoryError(
+        f"{story} needs about {size_text(needed)} of memory for {n_workers:,} workers and {n_classes:,} classes, and "
+        f"memory={size_text(memory)} is allowed; its largest parameter is {name!r} {tuple(largest.shape)}, and a chunk "
+        f"has {source.cut.n_rows:,} rows. Give scan(…, memory=…) more, or fit a story with fewer parameters, such as "
+        "one_coin (one number a worker), or annotator_groups (none)"
+    )

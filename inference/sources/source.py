@@ -1,0 +1,56 @@
+"""The protocol of a source: whole tasks in batches of one size, and sums over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from ...data import Annotations
+
+T = TypeVar("T")
+
+
+class Source(Protocol):
+    """Annotations as engines take them, wherever they are."""
+
+    @property
+    def like(self) -> Annotations:
+        """Annotations with the structure of every batch: shapes, workers and classes."""
+
+    @property
+    def n_tasks(self) -> int:
+        """N, the number of tasks."""
+
+    @property
+    def n_batches(self) -> int:
+        """The number of batches in a pass."""
+
+    def batches(self, order: Sequence[int] | np.ndarray | None = None, *, begin: int = 0) -> Iterator[Annotations]:
+        """Yield whole tasks, in batches padded to one size.
+
+        Args:
+            order: positions of the batches; None for all of them as they come.
+            begin: the place in the order of the first one to yield.
+        """
+
+    def total(
+        self,
+        add: Callable[[Annotations, T], T],
+        zero: T,
+        *,
+        begin: int = 0,
+        after: Callable[[T, int], None] = lambda total, done: None,
+    ) -> T:
+        """Return a sum over all batches: one pass over the data.
+
+        Args:
+            add: from a batch and the sum so far to the sum with the batch.
+            zero: the sum over the batches before ``begin``.
+            begin: the first batch to add.
+            after: called with the sum and the number of batches in it, after each batch.
+        """
+
+    def refuses(self, option: str) -> str | None:
+        """Return why a fit to this source does not take an option, with the mend; None where it does."""

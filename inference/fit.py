@@ -25,7 +25,6 @@ from .fit_story import fit_story
 from .fitted.crowd_trust import category_of, is_of_crowd
 from .fitted.streamed import StreamedFit
 from .result import Fit
-from .stream_story import stream_story
 
 Readable = str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any
 """Whatever :func:`crowdppl.read` takes: a path, a table in memory, records, or a dictionary."""
@@ -172,9 +171,9 @@ def fit(
         raise unknown_name("story", story, known)
     annotations = _annotations_of(annotations, tell=progress)
     found: Fit | StreamedFit
-    wish = wished(checkpoint, every, resume)
+    wish = wished(checkpoint, every, resume, folder)
     if isinstance(annotations, Scan):
-        found = stream_story(story, annotations, **shared, folder=folder, checkpoints=wish, **options)
+        found = fit_story(story, annotations, **shared, checkpoints=wish, **options)
         messages = list(found.warnings)
     elif folder is not None:
         raise ValueError(

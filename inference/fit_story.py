@@ -3,7 +3,8 @@
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,8 @@ from jax.sharding import Mesh
 
 from ..data import AnnotationError, Annotations, unknown_name
 from ..data.errors import check_name, look_up
+from ..data.prepared import open_prepared
+from ..data.scan import Scan
 from ..data.sharding import mesh_of
 from ..data.some_tasks import changed_tasks
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
@@ -20,6 +23,7 @@ from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
 from ..models.parts.general import hyperparameters_of, refuse_parts, unwrapped
 from ..models.parts.shared_error import families_frame, families_of, more_families, without_family
+from ..models.parts.truth_prior import Given
 from .densities.emission_rows import check_rows
 from .densities.evidence import Gold, with_evidence, with_truth_prior
 from .densities.model import Model
@@ -27,13 +31,14 @@ from .densities.probabilities import Probabilities, with_probabilities
 from .densities.program_cache import use_program_cache
 from .densities.sites import fitting_dims, parameter_dims
 from .densities.traced_numbers import with_numbers
-from .engines import by_size, same_fit, sparse_em
+from .engines import by_size, em, same_fit, sparse_em, svi
 from .engines.checkpoints import NOWHERE, Checkpoints, Wish, opened
 from .engines.diagnostics import lost_classes, permuted_chains, sampling_warnings
 from .engines.outcome import Outcome
-from .engines.registry import ENGINES, Engine, check_method
-from .engines.settings import EMSettings, checked_seed
-from .engines.unused_options import has_network
+from .engines.progress import doing
+from .engines.registry import ENGINES, EXACT, STOCHASTIC, Engine, check_method, engine_of_files
+from .engines.settings import EMSettings, SVISettings, checked_seed
+from .engines.unused_options import has_network, refuse_of_source, refuse_unused, unused_by_em, unused_by_svi
 from .fitted.alignment import aligned
 from .fitted.classifier_trust import classifier_warnings
 from .fitted.crowd_trust import contradicted_gold, crowd_warnings
@@ -41,14 +46,21 @@ from .fitted.fitted import Fitted, label_posteriors
 from .fitted.informative_abstentions import abstentions_decide, with_abstentions_that
 from .fitted.learned_scales import scale_warnings
 from .fitted.modes import modes_of, modes_warnings
+from .fitted.streamed import StreamedFit
 from .fitted.worker_prior import outweighed
+from .sources.on_disk import IN_MEMORY, Files, check_draws, suited_files
+from .sources.whole_data import refuse_whole_data, tried
 
 BACKENDS = ("numpyro", "pyro")
 
 
+@overload
+def fit_story(story: str | Story, annotations: Annotations, **options: Any) -> Fitted: ...
+@overload
+def fit_story(story: str | Story, annotations: Scan, **options: Any) -> StreamedFit: ...
 def fit_story(
     story: str | Story,
-    annotations: Annotations,
+    annotations: Annotations | Scan,
     *,
     method: str = "em",
     classifier: Network | Classifier | Any | None = None,
@@ -63,7 +75,7 @@ def fit_story(
     progress: bool = True,
     checkpoints: Wish | None = None,
     **options: Any,
-) -> Fitted:
+) -> Fitted | StreamedFit:
     """Fit one story; arguments and errors are those of :func:`crowdppl.fit`, whose `Fit` holds what comes back.
 
     With ``checkpoints``, also where they name no folder, a sampler that is interrupted gives the draws so far; but not
@@ -72,6 +84,22 @@ def fit_story(
     Returns:
         the fitted story; what a user should act on is among its warnings.
     """
+    if isinstance(annotations, Scan):
+        is_by_task = isinstance(truth_prior, Classifier | Given | pd.DataFrame | np.ndarray)
+        refuse_of_source(
+            Files.refuses,
+            method=None if check_method(method) in ("em", "svi") else method,
+            classifier=classifier,
+            truth_prior=truth_prior if is_by_task else None,
+            gold=gold,
+            evidence=evidence,
+            probabilities=probabilities,
+            abstentions=abstentions,
+            backend=None if backend == "numpyro" else backend,
+            devices=devices,
+        )
+        options = options if truth_prior is None else options | {"truth_prior": truth_prior}
+        return _fit_files(story, annotations, method, checked_seed(seed), checkpoints or Wish(None), progress, options)
     if not isinstance(annotations, Annotations):
         raise AnnotationError(
             f"annotations are needed second, got a {type(annotations).__name__}; make them with "
@@ -125,6 +153,63 @@ def fit_story(
         keep.write()
         annotations = annotations.replace(prior=None if data.prior is None else np.asarray(data.prior))
         return _looked_at(Fitted(model, annotations, outcome, method, all_settings, dims))
+
+
+def _fit_files(
+    story: str | Story,
+    scan: Scan,
+    method: str,
+    seed: int,
+    wish: Wish,
+    progress: bool,
+    options: dict[str, Any],
+) -> StreamedFit:
+    """Fit one story to annotations on the disk."""
+    if story == "auto":
+        raise ValueError(
+            "story='auto' compares stories on held-out annotations in memory; name one story for a scan, such as "
+            f"'dawid_skene', or {IN_MEMORY}"
+        )
+    truth_prior = {"truth_prior": options.pop("truth_prior")} if "truth_prior" in options else {}
+    step = options.pop("step", EXACT)
+    name, engine = engine_of_files(method, step)
+    program, options = unwrapped(find_story(story), options)
+    hyperparameters, settings, _ = split_options(dict(engine.defaults) | options, program, engine, ())
+    _refuse_unused_by_files(settings, name)
+    model = Model(program, hyperparameters | truth_prior)
+    use_program_cache()
+    with doing(f"coding and sorting {scan.n_rows:,} rows", show=progress):
+        prepared = open_prepared(scan, wish.folder)
+    same = {option: same_fit.described(getattr(settings, option)) for option in engine.kept} | {"step": name}
+    keep = NOWHERE
+    if wish.folder is not None:
+        files = f"#{prepared.fingerprint}"
+        keep = opened(wish, same_fit.about_fit(model, files=files, seed=seed, method=method, options=same))
+    source, dims = tried(model, prepared)
+    model, key = with_numbers(model, source.like), jax.random.key(seed)
+    needed = partial(em.bytes_needed, model)
+    n_rows = keep.found("rows")
+    source = suited_files(model, prepared, scan.memory, needed, n_rows=n_rows, n_batches=engine.n_batches)
+    refuse_whole_data(model, source, key)
+    if isinstance(settings, SVISettings) and not svi.is_a_point(settings.guide):
+        check_draws(model, source, settings.draws, scan.memory)
+    keep.note("rows", lambda: source.cut.asked)  # of a batch, on which the rounding of sums depends
+    with keep.guarded():
+        outcome = engine.run(model, source, key, settings, progress=progress, keep=keep)
+        keep.write()
+    kept = settings._asdict() | {"seed": seed, "backend": "numpyro", "step": step}
+    return StreamedFit(prepared, source, model, outcome, kept, dims, progress, method)
+
+
+def _refuse_unused_by_files(settings: EMSettings | SVISettings, step: str) -> None:
+    """Refuse options that a fit to files would not use."""
+    if isinstance(settings, SVISettings):
+        is_point = svi.is_a_point(settings.guide)
+        unused = unused_by_svi(has_network=False, has_weights=False, is_point=is_point)
+    else:
+        unused = unused_by_em(in_batches=step == STOCHASTIC, has_weights=False, holds_out=False)
+    by_source = {name: reason for name in settings._fields if (reason := Files.refuses(name)) is not None}
+    refuse_unused(settings, unused | by_source)
 
 
 def _checkpoints(

@@ -25,7 +25,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/engines/pyro",),
     ("inference/fitted",),
     ("inference/fit_story",),
-    ("inference/stream_story",),
     ("inference/baselines",),
     ("inference/scores", "inference/storage"),
     ("inference/comparison", "inference/checks"),

@@ -94,17 +94,29 @@ NO_WISH = Wish(None)
 """No checkpoints."""
 
 
-def wished(checkpoint: str | os.PathLike[str] | None, every: float | str | None = None, resume: bool = False) -> Wish:
+def wished(
+    checkpoint: str | os.PathLike[str] | None,
+    every: float | str | None = None,
+    resume: bool = False,
+    folder: str | os.PathLike[str] | None = None,
+) -> Wish:
     """Return the checkpoints that a user asks for by the arguments of :func:`crowdppl.fit`.
 
     Raises:
-        ValueError: ``every`` is no time, ``resume`` neither True nor False, or one of them is given without a folder.
+        ValueError: ``every`` is no time, ``resume`` neither True nor False, one of them is given without a checkpoint,
+            or both ``checkpoint`` and ``folder`` are.
     """
     resume = truth_value("resume", resume)
+    if folder is not None and checkpoint is not None:
+        raise ValueError(
+            f"folder={os.fspath(folder)!r} and checkpoint={os.fspath(checkpoint)!r} both keep the state; give one"
+        )
     if checkpoint is None:
         for name, value in (("every", every), ("resume", resume or None)):
             if value is not None:
                 raise ValueError(f"{name}={value!r} belongs to checkpoint=, the folder where a fit keeps its state")
+        if folder is not None:
+            return Wish(Path(folder).absolute(), EVERY, resume=None, milestones=True)
         return Wish(None)
     return Wish(Path(checkpoint).absolute(), EVERY if every is None else seconds(every), resume)
 

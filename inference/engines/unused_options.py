@@ -1,6 +1,6 @@
 """Options that an engine has and a fit would not use: they are refused instead of ignored."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..densities.model import Model
@@ -23,6 +23,22 @@ def refuse_unused(settings: Any, unused: Mapping[str, str]) -> None:
         value = getattr(settings, name)
         if value != settings._field_defaults[name]:
             raise ValueError(f"{name}={value!r} would be ignored: {reason}")
+
+
+def refuse_of_source(refuses: Callable[[str], str | None], **given: Any) -> None:
+    """Refuse arguments that a fit to a source does not take.
+
+    Args:
+        refuses: of the source, :meth:`.Source.refuses`.
+        given: the arguments, by name; None and False for those that are not given.
+
+    Raises:
+        ValueError: the source does not take one of them.
+    """
+    for name, value in given.items():
+        if value is not None and value is not False and (reason := refuses(name)) is not None:
+            shown = repr(value) if isinstance(value, str | int) else "…"
+            raise ValueError(f"{name}={shown}: {reason}")
 
 
 def unused_by_em(*, in_batches: bool, has_weights: bool, holds_out: bool) -> dict[str, str]:

@@ -72,7 +72,8 @@ class InMemory:
             after(zero, 1)
         return zero
 
-    def refuses(self, option: str) -> str | None:
+    @staticmethod
+    def refuses(option: str) -> str | None:
         """Return None: what is in memory takes every option."""
         return None
 

@@ -83,7 +83,8 @@ class Files:
             after(zero, done)
         return zero
 
-    def refuses(self, option: str) -> str | None:
+    @staticmethod
+    def refuses(option: str) -> str | None:
         """Return why a fit to files does not take an option: :meth:`.Source.refuses`."""
         return REFUSED.get(option)
 
@@ -93,6 +94,7 @@ REFUSED = {
         ("classifier", "truth_prior", "gold", "evidence", "probabilities"),
         f"says something of single tasks, which a fit of a scan does not take; {IN_MEMORY}",
     ),
+    "abstentions": f"a scan has no abstentions; {IN_MEMORY}",
     "devices": f"a scan is read by one device; leave it out, or {IN_MEMORY}",
     "backend": "a scan is fitted by backend='numpyro'",
     "method": f"a scan is fitted by method='em' or 'svi'; {IN_MEMORY}",

@@ -52,5 +52,6 @@ class Source(Protocol):
             after: called with the sum and the number of batches in it, after each batch.
         """
 
-    def refuses(self, option: str) -> str | None:
+    @staticmethod
+    def refuses(option: str) -> str | None:
         """Return why a fit to this source does not take an option, with the mend; None where it does."""

@@ -11,7 +11,7 @@ from command_line import crowdppl, refused
 import crowdppl as cp
 from crowdppl.cli import stream
 from crowdppl.data import scan as scanning
-from crowdppl.inference import stream_story as crowdppl_stream_story
+from crowdppl.inference import fit_story
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_an_interrupted_fit_says_how_it_goes_on_also_where_it_is_quiet(folder, m
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(crowdppl_stream_story, "open_prepared", interrupted)
+    monkeypatch.setattr(fit_story, "open_prepared", interrupted)
     work = (*work, folder / "work") if work else ()
     done = crowdppl("fit", folder / "crowd", "--task", "item", "--out", folder / "out", "-q", *work)
     assert done.exit_code == 130

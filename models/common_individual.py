@@ -41,7 +41,8 @@ from .annotator_groups import share_of_a_group
 from .parts.concentration import diagonal_concentration, positive, sample_shares, whole
 from .parts.derived import derived, share_of_annotations
 from .parts.embeddings import unit_embeddings
-from .parts.emissions import SMALLEST, Confusion, Emission, PerAnnotation, Switch, switch_of
+from .parts.emissions import Confusion, Emission, PerAnnotation, Switch, switch_of
+from .parts.kernels import SMALLEST
 from .parts.model_probabilities import refuse_probabilities
 from .parts.offsets import PACE, sample_offsets
 from .parts.scored_annotations import by_classifier

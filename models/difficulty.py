@@ -33,7 +33,7 @@ from .parts.classifier import Classifier
 from .parts.concentration import positive
 from .parts.correct import Correct
 from .parts.derived import derived
-from .parts.emissions import SMALLEST
+from .parts.kernels import SMALLEST
 from .parts.simulated_inputs import features_decide, simulated_with
 from .parts.starts import soft_votes, vote_confusions
 from .parts.story_error import StoryError

@@ -31,8 +31,8 @@ from jax import Array
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from ...data import Annotations
-from ...models.parts.emissions import SMALLEST
 from ...models.parts.general import GENERAL
+from ...models.parts.kernels import SMALLEST
 from .enumerated import Density, Parameters, density
 from .model import Model
 from .programs import compiled

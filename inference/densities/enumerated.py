@@ -23,7 +23,7 @@ from ...data.padding import real_tasks
 from ...data.sharding import SHARD, ShardedAnnotations
 from ...models import Responses, Story, StoryError
 from ...models.parts.classifier import training
-from ...models.parts.emissions import SMALLEST
+from ...models.parts.kernels import SMALLEST
 from ...models.parts.plates import dim_of_plate
 from ...models.parts.truth import Truth
 from .model import Model

@@ -11,7 +11,7 @@ from numpyro import handlers
 
 from ...data import AnnotationError, Annotations, Ids
 from ...models import Classifier, Given, StoryError, TruthPrior
-from ...models.parts.emissions import SMALLEST
+from ...models.parts.kernels import SMALLEST
 from ...models.parts.truth_prior import ClassPrior, FixedPrevalence, by_name
 
 Gold = bool | Mapping | pd.Series | pd.DataFrame | str | PathLike | None

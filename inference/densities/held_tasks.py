@@ -15,7 +15,7 @@ from numpyro import handlers
 
 from ...data import Annotations
 from ...models import Story
-from ...models.parts.emissions import SMALLEST
+from ...models.parts.kernels import SMALLEST
 from .enumerated import Parameters
 from .model import Model
 

@@ -7,7 +7,7 @@ from numpyro import handlers
 
 from ...data import Annotations
 from ...models import StoryError
-from ...models.parts.emissions import SMALLEST
+from ...models.parts.kernels import SMALLEST
 from .enumerated import Parameters, Site, is_latent, site_values
 from .model import Model
 from .padded_sites import is_table

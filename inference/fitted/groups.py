@@ -12,7 +12,7 @@ from numpyro import handlers
 
 from ...data import AnnotationError, Annotations
 from ...data.description import count_text
-from ...models.parts.emissions import SMALLEST
+from ...models.parts.kernels import SMALLEST
 from ..densities.enumerated import run_enumerated, site_dims, site_values
 from ..densities.padded_sites import dirichlet_of, is_table
 from ..densities.programs import compiled

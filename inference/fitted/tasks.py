@@ -11,7 +11,8 @@ from jax.scipy.special import logsumexp
 
 from ...data import Annotations
 from ...data.numbers import whole_number
-from ...models.parts.emissions import Emission, kind_at, upto
+from ...models.parts.emissions import Emission
+from ...models.parts.kernels import kind_at, upto
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .fitted import Fitted

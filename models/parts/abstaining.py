@@ -24,7 +24,8 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ...data import Annotations
-from .emissions import SMALLEST, Emission, rows_of, sum_by_task
+from .emissions import Emission
+from .kernels import SMALLEST, rows_of, sum_by_task
 from .story_error import StoryError
 
 SITE = "abstention"

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from ...data import Annotations
-from .emissions import Emission, mean_by_worker
+from .emissions import Emission
+from .kernels import mean_by_worker
 
 
 class FromLogits(Emission):

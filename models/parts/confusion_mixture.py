@@ -8,7 +8,7 @@ from jax import Array
 from jax.scipy.special import gammaln, logsumexp
 from numpyro.distributions import Dirichlet, Distribution, constraints
 
-from .emissions import SMALLEST
+from .kernels import SMALLEST
 
 
 class ConfusionMixture(Distribution):

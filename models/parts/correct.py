@@ -9,7 +9,8 @@ from jax import Array
 
 from ...data import Annotations
 from ...data.padding import counts_by_task
-from .emissions import SMALLEST, Emission, misshaped, sum_by_task
+from .emissions import Emission, misshaped
+from .kernels import SMALLEST, sum_by_task
 
 
 @jax.tree_util.register_dataclass

@@ -8,7 +8,7 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ...data import Annotations
-from .emissions import SMALLEST
+from .kernels import SMALLEST
 
 
 def unit_embeddings(annotations: Annotations, size: int, hidden: int | None, *, bias: bool) -> tuple[Array, Array]:

@@ -13,7 +13,8 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations
-from .emissions import SMALLEST, Emission, sum_by_task
+from .emissions import Emission
+from .kernels import SMALLEST, sum_by_task
 from .story_error import StoryError
 from .truth_prior import TruthPrior, class_log_probs
 

@@ -34,7 +34,8 @@ from numpyro.primitives import Messenger
 from ...data import Annotations
 from ...data.padding import counts_by_task
 from .concentration import positive
-from .emissions import SMALLEST, Emission, kind_at, numbers_by, upto
+from .emissions import Emission
+from .kernels import SMALLEST, kind_at, numbers_by, upto
 from .responses import Responses
 from .story_error import StoryError
 from .subtypes import Subtypes

@@ -11,7 +11,7 @@ from ...data import Annotations, Ids
 from ...data.chunks import task_numbers
 from ...data.sharding import as_on_one_device
 from .abstaining import of_classes
-from .emissions import SMALLEST
+from .kernels import SMALLEST
 from .whole_sums import over_all
 
 LLOYD_STEPS = 25

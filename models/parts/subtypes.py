@@ -9,7 +9,8 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import Annotations
-from .emissions import SMALLEST, Confusion, Emission, kind_at, numbers_by, tempered_rows, upto
+from .emissions import Confusion, Emission
+from .kernels import SMALLEST, kind_at, numbers_by, tempered_rows, upto
 
 
 @jax.tree_util.register_dataclass

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from ...data import Annotations
-from .emissions import mean_by_worker, switch_of
+from .emissions import switch_of
+from .kernels import mean_by_worker
 from .scored_annotations import Scored
 
 

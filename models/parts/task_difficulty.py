@@ -29,7 +29,8 @@ from numpyro.primitives import Messenger
 
 from ...data import Annotations
 from .concentration import positive
-from .emissions import SMALLEST, Emission, kind_at, numbers_by, upto
+from .emissions import Emission
+from .kernels import SMALLEST, kind_at, numbers_by, upto
 from .responses import Responses
 
 LEVELS = np.array([0.0, 0.4, 0.7, 0.9])  # of the difficulty; log-odds at each are about half of those before

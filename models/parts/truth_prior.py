@@ -15,7 +15,7 @@ from numpyro import handlers
 
 from ...data import Annotations
 from ...data.errors import look_up, unknown_name
-from .emissions import SMALLEST
+from .kernels import SMALLEST
 from .promises import promised
 from .story_error import StoryError
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare
 
 from crowdppl import Annotations, Confusion, Emission, Responses
-from crowdppl.models.parts.emissions import drawn_kinds
+from crowdppl.models.parts.kernels import drawn_kinds
 from crowdppl.models.parts.responses import select
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from crowdppl.models.parts.emissions import SharedConfusion, kind_at, numbers_by, upto
+from crowdppl.models.parts.emissions import SharedConfusion
+from crowdppl.models.parts.kernels import kind_at, numbers_by, upto
 from crowdppl.models.parts.shared_error import SharedError
 from crowdppl.models.parts.subtypes import Subtypes
 from crowdppl.models.parts.task_difficulty import LEVELS, TaskDifficulty

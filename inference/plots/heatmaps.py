@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..fitted.intervals import of_draws
-from .style import COLOURS, TITLE, colour_bar, columns, short
+from .style import COLOURS, TITLE, colour_bar, columns, new_grid, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,18 +83,12 @@ def _n_columns(n_matrices: int, n_classes: int) -> int:
 
 def _new_grid(titles: Sequence[str], n_columns: int, names: Sequence[str]) -> np.ndarray:
     """Axes of a new figure, a panel for each matrix, large enough for its title and the numbers in its cells."""
-    import matplotlib.pyplot as plt
-
     panel = max(1.9, CELL * len(names)) if len(names) <= MAX_CELLS else 3.2
-    n_matrices, n_lines = len(titles), 1 + max(title.count("\n") for title in titles)
-    n_rows = -(-n_matrices // n_columns)
+    n_lines = 1 + max(title.count("\n") for title in titles)
     longest = 0.065 * max(map(columns, names))
     below = 0.1 if _fit_side_by_side(names) else 0.7 * longest
-    size = (1.5 + longest + (panel + 0.12) * n_columns, 0.7 + below + (panel + 0.16 + 0.16 * n_lines) * n_rows)
-    _, grid = plt.subplots(n_rows, n_columns, figsize=size, layout="constrained", squeeze=False)
-    for ax in grid.flat[n_matrices:]:
-        ax.remove()
-    return grid.ravel()[:n_matrices]
+    size = (panel + 0.12, panel + 0.16 + 0.16 * n_lines)
+    return new_grid(len(titles), n_columns, size, (1.5 + longest, 0.7 + below))
 
 
 def _write_cells(ax: Axes, means: np.ndarray, bounds: np.ndarray | None) -> None:

@@ -14,6 +14,7 @@ from .style import (
     ACCENT,
     LOGARITHMIC,
     SMALL,
+    TITLE,
     check_kind,
     clean,
     density_colours,
@@ -22,6 +23,7 @@ from .style import (
     legend,
     name_points,
     new_axes,
+    new_grid,
     paper,
     short,
     strong,
@@ -57,17 +59,10 @@ def plot_checks(checks: Checks, *, interval: float = INTERVAL, axes: Any = None)
     names = list(checks.results)
     drawn = given_axes(axes, len(names), f"{len(names)} discrepancies")
     if drawn is None:
-        import matplotlib.pyplot as plt
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-        columns = min(2, len(names))
-        rows = -(-len(names) // columns)
-        size, layout = (5.2 * columns, 4.0 * rows + 0.4), ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)
-        figure, grid = plt.subplots(rows, columns, figsize=size, layout=layout, squeeze=False)
-        for spare in grid.ravel()[len(names) :]:
-            spare.remove()
-        figure.suptitle(checks.title, fontsize=11, parse_math=False)
-        drawn = grid.ravel()[: len(names)]
+        drawn = new_grid(len(names), 2, (5.2, 4.0), (0, 0.4), ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1))
+        drawn[0].figure.suptitle(checks.title, fontsize=TITLE, parse_math=False)
     for ax, name in zip(drawn, names, strict=True):
         plot_check(checks, name, interval=interval, ax=ax)
     return drawn

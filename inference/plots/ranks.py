@@ -1,20 +1,37 @@
-"""The plot of a simulation-based calibration: histograms of ranks, with the band of uniform ones."""
+"""Histograms of ranks, with the band of uniform ones: of a simulation-based calibration, and of draws by chain."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...data import unknown_name
 from ..checks.simulation_based_calibration import Ranks
-from .style import TITLE, check_kind, clean, faint, given_axes, paper, strong, title, whole_numbers
+from .style import (
+    PALETTE,
+    SMALL,
+    TITLE,
+    check_kind,
+    clean,
+    faint,
+    given_axes,
+    new_grid,
+    palette,
+    paper,
+    short,
+    strong,
+    title,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST = 16  # parameters' entries in one picture
 BAND = 0.99  # share of a uniform histogram's bars that lie in the band
+BINS = 20  # of the ranks of a chain's draws
 
 
 def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10, axes: Any = None) -> np.ndarray:
@@ -48,7 +65,7 @@ def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10
         raise ValueError("entries=[] selects nothing; name at least one column of found.ranks, or leave entries out")
     drawn = given_axes(axes, len(entries), f"{len(entries)} entries")
     if drawn is None:
-        drawn = _new_grid(len(entries))
+        drawn = new_grid(len(entries), 4, (2.6, 1.9), (0.4, 0.6))
         figure = drawn[0].figure
         figure.supxlabel(f"rank of the simulated value among {found.n_draws:,} draws", fontsize=9)
         figure.supylabel(f"simulations (of {len(found.ranks):,})", fontsize=9)
@@ -56,39 +73,66 @@ def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10
             f"Simulation-based calibration (band: {BAND:.0%} of the bars where ranks are uniform)", fontsize=TITLE
         )
     for ax, name in zip(drawn, entries, strict=True):
-        _histogram(ax, found, name, bins)
+        ranks = found.ranks[name].to_numpy()
+        edges = np.ceil(np.linspace(0, found.n_draws + 1, bins + 1))
+        counts, _ = np.histogram(ranks, bins=edges - 0.5)
+        ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=faint(), edgecolor=paper(), linewidth=0.6)
+        share = float((np.diff(edges) / (found.n_draws + 1)).mean())
+        _frame(ax, (0, found.n_draws + 1), counts, len(ranks), share, strong())
+        ax.axhline(len(ranks) / bins, color=strong(), linewidth=0.9)
+        title(ax, name, 9)
     return drawn
 
 
-def _new_grid(n_entries: int) -> np.ndarray:
-    """Axes of a new figure, one for each entry."""
-    from matplotlib import pyplot as plt
+def draw_chain_ranks(draws: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Draw a panel for each quantity: a histogram for each chain of its draws' ranks among those of all chains.
 
-    width = min(4, n_entries)
-    height = -(-n_entries // width)
-    _, grid = plt.subplots(
-        height, width, figsize=(2.6 * width + 0.4, 1.9 * height + 0.6), squeeze=False, layout="constrained"
-    )
-    for spare in grid.ravel()[n_entries:]:
-        spare.set_axis_off()
-    return grid.ravel()[:n_entries]
+    Where chains sample the same distribution, ranks are uniform in each (Vehtari et al. 2021, section 5). The band
+    holds 99 % of the bars of independent draws.
+
+    Args:
+        draws: ``(chain, draw)`` of each quantity, by name.
+
+    Returns:
+        The axes, one for each quantity.
+    """
+    from scipy.stats import rankdata
+
+    drawn = new_grid(len(draws), 3, (3.3, 2.1), (0.3, 0.7))
+    for ax, (name, values) in zip(drawn, draws.items(), strict=True):
+        ranks = rankdata(values, axis=None).reshape(values.shape)
+        edges = np.linspace(0.5, values.size + 0.5, BINS + 1)
+        counts = np.stack([np.histogram(of_chain, edges)[0] for of_chain in ranks])
+        for chain, of_chain in enumerate(counts):
+            colour = palette()[chain % len(PALETTE)]
+            ax.stairs(of_chain, edges, color=colour, linewidth=1.1, baseline=None, label=f"chain {chain + 1}")
+        _frame(ax, (edges[0], edges[-1]), counts, values.shape[1], 1 / BINS, "0.4")
+        title(ax, short(name, 48), 8)
+    figure = drawn[0].figure
+    figure.supxlabel("rank among the draws of all chains", fontsize=9)
+    figure.supylabel(f"draws (of {values.shape[1]:,} a chain)", fontsize=9)
+    handles, names = drawn[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=min(len(names), 7), frameon=False, fontsize=SMALL)
+    return drawn
 
 
-def _histogram(ax: Axes, found: Ranks, name: str, bins: int) -> None:
-    """Draw one entry's ranks, with the band of uniform ones."""
+def _frame(ax: Axes, ends: tuple[float, float], counts: np.ndarray, n: int, share: float, colour: str) -> None:
+    """Draw the band of uniform ranks behind a histogram, and set its limits.
+
+    Args:
+        ax: with the histogram.
+        ends: of the ranks' axis.
+        counts: of all bars.
+        n: ranks of which each bar counts its share.
+        share: of the ranks that a bar holds where they are uniform.
+        colour: of the band.
+    """
     from scipy.stats import binom
 
-    ranks = found.ranks[name].to_numpy()
-    edges = np.ceil(np.linspace(0, found.n_draws + 1, bins + 1))
-    shares = np.diff(edges) / (found.n_draws + 1)
-    low, high = binom.ppf([(1 - BAND) / 2, (1 + BAND) / 2], len(ranks), shares.mean())
-    counts, _ = np.histogram(ranks, bins=edges - 0.5)
-    ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=faint(), edgecolor=paper(), linewidth=0.6)
-    ax.axhspan(low, high, color=strong(), alpha=0.12, linewidth=0, zorder=0)
-    ax.axhline(len(ranks) / bins, color=strong(), linewidth=0.9)
+    low, high = binom.ppf([(1 - BAND) / 2, (1 + BAND) / 2], n, share)
+    ax.axhspan(low, high, color=colour, alpha=0.12, linewidth=0, zorder=0)
+    ax.set_xlim(*ends)
     ax.set_ylim(0, 1.2 * max(high, counts.max()))
-    title(ax, name, 9)
-    ax.set_xlim(0, found.n_draws + 1)
     whole_numbers(ax.yaxis)
-    ax.tick_params(labelsize=8)
+    ax.tick_params(labelsize=SMALL)
     clean(ax)

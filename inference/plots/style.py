@@ -34,6 +34,29 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
+def new_grid(
+    n: int, columns: int, size: tuple[float, float], around: tuple[float, float], layout: Any = "constrained"
+) -> np.ndarray:
+    """Axes of a new figure, in rows of as many columns.
+
+    Args:
+        n: the number of axes.
+        columns: at the most.
+        size: width and height of each, in inches.
+        around: further width and height of the figure.
+        layout: of the figure.
+    """
+    import matplotlib.pyplot as plt
+
+    columns = min(columns, n)
+    rows = -(-n // columns)
+    figsize = (size[0] * columns + around[0], size[1] * rows + around[1])
+    grid = plt.subplots(rows, columns, figsize=figsize, layout=layout, squeeze=False)[1].ravel()
+    for spare in grid[n:]:
+        spare.remove()
+    return grid[:n]
+
+
 def check_kind(value: Any, kind: type, source: str) -> None:
     """Refuse to draw what is of another kind.
 

@@ -8,7 +8,20 @@ import numpy as np
 
 from ...data import AnnotationError, Annotations
 from ..fitted.posterior import Posterior
-from .style import LOGARITHMIC, clean, counted, faint, given_axes, legend, new_axes, paper, strong, title, whole_numbers
+from .style import (
+    LOGARITHMIC,
+    clean,
+    counted,
+    faint,
+    given_axes,
+    legend,
+    new_axes,
+    new_grid,
+    paper,
+    strong,
+    title,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,10 +61,7 @@ def plot_annotations(data: Annotations | Posterior, *, axes: Any = None) -> np.n
         numbers["worker"] = by_worker.astype(int)
     drawn = given_axes(axes, len(numbers), "tasks and the workers")
     if drawn is None:
-        import matplotlib.pyplot as plt
-
-        _, grid = plt.subplots(1, len(numbers), figsize=(4.4 * len(numbers), 3.2), layout="constrained", squeeze=False)
-        drawn = grid[0]
+        drawn = new_grid(len(numbers), 2, (4.4, 3.2), (0, 0))
     for ax, (noun, found) in zip(drawn, numbers.items(), strict=True):
         _draw_numbers(ax, found, noun)
     return drawn

@@ -6,7 +6,7 @@ import pandas as pd
 
 from ..engines.diagnostics import ESS_LIMIT, FAR_APART, RHAT_LIMIT, WorstEntry, worst_entries
 from ..plots import plot_history
-from ..plots.chain_ranks import draw_chain_ranks
+from ..plots.ranks import draw_chain_ranks
 from .sections import Section, section
 from .subject import Subject
 

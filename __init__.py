@@ -35,13 +35,12 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.densities.marginals import Potential, marginal, potential
     from .inference.densities.simulation import simulate
     from .inference.described.describe_story import StoryDescription, describe_story
-    from .inference.engines.outcome import ConvergenceWarning
+    from .inference.engines.finding import ConvergenceWarning, CrowdWarning, Finding
+    from .inference.findings.render import Findings
     from .inference.fit import fit
-    from .inference.fitted.crowd_trust import CrowdWarning
     from .inference.fitted.error_correlation import ErrorCorrelation, error_correlation
     from .inference.fitted.groups import describe_groups, group_memberships, group_worker_confusions
     from .inference.fitted.next_annotations import next_annotations
-    from .inference.fitted.streamed import StreamedFit
     from .inference.fitted.tasks import expected_confusion
     from .inference.plots import (
         plot_annotations,
@@ -80,6 +79,7 @@ if TYPE_CHECKING:  # imported when first used
         score,
         worker_divergences,
     )
+    from .inference.streamed import StreamedFit
     from .inference.training_on_labels import label_then_train, self_train
     from .models import (
         Classifier,
@@ -120,6 +120,8 @@ __all__ = [
     "Emission",
     "ErrorCorrelation",
     "Estimate",
+    "Finding",
+    "Findings",
     "Fit",
     "FixedPrevalence",
     "GoldNeeded",

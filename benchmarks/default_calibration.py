@@ -26,7 +26,8 @@ from crowdppl.inference.checks.simulation_based_calibration import (
 )
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.fitted.crowd_trust import crowd_warnings, is_of_crowd
+from crowdppl.inference.findings.look import look_at
+from crowdppl.inference.fitted.by_rule import ByRule
 from crowdppl.inference.fitted.posterior import interval_around
 from crowdppl.models import KNOWN_STORIES, WITH_CLASSIFIER, find_story
 
@@ -151,7 +152,7 @@ def of_nuts(story: str, engine: str, seed: int, n: int) -> dict[str, Any]:
     other = exchanged(actual)
     posteriors = np.asarray(looks.labels(found.draws, jnp.asarray(found.labels)))
     told = [
-        bool(crowd_warnings(found.design.replace(label=given), posterior))
+        bool(look_at(ByRule("given", found.design.replace(label=given), posterior)))
         for given, posterior in zip(found.labels, posteriors, strict=True)
     ]
     ranks, of_other = ranks_among(actual, draws), ranks_among(other, draws)
@@ -189,7 +190,7 @@ def of_fits(story: str, engine: str, seed: int, n: int) -> dict[str, Any]:
             held = [(low <= values[name]) & (values[name] <= high) for name, (low, high) in intervals.items()]
             found[kind].append(np.concatenate([np.ravel(each) for each in held]).tolist())
         found["is_exchanged"].append(bool(is_nearer(other["confusion"], actual["confusion"], estimate["confusion"])))
-        found["warned"].append(any(map(is_of_crowd, fit.warnings)))
+        found["warned"].append(any(finding.about == "crowd" for finding in fit.findings))
     return found
 
 

@@ -17,8 +17,8 @@ from crowdppl.data.ids import Ids
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em
 from crowdppl.inference.engines.climber import advance
-from crowdppl.inference.engines.convergence import convergence
 from crowdppl.inference.engines.em_climber import EMClimber
+from crowdppl.inference.findings.convergence import convergence
 from crowdppl.inference.sources.memory import InMemory
 from crowdppl.models import find_story
 

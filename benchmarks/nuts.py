@@ -25,10 +25,10 @@ from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.real_entries import grown
 from crowdppl.inference.densities.sites import parameter_dims
 from crowdppl.inference.engines import em, nuts
-from crowdppl.inference.engines.convergence import convergence
-from crowdppl.inference.engines.diagnostics import RHAT_LIMIT, worst_rhat
-from crowdppl.inference.engines.diagnostics import smallest_ess as smallest_of_bulk_and_tail
 from crowdppl.inference.engines.settings import NUTSSettings
+from crowdppl.inference.findings.convergence import convergence
+from crowdppl.inference.findings.of_draws import RHAT_LIMIT, worst_rhat
+from crowdppl.inference.findings.of_draws import smallest_ess as smallest_of_bulk_and_tail
 from crowdppl.models import find_story
 
 DIAGONAL, OFF_DIAGONAL = 2.0, 1.0  # concentrations of right and of wrong annotations, on both sides

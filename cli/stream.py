@@ -14,7 +14,7 @@ from .request import Request
 
 if TYPE_CHECKING:
     from ..data.scan import Scan
-    from ..inference.fitted.streamed import StreamedFit
+    from ..inference.streamed import StreamedFit
 
 STREAM_FILES = {
     "labels": "Parquet data set: label of each task, and the probabilities of all classes",

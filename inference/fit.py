@@ -1,7 +1,6 @@
 """The front door: fit a story to annotations with an engine."""
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, overload
@@ -21,10 +20,10 @@ from .comparison.default_set import auto
 from .densities.evidence import Gold
 from .densities.probabilities import Probabilities
 from .engines.checkpoints import wished
+from .findings.look import all_findings
 from .fit_story import fit_story
-from .fitted.crowd_trust import category_of, is_of_crowd
-from .fitted.streamed import StreamedFit
 from .result import Fit
+from .streamed import StreamedFit
 
 Readable = str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any
 """Whatever :func:`crowdppl.read` takes: a path, a table in memory, records, or a dictionary."""
@@ -174,7 +173,6 @@ def fit(
     wish = wished(checkpoint, every, resume, folder)
     if isinstance(annotations, Scan):
         found = fit_story(story, annotations, **shared, checkpoints=wish, **options)
-        messages = list(found.warnings)
     elif folder is not None:
         raise ValueError(
             f"folder={os.fspath(folder)!r} keeps the state of a fit of cp.scan(…); annotations in memory are fitted "
@@ -182,16 +180,11 @@ def fit(
         )
     elif isinstance(story, str) and story == "auto":
         found = Fit.of(auto(annotations, **shared, checkpoints=wish, **options))
-        messages = [text for fitted in found.members.values() for text in fitted.warnings]
-        messages = [*(text for text in messages if not is_of_crowd(text)), *found.of_crowd]
     elif isinstance(story, str) and story in BASELINES:
         found = Fit.of(fit_baseline(story, annotations, **shared, checkpoints=wish, **options))
-        messages = list(found.warnings)
     else:
         found = Fit.of(fit_story(story, annotations, **shared, checkpoints=wish, **options))
-        messages = list(found.warnings)
-    for message in messages:
-        warnings.warn(message, category_of(message), stacklevel=2)
+    (all_findings(found) if isinstance(found, Fit) else found.findings).warn(stacklevel=2)
     return found
 
 

@@ -22,10 +22,10 @@ from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
 from ..models.parts.general import hyperparameters_of, refuse_parts, unwrapped
-from ..models.parts.shared_error import families_frame, families_of, more_families, without_family
+from ..models.parts.shared_error import families_frame, more_families, without_family
 from ..models.parts.truth_prior import Given
 from .densities.emission_rows import check_rows
-from .densities.evidence import Gold, with_evidence, with_truth_prior
+from .densities.evidence import Gold, with_abstentions_that, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.probabilities import Probabilities, with_probabilities
 from .densities.program_cache import use_program_cache
@@ -33,23 +33,17 @@ from .densities.sites import fitting_dims, parameter_dims
 from .densities.traced_numbers import with_numbers
 from .engines import by_size, em, same_fit, sparse_em, svi
 from .engines.checkpoints import NOWHERE, Checkpoints, Wish, opened
-from .engines.diagnostics import lost_classes, permuted_chains, sampling_warnings
-from .engines.outcome import Outcome
 from .engines.progress import doing
 from .engines.registry import ENGINES, EXACT, STOCHASTIC, Engine, check_method, engine_of_files
 from .engines.settings import EMSettings, SVISettings, checked_seed
 from .engines.unused_options import has_network, refuse_of_source, refuse_unused, unused_by_em, unused_by_svi
-from .fitted.alignment import aligned
-from .fitted.classifier_trust import classifier_warnings
-from .fitted.crowd_trust import contradicted_gold, crowd_warnings
+from .findings.look import look_at
+from .fitted.alignment import aligned, permutations
 from .fitted.fitted import Fitted, label_posteriors
-from .fitted.informative_abstentions import abstentions_decide, with_abstentions_that
-from .fitted.learned_scales import scale_warnings
-from .fitted.modes import modes_of, modes_warnings
-from .fitted.streamed import StreamedFit
-from .fitted.worker_prior import outweighed
+from .fitted.modes import modes_of
 from .sources.on_disk import IN_MEMORY, Files, check_draws, suited_files
 from .sources.whole_data import refuse_whole_data, tried
+from .streamed import StreamedFit
 
 BACKENDS = ("numpyro", "pyro")
 
@@ -82,7 +76,7 @@ def fit_story(
     as one fit among several, which are all to stop.
 
     Returns:
-        the fitted story; what a user should act on is among its warnings.
+        the fitted story, with the findings on it.
     """
     if isinstance(annotations, Scan):
         is_by_task = isinstance(truth_prior, Classifier | Given | pd.DataFrame | np.ndarray)
@@ -384,26 +378,16 @@ def _taken_over(old: np.ndarray, fresh: np.ndarray) -> jax.Array:
 
 
 def _looked_at(fitted: Fitted) -> Fitted:
-    """Return the fit with its draws in one order, its posterior, and warnings of all problems found."""
-    fitted, not_aligned = aligned(fitted)
+    """Return the fit with its draws in one order, its posterior and modes, and the findings on it."""
+    fitted = aligned(fitted)
     by_chain = label_posteriors(fitted)
-    outcome: Outcome = fitted.outcome
-    classes, votes = fitted.annotations.classes, fitted.annotations.votes()
-    modes = modes_of(fitted, by_chain)
-    found = [*outcome.warnings, *not_aligned, *permuted_chains(by_chain, classes, votes), *modes_warnings(modes)]
-    found += lost_classes(by_chain.mean(0), votes, classes)
-    found += outweighed(fitted) + scale_warnings(fitted)
-    found += classifier_warnings(fitted.replace(stored_posterior=by_chain.mean(0)))
-    found += abstentions_decide(fitted, by_chain.mean(0))
-    found += crowd_warnings(fitted.annotations, by_chain.mean(0), families_of(fitted.model.hyperparameters))
-    found += contradicted_gold(fitted.annotations)
-    if outcome.stats:
-        found += sampling_warnings(fitted.named_draws, outcome.stats, fitted.settings["max_tree_depth"])
-    mean = by_chain.mean(0)
-    return fitted.replace(
-        outcome=outcome._replace(warnings=tuple(found), ends=(), modes=modes),
+    outcome, mean = fitted.outcome, by_chain.mean(0)
+    facts = {**outcome.facts, "permuted": permutations(by_chain, fitted.annotations.votes())}
+    fitted = fitted.replace(
+        outcome=outcome._replace(facts=facts, ends=(), modes=modes_of(fitted, by_chain)),
         stored_posterior=mean / mean.sum(-1, keepdims=True),
     )
+    return fitted.replace(findings=look_at(fitted))
 
 
 def _with_gold(annotations: Annotations, gold: Gold) -> Annotations:

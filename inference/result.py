@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -24,10 +23,14 @@ from .comparison.stacking import averaged
 from .densities.model import Model
 from .densities.probabilities import Probabilities
 from .densities.sites import Dims
+from .engines.finding import sentences
 from .engines.outcome import Outcome
+from .findings.look import findings
+from .findings.render import Findings
+from .findings.result_card import card_of
+from .findings.summary import summary
 from .fit_story import update
 from .fitted.confusions import confusion_frame, extreme_frame
-from .fitted.crowd_trust import category_of
 from .fitted.decisions import decide
 from .fitted.given_models import model_frame
 from .fitted.intervals import INTERVAL
@@ -36,8 +39,6 @@ from .fitted.new_tasks import predict_proba
 from .fitted.new_workers import new_worker_confusions
 from .fitted.posterior import OneStoryError, Posterior
 from .fitted.replicated_annotations import posterior_predictive
-from .fitted.result_card import card_of
-from .fitted.summary import summary
 from .fitted.tasks import task_scores
 from .fitted.workers import gold_scores, worker_scores
 from .report.write import report
@@ -73,6 +74,16 @@ class Fit(Posterior):
     summary = summary
     join = join_labels
     write_labels = write_labels
+
+    @property
+    def findings(self) -> Findings:
+        """What to know or act on, found when the fits with weight were made; a table in notebooks."""
+        return findings(self)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Findings to act on, a sentence each; empty where nothing was found."""
+        return sentences(self.findings)
 
     @property
     def workers(self) -> pd.DataFrame:
@@ -158,7 +169,7 @@ class Fit(Posterior):
 
     @property
     def outcome(self) -> Outcome:
-        """The engine's outcome: draws by site, parameters without draws, history, statistics, warnings."""
+        """The engine's outcome: draws by site, parameters without draws, history, statistics, facts."""
         return self.fitted.outcome
 
     @property
@@ -323,7 +334,7 @@ class Fit(Posterior):
         return make_idata(groups_without_workers(groups) if workers == "drop" else groups)
 
     def pseudonymised(self, key: Key) -> Fit:
-        """Return a copy with a pseudonym in the place of each worker's name, in warnings and hyperparameters too.
+        """Return a copy with a pseudonym in the place of each worker's name, in findings and hyperparameters too.
 
         Args:
             key: 16 to 64 random bytes, or a file that holds them, which you keep: :meth:`.Annotations.pseudonymised`.
@@ -380,8 +391,7 @@ class Fit(Posterior):
         given: dict[str, Any] = {"gold": gold, "evidence": evidence, "probabilities": probabilities}
         given |= {"progress": progress} | by_worker
         updated = replace(self, members={name: update(one, more, **given) for name, one in self.stories.items()})
-        for message in updated.warnings:
-            warnings.warn(message, category_of(message), stacklevel=2)
+        Findings(updated.findings).warn(stacklevel=2)
         return updated
 
     def save(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any
@@ -12,7 +11,7 @@ from .baselines.self_training import SelfTraining
 from .baselines.self_training import self_train as train_on_own_annotations
 from .baselines.two_step import label_then_train as train_on_labels
 from .engines.checkpoints import wished
-from .fitted.crowd_trust import category_of
+from .findings.look import findings
 from .fitted.posterior import Posterior
 from .result import Fit
 
@@ -135,6 +134,5 @@ def self_train(
         checkpoints=wished(checkpoint, every, resume),
         **options,
     )
-    for message in found.fit.warnings:
-        warnings.warn(message, category_of(message), stacklevel=2)
+    findings(found.fit).warn(stacklevel=2)
     return found._replace(fit=Fit.of(found.fit))

@@ -27,7 +27,7 @@ def fit_at(
     """
     model, data = Model(find_story(story), hyperparameters), annotations.replace(gold=None, seconds=None)
     by_chain = {name: np.asarray(value, np.float32)[None] for name, value in draws.items()}
-    outcome = Outcome(by_chain, {}, np.zeros(1), {}, (), is_point=method == "em")
+    outcome = Outcome(by_chain, {}, np.zeros(1), {}, is_point=method == "em")
     settings = {"seed": 0, "backend": "numpyro"}
     return Fit.of(Fitted(model, annotations, outcome, method, settings, parameter_dims(model, data)))
 

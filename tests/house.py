@@ -24,6 +24,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/engines",),
     ("inference/engines/pyro",),
     ("inference/fitted",),
+    ("inference/findings",),
+    ("inference/streamed",),
     ("inference/fit_story",),
     ("inference/baselines",),
     ("inference/scores", "inference/storage"),

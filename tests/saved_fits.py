@@ -74,7 +74,7 @@ def same(one, other):
     """Whether two fits say the same: labels, parameters, warnings, settings and data."""
     pd.testing.assert_frame_equal(one.labels, other.labels, check_exact=True)
     np.testing.assert_array_equal(one.posterior, other.posterior)
-    assert one.warnings == other.warnings
+    assert one.findings == other.findings
     assert dict(one.settings) == dict(other.settings)
     for name in ("task", "worker", "label", "count", "gold", "features", "worker_features", "evidence", "prior"):
         mine, yours = (getattr(fit.annotations, name) for fit in (one, other))

@@ -117,7 +117,7 @@ def _margin(x: np.ndarray, z: np.ndarray) -> np.ndarray:
     """What a linear rule of the pixels says of each image, trained on the truth of the others: near ±1."""
     import numpy as np
 
-    from crowdppl.inference.fitted.classifier_trust import linear_rule
+    from crowdppl.inference.findings.of_classifier import linear_rule
 
     scores = linear_rule(x, np.eye(2)[z])
     return scores[:, 1] - scores[:, 0]

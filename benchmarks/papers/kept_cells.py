@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from crowdppl import __version__
 from crowdppl.data.atomic import write_whole
 from crowdppl.data.errors import StorageError, warn
-from crowdppl.inference.engines.interruptions import INTERRUPTED, Terminated, terminable
+from crowdppl.inference.engines.interruptions import Terminated, terminable
 from crowdppl.inference.engines.progress import progress_bar
 
 from .experiment import Cell, Experiment
@@ -139,7 +139,8 @@ def _run(experiment: Experiment, cell: Cell) -> dict[str, Any]:
         found = experiment.run(**cell)
     rows = [dict(found)] if isinstance(found, Mapping) else [dict(row) for row in found]
     said = list(dict.fromkeys(str(warning.message) for warning in caught))
-    if any(text.startswith(INTERRUPTED) for text in said):
+    findings = (getattr(warning.message, "finding", None) for warning in caught)
+    if any(finding is not None and finding.code == "interrupted" for finding in findings):
         raise KeyboardInterrupt  # whose draws so far are no run of this experiment
     return {
         "cell": cell,

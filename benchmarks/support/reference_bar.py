@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crowdppl.inference.checks.posterior_database import scalars
-from crowdppl.inference.engines.convergence import convergence
+from crowdppl.inference.findings.convergence import convergence
 
 N_DRAWS = 10_000
 RHAT_LIMIT = 1.01

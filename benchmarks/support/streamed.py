@@ -19,8 +19,8 @@ from crowdppl.data.prepared import open_prepared
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em
 from crowdppl.inference.engines.settings import EMSettings
-from crowdppl.inference.fitted.streamed import StreamedFit
 from crowdppl.inference.sources.on_disk import suited_files
+from crowdppl.inference.streamed import StreamedFit
 from crowdppl.models import find_story
 
 

@@ -91,7 +91,7 @@ def fit_max_mig(
         weights=weights,
         settings={**options, "seed": seed},
         history=found.history,
-        warnings=found.warnings,
+        findings=found.findings,
     )
 
 

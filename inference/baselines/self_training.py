@@ -34,7 +34,7 @@ from ...data.numbers import real_number, truth_value, whole_number
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from ..engines.checkpoints import NO_WISH, Wish
-from ..engines.outcome import ConvergenceWarning
+from ..engines.finding import ConvergenceWarning
 from ..fit_story import fit_story
 from ..fitted.by_rule import ByRule
 from ..fitted.confusion_scores import entropy

@@ -18,8 +18,11 @@ from ..densities.program_cache import use_program_cache
 from ..engines import same_fit
 from ..engines.checkpoints import NO_WISH, NOWHERE, Wish, opened
 from ..engines.em import trained_in_batches
+from ..engines.finding import Finding
 from ..engines.registry import ENGINES
 from ..engines.settings import checked_seed
+from ..findings.look import look_at
+from ..findings.register import Run
 
 
 class Trained(NamedTuple):
@@ -27,7 +30,7 @@ class Trained(NamedTuple):
 
     parameters: dict[str, np.ndarray]  # by site, weights and running statistics of a network among them
     history: np.ndarray
-    warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]  # on the training
 
 
 def train(
@@ -77,7 +80,8 @@ def train(
         )
         keep.write()
     found = {site: value[0, 0] for site, value in outcome.draws.items()} | dict(outcome.fixed)
-    return Trained({name: np.asarray(value) for name, value in found.items()}, outcome.history, outcome.warnings)
+    findings = look_at(Run(outcome, engine.name, settings._asdict()))
+    return Trained({name: np.asarray(value) for name, value in found.items()}, outcome.history, findings)
 
 
 def checked_network(name: str, annotations: Annotations, classifier: Network | Classifier | None) -> Classifier:

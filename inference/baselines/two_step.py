@@ -204,7 +204,7 @@ def trained(
         settings={**changed, "soft": soft, "seed": seed},
         by_worker=labelled.by_worker,
         history=found.history,
-        warnings=found.warnings,
+        findings=found.findings,
     )
 
 

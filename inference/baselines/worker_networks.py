@@ -77,7 +77,7 @@ def fit_worker_network(
         checkpoints=checkpoints,
         **options,
     )
-    weights, messages = dict(found.parameters), found.warnings
+    weights = dict(found.parameters)
     weights[AVERAGING] = np.full(annotations.n_workers, 1 / annotations.n_workers, np.float32)
     if name == "wdn":
         heads = network.predict_heads(annotations.features, annotations.n_classes, weights)
@@ -93,7 +93,7 @@ def fit_worker_network(
         settings={**options, "focus": focus, "seed": seed},
         by_worker={"averaging_weight": weights[AVERAGING]},
         history=found.history,
-        warnings=messages,
+        findings=found.findings,
     )
 
 

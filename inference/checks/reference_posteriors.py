@@ -22,7 +22,7 @@ from ...data import Annotations, UnknownNameError, load_dataset
 from ...data.errors import look_up
 from ...data.listing import Listing
 from ...models import KNOWN_STORIES, WITH_CLASSIFIER, Classifier, Story, find_story
-from ..engines.convergence import convergence
+from ..findings.convergence import convergence
 from ..fitted.named_draws import coords_of
 from ..storage.arviz_data import make_idata
 from . import posterior_database as database

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ...data import Annotations
 from ...data.errors import check_name, warn
-from ..engines.outcome import ConvergenceWarning
+from ..engines.finding import ConvergenceWarning
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, fitted_of
 from .cross_validation import kfold

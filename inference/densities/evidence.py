@@ -10,11 +10,33 @@ import pandas as pd
 from numpyro import handlers
 
 from ...data import AnnotationError, Annotations, Ids
+from ...data.errors import check_name
 from ...models import Classifier, Given, StoryError, TruthPrior
 from ...models.parts.kernels import SMALLEST
 from ...models.parts.truth_prior import ClassPrior, FixedPrevalence, by_name
 
+INFORMATIVE, UNINFORMATIVE = "informative", "uninformative"
+"""What abstentions may be."""
+
 Gold = bool | Mapping | pd.Series | pd.DataFrame | str | PathLike | None
+
+
+def with_abstentions_that(annotations: Annotations, are: str | None) -> Annotations:
+    """Return the annotations, their abstentions being ``"informative"`` or ``"uninformative"``; None for what they are.
+
+    Raises:
+        UnknownNameError: it is another word.
+        ValueError: there are no abstentions.
+    """
+    if are is None:
+        return annotations
+    check_name("value of abstentions", are, (INFORMATIVE, UNINFORMATIVE))
+    if not annotations.abstains:
+        raise ValueError(
+            f"abstentions={are!r}: the annotations have no abstentions; name the values that are no class when you "
+            "make them, as in Annotations.from_frame(frame, abstain=['abstain'])"
+        )
+    return annotations.replace(informative=are == INFORMATIVE)
 
 
 def with_evidence(

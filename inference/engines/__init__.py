@@ -12,7 +12,7 @@ A new engine is a module that provides
   The state is all that a later step depends on, so that it can be saved and gone on from;
 - ``run(model, annotations, key, settings, *, progress)``, which calls them and returns an :class:`.Outcome`: draws
   ``(chain, draw, ...)`` of each site with a posterior, values of the sites without one, the engine's history, its
-  statistics by ArviZ's names, warnings that a user can act on, and whether the only draw is a point estimate. All
+  statistics by ArviZ's names, facts of its course, and whether the only draw is a point estimate. All
   randomness comes from ``key``, so that a seed gives a fit to the last bit.
 
 It is registered as an :class:`.Engine` in :data:`.registry.ENGINES`. :func:`crowdppl.fit` then takes its name as

@@ -28,8 +28,8 @@ import numpy as np
 from ...data.atomic import whole_file
 from ...data.errors import StorageError, warn
 from ...data.numbers import truth_value
+from .finding import ConvergenceWarning
 from .interruptions import Terminated, heed, heeded, terminable
-from .outcome import ConvergenceWarning
 from .same_fit import differences
 
 FORMAT = 1

@@ -138,7 +138,7 @@ def run(
     draws = {name: on_this_host(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
     kept = {name: on_this_host(value) for name, value in best.parameters.items() if name in fixed}
     ends = tuple({name: on_this_host(value) for name, value in end.items()} for end in best.ends)
-    return Outcome(draws, kept, np.array(best.history), {}, best.warnings, is_point=True, ends=ends)
+    return Outcome(draws, kept, np.array(best.history), {}, best.facts, is_point=True, ends=ends)
 
 
 def solve(
@@ -177,7 +177,7 @@ def solve(
             else:
                 climber = EMClimber(model, settings)
                 state, history = climb(climber, source, state, keep=kept, tell=tell, after=after)
-                solution = Solution(state.parameters, history, not_converged(float(state.settled), settings))
+                solution = Solution(state.parameters, history, {"change": float(state.settled)})
             solutions.append(solution)
     best = max(solutions, key=lambda solution: solution.history[-1])
     return best._replace(ends=tuple(solution.parameters for solution in solutions) if len(solutions) > 1 else ())
@@ -228,17 +228,3 @@ def bytes_needed(model: Model, source: Files) -> int:
 def trained_in_batches(model: Model, settings: EMSettings) -> bool:
     """Return whether the story is trained in minibatches: it has a network, or the user asks for them."""
     return settings.batch_size is not None or has_network(model)
-
-
-def not_converged(change: float, settings: EMSettings) -> tuple[str, ...]:
-    """Return a warning where the last iteration changed the log-posterior by a larger share than the tolerance."""
-    if change <= settings.tolerance:
-        return ()
-    if not np.isfinite(change):
-        return (
-            f"EM took {settings.max_iterations} iterations, too few to see whether it converged; raise max_iterations",
-        )
-    return (
-        f"EM did not converge in {settings.max_iterations} iterations: the log-posterior still changes by "
-        f"{change:.1e} of itself a step (tolerance {settings.tolerance:.0e}); raise max_iterations",
-    )

@@ -103,7 +103,7 @@ def run(
     parameters = _parameters(model, annotations, best)
     history.append(float(_log_posterior(model, annotations, parameters)))
     _refuse_non_finite(history[-1], len(history) - 1)
-    return Solution(parameters, history, ())
+    return Solution(parameters, history)
 
 
 def _noted(state: TrainingState, best: TrainingState, score: float, epoch: int, history: list[float]) -> dict[str, Any]:

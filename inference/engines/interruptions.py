@@ -9,10 +9,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-INTERRUPTED = "NUTS was interrupted"
-"""How the warning begins that says how many draws there are."""
-
-
 _asked: list[int] = []  # signals that have come and have ended nothing yet
 
 

@@ -32,7 +32,7 @@ from ..densities.sites import constants
 from . import em
 from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
 from .coordinates import Coordinates, coordinates_near, origin, place
-from .interruptions import INTERRUPTED, heeded
+from .interruptions import heeded
 from .outcome import Outcome
 from .progress import progress_bar
 from .settings import EMSettings, NUTSSettings
@@ -100,11 +100,11 @@ def run(
     keys = jax.random.split(key, settings.chains)
     with progress_bar("NUTS", settings.chains * (settings.warmup + settings.draws), show=progress) as tell:
         said = partial(_tell, tell)
-        rows, warnings = _until_interrupted(settings, keep, model, begin, keys, said)
+        rows, facts = _until_interrupted(settings, keep, model, begin, keys, said)
     stats = {name: np.asarray(value) for name, value in rows.stats.items()}
     stats["tree_depth"] = np.log2(stats["n_steps"]).astype(int) + 1
     draws = {name: on_this_host(value) for name, value in rows.draws.items()}
-    return Outcome(draws, {name: on_this_host(value) for name, value in fixed.items()}, np.zeros(0), stats, warnings)
+    return Outcome(draws, {name: on_this_host(value) for name, value in fixed.items()}, np.zeros(0), stats, facts)
 
 
 def _tell(tell: Callable[[int, str], None], done: int) -> None:
@@ -118,19 +118,16 @@ def _until_interrupted(
     start: Start,
     keys: Array,
     tell: Callable[[int], None],
-) -> tuple[Rows, tuple[str, ...]]:
-    """The rows of all chains; or where sampling was interrupted those so far, with a warning that says how many."""
+) -> tuple[Rows, dict[str, Any]]:
+    """The rows of all chains; or where sampling was interrupted those so far, with the fact of how many they are."""
     try:
-        return sample_chains(model, start, keys, settings, tell, keep), ()
+        return sample_chains(model, start, keys, settings, tell, keep), {}
     except Interrupted as stop:
         rows = stop.rows
         if rows is None or not keep.interrupts:
             raise
     n_chains, n_draws = rows.stats["lp"].shape
-    return rows, (
-        f"{INTERRUPTED}: these are {n_draws:,} of {settings.draws:,} draws of {n_chains} of {settings.chains} "
-        f"chains; {keep.how_to_go_on}",
-    )
+    return rows, {"interrupted": {"draws": n_draws, "chains": n_chains, "how_to_go_on": keep.how_to_go_on}}
 
 
 def sample_chains(

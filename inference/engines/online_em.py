@@ -41,7 +41,6 @@ from .settings import EMSettings
 
 FORGETTING = 0.6  # exponent of the step sizes, between a half and one
 PASSES = 5  # where the user says nothing
-STILL = 1e-3  # relative change of the log-posterior in the last pass, above which there is a warning
 
 
 class OnlineState(NamedTuple):
@@ -176,8 +175,8 @@ def run(
     last, _ = look_over(model, source, state.parameters, keep=keep, stage=of_last)
     history.append(float(last.log_posterior) + float(last.remainder))
     draws = {name: np.asarray(value)[None, None] for name, value in state.parameters.items()}
-    warnings = (*_warnings(history), *_one_batch(source))
-    return Outcome(draws, {}, np.array(history), {}, warnings, is_point=True)
+    facts = {"chunks": source.n_batches, "rows": source.prepared.n_rows}
+    return Outcome(draws, {}, np.array(history), {}, facts, is_point=True)
 
 
 def solve(
@@ -214,22 +213,3 @@ def state_shapes(model: Model, like: Annotations) -> OnlineState:
         return first_state(model, like, parameters, tables)
 
     return jax.eval_shape(at, parameter_shapes(model, like))
-
-
-def _warnings(history: list[float]) -> tuple[str, ...]:
-    change = abs((history[-1] - history[-2]) / history[-1]) if len(history) > 1 else np.inf
-    if change <= STILL:
-        return ()
-    return (
-        f"stochastic EM still moves: the log-posterior changed by {change:.1e} of itself after the last pass; raise "
-        "epochs, or leave out step for exact steps",
-    )
-
-
-def _one_batch(source: Files) -> tuple[str, ...]:
-    if source.n_batches > 1:
-        return ()
-    return (
-        f"step='stochastic' takes a step after each chunk, and all {source.prepared.n_rows:,} rows are one chunk, so "
-        "that a pass is one step; leave out step for exact steps, which go further in a pass",
-    )

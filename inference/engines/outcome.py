@@ -1,6 +1,6 @@
 """What every engine returns, whichever it is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
     fixed: dict[str, Any]  # parameters without a posterior: a classifier's weights that have no prior
     history: np.ndarray  # (iterations,) EM: log-posterior; SVI: negative ELBO; NUTS: empty
     stats: dict[str, np.ndarray]  # NUTS: (chain, draw) sampler statistics, by ArviZ's names
-    warnings: tuple[str, ...]  # what a user should act on
+    facts: Mapping[str, Any] = {}  # of the engine's course, such as the last change, of which findings are made
     is_point: bool = False  # whether the only draw is a point estimate, which says nothing of uncertainty
     ends: tuple[dict[str, np.ndarray], ...] = ()  # by start of EM, where there are several, all parameters by site
     modes: Modes | None = None  # what is made of these, or of several chains
@@ -60,9 +60,5 @@ class Solution(NamedTuple):
 
     parameters: Parameters
     history: list[float]  # log-posterior by iteration or epoch; the last is of these parameters
-    warnings: tuple[str, ...]
+    facts: Mapping[str, Any] = {}  # as of an outcome
     ends: tuple[Parameters, ...] = ()  # of all starts, where there are several
-
-
-class ConvergenceWarning(UserWarning):
-    """An engine stopped before its result can be trusted; the message says what to do."""

@@ -51,7 +51,6 @@ from .settings import EMSettings, SVISettings
 from .unused_options import has_network, refuse_unused, unused_by_svi
 
 TOGETHER = 100  # steps that share a key
-FEWEST_STEPS = 100  # from which on the losses say whether they still fall
 FEW_LOST, MOST_LOST = 5, 0.01  # steps not taken for a loss that is not finite, by number and share: more are an error
 FACTORISED = ("normal", "delta")  # guides in which padded tasks and workers can be left out of the loss
 
@@ -236,7 +235,7 @@ def run(
     )
     fitted |= {name: holder["value"] for name, holder in (state.svi.mutable_state or {}).items()}
     fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
-    return Outcome(draws, fixed, without_gaps(losses), {}, loss_warnings(losses, settings.tolerance), is_point)
+    return Outcome(draws, fixed, without_gaps(losses), {}, facts(losses), is_point)
 
 
 def _start(
@@ -438,35 +437,7 @@ def without_gaps(losses: list[float]) -> np.ndarray:
     return pd.Series(losses, dtype=float).where(np.isfinite(losses)).ffill().bfill().to_numpy()
 
 
-def loss_warnings(losses: list[float], tolerance: float) -> tuple[str, ...]:
-    """Warnings of what the losses show: steps that were not taken, and a loss that still falls."""
-    warnings = still_falling(without_gaps(losses), tolerance)
-    if n_lost := int((~np.isfinite(losses)).sum()):
-        lost = (
-            f"SVI left out {n_lost} of {len(losses):,} steps, whose loss was not finite: draws had probabilities that "
-            "are 0 in single precision. A prior that expects fewer of them helps, such as a larger off_diagonal=, or "
-            "JAX_ENABLE_X64=1"
-        )
-        return (lost, *warnings)
-    return warnings
-
-
-def still_falling(losses: np.ndarray, tolerance: float) -> tuple[str, ...]:
-    """Return a warning where the loss still falls: by three standard errors and the tolerance in its last part.
-
-    The part is a tenth of the steps; of fewer than a thousand a quarter, whose mean is less noisy. Fewer than a hundred
-    steps say nothing.
-    """
-    if len(losses) < FEWEST_STEPS:
-        return (f"SVI took {len(losses)} steps, too few to see whether it converged; raise max_iterations",)
-    share, name = (10, "tenth") if len(losses) >= 1000 else (4, "quarter")
-    part = len(losses) // share
-    before, last = losses[-2 * part : -part], losses[-part:]
-    fall = before.mean() - last.mean()
-    error = np.sqrt(before.var() / len(before) + last.var() / len(last))
-    if fall < 3 * error or fall < tolerance * abs(last.mean()):
-        return ()
-    return (
-        f"SVI did not converge in {len(losses)} steps: the loss fell by {fall:,.2f} in the last {name}; "
-        "raise max_iterations or learning_rate",
-    )
+def facts(losses: list[float]) -> dict[str, int]:
+    """Return the number of steps that were left out, where there are some, as a fact of an outcome."""
+    n_lost = int((~np.isfinite(losses)).sum())
+    return {"steps_left_out": n_lost} if n_lost else {}

@@ -12,7 +12,7 @@ in turns until no draw moves (Stephens 2000, algorithm 1 with squared distances;
 method); :math:`v` is the number of the site's entries times their variance, so that every site counts as much.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,6 @@ from jax import Array
 
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
-from ..engines.diagnostics import permutations, renamed
 from .fitted import Fitted, label_posteriors
 
 Draws = Mapping[str, np.ndarray]  # by site, (chain, draw, ...)
@@ -36,20 +35,23 @@ SAME_DENSITY = 1e-4  # relative difference of two log-densities that float32 may
 AMBIGUOUS = 0.5  # a draw is ambiguous whose best order leads the second best by less than this share of the usual
 MOST_AMBIGUOUS = 0.1  # share of ambiguous draws from which a user should know
 ITERATIONS = 20
+TIE = 1e-4  # of the tasks' number: what classes that nearly no task has may gain by an exchange
 LOOKED_AT = 50  # draws of a chain from which its order of the classes is found
 
 
-def aligned(fitted: Fitted) -> tuple[Fitted, tuple[str, ...]]:
-    """Return the same with its draws in one order, and warnings that a user should act on.
+def aligned(fitted: Fitted) -> Fitted:
+    """Return the fit with its draws in one order; the outcome's facts have ``ambiguous`` groups and subtypes.
+
+    These are the dimension, the class within which its order is free, and the share of ambiguous draws.
 
     Chains that permute the classes are brought to the order of the chain whose labels agree most with the votes, where
-    the density is the same in both orders, and the fit's origin says so (:data:`PERMUTED`);
-    :func:`.diagnostics.permuted_chains` warns of the others. So are the ends of several starts of EM. Then the
-    dimensions of :data:`EXCHANGEABLE` are put in order, if the density is the same in every order.
+    the density is the same in both orders, and the fit's origin says so (:data:`PERMUTED`). So are the ends of several
+    starts of EM. Then the dimensions of :data:`EXCHANGEABLE` are put in order, if the density is the same in every
+    order.
     """
     dims = fitted.dims
     fitted = _one_name_of_classes(fitted) if not fitted.outcome.ends else _one_name_at_the_ends(fitted)
-    found: list[str] = []
+    ambiguous: list[tuple[str, object, float]] = []
     for dim, within in EXCHANGEABLE.items():
         draws = fitted.draws
         sites = [name for name in draws if dim in dims[name]]
@@ -72,8 +74,9 @@ def aligned(fitted: Fitted) -> tuple[Fitted, tuple[str, ...]]:
             }
         )
         names = list(fitted.annotations.classes) if within == "class" else [None] * n_within
-        found += _ambiguities(dim, lead, names)
-    return fitted, tuple(found)
+        ambiguous += ((dim, *of_class) for of_class in _ambiguities(lead, names))
+    facts = {"ambiguous": ambiguous} if ambiguous else {}
+    return fitted.replace(outcome=fitted.outcome._replace(facts={**fitted.outcome.facts, **facts}))
 
 
 def _one_name_at_the_ends(fitted: Fitted) -> Fitted:
@@ -201,23 +204,45 @@ def _leads(scores: np.ndarray, order: np.ndarray) -> np.ndarray:
     return best - second
 
 
-def _ambiguities(dim: str, lead: np.ndarray, names: Sequence[object]) -> list[str]:
-    """A sentence where too many draws would do nearly as well in another order.
+def _ambiguities(lead: np.ndarray, names: Sequence[object]) -> Iterator[tuple[object, float]]:
+    """Yield the class and the share of ambiguous draws, where too many would do nearly as well in another order.
 
     Of one cloud of draws that is cut into two groups three in ten have a lead under half of the usual; of two groups
     it is one in ten where they are 3.6 standard deviations apart, and every two hundredth draw is then misplaced.
     """
     usual = lead.mean(0)
     share = np.where(usual > 0, (lead < AMBIGUOUS * usual).mean(0), 1.0)
-    found = []
-    for name, part in zip(names, share, strict=True):
-        if part > MOST_AMBIGUOUS:
-            of = "" if name is None else f" of class {name!r}"
-            found.append(
-                f"the {dim}s{of} cannot be told apart: {part:.0%} of the draws match the others nearly as well in "
-                f"another order, so averages mix the {dim}s; take fewer {dim}s, or priors that tell them apart"
-            )
-    return found
+    yield from ((name, float(part)) for name, part in zip(names, share, strict=True) if part > MOST_AMBIGUOUS)
+
+
+def permutations(posteriors: np.ndarray, votes: np.ndarray | None = None) -> tuple[int, dict[int, np.ndarray]]:
+    """Return the chain whose labels agree most with the votes, and those that name the classes otherwise than it.
+
+    Args:
+        posteriors: each chain's mean label probabilities, ``(chain, N, K)``.
+        votes: annotations of each class to each task, ``(N, K)``; the first chain is the reference without.
+
+    Returns:
+        The reference, and by chain its own numbers of the reference's classes, ``(K,)``: the match of most agreement
+        (Kuhn's Hungarian method).
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    agreement = np.zeros(1) if votes is None else np.einsum("cnk,nk->c", posteriors, votes)
+    reference = int(np.argmax(np.round(agreement / max(np.max(agreement), 1), 4)))  # the first of equals
+    found = {}
+    for chain, posterior in enumerate(posteriors):
+        shared = posteriors[reference].T @ posterior
+        own, match = linear_sum_assignment(shared, maximize=True)
+        if shared[own, match].sum() > np.trace(shared) + TIE * len(posterior):
+            found[chain] = match
+    return reference, found
+
+
+def renamed(match: np.ndarray, classes: Sequence[object]) -> str:
+    """Say which classes a chain names otherwise, such as ``'a' is 'b' there``."""
+    moved = [k for k in range(len(match)) if match[k] != k]
+    return ", ".join(f"{classes[k]!r} is {classes[match[k]]!r} there" for k in moved)
 
 
 def _as_blocks(values: np.ndarray, dims: tuple[str, ...], dim: str, within: str | None) -> np.ndarray:

@@ -14,6 +14,7 @@ from ...data.features import checked_features
 from ...models import Classifier
 from ...models.parts.concentration import diagonal_concentration
 from ...models.parts.worker_heads import WorkerHeads
+from ..engines.finding import Finding
 
 RIGHT = 2.0  # pseudo-annotations of each class that are right, as by dawid_skene's default; as wrong counts one
 ABSTAINED = 0.5  # and of each abstention
@@ -33,7 +34,7 @@ class ByRule:
         settings: how it was trained.
         by_worker: further numbers of the workers, each ``(J,)``, by name.
         history: of the training, by epoch.
-        warnings: what a user should act on, a sentence each.
+        findings: what a user should know or act on.
     """
 
     name: str
@@ -44,7 +45,7 @@ class ByRule:
     settings: Mapping[str, Any] = field(default_factory=dict)
     by_worker: Mapping[str, np.ndarray] = field(default_factory=dict)
     history: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     has_draws: bool = False
 
     @cached_property

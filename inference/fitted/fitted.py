@@ -26,7 +26,8 @@ from ..densities.programs import compiled
 from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims, derived, site_kinds
 from ..engines import by_size
-from ..engines.outcome import ConvergenceWarning, Outcome
+from ..engines.finding import ConvergenceWarning, Finding
+from ..engines.outcome import Outcome
 from .named_draws import parameter_dataset
 from .origin import here_and_now
 
@@ -54,13 +55,14 @@ class Fitted:
     Args:
         model: the story with its hyperparameters.
         annotations: the data, with the evidence that was used.
-        outcome: draws of the parameters, the engine's history, statistics and warnings.
+        outcome: draws of the parameters, the engine's history, statistics and facts.
         method: the engine's name.
         settings: the engine's options, the seed and the backend.
         dims: names of the dimensions of each parameter.
         stored_posterior: ``P(truth | annotations)``, ``(N, K)``, where it is known already; else it is computed when
             it is asked for.
         origin: when the fit was made, and with which versions of what it is made of.
+        findings: what a user should know or act on, found when the fit was made.
     """
 
     model: Model
@@ -71,6 +73,7 @@ class Fitted:
     dims: Dims = field(default_factory=dict)
     stored_posterior: np.ndarray | None = None
     origin: Mapping[str, str] = field(default_factory=here_and_now)
+    findings: tuple[Finding, ...] = ()
 
     def tree_flatten(self) -> tuple[tuple, None]:
         """The model, data, draws and fixed parameters as children."""
@@ -78,9 +81,9 @@ class Fitted:
 
     @classmethod
     def tree_unflatten(cls, _: None, children: tuple) -> Fitted:
-        """Return the fit from its children, without history and warnings, for compiled functions."""
+        """Return the fit from its children, without history and findings, for compiled functions."""
         model, data, draws, fixed = children
-        return cls(model, data, Outcome(draws, fixed, np.zeros(0), {}, ()))
+        return cls(model, data, Outcome(draws, fixed, np.zeros(0), {}))
 
     @property
     def story(self) -> str:
@@ -137,9 +140,10 @@ class Fitted:
         )
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """Problems that a user should act on, a sentence each; empty where nothing was found."""
-        return self.outcome.warnings
+    def class_totals(self) -> pd.DataFrame:
+        """By class the expected number of tasks, and the number of annotations that are of it."""
+        totals = {"tasks": np.asarray(self.posterior, float).sum(0), "annotations": self.annotations.votes().sum(0)}
+        return pd.DataFrame(totals, self.annotations.classes.to_index("class"))
 
     @property
     def data(self) -> Annotations:

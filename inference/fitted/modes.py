@@ -28,7 +28,6 @@ import numpy as np
 import pandas as pd
 from jax import Array
 
-from ...data.description import count_text
 from ..densities.enumerated import density
 from ..densities.programs import compiled
 from ..engines.coordinates import coordinates_near, origin, place
@@ -41,8 +40,6 @@ FLAT = 1e-3  # of the information that the coordinates are made for, which is 1
 FAR = 3.0  # standard deviations from a point to the maximum of its parabola
 OF_POINTS, OF_CHAINS = 0.1, 0.5
 """By how much a label's probabilities differ at the least between two modes: of chains there is noise."""
-
-NEAR = 0.05  # mass of the second mode from which a user should know that there are two
 
 
 class Peak(NamedTuple):
@@ -231,52 +228,3 @@ def mode_labels(fitted: Fitted) -> pd.DataFrame:
     tasks = np.flatnonzero((labels != labels[0]).any(0))
     index = fitted.annotations.tasks.to_index("task")[tasks]
     return pd.DataFrame(classes[labels[:, tasks].T], index, pd.Index(names(len(labels)), name="mode"), dtype=object)
-
-
-def modes_text(modes: Modes | None) -> str:
-    """The modes in words; empty of one.
-
-    >>> modes_text(None)
-    ''
-    """
-    if modes is None or len(modes.log_mass) < 2:
-        return ""
-    n = len(modes.log_mass)
-    what = "start" if modes.kept >= 0 else "chain"
-    said = []
-    for name, mass, mode in zip(names(n)[:5], shares(modes), range(n), strict=False):
-        ends = np.flatnonzero(modes.of_end == mode) + 1
-        which = (
-            count_text(len(ends), what)
-            if len(ends) > 4
-            else f"{what}{'s' * (len(ends) > 1)} {', '.join(map(str, ends))}"
-        )
-        said.append(f"{name} {_percent(mass)} ({which})" if np.isfinite(mass) else f"{name} ({which})")
-    apart = [int((labels != modes.labels[0]).sum()) for labels in modes.labels[1:]]
-    tasks = count_text(apart[0], "task") if n == 2 else f"{min(apart):,} to {max(apart):,} tasks, from A"
-    readings = "two readings" if n == 2 else f"{n} readings"
-    is_known = np.isfinite(modes.log_mass).all()
-    unknown = "" if is_known else " (of unknown masses, as one is no peak of the posterior)"
-    return f"{readings} of this crowd{unknown}: {', '.join(said)}{', …' if n > 5 else ''}; they differ on {tasks}"
-
-
-def _percent(mass: float) -> str:
-    return f"{mass:.0%}" if 0.01 <= mass <= 0.99 else ("under 1%" if mass < 0.5 else "over 99%")
-
-
-def modes_warnings(modes: Modes | None) -> tuple[str, ...]:
-    """A sentence where a second mode has much of the mass or an unknown one, or chains are in different ones."""
-    text = modes_text(modes)
-    if modes is None or not text:
-        return ()
-    if modes.kept < 0:
-        return (
-            f"{text}. The label probabilities average the chains as they are, whatever the masses; gold labels of "
-            "tasks in fit.mode_labels tell which reading holds, or fit by EM with restarts=",
-        )
-    if shares(modes)[1] < NEAR:
-        return ()
-    return (
-        f"{text}. The labels are those of {names(len(modes.log_mass))[modes.of_end[modes.kept]]}; gold labels of tasks "
-        "in fit.mode_labels tell which reading holds",
-    )

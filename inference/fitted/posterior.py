@@ -12,10 +12,8 @@ import pandas as pd
 
 from ...data import Annotations
 from ...data.description import count_text
-from ...models.parts.shared_error import families_of
 from .by_rule import ByRule
 from .confusion_scores import entropy
-from .crowd_trust import crowd_warnings, is_of_crowd
 from .decisions import decide
 from .fitted import CELLS, Fitted, n_cells
 from .intervals import of_draws
@@ -173,23 +171,6 @@ class Posterior:
         if self.rule is not None:
             return replace(self, rule=self.rule.with_uncertainty)
         return replace(self, members={name: fitted.with_uncertainty for name, fitted in self.members.items()})
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Problems to act on, a sentence each, from members that carry weight; empty where nothing was found."""
-        if self.rule is not None:
-            return self.rule.warnings
-        if self.only is not None:
-            return self.only.warnings
-        with_weight = [name for name in self.members if self.weights[name] > 0]
-        of_members = (f"{name}: {text}" for name in with_weight for text in self.members[name].warnings)
-        return (*(text for text in of_members if not is_of_crowd(text)), *self.of_crowd)
-
-    @cached_property
-    def of_crowd(self) -> tuple[str, ...]:
-        """Warnings of questions that the annotations alone leave open, by averaged labels: :func:`.crowd_warnings`."""
-        families, *others = (families_of(fitted.model.hyperparameters) for fitted, _ in self.weighty)
-        return crowd_warnings(self.annotations, self.posterior, families if all(f == families for f in others) else {})
 
     @cached_property
     def posterior(self) -> np.ndarray:

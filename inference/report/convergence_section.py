@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ..engines.diagnostics import ESS_LIMIT, FAR_APART, RHAT_LIMIT, WorstEntry, worst_entries
+from ..findings.of_draws import ESS_LIMIT, FAR_APART, RHAT_LIMIT, WorstEntry, worst_entries
 from ..plots import plot_history
 from ..plots.ranks import draw_chain_ranks
 from .sections import Section, section
@@ -22,7 +22,7 @@ def convergence_section(subject: Subject) -> Section:
     return section(
         "convergence",
         "Appendix: the computation",
-        warnings=subject.warnings,
+        warnings=[each.sentence for each in subject.findings.warnings],
         n_fits=len(subject.fits),
         of_lead=subject.of_lead,
         method=fit.method,

@@ -11,11 +11,11 @@ from ...data import AnnotationError
 from ...data.majority import majority_accuracy
 from ..checks.check_results import Checks
 from ..checks.discrepancy_result import LEVEL
+from ..engines.finding import Finding
+from ..findings.summary import SPAMMER
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, jeffreys
 from ..fitted.posterior import Posterior
-from ..fitted.summary import SPAMMER
-from ..fitted.worker_prior import outweighed
 from ..scores.against_gold import against_gold
 from .subject import Subject
 
@@ -76,9 +76,9 @@ class Findings:
         accuracy: of the median worker; None where workers are not named.
         failed: titles of the predictive checks that failed with their p-values, the smallest first.
         n_checks: the number of checks made; None where there are none.
-        prior: sentences on priors that outweigh the annotations.
+        prior: warnings of priors that outweigh the annotations.
         gold: the share of right labels; None without gold labels.
-        engine: the engines' warnings, a sentence each.
+        engine: all other warnings of the fits.
         sampled: whether an engine fitted a likelihood, so that there is something to warn of and to check.
     """
 
@@ -90,9 +90,9 @@ class Findings:
     accuracy: float | None = None
     failed: tuple[tuple[str, float], ...] = ()
     n_checks: int | None = None
-    prior: tuple[str, ...] = ()
+    prior: tuple[Finding, ...] = ()
     gold: GoldShare | None = None
-    engine: tuple[str, ...] = ()
+    engine: tuple[Finding, ...] = ()
     sampled: bool = True
 
 
@@ -107,9 +107,7 @@ def findings(subject: Subject, scores: pd.DataFrame | None, checks: Checks | Non
     source, annotations = subject.source, subject.annotations
     labels = source.labels
     unsure = labels[labels["probability"] < SURE].sort_values("entropy", ascending=False, kind="stable")
-    prior = {name: outweighed(fit) for name, fit in subject.fits.items() if isinstance(fit, Fitted)}
-    known = {said for texts in prior.values() for said in texts}
-    named = len(subject.fits) > 1
+    said = subject.findings.warnings
     found = {} if checks is None else {r.title: r.p_value for r in checks.results.values() if r.p_value < LEVEL}
     return Findings(
         n_tasks=annotations.n_tasks,
@@ -120,9 +118,9 @@ def findings(subject: Subject, scores: pd.DataFrame | None, checks: Checks | Non
         accuracy=None if scores is None else float(scores["accuracy"].median()),
         failed=tuple(sorted(found.items(), key=lambda item: item[1])),
         n_checks=None if checks is None else len(checks.results),
-        prior=tuple(f"{name}: {said}" if named else said for name, texts in prior.items() for said in texts),
+        prior=tuple(each for each in said if each.about == "prior"),
         gold=_gold(subject),
-        engine=tuple(text for text in subject.warnings if not any(text.endswith(said) for said in known)),
+        engine=tuple(each for each in said if each.about != "prior"),
         sampled=isinstance(subject.lead[1], Fitted),
     )
 

@@ -7,8 +7,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from ...data import Annotations
+from ..findings.summary import certainty
 from ..fitted.next_annotations import next_annotations
-from ..fitted.summary import certainty
 from ..fitted.tasks import task_scores
 from ..plots import plot_annotations, plot_entropy
 from ..plots.style import counted, every

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..findings.of_prior import WorkerPrior, worker_prior
+from ..findings.summary import groups_fact
 from ..fitted.fitted import Fitted
-from ..fitted.summary import groups_fact
-from ..fitted.worker_prior import WorkerPrior, outweighed, worker_prior
 from .sections import Section, section
 from .subject import Subject
 
@@ -27,7 +27,7 @@ def prior_section(subject: Subject) -> Section:
         "Prior",
         of_lead=subject.of_lead,
         counts=None if prior is None else prior.text(fit.annotations.of_classes().n_by_worker()),
-        outweighed=outweighed(fit),
+        outweighed=[each.sentence for each in fit.findings if each.about == "prior"],
         numbers=None if prior is None else _numbers(fit, prior),
         estimated=prior is not None and not prior.is_exact,
         hyperparameters=pairs,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..engines.finding import Finding
 from ..plots.style import counted, share
 from .findings import BELOW_CHANCE, SAYS_NOTHING, SURE, Findings
 
@@ -40,7 +41,7 @@ def alerts(found: Findings) -> list[Alert]:
     """
     made = []
     if found.engine:
-        said = tuple(map(_sentence, found.engine))
+        said = tuple(map(as_sentence, found.engine))
         made.append(Alert("Warnings of the fit", said, "convergence" if found.sampled else "labels"))
     if found.gold is not None and found.gold.contradicts:
         gold = found.gold
@@ -72,7 +73,7 @@ def alerts(found: Findings) -> list[Alert]:
         checked = "check" if found.n_checks == 1 else "checks"
         made.append(Alert(f"{len(found.failed)} of {found.n_checks} {checked} failed", (text,), "checks"))
     if found.prior:
-        made.append(Alert("The prior outweighs the annotations", tuple(map(_sentence, found.prior)), "prior"))
+        made.append(Alert("The prior outweighs the annotations", tuple(map(as_sentence, found.prior)), "prior"))
     if found.gold is not None and found.gold.overconfident and not found.gold.contradicts:
         gold = found.gold
         text = (
@@ -154,10 +155,10 @@ def _of_trust(found: Findings) -> str:
     return f"{first}, and the story passed all {found.n_checks} checks against the annotations."
 
 
-def _sentence(text: str) -> str:
-    """A warning as a sentence; where it begins with the name of a fit this stays as it is."""
-    named = text.split(" ", 1)[0].endswith(":")
-    return (text if named else f"{text[:1].upper()}{text[1:]}") + ("" if text.endswith(".") else ".")
+def as_sentence(finding: Finding) -> str:
+    """Return a finding as a sentence that stands by itself; where it begins with a fit's name that stays as it is."""
+    text = finding.sentence
+    return (text if finding.story else f"{text[:1].upper()}{text[1:]}") + ("" if text.endswith(".") else ".")
 
 
 def _whose(names: Sequence[str]) -> str:

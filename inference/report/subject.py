@@ -12,10 +12,12 @@ import pandas as pd
 
 from ...data import Annotations
 from ..comparison.comparing import by_name, compare
+from ..findings.look import findings
+from ..findings.render import Findings
+from ..findings.summary import Summary, summarise
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL
 from ..fitted.posterior import Posterior, fitted_of, posterior_of
-from ..fitted.summary import Summary, summarise
 from ..fitted.workers import gold_scores, worker_scores
 
 Fits = Mapping[str, Posterior | Fitted] | Iterable[Posterior | Fitted] | None
@@ -75,13 +77,12 @@ class Subject:
         which = "the story with the highest weight" if len(self.fits) > 1 else "as it was fitted, without the votes"
         return f"This section is about {self.lead[0]}, {which}. "
 
-    @property
-    def warnings(self) -> list[str]:
-        """The warnings of all fits, of a stack those of the fits that have weight."""
-        if self.stack is not None:
-            return list(self.stack.warnings)
-        found = [f"{name}: {text}" for name, fit in self.fits.items() for text in fit.warnings]
-        return found if len(self.fits) > 1 else list(self.source.warnings)
+    @cached_property
+    def findings(self) -> Findings:
+        """The findings on all fits, of a stack those on the fits that have weight."""
+        if self.stack is not None or len(self.fits) == 1:
+            return findings(self.source)
+        return Findings(replace(each, story=name) for name, fit in self.fits.items() for each in fit.findings)
 
 
 def subject(source: Any, fits: Fits, gold: Any, seed: int) -> Subject:

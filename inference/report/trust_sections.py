@@ -12,9 +12,9 @@ from ...data import AnnotationError
 from ..checks import check
 from ..checks.check_results import Checks
 from ..checks.discrepancy_result import LEVEL
+from ..findings.summary import summary, why
 from ..fitted.intervals import INTERVAL, jeffreys
 from ..fitted.posterior import posterior_of
-from ..fitted.summary import summary, why
 from ..plots import plot_checks, plot_comparison, plot_reliability, plot_roc
 from ..scores.against_gold import GoldTasks, against_gold
 from ..scores.label_scores import label_confusion, score

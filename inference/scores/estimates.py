@@ -12,8 +12,8 @@ import pandas as pd
 from ...data import AnnotationError
 from ...data.description import count_text
 from ...data.errors import check_name, look_up, warn
+from ..findings.summary import Summary
 from ..fitted.intervals import INTERVAL, checked_tail, wilson
-from ..fitted.summary import Summary
 from .gold_plan import planned_width
 from .gold_sample import FEW, GoldSample, gold_sample
 from .gold_shares import Shares, counted, estimated
@@ -71,7 +71,7 @@ class Estimate:
             facts["left out"] = f"{count_text(self.gold_used, 'gold label')} that the fit was told"
         if odd:
             facts["contradicted"] = f"{count_text(odd, 'task')}: the gold label contradicts all annotations"
-        return Summary("Estimated from gold labels", facts, {"estimates": self.table}, ())
+        return Summary("Estimated from gold labels", facts, {"estimates": self.table})
 
     def __str__(self) -> str:
         accuracy, prevalence = self.accuracy, self.prevalence

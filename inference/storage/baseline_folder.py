@@ -14,7 +14,7 @@ from ..fitted.by_rule import ByRule
 from .arviz_groups import FIT_GROUP, constants_of, observed_of
 from .checked_arrays import Arrays, read_groups, read_weights
 from .checked_json import decode, encode_settings, read_json_object
-from .fit_folder import FORMAT, restored_prior, write_files
+from .fit_folder import FORMAT, findings_from, restored_prior, write_files
 from .sealed_folder import ABOUT, POSTERIOR, SINCE, WEIGHTS, read_about
 from .stored_annotations import GROUPS, annotations_from, checked_probabilities, ids_json
 
@@ -39,7 +39,7 @@ def save_baseline(baseline: ByRule, path: str | os.PathLike[str], *, overwrite: 
         "baseline": baseline.name,
         "classifier": None if baseline.classifier is None else baseline.classifier.to_json(),
         "settings": encode_settings(dict(baseline.settings)),
-        "warnings": list(baseline.warnings),
+        "findings": [finding.to_json() for finding in baseline.findings],
         "weights": list(baseline.weights),
         "by_worker": list(baseline.by_worker),
         **ids_json(annotations),
@@ -106,5 +106,5 @@ def read_baseline(path: str | os.PathLike[str], *, classifier: Any = None) -> By
         settings={name: decode(value) for name, value in about["settings"].items()},
         by_worker=by_worker,
         history=found["history"],
-        warnings=tuple(about["warnings"]),
+        findings=findings_from(about),
     )

@@ -30,6 +30,7 @@ from ..densities.program_cache import use_program_cache
 from ..densities.sites import parameter_sites
 from ..engines.checkpoints import FILE as STATE
 from ..engines.checkpoints import of_several, said_of
+from ..engines.finding import Finding
 from ..engines.outcome import Outcome
 from ..fitted.fitted import Fitted
 from .arviz_data import write_groups
@@ -67,7 +68,7 @@ def save(fitted: Fitted, path: str | os.PathLike[str], *, overwrite: bool = Fals
         "hyperparameters": {name: encode(name, value) for name, value in fitted.model.hyperparameters.items()},
         "method": fitted.method,
         "settings": encode_settings(fitted.settings),
-        "warnings": list(fitted.warnings),
+        "findings": [finding.to_json() for finding in fitted.findings],
         "is_point": not fitted.has_draws,
         "dims": fitted.dims,
         "draws": list(fitted.draws),
@@ -145,7 +146,13 @@ def read(
         stored_posterior=posterior,
         dims={name: tuple(dims) for name, dims in about["dims"].items()},
         origin=about.get("origin", {}),
+        findings=findings_from(about),
     )
+
+
+def findings_from(about: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """Return the findings that a file has, which its schema has checked."""
+    return tuple(Finding(**fields) for fields in about.get("findings", ()))
 
 
 def _refuse_unsaved(folder: Path) -> None:
@@ -229,7 +236,6 @@ def _outcome(about: Mapping[str, Any], groups: Mapping[str, Arrays], folder: Pat
         fixed=fixed,
         history=found["history"],
         stats=stats,
-        warnings=tuple(about["warnings"]),
         is_point=about["is_point"],
     )
 

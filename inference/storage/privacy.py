@@ -66,21 +66,19 @@ def pseudonymised(fit: P, key: Key | None) -> P:
 
 
 def _naming_nobody(part: Fitted | ByRule, names: Mapping[Hashable, str]) -> dict[str, Any]:
-    """Annotations and warnings with other names of the workers."""
+    """Annotations and findings with other names of the workers."""
     return {
         "annotations": part.annotations.with_worker_names(names),
-        "warnings": tuple(without_names(text, names) for text in part.warnings),
+        "findings": tuple(finding.renamed(names, without_names) for finding in part.findings),
     }
 
 
 def _renamed(fitted: Fitted, names: Mapping[Hashable, str]) -> Fitted:
     hyperparameters = {name: _with_names(value, names) for name, value in fitted.model.hyperparameters.items()}
-    changed = _naming_nobody(fitted, names)
     return fitted.replace(
         model=Model(fitted.model.story, hyperparameters),
-        annotations=changed["annotations"],
-        outcome=fitted.outcome._replace(warnings=changed["warnings"]),
         stored_posterior=fitted.posterior,
+        **_naming_nobody(fitted, names),
     )
 
 

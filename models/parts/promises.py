@@ -5,7 +5,7 @@ A story of a user's own is looked at before or after it is fitted. A promise say
 - it gives on padded data what it gives on the data themselves (``inference/densities/portable.py``), which
   the tests find out of every registered story by the same comparison;
 - the rows of its emission are probabilities (``inference/densities/emission_rows.py``);
-- its density has a maximum, whatever scales it learns (``inference/fitted/learned_scales.py``);
+- its density has a maximum, whatever scales it learns (``inference/findings/of_scales.py``);
 - its programs in NumPyro and Pyro are one story (``inference/engines/pyro/same_story.py``).
 """
 

@@ -13,8 +13,7 @@ import crowdppl as cp
 from crowdppl import StoryError
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import starting_point
-from crowdppl.inference.engines.diagnostics import lost_classes
-from crowdppl.inference.fitted.summary import options_text, shared_errors
+from crowdppl.inference.findings.summary import options_text, shared_errors
 from crowdppl.models import STORIES, SharedError, with_shared_error
 from crowdppl.models.parts.shared_error import LEVELS
 
@@ -200,15 +199,6 @@ def test_families_that_do_not_fit_the_workers_are_refused_by_name():
         cp.fit("dawid_skene", annotations, shared_error=True, worker_families=pd.DataFrame({"worker": known}))
     with pytest.raises(StoryError, match="shared_error=True"):
         cp.fit("dawid_skene", annotations, worker_families=dict.fromkeys(known, 1), progress=False)
-
-
-def test_a_class_that_many_annotations_give_and_no_task_has_is_said():
-    posterior = np.array([[0.999, 0.001]] * 20)
-    votes = np.array([[2, 1]] * 20)
-    (said,) = lost_classes(posterior, votes, ["no", "yes"])
-    assert "33% of the annotations are 'yes'" in said
-    assert lost_classes(posterior, np.array([[9, 1]] * 20), ["no", "yes"]) == ()
-    assert lost_classes(posterior[:4], votes[:4], ["no", "yes"]) == ()  # too few tasks to say so
 
 
 def test_pyro_says_that_it_does_not_know_them():

@@ -16,7 +16,7 @@ from crowdppl import StoryError
 from crowdppl.cli.arguments import parse_settings
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import starting_point
-from crowdppl.inference.fitted.summary import difficulties
+from crowdppl.inference.findings.summary import difficulties
 from crowdppl.models import STORIES, TaskDifficulty, with_shared_error, with_task_difficulty
 from crowdppl.models.parts import shared_error
 from crowdppl.models.parts.task_difficulty import LEVELS

@@ -10,12 +10,12 @@ import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
+import crowdppl as cp
 from crowdppl.benchmarks.papers import __main__ as papers_command
 from crowdppl.benchmarks.papers import experiments
 from crowdppl.benchmarks.papers.experiment import Claim, Experiment, Finding, above, mean_sd
 from crowdppl.benchmarks.papers.kept_cells import cell_frame, run_cells
 from crowdppl.data.errors import StorageError, UnknownNameError
-from crowdppl.inference.engines.interruptions import INTERRUPTED
 
 STORE = "coin.jsonl"
 
@@ -78,7 +78,8 @@ def test_ctrl_c_says_how_to_go_on_and_a_run_that_it_cut_short_is_not_kept(tmp_pa
         if len(done) == 2:
             if not warned:
                 raise KeyboardInterrupt
-            warnings.warn_explicit(f"{INTERRUPTED}: these are 3 draws", UserWarning, "x", 1, module="crowdppl")
+            warning = cp.Finding("interrupted", "draws", "warning", "these are 3 draws").warning
+            warnings.warn_explicit(warning, cp.ConvergenceWarning, "x", 1, module="crowdppl")
         return coin().run(**cell)
 
     stopped = Experiment("coin", "", "", coin().cells, stops, coin().tables, coin().figures, ())

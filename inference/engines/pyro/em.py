@@ -16,7 +16,6 @@ import torch
 from ....data import Annotations
 from ...densities.model import Model
 from ..checkpoints import NOWHERE, Checkpoints, Nest
-from ..em import not_converged
 from ..em_climber import CHANGE_DECAY, STEP_GROWTH
 from ..outcome import Outcome
 from ..progress import progress_bar
@@ -50,7 +49,7 @@ def run(
     best = solve(problem, key, settings, progress=progress, keep=keep)
     draws = {name: value[None, None] for name, value in to_arrays(best.parameters).items()}
     ends = tuple(map(to_arrays, best.ends))
-    return Outcome(draws, problem.fixed(), np.array(best.history), {}, best.warnings, is_point=True, ends=ends)
+    return Outcome(draws, problem.fixed(), np.array(best.history), {}, best.facts, is_point=True, ends=ends)
 
 
 def solve(
@@ -121,7 +120,7 @@ def _iterate(
     keep.note(STAGE, at, lasting=False, final=True)
     with torch.no_grad():
         history.append(float(density(model, climber.parameters, annotations).log_posterior_in_log_odds))
-    return Solution(climber.parameters, history, not_converged(climber.change, settings))
+    return Solution(climber.parameters, history, {"change": float(climber.change)})
 
 
 class Climber:

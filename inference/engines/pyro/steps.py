@@ -20,7 +20,7 @@ class Solution(NamedTuple):
 
     parameters: Parameters
     history: list[float]  # log-posterior by iteration or epoch; the last is of these parameters
-    warnings: tuple[str, ...]
+    facts: Mapping[str, Any] = {}  # as of an outcome
     weights: dict[str, Tensor] | None = None  # of the classifier, with its running statistics
     ends: tuple[Parameters, ...] = ()  # of all starts, where there are several
 

@@ -26,7 +26,7 @@ from ..checkpoints import NOWHERE, Checkpoints, Nest
 from ..outcome import Outcome, as_point
 from ..progress import progress_bar
 from ..settings import EMSettings, SVISettings
-from ..svi import check_losses, loss_warnings, makes, without_gaps
+from ..svi import check_losses, facts, makes, without_gaps
 from ..unused_options import refuse_unused, unused_by_svi
 from . import em
 from .batches import Batch
@@ -108,8 +108,7 @@ def run(
         n_draws = 1 if is_delta else settings.draws
         draws = _draws(guide, _arguments(some), list(parameter_dims(problem.twin, problem.data)), n_draws)
     draws, is_point = as_point(draws, is_point=is_delta)
-    warnings = loss_warnings(losses, settings.tolerance)
-    return Outcome(draws, problem.fixed(), without_gaps(losses), {}, warnings, is_point)
+    return Outcome(draws, problem.fixed(), without_gaps(losses), {}, facts(losses), is_point)
 
 
 def _descend(

@@ -213,7 +213,7 @@ def run(
         keep.note(STAGE, at, lasting=False)
     keep.note(STAGE, at, lasting=False, final=True)
     trainer.load(best)
-    return Solution(trainer.parameters, [*history, trainer.log_posterior()], (), snapshot(trainer.module))
+    return Solution(trainer.parameters, [*history, trainer.log_posterior()], {}, snapshot(trainer.module))
 
 
 def _without(problem: Problem, share: float) -> TaskSource:

@@ -15,6 +15,7 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 import pytest
+from picked_findings import findings_of
 
 import crowdppl as cp
 from crowdppl.data import atomic
@@ -179,8 +180,9 @@ def test_nuts_that_is_interrupted_returns_the_draws_so_far(crowd, whole, tmp_pat
     n_chains, n_draws = part.outcome.stats["lp"].shape
     assert n_chains in (1, 2, 3)
     assert 0 < n_draws < 5000
-    assert any(f"these are {n_draws:,} of 5,000 draws of {n_chains} of 3 chains" in text for text in part.warnings)
-    assert "resume=True goes on from there" in "".join(part.warnings)
+    (finding,) = findings_of(part, "interrupted")
+    assert finding.values == {"draws": n_draws, "chains": n_chains}
+    assert "resume=True goes on from there" in finding.remedy
     if n_chains == 3:  # the chains are those of a run with fewer draws
         n = min(n_draws, 70)
         np.testing.assert_array_equal(

@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from picked_findings import findings_of
 
 from crowdppl import ConvergenceWarning, Prevalence, fit, load_dataset, simulate
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import nuts
-from crowdppl.inference.engines.diagnostics import permuted_chains, smallest_ess, worst_rhat
 from crowdppl.inference.engines.settings import NUTSSettings
+from crowdppl.inference.findings.of_draws import smallest_ess, worst_rhat
 from crowdppl.models import find_story
 
 RATER = {"truth_prior": Prevalence(3.0), "diagonal": 8 * 0.6, "off_diagonal": 8 * 0.4 / 3}
@@ -152,20 +153,8 @@ def test_the_same_seed_gives_the_same_draws_and_another_seed_others(tiny):
 def test_too_few_draws_are_warned_about_by_name(tiny):
     with pytest.warns(ConvergenceWarning) as caught:
         result = fit("dawid_skene", tiny, method="nuts", chains=2, warmup=10, draws=10, progress=False)
-    messages = [str(w.message) for w in caught]
-    assert any("tail effective sample size of" in m and "under 200, which is 100 a chain" in m for m in messages)
-    assert set(result.warnings) == set(messages)
-
-
-def test_chains_in_another_permutation_are_named():
-    posterior = np.eye(3)[np.random.default_rng(0).integers(0, 3, 50)]
-    swapped = posterior[:, [1, 0, 2]]
-    assert permuted_chains(np.stack([posterior, posterior]), "abc") == ()
-    alike = np.column_stack([posterior[:, :1], posterior[:, 1:].sum(1, keepdims=True) * [0.5, 0.5]])  # two of one share
-    assert permuted_chains(np.stack([alike, alike]), "abc") == ()
-    (message,) = permuted_chains(np.stack([posterior, swapped]), "abc")
-    assert "chain 2 is in another permutation" in message
-    assert "'a' is 'b' there, 'b' is 'a' there" in message
+    assert ("tail", 200) in [(each.values["kind"], each.values["limit"]) for each in findings_of(result, "ess")]
+    assert set(result.warnings) == {str(one.message) for one in caught}
 
 
 def test_another_models_probabilities_reach_the_sampler():

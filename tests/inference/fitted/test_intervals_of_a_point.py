@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl.inference.findings.summary import best_and_worst
 from crowdppl.inference.fitted.intervals import of_draws
 from crowdppl.inference.fitted.posterior import interval_around
-from crowdppl.inference.fitted.summary import best_and_worst
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 FURTHER = ("one_coin", "worker_clusters", "mace", "common_individual")

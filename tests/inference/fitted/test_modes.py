@@ -7,13 +7,14 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from picked_findings import codes, findings_of
 from scipy.special import gammaln, logsumexp
 
 import crowdppl as cp
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import parameter_dims
-from crowdppl.inference.engines.diagnostics import worst_rhat
 from crowdppl.inference.engines.outcome import Outcome
+from crowdppl.inference.findings.of_draws import worst_rhat
 from crowdppl.inference.fit_story import _looked_at
 from crowdppl.inference.fitted import modes
 from crowdppl.inference.fitted.fitted import Fitted
@@ -40,15 +41,15 @@ def log_masses(label, diagonal, off_diagonal):
     def of_counts(counts, a):
         return gammaln(a.sum()) - gammaln((a + counts).sum()) + (gammaln(a + counts) - gammaln(a)).sum()
 
-    found = {}
+    masses = {}
     for labelling in product(range(2), repeat=n_tasks):
         z = np.array(labelling)
-        found[labelling] = of_counts(np.bincount(z, minlength=2), np.ones(2)) + sum(
+        masses[labelling] = of_counts(np.bincount(z, minlength=2), np.ones(2)) + sum(
             of_counts(np.bincount(label[z == k, j], minlength=2), np.where(np.arange(2) == k, diagonal, off_diagonal))
             for j in range(n_workers)
             for k in range(2)
         )
-    return found
+    return masses
 
 
 def quiet(*args, **options):
@@ -67,8 +68,8 @@ def test_masses_are_those_of_the_sums_over_all_labellings(right):
     two = fit.fitted.outcome.modes.labels[:2]
     nearer = (each[:, None] != two).sum(-1).argmin(1)
     of_two = [logsumexp(np.array(list(exact.values()))[nearer == m]) for m in range(2)]
-    found = fit.modes["mass"].to_numpy()[:2]
-    np.testing.assert_allclose(found / found.sum(), np.exp(of_two - logsumexp(of_two)), atol=0.03)
+    mass = fit.modes["mass"].to_numpy()[:2]
+    np.testing.assert_allclose(mass / mass.sum(), np.exp(of_two - logsumexp(of_two)), atol=0.03)
     assert fit.modes["tasks_differ"].tolist()[:2] == [0, 10]
     assert sorted(end for ends in fit.modes["ends"] for end in ends) == list(range(1, 13))
 
@@ -77,7 +78,9 @@ def test_a_second_reading_of_much_mass_is_said_and_the_labels_of_both_are_there(
     annotations, _ = two_camps((0.95, 0.95, 0.95, 0.05, 0.05))
     with pytest.warns(cp.ConvergenceWarning, match="two readings of this crowd: A 8[0-9]% .* differ on 10 tasks"):
         fit = cp.fit("dawid_skene", annotations, restarts=12, progress=False, **OPTIONS)
-    assert "two readings of this crowd" in str(fit.summary())
+    (finding,) = findings_of(fit, "readings")
+    assert finding.values["tasks_differ"][:2] == [0, 10]
+    assert finding.values["mass"] == pytest.approx(fit.modes["mass"].tolist())
     labels = fit.mode_labels
     assert (labels["A"] == fit.labels["label"]).all()
     assert (labels["A"] != labels["B"]).all()
@@ -89,7 +92,7 @@ def test_starts_that_end_in_one_reading_are_one_mode():
     assert fit.modes["ends"].tolist() == [(1, 2, 3, 4)]
     assert fit.modes["mass"].tolist() == [1.0]
     assert len(fit.mode_labels) == 0
-    assert not any("reading" in text for text in fit.warnings)
+    assert not findings_of(fit, "readings")
     once = quiet("dawid_skene", annotations, **OPTIONS)
     assert once.modes["ends"].tolist() == [(1,)]
     np.testing.assert_allclose(once.modes["log_posterior"].iloc[0], once.history.iloc[-1], rtol=1e-5)
@@ -111,7 +114,7 @@ def sampled(annotations, mixed, **options):
     """A fit by NUTS of given draws, looked at as fits are."""
     model = Model(find_story("dawid_skene"), options)
     stats = {name: np.zeros(mixed["prevalence"].shape[:2], int) for name in ("diverging", "tree_depth")}
-    outcome = Outcome(mixed, {}, np.zeros(0), stats, ())
+    outcome = Outcome(mixed, {}, np.zeros(0), stats)
     settings = {"seed": 0, "backend": "numpyro", "max_tree_depth": 10}
     dims = parameter_dims(model, annotations)
     return cp.Fit.of(_looked_at(Fitted(model, annotations, outcome, "nuts", settings, dims)))
@@ -141,7 +144,7 @@ def test_chains_that_permute_the_classes_are_matched_before_r_hat_and_the_files_
     draws = chains(annotations, label, [True, False, True])
     fit = sampled(annotations, draws, diagonal=1.0, truth_prior=cp.Prevalence(1.0))
     assert worst_rhat(fit.draws)[0] < 1.02
-    assert not any("R̂" in text or "permutation" in text or "reading" in text for text in fit.warnings)
+    assert not {"rhat", "permuted_chains", "readings"} & set(codes(fit))
     said = fit.fitted.origin["classes_permuted"]
     assert said.startswith("chain 1, in which 0 is 1 there")
     assert "chain 3" in said
@@ -161,11 +164,11 @@ def test_chains_in_readings_that_the_prior_tells_apart_are_left_and_said_with_th
     assert "classes_permuted" not in fit.fitted.origin
     assert fit.modes["ends"].tolist() == [(1, 3), (2,)]
     assert fit.modes["mass"].iloc[0] > 0.5
-    (text,) = (text for text in fit.warnings if "two readings" in text)
-    assert "(chains 1, 3)" in text
-    assert "average the chains as they are" in text
-    assert any("permutation" in text for text in fit.warnings)
-    assert any("R̂" in text for text in fit.warnings)
+    (finding,) = findings_of(fit, "readings")
+    assert "(chains 1, 3)" in finding.text
+    assert "average the chains as they are" in finding.text
+    assert [each.values for each in findings_of(fit, "permuted_chains")] == [{"chain": 2, "reference": 1}]
+    assert findings_of(fit, "rhat")
     fit.save(tmp_path / "fit")
     again = cp.load_fit(tmp_path / "fit")
     pd.testing.assert_frame_equal(again.modes, fit.modes)
@@ -218,9 +221,10 @@ def test_a_mode_that_is_no_peak_has_no_mass_and_the_fit_says_so(largest, monkeyp
     assert fit.modes["log_mass"].isna().any()
     assert fit.modes["mass"].isna().all()
     assert fit.modes["log_posterior"].is_monotonic_decreasing
-    (text,) = (text for text in fit.warnings if "readings of this crowd" in text)
-    assert "(of unknown masses, as one is no peak of the posterior)" in text
-    assert "%" not in text
+    (finding,) = findings_of(fit, "readings")
+    assert "(of unknown masses, as one is no peak of the posterior)" in finding.text
+    assert "%" not in finding.text
+    assert set(finding.values["mass"]) == {None}
     fit.save(tmp_path / "fit")
     pd.testing.assert_frame_equal(cp.load_fit(tmp_path / "fit").modes, fit.modes)
 

@@ -19,7 +19,7 @@ def evil_fit():
     rng = np.random.default_rng(0)
     gamma = {name: rng.gamma(20 * np.repeat(mode, 20, axis=1) + 0.5) for name, mode in fit.outcome.draws.items()}
     draws = {name: (value / value.sum(-1, keepdims=True)).astype(np.float32) for name, value in gamma.items()}
-    outcome = fit.outcome._replace(draws=draws, history=500 * np.exp(-np.arange(300) / 60), warnings=())
+    outcome = fit.outcome._replace(draws=draws, history=500 * np.exp(-np.arange(300) / 60))
     return changed(fit, method="svi", outcome=outcome)
 
 

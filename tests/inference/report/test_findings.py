@@ -10,7 +10,6 @@ from report_pages import Page
 
 import crowdppl as cp
 from crowdppl.inference.fitted.intervals import jeffreys
-from crowdppl.inference.report import findings as room
 from crowdppl.inference.report.findings import (
     BELOW_CHANCE,
     SAYS_NOTHING,
@@ -33,9 +32,9 @@ WORST = Findings(
     accuracy=0.734,
     failed=(("Agreement of pairs of workers", 0.0004), ("Annotations of each class", 0.031)),
     n_checks=4,
-    prior=("the prior outweighs the annotations of 12 of 20 workers",),
+    prior=(cp.Finding("outweighed", "prior", "warning", "the prior outweighs the annotations of 12 of 20 workers"),),
     gold=GOLD,
-    engine=("R̂ = 1.2 for prevalence[class a]: the chains do not agree",),
+    engine=(cp.Finding("rhat", "draws", "warning", "R̂ = 1.2 for prevalence[class a]: the chains do not agree"),),
 )
 BEST = Findings(n_tasks=500, n_workers=20, accuracy=0.9, n_checks=4, gold=replace(GOLD, promised=0.82))
 
@@ -186,7 +185,7 @@ def test_gold_labels_that_fewer_labels_match_than_guesses_would_are_told_before_
     found = found_of(against)
     assert found.gold.contradicts
     assert found.gold.high < 1 / 3
-    titles = [one.title for one in alerts(replace(found, engine=("it did not converge",), unsure=("3",)))]
+    titles = [one.title for one in alerts(replace(found, engine=WORST.engine, unsure=("3",)))]
     assert titles[:3] == ["Warnings of the fit", "The gold labels contradict the labels", "1 label to review"]
     assert "The labels are overconfident" not in titles
     assert not found_of(gold_fit).gold.contradicts
@@ -209,12 +208,10 @@ def test_unsure_labels_are_those_below_the_threshold_the_most_uncertain_first(go
     assert found.n_tasks == 12
 
 
-def test_a_prior_that_rules_is_told_once_and_not_as_a_warning_of_the_engine(gold_fit, monkeypatch):
-    monkeypatch.setattr(room, "outweighed", lambda fit: ["the prior outweighs all"])
-    outcome = gold_fit.outcome._replace(warnings=("the prior outweighs all", "it did not converge"))
-    found = found_of(changed(gold_fit, outcome=outcome))
-    assert found.prior == ("the prior outweighs all",)
-    assert found.engine == ("it did not converge",)
+def test_a_prior_that_rules_is_told_once_and_not_as_a_warning_of_the_engine(gold_fit):
+    found = found_of(changed(gold_fit, findings=WORST.engine + WORST.prior))
+    assert found.prior == WORST.prior
+    assert found.engine == WORST.engine
 
 
 def test_a_baseline_has_sentences_and_no_word_of_an_engine(gold_fit):

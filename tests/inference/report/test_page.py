@@ -15,9 +15,9 @@ from report_pages import CLASSES, EVIL, TASKS, WORKERS, Page
 
 import crowdppl as cp
 from crowdppl.inference.densities.evidence import with_evidence
-from crowdppl.inference.engines.diagnostics import smallest_ess, worst_rhat
+from crowdppl.inference.findings.of_draws import smallest_ess, worst_rhat
+from crowdppl.inference.findings.of_prior import worker_prior
 from crowdppl.inference.fitted.intervals import jeffreys
-from crowdppl.inference.fitted.worker_prior import worker_prior
 from crowdppl.inference.report import label_sections as labels
 from crowdppl.inference.report import report
 from crowdppl.inference.report import worker_section as workers
@@ -260,8 +260,8 @@ def test_workers_gold_scores_and_derived_quantities_are_those_of_the_fit(evil_fi
 
 
 def test_warnings_stand_at_the_top_in_words(evil_fit, tmp_path):
-    outcome = evil_fit.outcome._replace(warnings=("the <first> thing", "the second thing"))
-    warned = changed(evil_fit, outcome=outcome)
+    texts = ("the <first> thing", "the second thing")
+    warned = changed(evil_fit, findings=tuple(cp.Finding("x", "draws", "warning", text) for text in texts))
     page = Page(report(warned, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
     first = page.all("ol")[0]
     assert first["text"].startswith("Warnings of the fitThe <first> thing.The second thing.")

@@ -37,9 +37,12 @@ def fit():
     families = dict(zip(NAMES, ["one", "one", "two", "two"], strict=True))
     options = {"shared_error": True, "worker_families": families, "max_iterations": 5}
     found = cp.fit("one_coin", crowd(), progress=False, **options)
-    warned = (*found.warnings, f"R̂ = 1.5 for ability[worker {NAMES[0]}, is_right 1]: raise draws", "Bob Smith erred")
-    outcome = found.outcome._replace(warnings=warned)
-    return cp.Fit.of(found.fitted.replace(outcome=outcome))
+    entry = f"ability[worker {NAMES[0]}, is_right 1]"
+    more = (
+        cp.Finding("rhat", "draws", "warning", f"R̂ = 1.5 for {entry}", "raise draws", {"entry": entry, "rhat": 1.5}),
+        cp.Finding("erred", "crowd", "warning", "Bob Smith erred", "", {"workers": ["Bob Smith"], "n": 1}),
+    )
+    return cp.Fit.of(found.fitted.replace(findings=(*found.findings, *more)))
 
 
 @pytest.fixture
@@ -96,8 +99,9 @@ def test_a_pseudonymised_fit_says_the_same_of_the_same_workers(fit, key_file):
     pd.testing.assert_frame_equal(hashed.labels, fit.labels, check_exact=True)
     again = hashed.fitted.replace(stored_posterior=None).posterior  # families are found by the pseudonyms
     np.testing.assert_allclose(again, fit.posterior, atol=1e-5)
-    assert not any(name in text for text in hashed.warnings for name in NAMES)
+    assert not any(name in str(finding) for finding in hashed.findings for name in NAMES)
     assert hashed.warnings[-1] == f"{pseudonym('Bob Smith', KEY)} erred"
+    assert hashed.findings[-1].values == {"workers": [pseudonym("Bob Smith", KEY)], "n": 1}
 
 
 def test_pseudonyms_depend_on_the_key_and_on_the_type_of_the_name_and_on_nothing_else():

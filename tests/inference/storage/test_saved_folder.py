@@ -45,10 +45,11 @@ def test_every_story_comes_back_as_it_was(name, tmp_path, monkeypatch):
     model, data = Model(STORIES[name], {}), annotations.replace(gold=None, seconds=None)
     dims = parameter_dims(model, data)
     draws = {site: np.asarray(parameters[site], np.float32)[None, None] for site in dims}
-    outcome = Outcome(draws, {}, np.array([-3.5]), {}, ("a warning",), is_point=True)
+    outcome = Outcome(draws, {}, np.array([-3.5]), {}, is_point=True)
     posterior = np.random.default_rng(0).dirichlet(np.ones(annotations.n_classes), 8).astype(np.float32)
     settings = {"seed": 0, "backend": "numpyro", "a": (1, 2.5), "b": float("inf")}
-    fit = cp.Fit.of(Fitted(model, annotations, outcome, "em", settings, dims, posterior))
+    findings = (cp.Finding("x", "draws", "warning", "a warning", "do this", {"n": [1, 0.5, None]}),)
+    fit = cp.Fit.of(Fitted(model, annotations, outcome, "em", settings, dims, posterior, findings=findings))
     # What the log-likelihoods of every story are is tested elsewhere, and takes a compilation each.
     monkeypatch.setattr(fit_folder, "to_groups", partial(fit_folder.to_groups, log_likelihood=None))
     fit.save(tmp_path / "fit")

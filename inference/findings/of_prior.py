@@ -7,6 +7,7 @@ accuracies are drawn from the prior.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -22,7 +23,8 @@ from ..densities.enumerated import Site, run_enumerated, site_values
 from ..densities.padded_sites import dirichlet_of, is_table
 from ..densities.prior import quick_rows
 from ..densities.programs import compiled
-from .fitted import Fitted
+from ..fitted.fitted import Fitted
+from .register import Said, check
 
 DRAWS = (50, 200)  # from the prior, at the least and at the most, where its moments are estimated
 CLOSE = 1e-3  # relatively, of weights that are one number
@@ -111,22 +113,25 @@ def exact_worker_prior(fitted: Fitted) -> WorkerPrior | None:
     return WorkerPrior(total.sum(-1), (right / total).mean(-1), is_exact=True)
 
 
-def outweighed(fitted: Fitted) -> list[str]:
-    """A warning where the prior counts for more than the annotations do, of half of the workers; else none."""
-    prior = exact_worker_prior(fitted)
+@check("outweighed", "prior", needs={"story", "workers"})
+def outweighed(of: Fitted) -> Iterator[Said]:
+    """A prior that counts for more than the annotations do, of half of the workers."""
+    prior = exact_worker_prior(of)
     if prior is None:
-        return []
-    given = fitted.annotations.of_classes().n_by_worker()
+        return
+    given = of.annotations.of_classes().n_by_worker()
     asked = given > 0
     few = asked & (prior.weight > given)
     if not asked.any() or 2 * few.sum() < asked.sum():
-        return []
-    weight, accuracy = float(np.median(prior.weight)), float(np.median(prior.accuracy))
-    return [
+        return
+    weight, accuracy, median = (float(np.median(x)) for x in (prior.weight, prior.accuracy, given[asked]))
+    yield Said(
         f"the prior outweighs the annotations of {few.sum():,} of {asked.sum():,} workers: it counts like "
         f"{pseudo_annotations(weight)} a worker with accuracy {accuracy:.2f}, and the median worker gave "
-        f"{np.median(given[asked]):,.0f}; accuracies are drawn to it. {_remedy(fitted)}"
-    ]
+        f"{median:,.0f}; accuracies are drawn to it",
+        _remedy(of),
+        {"weight": weight, "accuracy": accuracy, "annotations": median, "few": few.sum(), "asked": asked.sum()},
+    )
 
 
 def _of_classes(fitted: Fitted) -> Fitted:

@@ -8,11 +8,26 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from crowdppl.inference.engines import diagnostics
-from crowdppl.inference.engines.convergence import convergence
-from crowdppl.inference.engines.diagnostics import sampling_warnings, smallest_ess, worst_rhat
+from crowdppl.inference.engines.outcome import Outcome
+from crowdppl.inference.findings import of_draws
+from crowdppl.inference.findings.convergence import convergence
+from crowdppl.inference.findings.of_draws import smallest_ess, worst_rhat
+from crowdppl.inference.findings.register import CHECKS
 
 FINE = {"diverging": np.zeros((4, 500), bool), "tree_depth": np.full((4, 500), 3)}
+
+
+class Sampled:
+    """Draws with the sampler's statistics, as checks of draws look at them."""
+
+    def __init__(self, draws, stats):
+        self.named_draws, self.settings = draws, {"max_tree_depth": 10}
+        self.outcome = Outcome({}, {}, np.zeros(0), stats)
+
+
+def found_of(draws, stats=FINE):
+    sampled = Sampled(draws, stats)
+    return [finding for code in ("divergences", "rhat", "ess", "tree_depth") for finding in CHECKS[code](sampled)]
 
 
 def arviz_scores(draws):
@@ -83,25 +98,41 @@ def test_the_worst_entry_is_named():
 def test_the_least_effective_sample_size_is_a_hundred_a_chain_in_bulk_and_tails(chains, limit):
     x = autoregressive(np.random.default_rng(0), 0.95, chains=chains, draws=500)
     stats = {name: value[:chains] for name, value in FINE.items()}
-    found = sampling_warnings(dataset(x), stats, 10)
-    for kind in ("bulk", "tail"):
-        assert any(f"the {kind} effective sample size of x[entry" in m and f"under {limit}, which" in m for m in found)
-    assert sampling_warnings(dataset(np.random.default_rng(0).normal(size=(4, 500, 3))), FINE, 10) == ()
+    found = [finding for finding in found_of(dataset(x), stats) if finding.code == "ess"]
+    assert [finding.values["kind"] for finding in found] == ["bulk", "tail"]
+    for finding in found:
+        assert finding.values["entry"].startswith("x[entry ")
+        assert finding.values["ess"] < finding.values["limit"] == limit
+    assert not found_of(dataset(np.random.default_rng(0).normal(size=(4, 500, 3))))
 
 
 @pytest.mark.parametrize(("chains", "who"), [(4, "the chains"), (1, "the two halves of the chain")])
 @pytest.mark.parametrize(
-    ("shift", "said"), [(2.0, "do not agree; raise warmup and draws"), (0.45, "agree only roughly; raise draws")]
+    ("shift", "said", "remedy"),
+    [(2.0, "do not agree", "raise warmup and draws"), (0.45, "agree only roughly", "raise draws")],
 )
-def test_what_disagrees_is_chains_or_the_halves_of_one_and_by_how_much(chains, who, shift, said):
+def test_what_disagrees_is_chains_or_the_halves_of_one_and_by_how_much(chains, who, shift, said, remedy):
     x = np.random.default_rng(0).normal(size=(4, 500, 3))[:chains]
     x[0, :250] += shift if chains > 1 else shift / 1.5
-    found = sampling_warnings(dataset(x), {name: value[:chains] for name, value in FINE.items()}, 10)
-    assert any(text.startswith("R̂ = ") and text.endswith(f", over 1.01: {who} {said}") for text in found), found
+    found = found_of(dataset(x), {name: value[:chains] for name, value in FINE.items()})
+    (finding,) = (each for each in found if each.code == "rhat")
+    assert finding.text.endswith(f"{who} {said}")
+    assert finding.remedy == remedy
+    assert finding.values["rhat"] == pytest.approx(worst_rhat(dataset(x))[0])
+
+
+def test_divergences_and_cut_trajectories_are_counted_with_what_helps():
+    stats = {name: value.copy() for name, value in FINE.items()}
+    stats["diverging"][0, :7], stats["tree_depth"][1, :3] = True, 10
+    first, second = found_of(dataset(np.random.default_rng(0).normal(size=(4, 500, 3))), stats)
+    assert (first.code, first.values) == ("divergences", {"divergences": 7, "draws": 2000})
+    assert "target_accept" in first.remedy
+    assert (second.code, second.values) == ("tree_depth", {"draws": 3, "depth": 10})
+    assert "max_tree_depth" in second.remedy
 
 
 def test_of_many_entries_the_worst_are_looked_at(monkeypatch):
-    monkeypatch.setattr(diagnostics, "MOST", 40 * 4 * 50)
+    monkeypatch.setattr(of_draws, "MOST", 40 * 4 * 50)
     x = np.random.default_rng(0).normal(size=(4, 50, 1000))
     x[0, :, 617] += 2.0
     assert worst_rhat(dataset(x))[1] == "x[entry 717]"
@@ -109,7 +140,7 @@ def test_of_many_entries_the_worst_are_looked_at(monkeypatch):
 
 def test_a_million_parameters_take_seconds(monkeypatch):
     """With a twentieth of the draws that are looked at; it takes a second or two."""
-    monkeypatch.setattr(diagnostics, "MOST", diagnostics.MOST // 20)
+    monkeypatch.setattr(of_draws, "MOST", of_draws.MOST // 20)
     x = np.random.default_rng(0).normal(size=(2, 10, 1_000_000)).astype(np.float32)
     begin = time.process_time()
     worst_rhat(dataset(x))

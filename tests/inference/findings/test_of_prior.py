@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.fitted.worker_prior import exact_worker_prior, outweighed, worker_prior
+from crowdppl.inference.findings.of_prior import exact_worker_prior, outweighed, worker_prior
 
 
 @pytest.fixture(scope="module")
@@ -134,12 +134,11 @@ def test_a_strength_that_is_learned_is_shown_as_it_was_learned(crowd):
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 def test_a_prior_that_outweighs_half_of_the_workers_is_warned_of_with_its_numbers(crowd):
     heavy = fitted("dawid_skene", crowd, diagonal=10.0, off_diagonal=1.0)  # 36 against 30 annotations
-    (said,) = outweighed(heavy)
-    assert said in heavy.warnings
-    assert "5 of 5 workers" in said
-    assert "36 pseudo-annotations a worker with accuracy 0.83" in said
-    assert "gave 30" in said
-    assert "diagonal= and off_diagonal=" in said
+    (finding,) = outweighed(heavy)
+    assert finding in heavy.findings
+    expected = {"weight": 36.0, "accuracy": 5 / 6, "annotations": 30.0, "few": 5, "asked": 5}
+    assert finding.values == pytest.approx(expected, rel=1e-6)
+    assert "diagonal= and off_diagonal=" in finding.remedy
     assert not outweighed(fitted("dawid_skene", crowd, diagonal=7.0, off_diagonal=1.0))  # 27
 
 

@@ -7,6 +7,7 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 from numpyro.infer.reparam import LocScaleReparam
+from picked_findings import findings_of
 
 import crowdppl as cp
 
@@ -35,35 +36,30 @@ def crowd():
     return cp.simulate("one_coin", n_tasks=100, n_workers=10, n_classes=3, annotations_per_task=4, seed=1, **alike)[0]
 
 
-def said_endless(fit):
-    return [text for text in fit.warnings if "has no maximum" in text]
-
-
-def said_too_wide(fit):
-    return [text for text in fit.warnings if "differ more than they do" in text]
-
-
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 def test_em_warns_of_a_prior_that_it_narrows_without_end(crowd):
     """The joint density grows as scale to the power of minus 10, once all skills are the mean."""
     fit = cp.fit(centred, crowd, progress=False)
     assert float(fit.parameters["scale"]) < 0.02
-    (text,) = said_endless(fit)
-    assert "the prior of 'skill' became ever narrower" in text
-    assert "skill = mean + scale * offset" in text
+    (finding,) = findings_of(fit, "no_maximum")
+    assert finding.values["site"] == "skill"
+    assert finding.values["after"] < 0.02 * finding.values["before"]
+    assert "skill = mean + scale * offset" in finding.remedy
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 def test_the_story_written_as_the_warning_says_has_a_mode_and_no_warning(crowd):
     fit = cp.fit(not_centred, crowd, progress=False)
-    assert not said_endless(fit)
+    assert not findings_of(fit, "no_maximum")
     assert float(fit.parameters["scale"]) > 0.1
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 def test_draws_and_the_packages_own_stories_are_not_warned_of(crowd):
-    assert not said_endless(cp.fit(centred, crowd, method="nuts", chains=1, warmup=50, draws=20, progress=False))
-    assert not said_endless(cp.fit("hierarchical_dawid_skene", crowd, max_iterations=20, progress=False))
+    assert not findings_of(
+        cp.fit(centred, crowd, method="nuts", chains=1, warmup=50, draws=20, progress=False), "no_maximum"
+    )
+    assert not findings_of(cp.fit("hierarchical_dawid_skene", crowd, max_iterations=20, progress=False), "no_maximum")
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
@@ -75,13 +71,13 @@ def test_em_says_that_workers_of_few_annotations_differ_more_at_the_mode_than_th
     right = (fit.labels["label"].to_numpy() == np.asarray(annotations.gold)).mean()
     assert fit.labels["probability"].mean() - right > 0.3
     assert fit.parameters["spread"].mean() > 3 * parameters["spread"].mean()
-    (text,) = said_too_wide(fit)
-    assert "'individual'" in text
-    assert "method='svi'" in text
+    (finding,) = findings_of(fit, "wide_scale")
+    assert finding.values["site"] == "individual"
+    assert "method='svi'" in finding.remedy
 
 
 def test_em_says_nothing_of_workers_of_many_annotations_and_of_stories_without_a_learned_scale():
     sizes = {"n_tasks": 1000, "n_workers": 5, "annotations_per_task": 5, "n_classes": 3}
     annotations, _ = cp.simulate("hierarchical_dawid_skene", **sizes, seed=1)
     for story in ("hierarchical_dawid_skene", "dawid_skene", "glad"):
-        assert not said_too_wide(cp.fit(story, annotations.without_gold(), progress=False))
+        assert not findings_of(cp.fit(story, annotations.without_gold(), progress=False), "wide_scale")

@@ -1,16 +1,15 @@
-"""Warnings of what the annotations alone do not tell, and silence where they do."""
+"""Findings on what the annotations alone do not tell, and silence where they do."""
 
 import os
-import re
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from picked_findings import findings_of, found_of_crowd
 from scipy.stats import dirichlet
 
 import crowdppl as cp
-from crowdppl.inference.fitted.crowd_trust import SAID, crowd_warnings
 
 
 def crowd(accuracy, n_tasks=300, n_classes=2, per_task=None, seed=0):
@@ -29,33 +28,35 @@ def crowd(accuracy, n_tasks=300, n_classes=2, per_task=None, seed=0):
 
 
 def test_a_plain_crowd_is_trusted():
-    assert crowd_warnings(*crowd([0.8, 0.7, 0.75, 0.6, 0.5])) == ()
-    assert crowd_warnings(*crowd([0.6, 0.5, 0.7, 0.4], n_classes=4)) == ()
+    assert not found_of_crowd(*crowd([0.8, 0.7, 0.75, 0.6, 0.5]))
+    assert not found_of_crowd(*crowd([0.6, 0.5, 0.7, 0.4], n_classes=4))
 
 
-def test_workers_worse_than_chance_are_counted_with_their_share():
-    (text,) = crowd_warnings(*crowd([0.9, 0.85, 0.8, 0.85, 0.1]))
-    assert text.startswith(SAID)
-    assert "1 worker of 5, with 20% of the annotations" in text
-    assert "cp.estimate(fit, gold)" in text
+def test_workers_worse_than_chance_are_named_with_their_share():
+    found = found_of_crowd(*crowd([0.9, 0.85, 0.8, 0.85, 0.1]))
+    assert list(found) == ["below_chance"]
+    assert found["below_chance"].values == {"workers": [4], "share": pytest.approx(0.2)}
+    assert "cp.estimate(fit, gold)" in found["below_chance"].remedy
 
 
 @pytest.mark.parametrize("story", cp.models.STORIES)
-def test_every_story_says_in_words_that_a_part_of_the_crowd_is_worse_than_chance(story):
+def test_every_story_says_that_a_part_of_the_crowd_is_worse_than_chance(story):
     """Two workers of ten name the other of two classes on nine tasks of ten."""
     annotations, posterior = crowd([0.9] * 8 + [0.1] * 2, n_tasks=60)
     rng = np.random.default_rng(2)
     features = posterior[:, :1] + rng.normal(0, 0.3, (60, 2))
     known = annotations.replace(features=features.astype(np.float32))
-    with pytest.warns(cp.CrowdWarning, match=r"2 workers of 10, with 20% of the annotations, would be right less"):
-        cp.fit(story, known, progress=False, max_iterations=200)
+    with pytest.warns(cp.CrowdWarning, match="2 workers of 10, with 20% of the annotations"):
+        fit = cp.fit(story, known, progress=False, max_iterations=200)
+    (finding,) = findings_of(fit, "below_chance")
+    assert finding.values["workers"] == [8, 9]
 
 
 def test_two_namings_are_said_where_as_many_workers_are_able_either_way():
     annotations, posterior = crowd([0.85, 0.85, 0.15, 0.15])
-    assert any("0 from 1" in text and "exchanged" in text for text in crowd_warnings(annotations, posterior))
+    assert found_of_crowd(annotations, posterior)["two_namings"].values["classes"] == [0, 1]
     known = annotations.replace(evidence=np.where(posterior > 0.5, 0.0, -np.inf))
-    assert not any("exchanged" in text for text in crowd_warnings(known, posterior))
+    assert "two_namings" not in found_of_crowd(known, posterior)
 
 
 def test_the_lead_of_a_naming_is_the_difference_of_the_log_densities_of_the_workers_tables():
@@ -67,22 +68,32 @@ def test_the_lead_of_a_naming_is_the_difference_of_the_log_densities_of_the_work
     def log_density(tables):
         return sum(dirichlet.logpdf(table[k], 1 + np.eye(2)[k]) for table in tables for k in range(2))
 
-    (text,) = (text for text in crowd_warnings(annotations, posterior) if "exchanged" in text)
-    nats = float(re.search(r"leads by ([\d.]+) nats", text).group(1))
-    assert nats == pytest.approx(log_density(tables) - log_density(tables[:, ::-1]), abs=0.06)  # one digit is shown
+    finding = found_of_crowd(annotations, posterior)["two_namings"]
+    assert finding.values["nats"] == pytest.approx(log_density(tables) - log_density(tables[:, ::-1]), rel=1e-5)
+    assert f"leads by {finding.values['nats']:.1f} nats" in finding.text
 
 
 def test_a_crowd_of_pairs_leaves_prevalence_and_errors_open():
-    found = crowd_warnings(*crowd([0.8] * 8, per_task=2))
-    assert any("300 of 300 tasks have annotations of fewer than 3 workers" in text for text in found)
-    assert crowd_warnings(*crowd([0.8] * 8, per_task=3)) == ()
+    pairs = found_of_crowd(*crowd([0.8] * 8, per_task=2))
+    assert pairs["few_workers_a_task"].values == {"few": 300, "annotated": 300}
+    assert not found_of_crowd(*crowd([0.8] * 8, per_task=3))
 
 
 def test_nobody_disagrees_and_nobody_meets():
-    annotations, posterior = crowd([1.0, 1.0, 1.0])
-    assert any("all workers agree on each of the 300 tasks" in text for text in crowd_warnings(annotations, posterior))
-    annotations, posterior = crowd([0.8, 0.8, 0.8], per_task=1)
-    assert any("no task has annotations of two workers" in text for text in crowd_warnings(annotations, posterior))
+    assert found_of_crowd(*crowd([1.0, 1.0, 1.0]))["nobody_disagrees"].values == {"tasks": 300}
+    assert "nobody_meets" in found_of_crowd(*crowd([0.8, 0.8, 0.8], per_task=1))
+
+
+def test_nobody_knows_how_often_a_single_worker_errs():
+    annotations, posterior = crowd([0.8])
+    assert list(found_of_crowd(annotations, posterior)) == ["one_worker"]
+    known = annotations.replace(evidence=np.where(posterior > 0.5, 0.0, -np.inf))
+    assert "one_worker" not in found_of_crowd(known, posterior)
+
+
+def test_of_few_tasks_nothing_is_said():
+    assert not found_of_crowd(*crowd([0.1] * 4, n_tasks=19))
+    assert not found_of_crowd(*crowd([0.8], n_tasks=19))
 
 
 def test_groups_of_workers_who_share_no_task_are_counted():
@@ -92,21 +103,23 @@ def test_groups_of_workers_who_share_no_task_are_counted():
         second.to_frame().assign(task=lambda f: f["task"] + 1000, worker=lambda f: f["worker"] + 9),
     ]
     annotations = cp.Annotations.from_frame(pd.concat(frames))
-    (text,) = crowd_warnings(annotations, np.concatenate([a, b]))
-    assert "2 groups that share no task, the largest with 67% of the annotations" in text
+    groups = found_of_crowd(annotations, np.concatenate([a, b]))
+    assert list(groups) == ["groups_apart"]
+    assert groups["groups_apart"].values == {"groups": 2, "largest": pytest.approx(2 / 3)}
 
 
-def test_a_fit_and_auto_warn_once_and_the_summary_shows_it():
+def test_a_fit_and_auto_warn_once_and_a_filter_of_the_engines_warnings_leaves_it():
     annotations, _ = crowd([0.8] * 6, per_task=2)
     for story in ("one_coin", "auto"):
-        with pytest.warns(cp.CrowdWarning, match="prevalence from errors") as caught:
+        with pytest.warns(cp.CrowdWarning) as caught:
             fit = cp.fit(story, annotations, progress=False)
-        assert sum(SAID in str(warning.message) for warning in caught) == 1
-        assert "prevalence from errors" in str(fit.summary())
-    with warnings.catch_warnings(record=True, action="always") as caught:  # a filter of the engines' warnings leaves it
+        said = [one.message.finding for one in caught if isinstance(one.message, cp.CrowdWarning)]
+        assert [finding.code for finding in said] == ["few_workers_a_task"]
+        assert findings_of(fit, "few_workers_a_task") == said
+    with warnings.catch_warnings(record=True, action="always") as caught:
         warnings.simplefilter("ignore", cp.ConvergenceWarning)
         cp.fit("one_coin", annotations, progress=False)
-    assert any(SAID in str(warning.message) for warning in caught)
+    assert any(isinstance(one.message, cp.CrowdWarning) for one in caught)
     with warnings.catch_warnings():
         warnings.simplefilter("error", cp.CrowdWarning)
         cp.fit("one_coin", crowd([0.8] * 6)[0], progress=False)
@@ -120,17 +133,18 @@ def test_a_fit_and_auto_warn_once_and_the_summary_shows_it():
 def test_crowds_with_gold_that_the_votes_are_near_are_trusted(name):
     annotations = cp.load_dataset(name)
     votes = annotations.votes() + 1e-9
-    assert crowd_warnings(annotations, votes / votes.sum(1, keepdims=True)) == ()
+    assert not found_of_crowd(annotations, votes / votes.sum(1, keepdims=True))
 
 
 def test_gold_that_contradicts_a_unanimous_crowd_is_named():
     rows = [(task, worker, "yes" if task % 2 else "no") for task in range(8) for worker in range(4)]
     annotations = cp.Annotations.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]))
-    with pytest.warns(cp.CrowdWarning, match=r"task 3 is 'no', and all 4 annotations of it are"):
+    with pytest.warns(cp.CrowdWarning, match="the gold label of the task 3"):
         fit = cp.fit("dawid_skene", annotations, gold={0: "no", 3: "no", 5: "no"}, progress=False)
-    assert [text for text in fit.warnings if "so it is with 1 other task." in text]
+    (finding,) = findings_of(fit, "contradicted_gold")
+    assert (finding.about, finding.values) == ("gold", {"task": 3, "gold": "no", "given": "yes", "tasks": 2})
     agreed = cp.fit("dawid_skene", annotations, gold={0: "no", 3: "yes"}, progress=False)
-    assert not [text for text in agreed.warnings if "gold label" in text]
+    assert not findings_of(agreed, "contradicted_gold")
 
 
 def labelling_functions(seed=0, n_tasks=400):
@@ -144,23 +158,25 @@ def labelling_functions(seed=0, n_tasks=400):
 
 def test_labelling_functions_of_one_class_each_need_their_abstentions():
     matrix = labelling_functions()
-    silent = cp.Annotations.from_matrix(matrix)
-    with pytest.warns(
-        cp.CrowdWarning, match=r"9 workers of 9, with 100% of the annotations, give one class each"
-    ) as said:
-        cp.fit("dawid_skene", silent, progress=False)
-    assert any("name them by abstain=[...]" in str(warning.message) for warning in said)
+    with pytest.warns(cp.CrowdWarning):
+        silent = cp.fit("dawid_skene", cp.Annotations.from_matrix(matrix), progress=False)
+    (finding,) = findings_of(silent, "one_class_each")
+    assert finding.values == {"workers": list(range(9)), "share": 1.0}
+    assert "name them by abstain=[...]" in finding.remedy
     named = cp.Annotations.from_matrix(matrix, abstain=[-1])
-    with pytest.warns(cp.CrowdWarning, match="give one class each whatever the task.*fit without abstentions="):
-        cp.fit("dawid_skene", named, abstentions="uninformative", progress=False)
-    posterior = np.full((400, 3), 1 / 3)
-    assert not any("give one class each" in text for text in crowd_warnings(named, posterior))
+    with pytest.warns(cp.CrowdWarning):
+        told = cp.fit("dawid_skene", named, abstentions="uninformative", progress=False)
+    (finding,) = findings_of(told, "one_class_each")
+    assert finding.remedy.startswith("fit without abstentions=")
+    assert "one_class_each" not in found_of_crowd(named, np.full((400, 3), 1 / 3))
 
 
 def test_nobody_is_told_to_leave_out_the_abstentions_of_labelling_functions_of_one_class_each():
     named = cp.Annotations.from_matrix(labelling_functions(), abstain=[-1])
-    with pytest.warns(cp.ConvergenceWarning, match="the workers give one class each, so that hardly anything else"):
+    with pytest.warns(cp.ConvergenceWarning, match="decides the labels"):
         fit = cp.fit("dawid_skene", named, progress=False)
+    (finding,) = findings_of(fit, "abstentions_decide")
+    assert "the majority vote" in finding.remedy
     assert not any("uninformative" in text for text in fit.warnings)
 
 
@@ -168,4 +184,4 @@ def test_a_worker_who_always_gives_the_same_class_is_no_labelling_function():
     annotations, posterior = crowd([0.8, 0.7, 0.75, 0.6])
     frame = annotations.to_frame()
     always = pd.DataFrame({"task": annotations.tasks[:], "worker": "always", "label": 1})
-    assert crowd_warnings(cp.Annotations.from_frame(pd.concat([frame, always])), posterior) == ()
+    assert not found_of_crowd(cp.Annotations.from_frame(pd.concat([frame, always])), posterior)

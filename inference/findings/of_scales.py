@@ -9,6 +9,7 @@ annotations each the mode makes the scale too large, and the offsets' squares fa
 posterior's mean.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import jax
@@ -21,7 +22,8 @@ from ...models.parts.promises import is_promised
 from ..densities.enumerated import Parameters, is_latent, run_enumerated, site_values
 from ..densities.programs import compiled
 from ..densities.sites import starting_point
-from .fitted import Fitted
+from ..fitted.fitted import Fitted
+from .register import Said, check
 
 NARROW = 0.02  # of the standard deviation that a prior had where EM started
 SMALL = 0.15  # mean square of offsets: seen from simulated crowds, and passed by rte, dog and bluebird, labelled well
@@ -34,46 +36,49 @@ class Prior(NamedTuple):
     is_standard: Array  # whether each member's has the mean 0 and the variance 1
 
 
-def scale_warnings(fitted: Fitted) -> list[str]:
-    """A warning for each site whose members EM made alike, or more different than they are; of a point alone."""
-    if fitted.method != "em":
-        return []
-    end = {name: jnp.asarray(value)[0, 0] for name, value in fitted.draws.items()} | fitted.fixed
-    return _too_narrow(fitted, end) + _too_wide(fitted, end)
-
-
-def _too_narrow(fitted: Fitted, end: Parameters) -> list[str]:
-    """Sites whose prior became next to nothing; a story that promises a maximum has none."""
-    shared = any("worker" not in dims and "task" not in dims for dims in fitted.dims.values())
-    if is_promised(fitted.model.story) or not shared:
-        return []
+@check("no_maximum", "draws", needs={"story", "memory"})
+def no_maximum(of: Fitted) -> Iterator[Said]:
+    """Sites whose prior EM made next to nothing; a story that promises a maximum has none."""
+    shared = any("worker" not in dims and "task" not in dims for dims in of.dims.values())
+    if of.method != "em" or is_promised(of.model.story) or not shared:
+        return
     before, after = (
-        {name: float(prior.deviation) for name, prior in _priors(fitted, parameters).items()}
-        for parameters in (None, end)
+        {name: float(prior.deviation) for name, prior in _priors(of, parameters).items()}
+        for parameters in (None, _end(of))
     )
-    return [
-        f"the density of {fitted.story} has no maximum: the prior of {name!r} became ever narrower, its standard "
-        f"deviation went from {before[name]:.2g} to {after[name]:.2g}, and its members became alike. Write "
-        f"{name} = mean + scale * offset, with standard normal offsets as the site (or NumPyro's LocScaleReparam(0)), "
-        "which has a maximum; or fix the scale"
-        for name in before
-        if after[name] < NARROW * before[name]
-    ]
+    for name in before:
+        if after[name] < NARROW * before[name]:
+            yield Said(
+                f"the density of {of.story} has no maximum: the prior of {name!r} became ever narrower, its standard "
+                f"deviation went from {before[name]:.2g} to {after[name]:.2g}, and its members became alike",
+                f"Write {name} = mean + scale * offset, with standard normal offsets as the site (or NumPyro's "
+                "LocScaleReparam(0)), which has a maximum; or fix the scale",
+                {"site": name, "before": before[name], "after": after[name]},
+            )
 
 
-def _too_wide(fitted: Fitted, end: Parameters) -> list[str]:
-    """Sites of the workers' standard normal offsets that are small beside a scale that is learned."""
-    if not _has_scale(fitted):
-        return []
-    standard = [name for name, prior in _priors(fitted, end).items() if prior.is_standard]
-    squares = {name: float(jnp.mean(end[name] ** 2)) for name in standard if "worker" in fitted.dims.get(name, ())}
-    return [
-        f"the mode makes workers differ more than they do: the offsets {name!r} have the mean square {square:.2f} "
-        "there, where their prior has 1, and their scale is so much larger. Labels may be worse than by votes, and too "
-        "sure; take method='svi' or 'nuts'"
-        for name, square in squares.items()
-        if square < SMALL
-    ]
+@check("wide_scale", "draws", needs={"story", "memory"})
+def wide_scale(of: Fitted) -> Iterator[Said]:
+    """Sites of the workers' standard normal offsets that EM made small beside a scale that is learned."""
+    if of.method != "em" or not _has_scale(of):
+        return
+    end = _end(of)
+    standard = [name for name, prior in _priors(of, end).items() if prior.is_standard]
+    squares = {name: float(jnp.mean(end[name] ** 2)) for name in standard if "worker" in of.dims.get(name, ())}
+    for name, square in squares.items():
+        if square < SMALL:
+            yield Said(
+                f"the mode makes workers differ more than they do: the offsets {name!r} have the mean square "
+                f"{square:.2f} there, where their prior has 1, and their scale is so much larger. Labels may be worse "
+                "than by votes, and too sure",
+                "take method='svi' or 'nuts'",
+                {"site": name, "square": square},
+            )
+
+
+def _end(fitted: Fitted) -> Parameters:
+    """Return the parameters at which EM ended."""
+    return {name: jnp.asarray(value)[0, 0] for name, value in fitted.draws.items()} | fitted.fixed
 
 
 def _has_scale(fitted: Fitted) -> bool:

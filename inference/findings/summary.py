@@ -19,20 +19,22 @@ from ...models.parts.shared_error import LEVELS, STRENGTH, USUAL_RIGHT, prior_sh
 from ...models.parts.task_difficulty import LEVELS as DIFFICULTIES
 from ...models.parts.task_difficulty import SHARE, prior_mean
 from ..densities.model import Model
-from ..engines.diagnostics import smallest_ess, worst_rhat
-from .alignment import PERMUTED
-from .by_rule import ByRule
-from .crowd_trust import COPIES
-from .error_correlation import error_correlation
-from .fitted import Fitted
-from .given_models import models_text
-from .groups import weights_prior
-from .intervals import INTERVAL, jeffreys
-from .misled import misled_share
-from .modes import modes_text
-from .posterior import SHOWN_WEIGHT, Posterior, interval_around
-from .worker_prior import worker_prior
-from .workers import fitted_scores
+from ..engines.finding import sentences
+from ..fitted.alignment import PERMUTED
+from ..fitted.by_rule import ByRule
+from ..fitted.error_correlation import error_correlation
+from ..fitted.fitted import Fitted
+from ..fitted.given_models import models_text
+from ..fitted.groups import weights_prior
+from ..fitted.intervals import INTERVAL, jeffreys
+from ..fitted.misled import misled_share
+from ..fitted.posterior import SHOWN_WEIGHT, Posterior, interval_around
+from ..fitted.workers import fitted_scores
+from .look import findings
+from .of_draws import smallest_ess, worst_rhat
+from .of_modes import modes_text
+from .of_prior import worker_prior
+from .render import Findings
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -42,6 +44,9 @@ SHOWN_WORKERS = 5
 SHOWN = 9  # numbers of a hyperparameter, of larger ones the shape is; families of workers
 
 
+NOTHING = Findings()
+
+
 @dataclass(frozen=True)
 class Summary:
     """Sections of text and tables; prints as text, shows as HTML in notebooks."""
@@ -49,20 +54,20 @@ class Summary:
     title: str
     facts: dict[str, str]
     tables: dict[str, pd.DataFrame]
-    warnings: tuple[str, ...]
+    findings: Findings = NOTHING
 
     def __str__(self) -> str:
         width = max(map(len, self.facts))
         lines = [self.title, "", *(f"{name:<{width}}  {text}" for name, text in self.facts.items())]
         for name, table in self.tables.items():
             lines += ["", name, table.to_string(float_format="{:.3f}".format)]
-        return "\n".join([*lines, *(f"\nWarning: {text}" for text in self.warnings)])
+        return "\n".join([*lines, *(f"\nWarning: {text}" for text in sentences(self.findings))])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         tables = {name: Markup(table.to_html(float_format="{:.3f}".format)) for name, table in self.tables.items()}
-        return sheet(self.title, self.facts, tables, self.warnings)
+        return sheet(self.title, self.facts, tables, sentences(self.findings))
 
 
 def summary(fit: Posterior, interval: float = INTERVAL) -> Summary:
@@ -95,7 +100,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
     if modes := modes_text(fitted.outcome.modes):
         facts["modes"] = modes
     facts |= shared_errors(fitted.model, fitted.parameters) | difficulties(fitted.model, fitted.parameters)
-    facts |= panel(fitted, fitted.warnings)
+    facts |= panel(fitted)
     if len(annotations.models):
         facts["models"] = models_text(fitted)
     if (classifier := fitted.model.classifier) is not None:
@@ -107,7 +112,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         scores = fitted_scores(fitted, interval)
         facts |= positive_class(annotations.classes) | suspects(scores)
         tables |= best_and_worst(scores)
-    return Summary(f"{fitted.story} fitted by {fitted.method.upper()}", facts, tables, fitted.warnings)
+    return Summary(f"{fitted.story} fitted by {fitted.method.upper()}", facts, tables, findings(fitted))
 
 
 def _of_average(fit: Posterior, interval: float) -> Summary:
@@ -115,7 +120,7 @@ def _of_average(fit: Posterior, interval: float) -> Summary:
     tables = {"weights": fit.weights.to_frame()}
     if len(fit.weighty) == 1:
         facts |= shared_errors(fit.weighty[0][0].model, fit.weighty[0][0].parameters)
-    facts |= panel(fit, fit.warnings)
+    facts |= panel(fit)
     if fit.votes:
         facts["votes"] = f"their share of the label probabilities is {fit.votes:.0%}, beside the stories'"
     if fit.misled != 0:
@@ -138,7 +143,7 @@ def _of_average(fit: Posterior, interval: float) -> Summary:
         tables |= best_and_worst(scores)
     methods = " and ".join(sorted({fitted.method.upper() for fitted in fit.members.values()}))
     many = "1 story" if len(fit.members) == 1 else f"{len(fit.members)} stories"
-    return Summary(f"{many} fitted by {methods} and averaged", facts, tables, fit.warnings)
+    return Summary(f"{many} fitted by {methods} and averaged", facts, tables, findings(fit))
 
 
 def _of_rule(fit: Posterior, rule: ByRule, interval: float) -> Summary:
@@ -153,7 +158,7 @@ def _of_rule(fit: Posterior, rule: ByRule, interval: float) -> Summary:
     if fit.annotations.named:
         tables |= best_and_worst(fitted_scores(fit, interval))
         facts |= positive_class(fit.annotations.classes)
-    return Summary(f"{rule.name}, without a likelihood", facts, tables, fit.warnings)
+    return Summary(f"{rule.name}, without a likelihood", facts, tables, findings(fit))
 
 
 def _label_shares(fit: Posterior) -> pd.DataFrame:
@@ -267,18 +272,20 @@ def shared_errors(model: Model, parameters: xr.Dataset) -> dict[str, str]:
     return {"shared errors": f"{said} a common impression of their task, right or wrong ({expected}). {of_impressions}"}
 
 
-def panel(source: Posterior | Fitted, warnings: Sequence[str]) -> dict[str, str]:
+def panel(source: Posterior | Fitted) -> dict[str, str]:
     """Like how many independent workers all of them count, in words; empty where nothing says so.
 
-    What is counted is a mean over all pairs of workers, by labels that copies may have decided: where one of the
-    warnings names copies, it says so.
+    What is counted is a mean over all pairs of workers, by labels that copies may have decided: where a
+    finding names copies, it says so.
     """
     try:
         said = str(error_correlation(source))
     except AnnotationError:  # workers without names, or who are never on one task
         return {}
     fewer = (
-        ". They are fewer if those whom a warning names are copies" if any(COPIES in text for text in warnings) else ""
+        ". They are fewer if those whom a warning names are copies"
+        if any(finding.code == "copies" for finding in findings(source))
+        else ""
     )
     return {"independence": f"{said}{fewer}"}
 

@@ -4,13 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
+from picked_findings import findings_of
 
 import crowdppl as cp
 from crowdppl import Classifier
 from crowdppl.benchmarks.papers.setups import two_gaussians
 from crowdppl.inference.engines.epochs import WARM, warm_epochs
 from crowdppl.inference.engines.settings import EMSettings
-from crowdppl.inference.fitted.classifier_trust import NOT_LEARNT, TOO_SURE, above_chance, linear_rule
+from crowdppl.inference.findings.of_classifier import above_chance, linear_rule
 
 NETWORK = Classifier("mlp", hidden=(64,), dropout=0.0)
 TRAINING = {"epochs": 12, "network_rate": 3e-3, "progress": False}
@@ -32,14 +33,15 @@ def said_by(story, annotations, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit = cp.fit(story, annotations, **options)
-    found = [str(one.message) for one in caught if NOT_LEARNT in str(one.message)]
-    assert all(issubclass(one.category, cp.ConvergenceWarning) for one in caught if NOT_LEARNT in str(one.message))
-    return found, fit
+    findings = findings_of(fit, "not_learnt")
+    messages = [one.message for one in caught if isinstance(one.message, cp.ConvergenceWarning)]
+    assert [message.finding for message in messages if message.finding.code == "not_learnt"] == findings
+    return findings, fit
 
 
 def said(story, annotations, **options):
-    found, fit = said_by(story, annotations, classifier=NETWORK, **(TRAINING | options))
-    return found, float((fit.predict_proba(annotations.features).argmax(-1) == annotations.gold).mean())
+    findings, fit = said_by(story, annotations, classifier=NETWORK, **(TRAINING | options))
+    return findings, float((fit.predict_proba(annotations.features).argmax(-1) == annotations.gold).mean())
 
 
 @pytest.fixture(scope="module")
@@ -49,17 +51,16 @@ def digits():
 
 @pytest.mark.parametrize("story", ["dawid_skene", "one_coin", "difficulty", "crowd_layer", "anno_reg"])
 def test_it_is_silent_where_the_classifier_learns(story):
-    found, right = said(story, crowd())
-    assert (found, right > 0.9) == ([], True)
+    findings, right = said(story, crowd())
+    assert (findings, right > 0.9) == ([], True)
 
 
 def test_features_of_an_unusual_scale_are_told_where_a_network_does_not_learn():
     large = crowd(n_classes=2, n_tasks=1000)
     large = large.replace(features=1e4 * large.features)
-    found, _ = said("dawid_skene", large, epochs=3, network_rate=0.1)
-    assert len(found) == 1
-    assert "The features' root mean square is 2.3" in found[0]
-    assert "bring each to a mean of 0 and a deviation of 1" in found[0]
+    (finding,), _ = said("dawid_skene", large, epochs=3, network_rate=0.1)
+    assert "The features' root mean square is 2.3" in finding.remedy
+    assert "bring each to a mean of 0 and a deviation of 1" in finding.remedy
 
 
 @pytest.mark.parametrize("accuracy", [0.3, 0.45])
@@ -73,24 +74,24 @@ def test_it_is_silent_where_features_or_workers_say_little(accuracy):
 def test_it_is_silent_where_a_linear_classifier_and_the_rule_learn_the_same(story, seed):
     """Two Gaussians, where the best rule is linear: which of the two agrees more is chance."""
     data, x, y = two_gaussians(seed)
-    found, fit = said_by(story, data, classifier="logistic", progress=False)
-    assert (found, (fit.predict_proba(x).argmax(-1) == y).mean() > 0.8) == ([], True)
+    findings, fit = said_by(story, data, classifier="logistic", progress=False)
+    assert (findings, (fit.predict_proba(x).argmax(-1) == y).mean() > 0.8) == ([], True)
 
 
 def test_a_network_that_mutes_everybody_on_digits_is_said_and_the_default_cures_it(digits):
     """Without a warm start all tasks count as so hard that annotations say nothing."""
     options = {"epochs": 20, "network_rate": 1e-3}
-    (text,), right = said("difficulty", digits, warmup=1, **options | {"network_rate": 3e-4})
+    (finding,), right = said("difficulty", digits, warmup=1, **options | {"network_rate": 3e-4})
     assert right < 0.3
-    assert "cp.label_then_train('majority_vote', …)" in text
-    found, right = said("difficulty", digits, **options)
-    assert (found, right > 0.85) == ([], True)
+    assert "cp.label_then_train('majority_vote', …)" in finding.remedy
+    findings, right = said("difficulty", digits, **options)
+    assert (findings, right > 0.85) == ([], True)
 
 
 def test_a_network_that_learns_where_workers_agree_is_said(digits):
-    (text,), right = said("difficulty", digits, through_difficulty=True, epochs=20, network_rate=1e-3)
+    (finding,), right = said("difficulty", digits, through_difficulty=True, epochs=20, network_rate=1e-3)
     assert right < 0.6
-    assert text.startswith(NOT_LEARNT)
+    assert finding.values["classifier"] < finding.values["rule"]
 
 
 def test_the_rules_scores_of_a_task_are_those_of_a_ridge_regression_without_it():
@@ -99,19 +100,19 @@ def test_the_rules_scores_of_a_task_are_those_of_a_ridge_regression_without_it()
     scaled = (x - x.mean(0)) / x.std(0) / np.sqrt(6)
     by_penalty = []
     for penalty in np.logspace(-3, 3, 13):
-        found = np.empty_like(shares)
+        scores = np.empty_like(shares)
         for i in range(40):
             others = np.arange(40) != i
             design = np.column_stack([np.ones(39), scaled[others]])
             ridge = np.diag([0.0, *[penalty] * 6])
-            found[i] = np.r_[1, scaled[i]] @ np.linalg.solve(design.T @ design + ridge, design.T @ shares[others])
-        by_penalty.append((float(((found - shares) ** 2).mean()), found))
+            scores[i] = np.r_[1, scaled[i]] @ np.linalg.solve(design.T @ design + ridge, design.T @ shares[others])
+        by_penalty.append((float(((scores - shares) ** 2).mean()), scores))
     _, expected = min(by_penalty, key=lambda pair: pair[0])
     np.testing.assert_allclose(linear_rule(x, shares), expected, atol=1e-8)
     wide = rng.normal(size=(12, 30))  # more features than tasks
-    found = linear_rule(wide, shares[:12])
-    assert found.shape == (12, 3)
-    np.testing.assert_allclose(found.sum(-1), 1, atol=1e-6)
+    scores = linear_rule(wide, shares[:12])
+    assert scores.shape == (12, 3)
+    np.testing.assert_allclose(scores.sum(-1), 1, atol=1e-6)
 
 
 def test_agreement_above_chance_is_counted():
@@ -149,15 +150,18 @@ def many_features(n_features, n_tasks=600, seed=0):
 
 def test_a_logistic_regression_that_learnt_its_tasks_by_heart_is_told_and_a_prior_helps():
     annotations, x, truth = many_features(150)
-    with pytest.warns(cp.ConvergenceWarning, match=rf"{TOO_SURE}.*prior=1\.0"):
+    with pytest.warns(cp.ConvergenceWarning, match="surer than its features allow for"):
         by_heart = cp.fit("dawid_skene", annotations, classifier="logistic", progress=False)
+    (finding,) = findings_of(by_heart, "too_sure")
+    assert finding.values["probability"] > finding.values["right"] + 0.1
+    assert "prior=1.0" in finding.remedy
     with warnings.catch_warnings():
         warnings.simplefilter("error", cp.ConvergenceWarning)
         helped = cp.fit("dawid_skene", annotations, classifier=Classifier("logistic", prior=0.1), progress=False)
     sure, right = {}, {}
     for name, fit in (("by heart", by_heart), ("helped", helped)):
-        found = fit.predict_proba(x)
-        sure[name], right[name] = found.max(-1).mean(), (found.argmax(-1) == truth).mean()
+        told = fit.predict_proba(x)
+        sure[name], right[name] = told.max(-1).mean(), (told.argmax(-1) == truth).mean()
     assert sure["by heart"] > right["by heart"] + 0.15
     assert sure["helped"] <= right["helped"]
     assert right["helped"] > right["by heart"] + 0.05

@@ -17,28 +17,30 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jax import Array
 
-from ...data import AnnotationError
-from ...data.atomic import whole_folder
-from ...data.cards import card, facts, never_raising
-from ...data.chunks import Chunk
-from ...data.description import count_text
-from ...data.padding import real_tasks
-from ...data.prepared import Prepared
-from ...models import Emission
-from ...models.parts.whole_sums import collected, given
-from ..densities.enumerated import Parameters, density
-from ..densities.model import Model
-from ..densities.programs import compiled
-from ..densities.sites import Dims, derived
-from ..engines.diagnostics import lost_from_totals
-from ..engines.outcome import Outcome
-from ..engines.progress import progress_bar
-from ..sources.on_disk import Files
-from . import confusion_scores
-from .intervals import INTERVAL, of_draws
-from .misled import USUAL, misleading
-from .named_draws import parameter_dataset
-from .summary import Summary, best_and_worst, course, difficulties, options_text, positive_class, shared_errors
+from ..data import AnnotationError
+from ..data.atomic import whole_folder
+from ..data.cards import card, facts, never_raising
+from ..data.chunks import Chunk
+from ..data.description import count_text
+from ..data.padding import real_tasks
+from ..data.prepared import Prepared
+from ..models import Emission
+from ..models.parts.whole_sums import collected, given
+from .densities.enumerated import Parameters, density
+from .densities.model import Model
+from .densities.programs import compiled
+from .densities.sites import Dims, derived
+from .engines.finding import sentences
+from .engines.outcome import Outcome
+from .engines.progress import progress_bar
+from .findings.look import look_at
+from .findings.render import Findings
+from .findings.summary import Summary, best_and_worst, course, difficulties, options_text, positive_class, shared_errors
+from .fitted import confusion_scores
+from .fitted.intervals import INTERVAL, of_draws
+from .fitted.misled import USUAL, misleading
+from .fitted.named_draws import parameter_dataset
+from .sources.on_disk import Files
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -75,7 +77,7 @@ class StreamedFit:
         prepared: the annotations, sorted by task.
         source: their chunks.
         model: the story with its hyperparameters.
-        outcome: EM's solution or draws of SVI's guide, the history and warnings.
+        outcome: EM's solution or draws of SVI's guide, the history and facts.
         settings: the engine's options and the seed.
         dims: names of the dimensions of each parameter.
         progress: whether to show bars of further passes over the data.
@@ -137,13 +139,23 @@ class StreamedFit:
         return list(self.prepared.classes)
 
     @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        """Problems found in the fit, a sentence each; empty where none was found.
+    def findings(self) -> Findings:
+        """What a user should know or act on; a table in notebooks.
 
         The first use takes a pass over the data, which serves the summary and the workers' scores too.
         """
-        tasks = np.asarray(self._overview.shares, dtype=float)
-        return (*self.outcome.warnings, *lost_from_totals(tasks, self.prepared.by_class, self.classes))
+        return Findings(look_at(self))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Findings that a user should act on, a sentence each; empty where nothing was found."""
+        return sentences(self.findings)
+
+    @property
+    def class_totals(self) -> pd.DataFrame:
+        """By class the expected number of tasks, and the number of annotations that are of it."""
+        totals = {"tasks": np.asarray(self._overview.shares, float), "annotations": self.prepared.by_class}
+        return pd.DataFrame(totals, self.prepared.classes.to_index("class"))
 
     @property
     def has_draws(self) -> bool:
@@ -303,11 +315,11 @@ class StreamedFit:
             shown = [c for c in self.workers if str(c).removesuffix("_low").removesuffix("_high") in names]
             tables |= best_and_worst(self.workers[shown])
             facts |= positive_class(self.prepared.classes)
-        return Summary(self._title, facts, tables, self.warnings)
+        return Summary(self._title, facts, tables, self.findings)
 
     def __repr__(self) -> str:
         facts = self._facts() | {"labels": "fit.write_labels(folder), fit.iter_labels()"}
-        return str(Summary(self._title, facts, {}, self.warnings))
+        return str(Summary(self._title, facts, {}, self.findings))
 
     @never_raising
     def _repr_html_(self) -> str:

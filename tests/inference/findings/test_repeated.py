@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from picked_findings import findings_of
 
 import crowdppl as cp
-from crowdppl.inference.fitted.repeated import agreeing_repeats
+from crowdppl.inference.findings.repeated import agreeing_repeats
 
 
 def crowd_with_a_judge(n_classes, same, *, n_tasks=400, runs=3, people=5, seed=0):
@@ -34,9 +35,9 @@ def crowd_with_a_judge(n_classes, same, *, n_tasks=400, runs=3, people=5, seed=0
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_repeats_of_a_judge_are_told_with_how_often_independent_ones_would_agree(n_classes):
-    (found,) = agreeing_repeats(crowd_with_a_judge(n_classes, same=1.0))
-    assert (found.worker, found.n_tasks, found.agreement) == (5, 400, 1.0)
-    assert found.expected == pytest.approx(0.75**2 + 0.25**2 / (n_classes - 1), abs=0.08)
+    (one,) = agreeing_repeats(crowd_with_a_judge(n_classes, same=1.0))
+    assert (one.worker, one.n_tasks, one.agreement) == (5, 400, 1.0)
+    assert one.expected == pytest.approx(0.75**2 + 0.25**2 / (n_classes - 1), abs=0.08)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -65,21 +66,23 @@ def test_repeats_that_are_few_or_left_out_are_not_told():
 def test_counts_are_repeats_as_rows_are():
     annotations = crowd_with_a_judge(3, same=1.0)
     counted = annotations.to_frame().groupby(["task", "worker", "label"]).size().rename("count").reset_index()
-    (found,), (of_rows,) = (
+    (counted_once,), (of_rows,) = (
         agreeing_repeats(cp.Annotations.from_frame(counted, count="count")),
         agreeing_repeats(annotations),
     )
-    assert (found.agreement, found.expected) == pytest.approx((of_rows.agreement, of_rows.expected))
+    assert (counted_once.agreement, counted_once.expected) == pytest.approx((of_rows.agreement, of_rows.expected))
 
 
 @pytest.mark.parametrize("story", ["dawid_skene", pytest.param("auto", marks=pytest.mark.slow)])
 def test_a_fit_tells_of_repeats_once_with_figures_and_what_mends_it(story):
-    with pytest.warns(cp.CrowdWarning, match="more than once") as caught:
+    with pytest.warns(cp.CrowdWarning) as caught:
         fit = cp.fit(story, crowd_with_a_judge(3, same=1.0), progress=False)
-    (text,) = (str(warning.message) for warning in caught if "more than once" in str(warning.message))
-    assert "'judge' annotated 400 tasks more than once, and two such annotations of a task agree in 100%" in text
-    assert "repeats='first'" in text
-    assert str(fit.summary()).count("more than once") == 1
+    (finding,) = findings_of(fit, "repeats")
+    assert [one.message.finding for one in caught if one.message.finding.code == "repeats"] == [finding]
+    assert finding.values["workers"] == ["judge"]
+    assert finding.values["agreement"] == [1.0]
+    assert "'judge' annotated 400 tasks more than once" in finding.text
+    assert "repeats='first'" in finding.remedy
     with warnings.catch_warnings():
         warnings.simplefilter("error", cp.CrowdWarning)
         cp.fit("dawid_skene", crowd_with_a_judge(3, same=0.0), progress=False)

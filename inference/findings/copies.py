@@ -19,7 +19,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from ...data import Annotations
-from .intervals import jeffreys
+from ..fitted.intervals import jeffreys
 
 COMMON = 20  # tasks that two workers share at the least
 LEVELS = (0.9, 0.8, 0.7, 0.6, 0.5)  # agreement beyond chance at which workers are linked to a group

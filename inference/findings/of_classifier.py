@@ -1,4 +1,4 @@
-r"""Warnings of a story's classifier that has learnt the tasks by heart instead of the classes.
+r"""Findings on a story's classifier that has learnt the tasks by heart instead of the classes.
 
 The yardstick is a linear rule with the same features, which should not do better than the classifier.
 
@@ -14,16 +14,14 @@ sure of all these tasks, and the labels follow it. The same rule shows the certa
 other tasks: learnt from all other tasks, it names the fit's label of a task as often as the features allow.
 """
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 
-from .fitted import Fitted
-from .new_tasks import predict_proba
-
-NOT_LEARNT = "the classifier did not learn the classes"
-"""First words of the warning of a classifier that loses against the linear rule."""
-
-TOO_SURE = "the classifier is surer than its features allow for"
-"""First words of the warning of a classifier with too high probabilities."""
+from ..fitted.fitted import Fitted
+from ..fitted.new_tasks import predict_proba
+from .register import Said, check, once
 
 SURE = 0.95  # mean probability of the classes that the classifier names, from which on it is looked at
 BEYOND = 0.1  # how much surer it is than a linear rule is right
@@ -35,62 +33,89 @@ UNUSUAL = 10.0  # root mean square of the features, or one over it, from which o
 CLEARLY = 3.0  # standard errors by which the rule has to be better than chance and than the classifier
 
 
-def classifier_warnings(fitted: Fitted) -> tuple[str, ...]:
-    """Return a sentence where a linear rule of the same features does better than the fit's classifier.
+class Lesson(NamedTuple):
+    """Tasks that the classifier learnt from, some of many, and how well it and a linear rule do on them."""
 
-    Where it does not, there is one where a logistic regression is far surer of its tasks than that rule is right.
+    x: np.ndarray  # features, (N, ...)
+    named: np.ndarray  # the classifier's probabilities, (N, K)
+    posterior: np.ndarray  # of the labels, (N, K)
+    by_classifier: np.ndarray  # agreement with the annotations above chance, (N,)
+    by_rule: np.ndarray  # of the linear rule's classes of tasks that it has not seen, (N,)
+    by_labels: np.ndarray
+    is_linear: bool  # whether the classifier is a logistic regression
 
-    Args:
-        fitted: of any story; nothing is said where it has no classifier with weights, or its tasks have no features.
-    """
-    annotations = fitted.annotations
-    classifier, is_torch = fitted.model.classifier, fitted.model.truth_prior.kind == "torch"
+    @property
+    def is_lost(self) -> bool:
+        """True where the rule is clearly better than chance and than the classifier."""
+        return _is_clear(self.by_rule) and _is_clear(self.by_rule - self.by_classifier)
+
+
+@once
+def lesson(of: Fitted) -> Lesson | None:
+    """Return the tasks that the fit's classifier learnt from; None without one that learns, and of few tasks."""
+    annotations = of.annotations
+    classifier, is_torch = of.model.classifier, of.model.truth_prior.kind == "torch"
     learns = is_torch or (classifier is not None and (classifier.is_network or classifier.is_linear))
     if annotations.features is None or not learns:
-        return ()
+        return None
     votes = np.asarray(annotations.votes(), dtype=float)
     annotated = np.flatnonzero(votes.sum(-1))
     size = int(np.prod(np.shape(annotations.features)[1:]))
     most = min(MOST_TASKS, MOST_NUMBERS // max(size, 1))
     chosen = annotated[np.linspace(0, len(annotated) - 1, min(most, len(annotated))).astype(int)]
     if len(chosen) < FEWEST:
-        return ()
+        return None
     x, votes = np.asarray(annotations.features)[chosen], votes[chosen]
-    by_rule = above_chance(linear_rule(x, votes / votes.sum(-1, keepdims=True)), votes)
-    said = np.asarray(annotations.prior)[chosen] if is_torch else predict_proba(fitted, x)
-    by_classifier = above_chance(said, votes)
-    if not (_is_clear(by_rule) and _is_clear(by_rule - by_classifier)):
-        is_linear = not is_torch and classifier is not None and classifier.is_linear
-        return _too_sure(x, np.asarray(said), np.asarray(fitted.posterior, float)[chosen]) if is_linear else ()
-    by_labels = above_chance(np.asarray(fitted.posterior)[chosen], votes)
-    own, rules, labels = (100 * found.mean() for found in (by_classifier, by_rule, by_labels))
-    return (
-        f"{NOT_LEARNT}: of the tasks that it learnt from, its classes agree with the annotations {own:.0f} points "
-        f"above chance, those of a linear rule of the features that has not seen a task {rules:.0f} points, and the "
-        f"labels {labels:.0f}. {_scale_told(x)}Raise epochs, network_rate or warmup, take another story, or train "
-        "it on labels: cp.label_then_train('majority_vote', …)",
+    named = np.asarray(annotations.prior)[chosen] if is_torch else np.asarray(predict_proba(of, x))
+    posterior = np.asarray(of.posterior, float)[chosen]
+    return Lesson(
+        x,
+        named,
+        posterior,
+        above_chance(named, votes),
+        above_chance(linear_rule(x, votes / votes.sum(-1, keepdims=True)), votes),
+        above_chance(posterior, votes),
+        is_linear=not is_torch and classifier is not None and classifier.is_linear,
     )
 
 
-def _too_sure(x: np.ndarray, said: np.ndarray, posterior: np.ndarray) -> tuple[str, ...]:
-    """A sentence where the classifier's probabilities are far above the share of labels that other tasks tell.
+@check("not_learnt", "classifier", needs={"story", "memory"})
+def not_learnt(of: Fitted) -> Iterator[Said]:
+    """A linear rule of the same features does better than the fit's classifier."""
+    tasks = lesson(of)
+    if tasks is None or not tasks.is_lost:
+        return
+    own, rule, labels = (100 * part.mean() for part in (tasks.by_classifier, tasks.by_rule, tasks.by_labels))
+    yield Said(
+        "the classifier did not learn the classes: of the tasks that it learnt from, its classes agree with the "
+        f"annotations {own:.0f} points above chance, those of a linear rule of the features that has not seen a task "
+        f"{rule:.0f} points, and the labels {labels:.0f}",
+        f"{_scale_told(tasks.x)}Raise epochs, network_rate or warmup, take another story, or train "
+        "it on labels: cp.label_then_train('majority_vote', …)",
+        {"classifier": own, "rule": rule, "labels": labels},
+    )
 
-    Args:
-        x: features ``(N, ...)``.
-        said: the classifier's probabilities of these tasks, ``(N, K)``.
-        posterior: of their labels, ``(N, K)``.
-    """
-    sure = said.max(-1)
+
+@check("too_sure", "classifier", needs={"story", "memory"})
+def too_sure(of: Fitted) -> Iterator[Said]:
+    """A logistic regression whose probabilities are far above the share of labels that other tasks tell."""
+    tasks = lesson(of)
+    if tasks is None or not tasks.is_linear or tasks.is_lost:
+        return
+    sure = tasks.named.max(-1)
     if sure.mean() < SURE:
-        return ()
-    is_told = linear_rule(x, posterior).argmax(-1) == posterior.argmax(-1)
-    if not _is_clear(sure - is_told - BEYOND):
-        return ()
-    return (
-        f"{TOO_SURE}: the mean probability of the classes that it names is {sure.mean():.2f}, and a linear rule of the "
-        f"features that has not seen a task names its label in {is_told.mean():.0%}. It has learnt tasks by heart, so "
-        "that labels and predictions are too sure, and often wrong of new tasks. Give its weights a prior, "
-        "classifier=cp.Classifier('logistic', prior=1.0), or a smaller one where they have it",
+        return
+    is_right = linear_rule(tasks.x, tasks.posterior).argmax(-1) == tasks.posterior.argmax(-1)
+    if not _is_clear(sure - is_right - BEYOND):
+        return
+    yield Said(
+        f"the classifier is surer than its features allow for: the mean probability of the classes that it names is "
+        f"{sure.mean():.2f}, and a linear rule of the features that has not seen a task names its label in "
+        f"{is_right.mean():.0%}. It has learnt tasks by heart, so that labels and predictions are too sure, and often "
+        "wrong of new tasks",
+        "Give its weights a prior, classifier=cp.Classifier('logistic', prior=1.0), or a smaller one where they have "
+        "it",
+        {"probability": sure.mean(), "right": is_right.mean()},
     )
 
 

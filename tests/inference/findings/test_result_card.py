@@ -66,11 +66,6 @@ def test_the_card_of_checks_says_what_fails(fit):
         assert f"{row.Index} {row.p_value:.3f} {row.n_flagged:,} of {row.units:,}" in shown
 
 
-def test_warnings_are_in_the_card(fit):
-    warned = cp.Fit.of(fit.fitted.replace(outcome=fit.outcome._replace(warnings=("something is <wrong>",))))
-    assert "something is &lt;wrong&gt;" in warned._repr_html_()
-
-
 def test_the_workers_shares_are_those_of_the_fits_table(annotations, fit):
     alone = cp.stack({"one": fit}, weights={"one": 1.0})
     for shown in (fit, alone, cp.fit("majority_vote", annotations, progress=False)):

@@ -8,9 +8,11 @@ import numpy as np
 from markupsafe import Markup
 
 from ...data.cards import BLUE, ORANGE, bar, card, facts, histogram, short, table
-from .fitted import Fitted
-from .posterior import Posterior
-from .realised import realised_accuracy
+from ..engines.finding import sentences
+from ..fitted.fitted import Fitted
+from ..fitted.posterior import Posterior
+from ..fitted.realised import realised_accuracy
+from .look import findings
 from .summary import certainty, course, gold_accuracy, options_text, sizes
 
 CLASSES, WORKERS = 8, 6  # shown
@@ -22,7 +24,7 @@ def card_of(fit: Posterior) -> str:
     if fit.rule is not None:
         known = {} if fit.rule.classifier is None else {"classifier": repr(fit.rule.classifier)}
         then = ("fit.labels", "fit.workers", "fit.summary()")
-        return result_card(fit, f"{fit.story}, without a likelihood", known, warnings=fit.warnings, then=then)
+        return result_card(fit, f"{fit.story}, without a likelihood", known, then=then)
     return _of_average(fit) if fit.only is None else _of_story(fit, fit.only)
 
 
@@ -37,7 +39,6 @@ def _of_average(fit: Posterior) -> str:
         "Average of stories",
         known,
         table("stories", ["story", "weight"], rows),
-        warnings=fit.warnings,
         then=("fit.labels", "fit.workers", "fit.comparison", "fit.summary()"),
     )
 
@@ -56,7 +57,6 @@ def _of_story(fit: Posterior, fitted: Fitted) -> str:
         fit,
         f"{fitted.story} by {fitted.method.upper()}",
         known,
-        warnings=fitted.warnings,
         then=then,
     )
 
@@ -66,7 +66,6 @@ def result_card(
     title: str,
     known: Mapping[str, object],
     *parts: Markup | None,
-    warnings: Sequence[str] = (),
     then: Sequence[str] = (),
 ) -> str:
     """A card with what is known, the certainty of the labels, the classes and the workers.
@@ -76,7 +75,6 @@ def result_card(
         title: what made them.
         known: facts by name.
         parts: others of the card.
-        warnings: what a user should act on.
         then: calls that show more.
     """
     annotations, posterior = source.annotations, np.asarray(source.posterior, dtype=float)
@@ -95,7 +93,7 @@ def result_card(
         certainty_histogram(sure, annotations.n_classes),
         _classes(source, posterior),
         _workers(source),
-        warnings=warnings,
+        warnings=sentences(findings(source)),
         then=then,
     )
 

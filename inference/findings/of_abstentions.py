@@ -1,58 +1,37 @@
-"""Abstentions in a fit: whether they say something of the true class, and how many labels they decide."""
+"""Abstentions in a fit: how many labels they decide."""
+
+from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ...data import Annotations
-from ...data.errors import check_name
 from ...models import Abstaining
 from ..densities.enumerated import Parameters
+from ..densities.evidence import UNINFORMATIVE
 from ..densities.programs import compiled
-from .crowd_trust import ONE_SIDED, of_one_class_each
-from .fitted import Fitted
+from ..fitted.fitted import Fitted
+from .of_crowd import ONE_SIDED, of_one_class_each
+from .register import Said, check
 
-INFORMATIVE, UNINFORMATIVE = "informative", "uninformative"
 MANY = 0.1  # share of the labels that abstentions decide beyond which it is said
 
 
-def with_abstentions_that(annotations: Annotations, are: str | None) -> Annotations:
-    """The annotations whose abstentions are ``"informative"`` or ``"uninformative"``; None for what they are.
-
-    Raises:
-        UnknownNameError: it is another word.
-        ValueError: there are no abstentions.
-    """
-    if are is None:
-        return annotations
-    check_name("value of abstentions", are, (INFORMATIVE, UNINFORMATIVE))
-    if not annotations.abstains:
-        raise ValueError(
-            f"abstentions={are!r}: the annotations have no abstentions; name the values that are no class when you "
-            "make them, as in Annotations.from_frame(frame, abstain=['abstain'])"
-        )
-    return annotations.replace(informative=are == INFORMATIVE)
-
-
-def abstentions_decide(fitted: Fitted, posterior: np.ndarray) -> list[str]:
-    """A warning where the labels of many tasks follow from what abstaining says of the class; else nothing.
-
-    Args:
-        fitted: of annotations with or without abstentions.
-        posterior: of the labels, ``(N, K)``.
-    """
-    annotations = fitted.annotations
+@check("abstentions_decide", "labels", needs={"story", "memory"})
+def abstentions_decide(of: Fitted) -> Iterator[Said]:
+    """Labels of many tasks that follow from what abstaining says of the class."""
+    annotations, posterior = of.annotations, of.posterior
     if not (annotations.abstains and annotations.informative):
-        return []
+        return
     n_tasks = annotations.n_tasks
-    without = np.asarray(_without_rates(fitted.at_size))[:n_tasks]
+    without = np.asarray(_without_rates(of.at_size))[:n_tasks]
     # Where classes tie to rounding, no label is changed by choosing another.
     rows = np.arange(n_tasks)
     other = without[rows, posterior.argmax(-1)] < without.max(-1) - 1e-3
     changed = int(other.sum())
     if changed <= MANY * n_tasks:
-        return []
+        return
     _, one_sided = of_one_class_each(annotations) if annotations.named else (None, 0.0)
     remedy = (
         "the workers give one class each, so that hardly anything else tells the classes: compare with gold labels of "
@@ -60,10 +39,12 @@ def abstentions_decide(fitted: Fitted, posterior: np.ndarray) -> list[str]:
         if one_sided > ONE_SIDED
         else f"where a worker's abstaining does not depend on the true class, fit with abstentions={UNINFORMATIVE!r}"
     )
-    return [
+    yield Said(
         f"how often workers abstain decides the labels of {changed:,} of {n_tasks:,} tasks ({changed / n_tasks:.0%}), "
-        f"which would be others without it; {remedy}"
-    ]
+        "which would be others without it",
+        remedy,
+        {"changed": changed, "tasks": n_tasks},
+    )
 
 
 @compiled(once=True)

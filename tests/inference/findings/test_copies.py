@@ -6,10 +6,10 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from picked_findings import codes, findings_of
 
 import crowdppl as cp
-from crowdppl.inference.fitted.copies import agreeing_groups
-from crowdppl.inference.fitted.crowd_trust import SAID
+from crowdppl.inference.findings.copies import agreeing_groups
 
 JUDGES = {"human": 0.9, "claude": 0.87, "llama": 0.73, "gpt-a": 0.7, "gpt-b": 0.7, "gpt-c": 0.7, "gpt-d": 0.7}
 
@@ -89,13 +89,15 @@ def test_shares_are_those_of_pairs_of_annotations():
     assert group.outside == pytest.approx(np.mean([given[a] == given[b] for a in inside for b in outside]))
 
 
-def test_fit_and_summary_name_the_copies_and_what_helps():
+def test_a_fit_names_the_copies_and_what_helps():
+    annotations = copying(0)
     with pytest.warns(cp.CrowdWarning, match="'gpt-a', 'gpt-b', 'gpt-c' and 'gpt-d' are much better than the rest, or"):
-        fit = cp.fit("one_coin", copying(0), progress=False)
-    (text,) = fit.warnings
-    assert text.startswith(SAID)
-    assert "cp.error_correlation(fit, gold)" in text
-    assert text in str(fit.summary())
+        fit = cp.fit("one_coin", annotations, progress=False)
+    assert codes(fit) == ["copies"]
+    (group,) = agreeing_groups(annotations)
+    expected = {"workers": [*list(JUDGES)[3:]], "within": group.within, "outside": group.outside, "groups": 1}
+    assert fit.findings[0].values == expected
+    assert "worker_families={worker: family, …}; cp.error_correlation(fit, gold)" in fit.findings[0].remedy
 
 
 def test_a_copy_is_found_among_thousands_of_workers_with_few_tasks_each():
@@ -132,11 +134,11 @@ def test_rows_that_count_for_nothing_and_workers_of_one_class_change_nothing():
 def test_a_story_that_knows_the_copies_as_one_family_is_not_told_to_name_families():
     annotations = copying(0)
     families = {name: "gpt" if name.startswith("gpt") else name for name in JUDGES}
-    with pytest.warns(cp.CrowdWarning, match="copies that count as one") as said:
-        cp.fit("dawid_skene", annotations, shared_error=True, worker_families=families, progress=False)
-    (text,) = (str(warning.message) for warning in said)
-    assert "although the story knows them as one family: keep one of them" in text
-    assert "worker_families" not in text
+    with pytest.warns(cp.CrowdWarning):
+        fit = cp.fit("dawid_skene", annotations, shared_error=True, worker_families=families, progress=False)
+    (finding,) = findings_of(fit, "copies")
+    assert "although the story knows them as one family: keep one of them" in finding.remedy
+    assert "worker_families" not in finding.sentence
 
 
 def test_a_summary_does_not_count_copies_as_independent_without_a_word():

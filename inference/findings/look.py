@@ -1,0 +1,58 @@
+"""All checks asked of one result, and the findings on a posterior, whatever made it."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, get_args
+
+from ..engines.finding import OF_DATA, About, Finding
+from ..fitted.fitted import Fitted
+from ..fitted.posterior import Posterior
+from . import of_abstentions as of_abstentions
+from . import of_classifier as of_classifier
+from . import of_copies as of_copies
+from . import of_crowd as of_crowd
+from . import of_draws as of_draws
+from . import of_gold as of_gold
+from . import of_labels as of_labels
+from . import of_modes as of_modes
+from . import of_prior as of_prior
+from . import of_scales as of_scales
+from .register import CHECKS, once
+from .render import Findings
+
+ORDER = get_args(About)
+
+
+def look_at(of: Any) -> tuple[Finding, ...]:
+    """Return the findings on a result, by subject in the order of :data:`.About`.
+
+    Args:
+        of: a fitted story, an average of several, or the outcome of an engine with its method and settings; checks that
+            need what it lacks are left out.
+    """
+    asked = sorted(CHECKS.values(), key=lambda check: ORDER.index(check.about))
+    return tuple(finding for check in asked for finding in check(of))
+
+
+@once
+def findings(of: Posterior | Fitted) -> Findings:
+    """Return what was found when a fit or labels by a rule were made.
+
+    Of an average it is what was found of the members with weight, and of the crowd by the averaged labels.
+    """
+    if isinstance(of, Fitted):
+        return Findings(of.findings)
+    part = of.only if of.rule is None else of.rule
+    return Findings(part.findings) if part is not None else _averaged(of, of.weights[of.weights > 0].index)
+
+
+def all_findings(of: Posterior) -> Findings:
+    """Return the :func:`findings`, of an average also those on members without weight."""
+    return _averaged(of, of.members) if of.is_average else findings(of)
+
+
+def _averaged(of: Posterior, names: Iterable[str]) -> Findings:
+    """Return the findings on some members, each with the member's name, and those on the crowd by all labels."""
+    each = ((name, finding) for name in names for finding in of.members[name].findings)
+    of_members = [replace(finding, story=name) for name, finding in each if finding.about not in OF_DATA]
+    return Findings([*of_members, *(finding for finding in look_at(of) if finding.about in OF_DATA)])

@@ -1,0 +1,82 @@
+"""Annotations that count for more than they say: workers who copy, and repeats that are not independent."""
+
+from collections.abc import Hashable, Iterator, Mapping
+
+from ...data.description import count_text
+from ...models.parts.shared_error import families_of
+from ..fitted.fitted import Fitted
+from ..fitted.posterior import Posterior
+from .copies import agreeing_groups
+from .of_crowd import crowd_of, open_question
+from .register import Labels, Said, check
+from .repeated import agreeing_repeats
+
+SHOWN = 4  # names of a group
+
+
+@check("copies", "crowd", needs={"workers"})
+def copies(of: Labels) -> Iterator[Said]:
+    """Workers who agree with each other more than independent workers can: :mod:`.copies`.
+
+    Where the story knows them as one family already, what is left is to fit without them.
+    """
+    crowd = crowd_of(of)
+    groups = [] if crowd is None else agreeing_groups(crowd.given)
+    if not groups:
+        return
+    first, workers, families = groups[0], list(of.annotations.workers), _families(of)
+    names = [repr(workers[j]) for j in first.workers[:SHOWN]]
+    n_left = len(first.workers) - len(names)
+    *before, last = names if n_left == 0 else [*names, f"{n_left:,} more"]
+    others = f"; so it is with {count_text(len(groups) - 1, 'other group')}" if len(groups) > 1 else ""
+    known = {families.get(workers[j]) for j in first.workers}
+    remedy = (
+        "the labels are still too sure, although the story knows them as one family: keep one of them and compare the "
+        "labels"
+        if len(known) == 1 and None not in known
+        else "the labels are far too sure: keep one of them, or fit with shared_error=True, worker_families={worker: "
+        "family, …}"
+    )
+    yield open_question(
+        f"whether {', '.join(before)} and {last} are much better than the rest, or copies that count as one: they give "
+        f"the same label in {first.within:.0%} of their annotations of one task, and the label of others in "
+        f"{first.outside:.0%}, more than workers who err independently of each other would{others}",
+        f"If they are copies {remedy}; cp.error_correlation(fit, gold) says like how many they count",
+        workers=[workers[j] for j in first.workers.tolist()],
+        within=first.within,
+        outside=first.outside,
+        groups=len(groups),
+    )
+
+
+def _families(of: Labels) -> Mapping[Hashable, Hashable]:
+    """Return the families of workers that the story lets err together, where all fits with weight have the same."""
+    members = [fitted for fitted, _ in of.weighty] if isinstance(of, Posterior) else [of]
+    each = [families_of(fitted.model.hyperparameters) for fitted in members if isinstance(fitted, Fitted)]
+    return each[0] if each and all(families == each[0] for families in each) else {}
+
+
+@check("repeats", "crowd", needs={"workers"})
+def repeats(of: Labels) -> Iterator[Said]:
+    """Workers whose repeated annotations of a task agree more than independent ones would: :mod:`.repeated`."""
+    crowd = crowd_of(of)
+    groups = [] if crowd is None else agreeing_repeats(crowd.given)
+    if not groups:
+        return
+    workers = of.annotations.workers
+    said = [
+        f"{workers[one.worker]!r} annotated {count_text(one.n_tasks, 'task')} more than once, and two such "
+        f"annotations of a task agree in {one.agreement:.0%}; independent ones would in about "
+        f"{one.expected:.0%}, by how others agree"
+        for one in groups[:SHOWN]
+    ]
+    others = f"; so it is with {count_text(len(groups) - SHOWN, 'other worker')}" if len(groups) > SHOWN else ""
+    yield open_question(
+        f"how much repeats say that the first annotation does not: {'; '.join(said)}{others}. Each counts in full, as "
+        "if another worker gave it, so that the labels are too sure",
+        "repeats='first' keeps one of each; or make every run a worker, such as 'judge run 2', and fit with "
+        "shared_error=True, worker_families={worker: family, …}",
+        workers=[workers[one.worker] for one in groups],
+        agreement=[one.agreement for one in groups],
+        expected=[one.expected for one in groups],
+    )

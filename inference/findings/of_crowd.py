@@ -1,0 +1,256 @@
+r"""Questions that the crowd's annotations alone leave open, whatever the story.
+
+A likelihood that is summed over the true labels stays equal with two classes exchanged. A story's prevalence and
+workers' errors rest on workers who share tasks. Where only the prior decides, a few true labels help more than another
+story. The checks use counts with the label posterior :math:`P(z_i = k \mid y)`, from one pass over the annotations.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from ...data import Annotations
+from ...data.description import count_text
+from .register import Labels, Said, check, once
+
+SAID = "the annotations alone do not tell"
+"""First words of each of these findings."""
+
+HELP = "Gold labels of some tasks tell: cp.estimate(fit, gold) measures with them, cp.fit(…, gold=gold) uses them"
+
+BELOW_CHANCE = -3.0  # standard errors from chance at which a worker counts as worse
+MUCH = 0.15  # share of the annotations that such workers give at the least
+NEARLY_EQUAL = 3.0  # nats by which one naming of two classes leads the other
+FEWEST = 5  # tasks that a class should have before its name is looked at
+ONE_SIDED = 0.5  # share of the annotations by workers of whom each gives one class alone
+FEW = 3  # workers on a task from which prevalence and errors are told apart
+TASKS = 20  # that are annotated at the least; of fewer nothing is said
+APART = 0.1  # share of the annotations outside of the largest group of workers who meet
+
+
+class Crowd(NamedTuple):
+    """A crowd of two workers or more, of tasks enough to say something of it."""
+
+    given: Annotations  # those that are classes
+    posterior: np.ndarray  # label probabilities, (N, K)
+    knows_names: bool  # the names of the classes are known from gold labels, which the fit used
+
+
+@once
+def crowd_of(of: Labels) -> Crowd | None:
+    """Return the crowd; None where it has fewer than two workers, or they annotated fewer than :data:`TASKS` tasks."""
+    return _crowd(of) if of.annotations.n_workers > 1 else None
+
+
+def _crowd(of: Labels) -> Crowd | None:
+    evidence, given = of.annotations.evidence, of.annotations.of_classes()
+    if len(np.unique(given.task)) < TASKS:
+        return None
+    knows_names = evidence is not None and bool(np.isneginf(np.asarray(evidence)).any())
+    return Crowd(given, np.asarray(of.posterior, float), knows_names)
+
+
+def open_question(text: str, remedy: str = "", **values: object) -> Said:
+    """Return what a check says of a question that the annotations leave open, with what helps beside the remedy."""
+    return Said(f"{SAID} {text}", f"{remedy}. {HELP}" if remedy else HELP, values)
+
+
+@check("one_worker", "crowd", needs={"workers"})
+def one_worker(of: Labels) -> Iterator[Said]:
+    """A single worker, whom nobody else's annotations show to err."""
+    if of.annotations.n_workers < 2 and (crowd := _crowd(of)) is not None and not crowd.knows_names:
+        yield open_question("how often the one worker errs, which nobody else's annotations show")
+
+
+@once
+def _tables(of: Labels) -> np.ndarray | None:
+    """Return the expected number of annotations by worker, true class and class given: ``(J, K, K)``."""
+    crowd = crowd_of(of)
+    if crowd is None:
+        return None
+    annotations, posterior = crowd.given, crowd.posterior
+    n_classes = annotations.n_classes
+    weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
+    cell = np.asarray(annotations.worker, np.int64) * n_classes + np.asarray(annotations.label)
+    by_class = [
+        np.bincount(cell, weight * posterior[annotations.task, k], annotations.n_workers * n_classes)
+        for k in range(n_classes)
+    ]
+    return np.stack(by_class).reshape(n_classes, annotations.n_workers, n_classes).transpose(1, 0, 2)
+
+
+@check("below_chance", "crowd", needs={"workers"})
+def below_chance(of: Labels) -> Iterator[Said]:
+    """Workers who are right less often than annotations in the same proportions would be by chance."""
+    tables = _tables(of)
+    if tables is None:
+        return
+    n = np.maximum(tables.sum((1, 2)), 1e-9)
+    right = np.trace(tables, axis1=1, axis2=2)
+    by_chance = (tables.sum(1) * tables.sum(2)).sum(-1) / n**2
+    z = (right - n * by_chance) / np.sqrt(np.maximum(n * by_chance * (1 - by_chance), 1e-9))
+    worse = (z < BELOW_CHANCE) & (by_chance < 1)
+    share = n[worse].sum() / n.sum()
+    if share >= MUCH:
+        yield open_question(
+            f"who is right: {count_text(int(worse.sum()), 'worker')} of {len(worse):,}, with {share:.0%} of the "
+            "annotations, would be right less often than by chance, so that their annotations count for other classes "
+            "than they name",
+            workers=[of.annotations.workers[j] for j in np.flatnonzero(worse).tolist()],
+            share=share,
+        )
+
+
+@check("one_class_each", "crowd", needs={"workers"})
+def one_class_each(of: Labels) -> Iterator[Said]:
+    """Workers of whom each gives one class alone, where abstentions do not count: any labels go with what they give."""
+    annotations = of.annotations
+    if crowd_of(of) is None or (annotations.abstains and annotations.informative):
+        return
+    one, share = of_one_class_each(annotations)
+    if share <= ONE_SIDED:
+        return
+    remedy = (
+        "fit without abstentions='uninformative'"
+        if annotations.abstains
+        else "give the abstentions too, such as the -1 of a matrix, and name them by abstain=[...]"
+    )
+    yield open_question(
+        f"the true classes: {count_text(int(one.sum()), 'worker')} of {len(one):,}, with {share:.0%} of the "
+        "annotations, give one class each whatever the task, as labelling functions do, so that only when they abstain "
+        "says how good they are",
+        f"{remedy}; or take the majority vote",
+        workers=[annotations.workers[j] for j in np.flatnonzero(one).tolist()],
+        share=share,
+    )
+
+
+def of_one_class_each(annotations: Annotations) -> tuple[np.ndarray, float]:
+    """Which workers give one class alone, ``(J,)``, and their share of the annotations that are classes.
+
+    The share is 0 where they all give the same class: they are spammers, and no labelling functions.
+    """
+    given = annotations.of_classes()
+    weight = np.ones(given.n_rows) if given.count is None else np.asarray(given.count, float)
+    cell = np.asarray(given.worker, np.int64) * given.n_classes + np.asarray(given.label)
+    n = np.bincount(cell, weight, given.n_workers * given.n_classes).reshape(given.n_workers, -1)
+    one = (n > 0).sum(1) == 1
+    classes = int((n[one].sum(0) > 0).sum())
+    return one, float(n[one].sum() / max(n.sum(), 1e-9)) if classes > 1 else 0.0
+
+
+@check("two_namings", "crowd", needs={"workers"})
+def two_namings(of: Labels) -> Iterator[Said]:
+    r"""The pair of classes that could most easily be exchanged, where one could.
+
+    With the classes k and l exchanged the likelihood is the same. Where a worker's rows have the density of
+    Dirichlet distributions with one pseudo-annotation more on the diagonal, the logarithms of both posteriors differ by
+    :math:`\sum_j \log \frac{\beta_{jkk} \beta_{jll}}{\beta_{jkl} \beta_{jlk}}`.
+    """
+    crowd, tables = crowd_of(of), _tables(of)
+    if crowd is None or tables is None or crowd.knows_names:
+        return
+    n_tasks, classes = crowd.posterior.sum(0), list(crowd.given.classes)
+    rows = tables + 1.0
+    rows /= rows.sum(-1, keepdims=True)
+    logs = np.log(rows)
+    right = np.einsum("jkk->jk", logs)
+    lead = (right[:, :, None] + right[:, None, :] - logs - logs.swapaxes(1, 2)).sum(0)
+    k, m = np.triu_indices(len(classes), 1)
+    enough = (n_tasks[k] >= FEWEST) & (n_tasks[m] >= FEWEST)
+    near = enough & (lead[k, m] < NEARLY_EQUAL)
+    if not near.any():
+        return
+    pair = int(np.argmin(np.where(near, lead[k, m], np.inf)))
+    a, b, nats = classes[k[pair]], classes[m[pair]], lead[k[pair], m[pair]]
+    ahead = f"leads by {nats:.1f} nats" if nats >= 0 else f"is {-nats:.1f} nats behind"
+    yield open_question(
+        f"{a!r} from {b!r}: with the two exchanged the annotations are explained as well, by about as many able "
+        f"workers (the naming that was found {ahead})",
+        classes=[a, b],
+        nats=nats,
+    )
+
+
+class Meetings(NamedTuple):
+    """Which workers and tasks have annotations of each other, once each, of all kinds that say something."""
+
+    annotations: Annotations
+    pairs: np.ndarray  # task · J + worker
+    per_task: np.ndarray  # workers, (N,)
+
+
+@once
+def _meetings(of: Labels) -> Meetings | None:
+    """Return who annotated what; None of no crowd, and where gold labels are known."""
+    crowd = crowd_of(of)
+    if crowd is None or crowd.knows_names:
+        return None
+    annotations = of.annotations if of.annotations.informative else crowd.given
+    task, worker = np.asarray(annotations.task, np.int64), np.asarray(annotations.worker, np.int64)
+    pairs = pd.unique(task * annotations.n_workers + worker)
+    return Meetings(annotations, pairs, np.bincount(pairs // annotations.n_workers, minlength=annotations.n_tasks))
+
+
+@check("nobody_meets", "crowd", needs={"workers"})
+def nobody_meets(of: Labels) -> Iterator[Said]:
+    """Tasks of one worker each."""
+    meetings = _meetings(of)
+    if meetings is not None and not (meetings.per_task >= 2).any():
+        yield open_question("how often workers err: no task has annotations of two workers")
+
+
+@check("nobody_disagrees", "crowd", needs={"workers"})
+def nobody_disagrees(of: Labels) -> Iterator[Said]:
+    """Workers who agree on every task that several annotated."""
+    meetings = _meetings(of)
+    if meetings is None or not (n_met := int((meetings.per_task >= 2).sum())):
+        return
+    if not ((meetings.annotations.counts_by_kind() > 0).sum(1) > 1).any():
+        yield open_question(
+            f"how often workers err: all workers agree on each of the {n_met:,} tasks that several annotated",
+            tasks=n_met,
+        )
+
+
+@check("few_workers_a_task", "crowd", needs={"workers"})
+def few_workers_a_task(of: Labels) -> Iterator[Said]:
+    """Tasks of which most have annotations of too few workers to tell prevalence from errors."""
+    meetings = _meetings(of)
+    if meetings is None or not (meetings.per_task >= 2).any():
+        return
+    n_annotated = int((meetings.per_task > 0).sum())
+    few = int(((meetings.per_task > 0) & (meetings.per_task < FEW)).sum())
+    if 2 * few > n_annotated:
+        yield open_question(
+            f"prevalence from errors: {few:,} of {n_annotated:,} tasks have annotations of fewer than {FEW} workers, "
+            "so that the prior decides much of both",
+            few=few,
+            annotated=n_annotated,
+        )
+
+
+@check("groups_apart", "crowd", needs={"workers"})
+def groups_apart(of: Labels) -> Iterator[Said]:
+    """Groups of workers who share no task."""
+    meetings = _meetings(of)
+    if meetings is None or not (meetings.per_task >= 2).any():
+        return
+    pairs, per_task, shape = meetings.pairs, meetings.per_task, (len(meetings.per_task), meetings.annotations.n_workers)
+    edges = sparse.coo_matrix((np.ones(len(pairs)), (pairs // shape[1], pairs % shape[1])), shape)
+    graph = sparse.bmat([[None, edges], [edges.T, None]], format="csr")
+    _, group = connected_components(graph, directed=False)
+    sizes = np.bincount(group[: shape[0]], per_task)
+    n_groups, largest = int((sizes > 0).sum()), sizes.max() / sizes.sum()
+    if n_groups > 1 and 1 - largest > APART:
+        yield open_question(
+            f"workers of different groups from each other: the crowd falls into {n_groups:,} groups that "
+            f"share no task, the largest with {largest:.0%} of the annotations, and within a group "
+            "only agreement is seen",
+            groups=n_groups,
+            largest=largest,
+        )

@@ -1,0 +1,67 @@
+"""Several readings of one crowd: the modes in which several starts or chains ended, in words."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...data.description import count_text
+from ..engines.outcome import Modes
+from ..fitted.fitted import Fitted
+from ..fitted.modes import names, shares
+from .register import Said, check
+
+NEAR = 0.05  # mass of the second mode from which a user should know that there are two
+
+
+@check("readings", "modes", needs={"engine"})
+def readings(of: Fitted) -> Iterator[Said]:
+    """A second mode that has much of the mass or an unknown one, or chains that are in different ones."""
+    modes = of.outcome.modes
+    text = modes_text(modes)
+    if modes is None or not text:
+        return
+    mass = shares(modes)
+    values = {"mass": mass, "tasks_differ": (modes.labels != modes.labels[0]).sum(-1)}
+    if modes.kept < 0:
+        yield Said(
+            f"{text}. The label probabilities average the chains as they are, whatever the masses",
+            "gold labels of tasks in fit.mode_labels tell which reading holds, or fit by EM with restarts=",
+            values,
+        )
+    elif not mass[1] < NEAR:
+        yield Said(
+            f"{text}. The labels are those of {names(len(mass))[modes.of_end[modes.kept]]}",
+            "gold labels of tasks in fit.mode_labels tell which reading holds",
+            values,
+        )
+
+
+def modes_text(modes: Modes | None) -> str:
+    """The modes in words; empty of one.
+
+    >>> modes_text(None)
+    ''
+    """
+    if modes is None or len(modes.log_mass) < 2:
+        return ""
+    n = len(modes.log_mass)
+    unit = "start" if modes.kept >= 0 else "chain"
+    said = []
+    for name, mass, mode in zip(names(n)[:5], shares(modes), range(n), strict=False):
+        ends = np.flatnonzero(modes.of_end == mode) + 1
+        which = (
+            count_text(len(ends), unit)
+            if len(ends) > 4
+            else f"{unit}{'s' * (len(ends) > 1)} {', '.join(map(str, ends))}"
+        )
+        said.append(f"{name} {_percent(mass)} ({which})" if np.isfinite(mass) else f"{name} ({which})")
+    apart = [int((labels != modes.labels[0]).sum()) for labels in modes.labels[1:]]
+    tasks = count_text(apart[0], "task") if n == 2 else f"{min(apart):,} to {max(apart):,} tasks, from A"
+    readings = "two readings" if n == 2 else f"{n} readings"
+    is_known = np.isfinite(modes.log_mass).all()
+    unknown = "" if is_known else " (of unknown masses, as one is no peak of the posterior)"
+    return f"{readings} of this crowd{unknown}: {', '.join(said)}{', …' if n > 5 else ''}; they differ on {tasks}"
+
+
+def _percent(mass: float) -> str:
+    return f"{mass:.0%}" if 0.01 <= mass <= 0.99 else ("under 1%" if mass < 0.5 else "over 99%")

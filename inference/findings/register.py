@@ -1,0 +1,123 @@
+"""The register of checks: each looks at a result for one finding, and says what it needs of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, NamedTuple, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...data import Annotations
+from ..engines.finding import About, Finding, Severity, plain
+from ..engines.outcome import Outcome
+
+T = TypeVar("T")
+
+NEEDS: dict[str, Callable[[Any], bool]] = {
+    "engine": lambda of: hasattr(of, "outcome"),  # with its method and settings
+    "sampler": lambda of: hasattr(of, "outcome") and bool(of.outcome.stats),
+    "story": lambda of: hasattr(of, "model"),  # one, and no average of several
+    "memory": lambda of: hasattr(of, "annotations"),  # and no files
+    "workers": lambda of: hasattr(of, "annotations") and of.annotations.named,
+}
+"""What a check may need of a result, and whether a result has it. Without any it is asked of every result."""
+
+
+class Labels(Protocol):
+    """Labels of a crowd, whatever made them."""
+
+    @property
+    def annotations(self) -> Annotations:
+        """The data."""
+
+    @property
+    def posterior(self) -> np.ndarray:
+        """``P(truth | annotations)``, ``(N, K)``."""
+
+
+class Run(NamedTuple):
+    """A run of an engine, of whose course findings are asked where there is no fitted story."""
+
+    outcome: Outcome
+    method: str
+    settings: Mapping[str, Any]
+
+
+class Said(NamedTuple):
+    """What a check says of a result: the fields of its :class:`.Finding`."""
+
+    text: str
+    remedy: str = ""
+    values: Mapping[str, Any] = {}
+    severity: Severity = "warning"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A function that looks at a result for one finding.
+
+    Args:
+        code: of its findings.
+        about: their subject.
+        needs: what it needs of a result, from :data:`NEEDS`.
+        look: from the result to what it says.
+    """
+
+    code: str
+    about: About
+    needs: frozenset[str]
+    look: Callable[[Any], Iterable[Said]] = field(repr=False)
+
+    def __call__(self, of: Any) -> list[Finding]:
+        """Return the findings on a result; empty where it lacks what the check needs."""
+        if not all(NEEDS[name](of) for name in self.needs):
+            return []
+        return [
+            Finding(self.code, self.about, said.severity, said.text, said.remedy, plain(said.values))
+            for said in self.look(of)
+        ]
+
+
+CHECKS: dict[str, Check] = {}
+"""By code, in the order in which they are asked."""
+
+
+def check(
+    code: str, about: About, *, needs: Collection[str] = ()
+) -> Callable[[Callable[[Any], Iterable[Said]]], Check]:
+    """Register the decorated function, from a result to what it says of it, as a check.
+
+    Args:
+        code: of its findings; no other check has it.
+        about: their subject.
+        needs: what it needs of a result, from :data:`NEEDS`.
+
+    Raises:
+        ValueError: another check has the code, or a need is none of these.
+    """
+    if code in CHECKS:
+        raise ValueError(f"two checks have the code {code!r}")
+    if unknown := sorted(set(needs) - set(NEEDS)):
+        raise ValueError(f"the check {code!r} needs {unknown[0]!r}; known are {', '.join(NEEDS)}")
+
+    def register(look: Callable[[Any], Iterable[Said]]) -> Check:
+        CHECKS[code] = Check(code, about, frozenset(needs), look)
+        return CHECKS[code]
+
+    return register
+
+
+def once(prepare: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Return a function of a result that is computed once, for all checks that ask for it."""
+    known: WeakKeyDictionary[Any, T] = WeakKeyDictionary()
+
+    @wraps(prepare)
+    def prepared(of: Any) -> T:
+        if of not in known:
+            known[of] = prepare(of)
+        return known[of]
+
+    return prepared

@@ -14,7 +14,7 @@ from ...data import Annotations
 from ..fitted.intervals import INTERVAL, of_draws
 from ..fitted.posterior import Posterior
 from .subject import Subject
-from .tables import decimals, number
+from .tables import is_beside, number, number_cells
 
 SCORES = ("entropy", "ambiguity", "surprise_p")  # of a task
 MOST_CLASSES = 8  # of a task's label, the most probable
@@ -78,11 +78,12 @@ def worker_details(subject: Subject, shown: np.ndarray, more: pd.DataFrame) -> M
     n_classes, n_kinds = annotations.n_classes, annotations.n_kinds
     matrices = source.confusion_draws.mean((0, 1))[shown]
     examples = _examples(source, annotations, shown)
+    names = [name for name in map(str, more) if not is_beside(name, more)]
     found: dict[str, Any] = {
         "of": "worker",
         "kinds": list(map(str, annotations.kinds)),
         "classes": n_classes,
-        "scores": [str(name).replace("_", " ") for name in more if not _is_bound(str(name), more)],
+        "scores": [name.replace("_", " ") for name in names],
         "interval": f"{INTERVAL:.0%}",
         "rows": [],
     }
@@ -91,7 +92,7 @@ def worker_details(subject: Subject, shown: np.ndarray, more: pd.DataFrame) -> M
     if whole and matrices.size <= MOST_CELLS:
         low, high = of_draws(source.with_uncertainty.confusion_draws[:, :, shown], INTERVAL)
         bounds = np.stack([np.minimum(low, matrices), np.maximum(high, matrices)])
-    texts = _score_texts(more)
+    texts = _score_texts(more, names)
     for row, worker in enumerate(shown.tolist()):
         matrix = _cells(matrices[row], None if bounds is None else bounds[:, row]) if whole else _errors(matrices[row])
         found["rows"].append([matrix, texts[worker], examples[row]])
@@ -149,23 +150,10 @@ def _examples(source: Posterior, annotations: Annotations, shown: np.ndarray) ->
     return found
 
 
-def _is_bound(name: str, frame: pd.DataFrame) -> bool:
-    return name.endswith(("_low", "_high")) and name.rpartition("_")[0] in frame
-
-
-def _score_texts(more: pd.DataFrame) -> list[list[str]]:
-    """Of each worker the scores as text, with their intervals."""
-    columns = []
-    for name in map(str, more):
-        if _is_bound(name, more):
-            continue
-        places = decimals(more[name])
-        values = [number(value, places) for value in more[name].tolist()]
-        if f"{name}_low" in more:
-            ends = zip(more[f"{name}_low"].tolist(), more[f"{name}_high"].tolist(), strict=True)
-            values = [
-                f"{value} ({number(low, places)}–{number(high, places)})"
-                for value, (low, high) in zip(values, ends, strict=True)
-            ]
-        columns.append(values)
+def _score_texts(more: pd.DataFrame, names: list[str]) -> list[list[str]]:
+    """Of each worker the scores of these names as text, with their intervals."""
+    columns = [
+        [f"{cell.shown} ({cell.beside})" if cell.beside else cell.shown for cell in number_cells(more, name)]
+        for name in names
+    ]
     return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in range(len(more))]

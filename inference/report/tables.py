@@ -51,10 +51,13 @@ def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = (), deta
     """
     headed = frame.reset_index() if frame.index.name is not None or frame.index.nlevels > 1 else frame
     headed = headed.set_axis(list(map(str, headed.columns)), axis=1)
-    names = [name for name in map(str, headed) if not _is_beside(name, headed)]
+    names = [name for name in map(str, headed) if not is_beside(name, headed)]
     numeric = {name: pd.api.types.is_numeric_dtype(headed[name].dtype) for name in names}
     numeric = {name: is_number and headed[name].dtype != bool for name, is_number in numeric.items()}
-    cells = [_cells(headed, name, numeric[name], name in bars, first=not i) for i, name in enumerate(names)]
+    cells = [
+        number_cells(headed, name, bar=name in bars) if numeric[name] else _text_cells(headed[name], first=not i)
+        for i, name in enumerate(names)
+    ]
     heads = [
         _head(name, None if numeric[name] else headed[name], WIDE if not i else NARROW) for i, name in enumerate(names)
     ]
@@ -122,11 +125,14 @@ def _head(name: str, texts: pd.Series | None, most: int) -> Head:
     return Head(heading, classes, least)
 
 
-def _cells(frame: pd.DataFrame, name: str, is_number: bool, bar: bool, *, first: bool) -> list[Cell]:
-    """The cells of a column; they sort by the number to more places than are shown."""
-    if not is_number:
-        texts = [text(value) for value in frame[name].tolist()]
-        return [Cell(_breaking(one) if first else one) for one in texts]
+def number_cells(frame: pd.DataFrame, name: str, *, bar: bool = False) -> list[Cell]:
+    """The cells of a column of numbers, with its bounds or errors; they sort by more places than are shown.
+
+    Args:
+        frame: with the column, and those that :data:`BESIDE` names.
+        name: of the column.
+        bar: whether each is drawn as a bar, too.
+    """
     beside = {side: frame[f"{name}_{side}"].tolist() for side in BESIDE if f"{name}_{side}" in frame}
     made, places = [], decimals(frame[name])
     to = " to " if any(value < 0 for value in beside.get("low", [])) else "–"  # beside a minus, a dash is one more
@@ -145,12 +151,18 @@ def _cells(frame: pd.DataFrame, name: str, is_number: bool, bar: bool, *, first:
     return made
 
 
+def _text_cells(values: pd.Series, *, first: bool) -> list[Cell]:
+    """The cells of a column of texts, which break after underscores in the first one."""
+    texts = [text(value) for value in values.tolist()]
+    return [Cell(_breaking(one) if first else one) for one in texts]
+
+
 def _breaking(name: str) -> Markup:
     """A name that the browser may break after an underscore."""
     return Markup("_<wbr>").join(map(escape, name.split("_")))
 
 
-def _is_beside(name: str, frame: pd.DataFrame) -> bool:
+def is_beside(name: str, frame: pd.DataFrame) -> bool:
     """Return whether a column is written into another column's cells."""
     value, _, side = name.rpartition("_")
     return side in BESIDE and value in frame and pd.api.types.is_numeric_dtype(frame[value].dtype)

@@ -38,9 +38,9 @@ def main(other: Path, repeats: int = 3, jobs: str = "", torch: bool = True) -> N
                 checkout.run(name)
             seconds = [[checkout.run(name)["seconds"] for checkout in runs] for _ in range(repeats)]
             here, there = (statistics.median(column) for column in zip(*seconds, strict=True))
-            rows.append([name, f"{here:.3f}", f"{there:.3f}", f"{here / there:.2f}"])
+            rows.append({"job": name, "seconds here": here, "seconds there": there, "ratio": here / there})
         report = Report("This checkout against another")
-        report.table(["job", "seconds here", "seconds there", "ratio"], rows)
+        report.table("Seconds by job, medians, and their ratio", rows, absolute=["seconds here", "seconds there"])
 
 
 class Checkout:

@@ -19,7 +19,7 @@ from numpyro import handlers
 from numpyro.distributions import Dirichlet, ExpandedDistribution, Independent
 
 from ...data import Annotations
-from ...data.padding import real_tasks
+from ...data.padding import real_by_plate, real_tasks
 from ...data.sharding import SHARD, ShardedAnnotations
 from ...models import Responses, Story, StoryError
 from ...models.parts.classifier import training
@@ -127,7 +127,8 @@ def task_sites(model: Model, annotations: Annotations, *, proper: bool = False) 
     """
     truth = jnp.arange(annotations.n_classes)[:, None]
     hidden, enumerated = handlers.block(hide_fn=_scores_tasks), handlers.substitute(data={"truth": truth})
-    with PaddingWeighsNothing(annotations, proper=proper), hidden, handlers.trace() as sites, enumerated:
+    padding = PaddingWeighsNothing(annotations, proper=proper) if real_by_plate(annotations) else nullcontext()
+    with padding, hidden, handlers.trace() as sites, enumerated:
         model(annotations)
     check_contract(model.story, sites)
     return {name: site for name, site in sites.items() if _scores_tasks(site)}

@@ -187,10 +187,15 @@ def derived(model: Model, parameters: Parameters, annotations: Annotations) -> t
 
 
 def starting_point(model: Model, annotations: Annotations, key: Array) -> Parameters:
-    """Where engines start: as a site's ``infer={"start": fn}`` says, ``fn`` a function of a random key.
+    """Return the parameters from which engines start, by site: those of :func:`start_and_anatomy`."""
+    return start_and_anatomy(model, annotations, key)[0]
 
-    Without it tables are uniform, and other parameters near the median of their prior. Running statistics of a
-    classifier are among the values.
+
+def start_and_anatomy(model: Model, annotations: Annotations, key: Array) -> tuple[Parameters, Anatomy]:
+    """Return the parameters from which engines start, and the anatomy, by one run of the story.
+
+    A site starts as its ``infer={"start": fn}`` says, ``fn`` a function of a random key. Without it tables are uniform,
+    and other parameters near the median of their prior. Running statistics of a classifier are among the values.
     """
 
     def value(site: Site) -> Any:
@@ -202,7 +207,8 @@ def starting_point(model: Model, annotations: Annotations, key: Array) -> Parame
 
     sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=value), key)
     running = {name: jnp.asarray(site["value"]["value"]) for name, site in sites.items() if site["type"] == "mutable"}
-    return {name: jnp.asarray(site["value"]) for name, site in sites.items() if is_latent(site)} | running
+    start = {name: jnp.asarray(site["value"]) for name, site in sites.items() if is_latent(site)} | running
+    return start, _anatomy_of(sites)
 
 
 def _in_order(value: Array, site: Site, annotations: Annotations) -> Array:

@@ -32,7 +32,7 @@ from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.programs import compiled
-from ..densities.sites import anatomy, constants, starting_point
+from ..densities.sites import anatomy, constants, start_and_anatomy
 from ..sources.memory import InMemory
 from ..sources.on_disk import Files, n_bytes_of
 from ..sources.source import Source
@@ -78,8 +78,7 @@ def init(
     evidence = jnp.log(jnp.maximum(votes, SMALLEST))
     if annotations.evidence is not None:
         evidence = evidence + annotations.evidence
-    parameters = starting_point(model, annotations, key)
-    parts = anatomy(model, annotations)
+    parameters, parts = start_and_anatomy(model, annotations, key)
     if (classifier := logistic(model)) is not None:
         weights = {name: parameters[name] for name in parts.weights}
         parameters |= learnt_from(jax.nn.softmax(evidence), classifier, annotations, weights)

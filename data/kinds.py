@@ -118,10 +118,7 @@ class Nominal:
         _refuse_fractions(label)
         _refuse_identifiers(label, suggest)
         if len(label.ids) == 1:
-            raise AnnotationError(
-                f"{label.title} holds a single class, {label.ids[0]!r}, in all {len(label.codes)} rows, so that "
-                "there is nothing to infer; if there are classes that nobody used, list all in classes=[...]"
-            )
+            raise single_class(label.title, label.ids[0], len(label.codes))
         return label.aligned(Ids(sorted_labels(label.ids)), "classes")
 
     def distance(self, n_classes: int) -> np.ndarray:
@@ -295,6 +292,14 @@ def sorted_labels(labels: Iterable[Any]) -> list[Any]:
         return sorted(values)
     except TypeError:
         return sorted(values, key=str)
+
+
+def single_class(title: str, value: object, n_rows: int) -> AnnotationError:
+    """Make the error for a column whose labels are all alike."""
+    return AnnotationError(
+        f"{title} holds a single class, {value!r}, in all {n_rows:,} rows, so that there is nothing to infer; if there "
+        "are classes that nobody used, list all in classes=[...]"
+    )
 
 
 def is_fraction(value: object) -> bool:

@@ -94,14 +94,10 @@ class Scan:
     @cached_property
     def fingerprint(self) -> str:
         """Of the files' paths, sizes and times of modification, and of how they are read."""
-        return _hash((self.way, [(str(file.path), file.size, file.modified) for file in self.files]))
-
-    @cached_property
-    def way(self) -> str:
-        """A hash of how the files are read and of the first one's path, the same where later files have changed."""
         classes = None if self.classes is None else [repr(value) for value in self.classes]
-        dropping = () if self.missing == "refuse" else (self.missing,)
-        return _hash((FORMAT, str(self.files[0].path), sorted(self.columns.items()), classes, *dropping))
+        files = [(str(file.path), file.size, file.modified) for file in self.files]
+        content = (FORMAT, files, sorted(self.columns.items()), classes, self.missing)
+        return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
     def __repr__(self) -> str:
         size = size_text(sum(file.size for file in self.files))
@@ -245,10 +241,6 @@ def kind_of(kind: pa.DataType) -> str:
     if pa.types.is_boolean(kind):
         return "truth values"
     return "real numbers" if pa.types.is_floating(kind) else str(kind)
-
-
-def _hash(content: object) -> str:
-    return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
 
 def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:

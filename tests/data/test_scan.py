@@ -6,20 +6,22 @@ import json
 import re
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import crowdppl as cp
 from crowdppl.data import frames, preparing
 from crowdppl.data.errors import AnnotationWarning
 from crowdppl.data.prepared import open_prepared
 from crowdppl.data.scan import parse_size
-
-MEMORY = 4 * preparing.BYTES_A_ROW * 2**12  # of the smallest runs
 
 
 def table(n_rows=3000, n_tasks=300, seed=0, text=True):
@@ -50,9 +52,9 @@ def rows_of(prepared, chunk_rows):
 
 @pytest.fixture
 def few_rows(monkeypatch):
-    """Runs and ranges of 200 rows, so that small files need many."""
-    monkeypatch.setattr(preparing, "run_rows", lambda memory: 200)
+    """Batches of few rows, so that small files need many."""
     monkeypatch.setattr(preparing, "BATCH", 90)
+    monkeypatch.setattr(preparing, "SORTED_BATCH", 200)
 
 
 @pytest.mark.parametrize("text", [True, False])
@@ -139,7 +141,7 @@ def test_what_is_prepared_is_used_again_until_a_file_changes(tmp_path, monkeypat
     table().to_parquet(path)
     first = open_prepared(cp.scan(path, folder=work))
     with monkeypatch.context() as patch:
-        patch.setattr(preparing, "_read_runs", None)  # nothing is read again
+        patch.setattr(preparing, "_coded_rows", None)  # nothing is read again
         again = open_prepared(cp.scan(path, folder=work))
     assert again.folder == first.folder
     table(100).to_parquet(path)
@@ -152,23 +154,23 @@ def test_half_of_a_preparation_is_not_taken_for_all_of_it(tmp_path, few_rows, mo
     path, work = tmp_path / "a.parquet", tmp_path / "work"
     table().to_parquet(path)
 
-    def interrupted(part):
+    def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(preparing, "_sorted_range", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            open_prepared(cp.scan(path, folder=work))
-    assert not list(work.glob("prepared-*"))
-    with monkeypatch.context() as patch:
-        patch.setattr(preparing, "_coded", None)  # the sorted runs are there already
-        prepared = open_prepared(cp.scan(path, folder=work))
+    for part in ("_coded", "_of_whole_tasks"):
+        with monkeypatch.context() as patch:
+            patch.setattr(preparing, part, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                open_prepared(cp.scan(path, folder=work))
+        assert [each for each in work.iterdir() if each.is_dir()] == []
+    prepared = open_prepared(cp.scan(path, folder=work))
     expected = table().sort_values("task", kind="stable", ignore_index=True)
     pd.testing.assert_frame_equal(rows_of(prepared, 99).drop(columns="count"), expected, check_dtype=False)
-    assert not list(work.glob(".runs-*"))
+    assert [each.name for each in work.iterdir() if each.is_dir()] == [Path(prepared.folder).name]
+    assert not (Path(prepared.folder) / "sorting").exists()
 
 
-def test_an_error_names_the_place_and_the_files_before_it_are_not_read_again(tmp_path, few_rows, monkeypatch):
+def test_an_error_names_the_place(tmp_path, few_rows):
     frame, work = table(900), tmp_path / "work"
     for i in range(3):
         frame[300 * i : 300 * i + 300].to_parquet(tmp_path / f"{i}.parquet", row_group_size=100)
@@ -178,15 +180,7 @@ def test_an_error_names_the_place_and_the_files_before_it_are_not_read_again(tmp
     with pytest.raises(cp.AnnotationError, match=r"2\.parquet, row group 2, row 217, column 'label'.*missing \(None\)"):
         open_prepared(cp.scan(tmp_path, folder=work))
     frame[600:].to_parquet(tmp_path / "2.parquet", row_group_size=100)
-    seen, coded = [], preparing._coded
-
-    def noted(batch, first, file, *others):
-        seen.append(file.path.name)
-        return coded(batch, first, file, *others)
-
-    monkeypatch.setattr(preparing, "_coded", noted)
     prepared = open_prepared(cp.scan(tmp_path, folder=work))
-    assert set(seen) == {"2.parquet"}
     expected = frame.sort_values("task", kind="stable", ignore_index=True)
     pd.testing.assert_frame_equal(rows_of(prepared, 99).drop(columns="count"), expected, check_dtype=False)
     assert list(prepared.workers) == list(dict.fromkeys(frame["worker"]))
@@ -306,23 +300,59 @@ def test_too_small_a_disk_is_refused_before_anything_is_written(tmp_path, monkey
         open_prepared(cp.scan(tmp_path / "a.parquet", folder=tmp_path / "work"))
 
 
-def test_a_disk_that_becomes_full_is_named_and_what_was_done_is_kept(tmp_path, few_rows, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), r"the disk is full; make room.*folder="),
+        (duckdb.IOException("Could not write file: No space left on device"), r"the disk is full; make room.*folder="),
+        (duckdb.OutOfMemoryException("failed to pin block"), r"too little memory to sort; give scan\(…, memory=…\)"),
+    ],
+)
+def test_a_full_disk_and_too_little_memory_are_named_with_what_mends_them(tmp_path, monkeypatch, error, said):
     table().to_parquet(tmp_path / "a.parquet")
     scan = cp.scan(tmp_path / "a.parquet", folder=tmp_path / "work")
-    write, calls = preparing._write_run, []
 
-    def full(*arguments):
-        calls.append(1)
-        if len(calls) == 3:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        write(*arguments)
+    def failing(batches):
+        yield next(batches)
+        raise error
 
-    monkeypatch.setattr(preparing, "_write_run", full)
-    with pytest.raises(cp.StorageError, match=r"the disk is full; make room.*what was prepared before is kept"):
-        open_prepared(scan)
-    (runs,) = (tmp_path / "work").glob(".runs-*")
-    assert len(list(runs.glob("*.json"))) == 2
+    whole = preparing._of_whole_tasks
+    with monkeypatch.context() as patch:
+        patch.setattr(preparing, "_of_whole_tasks", lambda batches: failing(whole(batches)))
+        with pytest.raises(cp.StorageError, match=said):
+            open_prepared(scan)
     assert open_prepared(scan).n_rows == 3000
+
+
+@pytest.mark.parametrize(
+    "name", ['a"; DROP TABLE rows; --.parquet', "a' OR 1=1.parquet", "position.parquet", "*.parquet"]
+)
+def test_names_of_files_and_columns_are_no_sql(tmp_path, name):
+    columns = {"task": 'x" FROM rows; SELECT "y', "worker": "position", "label": "'"}
+    table(100).rename(columns=columns).to_parquet(tmp_path / name)
+    prepared = open_prepared(cp.scan([tmp_path / name], **columns))
+    expected = table(100).sort_values("task", kind="stable", ignore_index=True)
+    pd.testing.assert_frame_equal(rows_of(prepared, 99).drop(columns="count"), expected, check_dtype=False)
+
+
+@settings(max_examples=12, deadline=None)  # each writes and syncs files
+@given(
+    st.lists(st.tuples(st.text(max_size=3), st.sampled_from("ab"), st.integers(0, 3)), min_size=2, max_size=40),
+    st.integers(1, 7),
+)
+def test_whatever_the_batches_all_rows_come_out_once_and_in_order(rows, size):
+    rows = [*rows, ("x", "a", 1), ("x", "b", 2)]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    frame["label"] = frame["label"].astype(str)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(preparing, "BATCH", size)
+        patch.setattr(preparing, "SORTED_BATCH", 8 - size)
+        frame.to_parquet(Path(folder) / "a.parquet", row_group_size=5)
+        prepared = open_prepared(cp.scan(Path(folder) / "a.parquet"))
+        expected = frame.iloc[sorted(range(len(frame)), key=lambda i: frame["task"][i].encode())]
+        pd.testing.assert_frame_equal(
+            rows_of(prepared, 9).drop(columns="count"), expected.reset_index(drop=True), check_dtype=False
+        )
 
 
 def test_a_temporary_folder_goes_when_nobody_needs_it(tmp_path):

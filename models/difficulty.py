@@ -29,7 +29,6 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ..data import Annotations
-from .parts.classifier import Classifier
 from .parts.concentration import positive
 from .parts.correct import Correct
 from .parts.derived import derived
@@ -38,7 +37,7 @@ from .parts.simulated_inputs import features_decide, simulated_with
 from .parts.starts import soft_votes, vote_confusions
 from .parts.story_error import StoryError
 from .parts.truth import named_workers, observe, tasks
-from .parts.truth_prior import Given, TruthPrior, class_log_probs, differs_by_task
+from .parts.truth_prior import ClassPrior, Given, TruthPrior, class_log_probs, differs_by_task
 
 
 def _prepare_simulation(
@@ -147,9 +146,9 @@ def _by_task(
     if not votes_as_prior:
         return class_log_probs(annotations, truth_prior), _clarity(shares)
     log_shares = jnp.log(jnp.maximum(shares, SMALLEST))
-    if not isinstance(truth_prior, Classifier):
+    if not (isinstance(truth_prior, ClassPrior) and truth_prior.learns):
         return log_shares, _clarity(shares)
-    if truth_prior.prior is not None:
+    if truth_prior.has_posterior:
         raise StoryError(
             "difficulty(kind='fixed'): a classifier that learns from the votes and does not change them has no "
             "posterior; give it no prior, or votes_as_prior=False"
@@ -160,13 +159,13 @@ def _by_task(
 
 def learns_through(truth_prior: object, asked: bool | None) -> bool:
     """Return whether the truth's prior learns through the difficulty that it decides."""
-    if asked is not None and type(truth_prior) is Given:
+    if asked is not None and isinstance(truth_prior, Given):
         raise StoryError(
             f"through_difficulty={asked} would be ignored: given probabilities learn nothing; leave it out"
         )
-    if not isinstance(truth_prior, Classifier):
+    if not (isinstance(truth_prior, ClassPrior) and truth_prior.learns):
         return asked is None or asked
-    if truth_prior.prior is None:
+    if not truth_prior.has_posterior:
         return not truth_prior.is_network if asked is None else asked
     if asked is False:
         raise StoryError(

@@ -92,6 +92,7 @@ class Classifier(ClassPrior):
 
     kind: ClassVar[str] = "classifier"
     by_task: ClassVar[bool] = True
+    learns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if isinstance(self.network, str):
@@ -130,6 +131,11 @@ class Classifier(ClassPrior):
     def is_network(self) -> bool:
         """True where it has weights that want training in minibatches."""
         return self._has_weights and not self.is_linear
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether its weights have a prior."""
+        return self.prior is not None
 
     @property
     def _has_weights(self) -> bool:

@@ -31,6 +31,17 @@ class ClassPrior:
 
     kind: ClassVar[str]  # its name in files
     by_task: ClassVar[bool]  # whether tasks differ in it: log-probabilities are (N, K), not (K,)
+    learns: ClassVar[bool] = False  # whether it is a classifier, whose weights a fit trains
+
+    @property
+    def is_network(self) -> bool:
+        """Whether it is a classifier that is trained in minibatches."""
+        return False
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether it is a classifier whose weights have a prior, and with it a posterior."""
+        return False
 
     def __call__(self, annotations: Annotations) -> Array:
         """Log-probabilities of the classes, ``(K,)`` or ``(N, K)``; parameters are sampled as sites of the story."""
@@ -94,8 +105,8 @@ def truth_prior_from_json(saved: Mapping[str, Any], network: Any = None) -> Clas
         network: the network or module of a classifier, where the file has none.
 
     Raises:
-        StoryError: there is no prior of that kind (one of torch is known once :mod:`crowdppl.models.pyro` is
-            imported), or a network is needed and was not given.
+        StoryError: there is no prior of that kind (one of torch is known once :mod:`crowdppl.inference.torch`
+            is imported), or a network is needed and was not given.
     """
     known = {prior.kind: prior for prior in _subclasses(ClassPrior)}
     if saved.get("kind") not in known:

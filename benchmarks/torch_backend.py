@@ -20,7 +20,7 @@ from torch import nn
 
 import crowdppl as cp
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.engines.pyro.steps import Stepper
+from crowdppl.inference.torch.steps import Stepper
 from crowdppl.models import Classifier, find_story
 
 STEPS = 100

@@ -60,8 +60,9 @@ ROOMS = {
     "data": "What comes in",
     "models": "The stories",
     "models/parts": "What stories are made of",
-    "models/pyro": "The stories in Pyro",
+    "models/pyro": "Five stories in plain Pyro",
     "inference": "Fitting",
+    "inference/torch": "Stories in PyTorch and Pyro",
     "cli": "The command line",
 }
 """Titles of pages; a room without one is called by its folder."""

@@ -94,7 +94,7 @@ def fit(
             (draws from the posterior).
         classifier: a classifier of the tasks' features as prior of the true labels: ``"logistic"``, ``"mlp"``,
             ``"cnn"``, a Flax NNX module, a function from features to logits, or a :class:`.Classifier` with its
-            options. With ``backend="pyro"`` a ``torch.nn.Module``, which is copied and trained in minibatches.
+            options; or a ``torch.nn.Module`` (the extra ``pyro``), which is copied and trained in minibatches.
         truth_prior: another prior of the true labels: a :class:`.Prevalence`, which is estimated; ``"uniform"`` or
             the shares of the classes, ``(K,)`` or by class, which are not; or probabilities of the classes that are
             given, tasks × classes. The story's own by default.
@@ -111,7 +111,8 @@ def fit(
             are as if the abstentions had been left out. None for what the annotations say, which is informative. The
             parameter is ``abstention``. A warning says where abstentions decide many labels.
         seed: the same seed gives the same result, to the last bit on one machine.
-        backend: ``"numpyro"``; or ``"pyro"``, for a classifier that is a ``torch.nn.Module`` (the extra ``pyro``).
+        backend: ``"numpyro"``; or ``"pyro"`` (the extra ``pyro``), which a torch module as classifier chooses by
+            itself: SVI then takes Pyro's guides, and NUTS is Pyro's, on the density of the same story.
         devices: spread the tasks over several devices: how many, ``"all"``, or the devices themselves; each step is
             one device's up to float rounding. With several processes (``jax.distributed``) each gives tasks of its own,
             that no other has, with ``devices="all"``, and gets the labels of those.
@@ -135,7 +136,7 @@ def fit(
             :class:`~crowdppl.inference.engines.settings.SVISettings`,
             :class:`~crowdppl.inference.engines.settings.NUTSSettings`), such as ``max_iterations``, ``tolerance``,
             ``draws``; with ``backend="pyro"`` also options of PyTorch
-            (:class:`~crowdppl.inference.engines.pyro.options.TorchOptions`).
+            (:class:`~crowdppl.inference.torch.torch_options.TorchOptions`).
 
     NUTS that is interrupted by Ctrl-C returns the draws so far, with a warning that says how many they are.
 

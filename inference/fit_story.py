@@ -1,6 +1,7 @@
 """One story by one engine: annotations in, a `Fitted` out. `crowdppl.fit` calls it, and comparison refits with it."""
 
 import inspect
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,9 +20,8 @@ from ..data.scan import Scan
 from ..data.sharding import mesh_of
 from ..data.some_tasks import changed_tasks
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
-from ..models.parts.abstaining import refuse_abstentions
 from ..models.parts.classifier import Network
-from ..models.parts.general import hyperparameters_of, refuse_parts, unwrapped
+from ..models.parts.general import hyperparameters_of, unwrapped
 from ..models.parts.shared_error import families_frame, more_families, without_family
 from ..models.parts.truth_prior import Given
 from .densities.emission_rows import check_rows
@@ -103,29 +103,28 @@ def fit_story(
     engine = ENGINES[check_method(method)]
     seed = checked_seed(seed)
     program, options = unwrapped(find_story(story), options)
-    in_torch = _torch_backend() if check_name("backend", backend, BACKENDS) == "pyro" else None
+    if check_name("backend", backend, BACKENDS) == "numpyro" and _is_torch_module(classifier):
+        backend = "pyro"
+    in_torch = _torch_backend() if backend == "pyro" else None
     mesh = None if devices is None else mesh_of(devices)
     if in_torch is not None:
-        program = in_torch.numpyro_twin(program)
-        refuse_abstentions(annotations)
-        refuse_parts(options)
-        if probabilities is not None:
-            raise StoryError("probabilities=…: stories in Pyro do not know them; fit with backend='numpyro'")
         if mesh is not None:
-            raise ValueError(f"devices={devices!r}: Pyro's engines run on one device; leave it out, or give device=")
-        engine = in_torch.ENGINES[method]
+            raise ValueError(f"devices={devices!r}: backend='pyro' runs on one device; leave it out")
+        engine = in_torch.engine_of(method, classifier)
     of_torch = () if in_torch is None else in_torch.TorchOptions._fields
     hyperparameters, settings, for_torch = split_options(options, program, engine, of_torch)
-    make = Classifier if in_torch is None else in_torch.GivenByTorch
+    make = Classifier if in_torch is None else in_torch.prior_of
     prior, annotations = with_truth_prior(annotations, truth_prior, classifier, make=make)
     model = Model(program, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     annotations = _with_gold(with_evidence(annotations, gold, evidence), gold)
     annotations = with_probabilities(annotations, probabilities)
     use_program_cache()
     data = annotations.replace(gold=None, seconds=None, repeats="keep")
-    if in_torch is not None:
-        problem = in_torch.make(model, jax.tree.map(jnp.asarray, data), for_torch)
-        model, data = problem.twin, problem.data
+    problem = None if in_torch is None else in_torch.make(model, data, method, for_torch)
+    if engine is ENGINES[method]:
+        problem = None  # EM without a torch module is JAX's
+    if problem is not None:
+        data = problem.data
     try:
         dims = fitting_dims(model, data)  # a story that does not fit these data says so before anything runs
         check_rows(model, data)
@@ -139,11 +138,11 @@ def fit_story(
         of_torch_too = {} if in_torch is None else for_torch
         keep = _checkpoints(checkpoints, model, data, method, all_settings | of_torch_too, mesh)
     with keep.guarded():
-        if in_torch is None:
+        if in_torch is None or problem is None:
             model, key = with_numbers(model, data), jax.random.key(seed)
             outcome = by_size.run(engine, model, data, dims, key, settings, progress=progress, mesh=mesh, keep=keep)
         else:
-            outcome, data = in_torch.run(problem, method, settings, seed, progress=progress, keep=keep)
+            outcome, data = in_torch.run(engine, problem, settings, seed, progress=progress, keep=keep)
         keep.write()
         annotations = annotations.replace(prior=None if data.prior is None else np.asarray(data.prior))
         return _looked_at(Fitted(model, annotations, outcome, method, all_settings, dims))
@@ -399,20 +398,26 @@ def _with_gold(annotations: Annotations, gold: Gold) -> Annotations:
     return annotations.replace(gold=np.where(given >= 0, given, carried))
 
 
+def _is_torch_module(classifier: object) -> bool:
+    """Whether it is a module of PyTorch, which is not imported to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(classifier, torch.nn.Module)
+
+
 def _torch_backend() -> Any:
-    """Return the module of engines for stories that are Pyro programs.
+    """Return the module of engines that use PyTorch and Pyro.
 
     Raises:
         ImportError: PyTorch or Pyro is not installed.
     """
     try:
-        from .engines.pyro import engines
+        from .torch import backend
     except ImportError as error:
         raise ImportError(
             f"backend='pyro' needs PyTorch and Pyro ({error}); install them with the extra: "
             "pip install 'crowdppl[pyro]', in a checkout pip install -e '.[pyro]'"
         ) from error
-    return engines
+    return backend
 
 
 ARGUMENTS = [name for name in inspect.signature(fit_story).parameters if name not in ("checkpoints", "options")]

@@ -179,7 +179,7 @@ def refuse_idle(
     concentrations: tuple[float | None, float | None],
     spread: float | None,
 ) -> None:
-    """Refuse what a story of these options would not look at, whatever the language of its program.
+    """Refuse options that a story with these others would not look at.
 
     Raises:
         StoryError: such an option is given, or the separation is negative.

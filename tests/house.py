@@ -22,7 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/densities",),
     ("inference/sources",),
     ("inference/engines",),
-    ("inference/engines/pyro",),
+    ("inference/torch",),
     ("inference/fitted",),
     ("inference/findings",),
     ("inference/streamed",),

@@ -76,7 +76,7 @@ def run(
     """
     size = batch_size(annotations, settings)
     split_key, key = jax.random.split(key)
-    seen = annotations if settings.held_out == 0 else _without(annotations, settings.held_out, split_key)
+    seen = annotations if settings.held_out == 0 else annotations_left(annotations, settings.held_out, split_key)
     source = in_batches(seen, size)
     state = start(model, annotations, parameters, settings)
     history: list[float] = []
@@ -170,7 +170,7 @@ def epoch(
 
         (total, posterior), slope = jax.value_and_grad(log_likelihood, has_aux=True)(tables)
         counts = {name: counts[name] + tables[name] * slope[name] for name in tables}
-        posterior = _with_evidence(soft_votes(some), some) if on_votes else posterior
+        posterior = votes_with_evidence(soft_votes(some), some) if on_votes else posterior
         if not here.is_empty:
             rest = tables | parts.from_reals(reals) | running
             rate = settings.learning_rate
@@ -205,7 +205,7 @@ def epoch(
     return TrainingState(tables_mode(counts, tables), reals, running, optimizer, everyone), watch
 
 
-def _with_evidence(votes: Array, annotations: Annotations) -> Array:
+def votes_with_evidence(votes: Array, annotations: Annotations) -> Array:
     """Return the soft majority vote, combined with the evidence on the true labels where there is any."""
     if annotations.evidence is None:
         return votes
@@ -232,7 +232,7 @@ def batch_size(annotations: Annotations, settings: EMSettings) -> int:
     return int(size)
 
 
-def _without(annotations: Annotations, share: float, key: Array) -> Annotations:
+def annotations_left(annotations: Annotations, share: float, key: Array) -> Annotations:
     """Return the annotations with a random share of them taken out: their rows count less."""
     count = np.ones(len(annotations.task)) if annotations.count is None else np.asarray(annotations.count)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))

@@ -341,7 +341,7 @@ def restored_prior(
         raise StorageError(f"{folder}: fit.json has hidden layers {hidden[:5]}, more than the {total:,} weights allow")
     try:
         if saved["kind"] == "torch":
-            from ...models import pyro  # noqa: F401  # its kind is known once it is imported
+            from .. import torch  # noqa: F401  # its kind is known once it is imported
         if saved["kind"] == "classifier" and annotations.features is None:
             raise StoryError("the classifier was fitted to features, and the file has none")
         return truth_prior_from_json(saved, classifier).restored(weights, annotations)

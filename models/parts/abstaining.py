@@ -205,16 +205,3 @@ def with_abstentions(emission: Emission, annotations: Annotations) -> Emission:
             "cp.tasks(annotations, truth_prior) as truth, or leave the abstentions out by annotations.of_classes()"
         )
     return emission.wrapped(lambda inner: Abstaining(inner, rates))
-
-
-def refuse_abstentions(annotations: Annotations) -> None:
-    """Refuse abstentions where the story is a Pyro program.
-
-    Raises:
-        StoryError: there are some.
-    """
-    if annotations.abstains:
-        raise StoryError(
-            f"the annotations have abstentions {list(annotations.abstentions[:5])}, which stories in Pyro do not know; "
-            "fit with backend='numpyro', or leave the abstentions out by annotations.of_classes()"
-        )

@@ -131,17 +131,6 @@ def _flags(story: Story) -> dict[str, bool]:
     return {name: kind != "bool" for name, kind in written.items() if kind in ("bool", "bool | None")}
 
 
-def refuse_parts(hyperparameters: Mapping[str, Any]) -> None:
-    """Refuse parts where the story is a Pyro program.
-
-    Raises:
-        StoryError: one is asked for.
-    """
-    for part in PARTS:
-        if hyperparameters.get(part.name):
-            raise StoryError(f"{part.name}=True: stories in Pyro do not know {part.says}; fit with backend='numpyro'")
-
-
 def hyperparameters_of(story: Story) -> dict[str, Any]:
     """Return the names of a story's hyperparameters, those that every story takes among them, with their defaults."""
     parameters = list(inspect.signature(story).parameters.values())[1:]

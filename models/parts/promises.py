@@ -1,12 +1,11 @@
-"""Promises of the package for its own stories, truth priors and Pyro programs, so that no fit looks at it again.
+"""Promises of the package for its own stories and truth priors, so that no fit looks at it again.
 
 A story of a user's own is looked at before or after it is fitted. A promise says that
 
 - it gives on padded data what it gives on the data themselves (``inference/densities/portable.py``), which
   the tests find out of every registered story by the same comparison;
 - the rows of its emission are probabilities (``inference/densities/emission_rows.py``);
-- its density has a maximum, whatever scales it learns (``inference/findings/of_scales.py``);
-- its programs in NumPyro and Pyro are one story (``inference/engines/pyro/same_story.py``).
+- its density has a maximum, whatever scales it learns (``inference/findings/of_scales.py``).
 """
 
 from typing import Any, TypeVar
@@ -18,7 +17,7 @@ T = TypeVar("T")
 
 
 def promised(thing: T) -> T:
-    """Declare all of this of a story, a class of truth priors or a Pyro program."""
+    """Declare all of this of a story, or a class of truth priors."""
     setattr(thing, PROMISED, thing)
     return thing
 

@@ -1,36 +1,29 @@
-"""Every worker has a confusion matrix: :mod:`crowdppl.models.dawid_skene` in Pyro."""
+"""Every worker has a confusion matrix (Dawid & Skene 1979): :func:`crowdppl.models.dawid_skene` in plain Pyro."""
 
-import numpy as np
-import pandas as pd
 import pyro
 import pyro.distributions as dist
+import torch
+from pyro.ops.indexing import Vindex
 
 from ...data import Annotations
-from ..parts.concentration import diagonal_concentration, pseudo_counts
-from ..parts.truth import named_workers
-from .emissions import Confusion
-from .tensors import beside_tasks, tensor
-from .truth import TruthPrior, observe, tasks
-from .twins import takes_arrays
+from .padded import padded
 
 
-@takes_arrays
-def dawid_skene(
-    annotations: Annotations,
-    *,
-    truth_prior: TruthPrior | None = None,
-    diagonal: float = 2.0,
-    off_diagonal: float | None = None,
-    history: pd.DataFrame | np.ndarray | None = None,
-) -> None:
+def dawid_skene(annotations: Annotations, *, diagonal: float = 2.0, off_diagonal: float | None = None) -> None:
     """Every worker has a confusion matrix: how often each class is annotated to tasks of each class.
 
-    Sites, hyperparameters and errors are those of :func:`crowdppl.models.dawid_skene`.
+    Args:
+        annotations: who labelled what; their ``label`` is None where annotations are to be drawn.
+        diagonal: Dirichlet concentration of right annotations.
+        off_diagonal: of each wrong annotation; 1 / (K - 1) by default.
     """
-    n_workers, n_classes = named_workers(annotations), annotations.n_classes
-    prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
-    concentration = tensor(prior + pseudo_counts(history, annotations)).to(annotations.task.device)
-    with pyro.plate("worker", n_workers, dim=-2), pyro.plate("class", n_classes, dim=-1):
-        confusion = pyro.sample("confusion", dist.Dirichlet(concentration))
-    with tasks(annotations, truth_prior) as truth:
-        observe(truth, Confusion(beside_tasks(confusion, 3)), annotations)
+    worker, label, is_real, n_workers, k = padded(annotations)
+    wrong = 1 / (k - 1) if off_diagonal is None else off_diagonal
+    concentration = torch.full((k, k), wrong).fill_diagonal_(diagonal)
+    with pyro.plate("worker", n_workers, dim=-2), pyro.plate("class", k, dim=-1):
+        confusion = pyro.sample("confusion", dist.Dirichlet(concentration))  # (J, K, K)
+    prevalence = pyro.sample("prevalence", dist.Dirichlet(torch.ones(k)))
+    with pyro.plate("task", annotations.n_tasks, dim=-1):
+        truth = pyro.sample("truth", dist.Categorical(prevalence), infer={"enumerate": "parallel"})
+        with pyro.plate("place", len(worker), dim=-2), pyro.poutine.mask(mask=is_real):
+            pyro.sample("annotation", dist.Categorical(Vindex(confusion)[..., worker, truth, :]), obs=label)

@@ -1,29 +1,30 @@
-"""Two classes, each worker with a sensitivity and a specificity: :mod:`crowdppl.models.two_coin` in Pyro."""
+"""Two classes, each worker with a sensitivity and a specificity: :func:`crowdppl.models.two_coin` in plain Pyro."""
 
 import pyro
 import pyro.distributions as dist
 import torch
+from pyro.ops.indexing import Vindex
 
 from ...data import Annotations
-from ..parts.concentration import positive
-from ..parts.truth import named_workers, two_classes
-from .emissions import Confusion
-from .truth import TruthPrior, observe, tasks
-from .twins import takes_arrays
+from .padded import padded
 
 
-@takes_arrays
-def two_coin(
-    annotations: Annotations, *, truth_prior: TruthPrior | None = None, right: float = 1.5, wrong: float = 1.0
-) -> None:
+def two_coin(annotations: Annotations, *, right: float = 1.5, wrong: float = 1.0) -> None:
     """Two classes: each worker has a sensitivity and a specificity.
 
-    Sites, hyperparameters and errors are those of :func:`crowdppl.models.two_coin`.
+    Args:
+        annotations: who labelled what; their ``label`` is None where annotations are to be drawn.
+        right: Dirichlet concentration of right annotations.
+        wrong: of wrong ones.
     """
-    two_classes(annotations)
-    prior = torch.tensor([positive("wrong", wrong), positive("right", right)], device=annotations.task.device)
-    with pyro.plate("worker", named_workers(annotations), dim=-1):
+    worker, label, is_real, n_workers, _ = padded(annotations)
+    prior = torch.tensor([wrong, right])
+    with pyro.plate("worker", n_workers, dim=-1):
         sensitivity = pyro.sample("sensitivity", dist.Dirichlet(prior))
         specificity = pyro.sample("specificity", dist.Dirichlet(prior.flip(0)))
-    with tasks(annotations, truth_prior) as truth:
-        observe(truth, Confusion(torch.stack([specificity, sensitivity], dim=-2)), annotations)
+    confusion = torch.stack([specificity, sensitivity], dim=-2)  # (J, 2, 2)
+    prevalence = pyro.sample("prevalence", dist.Dirichlet(torch.ones(2)))
+    with pyro.plate("task", annotations.n_tasks, dim=-1):
+        truth = pyro.sample("truth", dist.Categorical(prevalence), infer={"enumerate": "parallel"})
+        with pyro.plate("place", len(worker), dim=-2), pyro.poutine.mask(mask=is_real):
+            pyro.sample("annotation", dist.Categorical(Vindex(confusion)[..., worker, truth, :]), obs=label)

@@ -11,7 +11,6 @@ from abstaining import ABSTAIN, with_abstentions
 from command_line import crowdppl
 
 import crowdppl as cp
-from crowdppl import StoryError
 from crowdppl.data import UnknownNameError
 from crowdppl.data.majority import majority_accuracy
 from crowdppl.inference.checks.discrepancies import DISCREPANCIES
@@ -226,12 +225,6 @@ def test_more_annotations_are_fitted_from_where_the_fit_ended(em):
         fit = em.update(more, progress=False)
     assert fit.annotations.n_tasks == 61
     assert fit.fitted.draws["abstention"].shape == (1, 1, 6, 2, 3)
-
-
-def test_stories_in_pyro_say_that_they_know_no_abstentions(crowd):
-    pytest.importorskip("pyro")
-    with pytest.raises(StoryError, match="stories in Pyro do not know; fit with backend='numpyro'"):
-        cp.fit("dawid_skene", crowd, backend="pyro")
 
 
 def test_the_command_line_takes_abstentions(tmp_path):

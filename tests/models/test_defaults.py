@@ -16,11 +16,6 @@ from crowdppl.models import KNOWN_STORIES, STORIES, Given
 from crowdppl.models.parts.general import told
 from crowdppl.models.parts.truth_prior import truth_prior_from_json
 
-try:
-    from crowdppl.models.pyro import STORIES as PYRO
-except ImportError:
-    PYRO = {}
-
 HERE = ("dawid_skene", "difficulty")  # tests/models/test_every_story.py simulates and fits the others
 
 
@@ -159,7 +154,7 @@ def test_probabilities_of_a_simulation_may_be_a_frame():
 
 def flags():
     """Each story's hyperparameters that are True or False, and whether they may be None."""
-    for story in [*KNOWN_STORIES.values(), *PYRO.values()]:
+    for story in KNOWN_STORIES.values():
         for each in inspect.signature(story).parameters.values():
             kind = str(each.annotation)
             if kind in ("bool", "bool | None", "<class 'bool'>"):

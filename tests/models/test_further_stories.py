@@ -314,8 +314,7 @@ def test_one_kind_has_no_shares_to_fit_and_svi_fits_the_rest(story: str, one: di
     np.testing.assert_allclose(fit.posterior.sum(-1), 1.0, rtol=1e-5)
 
 
-@pytest.mark.parametrize("backend", ["numpyro", "pyro"])
-def test_a_share_of_groups_is_refused_where_no_weights_are_drawn(backend):
+def test_a_share_of_groups_is_refused_where_no_weights_are_drawn():
     data = cp.load_dataset("anesthesia").without_gold()
     with pytest.raises(cp.StoryError, match=r"share=0\.5 would be ignored: one group has all the weight"):
-        cp.fit("annotator_groups", data, groups=1, share=0.5, backend=backend, max_iterations=2, progress=False)
+        cp.fit("annotator_groups", data, groups=1, share=0.5, max_iterations=2, progress=False)

@@ -123,13 +123,10 @@ def test_every_engine_learns_the_slope(crowd, story, method):
     assert row["slope"] == pytest.approx(0.5, rel=0.25)
 
 
-def test_stories_whose_annotations_share_no_truth_and_programs_in_pyro_refuse_them(crowd):
+def test_stories_whose_annotations_share_no_truth_refuse_them(crowd):
     annotations, _, scores = crowd
     with pytest.raises(StoryError, match="share a truth"):
         cp.fit("annotator_groups", annotations, truth="answer", probabilities=softmax(scores), progress=False)
-    pytest.importorskip("pyro")
-    with pytest.raises(StoryError, match="probabilities=…: stories in Pyro"):
-        cp.fit("dawid_skene", annotations, backend="pyro", probabilities=softmax(scores), progress=False)
 
 
 @pytest.mark.slow

@@ -201,11 +201,6 @@ def test_families_that_do_not_fit_the_workers_are_refused_by_name():
         cp.fit("dawid_skene", annotations, worker_families=dict.fromkeys(known, 1), progress=False)
 
 
-def test_pyro_says_that_it_does_not_know_them():
-    with pytest.raises(StoryError, match="backend='numpyro'"):
-        cp.fit("dawid_skene", cp.load_dataset("anesthesia"), backend="pyro", shared_error=True, progress=False)
-
-
 def test_subtypes_which_are_shared_errors_take_no_others():
     options = {"shared_error": True, "max_iterations": 2, "progress": False}
     with pytest.raises(StoryError, match="leave shared_error out"):

@@ -286,8 +286,6 @@ def test_what_cannot_be_is_refused():
         cp.fit("dawid_skene", annotations, task_difficulty=True, difficulty_weight=-1, progress=False)
     with pytest.raises(StoryError, match="already"):
         with_task_difficulty(with_shared_error(with_task_difficulty("dawid_skene")))
-    with pytest.raises(StoryError, match="backend='numpyro'"):
-        cp.fit("dawid_skene", annotations, backend="pyro", task_difficulty=True, progress=False)
 
 
 def test_the_summary_says_how_difficult_tasks_are_and_the_command_line_takes_it(of_hard, hard):

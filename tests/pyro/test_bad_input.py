@@ -14,8 +14,7 @@ from torch.utils.data import TensorDataset
 from torch_crowd import network
 
 import crowdppl as cp
-from crowdppl.models import find_story
-from crowdppl.models.pyro import STORIES, twin_of
+from crowdppl.inference.torch import in_pyro
 
 
 def fit(annotations, **options):
@@ -91,14 +90,6 @@ def test_what_crowdppl_sets_of_a_loader_is_refused(crowd, loader, match):
         fit(crowd, dataset=dataset, loader=loader)
 
 
-def test_a_story_without_a_pyro_program_lists_those_that_have_one(crowd):
-    def own(annotations, *, truth_prior=None):
-        find_story("mace")(annotations, truth_prior=truth_prior)
-
-    with pytest.raises(ValueError, match=r"has the stories \['dawid_skene', .*'own' needs backend='numpyro'"):
-        cp.fit(own, crowd, backend="pyro", progress=False)
-
-
 def test_logits_that_are_not_finite_name_the_step(crowd):
     module = network()
     with torch.no_grad():
@@ -109,7 +100,7 @@ def test_logits_that_are_not_finite_name_the_step(crowd):
 
 @pytest.mark.parametrize("option", ["clip", "optimizer"])
 def test_options_that_em_over_all_data_does_not_look_at_are_refused(crowd, option):
-    with pytest.raises(ValueError, match=f"{option}= is of training in minibatches and of SVI"):
+    with pytest.raises(ValueError, match=f"{option}= is of the training of a torch module, and of SVI"):
         cp.fit("two_coin", crowd, backend="pyro", progress=False, **{option: 1.0})
 
 
@@ -126,25 +117,16 @@ def test_an_option_that_is_misspelt_is_named_with_the_nearest(crowd):
         fit(crowd, optimiser=torch.optim.SGD)
 
 
-def test_a_hyperparameter_that_only_the_numpyro_program_has_is_refused_by_name():
-    def generous(annotations, *, truth_prior=None, bonus=0.0):
-        find_story("one_coin")(annotations, truth_prior=truth_prior, right=2.0 + bonus)
-
-    @twin_of(generous)
-    def in_pyro(annotations, *, truth_prior=None):
-        STORIES["one_coin"](annotations, truth_prior=truth_prior)
-
-    data = cp.load_dataset("anesthesia").without_gold()
-    with pytest.raises(cp.StoryError, match=r"generous in Pyro has no bonus= \(given 1\.0\); fit with backend='nump"):
-        cp.fit(generous, data, backend="pyro", bonus=1.0, progress=False)
+def test_running_statistics_of_a_flax_network_are_no_sites_of_pyros(crowd):
+    classifier = cp.Classifier("mlp", hidden=(3,), batch_norm=True, prior=1.0)
+    with pytest.raises(cp.StoryError, match=r"is a running statistic, which Pyro does not keep: give .* torch module"):
+        in_pyro("two_coin", truth_prior=classifier)(crowd)
 
 
-def test_a_prior_that_samples_with_numpyro_is_refused_by_its_site(crowd):
+def test_a_prior_that_samples_with_numpyro_is_a_part_of_the_story(crowd):
     def by_site(annotations):
         share = numpyro.sample("share", dist.Dirichlet(np.ones((2, 2), np.float32)).to_event(1))
         return jnp.log(share)[annotations.task[: annotations.n_tasks] % 2]
 
-    with pytest.raises(
-        cp.StoryError, match=r"truth_prior=by_site samples the site 'share' with NumPyro: fit with backend="
-    ):
-        cp.fit("dawid_skene", crowd, truth_prior=by_site, backend="pyro", progress=False)
+    options = {"truth_prior": by_site, "method": "svi", "max_iterations": 5, "draws": 3, "progress": False}
+    assert cp.fit("dawid_skene", crowd, backend="pyro", **options).outcome.draws["share"].shape == (1, 3, 2, 2)

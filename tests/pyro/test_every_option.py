@@ -15,8 +15,8 @@ from torch.utils.data import TensorDataset
 from torch_crowd import network
 
 import crowdppl as cp
-from crowdppl.inference.engines.pyro.engines import ENGINES
-from crowdppl.inference.engines.pyro.options import TorchOptions
+from crowdppl.inference.torch.backend import ENGINES
+from crowdppl.inference.torch.torch_options import TorchOptions
 
 NETWORK = {"classifier": True}  # the same weights in every fit
 SHORT: dict[str, dict] = {
@@ -33,6 +33,7 @@ CASES: dict[str, dict[str, tuple[dict, object]]] = {
         "restarts": ({"diagonal": 1.0, "off_diagonal": 1.0, "max_iterations": 10}, 6),
         "learning_rate": ({"story": "difficulty", "kind": "fixed", "max_iterations": 3}, 0.2),
         "halvings": ({"story": "difficulty", "kind": "fixed", "learning_rate": 20.0, "max_iterations": 3}, 1),
+        "accelerate": ({"max_iterations": 20, "tolerance": 0.0}, False),
         "epochs": (NETWORK, 2),
         "batch_size": (NETWORK | {"epochs": 2}, 7),
         "network_rate": (NETWORK | {"epochs": 2}, 0.1),
@@ -112,7 +113,7 @@ def as_it_was():
 
 @pytest.mark.parametrize(
     ("method", "option"),
-    [(m, name) for m in ENGINES for name in ENGINES[m].settings._fields if name not in ENGINES[m].refused],
+    [(m, name) for m in ENGINES for name in ENGINES[m].settings._fields],
 )
 def test_every_option_changes_the_fit(crowd, as_it_was, method, option):
     others, value = CASES[method][option]
@@ -138,9 +139,10 @@ def an_optimizer(groups):
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        ("em", {"accelerate": False}, "accelerate=False: EM of Pyro stories takes plain steps"),
+        ("em", NETWORK | {"accelerate": False}, "accelerate=False would be ignored: .* minibatches; give epochs"),
         ("em", {"epochs": 3}, "epochs=3 would be ignored: .* over all data"),
-        ("em", {"clip": 1.0}, "clip= is of training in minibatches and of SVI"),
+        ("em", {"clip": 1.0}, "clip= is of the training of a torch module, and of SVI; method='em' without"),
+        ("em", {"clip": 1.0, "batch_size": 7}, "clip= is of the training of a torch module"),
         ("em", NETWORK | {"max_iterations": 3}, "max_iterations=3 would be ignored: .* minibatches; give epochs"),
         (
             "em",
@@ -152,10 +154,11 @@ def an_optimizer(groups):
         ("svi", {"epochs": 3}, "epochs=3.*: with backend='pyro' a classifier is trained in SVI's own steps"),
         ("svi", {"guide": "delta", "draws": 3}, "draws=3 would be ignored: the guide is a point"),
         ("nuts", {"epochs": 3}, "epochs=3 would be ignored: the story has no network"),
-        ("nuts", {"clip": 1.0}, "clip= is of training in minibatches"),
+        ("nuts", {"clip": 1.0}, "clip= is of the training of a torch module"),
         ("nuts", NETWORK | {"tolerance": 0.1}, "tolerance=0.1 would be ignored: with a network"),
         *((m, {"autocast": torch.bfloat16}, "autocast= .* give classifier=") for m in ENGINES),
-        *((m, {"loader": {"num_workers": 0}}, "loader= is of a dataset, and none is given") for m in ENGINES),
+        *((m, {"device": "cpu"}, "device= .* give classifier=") for m in ENGINES),
+        *((m, NETWORK | {"loader": {"num_workers": 0}}, "loader= is of a dataset, and none is given") for m in ENGINES),
     ],
 )
 def test_an_option_that_this_fit_would_ignore_is_refused(crowd, method, options, message):

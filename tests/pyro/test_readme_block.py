@@ -22,3 +22,13 @@ def test_the_readmes_block_trains_a_torch_module_on_the_digits():
     exec(compile(block, "README.md", "exec"), names)
     accuracy = np.mean(names["fit"].predict_proba(x).argmax(-1) == y)
     assert accuracy > 0.8  # the crowd's plurality is right of 0.77 of the training images
+
+
+def test_the_readmes_block_runs_pyros_svi_on_a_story():
+    import pyro
+
+    (block,) = [found for found in re.findall(r"```py\n(.*?)```", README, flags=re.DOTALL) if "in_pyro(" in found]
+    names = {"images": cp.load_dataset("digits")}
+    with pyro.get_param_store().scope():
+        exec(compile(block, "README.md", "exec"), names)
+    assert names["losses"][-1] < names["losses"][0]

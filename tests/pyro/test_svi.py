@@ -7,15 +7,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra pyro is not installed: no torch")
 pyro = pytest.importorskip("pyro", reason="the extra pyro is not installed: no pyro")
 
+from pyro.infer.autoguide import AutoLaplaceApproximation
 from torch.utils.data import Dataset
 from torch_crowd import network, stopped_after
 
 import crowdppl as cp
-from crowdppl.inference.densities.model import Model
-from crowdppl.inference.engines.pyro import steps
-from crowdppl.inference.engines.pyro.batches import TaskSource
-from crowdppl.inference.engines.pyro.density import density
-from crowdppl.models.pyro import STORIES, tensors
+from crowdppl.inference.torch import chains, steps
 
 
 class Loaded(Dataset):
@@ -55,8 +52,11 @@ def test_svi_has_numpyros_posterior(crowd):
     np.testing.assert_allclose(ours.posterior, theirs.posterior, atol=0.05)
 
 
-@pytest.mark.parametrize(("guide", "draws"), [("delta", 1000), ("multivariate_normal", 20), ("low_rank", 20)])
-def test_every_guide_finds_the_labels(crowd, guide, draws):
+GUIDES = [("delta", 1000), ("multivariate_normal", 20), ("low_rank", 20), (AutoLaplaceApproximation, 20)]
+
+
+@pytest.mark.parametrize(("guide", "draws"), GUIDES)
+def test_every_guide_finds_the_labels_one_of_pyros_classes_too(crowd, guide, draws):
     found = fit(crowd, guide=guide, max_iterations=150, draws=draws)
     assert (found.labels["label"].to_numpy() == np.asarray(crowd.gold)).mean() >= 0.9
 
@@ -150,27 +150,8 @@ def test_nothing_is_left_in_pyros_store(crowd):
     assert not list(pyro.get_param_store().keys())
 
 
-def test_a_steps_memory_does_not_grow_with_the_number_of_tasks():
-    def peak(n_tasks):
-        rng = np.random.default_rng(0)
-        frame = pd.DataFrame({"task": np.repeat(np.arange(n_tasks), 3)})
-        frame["worker"], frame["label"] = rng.integers(0, 20, len(frame)), rng.integers(0, 2, len(frame))
-        annotations = cp.Annotations.from_frame(frame, repeats="keep")
-        source = TaskSource(tensors(annotations), None, None, torch.device("cpu"))
-        batches = source.epoch(16, torch.Generator().manual_seed(0), population=n_tasks)
-        next(batches)
-        with torch.profiler.profile(profile_memory=True, activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-            table = torch.full((20, 2, 2), 0.5, requires_grad=True)
-            values = {"confusion": table, "prevalence": torch.full((2,), 0.5)}
-            density(Model(STORIES["dawid_skene"]), values, next(batches).annotations).log_posterior.backward()
-        return sum(max(event.self_cpu_memory_usage, 0) for event in profile.key_averages())
-
-    small, large = peak(100), peak(20000)
-    assert large < 1.5 * small
-
-
 @pytest.mark.slow
-def test_nuts_has_numpyros_posterior_and_its_statistics(crowd):
+def test_pyros_nuts_has_numpyros_posterior_and_its_statistics(crowd):
     few = {"warmup": 100, "draws": 150, "chains": 2, "progress": False}
     ours = cp.fit("two_coin", crowd, backend="pyro", method="nuts", **few)
     theirs = cp.fit("two_coin", crowd, method="nuts", **few)
@@ -183,19 +164,27 @@ def test_nuts_has_numpyros_posterior_and_its_statistics(crowd):
     assert at.mean() == pytest.approx(15 / 2, abs=4)  # kinetic energy: half a number for each of 15 parameters
 
 
+NUTS = {"backend": "pyro", "method": "nuts", "warmup": 20, "draws": 12, "chains": 3, "progress": False}
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_pyros_nuts_goes_on_from_its_finished_chains_to_the_same_draws(crowd, tmp_path, monkeypatch):
+    whole = cp.fit("two_coin", crowd, **NUTS)
+    with monkeypatch.context() as patch:
+        stopped_after(patch, chains._Counted, "drawn", 50)  # within the second chain
+        stopped = cp.fit("two_coin", crowd, checkpoint=tmp_path, every=0, **NUTS)
+    assert any("Ctrl-C" in text or "interrupted" in text for text in stopped.warnings)
+    assert stopped.outcome.draws["sensitivity"].shape[:2] == (1, 12)
+    rest = cp.fit("two_coin", crowd, checkpoint=tmp_path, resume=True, **NUTS)
+    for name, draws in whole.outcome.draws.items():
+        np.testing.assert_array_equal(rest.outcome.draws[name], draws)
+        np.testing.assert_array_equal(stopped.outcome.draws[name], draws[:1])
+
+
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 def test_nuts_holds_the_networks_weights_at_ems_solution(crowd):
-    found = cp.fit(
-        "difficulty",
-        crowd,
-        classifier=network(),
-        backend="pyro",
-        method="nuts",
-        warmup=80,
-        draws=20,
-        chains=1,
-        progress=False,
-    )
-    assert found.outcome.draws["ability"].shape == (1, 20, 7, 2)
+    few = {"warmup": 30, "draws": 10, "chains": 1, "epochs": 5, "progress": False}
+    found = cp.fit("difficulty", crowd, classifier=network(), method="nuts", **few)
+    assert found.outcome.draws["ability"].shape == (1, 10, 7, 2)
     assert found.outcome.draws["ability"].std(1).min() > 0
     np.testing.assert_allclose(found.predict_proba(crowd.features), found.annotations.prior, atol=1e-5)

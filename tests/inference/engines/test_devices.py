@@ -127,5 +127,5 @@ def test_one_device_over_a_mesh_gives_what_the_data_themselves_give(tiny):
 def test_minibatches_and_pyro_on_several_devices_are_refused(tiny):
     with pytest.raises(ValueError, match="takes all tasks in every step; leave out devices"):
         cp.fit("dawid_skene", tiny, devices=1, batch_size=2, progress=False)
-    with pytest.raises(ValueError, match="Pyro's engines run on one device"):
+    with pytest.raises(ValueError, match="backend='pyro' runs on one device"):
         cp.fit("dawid_skene", tiny, devices=1, backend="pyro", method="svi", progress=False)

@@ -175,14 +175,6 @@ def test_chains_in_readings_that_the_prior_tells_apart_are_left_and_said_with_th
     pd.testing.assert_frame_equal(again.mode_labels, fit.mode_labels)
 
 
-def test_the_starts_of_pyros_em_have_the_masses_of_numpyros():
-    pytest.importorskip("pyro")
-    annotations, _ = two_camps((0.95, 0.95, 0.95, 0.05, 0.05))
-    fits = [quiet("dawid_skene", annotations, restarts=12, backend=name, **OPTIONS) for name in ("numpyro", "pyro")]
-    np.testing.assert_allclose(fits[0].modes["mass"], fits[1].modes["mass"], atol=0.01)
-    assert sum(map(len, fits[1].modes["ends"])) == 12
-
-
 def test_each_start_of_a_network_is_looked_at_with_its_own_weights():
     annotations, _ = two_camps((0.9,) * 5, n_tasks=30)
     features = np.random.default_rng(3).normal(size=(30, 2)).astype(np.float32)

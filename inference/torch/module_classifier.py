@@ -1,53 +1,36 @@
 r"""Any torch module as prior of the true labels: :math:`z_i \sim \text{Categorical}(\text{softmax}(f_w(x_i)))`."""
 
 import copy
+import dataclasses
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
+import jax.numpy as jnp
 import numpy as np
-import pyro
 import torch
+from jax import Array
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.data import DataLoader, Dataset
 
 from ...data import Annotations
-from ..parts.story_error import StoryError
-from ..parts.truth_prior import Given
+from ...models import StoryError
+from ...models.parts.emissions import SMALLEST
+from ...models.parts.truth_prior import ClassPrior
+from .dlpack import home
 
-NAME = "classifier"  # under which Pyro knows the weights
+NAME = "classifier"  # of the weights, in a fit
 CLOSE = 1e-4  # to one, of the sums of rows that are probabilities
 CHUNK = 256  # tasks whose probabilities are taken at a time
-
-
-class Mode(NamedTuple):
-    """How classifiers run."""
-
-    train: bool = False  # dropout drops, batch norm normalises by the batch
-    inputs: Any = None  # of the tasks at hand, where they are not the annotations' features
-
-
-_MODE: ContextVar[Mode] = ContextVar("mode", default=Mode())  # noqa: B039  # a tuple does not change
-
-
-@contextmanager
-def running(inputs: Any = None, *, train: bool = False) -> Iterator[None]:
-    """Run classifiers in this mode, on ``inputs`` in place of the annotations' features where they are given."""
-    token = _MODE.set(Mode(train, inputs))
-    try:
-        yield
-    finally:
-        _MODE.reset(token)
 
 
 class TorchClassifier:
     """A torch module that gives logits ``(n, K)``, whose probabilities are the prior of the true labels.
 
-    Its weights are Pyro's parameters ``classifier$$$…``, as of ``pyro.module``. A copy of the module is kept, so that
-    what is trained is the fit's and starts from the weights that the module has now.
+    A copy of the module is kept, so that what is trained is the fit's and starts from the weights that the module has
+    now.
 
     Args:
         module: called with features ``(n, ...)``; with the entries by keyword where an input is a mapping. It returns
@@ -83,27 +66,25 @@ class TorchClassifier:
         """Whether it has a layer of batch norm, which cannot learn from a single task."""
         return any(isinstance(part, _BatchNorm) for part in self.module.modules())
 
-    def __call__(self, annotations: Annotations) -> Tensor:
-        """Log-probabilities of the classes of each task, ``(N, K)``.
+    def log_probs(self, inputs: Any, n_tasks: int, n_classes: int, *, train: bool = False) -> Tensor:
+        """Log-probabilities of the classes of ``n_tasks`` tasks, ``(n, K)``, where JAX computes.
+
+        Args:
+            inputs: of the tasks, on any device.
+            n_tasks: n.
+            n_classes: K.
+            train: run the module in training mode: dropout drops, batch norm normalises by the batch.
 
         Raises:
-            StoryError: there is nothing to look at, the logits are not ``(N, K)``, or they are probabilities.
+            StoryError: the logits are not ``(n, K)``.
         """
-        mode = _MODE.get()
-        inputs = annotations.features if mode.inputs is None else mode.inputs
-        if inputs is None:
-            raise StoryError(
-                "the classifier needs features of the tasks, and the annotations have none; give them with "
-                "Annotations.from_frame(frame, features={task: vector, …}), or dataset=, a torch Dataset of the tasks"
-            )
-        self.module.train(mode.train)
-        for name, weight in self.module.named_parameters():  # as pyro.module does it, which warns of frozen weights
-            if weight.requires_grad:
-                pyro.param(f"{NAME}$$${name}", weight)
-        return torch.log_softmax(self.logits(inputs, annotations.n_tasks, annotations.n_classes), dim=-1)
+        self.module.train(train)
+        logits = self.logits(inputs, n_tasks, n_classes)
+        return torch.log_softmax(logits, dim=-1).to(home())
 
     def logits(self, inputs: Any, n_tasks: int, n_classes: int) -> Tensor:
-        """The module's logits ``(n, K)``, checked, in torch's default precision."""
+        """The module's logits ``(n, K)`` of inputs on any device, checked, in torch's default precision."""
+        inputs = on(inputs, self.device)
         with nullcontext() if self.autocast is None else torch.autocast(self.device.type, dtype=self.autocast):
             out = self.module(**inputs) if isinstance(inputs, Mapping) else self.module(inputs)
         logits = getattr(out, "logits", out)
@@ -118,21 +99,18 @@ class TorchClassifier:
     def probabilities(self, batches: Iterator[Any], n_classes: int) -> np.ndarray:
         """Probabilities ``(n, K)`` of batches of inputs, on the CPU, in evaluation mode."""
         self.module.eval()
+        here = (on(inputs, self.device) for inputs in batches)
         with torch.no_grad():
             parts = [
-                torch.softmax(self.logits(on(inputs, self.device), size(inputs), n_classes), dim=-1).cpu().numpy()
-                for inputs in batches
+                torch.softmax(self.logits(inputs, size(inputs), n_classes), dim=-1).cpu().numpy() for inputs in here
             ]
         return np.concatenate(parts) if parts else np.zeros((0, n_classes), dtype=np.float32)
 
     def predict_proba(self, x: Any, n_classes: int) -> np.ndarray:
         """Probabilities of the classes, ``(n, K)``, of a dataset's items or of features ``(n, ...)``."""
         if isinstance(x, Dataset):
-            batches = (on(inputs, self.device) for inputs in DataLoader(x, batch_size=CHUNK))
-            return self.probabilities(batches, n_classes)
-        features = x if isinstance(x, Tensor) else torch.as_tensor(np.array(x))
-        if features.is_floating_point():
-            features = features.to(torch.get_default_dtype())
+            return self.probabilities(iter(DataLoader(x, batch_size=CHUNK)), n_classes)
+        features = as_inputs(x)
         return self.probabilities(iter(features.split(CHUNK)) if len(features) else iter(()), n_classes)
 
     def check(self, inputs: Any, n_tasks: int, n_classes: int) -> None:
@@ -171,19 +149,42 @@ class TorchClassifier:
 
 
 @dataclass(frozen=True)
-class GivenByTorch(Given):
-    """Probabilities of each task's classes that a torch classifier gave: the truth prior of a story's NumPyro twin.
+class GivenByTorch(ClassPrior):
+    """Probabilities of each task's classes that a torch module gives: a truth prior that learns outside of the story.
 
-    The twin reads them from ``annotations.prior``, as it does those of :class:`.Given`; new tasks are the
-    classifier's own to predict.
+    A story reads them from ``annotations.prior``; while the module is trained these are logarithms, along which the
+    module takes the slope of the story's density. New tasks are the module's own to predict.
 
     Args:
-        by: the classifier, or the module that one is to be made of.
+        by: the classifier.
+        is_network: whether it is more than a logistic regression.
+        logarithms: whether ``annotations.prior`` holds logarithms.
     """
 
     by: Any = field(default=None, compare=False)  # so that compiled engines are shared
+    is_network: bool = field(default=True, repr=False)
+    logarithms: bool = field(default=False, repr=False)
 
     kind: ClassVar[str] = "torch"
+    by_task: ClassVar[bool] = True
+    learns: ClassVar[bool] = True
+
+    def __call__(self, annotations: Annotations) -> Array:
+        """Log-probabilities of the classes of each task, ``(N, K)``.
+
+        Raises:
+            StoryError: there are none.
+        """
+        if annotations.prior is None:
+            raise StoryError(
+                "the truth prior is a torch module, and nobody has given its probabilities; give "
+                "annotations.replace(prior=probabilities), tasks × classes"
+            )
+        return annotations.prior if self.logarithms else jnp.log(jnp.maximum(annotations.prior, SMALLEST))
+
+    def in_logarithms(self) -> Self:
+        """The prior that reads logarithms."""
+        return dataclasses.replace(self, logarithms=True)
 
     def predict_proba(
         self, x: Any, n_classes: int, draws: Mapping[str, Any] | None = None, fixed: Mapping[str, Any] | None = None
@@ -212,7 +213,8 @@ class GivenByTorch(Given):
                 "the classifier is a torch module, of which the file has the weights alone; give the module: "
                 "classifier=module"
             )
-        return cls(by=network if isinstance(network, TorchClassifier) else TorchClassifier(network))
+        classifier = network if isinstance(network, TorchClassifier) else TorchClassifier(network)
+        return cls(classifier, not classifier.is_linear)
 
 
 def to_array(value: Tensor) -> np.ndarray:
@@ -239,6 +241,12 @@ def on(inputs: Any, device: torch.device | str | None) -> Any:
     if isinstance(inputs, Tensor):
         return inputs.to(device, torch.get_default_dtype() if inputs.dtype is torch.float64 else None)
     return inputs
+
+
+def as_inputs(features: Any) -> Tensor:
+    """Features as a tensor, real numbers in torch's default precision."""
+    tensor = features if isinstance(features, Tensor) else torch.as_tensor(np.array(features))
+    return tensor.to(torch.get_default_dtype()) if tensor.is_floating_point() else tensor
 
 
 def size(inputs: Any) -> int:

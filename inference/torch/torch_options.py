@@ -12,7 +12,7 @@ class TorchOptions(NamedTuple):
     """What of PyTorch is left to the user's hands.
 
     Args:
-        device: where to compute; None for where the classifier is, or the CPU.
+        device: where the classifier's weights are, to be sure of it; JAX computes the story where it always does.
         dataset: what the classifier sees in place of the annotations' features, loaded lazily: item i is the x of task
             i, in the order of ``annotations.tasks``; a tensor, or a mapping of tensors for a module that takes
             keywords.
@@ -34,6 +34,36 @@ class TorchOptions(NamedTuple):
     scheduler: Callable[[Optimizer], torch.optim.lr_scheduler.LRScheduler] | None = None
     clip: float | None = None
     autocast: torch.dtype | None = None
+
+
+OF_MODULE = ("device", "dataset", "loader", "autocast")
+OF_STEPS = ("optimizer", "scheduler", "clip")
+
+
+def refuse_unused_options(options: TorchOptions, method: str, *, has_module: bool) -> None:
+    """Refuse options that a fit would ignore.
+
+    Args:
+        options: the user's.
+        method: name of the engine.
+        has_module: whether a torch module is the truth's prior.
+
+    Raises:
+        ValueError: one of them is given.
+    """
+    if has_module:
+        if options.loader and options.dataset is None:
+            raise ValueError("loader= is of a dataset, and none is given; give dataset=, a torch Dataset of the tasks")
+        return
+    for name in OF_MODULE:
+        if getattr(options, name) is not None:
+            raise ValueError(f"{name}= is of a classifier that is a torch module, and there is none; give classifier=")
+    for name in OF_STEPS:
+        if getattr(options, name) is not None and method != "svi":
+            raise ValueError(
+                f"{name}= is of the training of a torch module, and of SVI; method={method!r} without a module does "
+                "not use it: leave it out, or give classifier="
+            )
 
 
 def unused_with_optimizer(options: TorchOptions) -> dict[str, str]:

@@ -1,6 +1,4 @@
-"""EM by torch's gradients: the same solutions as NumPyro's from the same start, and training in minibatches."""
-
-import warnings
+"""EM with ``backend="pyro"``: JAX's without a torch module, and training of the module in minibatches with one."""
 
 import numpy as np
 import pandas as pd
@@ -12,81 +10,30 @@ pytest.importorskip("pyro", reason="the extra pyro is not installed: no pyro")
 from torch_crowd import network, stopped_after
 
 import crowdppl as cp
-from crowdppl.inference.engines.pyro import training
-from crowdppl.inference.storage.arviz_data import group
-
-TABLES = 1e-4  # what the solutions may differ by
-STORY_OPTIONS = [
-    ("annotator_groups", {"groups": 2}),
-    ("annotator_groups", {"membership": "worker", "groups": 2}),
-    ("dawid_skene", {}),
-    ("common_individual", {"separation": 0.1}),
-    ("difficulty", {"kind": "fixed"}),
-]
+from crowdppl.inference.torch import module_training
 
 
-def both(story, annotations, **options):
-    """Fits by NumPyro's EM, with plain steps as Pyro's takes them, and by Pyro's."""
-    plain = {"numpyro": {"accelerate": False}, "pyro": {}}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cp.ConvergenceWarning)
-        return [cp.fit(story, annotations, backend=b, progress=False, **options, **plain[b]) for b in plain]
-
-
-def same_solution(theirs, ours):
-    assert ours.outcome.draws.keys() == theirs.outcome.draws.keys()
-    for name, value in theirs.outcome.draws.items():
-        np.testing.assert_allclose(ours.outcome.draws[name], value, atol=TABLES, rtol=TABLES, err_msg=name)
-    np.testing.assert_allclose(ours.posterior, theirs.posterior, atol=TABLES)
-
-
-@pytest.mark.usefixtures("double")
-@pytest.mark.parametrize(("story", "options"), STORY_OPTIONS[1:])
-def test_em_finds_numpyros_solution_from_the_same_start_on_the_anaesthetists(story, options):
-    theirs, ours = both(story, cp.load_dataset("anesthesia"), max_iterations=60, **options)
-    np.testing.assert_allclose(ours.history, theirs.history, rtol=1e-6)
-    same_solution(theirs, ours)
-
-
-@pytest.mark.usefixtures("double")
-def test_restarts_and_gold_and_evidence_are_as_in_numpyro(crowd):
+def test_em_without_a_module_is_that_of_jax_to_the_bit(crowd):
+    """Restarts, evidence, acceleration and minibatches are options of it as ever."""
     gold = dict(enumerate(np.asarray(crowd.gold)[:6].tolist()))
-    evidence = np.random.default_rng(0).dirichlet([1.0, 1.0], crowd.n_tasks)
-    theirs, ours = both("two_coin", crowd, gold=gold, evidence=evidence, restarts=2, max_iterations=40)
-    same_solution(theirs, ours)
-    assert (ours.labels.loc[list(gold), "label"] == list(gold.values())).all()
+    for options in ({"gold": gold, "restarts": 2}, {"accelerate": False}, {"batch_size": 15, "epochs": 3}):
+        theirs, ours = (cp.fit("two_coin", crowd, backend=b, progress=False, **options) for b in ("numpyro", "pyro"))
+        np.testing.assert_array_equal(ours.posterior, theirs.posterior)
+        np.testing.assert_array_equal(ours.history, theirs.history)
+        assert ours.settings["backend"] == "pyro"
 
 
-@pytest.mark.data
-@pytest.mark.slow
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize("dataset", ["rte", "labelme"])
-@pytest.mark.parametrize(("story", "options"), [*STORY_OPTIONS, ("two_coin", {})])
-def test_em_finds_numpyros_solution_on_real_data(real, dataset, story, options):
-    annotations = real(dataset).replace(features=None)
-    if story == "two_coin" and annotations.n_classes != 2:
-        pytest.skip("two_coin is of two classes")
-    theirs, ours = both(story, annotations, max_iterations=60, **options)
-    same_solution(theirs, ours)
-
-
-def test_tables_in_the_names_that_came_in_and_idata_are_those_of_numpyro(crowd):
-    theirs, ours = both("two_coin", crowd)
-    pd.testing.assert_frame_equal(ours.workers, theirs.workers, atol=1e-3)
-    pd.testing.assert_frame_equal(ours.labels, theirs.labels, atol=1e-3)
-    posterior = [group(fit.idata, "posterior") for fit in (theirs, ours)]
-    assert posterior[0].sizes == posterior[1].sizes
-    assert set(posterior[0].data_vars) == set(posterior[1].data_vars)
-    assert ours.settings["backend"] == "pyro"
-
-
-@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
-def test_minibatches_are_iterations_over_all_data(crowd):
-    whole = cp.fit("two_coin", crowd, backend="pyro", tolerance=0.0, max_iterations=8, progress=False)
-    batches = cp.fit("two_coin", crowd, backend="pyro", batch_size=15, epochs=8, progress=False)
-    np.testing.assert_allclose(batches.posterior, whole.posterior, atol=1e-3)
-    for name in whole.outcome.draws:
-        np.testing.assert_allclose(batches.outcome.draws[name], whole.outcome.draws[name], atol=1e-3)
+@pytest.mark.parametrize(("story", "options"), [("dawid_skene", {}), ("glad", {}), ("annotator_groups", {"groups": 2})])
+def test_an_epoch_of_a_module_that_is_not_trained_is_an_iteration_on_its_probabilities(crowd, story, options):
+    """Tables take the exact M-step of all batches together, whatever their size."""
+    module = network().requires_grad_(False)
+    common = {"epochs": 4, "warmup": 1, "learning_rate": 1e-9, "progress": False, **options}
+    fits = [cp.fit(story, crowd, classifier=module, batch_size=size, **common) for size in (40, 13)]
+    for name in set(fits[0].outcome.draws) & {"confusion", "group_confusion", "weights"}:
+        np.testing.assert_allclose(fits[0].outcome.draws[name], fits[1].outcome.draws[name], atol=1e-8)
+    known = torch.softmax(module(torch.as_tensor(np.array(crowd.features)).double()), -1).detach().numpy()
+    np.testing.assert_allclose(fits[0].annotations.prior, known)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +117,7 @@ def test_training_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(crowd, tm
     whole = cp.fit("two_coin", crowd, epochs=6, restarts=2, **options)
     for n_epochs in (3, 5):  # of the first start, and of the second
         with monkeypatch.context() as patch:
-            stopped_after(patch, training.Trainer, "epoch", n_epochs)
+            stopped_after(patch, module_training.Trainer, "epoch", n_epochs)
             with pytest.raises(KeyboardInterrupt, match="resume=True goes on from there"):
                 cp.fit("two_coin", crowd, epochs=6, restarts=2, checkpoint=tmp_path, every=0, resume=True, **options)
     rest = cp.fit("two_coin", crowd, epochs=6, restarts=2, checkpoint=tmp_path, resume=True, **options)

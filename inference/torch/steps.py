@@ -1,28 +1,16 @@
 """Steps of an optimizer, and the state of what it moves: a module's weights, and checkpoints of both."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..checkpoints import Nest
-from .density import Parameters
-from .options import TorchOptions
+from ..engines.checkpoints import Nest
+from .torch_options import TorchOptions
 
 Groups = list[dict[str, Any]]
 TENSOR = "tensor"  # by which a checkpoint knows one
-
-
-class Solution(NamedTuple):
-    """Where one start of EM ended."""
-
-    parameters: Parameters
-    history: list[float]  # log-posterior by iteration or epoch; the last is of these parameters
-    facts: Mapping[str, Any] = {}  # as of an outcome
-    weights: dict[str, Tensor] | None = None  # of the classifier, with its running statistics
-    ends: tuple[Parameters, ...] = ()  # of all starts, where there are several
 
 
 class Stepper:
@@ -83,19 +71,6 @@ def trainable(module: nn.Module | None) -> list[nn.Parameter]:
     return [] if module is None else [p for p in module.parameters() if p.requires_grad]
 
 
-@contextmanager
-def frozen(module: nn.Module | None) -> Iterator[None]:
-    """Hold a module's weights, so that its forward pass keeps nothing for gradients."""
-    weights = trainable(module)
-    for weight in weights:
-        weight.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for weight in weights:
-            weight.requires_grad_(True)
-
-
 def snapshot(module: nn.Module | None) -> dict[str, Tensor] | None:
     """Return a copy of a module's weights and running statistics."""
     return None if module is None else {name: value.clone() for name, value in module.state_dict().items()}
@@ -148,14 +123,3 @@ def _as_tensors(value: Nest, device: torch.device) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_as_tensors(one, device) for one in value)
     return value
-
-
-def refuse(options: TorchOptions, engine: str, names: tuple[str, ...]) -> None:
-    """Refuse options that an engine would ignore.
-
-    Raises:
-        ValueError: one of them is given.
-    """
-    for name in names:
-        if getattr(options, name) is not None:
-            raise ValueError(f"{name}= is of training in minibatches and of SVI; {engine} does not use it")

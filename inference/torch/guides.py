@@ -1,0 +1,272 @@
+"""Stochastic variational inference by Pyro: its guides and optimizers on a story with its true labels summed out."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pyro
+import torch
+from jax import Array
+from pyro.infer import Trace_ELBO
+from pyro.infer.autoguide import (
+    AutoDelta,
+    AutoGuide,
+    AutoLaplaceApproximation,
+    AutoLowRankMultivariateNormal,
+    AutoMultivariateNormal,
+    AutoNormal,
+    init_to_value,
+)
+from torch import Tensor
+
+from ...data import unknown_name
+from ..densities.sites import parameter_dims
+from ..engines import em
+from ..engines.checkpoints import NOWHERE, Checkpoints, Nest
+from ..engines.outcome import Outcome, as_point
+from ..engines.progress import progress_bar
+from ..engines.settings import EMSettings, SVISettings
+from ..engines.svi import check_losses, facts, makes, without_gaps
+from ..engines.unused_options import refuse_unused, unused_by_svi
+from ..sources.memory import InMemory, in_batches
+from .dlpack import to_torch
+from .problem import Problem
+from .program import marginal_in_pyro
+from .steps import Groups, Stepper, noted, restore, snapshot, trainable, went_on
+from .torch_options import TorchOptions, unused_with_optimizer
+
+CHUNK = 100  # steps between two looks at the progress
+STAGE = "svi of pyro"  # of a checkpoint
+
+GUIDES: dict[str, Callable[..., AutoGuide]] = {
+    "normal": AutoNormal,
+    "multivariate_normal": AutoMultivariateNormal,
+    "low_rank": AutoLowRankMultivariateNormal,
+    "delta": AutoDelta,
+}
+
+REFUSED = {
+    "epochs": "with backend='pyro' a classifier is trained in SVI's own steps, not by EM before; give max_iterations"
+}
+"""Options of NumPyro's SVI that this one does not have, with the reason."""
+
+STAGE = "svi"  # of a checkpoint
+
+
+class TorchSVISettings(NamedTuple):
+    """Options of ``method="svi"`` with ``backend="pyro"``: those of :class:`.SVISettings`, but for ``epochs``.
+
+    Args:
+        max_iterations: steps of Adam.
+        learning_rate: of the first half of the steps; it falls to a tenth of it in the second.
+        network_rate: the same for a classifier's weights. Used with a classifier and without ``optimizer``.
+        guide: ``"normal"``, ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"``, or a class of Pyro's automatic
+            guides.
+        batch_size: tasks in a minibatch; None takes all of them in every step.
+        particles: draws of the guide that a step averages over. Used where the guide is not a point.
+        draws: draws of the fitted guide to keep. Used where the guide is not a point, of which one draw is kept.
+        tolerance: share of the loss by which its last tenth may lie under the tenth before without a warning.
+    """
+
+    max_iterations: int = SVISettings().max_iterations
+    learning_rate: float = SVISettings().learning_rate
+    network_rate: float = SVISettings().network_rate
+    guide: str | Callable[..., AutoGuide] = "normal"
+    batch_size: int | None = None
+    particles: int = SVISettings().particles
+    draws: int = SVISettings().draws
+    tolerance: float = SVISettings().tolerance
+
+
+class Batch(NamedTuple):
+    """Tasks of one step."""
+
+    chosen: Array | None  # positions; None for all
+    inputs: Any  # of the classifier
+    n_tasks: int
+
+
+def run(
+    problem: Problem, key: Array, settings: TorchSVISettings, *, progress: bool, keep: Checkpoints = NOWHERE
+) -> Outcome:
+    """Fit the guide, and draw from it.
+
+    It starts from EM's solution, or with a classifier, which learns in the same steps, after EM's first step.
+
+    Raises:
+        UnknownNameError: for a guide of that name.
+        ValueError: for an option that this story or guide does not use, or a minibatch that the data or the story do
+            not allow.
+        FloatingPointError: where the loss is not finite, with the step.
+    """
+    is_delta = makes(AutoDelta, _guide(settings.guide))
+    has_module = problem.classifier is not None
+    refuse_unused(
+        settings,
+        unused_by_svi(has_network=False, has_weights=has_module, is_point=is_delta)
+        | REFUSED
+        | unused_with_optimizer(problem.options),
+    )
+    size, names = _batch_size(problem, settings), list(parameter_dims(problem.model, problem.data))
+    before = keep.within("before")
+    if has_module:
+        values = problem.start(key)
+    else:
+        of_em = EMSettings(tolerance=1e-5)
+        values = em.solve(problem.model, problem.data, key, of_em, progress=progress, keep=before).parameters
+    source = None if size is None else in_batches(problem.data, size)
+    program = marginal_in_pyro(problem.model, source=source)
+    with pyro.settings.context(module_local_params=True), pyro.get_param_store().scope():
+        store = pyro.get_param_store()
+        start = {name: to_torch(jnp.asarray(value)).clone() for name, value in values.items()}
+        guide = _guide(settings.guide)(program, init_loc_fn=init_to_value(values=start))
+        first = next(_batches(problem, source, 0))
+        arguments = partial(_arguments, problem)
+        with torch.no_grad():
+            guide(*arguments(first, train=False))  # finds its sites
+            at_start = pyro.poutine.condition(program, data=start)
+            at_start(*arguments(first, train=False))  # and what the story optimises
+        for name in store:
+            store[name] = start[name]
+        optimised = dict(store.named_parameters())
+        losses = _descend(problem, program, guide, optimised, source, settings, progress=progress, keep=keep)
+        n_draws = 1 if is_delta else settings.draws
+        if isinstance(guide, AutoLaplaceApproximation):
+            guide = guide.laplace_approximation(*arguments(first, train=False))
+        draws = _draws(guide, arguments(first, train=False), [n for n in names if n not in optimised], n_draws)
+        fixed = {name: store[name].detach().cpu().numpy() for name in optimised}
+    draws, is_point = as_point(draws, is_point=is_delta)
+    return Outcome(draws, problem.fixed() | fixed, without_gaps(losses), {}, facts(losses), is_point)
+
+
+def _arguments(problem: Problem, batch: Batch, *, train: bool) -> tuple[Any, Tensor | None, Array | None]:
+    return problem.data, problem.log_prior(batch.inputs, batch.n_tasks, train=train), batch.chosen
+
+
+def _descend(
+    problem: Problem,
+    program: Callable[..., None],
+    guide: AutoGuide,
+    optimised: dict[str, Tensor],
+    source: InMemory | None,
+    settings: TorchSVISettings,
+    *,
+    progress: bool,
+    keep: Checkpoints,
+) -> list[float]:
+    """Take the steps, and return the loss before each."""
+    module, options = problem.module, problem.options
+    weights: dict[str, Any] = {"params": [*trainable(module), *optimised.values()]}
+    if options.optimizer is None:
+        weights["lr"] = settings.network_rate
+    groups: Groups = [{"params": list(guide.parameters()), "lr": settings.learning_rate}, weights]
+    stepper = Stepper(
+        groups, options, partial(torch.optim.Adam, fused=_can_fuse(options)), _schedule(settings.max_iterations)
+    )
+    elbo = Trace_ELBO(num_particles=settings.particles)
+    losses: list[float] = []
+    seed = int(torch.randint(2**31, ()))
+    if (found := keep.found(STAGE)) is not None:
+        state = went_on(found, problem.device)
+        guide.load_state_dict(state["guide"])
+        _put(optimised, state["optimised"])
+        restore(module, state["module"])
+        stepper.load(state["stepper"])
+        losses, seed = state["losses"], state["seed"]
+
+    def at() -> Nest:
+        state = {"guide": guide.state_dict(), "module": snapshot(module), "stepper": stepper.state()}
+        return noted({**state, "optimised": optimised, "losses": losses, "seed": seed}, problem.device)
+
+    batches = _batches(problem, source, seed, done=len(losses))
+    with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
+        while len(losses) < settings.max_iterations:
+            arguments = _arguments(problem, next(batches), train=True)
+            loss: Tensor = elbo.differentiable_loss(program, guide, *arguments)
+            losses.append(float(loss.detach()))
+            if np.isfinite(losses[-1]):
+                stepper.step(loss / problem.data.n_tasks)
+            else:
+                check_losses(losses)
+            if len(losses) % CHUNK == 0:
+                tell(len(losses), f"loss {losses[-1]:,.2f}")
+            keep.note(STAGE, at, lasting=False)
+    keep.note(STAGE, at, lasting=False, final=True)
+    return losses
+
+
+def _put(values: dict[str, Tensor], others: dict[str, Tensor]) -> None:
+    with torch.no_grad():
+        for name, value in values.items():
+            value.copy_(others[name])
+
+
+def _can_fuse(options: TorchOptions) -> bool:
+    """Whether Adam's step may be one operation instead of a dozen: not where gradients are scaled on the way."""
+    return options.autocast is not torch.float16
+
+
+def _batches(problem: Problem, source: InMemory | None, seed: int, done: int = 0) -> Iterator[Batch]:
+    """Batches without end: epoch after epoch, or all tasks every time; ``done`` of them are left out."""
+    n_tasks, inputs = problem.data.n_tasks, problem.inputs
+    if source is None:
+        everyone = [np.arange(n_tasks)]
+        kept = None if inputs is None else next(inputs.batches(everyone))
+        while True:
+            yield Batch(None, kept, n_tasks)
+            if inputs is not None and inputs.dataset is not None:
+                kept = next(inputs.batches(everyone))
+    key = jax.random.key(seed)
+    number, begin = divmod(done, source.n_batches)
+    while True:
+        chosen = source.shuffled(jax.random.fold_in(key, number))[0][begin:]
+        seen = [None] * len(chosen) if inputs is None else inputs.batches(list(np.asarray(chosen)), seed=number)
+        for which, x in zip(chosen, seen, strict=True):
+            yield Batch(which, x, len(which))
+        number, begin = number + 1, 0
+
+
+def _batch_size(problem: Problem, settings: TorchSVISettings) -> int | None:
+    size, n_tasks = settings.batch_size, problem.data.n_tasks
+    if size is None or size == n_tasks:
+        return None
+    if not 0 < size < n_tasks:
+        raise ValueError(f"batch_size={size}: there are {n_tasks} tasks; give 1 to that many, or None")
+    local = [name for name, dims in parameter_dims(problem.model, problem.data).items() if "task" in dims]
+    if local:
+        raise ValueError(
+            f"batch_size={size}: {local[0]!r} has one value a task, and Pyro's guides have all of them in each step; "
+            "give batch_size=None, backend='numpyro', or method='em'"
+        )
+    problem.check_batches(size)
+    return size
+
+
+def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
+    if callable(guide):
+        return guide
+    if guide not in GUIDES:
+        raise unknown_name("guide", guide, GUIDES)
+    return GUIDES[guide]
+
+
+def _schedule(n_steps: int) -> Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler]:
+    """A schedule: one rate in the first half of the steps, which falls to a tenth in the second."""
+    half = max(n_steps // 2, 1)
+    return lambda optimizer: torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: 0.1 ** (max(step - half, 0) / half)
+    )
+
+
+def _draws(guide: AutoGuide, arguments: tuple, names: list[str], n_draws: int) -> dict[str, np.ndarray]:
+    """Draws of the fitted guide, ``(1, draw, ...)``."""
+    draws: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    with torch.no_grad():
+        for _ in range(n_draws):
+            draw: dict[str, Tensor] = guide(*arguments)
+            for name, values in draws.items():
+                values.append(draw[name].cpu().numpy())
+    return {name: np.stack(values)[None] for name, values in draws.items()}

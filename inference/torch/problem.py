@@ -1,0 +1,126 @@
+"""A story with its data and its torch classifier: what the engines of this room get."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...data import Annotations
+from ...models import StoryError
+from ..densities.enumerated import Parameters
+from ..densities.model import Model
+from ..engines import em
+from .inputs import TaskInputs
+from .module_classifier import GivenByTorch, TorchClassifier
+from .torch_options import TorchOptions, refuse_unused_options
+
+FEW = 16  # tasks on which a classifier is tried before anything runs
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A story to fit.
+
+    Args:
+        model: the story; where there is a classifier its truth prior is given by that.
+        data: the annotations, with JAX's arrays.
+        classifier: the torch module that is the truth's prior, where there is one.
+        inputs: what it sees of the tasks.
+        options: the user's.
+    """
+
+    model: Model
+    data: Annotations
+    classifier: TorchClassifier | None
+    inputs: TaskInputs | None
+    options: TorchOptions
+
+    @property
+    def module(self) -> torch.nn.Module | None:
+        """The classifier's module."""
+        return None if self.classifier is None else self.classifier.module
+
+    @property
+    def device(self) -> torch.device:
+        """Where the classifier's weights are."""
+        return torch.device("cpu") if self.classifier is None else self.classifier.device
+
+    def with_probabilities(self) -> Annotations:
+        """The data with the classifier's current probabilities as prior of the true labels."""
+        if self.classifier is None or self.inputs is None:
+            return self.data
+        probabilities = self.classifier.probabilities(self.inputs.all_tasks(), self.data.n_classes)
+        return self.data.replace(prior=jnp.asarray(probabilities))
+
+    def log_prior(self, inputs: Any, n_tasks: int, *, train: bool) -> Tensor | None:
+        """The classifier's log-probabilities of ``n_tasks`` tasks with these inputs, ``(n, K)``; None without one."""
+        if self.classifier is None:
+            return None
+        return self.classifier.log_probs(inputs, n_tasks, self.data.n_classes, train=train)
+
+    def start(self, key: jax.Array, *, perturbed: bool = False) -> Parameters:
+        """Where EM starts: the parameters after the M-step towards the soft majority vote."""
+        return em.init(self.model, self.with_probabilities(), key, perturbed=perturbed).parameters
+
+    def check_batches(self, size: int) -> None:
+        """Refuse what cannot be trained in batches of ``size``.
+
+        Raises:
+            ValueError: a batch of one with batch norm.
+        """
+        if size == 1 and self.classifier is not None and self.classifier.normalises_batches:
+            raise ValueError(
+                "the classifier has batch norm, which cannot learn from a batch of one task; give batch_size=2 or "
+                "more, or a module with nn.GroupNorm or nn.LayerNorm"
+            )
+
+    def fixed(self) -> dict[str, np.ndarray]:
+        """The values without a posterior: the classifier's weights."""
+        return {} if self.classifier is None else self.classifier.state()
+
+
+def make(model: Model, data: Annotations, method: str, options: Mapping[str, Any]) -> Problem:
+    """A problem, whose classifier has been tried on a few tasks.
+
+    Args:
+        model: the story; a torch module is there as ``truth_prior=GivenByTorch(…)``.
+        data: the annotations.
+        method: name of the engine.
+        options: the user's, by the names of :class:`.TorchOptions`.
+
+    Raises:
+        ValueError: an option would be ignored, or the dataset's length is not the number of tasks.
+        StoryError: the classifier is on another device than asked for, has nothing to look at, or gives no logits.
+    """
+    chosen = TorchOptions(**options)
+    prior: Any = model.hyperparameters.get("truth_prior")
+    data = jax.tree.map(jnp.asarray, data)
+    has_module = isinstance(prior, GivenByTorch)
+    refuse_unused_options(chosen, method, has_module=has_module)
+    if not has_module:
+        return Problem(model, data, None, None, chosen)
+    classifier: TorchClassifier = prior.by
+    classifier.autocast = chosen.autocast
+    _check_device(classifier, chosen.device)
+    inputs = TaskInputs(data, chosen.dataset, chosen.loader)
+    n = min(FEW, data.n_tasks)
+    classifier.check(next(inputs.batches([np.arange(n)])), n, data.n_classes)
+    # even ones until the classifier has run
+    even = jnp.full((data.n_tasks, data.n_classes), 1 / data.n_classes)
+    return Problem(model, data.replace(prior=even), classifier, inputs, chosen)
+
+
+def _check_device(classifier: TorchClassifier, asked: str | torch.device | None) -> None:
+    if asked is None:
+        return
+    device, where = torch.device(asked), classifier.device
+    if where.type != device.type or device.index not in (None, where.index):
+        raise StoryError(
+            f"the classifier's weights are on {str(where)!r}, and device={str(device)!r} was asked for; move "
+            f"them there with module.to({str(device)!r}), or leave out device"
+        )

@@ -79,28 +79,12 @@ def fit(
         typer.Option("--out", "-o", metavar="DIR", help="New folder for the results.", rich_help_panel=options.OUTPUT),
     ],
     request: Request,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Replace the results of an earlier fit.", rich_help_panel=options.OUTPUT),
-    ] = False,
-    to: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TOOL",
-            help="Write the labels for a tool too: label-studio, argilla, or hf (Hugging Face, with soft labels); may "
-            "be given several times.",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
+    overwrite: bool = False,
+    to: list[str] | None = None,
     workers: str = "keep",
     key: Path | None = None,
     min_group: int | None = None,
-    plot: Annotated[
-        bool,
-        typer.Option(
-            "--plot", help="Draw the workers' confusion matrices, to workers.png.", rich_help_panel=options.OUTPUT
-        ),
-    ] = False,
+    plot: bool = False,
 ) -> None:
     """Fit a story to annotations; write labels, workers and the posterior to a folder."""
     began = time.perf_counter()

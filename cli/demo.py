@@ -15,7 +15,7 @@ from rich.text import Text
 from .. import Annotations, Fit, Prevalence, fit, load_dataset
 from ..inference.fitted.intervals import INTERVAL
 from ..inference.fitted.posterior import interval_around
-from .output import output_folder, write_output
+from .output import output_folder, write_results
 from .terminal import interval_text, make_table, show_files, stderr
 
 ENGINES = {
@@ -73,7 +73,7 @@ def run_demo(out: Path, console: Console, *, seed: int = 0) -> None:
                 )
                 seconds[method] = time.perf_counter() - began
             status.update("writing …")
-            files = write_output(fits["nuts"], folder, plot=True)
+            files = write_results(fits["nuts"], folder, plot=True)
     _show_engines(seconds, console)
     _show_prevalence(fits, console)
     _show_uncertain(fits, annotations, console)
@@ -85,10 +85,7 @@ def run_demo(out: Path, console: Console, *, seed: int = 0) -> None:
 
 
 def _show_engines(seconds: dict[str, float], console: Console) -> None:
-    table = make_table("Three engines, one story")
-    table.add_column("engine")
-    table.add_column("gives")
-    table.add_column("seconds", justify="right")
+    table = make_table("Three engines, one story", "engine", "gives", "seconds", right=("seconds",))
     for method, gives in ENGINES.items():
         table.add_row(method.upper(), gives, f"{seconds[method]:.1f}")
     console.print(table)
@@ -96,10 +93,8 @@ def _show_engines(seconds: dict[str, float], console: Console) -> None:
 
 
 def _show_prevalence(fits: dict[str, Fit], console: Console) -> None:
-    table = make_table("How common is each class?")
-    table.add_column("class")
-    for method in fits:
-        table.add_column(f"{method.upper()} ({INTERVAL:.0%} interval)")
+    estimates = [f"{method.upper()} ({INTERVAL:.0%} interval)" for method in fits]
+    table = make_table("How common is each class?", "class", *estimates)
     found = {method: result.parameters["prevalence"].to_numpy() for method, result in fits.items()}
     draws = {method: result.fitted.with_uncertainty.draws["prevalence"] for method, result in fits.items()}
     for k, name in enumerate(fits["em"].annotations.classes):
@@ -112,11 +107,9 @@ def _show_prevalence(fits: dict[str, Fit], console: Console) -> None:
 def _show_uncertain(fits: dict[str, Fit], annotations: Annotations, console: Console) -> None:
     top = fits["nuts"].probabilities.max(axis=1)
     given = annotations.to_frame().groupby("task", sort=False)["label"].agg(lambda labels: " ".join(map(str, labels)))
-    table = make_table("The three patients with the least certain labels")
-    for heading in ("patient", "annotations", "engine"):
-        table.add_column(heading)
-    for name in annotations.classes:
-        table.add_column(f"P({name})", justify="right")
+    classes = [f"P({name})" for name in annotations.classes]
+    title = "The three patients with the least certain labels"
+    table = make_table(title, "patient", "annotations", "engine", *classes, right=classes)
     for patient in top.nsmallest(3).index:
         for method, result in fits.items():
             probabilities = result.probabilities.loc[patient]
@@ -137,10 +130,8 @@ def _show_uncertain(fits: dict[str, Fit], annotations: Annotations, console: Con
 def _show_workers(fits: dict[str, Fit], console: Console) -> None:
     scores = {method: result.workers for method, result in fits.items()}
     order = scores["nuts"]["accuracy"].sort_values(ascending=False).index
-    table = make_table("The most and the least accurate anaesthetist")
-    table.add_column("anaesthetist")
-    for method in fits:
-        table.add_column(f"accuracy by {method.upper()}")
+    accuracies = [f"accuracy by {method.upper()}" for method in fits]
+    table = make_table("The most and the least accurate anaesthetist", "anaesthetist", *accuracies)
     for rank, worker in (("best", order[0]), ("worst", order[-1])):
         table.add_row(f"{worker} ({rank})", *(_score(frame.loc[worker]) for frame in scores.values()))
     console.print(table)

@@ -140,11 +140,24 @@ OPTIONS = (
         workers=_option(
             "What the output has of the workers: their names, pseudonyms by --key, or nothing.", "keep|hash|drop"
         ),
+        overwrite=_option("Replace the results of an earlier fit."),
+        to=_option(
+            "Write the labels for a tool too: label-studio, argilla, or hf (Hugging Face, with soft labels); may be "
+            "given several times.",
+            "TOOL",
+        ),
+        plot=_option("Draw the workers' confusion matrices, to workers.png."),
+        title=_option("Heading of the page."),
+        checks=_option(
+            "Make posterior predictive checks: whether annotations simulated from the fit look like the data.",
+            None,
+            "--checks/--no-checks",
+        ),
         key=_option("The key of the pseudonyms, 16 to 64 random bytes, which you keep.", "FILE"),
         min_group=_option(
             "With --workers drop, write worker_groups.csv, in which every row stands for at least K workers.", "K"
         ),
-        quiet=_option("Print only warnings and errors.", None, "-q"),
+        quiet=_option("Print only warnings and errors.", None, "--quiet", "-q"),
     )
 )
 """The options by the names of the parameters of commands that they describe."""

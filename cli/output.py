@@ -13,7 +13,6 @@ from ..data.atomic import whole_folder
 from ..data.errors import AnnotationError, StorageError, warn
 from ..data.text_files import suffix_of
 from .request import Request
-from .stream import STREAM_FILES, write_stream
 
 if TYPE_CHECKING:
     from .. import Fit, StreamedFit
@@ -32,10 +31,12 @@ TOOL_FILES = {
 }
 TOOLS = {"label-studio": "label-studio.json", "argilla": "argilla.json", "hf": "hf.parquet"}
 """The file that is written for each tool."""
-FILES = {
+_TABLES = {
     "labels.csv": "label of each task, and the probabilities of all classes",
     **WORKER_FILES,
     **TOOL_FILES,
+}
+FILES = _TABLES | {
     "posterior.nc": "posterior and log-likelihood, for arviz.from_netcdf",
     "weights.safetensors": "weights of the classifier",
     "fit.json": "story and options; crowdppl report reads the folder, and crowdppl.load_fit in Python",
@@ -43,10 +44,7 @@ FILES = {
 }
 """The files of a fit, and what is in each."""
 
-STACK_FILES = {
-    "labels.csv": "label of each task, and the probabilities of all classes",
-    **WORKER_FILES,
-    **TOOL_FILES,
+STACK_FILES = _TABLES | {
     "comparison.csv": "how well each story predicts held-out annotations, and its weight",
     "posterior.nc": "posterior, for arviz.from_netcdf",
     "stacked_fits": "each story's fit",
@@ -54,6 +52,13 @@ STACK_FILES = {
     "manifest.json": "checksums of what crowdppl.load_fit reads",
 }
 """The files of an average of several stories, and what is in each."""
+
+STREAM_FILES = {
+    "labels": "Parquet data set: label of each task, and the probabilities of all classes",
+    "workers.csv": "accuracy and spammer score of each worker",
+    "parameters.nc": "the story's parameters, or SVI's draws of them, for xarray.open_dataset",
+}
+"""The files of a streamed fit, and what is in each."""
 
 
 def check_privacy(workers: str, key: Path | None, min_group: int | None, *, plot: bool = False) -> None:
@@ -128,24 +133,6 @@ def output_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> I
         yield folder
 
 
-def write_results(result: Fit | StreamedFit, folder: Path, *, plot: bool = False) -> dict[str, str]:
-    """Write the files of a fit, of an average of several, or of a streamed fit, to an empty folder.
-
-    Args:
-        result: the fit.
-        folder: where to.
-        plot: draw the workers' confusion matrices, of a fit in memory.
-
-    Returns:
-        What is in each of the files that were written, by name.
-    """
-    from .. import StreamedFit
-
-    if isinstance(result, StreamedFit):
-        return write_stream(result, folder)
-    return write_output(result, folder, plot=plot)
-
-
 def write_for_tool(result: Fit | StreamedFit, folder: Path, to: str, request: Request) -> dict[str, str]:
     """Write the labels for one of `TOOLS`; what is in the file, by its name.
 
@@ -177,33 +164,40 @@ def _is_export_of(tool: str, file: str) -> bool:
     return any(map(is_argilla, records)) if tool == "argilla" else all("data" in each for each in records)
 
 
-def write_output(result: Fit, folder: Path, *, plot: bool = False) -> dict[str, str]:
-    """Write `FILES` of a fit, or `STACK_FILES` of an average of several, to an existing folder.
+def write_results(result: Fit | StreamedFit, folder: Path, *, plot: bool = False) -> dict[str, str]:
+    """Write `FILES` of a fit, `STACK_FILES` of an average of several, or `STREAM_FILES` to an existing folder.
 
     The files of workers are left out where no worker is named, and fit.json where ids are of a type that it cannot
     hold (a warning says so).
 
     Args:
-        result: a fit, or a stack of fits.
+        result: the fit.
         folder: where to; it is empty.
-        plot: draw the workers' confusion matrices too.
+        plot: draw the workers' confusion matrices too, of a fit in memory.
 
     Returns:
         What is in each of the files that were written, by name.
     """
+    from .. import StreamedFit
     from ..data.harmless_csv import write_csv
     from ..inference.storage.label_files import label_table
 
-    if result.is_average:
-        table = result.weights.to_frame() if result.comparison is None else result.comparison
-        write_csv(table, folder / "comparison.csv")
-    _save(result, folder)
-    write_csv(label_table(result), folder / "labels.csv")
-    if result.annotations.named:
-        write_csv(result.workers, folder / "workers.csv")
-        if plot:
+    if isinstance(result, StreamedFit):
+        contents, named = STREAM_FILES, result.prepared.named
+        result.write_labels(folder / "labels")
+        parameters = result.draws if result.has_draws else result.parameters
+        parameters.to_netcdf(folder / "parameters.nc", engine="h5netcdf")
+    else:
+        contents, named = STACK_FILES if result.is_average else FILES, result.annotations.named
+        if result.is_average:
+            table = result.weights.to_frame() if result.comparison is None else result.comparison
+            write_csv(table, folder / "comparison.csv")
+        _save(result, folder)
+        write_csv(label_table(result), folder / "labels.csv")
+        if plot and named:
             _draw_confusions(result, folder / "workers.png")
-    contents = STACK_FILES if result.is_average else FILES
+    if named:
+        write_csv(result.workers, folder / "workers.csv")
     return {name: content for name, content in contents.items() if (folder / name).exists()}
 
 

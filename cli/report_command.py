@@ -44,17 +44,10 @@ def report(
         typer.Option("--out", "-o", metavar="FILE.html", help="The page to write.", rich_help_panel=options.OUTPUT),
     ],
     request: Request,
-    title: Annotated[str | None, typer.Option(help="Heading of the page.", rich_help_panel=options.OUTPUT)] = None,
+    title: str | None = None,
     workers: str = "keep",
     key: Path | None = None,
-    checks: Annotated[
-        bool,
-        typer.Option(
-            "--checks/--no-checks",
-            help="Make posterior predictive checks: whether annotations simulated from the fit look like the data.",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = True,
+    checks: bool = True,
 ) -> None:
     """Fit one story or several, or read a saved fit, and write its page (HTML): labels, workers, checks, pictures."""
     began = time.perf_counter()

@@ -138,7 +138,7 @@ def _described(parameter: inspect.Parameter, more: str) -> inspect.Parameter:
         about: Any = typer.Argument(metavar="FILE", help=FILE + more, show_default=False)
     elif name in OPTIONS and get_origin(kind) is not Annotated:
         about = copy(OPTIONS[name])
-        if kind is bool and not about.param_decls:
+        if kind is bool and about.default is ...:  # where typer keeps the first flag
             about.param_decls = (f"--{name.replace('_', '-')}",)  # without its contrary
     else:
         return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)

@@ -31,9 +31,7 @@ def show_story(name: str, console: Console) -> None:
     if story.note:
         console.print(Text(story.note + "\n"))
     for title, settings in story.titled:
-        table = make_table(f"{title}, as --set NAME=VALUE")
-        for heading in ("name", "default", "what it is"):
-            table.add_column(heading, overflow="fold")
+        table = make_table(f"{title}, as --set NAME=VALUE", "name", "default", "what it is")
         for each in settings:
             if each.name not in PYTHON_ONLY:
                 table.add_row(Text(each.name, style="cyan"), Text(each.default), Text(each.about))

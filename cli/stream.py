@@ -1,4 +1,4 @@
-"""`crowdppl fit` of Parquet files that are larger than memory: when it streams, and what it writes."""
+"""`crowdppl fit` of Parquet files that are larger than memory: when it streams, and how it goes on."""
 
 from __future__ import annotations
 
@@ -14,14 +14,6 @@ from .request import Request
 
 if TYPE_CHECKING:
     from ..data.scan import Scan
-    from ..inference.streamed import StreamedFit
-
-STREAM_FILES = {
-    "labels": "Parquet data set: label of each task, and the probabilities of all classes",
-    "workers.csv": "accuracy and spammer score of each worker",
-    "parameters.nc": "the story's parameters, or SVI's draws of them, for xarray.open_dataset",
-}
-"""The files of a streamed fit, and what is in each."""
 
 
 def scan_of(request: Request, *, stream: bool | None, memory: str | None, story: str, method: str) -> Scan | None:
@@ -75,22 +67,6 @@ def scan_of(request: Request, *, stream: bool | None, memory: str | None, story:
             f"{options[0]} needs the annotations in memory, and folders, and files with --stream, are read in chunks"
         )
     return found
-
-
-def write_stream(result: StreamedFit, folder: Path) -> dict[str, str]:
-    """Write :data:`STREAM_FILES` to an existing folder; the workers' where they are named.
-
-    Returns:
-        What is in each of the files that were written, by name.
-    """
-    from ..data.harmless_csv import write_csv
-
-    result.write_labels(folder / "labels")
-    found = result.draws if result.has_draws else result.parameters
-    found.to_netcdf(folder / "parameters.nc", engine="h5netcdf")
-    if result.prepared.named:
-        write_csv(result.workers, folder / "workers.csv")
-    return {name: content for name, content in STREAM_FILES.items() if (folder / name).exists()}
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
@@ -232,12 +232,21 @@ def _width(heading: str, cells: Sequence[str], fold: int | None = None) -> int:
     return max(longest, *(cell_len(word) for word in heading.split() or [""])) + GAP
 
 
-def make_table(title: str | None = None) -> Table:
-    """Return an empty table in the style that all tables share."""
+def make_table(title: str | None = None, *heads: str, right: Collection[str] = ()) -> Table:
+    """Return a table without rows in the style that all tables share.
+
+    Args:
+        title: above it.
+        heads: of its columns.
+        right: those of them that are set right.
+    """
     from rich import box
     from rich.table import Table
 
-    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in heads:
+        made.add_column(head, justify="right" if head in right else "left", overflow="fold")
+    return made
 
 
 def interval_text(low: float, high: float) -> str:

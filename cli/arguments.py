@@ -33,8 +33,8 @@ TABLES = ("history", "worker_families")
 TEXT = (".csv", ".tsv", ".txt")  # suffixes of files that have a header
 ROLES = ("task", "worker", "label", "count", "seconds")
 STANDARD_INPUT = "-"
-SAVED = ("fit.json", "stack.json")
-"""File names, one of which is in each folder of a saved fit, baseline or average of stories."""
+SAVED = "manifest.json"
+"""The file that is in each folder of a saved fit."""
 ACCEPTED = (
     "a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines), an export of an annotation tool, a folder of Parquet files, "
     "or the name of a dataset is needed; crowdppl report takes the folder of a saved fit, too"
@@ -43,7 +43,7 @@ ACCEPTED = (
 
 def holds_saved(path: Path) -> bool:
     """Return whether a path is the folder of a fit, a baseline or an average of stories, as ``fit.save`` writes it."""
-    return path.is_dir() and any((path / name).is_file() for name in SAVED)
+    return path.is_dir() and (path / SAVED).is_file()
 
 
 def check_input(request: Request, *, saved: bool = False) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..data.atomic import whole_folder
 from ..data.errors import AnnotationError, StorageError, warn
 from ..data.text_files import suffix_of
+from .arguments import SAVED
 from .request import Request
 
 if TYPE_CHECKING:
@@ -31,34 +33,31 @@ TOOL_FILES = {
 }
 TOOLS = {"label-studio": "label-studio.json", "argilla": "argilla.json", "hf": "hf.parquet"}
 """The file that is written for each tool."""
-_TABLES = {
+FILES = {
     "labels.csv": "label of each task, and the probabilities of all classes",
     **WORKER_FILES,
     **TOOL_FILES,
-}
-FILES = _TABLES | {
+    "comparison.csv": "how well each story predicts held-out annotations, and its weight",
     "posterior.nc": "posterior and log-likelihood, for arviz.from_netcdf",
     "weights.safetensors": "weights of the classifier",
-    "fit.json": "story and options; crowdppl report reads the folder, and crowdppl.load_fit in Python",
-    "manifest.json": "sizes and checksums of the files that crowdppl.load_fit reads",
-}
-"""The files of a fit, and what is in each."""
-
-STACK_FILES = _TABLES | {
-    "comparison.csv": "how well each story predicts held-out annotations, and its weight",
-    "posterior.nc": "posterior, for arviz.from_netcdf",
-    "stacked_fits": "each story's fit",
-    "stack.json": "weights of the fits; crowdppl report reads the folder, and crowdppl.load_fit in Python",
-    "manifest.json": "checksums of what crowdppl.load_fit reads",
-}
-"""The files of an average of several stories, and what is in each."""
-
-STREAM_FILES = {
+    "manifest.json": "story, options and checksums; crowdppl report reads the folder, and crowdppl.load_fit in Python",
     "labels": "Parquet data set: label of each task, and the probabilities of all classes",
-    "workers.csv": "accuracy and spammer score of each worker",
     "parameters.nc": "the story's parameters, or SVI's draws of them, for xarray.open_dataset",
 }
-"""The files of a streamed fit, and what is in each."""
+"""The files of a fit, in memory and streamed, and what is in each.
+
+Those of an average's second story have ``_1`` before their suffix.
+"""
+
+
+def is_of_fit(name: str) -> bool:
+    """Return whether a fit writes a file of that name."""
+    return _of_first_story(name) in FILES
+
+
+def _of_first_story(name: str) -> str:
+    """The name of a file without the number of its story."""
+    return re.sub(r"_\d+(?=\.(nc|safetensors)$)", "", name)
 
 
 def check_privacy(workers: str, key: Path | None, min_group: int | None, *, plot: bool = False) -> None:
@@ -121,8 +120,8 @@ def output_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> I
         StorageError: `path` is a file, cannot be written, or is a folder that may not be replaced.
     """
     path = Path(path).resolve()
-    ours = FILES | STACK_FILES | STREAM_FILES
-    others = sorted(entry.name for entry in path.iterdir() if entry.name not in ours) if path.is_dir() else []
+    names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
+    others = [name for name in names if not is_of_fit(name)]
     if overwrite and others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         raise StorageError(
@@ -165,9 +164,9 @@ def _is_export_of(tool: str, file: str) -> bool:
 
 
 def write_results(result: Fit | StreamedFit, folder: Path, *, plot: bool = False) -> dict[str, str]:
-    """Write `FILES` of a fit, `STACK_FILES` of an average of several, or `STREAM_FILES` to an existing folder.
+    """Write `FILES` of a fit, of an average of several, or of a streamed fit to an existing folder.
 
-    The files of workers are left out where no worker is named, and fit.json where ids are of a type that it cannot
+    The files of workers are left out where no worker is named, and manifest.json where ids are of a type that it cannot
     hold (a warning says so).
 
     Args:
@@ -183,12 +182,12 @@ def write_results(result: Fit | StreamedFit, folder: Path, *, plot: bool = False
     from ..inference.storage.label_files import label_table
 
     if isinstance(result, StreamedFit):
-        contents, named = STREAM_FILES, result.prepared.named
+        named = result.prepared.named
         result.write_labels(folder / "labels")
         parameters = result.draws if result.has_draws else result.parameters
         parameters.to_netcdf(folder / "parameters.nc", engine="h5netcdf")
     else:
-        contents, named = STACK_FILES if result.is_average else FILES, result.annotations.named
+        named = result.annotations.named
         if result.is_average:
             table = result.weights.to_frame() if result.comparison is None else result.comparison
             write_csv(table, folder / "comparison.csv")
@@ -198,18 +197,19 @@ def write_results(result: Fit | StreamedFit, folder: Path, *, plot: bool = False
             _draw_confusions(result, folder / "workers.png")
     if named:
         write_csv(result.workers, folder / "workers.csv")
-    return {name: content for name, content in contents.items() if (folder / name).exists()}
+    order = list(FILES)
+    names = sorted(filter(is_of_fit, os.listdir(folder)), key=lambda name: order.index(_of_first_story(name)))
+    return {name: FILES[_of_first_story(name)] for name in names}
 
 
 def _save(fit: Fit, folder: Path) -> None:
     """Write the files that `crowdppl.load_fit` reads; posterior.nc alone where ids cannot be saved."""
-    about = "stack.json" if fit.is_average else "fit.json"
     try:
         fit.save(folder / "saved")
     except AnnotationError as error:
         from ..inference.storage.arviz_data import save_netcdf
 
-        warn(f"{about} is not written, so that crowdppl report and crowdppl.load_fit cannot read the folder: {error}")
+        warn(f"{SAVED} is not written, so that crowdppl report and crowdppl.load_fit cannot read the folder: {error}")
         save_netcdf(fit.idata, folder / "posterior.nc")
     else:
         for file in (folder / "saved").iterdir():

@@ -44,11 +44,9 @@ from .fitted.workers import gold_scores, worker_scores
 from .report.write import report
 from .storage.arviz_data import make_idata
 from .storage.arviz_groups import to_groups
-from .storage.baseline_folder import holds_baseline, read_baseline, save_baseline
-from .storage.fit_folder import read, save
+from .storage.folder import read, save
 from .storage.label_files import join_labels, write_labels
 from .storage.privacy import groups_without_workers, labels_alone, pseudonymised, shown
-from .storage.stack_folder import Stacked, holds_stack, read_stack, save_stack
 from .storage.worker_groups import worker_groups
 
 if TYPE_CHECKING:
@@ -414,14 +412,7 @@ class Fit(Posterior):
                 for something else.
             UnknownNameError: `workers` is something else.
         """
-        shown_to_others = shown(self, workers, key)
-        if shown_to_others.rule is not None:
-            save_baseline(shown_to_others.rule, path, overwrite=overwrite)
-        elif shown_to_others.only is not None:
-            save(shown_to_others.only, path, overwrite=overwrite)
-        else:
-            stacked = {part: getattr(shown_to_others, part) for part in Stacked._fields if part != "fits"}
-            save_stack(Stacked(fits=dict(shown_to_others.members), **stacked), path, overwrite=overwrite)
+        save(shown(self, workers, key), path, overwrite=overwrite)
 
     def __repr__(self) -> str:
         if self.is_average:
@@ -486,14 +477,10 @@ def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None)
         StorageError: where there is no fit, it was written by a newer crowdppl, its story or its classifier's network
             is not known, or the network given has other weights.
     """
-    if holds_stack(path):
-        found = read_stack(path, story=story, classifier=classifier)
+    found = read(path, story=story, classifier=classifier)
+    if found.is_average:
         try:
-            check_same_data(found.fits)
+            check_same_data(found.members)
         except ValueError as error:
             raise StorageError(f"{path} holds fits of different annotations: {error}") from error
-        about = found._asdict()
-        return Fit.of(Posterior(about.pop("fits"), **about))
-    if holds_baseline(path):
-        return Fit.of(read_baseline(path, classifier=classifier))
-    return Fit.of(read(path, story=story, classifier=classifier))
+    return Fit.of(found)

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 import crowdppl as cp
-from crowdppl.inference.storage.sealed_folder import MANIFEST, seal
+from crowdppl.inference.storage.manifest import MANIFEST, write_manifest
 
 KINDS = ("em", "nuts", "network", "baseline")
 """Engines, a network with weights, and labels without a likelihood; tests of minutes take FURTHER too."""
 
-FURTHER = ("svi", "network_baseline")
+FURTHER = ("svi", "network_baseline", "average")
 
 
 def small_annotations(seed=0, n_tasks=8):
@@ -44,6 +44,9 @@ def made(kind, annotations):
             return cp.fit("two_coin", annotations, classifier=network, epochs=2, **few)
         case "baseline":
             return cp.fit("wawa", annotations)
+        case "average":
+            stories = {"plain": {"story": "dawid_skene"}, "coin": {"story": "one_coin"}}
+            return cp.fit("auto", annotations, stories=stories, weights="stacking", folds=2, **few)
         case "network_baseline":
             return cp.label_then_train("majority_vote", annotations, classifier=network, epochs=2, **few)
     raise ValueError(kind)
@@ -55,19 +58,28 @@ def copied(folder, to):
     return Path(shutil.copytree(folder, to))
 
 
+SEALS = ("format", "crowdppl", "sha256", "files")
+"""What the manifest says of itself and of the files."""
+
+
 def reseal(folder):
-    """Write the manifest anew, as whoever alters a file on purpose would."""
-    (folder / MANIFEST).unlink(missing_ok=True)
-    seal(folder)
+    """Write the manifest's checksums anew, as whoever alters a file on purpose would."""
+    about = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    write_manifest(folder, {key: value for key, value in about.items() if key not in SEALS})
     return folder
 
 
-def rewrite(folder, change, name="fit.json"):
-    """Change what a JSON file says, and seal the folder again."""
-    about = json.loads((folder / name).read_text(encoding="utf-8"))
-    changed = change(about)
-    (folder / name).write_text(json.dumps(about if changed is None else changed), encoding="utf-8")
-    return reseal(folder) if name != MANIFEST else folder
+def rewrite(folder, change):
+    """Change what the manifest says of the fit, and seal the folder again."""
+    about = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    change(about)
+    write_manifest(folder, {key: value for key, value in about.items() if key not in SEALS})
+    return folder
+
+
+def rewrite_part(folder, change):
+    """Change what the manifest says of the first part, and seal the folder again."""
+    return rewrite(folder, lambda about: change(about["parts"][0]))
 
 
 def same(one, other):

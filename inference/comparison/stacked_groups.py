@@ -11,8 +11,7 @@ import numpy as np
 from ..fitted.fitted import Fitted, label_draws
 from ..fitted.named_draws import coords_of, parameter_dataset
 from ..fitted.posterior import Posterior
-from ..storage.arviz_groups import AFFORDABLE, FIT_GROUP, TRUTH_PROBABILITY, constants_of, observed_of
-from ..storage.provenance import provenance
+from ..storage.arviz_groups import AFFORDABLE, FIT_GROUP, TRUTH_PROBABILITY, constants_of, observed_of, provenance
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...data import Annotations
 from ...data.errors import check_name
+from ...data.fingerprint import fingerprint
 from ...models import StoryError
 from ..engines.outcome import Modes
 from ..fitted.fitted import Fitted, label_draws
@@ -24,7 +27,7 @@ from .arviz_predictive import (
     prior_groups,
     with_majority_share,
 )
-from .provenance import provenance
+from .checked_json import is_plain
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -201,3 +204,26 @@ def constants_of(annotations: Annotations) -> xr.Dataset:
 
 def _unnamed(name: str, n_dims: int) -> tuple[str, ...]:
     return tuple(f"{name}_dim_{i}" for i in range(n_dims))
+
+
+def provenance(fitted: Fitted) -> dict[str, str]:
+    """The library, the story and its hyperparameters, the engine, its settings and seed, the data, time and versions.
+
+    ``created_at`` and ``versions`` are of the fit, not of the file; a fit from files that do not know them has none.
+    """
+    annotations = fitted.annotations
+    settings = {name: value if is_plain(value) else repr(value) for name, value in fitted.settings.items()}
+    return {
+        "inference_library": "crowdppl",
+        "inference_library_version": version("crowdppl"),
+        "story": fitted.story,
+        "hyperparameters": json.dumps({name: repr(value) for name, value in fitted.model.hyperparameters.items()}),
+        "method": fitted.method,
+        "settings": json.dumps(settings),
+        "seed": str(fitted.settings.get("seed", "")),
+        "data": f"{annotations.n_tasks} tasks, {annotations.n_workers} workers, {annotations.n_classes} classes, "
+        f"{annotations.n_annotations} annotations"
+        + (f", abstentions {list(annotations.abstentions)}" if annotations.abstains else ""),
+        "data_fingerprint": fingerprint(annotations),
+        **fitted.origin,
+    }

@@ -18,9 +18,6 @@ from ...data.errors import StorageError
 from ...data.id_json import decode_id, encode_id
 from ...models.parts.truth_prior import ClassPrior
 
-SCHEMAS = ("fit", "baseline", "stack", "manifest")
-"""The schemas that come with the package, ``inference/storage/<name>.schema.json``."""
-
 DECODING = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 """Errors that decoding values of the wrong kind may raise."""
 
@@ -73,24 +70,22 @@ def _refuse(name: str) -> float:
 
 
 @cache
-def schema_of(name: str) -> dict[str, Any]:
-    """Return one of :data:`SCHEMAS`, a JSON schema of the draft 2020-12."""
-    text = files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of the manifest, ``inference/storage/manifest.schema.json``, of the draft 2020-12."""
+    text = files(__package__).joinpath("manifest.schema.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
-def check_schema(value: dict[str, Any], name: str, path: Path) -> None:
-    """Refuse what a schema does not describe.
+def check_schema(value: dict[str, Any], path: Path) -> None:
+    """Refuse what the schema does not describe.
 
     Raises:
         StorageError: with where in the file what was found, and what the schema says.
     """
     from jsonschema import Draft202012Validator
 
-    found = min(
-        Draft202012Validator(schema_of(name)).iter_errors(value), key=lambda e: list(map(str, e.path)), default=None
-    )
+    found = min(Draft202012Validator(schema()).iter_errors(value), key=lambda e: list(map(str, e.path)), default=None)
     if found is not None:
         place = "".join(f"[{part!r}]" for part in found.absolute_path)
         message = found.message if len(found.message) <= 2 * _SHOWN else f"{found.message[: 2 * _SHOWN]}…"

@@ -56,7 +56,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
     held = sum(values.nbytes for arrays in groups.values() for values in arrays.values())
     if claimed := [kind for kind, names in ids.items() if len(names) > max(held, 1)]:
         raise StorageError(
-            f"{folder}: fit.json claims {len(ids[claimed[0]]):,} {claimed[0]}, more than the arrays hold"
+            f"{folder}: manifest.json claims {len(ids[claimed[0]]):,} {claimed[0]}, more than the arrays hold"
         )
     n, j, k, m = (len(ids[kind]) for kind in ("tasks", "workers", "classes", "models"))
     n_kinds = k + len(ids["abstentions"])
@@ -68,7 +68,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
     read = constant.get
     kind = about.get("kind", NOMINAL.name)
     if kind not in KINDS:
-        raise StorageError(f"{folder}: fit.json says kind={kind!r}; the kinds of labels are {', '.join(KINDS)}")
+        raise StorageError(f"{folder}: manifest.json says kind={kind!r}; the kinds of labels are {', '.join(KINDS)}")
     found = Annotations(
         task=_codes(task, "row_task", n, (rows,), folder),
         worker=_codes(read("row_worker"), "row_worker", j, (rows,), folder),
@@ -91,9 +91,9 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         raise StorageError(f"{folder}: the rows of posterior.nc are not sorted by task; it was altered")
     for array, names in ((found.features, found.feature_names), (found.worker_features, found.worker_feature_names)):
         if len(names) and (array is None or array.shape[1:] != (len(names),)):
-            raise StorageError(f"{folder}: fit.json has {len(names)} names of features, and posterior.nc others")
+            raise StorageError(f"{folder}: manifest.json has {len(names)} names of features, and posterior.nc others")
     if k < 1 or (found.worker is None and j) or (found.model_scores is None) != (m == 0):
-        raise StorageError(f"{folder}: the ids of fit.json and the arrays of posterior.nc are not of one fit")
+        raise StorageError(f"{folder}: the ids of manifest.json and the arrays of posterior.nc are not of one fit")
     return found
 
 
@@ -114,7 +114,7 @@ def _ids(saved: Mapping[str, Any], kind: str, folder: Path) -> Ids:
     try:
         return Ids.from_json(saved[kind]) if kind in saved else Ids()
     except (AnnotationError, *DECODING) as error:
-        raise StorageError(f"{folder}: the ids of {kind} in fit.json cannot be read: {error}") from None
+        raise StorageError(f"{folder}: the ids of {kind} in manifest.json cannot be read: {error}") from None
 
 
 def _needed(arrays: Arrays, name: str, folder: Path) -> np.ndarray:
@@ -131,8 +131,8 @@ def _codes(values: np.ndarray | None, name: str, n: int, shape: tuple, folder: P
         raise StorageError(f"{folder}: {name} is {values.dtype}{values.shape}, and whole numbers {shape} are needed")
     if values.size and (values.min() < low or values.max() >= n):
         raise StorageError(
-            f"{folder}: {name} holds {values.min()} to {values.max()}, and fit.json has {n} ids; the files are of two "
-            "fits, or were altered"
+            f"{folder}: {name} holds {values.min()} to {values.max()}, and manifest.json has {n} ids; the files are of "
+            "two fits, or were altered"
         )
     return values
 

@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 import crowdppl as cp
 from crowdppl.cli import commands as cli
 from crowdppl.cli import demo
-from crowdppl.inference.storage import fit_folder
+from crowdppl.inference.storage import folder as storage
 from crowdppl.inference.storage.arviz_data import group, load_netcdf
 
-FILES = {"labels.csv", "workers.csv", "posterior.nc", "fit.json", "manifest.json"}
+FILES = {"labels.csv", "workers.csv", "posterior.nc", "manifest.json"}
 UNICODE = """task,worker,label
 naïve,Ωμέγα,猫
 naïve,b,猫
@@ -107,7 +107,7 @@ def test_annotations_without_workers_need_no_column_of_workers(tmp_path, out):
     model = ("--story", "annotator_groups", "--set", "membership=answer", "--no-worker")
     done = crowdppl("fit", path, *model, "--out", out)
     assert done.exit_code == 0, done.output
-    only(out, "labels.csv", "posterior.nc", "fit.json", "manifest.json")
+    only(out, "labels.csv", "posterior.nc", "manifest.json")
     assert all((str(out / name) in done.stdout) == (name in os.listdir(out)) for name in FILES)
 
 
@@ -125,10 +125,10 @@ def test_ids_that_cannot_be_saved_cost_only_the_saved_fit(tmp_path, out):
     done = crowdppl("fit", path, "--out", out)
     assert done.exit_code == 0, done.output
     assert (
-        "Warning: fit.json is not written, so that crowdppl report and crowdppl.load_fit cannot read the folder"
+        "Warning: manifest.json is not written, so that crowdppl report and crowdppl.load_fit cannot read the folder"
         in done.stderr
     )
-    only(out, *(FILES - {"fit.json", "manifest.json"}))
+    only(out, *(FILES - {"manifest.json"}))
 
 
 def test_a_tab_may_be_given_as_it_is_written_in_python(tmp_path, out):
@@ -188,7 +188,7 @@ def test_a_failure_while_writing_leaves_no_file(crowd, out, tmp_path, monkeypatc
 def test_a_failure_leaves_the_earlier_results(crowd, out, tmp_path, monkeypatch):
     crowdppl("fit", crowd, "--out", out)
     before = (out / "labels.csv").read_bytes()
-    monkeypatch.setattr(fit_folder, "write_groups", lambda *_: 1 / 0)
+    monkeypatch.setattr(storage, "write_groups", lambda *_: 1 / 0)
     assert crowdppl("fit", crowd, "--out", out, "--overwrite", "--set", "diagonal=9").exit_code == 1
     assert (out / "labels.csv").read_bytes() == before
     only(tmp_path, "crowd.csv", "results")

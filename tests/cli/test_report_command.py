@@ -90,8 +90,8 @@ def test_fit_auto_writes_the_average_and_its_weights(crowd, tmp_path, monkeypatc
         "comparison.csv",
         "labels.csv",
         "manifest.json",
-        "stack.json",
-        "stacked_fits",
+        "posterior.nc",
+        "posterior_1.nc",
         "workers.csv",
     ]
     assert all(str(out / name) in done.stdout for name in os.listdir(out))
@@ -102,7 +102,7 @@ def test_fit_auto_writes_the_average_and_its_weights(crowd, tmp_path, monkeypatc
     monkeypatch.undo()
     again = crowdppl("fit", crowd, *COLUMNS, "--out", out, "--overwrite", "--quiet")
     assert again.exit_code == 0, again.output
-    assert sorted(os.listdir(out)) == ["fit.json", "labels.csv", "manifest.json", "posterior.nc", "workers.csv"]
+    assert sorted(os.listdir(out)) == ["labels.csv", "manifest.json", "posterior.nc", "workers.csv"]
 
 
 @pytest.mark.slow
@@ -178,6 +178,6 @@ def test_a_folder_that_no_page_can_be_of_is_refused_with_what_is_accepted(crowd,
     assert "is the folder of a streamed fit, of which there is no page" in refused(
         "report", tmp_path / "streamed", *page
     )
-    (tmp_path / "fit" / "fit.json").write_text("{}")
+    (tmp_path / "fit" / "manifest.json").write_text("{}")
     assert str(tmp_path / "fit") in refused("report", tmp_path / "fit", *page)
     assert not (tmp_path / "page.html").exists()

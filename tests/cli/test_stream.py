@@ -9,7 +9,6 @@ import xarray as xr
 from command_line import crowdppl, refused
 
 import crowdppl as cp
-from crowdppl.cli import output
 from crowdppl.data import scan as scanning
 from crowdppl.inference import fit_story
 
@@ -32,7 +31,7 @@ def folder(tmp_path):
 def test_a_folder_is_streamed_and_its_labels_are_those_of_python(folder):
     done = crowdppl("fit", folder / "crowd", "--task", "item", "--story", "one_coin", "--out", folder / "out")
     assert done.exit_code == 0, done.output
-    assert sorted(os.listdir(folder / "out")) == sorted(output.STREAM_FILES)
+    assert sorted(os.listdir(folder / "out")) == ["labels", "parameters.nc", "workers.csv"]
     for text in ("one_coin fitted by EM, streaming", "60 tasks, 5 workers", "labels", "Parquet data set"):
         assert text in done.stdout
     found = pd.read_parquet(folder / "out" / "labels").set_index("task")

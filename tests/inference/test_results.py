@@ -18,7 +18,7 @@ from whole_density import density
 import crowdppl as cp
 from crowdppl import Annotations, ConvergenceWarning, StorageError, StoryError, UnknownNameError
 from crowdppl.inference.storage.arviz_data import group, groups
-from crowdppl.inference.storage.fit_folder import whole_folder
+from crowdppl.inference.storage.folder import whole_folder
 
 IDS = ["α", "β", uuid.UUID(int=7), 4, ("a", 1)]
 
@@ -226,7 +226,7 @@ def test_posterior_predictive_replicates_the_annotations(nuts, annotations):
 def test_a_fit_comes_back_from_its_files(method, request, tmp_path):
     fit = request.getfixturevalue(method)
     fit.save(tmp_path / "fit")
-    assert {p.name for p in (tmp_path / "fit").iterdir()} == {"fit.json", "posterior.nc", "manifest.json"}
+    assert {p.name for p in (tmp_path / "fit").iterdir()} == {"posterior.nc", "manifest.json"}
     back = cp.load_fit(tmp_path / "fit")
     pd.testing.assert_frame_equal(back.labels, fit.labels)
     pd.testing.assert_frame_equal(back.workers, fit.workers)

@@ -153,7 +153,9 @@ def test_chains_that_permute_the_classes_are_matched_before_r_hat_and_the_files_
     fit.save(tmp_path / "fit")
     again = cp.load_fit(tmp_path / "fit")
     assert group(again.idata, "posterior").attrs["classes_permuted"] == said
-    assert json.loads((tmp_path / "fit" / "fit.json").read_text())["origin"]["classes_permuted"] == said
+    assert (
+        json.loads((tmp_path / "fit" / "manifest.json").read_text())["parts"][0]["origin"]["classes_permuted"] == said
+    )
 
 
 def test_chains_in_readings_that_the_prior_tells_apart_are_left_and_said_with_their_masses(tmp_path):

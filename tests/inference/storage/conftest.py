@@ -12,7 +12,7 @@ def saved(request, tmp_path_factory):
     root, kept = tmp_path_factory.mktemp("saved"), request.config.rootpath / "tests" / "inference" / "storage" / "kept"
     folders = {kind: root / kind for kind in KINDS}
     for kind, folder in folders.items():
-        with zipfile.ZipFile(kept / f"format-4-{kind}.zip") as file:
+        with zipfile.ZipFile(kept / f"format-1-{kind}.zip") as file:
             file.extractall(folder)
         (folder / "labels.json").unlink()
     return folders, {kind: cp.load_fit(folder) for kind, folder in folders.items()}

@@ -1,4 +1,4 @@
-"""Fits that were saved by earlier versions, kept for ever: `python tests/inference/storage/kept_fits.py` adds today's.
+"""Fits that were saved by earlier versions, kept for ever: `python tests/inference/storage/kept_fits.py format-1` adds.
 
 Each is a zip file of the folder and of `labels.json`, what the fit said of its tasks when it was saved. A kept file is
 never written anew: it says what users have on their disks.

@@ -11,7 +11,10 @@ from saved_fits import copied, reseal, same
 
 import crowdppl as cp
 from crowdppl import StorageError
-from crowdppl.inference.storage.sealed_folder import ABOUT, FILES, MANIFEST, POSTERIOR
+from crowdppl.inference.storage.manifest import MANIFEST
+
+POSTERIOR = "posterior.nc"
+FILES = (POSTERIOR, "weights.safetensors")
 
 FEW, FEW_SEALED = 60, 12
 """Mutations of each file in the default suite: as they are, and with a manifest that was made anew."""
@@ -79,6 +82,15 @@ def mutations(name, content, others, n, seed):
         yield way(content, rng, others) if way is exchanged else way(content, rng)
 
 
+def is_resealed(folder):
+    """Whether the folder could be sealed: what is no manifest any more has no parts whose files have checksums."""
+    try:
+        reseal(folder)
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        return False
+    return True
+
+
 def check_mutations(saved, tmp_path, kind, name, *, n, sealed, seed=0):
     """Load every mutation; what loads is the same fit, or with a new manifest one whose probabilities are sound.
 
@@ -95,8 +107,9 @@ def check_mutations(saved, tmp_path, kind, name, *, n, sealed, seed=0):
             loaded += 1  # nothing was altered
             continue
         (folder / name).write_bytes(changed)
-        if sealed:
-            reseal(folder)
+        if sealed and not is_resealed(folder):
+            refused += 1
+            continue
         try:
             found = cp.load_fit(folder)
         except StorageError:
@@ -119,7 +132,7 @@ def test_an_altered_file_is_refused_or_says_the_same(saved, tmp_path, name):
     assert refused + loaded == FEW
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, MANIFEST])
 def test_an_altered_file_with_a_new_manifest_is_refused_or_has_sound_probabilities(saved, tmp_path, name):
     refused, loaded = check_mutations(saved, tmp_path, "network", name, n=FEW_SEALED, sealed=True)
     assert refused + loaded == FEW_SEALED
@@ -129,16 +142,14 @@ def test_an_altered_file_with_a_new_manifest_is_refused_or_has_sound_probabiliti
 @pytest.mark.parametrize("sealed", [False, True], ids=["as it is", "with a new manifest"])
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [*(("network", name) for name in FILES), ("baseline", ABOUT), ("nuts", ABOUT), ("nuts", POSTERIOR)],
+    [
+        *(("network", name) for name in (*FILES, MANIFEST)),
+        ("baseline", MANIFEST),
+        ("nuts", MANIFEST),
+        ("nuts", POSTERIOR),
+    ],
 )
 def test_many_altered_files_of_each_kind(saved, tmp_path, kind, name, sealed):
     refused, loaded = check_mutations(saved, tmp_path, kind, name, n=MANY, sealed=sealed, seed=1)
     print(f"{kind} {name}: {refused:,} refused, {loaded:,} loaded")  # noqa: T201  # what `pytest -s` reports
-    assert refused + loaded == MANY
-
-
-@pytest.mark.slow
-def test_many_altered_manifests(saved, tmp_path):
-    refused, loaded = check_mutations(saved, tmp_path, "network", MANIFEST, n=MANY, sealed=False, seed=1)
-    print(f"{MANIFEST}: {refused:,} refused, {loaded:,} loaded")  # noqa: T201
     assert refused + loaded == MANY

@@ -73,7 +73,7 @@ def test_no_output_has_a_name_under_hash_and_all_of_them_have_the_same_pseudonym
         assert not written, f"{name} is in {written}"
         other = pseudonym(name, KEY).encode()
         having = {file for file, content in found.items() if other in content}
-        assert {"fit.json", "posterior.nc", "report.html", "annotations.csv", "idata.nc"} <= having
+        assert {"manifest.json", "posterior.nc", "report.html", "annotations.csv", "idata.nc"} <= having
 
 
 def test_no_output_has_a_name_or_a_worker_s_numbers_under_drop(fit, tmp_path):

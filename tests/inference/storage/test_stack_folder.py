@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 from command_line import crowdppl
 from conftest import random_annotations
-from saved_fits import small_annotations
+from saved_fits import rewrite, small_annotations
 
 import crowdppl as cp
 from crowdppl.data.errors import StorageError
 from crowdppl.inference.storage.arviz_data import group
-from crowdppl.inference.storage.sealed_folder import MANIFEST, seal
-from crowdppl.inference.storage.stack_folder import STACK, _sealed
+from crowdppl.inference.storage.manifest import MANIFEST
 
 TWO = {"plain": {"story": "dawid_skene"}, "coin": {"story": "one_coin"}}
 
@@ -93,13 +92,12 @@ def test_without_workers_and_with_pseudonyms_nobody_is_named(stack, tmp_path):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda f: (f / STACK).write_text((f / STACK).read_text() + " "), "bytes"),
-        (lambda f: (f / STACK).unlink(), "holds no fit"),
         (lambda f: (f / MANIFEST).unlink(), "holds no fit"),
-        (lambda f: shutil.rmtree(f / "stacked_fits" / "1"), "cannot be read"),
-        (lambda f: (f / "stacked_fits" / "0" / "posterior.nc").write_bytes(b""), "not the whole file"),
+        (lambda f: (f / "posterior_1.nc").unlink(), r"posterior_1\.nc cannot be read"),
+        (lambda f: (f / "posterior.nc").write_bytes(b""), "not the whole file"),
+        (lambda f: (f / "posterior.nc").write_bytes((f / "posterior_1.nc").read_bytes()), r"SHA-256|bytes"),
     ],
-    ids=["altered", "no stack.json", "no manifest", "a fit less", "a fit's file emptied"],
+    ids=["no manifest", "a fit less", "a fit's file emptied", "a fit exchanged for another"],
 )
 def test_a_folder_that_was_changed_is_refused(copy, change, says):
     change(copy)
@@ -107,10 +105,10 @@ def test_a_folder_that_was_changed_is_refused(copy, change, says):
         cp.load_fit(copy)
 
 
-def test_a_fit_that_was_exchanged_for_another_is_refused(copy, tmp_path):
-    shutil.rmtree(copy / "stacked_fits" / "0")
-    shutil.copytree(copy / "stacked_fits" / "1", copy / "stacked_fits" / "0")
-    with pytest.raises(StorageError, match=r"SHA-256|bytes"):
+def test_an_altered_weight_is_told_by_the_manifest_s_own_checksum(copy):
+    about = json.loads((copy / MANIFEST).read_text()) | {"weights": [1.0, 0.0]}
+    (copy / MANIFEST).write_text(json.dumps(about))
+    with pytest.raises(StorageError, match=r"manifest\.json is not the file that was written"):
         cp.load_fit(copy)
 
 
@@ -118,31 +116,48 @@ def test_a_fit_that_was_exchanged_for_another_is_refused(copy, tmp_path):
     ("change", "says"),
     [
         ({"weights": [0.5, 0.6]}, "sum to 1"),
-        ({"weights": [1.0]}, "as many weights"),
-        ({"fits": ["plain"], "weights": [1.0]}, "does not name the files of 1 fits"),
-        ({"fits": ["plain", "../../etc"], "votes": 2}, "votes"),
-        ({"format": 2}, "newer crowdppl"),
+        ({"weights": [1.0]}, "as many names and weights"),
+        ({"votes": 2}, "votes"),
         ({"more": 1}, "more"),
     ],
 )
-def test_what_stack_json_may_not_say_is_refused_though_it_is_sealed(copy, change, says):
-    about = json.loads((copy / STACK).read_text()) | change
-    (copy / STACK).write_text(json.dumps(about))
-    seal(copy, _sealed(2))
+def test_what_a_manifest_may_not_say_is_refused_though_it_is_sealed(copy, change, says):
     with pytest.raises(StorageError, match=says):
+        cp.load_fit(rewrite(copy, lambda about: about.update(change)))
+
+
+def test_two_fits_of_one_name_are_refused_though_they_are_sealed(copy):
+    with pytest.raises(StorageError, match="as many names and weights"):
+        cp.load_fit(rewrite(copy, lambda about: about["parts"][1].update(name="plain")))
+
+
+def test_a_manifest_of_fewer_fits_than_there_are_files_is_refused(copy):
+    about = json.loads((copy / MANIFEST).read_text())
+    about["files"].pop("posterior_1.nc")
+    (copy / MANIFEST).write_text(json.dumps(about))
+    with pytest.raises(StorageError, match=r"does not name the files of its parts|SHA-256"):
         cp.load_fit(copy)
 
 
-def test_fits_of_other_annotations_are_refused_though_they_are_sealed(copy):
-    cp.fit("one_coin", small_annotations(), progress=False).save(copy / "stacked_fits" / "1", overwrite=True)
-    seal(copy, _sealed(2))
+def test_a_rule_is_none_of_several_fits_though_they_are_sealed(copy, tmp_path):
+    cp.fit("majority_vote", small_annotations()).save(tmp_path / "rule")
+    part = json.loads((tmp_path / "rule" / MANIFEST).read_text())["parts"][0]
+    shutil.copy(tmp_path / "rule" / "posterior.nc", copy / "posterior_1.nc")
+    with pytest.raises(StorageError, match="a rule among several parts"):
+        cp.load_fit(rewrite(copy, lambda about: about["parts"].__setitem__(1, part)))
+
+
+def test_fits_of_other_annotations_are_refused_though_they_are_sealed(copy, tmp_path):
+    cp.fit("one_coin", small_annotations(), progress=False).save(tmp_path / "other")
+    part = json.loads((tmp_path / "other" / MANIFEST).read_text())["parts"][0]
+    shutil.copy(tmp_path / "other" / "posterior.nc", copy / "posterior_1.nc")
     with pytest.raises(StorageError, match="different annotations"):
-        cp.load_fit(copy)
+        cp.load_fit(rewrite(copy, lambda about: about["parts"].__setitem__(1, part | {"name": "coin"})))
 
 
 def test_no_link_is_followed(copy, tmp_path):
-    (copy / "stacked_fits" / "1").rename(tmp_path / "elsewhere")
-    (copy / "stacked_fits" / "1").symlink_to(tmp_path / "elsewhere")
+    (copy / "posterior_1.nc").rename(tmp_path / "elsewhere")
+    (copy / "posterior_1.nc").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StorageError, match="symbolic link"):
         cp.load_fit(copy)
 
@@ -155,7 +170,7 @@ def test_the_command_line_writes_a_folder_that_comes_back(tmp_path):
     found = cp.load_fit(tmp_path / "results")
     labels = pd.read_csv(tmp_path / "results" / "labels.csv", index_col=0)
     assert found.labels["label"].astype(str).to_dict() == labels["label"].astype(str).to_dict()
-    assert {"stack.json", "manifest.json", "labels.csv", "workers.csv"} <= {
+    assert {"posterior.nc", "manifest.json", "labels.csv", "workers.csv"} <= {
         file.name for file in (tmp_path / "results").iterdir()
     }
 

@@ -182,7 +182,7 @@ def write_results(result: Fit | StreamedFit, folder: Path, *, plot: bool = False
     from ..inference.storage.label_files import label_table
 
     if isinstance(result, StreamedFit):
-        named = result.prepared.named
+        named = result.store.named
         result.write_labels(folder / "labels")
         parameters = result.draws if result.has_draws else result.parameters
         parameters.to_netcdf(folder / "parameters.nc", engine="h5netcdf")

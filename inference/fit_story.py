@@ -15,10 +15,10 @@ from jax.sharding import Mesh
 
 from ..data import AnnotationError, Annotations, unknown_name
 from ..data.errors import check_name, look_up
-from ..data.prepared import open_prepared
 from ..data.scan import Scan
 from ..data.sharding import mesh_of
 from ..data.some_tasks import changed_tasks
+from ..data.store import open_store
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.classifier import Network
 from ..models.parts.general import hyperparameters_of, unwrapped
@@ -172,26 +172,26 @@ def _fit_files(
     model = Model(program, hyperparameters | truth_prior)
     use_program_cache()
     with doing(f"coding and sorting {scan.n_rows:,} rows", show=progress):
-        prepared = open_prepared(scan, wish.folder)
+        store = open_store(scan, wish.folder)
     same = {option: same_fit.described(getattr(settings, option)) for option in engine.kept} | {"step": name}
     keep = NOWHERE
     if wish.folder is not None:
-        files = f"#{prepared.fingerprint}"
+        files = f"#{store.fingerprint}"
         keep = opened(wish, same_fit.about_fit(model, files=files, seed=seed, method=method, options=same))
-    source, dims = tried(model, prepared)
+    source, dims = tried(model, store)
     model, key = with_numbers(model, source.like), jax.random.key(seed)
     needed = partial(em.bytes_needed, model)
     n_rows = keep.found("rows")
-    source = suited_files(model, prepared, scan.memory, needed, n_rows=n_rows, n_batches=engine.n_batches)
+    source = suited_files(model, store, scan.memory, needed, n_rows=n_rows, n_batches=engine.n_batches)
     refuse_whole_data(model, source, key)
     if isinstance(settings, SVISettings) and not svi.is_a_point(settings.guide):
         check_draws(model, source, settings.draws, scan.memory)
-    keep.note("rows", lambda: source.cut.asked)  # of a batch, on which the rounding of sums depends
+    keep.note("rows", lambda: source.plan.asked)  # of a batch, on which the rounding of sums depends
     with keep.guarded():
         outcome = engine.run(model, source, key, settings, progress=progress, keep=keep)
         keep.write()
     kept = settings._asdict() | {"seed": seed, "backend": "numpyro", "step": step}
-    return StreamedFit(prepared, source, model, outcome, kept, dims, progress, method)
+    return StreamedFit(store, source, model, outcome, kept, dims, progress, method)
 
 
 def _refuse_unused_by_files(settings: EMSettings | SVISettings, step: str) -> None:

@@ -19,11 +19,11 @@ from jax import Array
 
 from ..data import AnnotationError
 from ..data.atomic import whole_folder
+from ..data.batch import Batch
 from ..data.cards import card, facts, never_raising
-from ..data.chunks import Chunk
 from ..data.description import count_text
 from ..data.padding import real_tasks
-from ..data.prepared import Prepared
+from ..data.store import Store
 from ..models import Emission
 from ..models.parts.whole_sums import collected, given
 from .densities.enumerated import Parameters, density
@@ -74,8 +74,8 @@ class StreamedFit:
     the annotations, such as label probabilities, over :data:`FEW` of them.
 
     Args:
-        prepared: the annotations, sorted by task.
-        source: their chunks.
+        store: the annotations, sorted by task.
+        source: their batches.
         model: the story with its hyperparameters.
         outcome: EM's solution or draws of SVI's guide, the history and facts.
         settings: the engine's options and the seed.
@@ -86,7 +86,7 @@ class StreamedFit:
 
     on_disk: ClassVar[bool] = True
 
-    prepared: Prepared
+    store: Store
     source: Files
     model: Model
     outcome: Outcome
@@ -121,22 +121,22 @@ class StreamedFit:
     @property
     def n_tasks(self) -> int:
         """N, the number of tasks."""
-        return self.prepared.n_tasks
+        return self.store.n_tasks
 
     @property
     def n_workers(self) -> int:
         """J, the number of workers; 0 where none is named."""
-        return len(self.prepared.n_by_worker)
+        return len(self.store.n_by_worker)
 
     @property
     def n_annotations(self) -> int:
         """The number of annotations."""
-        return self.prepared.n_annotations
+        return self.store.n_annotations
 
     @property
     def classes(self) -> list[Any]:
         """The K classes in their order."""
-        return list(self.prepared.classes)
+        return list(self.store.classes)
 
     @cached_property
     def findings(self) -> Findings:
@@ -154,8 +154,8 @@ class StreamedFit:
     @property
     def class_totals(self) -> pd.DataFrame:
         """By class the expected number of tasks, and the number of annotations that are of it."""
-        totals = {"tasks": np.asarray(self._overview.shares, float), "annotations": self.prepared.by_class}
-        return pd.DataFrame(totals, self.prepared.classes.to_index("class"))
+        totals = {"tasks": np.asarray(self._overview.shares, float), "annotations": self.store.by_class}
+        return pd.DataFrame(totals, self.store.classes.to_index("class"))
 
     @property
     def has_draws(self) -> bool:
@@ -171,7 +171,7 @@ class StreamedFit:
     @cached_property
     def draws(self) -> xr.Dataset:
         """The parameters' draws, with the dimensions chain, draw and named others; EM's mode is the only draw."""
-        return parameter_dataset(self.outcome.draws, self.dims, self.prepared.names(), self.model.hyperparameters)
+        return parameter_dataset(self.outcome.draws, self.dims, self.store.names(), self.model.hyperparameters)
 
     @cached_property
     def parameters(self) -> xr.Dataset:
@@ -191,10 +191,10 @@ class StreamedFit:
             return xr.Dataset()
         totals = [jnp.zeros(x.shape, x.dtype) for x in jax.eval_shape(_derived_sums, self.model, first, self._few)]
         if totals:
-            totals = self._added(lambda chunk: _derived_sums(self.model, chunk, self._few), totals)
+            totals = self._added(lambda batch: _derived_sums(self.model, batch, self._few), totals)
         values = _derived(self.model, first, self._few, totals, names=names)
         draws = {name: np.asarray(value)[None, None] for name, value in values.items()}
-        named = parameter_dataset(draws, dims, self.prepared.names(), self.model.hyperparameters)
+        named = parameter_dataset(draws, dims, self.store.names(), self.model.hyperparameters)
         return named.isel(chain=0, draw=0, drop=True)
 
     @cached_property
@@ -208,12 +208,12 @@ class StreamedFit:
         Raises:
             AnnotationError: the annotations name no workers.
         """
-        frame = pd.DataFrame(index=self.prepared.workers.to_index("worker"))
+        frame = pd.DataFrame(index=self.store.workers.to_index("worker"))
         confusions = self.confusion_matrices
-        frame["annotations"] = self.prepared.n_by_worker.astype(int)
+        frame["annotations"] = self.store.n_by_worker.astype(int)
         shares = np.asarray(self._overview.shares, dtype=float)
         shares = shares / shares.sum()
-        right, n = np.asarray(self._overview.right, float), self.prepared.n_by_worker
+        right, n = np.asarray(self._overview.right, float), self.store.n_by_worker
         kind = self.source.like.kind
         scores = confusion_scores.scores(confusions, shares, kind) | confusion_scores.more_scores(confusions, shares)
         draws = self._confusion_draws[None] if self.has_draws else None
@@ -227,7 +227,7 @@ class StreamedFit:
                 frame[f"{name}_low"], frame[f"{name}_high"] = np.minimum(low, values), np.maximum(high, values)
             if name == "accuracy":
                 realised = np.minimum(right / np.where(n > 0, n, np.nan), 1.0)  # sums of float32
-                frame["realised_accuracy"] = misleading(realised, USUAL, len(self.prepared.classes))
+                frame["realised_accuracy"] = misleading(realised, USUAL, len(self.store.classes))
         return frame
 
     @cached_property
@@ -242,12 +242,12 @@ class StreamedFit:
     @cached_property
     def _confusion_draws(self) -> np.ndarray:
         """Each worker's confusion matrix in some of the draws: ``(S, J, K, L)``."""
-        if not self.prepared.named:
+        if not self.store.named:
             raise AnnotationError("the annotations name no workers, so there is nobody to score")
         zeros, weights = jax.eval_shape(_confusions, self.model, self.source.like, self._few)
         if _averages_over_tasks(self.model, self.source.like, self._one):
             totals = (jnp.zeros(zeros.shape, zeros.dtype), jnp.zeros(weights.shape, weights.dtype))
-            total, weight = self._added(lambda chunk: _confusions(self.model, chunk, self._few), totals)
+            total, weight = self._added(lambda batch: _confusions(self.model, batch, self._few), totals)
             return np.asarray(total / jnp.maximum(weight, 1.0)[:, None, None])
         size = int(np.prod(zeros.shape[1:]))
         draws = self._some(max(int(NUMBERS // max(size, 1)), FEW))
@@ -260,10 +260,10 @@ class StreamedFit:
         probability of each class.
         """
         names = [f"p_{name}" for name in self.classes]
-        classes = self.prepared.classes.to_index()
-        for piece, posterior in zip(self.source.cut.pieces, self._posteriors(), strict=True):
+        classes = self.store.classes.to_index()
+        for piece, posterior in zip(self.source.plan.slices, self._posteriors(), strict=True):
             best = self.source.like.kind.label(posterior)
-            frame = pd.DataFrame({"label": classes[best]}, index=self.prepared.tasks(piece))
+            frame = pd.DataFrame({"label": classes[best]}, index=self.store.tasks(piece))
             frame["probability"] = posterior[np.arange(len(posterior)), best]
             frame["entropy"] = confusion_scores.entropy(posterior.astype(float))
             yield frame.join(pd.DataFrame(posterior, index=frame.index, columns=names))
@@ -284,14 +284,14 @@ class StreamedFit:
         Raises:
             StorageError: it cannot be written, or has something in it.
         """
-        n_chunks = self.source.n_batches
+        n_batches = self.source.n_batches
         with (
             whole_folder(path, overwrite=overwrite) as folder,
-            progress_bar("labels", n_chunks, show=self.progress) as bar,
+            progress_bar("labels", n_batches, show=self.progress) as bar,
         ):
-            for number, (piece, frame) in enumerate(zip(self.source.cut.pieces, self.iter_labels(), strict=True)):
+            for number, (piece, frame) in enumerate(zip(self.source.plan.slices, self.iter_labels(), strict=True)):
                 table = pa.Table.from_pandas(frame, preserve_index=False)
-                table = table.add_column(0, "task", self.prepared.task_values(piece))
+                table = table.add_column(0, "task", self.store.task_values(piece))
                 pq.write_table(table, folder / f"part-{number:05}.parquet")
                 bar(number + 1, "")
         return Path(path)
@@ -305,16 +305,16 @@ class StreamedFit:
             **shared_errors(self.model, self.parameters),
             **difficulties(self.model, self.parameters),
         }
-        classes = pd.DataFrame({"share_of_labels": shares / shares.sum()}, self.prepared.classes.to_index("class"))
+        classes = pd.DataFrame({"share_of_labels": shares / shares.sum()}, self.store.classes.to_index("class"))
         tables = {"classes": classes}
-        if self.prepared.named:
+        if self.store.named:
             names = (
                 "annotations",
                 *confusion_scores.scores(self.confusion_matrices[:1], shares, self.source.like.kind),
             )
             shown = [c for c in self.workers if str(c).removesuffix("_low").removesuffix("_high") in names]
             tables |= best_and_worst(self.workers[shown])
-            facts |= positive_class(self.prepared.classes)
+            facts |= positive_class(self.store.classes)
         return Summary(self._title, facts, tables, self.findings)
 
     def __repr__(self) -> str:
@@ -358,22 +358,22 @@ class StreamedFit:
         return {name: value[0] for name, value in self._few.items()}
 
     def _posteriors(self) -> Iterator[np.ndarray]:
-        """``P(truth | annotations)`` of each chunk's tasks."""
+        """``P(truth | annotations)`` of each batch's tasks."""
         few = self._few
-        for piece, chunk in zip(self.source.cut.pieces, self.source.batches(), strict=True):
-            yield np.asarray(_posterior(self.model, chunk, few))[: piece.tasks.stop - piece.tasks.start]
+        for piece, batch in zip(self.source.plan.slices, self.source.batches(), strict=True):
+            yield np.asarray(_posterior(self.model, batch, few))[: piece.tasks.stop - piece.tasks.start]
 
     @cached_property
     def _overview(self) -> Overview:
         shapes = jax.eval_shape(_overview_of, self.model, self.source.like, self._few)
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-        return self._added(lambda chunk: _overview_of(self.model, chunk, self._few), zeros)
+        return self._added(lambda batch: _overview_of(self.model, batch, self._few), zeros)
 
-    def _added(self, of_chunk: Callable[[Chunk], Any], total: Any) -> Any:
-        """Sums over all chunks: one pass over the data."""
+    def _added(self, of_batch: Callable[[Batch], Any], total: Any) -> Any:
+        """Sums over all batches: one pass over the data."""
 
-        def add(chunk: Chunk, total: Any) -> Any:
-            return jax.tree.map(jnp.add, total, of_chunk(chunk))
+        def add(batch: Batch, total: Any) -> Any:
+            return jax.tree.map(jnp.add, total, of_batch(batch))
 
         with progress_bar("pass over the data", self.source.n_batches, show=self.progress) as bar:
             return self.source.total(add, total, after=lambda total, done: bar(done, ""))
@@ -385,63 +385,63 @@ def _mean(function: Callable[[Parameters], Any], draws: Parameters) -> Any:
 
 
 @compiled
-def _posterior(model: Model, chunk: Chunk, draws: Parameters) -> Array:
-    found = _mean(lambda draw: density(model, draw, chunk).posterior, draws)
+def _posterior(model: Model, batch: Batch, draws: Parameters) -> Array:
+    found = _mean(lambda draw: density(model, draw, batch).posterior, draws)
     return found / found.sum(-1, keepdims=True)
 
 
 @compiled
-def _overview_of(model: Model, chunk: Chunk, draws: Parameters) -> Overview:
-    is_real = jnp.asarray(real_tasks(chunk))
-    posterior = jnp.where(is_real[:, None], _posterior(model, chunk, draws), 0.0)
+def _overview_of(model: Model, batch: Batch, draws: Parameters) -> Overview:
+    is_real = jnp.asarray(real_tasks(batch))
+    posterior = jnp.where(is_real[:, None], _posterior(model, batch, draws), 0.0)
     sure = (posterior.max(-1) >= SURE).sum()
     right = jnp.zeros(0)
-    if chunk.worker is not None:
-        agree = posterior[chunk.task, chunk.label] * jnp.asarray(chunk.count)
-        right = jax.ops.segment_sum(agree, jnp.asarray(chunk.worker), chunk.n_workers)
+    if batch.worker is not None:
+        agree = posterior[batch.task, batch.label] * jnp.asarray(batch.count)
+        right = jax.ops.segment_sum(agree, jnp.asarray(batch.worker), batch.n_workers)
     return Overview(posterior.sum(0), sure, right)
 
 
 @compiled
-def _derived_sums(model: Model, chunk: Chunk, draws: Parameters) -> list[Array]:
+def _derived_sums(model: Model, batch: Batch, draws: Parameters) -> list[Array]:
     """Return the sums over tasks that derived quantities need, for each draw."""
 
     def of_draw(draw: Parameters) -> list[Array]:
         with collected() as noted:
-            derived(model, draw, chunk)
+            derived(model, draw, batch)
         return noted
 
     return jax.lax.map(of_draw, draws)
 
 
 @compiled(static=("names",))
-def _derived(model: Model, chunk: Chunk, draws: Parameters, totals: list[Array], names: tuple[str, ...]) -> Parameters:
+def _derived(model: Model, batch: Batch, draws: Parameters, totals: list[Array], names: tuple[str, ...]) -> Parameters:
     def of_draw(at: tuple[Parameters, list[Array]]) -> Parameters:
         with given(at[1]):
-            values = derived(model, at[0], chunk)[0]
+            values = derived(model, at[0], batch)[0]
         return {name: values[name] for name in names}
 
     return jax.tree.map(lambda values: values.mean(0), jax.lax.map(of_draw, (draws, totals)))
 
 
 @compiled
-def _plain_confusions(model: Model, chunk: Chunk, draws: Parameters) -> Array:
-    return jax.lax.map(lambda draw: density(model, draw, chunk).responses.emission.confusions(chunk), draws)
+def _plain_confusions(model: Model, batch: Batch, draws: Parameters) -> Array:
+    return jax.lax.map(lambda draw: density(model, draw, batch).responses.emission.confusions(batch), draws)
 
 
 @compiled
-def _confusions(model: Model, chunk: Chunk, draws: Parameters) -> tuple[Array, Array]:
-    """The workers' confusion matrices times their annotations in the chunk, ``(S, J, K, L)``, and these, ``(J,)``."""
-    weight = jax.ops.segment_sum(jnp.asarray(chunk.count), jnp.asarray(chunk.worker), chunk.n_workers)
-    return _plain_confusions(model, chunk, draws) * weight[:, None, None], weight
+def _confusions(model: Model, batch: Batch, draws: Parameters) -> tuple[Array, Array]:
+    """The workers' confusion matrices times their annotations in the batch, ``(S, J, K, L)``, and these, ``(J,)``."""
+    weight = jax.ops.segment_sum(jnp.asarray(batch.count), jnp.asarray(batch.worker), batch.n_workers)
+    return _plain_confusions(model, batch, draws) * weight[:, None, None], weight
 
 
-def _averages_over_tasks(model: Model, chunk: Chunk, parameters: Parameters) -> bool:
+def _averages_over_tasks(model: Model, batch: Batch, parameters: Parameters) -> bool:
     """Return whether a worker's confusion matrix is the mean over the tasks that the worker annotated."""
     found: list[bool] = []
 
     def look() -> None:
-        emission = density(model, parameters, chunk).responses.emission
+        emission = density(model, parameters, batch).responses.emission
         inner = getattr(emission, "emission", emission)
         found.append(type(inner).confusions is Emission.confusions)
 

@@ -15,7 +15,7 @@ from time import perf_counter
 import jax
 
 import crowdppl as cp
-from crowdppl.data.prepared import open_prepared
+from crowdppl.data.store import open_store
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em
 from crowdppl.inference.engines.settings import EMSettings
@@ -33,10 +33,10 @@ def peak() -> float:
 file, folder, memory, iterations, labels = sys.argv[1:]
 peaks, imported = {"imported": peak()}, perf_counter()
 scan = cp.scan(file, folder=folder, memory=memory)
-prepared = open_prepared(scan)
+store = open_store(scan)
 prepared_at, peaks["prepared"] = perf_counter(), peak()
 model = Model(find_story("dawid_skene"))
-source = suited_files(model, prepared, scan.memory, partial(em.bytes_needed, model))
+source = suited_files(model, store, scan.memory, partial(em.bytes_needed, model))
 times = [perf_counter()]
 settings = EMSettings(max_iterations=int(iterations), tolerance=-1.0)
 outcome = em.run(
@@ -56,7 +56,7 @@ found = {
 }
 if labels == "1":
     begun = perf_counter()
-    fit = StreamedFit(prepared, source, model, outcome, {"seed": 0}, {})
+    fit = StreamedFit(store, source, model, outcome, {"seed": 0}, {})
     fit.write_labels(Path(folder) / "labels")
     found["labels"] = perf_counter() - begun
     peaks["labelled"] = peak()

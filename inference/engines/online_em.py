@@ -175,7 +175,7 @@ def run(
     last, _ = look_over(model, source, state.parameters, keep=keep, stage=of_last)
     history.append(float(last.log_posterior) + float(last.remainder))
     draws = {name: np.asarray(value)[None, None] for name, value in state.parameters.items()}
-    facts = {"chunks": source.n_batches, "rows": source.prepared.n_rows}
+    facts = {"chunks": source.n_batches, "rows": source.store.n_rows}
     return Outcome(draws, {}, np.array(history), {}, facts, is_point=True)
 
 

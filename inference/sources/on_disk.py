@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...data.chunks import Chunk
-from ...data.prepared import Cut, Prepared
+from ...data.batch import Batch
 from ...data.scan import size_text
+from ...data.store import Plan, Store
 from ...models import StoryError
 from ..densities.model import Model
 from ..densities.portable import is_portable, promises_it
@@ -31,47 +31,47 @@ class Files:
     """Annotations in files, as compiled programs take them.
 
     Args:
-        prepared: the annotations.
-        cut: how they are cut into batches.
+        store: the annotations.
+        plan: the batches that they are read in.
         model: the story, which may know workers and classes by name.
     """
 
-    def __init__(self, prepared: Prepared, cut: Cut, model: Model) -> None:
-        self.prepared, self.cut, self.model = prepared, cut, model
+    def __init__(self, store: Store, plan: Plan, model: Model) -> None:
+        self.store, self.plan, self.model = store, plan, model
         self.add: Callable[..., Any] | None = None  # the program that adds a batch's sums, where it is compiled already
 
     @cached_property
     def with_names(self) -> bool:
         """Whether batches have the identifiers of workers and classes, since the story may read them."""
-        return not (promises_it(self.model) or is_portable(self.model, self.prepared.chunk(self.cut, 0)))
+        return not (promises_it(self.model) or is_portable(self.model, self.store.batch(self.plan, 0)))
 
     @cached_property
-    def like(self) -> Chunk:
+    def like(self) -> Batch:
         """The first batch, which stands for all where only shapes matter."""
         return self.batch(0)
 
     @property
     def n_tasks(self) -> int:
         """N, the number of tasks."""
-        return self.prepared.n_tasks
+        return self.store.n_tasks
 
     @property
     def n_batches(self) -> int:
         """The number of batches."""
-        return len(self.cut.pieces)
+        return len(self.plan.slices)
 
-    def batch(self, number: int) -> Chunk:
+    def batch(self, number: int) -> Batch:
         """Read one batch."""
-        return self.prepared.chunk(self.cut, number, with_names=self.with_names)
+        return self.store.batch(self.plan, number, with_names=self.with_names)
 
-    def batches(self, order: Sequence[int] | np.ndarray | None = None, *, begin: int = 0) -> Iterator[Chunk]:
+    def batches(self, order: Sequence[int] | np.ndarray | None = None, *, begin: int = 0) -> Iterator[Batch]:
         """Yield batches; the next is read while one is worked on: :meth:`.Source.batches`."""
         order = range(self.n_batches) if order is None else order
-        return self.prepared.chunks(self.cut, order[begin:], with_names=self.with_names)
+        return self.store.batches(self.plan, order[begin:], with_names=self.with_names)
 
     def total(
         self,
-        add: Callable[[Chunk, T], T],
+        add: Callable[[Batch, T], T],
         zero: T,
         *,
         begin: int = 0,
@@ -107,7 +107,7 @@ REFUSED = {
 
 def suited_files(
     model: Model,
-    prepared: Prepared,
+    store: Store,
     memory: int,
     needed: Callable[[Files], int],
     *,
@@ -118,7 +118,7 @@ def suited_files(
 
     Args:
         model: the story.
-        prepared: the data.
+        store: the data.
         memory: bytes that the fit may take.
         needed: bytes that a fit to a source takes at its peak.
         n_rows: rows of a batch, of an earlier fit; None to choose.
@@ -127,19 +127,19 @@ def suited_files(
     Raises:
         StoryError: the parameters, or the smallest batch, do not fit.
     """
-    largest = memory // (2 * _bytes_a_row(len(prepared.classes)))
-    most = min(prepared.n_rows, MOST_ROWS, largest)
+    largest = memory // (2 * _bytes_a_row(len(store.classes)))
+    most = min(store.n_rows, MOST_ROWS, largest)
     if n_batches > 1:
-        most = min(most, max(prepared.n_rows // n_batches, LEAST_ROWS))
+        most = min(most, max(store.n_rows // n_batches, LEAST_ROWS))
     rows = n_rows or max(most, LEAST_ROWS)
     while True:
-        source = Files(prepared, prepared.cut(rows), model)
+        source = Files(store, store.plan(rows), model)
         if n_rows is not None or upper_bound(model, source) <= memory // 2:
             return source
         n_bytes = needed(source)
         if n_bytes <= memory:
             return source
-        if rows <= LEAST_ROWS or source.cut.n_rows > 4 * rows:
+        if rows <= LEAST_ROWS or source.plan.n_rows > 4 * rows:
             raise _too_large(model, source, memory, n_bytes)
         rows = max(rows // 2, LEAST_ROWS)
 
@@ -163,7 +163,7 @@ def check_draws(model: Model, source: Files, n_draws: int, memory: int) -> None:
 def upper_bound(model: Model, source: Files) -> int:
     """Return what a fit takes by the sizes of parameters and batches alone: more than it will be, of most stories."""
     parameters = parameter_shapes(model, source.like)
-    return COPIES * n_bytes_of(parameters) + source.cut.n_rows * _bytes_a_row(len(source.prepared.classes))
+    return COPIES * n_bytes_of(parameters) + source.plan.n_rows * _bytes_a_row(len(source.store.classes))
 
 
 def n_bytes_of(tree: Any) -> int:
@@ -176,13 +176,13 @@ def _bytes_a_row(n_classes: int) -> int:
 
 
 def _too_large(model: Model, source: Files, memory: int, needed: int) -> StoryError:
-    n_workers, n_classes = len(source.prepared.n_by_worker), len(source.prepared.classes)
+    n_workers, n_classes = len(source.store.n_by_worker), len(source.store.classes)
     parameters = parameter_shapes(model, source.like)
     name, largest = max(parameters.items(), key=lambda item: item[1].size)
     story = model.story.__name__
     return StoryError(
         f"{story} needs about {size_text(needed)} of memory for {n_workers:,} workers and {n_classes:,} classes, and "
         f"memory={size_text(memory)} is allowed; its largest parameter is {name!r} {tuple(largest.shape)}, and a chunk "
-        f"has {source.cut.n_rows:,} rows. Give scan(…, memory=…) more, or fit a story with fewer parameters, such as "
+        f"has {source.plan.n_rows:,} rows. Give scan(…, memory=…) more, or fit a story with fewer parameters, such as "
         "one_coin (one number a worker), or annotator_groups (none)"
     )

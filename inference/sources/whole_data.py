@@ -7,7 +7,7 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations
-from ...data.prepared import Prepared
+from ...data.store import Store
 from ...models import StoryError
 from ..densities.emission_rows import check_rows
 from ..densities.enumerated import Parameters, density
@@ -20,7 +20,7 @@ from .starting import parameter_shapes, start_from, start_sums
 LOOK = 2**14  # rows of a batch that a story is tried with, before it is known what fits into memory
 
 
-def tried(model: Model, prepared: Prepared) -> tuple[Files, Dims]:
+def tried(model: Model, store: Store) -> tuple[Files, Dims]:
     """Return the files in batches to try a story with, and the names of its parameters' dimensions.
 
     Raises:
@@ -28,14 +28,14 @@ def tried(model: Model, prepared: Prepared) -> tuple[Files, Dims]:
     """
     name = model.story.__name__
     for option, value in model.hyperparameters.items():
-        if np.ndim(value) and len(value) == prepared.n_tasks != len(prepared.n_by_worker):
+        if np.ndim(value) and len(value) == store.n_tasks != len(store.n_by_worker):
             raise StoryError(f"{name}({option}=…) has a value for each task, and a scan is read in chunks; {IN_MEMORY}")
-    source = Files(prepared, prepared.cut(LOOK), model)
-    wider = source.cut._replace(n_rows=source.cut.n_rows + 8, n_tasks=source.cut.n_tasks + 8)
+    source = Files(store, store.plan(LOOK), model)
+    wider = source.plan._replace(n_rows=source.plan.n_rows + 8, n_tasks=source.plan.n_tasks + 8)
     try:
         dims, shapes = parameter_dims(model, source.like), _shapes(model, source)
-        others = _shapes(model, Files(prepared, wider, model))
-        check_rows(model, prepared.chunk(source.cut, 0, with_names=True))
+        others = _shapes(model, Files(store, wider, model))
+        check_rows(model, store.batch(source.plan, 0, with_names=True))
     except StoryError as error:
         getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
         raise

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ...data import Annotations, Ids
-from ...data.chunks import task_numbers
+from ...data.batch import task_numbers
 from ...data.sharding import as_on_one_device
 from .abstaining import of_classes
 from .kernels import SMALLEST

@@ -70,7 +70,7 @@ def test_an_interrupted_fit_says_how_it_goes_on_also_where_it_is_quiet(folder, m
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fit_story, "open_prepared", interrupted)
+    monkeypatch.setattr(fit_story, "open_store", interrupted)
     work = (*work, folder / "work") if work else ()
     done = crowdppl("fit", folder / "crowd", "--task", "item", "--out", folder / "out", "-q", *work)
     assert done.exit_code == 130

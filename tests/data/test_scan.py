@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 import crowdppl as cp
 from crowdppl.data import frames, preparing
 from crowdppl.data.errors import AnnotationWarning
-from crowdppl.data.prepared import open_prepared
 from crowdppl.data.scan import parse_size
+from crowdppl.data.store import open_store
 
 
 def table(n_rows=3000, n_tasks=300, seed=0, text=True):
@@ -34,16 +34,16 @@ def table(n_rows=3000, n_tasks=300, seed=0, text=True):
     return frame.assign(task=[f"t{i}" for i in task], worker=[f"w{i}" for i in frame["worker"]]) if text else frame
 
 
-def rows_of(prepared, chunk_rows):
+def rows_of(store, chunk_rows):
     """All rows as they come out of the chunks, with their names."""
-    cut = prepared.cut(chunk_rows)
+    plan = store.plan(chunk_rows)
     found = []
-    for piece, chunk in zip(cut.pieces, prepared.chunks(cut), strict=True):
+    for piece, chunk in zip(plan.slices, store.batches(plan), strict=True):
         n_rows = piece.rows.stop - piece.rows.start
-        columns = {"task": prepared.tasks(piece)[chunk.task[:n_rows]]}
-        if prepared.named:
-            columns["worker"] = prepared.workers.to_index()[chunk.worker[:n_rows]]
-        columns["label"] = prepared.classes.to_index()[chunk.label[:n_rows]]
+        columns = {"task": store.tasks(piece)[chunk.task[:n_rows]]}
+        if store.named:
+            columns["worker"] = store.workers.to_index()[chunk.worker[:n_rows]]
+        columns["label"] = store.classes.to_index()[chunk.label[:n_rows]]
         found.append(pd.DataFrame(columns).assign(count=chunk.count[:n_rows]))
         assert (chunk.count[n_rows:] == 0).all()
         assert (chunk.task[n_rows:] >= chunk.n_real[0]).all()
@@ -67,47 +67,45 @@ def test_rows_come_out_sorted_by_task_and_otherwise_in_the_order_of_the_files(tm
     frame[1000:].to_parquet(tmp_path / "b.parquet", row_group_size=700)
     scan = cp.scan(tmp_path)
     assert scan.is_sorted == is_sorted
-    prepared = open_prepared(scan)
+    store = open_store(scan)
     expected = frame.sort_values("task", kind="stable", ignore_index=True)
     for chunk_rows in (30, 250, 10_000):
-        pd.testing.assert_frame_equal(rows_of(prepared, chunk_rows).drop(columns="count"), expected, check_dtype=False)
-    assert list(prepared.workers) == list(dict.fromkeys(frame["worker"]))  # in order of first appearance
-    assert prepared.n_by_worker.tolist() == frame["worker"].value_counts().reindex(prepared.workers.to_index()).tolist()
-    assert prepared.n_tasks == frame["task"].nunique()
+        pd.testing.assert_frame_equal(rows_of(store, chunk_rows).drop(columns="count"), expected, check_dtype=False)
+    assert list(store.workers) == list(dict.fromkeys(frame["worker"]))  # in order of first appearance
+    assert store.n_by_worker.tolist() == frame["worker"].value_counts().reindex(store.workers.to_index()).tolist()
+    assert store.n_tasks == frame["task"].nunique()
 
 
 def test_chunks_are_of_whole_tasks_and_of_one_size(tmp_path, few_rows):
     table().to_parquet(tmp_path / "a.parquet")
-    prepared = open_prepared(cp.scan(tmp_path / "a.parquet"))
-    cut = prepared.cut(40)
-    assert len(cut.pieces) > 50
-    assert [one.tasks.stop for one in cut.pieces[:-1]] == [other.tasks.start for other in cut.pieces[1:]]
-    assert cut.pieces[-1].rows.stop == prepared.n_rows
-    shapes = {(chunk.n_rows, chunk.n_tasks) for chunk in prepared.chunks(cut)}
-    assert shapes == {(cut.n_rows, cut.n_tasks)}
-    assert cut.n_rows <= 40
-    assert prepared.cut(1).n_rows == prepared.most_rows  # a task is never cut
+    store = open_store(cp.scan(tmp_path / "a.parquet"))
+    plan = store.plan(40)
+    assert len(plan.slices) > 50
+    assert [one.tasks.stop for one in plan.slices[:-1]] == [other.tasks.start for other in plan.slices[1:]]
+    assert plan.slices[-1].rows.stop == store.n_rows
+    shapes = {(chunk.n_rows, chunk.n_tasks) for chunk in store.batches(plan)}
+    assert shapes == {(plan.n_rows, plan.n_tasks)}
+    assert plan.n_rows <= 40
+    assert store.plan(1).n_rows == store.most_rows  # a task is never cut
 
 
 def test_counts_and_rows_without_workers_come_out_as_they_went_in(tmp_path):
     frame = table(text=False).drop(columns="worker").assign(n=np.arange(3000) % 4)
     frame.to_parquet(tmp_path / "a.parquet")
-    prepared = open_prepared(cp.scan(tmp_path / "a.parquet", worker=None, count="n"))
+    store = open_store(cp.scan(tmp_path / "a.parquet", worker=None, count="n"))
     expected = frame.sort_values("task", kind="stable", ignore_index=True).rename(columns={"n": "count"})
-    pd.testing.assert_frame_equal(rows_of(prepared, 100), expected, check_dtype=False)
-    assert prepared.n_annotations == frame["n"].sum()
-    assert not prepared.named
+    pd.testing.assert_frame_equal(rows_of(store, 100), expected, check_dtype=False)
+    assert store.n_annotations == frame["n"].sum()
+    assert not store.named
 
 
 def test_other_names_categories_and_classes_are_taken(tmp_path):
     frame = table().rename(columns={"task": "item", "label": "says"}).astype({"says": "category", "item": "category"})
     frame.to_parquet(tmp_path / "a.parquet")
-    prepared = open_prepared(
-        cp.scan(tmp_path / "a.parquet", task="item", label="says", classes=["c", "b", "a", "never"])
-    )
-    assert list(prepared.classes) == ["c", "b", "a", "never"]
+    store = open_store(cp.scan(tmp_path / "a.parquet", task="item", label="says", classes=["c", "b", "a", "never"]))
+    assert list(store.classes) == ["c", "b", "a", "never"]
     by_label = frame["says"].value_counts()
-    assert prepared.by_class.tolist() == [by_label["c"], by_label["b"], by_label["a"], 0]
+    assert store.by_class.tolist() == [by_label["c"], by_label["b"], by_label["a"], 0]
 
 
 def test_a_scan_reads_no_row_and_says_what_there_is(tmp_path, monkeypatch):
@@ -139,13 +137,13 @@ def test_what_is_no_size_is_refused_with_the_argument(size):
 def test_what_is_prepared_is_used_again_until_a_file_changes(tmp_path, monkeypatch):
     path, work = tmp_path / "a.parquet", tmp_path / "work"
     table().to_parquet(path)
-    first = open_prepared(cp.scan(path, folder=work))
+    first = open_store(cp.scan(path, folder=work))
     with monkeypatch.context() as patch:
         patch.setattr(preparing, "_coded_rows", None)  # nothing is read again
-        again = open_prepared(cp.scan(path, folder=work))
+        again = open_store(cp.scan(path, folder=work))
     assert again.folder == first.folder
     table(100).to_parquet(path)
-    other = open_prepared(cp.scan(path, folder=work))
+    other = open_store(cp.scan(path, folder=work))
     assert other.folder != first.folder
     assert other.n_rows == 100
 
@@ -161,13 +159,13 @@ def test_half_of_a_preparation_is_not_taken_for_all_of_it(tmp_path, few_rows, mo
         with monkeypatch.context() as patch:
             patch.setattr(preparing, part, interrupted)
             with pytest.raises(KeyboardInterrupt):
-                open_prepared(cp.scan(path, folder=work))
+                open_store(cp.scan(path, folder=work))
         assert [each for each in work.iterdir() if each.is_dir()] == []
-    prepared = open_prepared(cp.scan(path, folder=work))
+    store = open_store(cp.scan(path, folder=work))
     expected = table().sort_values("task", kind="stable", ignore_index=True)
-    pd.testing.assert_frame_equal(rows_of(prepared, 99).drop(columns="count"), expected, check_dtype=False)
-    assert [each.name for each in work.iterdir() if each.is_dir()] == [Path(prepared.folder).name]
-    assert not (Path(prepared.folder) / "sorting").exists()
+    pd.testing.assert_frame_equal(rows_of(store, 99).drop(columns="count"), expected, check_dtype=False)
+    assert [each.name for each in work.iterdir() if each.is_dir()] == [Path(store.folder).name]
+    assert not (Path(store.folder) / "sorting").exists()
 
 
 def test_an_error_names_the_place(tmp_path, few_rows):
@@ -178,12 +176,12 @@ def test_an_error_names_the_place(tmp_path, few_rows):
     broken.iloc[217, 2] = None
     broken.to_parquet(tmp_path / "2.parquet", row_group_size=100)
     with pytest.raises(cp.AnnotationError, match=r"2\.parquet, row group 2, row 217, column 'label'.*missing \(None\)"):
-        open_prepared(cp.scan(tmp_path, folder=work))
+        open_store(cp.scan(tmp_path, folder=work))
     frame[600:].to_parquet(tmp_path / "2.parquet", row_group_size=100)
-    prepared = open_prepared(cp.scan(tmp_path, folder=work))
+    store = open_store(cp.scan(tmp_path, folder=work))
     expected = frame.sort_values("task", kind="stable", ignore_index=True)
-    pd.testing.assert_frame_equal(rows_of(prepared, 99).drop(columns="count"), expected, check_dtype=False)
-    assert list(prepared.workers) == list(dict.fromkeys(frame["worker"]))
+    pd.testing.assert_frame_equal(rows_of(store, 99).drop(columns="count"), expected, check_dtype=False)
+    assert list(store.workers) == list(dict.fromkeys(frame["worker"]))
 
 
 def test_rows_that_lack_a_value_are_left_out_where_that_is_asked_for(tmp_path, few_rows):
@@ -195,16 +193,16 @@ def test_rows_that_lack_a_value_are_left_out_where_that_is_asked_for(tmp_path, f
     scan = cp.scan(tmp_path, missing="drop")
     assert "rows that lack a value are left out" in repr(scan)
     with pytest.warns(AnnotationWarning, match=r"missing='drop' left out 4 of 900 rows"):
-        prepared = open_prepared(scan)
+        store = open_store(scan)
     expected = frame.dropna().sort_values("task", kind="stable", ignore_index=True)
-    pd.testing.assert_frame_equal(rows_of(prepared, 99).drop(columns="count"), expected, check_dtype=False)
+    pd.testing.assert_frame_equal(rows_of(store, 99).drop(columns="count"), expected, check_dtype=False)
     with pytest.raises(cp.AnnotationError, match=r"row 4, column 'worker'.*missing='drop' leaves them out"):
-        open_prepared(cp.scan(tmp_path))
+        open_store(cp.scan(tmp_path))
     with pytest.raises(cp.UnknownNameError, match="did you mean 'drop'"):
         cp.scan(tmp_path, missing="drops")
     frame.assign(worker=pd.Series(None, range(900), dtype="string")).to_parquet(tmp_path / "none.parquet")
     with pytest.raises(cp.AnnotationError, match="leaves no row: each of the 900"):
-        open_prepared(cp.scan(tmp_path / "none.parquet", missing="drop"))
+        open_store(cp.scan(tmp_path / "none.parquet", missing="drop"))
 
 
 def test_a_row_that_lacks_a_value_does_not_move_the_place_of_a_later_error(tmp_path):
@@ -212,7 +210,7 @@ def test_a_row_that_lacks_a_value_does_not_move_the_place_of_a_later_error(tmp_p
     frame.iloc[10, 2], frame.iloc[60, 2] = None, "z"
     frame.to_parquet(tmp_path / "a.parquet")
     with pytest.raises(cp.AnnotationError, match="row 60, column 'label': 'z' is not in classes"):
-        open_prepared(cp.scan(tmp_path, classes=["a", "b", "c"], missing="drop"))
+        open_store(cp.scan(tmp_path, classes=["a", "b", "c"], missing="drop"))
 
 
 def test_a_worker_of_a_broken_file_alone_is_not_remembered(tmp_path, few_rows):
@@ -222,9 +220,9 @@ def test_a_worker_of_a_broken_file_alone_is_not_remembered(tmp_path, few_rows):
     broken.iloc[0, 1], broken.iloc[-1, 2] = "nobody", None
     broken.to_parquet(tmp_path / "1.parquet")
     with pytest.raises(cp.AnnotationError, match="missing"):
-        open_prepared(cp.scan(tmp_path, folder=work))
+        open_store(cp.scan(tmp_path, folder=work))
     frame[300:].to_parquet(tmp_path / "1.parquet")
-    assert "nobody" not in open_prepared(cp.scan(tmp_path, folder=work)).workers
+    assert "nobody" not in open_store(cp.scan(tmp_path, folder=work)).workers
 
 
 def written(tmp_path, **columns):
@@ -261,13 +259,13 @@ def test_a_later_file_without_a_column_or_of_another_kind_is_named(tmp_path):
 def test_values_that_cannot_be_used_are_named(tmp_path, columns, options, said):
     table(100).assign(**columns).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(cp.AnnotationError, match=re.escape(said)):
-        open_prepared(cp.scan(tmp_path / "a.parquet", **options))
+        open_store(cp.scan(tmp_path / "a.parquet", **options))
 
 
 def test_labels_that_look_like_identifiers_are_refused(tmp_path):
     table(2000).assign(label=range(2000)).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(cp.AnnotationError, match=r"more than 1,000 distinct values.*looks like an identifier"):
-        open_prepared(cp.scan(tmp_path / "a.parquet"))
+        open_store(cp.scan(tmp_path / "a.parquet"))
 
 
 def test_files_that_are_not_there_or_no_parquet_files_are_named(tmp_path):
@@ -290,14 +288,14 @@ def test_a_file_that_changes_after_the_scan_is_named(tmp_path):
     scan = cp.scan(path)
     table(200).to_parquet(path)
     with pytest.raises(cp.AnnotationError, match="has changed since it was scanned"):
-        open_prepared(scan)
+        open_store(scan)
 
 
 def test_too_small_a_disk_is_refused_before_anything_is_written(tmp_path, monkeypatch):
     table(1000).to_parquet(tmp_path / "a.parquet")
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(10, 10, 0))
     with pytest.raises(cp.StorageError, match=r"are needed to sort 1,000 rows.*0 bytes are free.*folder="):
-        open_prepared(cp.scan(tmp_path / "a.parquet", folder=tmp_path / "work"))
+        open_store(cp.scan(tmp_path / "a.parquet", folder=tmp_path / "work"))
 
 
 @pytest.mark.parametrize(
@@ -320,8 +318,8 @@ def test_a_full_disk_and_too_little_memory_are_named_with_what_mends_them(tmp_pa
     with monkeypatch.context() as patch:
         patch.setattr(preparing, "_of_whole_tasks", lambda batches: failing(whole(batches)))
         with pytest.raises(cp.StorageError, match=said):
-            open_prepared(scan)
-    assert open_prepared(scan).n_rows == 3000
+            open_store(scan)
+    assert open_store(scan).n_rows == 3000
 
 
 @pytest.mark.parametrize(
@@ -330,9 +328,9 @@ def test_a_full_disk_and_too_little_memory_are_named_with_what_mends_them(tmp_pa
 def test_names_of_files_and_columns_are_no_sql(tmp_path, name):
     columns = {"task": 'x" FROM rows; SELECT "y', "worker": "position", "label": "'"}
     table(100).rename(columns=columns).to_parquet(tmp_path / name)
-    prepared = open_prepared(cp.scan([tmp_path / name], **columns))
+    store = open_store(cp.scan([tmp_path / name], **columns))
     expected = table(100).sort_values("task", kind="stable", ignore_index=True)
-    pd.testing.assert_frame_equal(rows_of(prepared, 99).drop(columns="count"), expected, check_dtype=False)
+    pd.testing.assert_frame_equal(rows_of(store, 99).drop(columns="count"), expected, check_dtype=False)
 
 
 @settings(max_examples=12, deadline=None)  # each writes and syncs files
@@ -348,26 +346,26 @@ def test_whatever_the_batches_all_rows_come_out_once_and_in_order(rows, size):
         patch.setattr(preparing, "BATCH", size)
         patch.setattr(preparing, "SORTED_BATCH", 8 - size)
         frame.to_parquet(Path(folder) / "a.parquet", row_group_size=5)
-        prepared = open_prepared(cp.scan(Path(folder) / "a.parquet"))
+        store = open_store(cp.scan(Path(folder) / "a.parquet"))
         expected = frame.iloc[sorted(range(len(frame)), key=lambda i: frame["task"][i].encode())]
         pd.testing.assert_frame_equal(
-            rows_of(prepared, 9).drop(columns="count"), expected.reset_index(drop=True), check_dtype=False
+            rows_of(store, 9).drop(columns="count"), expected.reset_index(drop=True), check_dtype=False
         )
 
 
 def test_a_temporary_folder_goes_when_nobody_needs_it(tmp_path):
     table(100).to_parquet(tmp_path / "a.parquet")
-    prepared = open_prepared(cp.scan(tmp_path / "a.parquet"))
-    folder = Path(prepared.folder)
+    store = open_store(cp.scan(tmp_path / "a.parquet"))
+    folder = Path(store.folder)
     assert folder.exists()
-    del prepared
+    del store
     gc.collect()
     assert not folder.exists()
 
 
 def test_what_is_on_the_disk_is_small(tmp_path):
     table(3000, text=False).to_parquet(tmp_path / "a.parquet")
-    folder = open_prepared(cp.scan(tmp_path / "a.parquet", folder=tmp_path / "work")).folder
+    folder = open_store(cp.scan(tmp_path / "a.parquet", folder=tmp_path / "work")).folder
     assert (folder / "worker").stat().st_size == 4 * 3000
     assert (folder / "label").stat().st_size == 3000
     assert json.loads((folder / "about.json").read_text())["rows"] == 3000
@@ -377,8 +375,8 @@ def test_whole_numbers_of_any_width_are_one_kind(tmp_path):
     for name, kind in (("a", pa.int32()), ("b", pa.int64())):
         numbers = pa.array([3, 1, 2, 1], kind)
         pq.write_table(pa.table({"task": numbers, "worker": numbers, "label": numbers}), tmp_path / f"{name}.parquet")
-    prepared = open_prepared(cp.scan(tmp_path))
-    assert rows_of(prepared, 100)["task"].tolist() == [1, 1, 1, 1, 2, 2, 3, 3]
+    store = open_store(cp.scan(tmp_path))
+    assert rows_of(store, 100)["task"].tolist() == [1, 1, 1, 1, 2, 2, 3, 3]
 
 
 def test_a_parquet_file_that_may_not_fit_into_memory_comes_with_advice(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.data.prepared import open_prepared
+from crowdppl.data.store import open_store
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import climber, em, online_em, svi
 from crowdppl.inference.engines.settings import SVISettings
@@ -147,8 +147,8 @@ def test_a_step_takes_no_more_memory_for_more_tasks_and_no_more_than_is_allowed(
     settings, needed = SVISettings(), []
     model = Model(STORIES["dawid_skene"], {})
     for n_tasks in (4_000, 16_000):
-        prepared = open_prepared(scanned(tmp_path, table(n_tasks)))
-        source = suited_files(model, prepared, 2**20, partial(em.bytes_needed, model))
+        store = open_store(scanned(tmp_path, table(n_tasks)))
+        source = suited_files(model, store, 2**20, partial(em.bytes_needed, model))
         values, key = parameter_shapes(model, source.like), jax.random.key(0)
         of_story = svi.climber_of(model, source, values, key, settings)
         state = jax.eval_shape(svi.SVIClimber.init, of_story, InMemory(source.like), key)

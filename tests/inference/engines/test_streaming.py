@@ -13,7 +13,7 @@ import pytest
 from picked_findings import findings_of
 
 import crowdppl as cp
-from crowdppl.data.prepared import open_prepared
+from crowdppl.data.store import open_store
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import climber, em, looks
 from crowdppl.inference.engines.em_climber import EMState
@@ -70,10 +70,10 @@ def in_memory(frame, **options):
 def test_every_story_is_fitted_as_in_memory(tmp_path, name, options):
     frame, settings = table(), EMSettings(max_iterations=ITERATIONS)
     model, key = Model(STORIES[name], options), jax.random.key(3)
-    prepared = open_prepared(written(tmp_path, frame))
+    store = open_store(written(tmp_path, frame))
     with jax.enable_x64(True):  # so that rounding explains no difference
         expected = em.run(model, in_memory(frame), key, settings, progress=False)
-        source = Files(prepared, prepared.cut(40), model)
+        source = Files(store, store.plan(40), model)
         passes: list[EMState] = []
         found = em.run(model, source, key, settings, progress=False, after=passes.append)
     assert source.n_batches > 5
@@ -87,11 +87,11 @@ def test_every_story_is_fitted_as_in_memory(tmp_path, name, options):
 def test_steps_that_go_too_far_are_halved_as_in_memory(tmp_path):
     frame, settings = table(), EMSettings(max_iterations=ITERATIONS, learning_rate=3.0)
     model, key = Model(STORIES["item_response"], {"difficulty": False}), jax.random.key(0)
-    prepared = open_prepared(written(tmp_path, frame))
+    store = open_store(written(tmp_path, frame))
     passes = []
     with jax.enable_x64(True):
         expected = em.run(model, in_memory(frame), key, settings, progress=False)
-        source = Files(prepared, prepared.cut(40), model)
+        source = Files(store, store.plan(40), model)
         found = em.run(model, source, key, settings, progress=False, after=passes.append)
     assert len(passes) > len(found.history) + 1  # the start's pass, one for each step, and those that were in vain
     np.testing.assert_allclose(found.history, expected.history, rtol=1e-9)
@@ -327,9 +327,9 @@ def test_too_little_memory_is_refused_before_the_fit_starts(tmp_path, monkeypatc
 def test_chunks_shrink_to_the_memory_and_need_no_more_for_more_tasks(tmp_path):
     needed = []
     for n_tasks in (4_000, 16_000):
-        prepared = open_prepared(written(tmp_path, table(2, n_tasks)))
+        store = open_store(written(tmp_path, table(2, n_tasks)))
         model = Model(STORIES["dawid_skene"], {})
-        source = suited_files(model, prepared, 2**20, partial(em.bytes_needed, model))
+        source = suited_files(model, store, 2**20, partial(em.bytes_needed, model))
         needed.append(em.bytes_needed(model, source))
         assert needed[-1] <= 2**20
         assert source.n_batches > 1

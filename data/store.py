@@ -1,4 +1,4 @@
-"""Annotations on the disk, sorted by task, that are read in chunks of whole tasks, all of one size."""
+"""Annotations on the disk, sorted by task, that are read in batches of whole tasks, all of one size."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .annotations import Annotations
-from .chunks import Chunk
+from .batch import Batch
 from .errors import StorageError, warn
 from .ids import Ids
 from .preparing import prepare
 from .scan import Scan
 
 BY_TASK = ("rows",)  # arrays with a value for each task
-BLOCK = 2**22  # tasks that are looked at together where chunks are cut
+BLOCK = 2**22  # tasks that are looked at together where batches are planned
 
 
-class Piece(NamedTuple):
-    """Where a chunk begins and ends."""
+class Slice(NamedTuple):
+    """The tasks and the rows of a batch."""
 
     tasks: slice
     rows: slice
 
 
-class Cut(NamedTuple):
-    """How the data are cut into chunks."""
+class Plan(NamedTuple):
+    """The slices of the data that are read as batches."""
 
-    pieces: tuple[Piece, ...]
-    n_rows: int  # of a chunk, padded ones among them
+    slices: tuple[Slice, ...]
+    n_rows: int  # of a batch, padded ones among them
     n_tasks: int
-    asked: int  # rows of a chunk that were asked for, which decide the rest
+    asked: int  # rows of a batch that were asked for, which decide the rest
 
 
-class Prepared:
-    """Annotations in a folder of arrays, sorted by task. Made by :func:`open_prepared`.
+class Store:
+    """Annotations in a folder of arrays, sorted by task. Made by :func:`open_store`.
 
     Args:
         folder: of the arrays.
@@ -64,12 +64,12 @@ class Prepared:
 
     @property
     def named(self) -> bool:
-        """Whether it is known which worker gave which annotation."""
+        """True where it is known which worker gave which annotation."""
         return "worker" in self._types
 
     @property
     def once(self) -> bool:
-        """Whether every row counts once."""
+        """True where every row counts once."""
         return "count" not in self._types
 
     @property
@@ -84,90 +84,90 @@ class Prepared:
 
     @cached_property
     def n_by_worker(self) -> np.ndarray:
-        """How many annotations each worker gave, (J,) int64."""
+        """The number of annotations of each worker, (J,) int64."""
         return np.load(self.folder / "n_by_worker.npy")
 
-    def tasks(self, piece: Piece) -> pd.Index:
-        """The identifiers of a chunk's tasks."""
-        return pd.Index(self.task_values(piece).to_pandas(), name="task")
+    def tasks(self, part: Slice) -> pd.Index:
+        """Return the identifiers of a batch's tasks."""
+        return pd.Index(self.task_values(part).to_pandas(), name="task")
 
-    def task_values(self, piece: Piece) -> pa.ChunkedArray:
-        """The same as Arrow has them."""
+    def task_values(self, part: Slice) -> pa.ChunkedArray:
+        """Return the identifiers of a batch's tasks as an Arrow array."""
         whole = pa.ipc.open_file(pa.memory_map(str(self.folder / "task.ids"))).read_all()
-        return whole["task"].slice(piece.tasks.start, piece.tasks.stop - piece.tasks.start)
+        return whole["task"].slice(part.tasks.start, part.tasks.stop - part.tasks.start)
 
     def names(self) -> Annotations:
-        """Annotations without a row or a task, which have the identifiers of workers and classes."""
+        """Return annotations without a row or a task, which have the identifiers of workers and classes."""
         none = np.zeros(0, np.int32)
         workers, classes = self.workers, self.classes
         worker = none if self.named else None
         return Annotations(none, worker, none, None, None, None, None, Ids(), workers, classes)
 
-    def cut(self, n_rows: int) -> Cut:
-        """Cut the data into chunks of whole tasks, as even as they come.
+    def plan(self, n_rows: int) -> Plan:
+        """Return a plan to read the data in batches of whole tasks, as even as they come.
 
         Args:
-            n_rows: rows of a chunk at the most; a task that has more makes all chunks as large.
+            n_rows: rows of a batch at the most; a task that has more makes all batches as large.
         """
-        n_chunks = -(-self.n_rows // n_rows)
-        capacity = min(max(n_rows, self.most_rows), -(-self.n_rows // n_chunks) + self.most_rows)
-        pieces, task, row, before = [], 0, 0, 0  # before the block
+        n_batches = -(-self.n_rows // n_rows)
+        capacity = min(max(n_rows, self.most_rows), -(-self.n_rows // n_batches) + self.most_rows)
+        slices, task, row, before = [], 0, 0, 0  # before the block
         for first in range(0, self.n_tasks, BLOCK):
             rows = self._read("rows", slice(first, min(first + BLOCK, self.n_tasks)))
             ends = before + rows.cumsum(dtype=np.int64)
             while ends[-1] - row > capacity:
                 at = int(np.searchsorted(ends, row + capacity, side="right"))
                 stop, end = first + at, int(ends[at - 1]) if at else before
-                pieces.append(Piece(slice(task, stop), slice(row, end)))
+                slices.append(Slice(slice(task, stop), slice(row, end)))
                 task, row = stop, end
             before = int(ends[-1])
-        pieces.append(Piece(slice(task, self.n_tasks), slice(row, self.n_rows)))
-        longest = max(piece.tasks.stop - piece.tasks.start for piece in pieces)
-        return Cut(tuple(pieces), capacity, longest + 1, n_rows)  # padded rows are of a padded task
+        slices.append(Slice(slice(task, self.n_tasks), slice(row, self.n_rows)))
+        longest = max(part.tasks.stop - part.tasks.start for part in slices)
+        return Plan(tuple(slices), capacity, longest + 1, n_rows)  # padded rows are of a padded task
 
-    def chunk(self, cut: Cut, number: int, *, with_names: bool = False) -> Chunk:
-        """Read a chunk.
+    def batch(self, plan: Plan, number: int, *, with_names: bool = False) -> Batch:
+        """Read a batch.
 
         Args:
-            cut: how the data are cut.
-            number: of the chunk.
-            with_names: whether the chunk has the identifiers of workers and classes, or numbers in their place.
+            plan: the slices of the data.
+            number: of the batch.
+            with_names: whether the batch has the identifiers of workers and classes, or numbers in their place.
         """
-        piece = cut.pieces[number]
-        n_tasks, n_real = piece.tasks.stop - piece.tasks.start, piece.rows.stop - piece.rows.start
-        task = np.full(cut.n_rows, cut.n_tasks - 1, np.int32)
-        task[:n_real] = np.repeat(np.arange(n_tasks, dtype=np.int32), self._read("rows", piece.tasks))
+        part = plan.slices[number]
+        n_tasks, n_real = part.tasks.stop - part.tasks.start, part.rows.stop - part.rows.start
+        task = np.full(plan.n_rows, plan.n_tasks - 1, np.int32)
+        task[:n_real] = np.repeat(np.arange(n_tasks, dtype=np.int32), self._read("rows", part.tasks))
         n_workers = len(self.n_by_worker)
-        count = np.zeros(cut.n_rows, np.float32)
-        count[:n_real] = 1 if self.once else self._read("count", piece.rows)
-        return Chunk(
+        count = np.zeros(plan.n_rows, np.float32)
+        count[:n_real] = 1 if self.once else self._read("count", part.rows)
+        return Batch(
             task=task,
-            worker=self._padded("worker", piece.rows, cut.n_rows) if self.named else None,
-            label=self._padded("label", piece.rows, cut.n_rows),
+            worker=self._padded("worker", part.rows, plan.n_rows) if self.named else None,
+            label=self._padded("label", part.rows, plan.n_rows),
             count=count,
             gold=None,
             features=None,
             worker_features=None,
-            tasks=Ids.range(cut.n_tasks),
+            tasks=Ids.range(plan.n_tasks),
             workers=self.workers if with_names else Ids.range(n_workers),
             classes=self.classes if with_names else Ids.range(len(self.classes)),
             n_real=np.array([n_tasks, n_workers], np.int32),
             once=self.once,
-            first=np.int32(piece.tasks.start),
+            first=np.int32(part.tasks.start),
         )
 
-    def chunks(self, cut: Cut, numbers: Iterable[int] | None = None, *, with_names: bool = False) -> Iterator[Chunk]:
-        """Read one chunk after the other; the next is read while one is worked on.
+    def batches(self, plan: Plan, numbers: Iterable[int] | None = None, *, with_names: bool = False) -> Iterator[Batch]:
+        """Read one batch after the other; the next is read while one is worked on.
 
         Args:
-            cut: how the data are cut.
-            numbers: of the chunks, in their order; all of them by default.
-            with_names: as for :meth:`chunk`.
+            plan: the slices of the data.
+            numbers: of the batches, in their order; all of them by default.
+            with_names: as for :meth:`batch`.
         """
         with ThreadPoolExecutor(1) as reader:
             ahead = None
-            for number in range(len(cut.pieces)) if numbers is None else numbers:
-                before, ahead = ahead, reader.submit(self.chunk, cut, int(number), with_names=with_names)
+            for number in range(len(plan.slices)) if numbers is None else numbers:
+                before, ahead = ahead, reader.submit(self.batch, plan, int(number), with_names=with_names)
                 if before is not None:
                     yield before.result()
             if ahead is not None:
@@ -198,7 +198,7 @@ class Prepared:
         return values
 
 
-def open_prepared(scan: Scan, folder: Path | None = None) -> Prepared:
+def open_store(scan: Scan, folder: Path | None = None) -> Store:
     """Return the scan's annotations, prepared where they are not yet; with a warning of the rows that are left out.
 
     Args:
@@ -213,14 +213,14 @@ def open_prepared(scan: Scan, folder: Path | None = None) -> Prepared:
     if where is None:
         temporary = _temporary(scan)
         where = Path(temporary.name)
-    prepared = Prepared(prepare(scan, where), temporary)
-    if (left_out := scan.n_rows - prepared.n_rows) > 0:
+    store = Store(prepare(scan, where), temporary)
+    if (left_out := scan.n_rows - store.n_rows) > 0:
         warn(f"missing='drop' left out {left_out:,} of {scan.n_rows:,} rows, which lack a value")
-    return prepared
+    return store
 
 
 def _temporary(scan: Scan) -> tempfile.TemporaryDirectory[str]:
-    """The scan's own temporary folder, which lives as long as the scan or what is prepared of it."""
+    """Return the scan's temporary folder, which lives as long as the scan or what is prepared of it."""
     kept: dict[str, Any] = scan.__dict__
     if "_temporary" not in kept:
         kept["_temporary"] = tempfile.TemporaryDirectory(prefix="crowdppl-scan-")

@@ -1,4 +1,4 @@
-"""Some of the tasks of annotations that are larger, all chunks of one size."""
+"""Batches: some of the tasks of annotations that are larger, all of one size."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .padding import PaddedAnnotations
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Chunk(PaddedAnnotations):
-    """Some of the tasks of annotations that are larger, with all of their rows, padded to the size of all chunks.
+class Batch(PaddedAnnotations):
+    """Some of the tasks of annotations that are larger, with all of their rows, padded to the size of all batches.
 
     Workers and classes are those of all annotations.
 
@@ -26,13 +26,13 @@ class Chunk(PaddedAnnotations):
 
 
 jax.tree_util.register_dataclass(
-    Chunk,
-    data_fields=[field.name for field in dataclasses.fields(Chunk) if field.name not in (*STATIC, "once")],
+    Batch,
+    data_fields=[field.name for field in dataclasses.fields(Batch) if field.name not in (*STATIC, "once")],
     meta_fields=[*STATIC, "once"],
 )
 
 
 def task_numbers(annotations: Annotations) -> Array:
-    """The position of each task among all tasks, ``(N,)``, also where these are a chunk of them."""
-    first = annotations.first if isinstance(annotations, Chunk) else 0
+    """Return the position of each task among all tasks, ``(N,)``, also where these are a batch of them."""
+    first = annotations.first if isinstance(annotations, Batch) else 0
     return jnp.arange(annotations.n_tasks) + first

@@ -1,8 +1,9 @@
 """CSV cells that a spreadsheet would run as formulas: made harmless when a table is written, and back when it is read.
 
-A spreadsheet takes a cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break for a formula, whoever
-wrote it. Such a cell, unless it is a plain number, gets an apostrophe in front, by which a spreadsheet takes it for
-text; so does one that begins with apostrophes before such a sign, so that no two cells become one.
+A spreadsheet takes a cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break, with blanks before it or
+not, for a formula, whoever wrote it (OWASP, CSV injection). Such a cell, unless it is a plain number, gets an
+apostrophe in front, by which a spreadsheet takes it for text; so does one that begins with apostrophes before such a
+sign, so that no two cells become one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ RUN = "=+-@\t\r\n＝＋－＠"
 """With what cells begin that a spreadsheet would run; the wide signs are those of East Asian keyboards."""
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_ESCAPED = re.compile(rf"'+[{re.escape(RUN)}]", re.DOTALL)
+_ESCAPED = re.compile(rf"'+ *[{re.escape(RUN)}]", re.DOTALL)
 
 
 def harmless(text: str) -> str:
@@ -33,7 +34,8 @@ def harmless(text: str) -> str:
 
 def would_run(text: str) -> bool:
     """Tell whether a spreadsheet would take a cell for a formula; plain numbers it takes for numbers."""
-    return text[:1] in tuple(RUN) and not _NUMBER.fullmatch(text)
+    bare = text.lstrip(" ")
+    return bare[:1] in tuple(RUN) and not _NUMBER.fullmatch(bare)
 
 
 def as_before(column: pd.Series) -> pd.Series:

@@ -9,41 +9,11 @@ from collections.abc import Sequence
 import pandas as pd
 from markupsafe import Markup
 
+from ...data.harmless_csv import harmless
 from .templates import render
 
 MOST = 1_800_000  # characters of an address: browsers refuse to download longer ones (2 MiB in Chromium)
-RUN = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "\r",
-    "\n",
-    "＝",
-    "＋",
-    "－",
-    "＠",
-)  # what a formula begins with (OWASP, CSV injection)
 BYTE_ORDER_MARK = "\ufeff"  # by which spreadsheets know that the letters are UTF-8
-
-
-def harmless(value: object) -> object:
-    """A cell that no spreadsheet runs: text that begins like a formula gets an apostrophe before it; numbers stay.
-
-    >>> harmless("=1+1"), harmless("-1.5"), harmless(-1.5), harmless("cat")
-    ("'=1+1", '-1.5', -1.5, 'cat')
-    """
-    if isinstance(value, bool) or value is None or isinstance(value, int | float):
-        return value
-    text = str(value)
-    if not text.lstrip(" ").startswith(RUN):
-        return text
-    try:
-        float(text)
-    except ValueError:
-        return f"'{text}"
-    return text
 
 
 def csv_text(frame: pd.DataFrame) -> str:
@@ -53,13 +23,19 @@ def csv_text(frame: pd.DataFrame) -> str:
         frame: its columns and index hold text and numbers; numbers get six significant digits.
     """
     table = frame.reset_index()
-    table.columns = pd.Index([str(harmless(str(name))) for name in table.columns])
+    table.columns = pd.Index([harmless(str(name)) for name in table.columns])
     for name in table.columns[[not pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes]]:
-        cells = [None if value is None or value is pd.NA else harmless(value) for value in table[name]]
-        table[name] = pd.Series(cells, index=table.index, dtype=object)
+        table[name] = pd.Series([_cell(value) for value in table[name]], index=table.index, dtype=object)
     for name in table.columns[[pd.api.types.is_float_dtype(dtype) for dtype in table.dtypes]]:
         table[name] = [float(f"{value:.6g}") for value in table[name]]  # a float_format would put numbers in quotes
     return BYTE_ORDER_MARK + table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
+
+
+def _cell(value: object) -> object:
+    """Text that no spreadsheet runs; numbers, and nothing where a value is missing, as they are."""
+    if value is None or value is pd.NA:
+        return None
+    return value if isinstance(value, bool | int | float) else harmless(str(value))
 
 
 def download(name: str, frames: Sequence[tuple[str, pd.DataFrame]]) -> Markup:

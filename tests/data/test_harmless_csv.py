@@ -11,13 +11,28 @@ import crowdppl as cp
 from crowdppl.data.frames import read_text_table
 from crowdppl.data.harmless_csv import as_before, harmless, would_run, write_csv
 
-FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "\tx", "\rx", "\nx", "'=1", "''@a", "＝1+1", '="a","b"']
+FORMULAS = [
+    "=cmd|' /C calc'!A0",
+    "+1+1",
+    "-2+3",
+    "@SUM(1)",
+    "\tx",
+    "\rx",
+    "\nx",
+    "'=1",
+    "''@a",
+    "＝1+1",
+    '="a","b"',
+    "  =1+1",
+]
 CELLS = st.one_of(st.sampled_from(FORMULAS), st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1))
 
 
 @given(CELLS)
 @example("'")
 @example("-5")
+@example("' =1")
+@example('=HYPERLINK("http://x","y")')
 def test_a_cell_that_is_made_harmless_does_not_run_and_comes_back(text):
     assert not would_run(harmless(text))
     assert as_before(pd.Series([harmless(text)]))[0] == text

@@ -14,6 +14,7 @@ from made_fits import changed, made_fit
 from report_pages import CLASSES, EVIL, TASKS, WORKERS, Page
 
 import crowdppl as cp
+from crowdppl.data.harmless_csv import harmless
 from crowdppl.inference.densities.evidence import with_evidence
 from crowdppl.inference.findings.of_draws import smallest_ess, worst_rhat
 from crowdppl.inference.findings.of_prior import worker_prior
@@ -22,7 +23,6 @@ from crowdppl.inference.report import label_sections as labels
 from crowdppl.inference.report import report
 from crowdppl.inference.report import worker_section as workers
 from crowdppl.inference.report.convergence_section import convergence_section
-from crowdppl.inference.report.downloads import harmless
 from crowdppl.inference.report.subject import Subject
 from crowdppl.inference.report.trust_sections import checks_in_words
 from crowdppl.inference.scores.label_scores import score

@@ -32,7 +32,7 @@ from ...models.parts.starts import soft_votes, vote_confusions
 from ...models.parts.truth_prior import TruthPrior, class_log_probs
 from ..densities.evidence import Gold
 from ..engines.checkpoints import NO_WISH, Wish
-from ..engines.epochs import BATCH
+from ..engines.minibatch_em import BATCH
 from ..fitted.by_rule import ByRule
 from .training import checked_network, train
 from .two_step import with_known

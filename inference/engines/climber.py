@@ -59,7 +59,7 @@ class Climber(Protocol[S]):
     def point(self, like: Annotations, state: S) -> Any:
         """Return where it looks next."""
 
-    def look(self, like: Annotations, batch: Minibatch, at: Any) -> Any:
+    def look(self, like: Annotations, batch: Any, at: Any) -> Any:
         """Return what it sees there of some of the tasks."""
 
     def step(self, like: Annotations, state: S, at: Any, look: Any) -> S:
@@ -74,10 +74,10 @@ class Climber(Protocol[S]):
     def value(self, state: S) -> tuple[Array, ...]:
         """Return the newest entry of its history, in parts that add up to it."""
 
-    def key(self, state: S) -> Array | None:
-        """Return the random key of the next minibatch; None where none is drawn."""
+    def batch(self, source: InMemory, state: S) -> Any:
+        """Return what the next look takes of annotations in memory."""
 
-    def check(self, history: list[float], n_new: int) -> None:
+    def check(self, state: S, history: list[float], n_new: int) -> None:
         """Refuse values that are not finite, of which the last are new."""
 
 
@@ -133,7 +133,7 @@ def climb(
                 state, values = advance(climber, source, state, pace.steps)
                 new = np.asarray(values)[: int(climber.n_values(state)) - len(history)].tolist()
                 history += new
-            climber.check(history, len(new))
+            climber.check(state, history, len(new))
         else:
             state = move(climber, source, state, history, keep, tell, note)
         tell(len(history), _text(climber, history))
@@ -175,7 +175,7 @@ def _add_value(climber: Any, state: Any, history: list[float]) -> None:
     """Add the state's value to the history where it is new; sums are in double precision."""
     if int(climber.n_values(state)) > len(history):
         history.append(sum(map(float, climber.value(state))))
-        climber.check(history, 1)
+        climber.check(state, history, 1)
 
 
 def _text(climber: Any, history: list[float], done: int | None = None, n_batches: int = 1) -> str:
@@ -206,7 +206,7 @@ def advance(climber: Any, source: InMemory, state: S, n_moves: Array | int) -> t
     def body(carry: tuple[Any, Array, Array]) -> tuple[Any, Array, Array]:
         state, history, i = carry
         at = climber.point(source.like, state)
-        look = climber.look(source.like, source.draw(climber.key(state)), at)
+        look = climber.look(source.like, climber.batch(source, state), at)
         after = climber.step(source.like, state, at, look)
         place = jnp.where(climber.n_values(after) > climber.n_values(state), climber.n_values(state) - before, MOST)
         return after, history.at[place].set(sum(climber.value(after)), mode="drop"), i + 1

@@ -38,8 +38,7 @@ from ..sources.on_disk import Files, n_bytes_of
 from ..sources.source import Source
 from ..sources.starting import parameter_shapes
 from ..sources.starting import start as start_of
-from . import em_climber
-from . import epochs as training
+from . import em_climber, minibatch_em
 from .checkpoints import NOWHERE, Checkpoints
 from .climber import climb
 from .em_climber import EMClimber, EMState
@@ -172,7 +171,7 @@ def solve(
                 options = {"perturbed": restart > 0, "accelerated": settings.accelerate}
                 state = init(model, source.like, start_key, **options)
             if in_batches:
-                solution = training.run(model, source.like, state.parameters, start_key, settings, tell, kept)
+                solution = minibatch_em.run(model, source.like, state.parameters, start_key, settings, tell, kept)
             else:
                 climber = EMClimber(model, settings)
                 state, history = climb(climber, source, state, keep=kept, tell=tell, after=after)

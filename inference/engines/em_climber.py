@@ -21,7 +21,7 @@ from ...data import Annotations
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.sites import Anatomy, anatomy
-from ..sources.memory import Minibatch
+from ..sources.memory import InMemory, Minibatch
 from . import squarem
 from .looks import Look, look_at
 from .m_step import tables_mode
@@ -96,6 +96,10 @@ class EMClimber:
     quantity: ClassVar[str] = "log-posterior"
     stage: ClassVar[str] = "em"
 
+    def batch(self, source: InMemory, state: EMState) -> Minibatch:
+        """Return all tasks."""
+        return Minibatch(source.like)
+
     def point(self, like: Annotations, state: EMState) -> Parameters:
         """Return the parameters of the next look: the target, a point on the way to it, or a proposal."""
         parts = anatomy(self.model, like)
@@ -147,10 +151,7 @@ class EMClimber:
         """Return the log-posterior at the last of them, in parts that add up to it."""
         return state.look.log_posterior, state.look.remainder
 
-    def key(self, state: EMState) -> None:
-        """Return None: EM draws nothing."""
-
-    def check(self, history: list[float], n_new: int) -> None:
+    def check(self, state: EMState, history: list[float], n_new: int) -> None:
         """Refuse a log-posterior that is not finite: :func:`.check_finite`."""
         check_finite(history)
 

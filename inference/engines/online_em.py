@@ -129,10 +129,7 @@ class OnlineEM:
         """Return the log-posterior of the last pass, in parts: each batch at the parameters before its step."""
         return state.total, state.lost, state.log_prior
 
-    def key(self, state: OnlineState) -> None:
-        """Return None: files have their order."""
-
-    def check(self, history: list[float], n_new: int) -> None:
+    def check(self, state: OnlineState, history: list[float], n_new: int) -> None:
         """Refuse a log-posterior that is not finite.
 
         Raises:

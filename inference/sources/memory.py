@@ -77,11 +77,10 @@ class InMemory:
         """Return None: what is in memory takes every option."""
         return None
 
-    def draw(self, key: Array | None) -> Minibatch:
+    def draw(self, key: Array) -> Minibatch:
         """Return tasks drawn at random without replacement, as annotations that stand for the population; or all."""
         if self.batch_size is None:
             return Minibatch(self.like)
-        assert key is not None
         chosen = jnp.sort(jax.random.choice(key, self.n_tasks, (self.batch_size,), replace=False))
         return Minibatch(self.take(chosen).replace(population=self.n_tasks), chosen)
 

@@ -27,9 +27,9 @@ from ..densities.programs import compiled
 from ..densities.sites import anatomy
 from ..engines import local_steps
 from ..engines.checkpoints import NOWHERE, Checkpoints, Nest, packed, unpacked
-from ..engines.epochs import STAGE, annotations_left, batch_size, votes_with_evidence, warm_epochs
 from ..engines.local_steps import Locals, of_tasks, put_back, shared
 from ..engines.m_step import tables_mode
+from ..engines.minibatch_em import MinibatchEM, annotations_left, batch_size, votes_with_evidence, warm_epochs
 from ..engines.outcome import Outcome, Solution
 from ..engines.progress import progress_bar
 from ..engines.settings import EMSettings
@@ -111,7 +111,7 @@ def _train(
     trainer = Trainer(problem, parameters, key, settings)
     history: list[float] = []
     best, best_score, best_epoch = trainer.state(), -np.inf, 0
-    if (found := keep.found(STAGE)) is not None:
+    if (found := keep.found(MinibatchEM.stage)) is not None:
         state = went_on(found, problem.device)
         trainer.load(state["at"])
         history, best, best_score, best_epoch = (state[name] for name in ("history", "best", "score", "epoch"))
@@ -128,8 +128,8 @@ def _train(
         score = -np.inf if settings.held_out == 0 else trainer.predicted()
         if score > best_score or settings.held_out == 0:
             best, best_score, best_epoch = trainer.state(), score, number
-        keep.note(STAGE, at, lasting=False)
-    keep.note(STAGE, at, lasting=False, final=True)
+        keep.note(MinibatchEM.stage, at, lasting=False)
+    keep.note(MinibatchEM.stage, at, lasting=False, final=True)
     trainer.load(best)
     at_end = trainer.log_densities(problem.data)[1]
     return Solution(trainer.parameters, [*history, at_end]), snapshot(problem.module)

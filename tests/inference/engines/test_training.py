@@ -13,7 +13,7 @@ from crowdppl import Classifier
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import anatomy, starting_point
-from crowdppl.inference.engines import epochs as training
+from crowdppl.inference.engines import minibatch_em as training
 from crowdppl.inference.engines.em import EMSettings
 from crowdppl.inference.engines.m_step import gradient
 from crowdppl.inference.sources.memory import in_batches
@@ -186,7 +186,7 @@ def test_holding_out_looks_at_no_gold_label(separable, stopped):
 def test_about_the_share_asked_for_is_held_out_of_every_row(separable, counted):
     """750 annotations, or 3,000 in as many rows: within five standard deviations of the binomial."""
     count = np.full(750, 4.0, dtype="f4") if counted else None
-    seen = training._without(separable.replace(count=count), 0.3, jax.random.key(0))
+    seen = training.annotations_left(separable.replace(count=count), 0.3, jax.random.key(0))
     left = np.asarray(seen.count)
     total = 3000 if counted else 750
     assert abs(left.sum() - 0.7 * total) < 5 * np.sqrt(total * 0.3 * 0.7)

@@ -9,7 +9,7 @@ from picked_findings import findings_of
 import crowdppl as cp
 from crowdppl import Classifier
 from crowdppl.benchmarks.papers.setups import two_gaussians
-from crowdppl.inference.engines.epochs import WARM, warm_epochs
+from crowdppl.inference.engines.minibatch_em import WARM, warm_epochs
 from crowdppl.inference.engines.settings import EMSettings
 from crowdppl.inference.findings.of_classifier import above_chance, linear_rule
 

@@ -1,4 +1,4 @@
-r"""EM in minibatches, for stories with a network, and for data that one pass should not hold at once.
+r"""EM in minibatches as a climber, for stories with a network, and for data that one pass should not hold at once.
 
 An epoch passes over all tasks in batches. Each batch gets its label posterior from the current parameters, the network
 in evaluation mode; then the network and other real-valued parameters take a step of Adam on the batch's expected
@@ -8,8 +8,8 @@ and at the epoch's end the tables take their exact M-step. What each task has of
 """
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,8 @@ from ..densities.programs import compiled
 from ..densities.sites import Anatomy, anatomy
 from ..sources.memory import InMemory, in_batches
 from . import local_steps
-from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
+from .checkpoints import NOWHERE, Checkpoints
+from .climber import climb
 from .local_steps import Locals, of_tasks, put_back, shared
 from .m_step import tables_mode
 from .outcome import Solution
@@ -35,13 +36,12 @@ from .settings import EMSettings
 from .unused_options import has_weights
 
 ADVICE = "lower network_rate, scale the features, or use batch_norm=True"
-STAGE = "epochs"  # of a checkpoint
 BATCH = 64  # tasks, where the user says nothing
 WARM = 3  # the share of the epochs is 1 / WARM in which a classifier that decides the annotations learns from the votes
 
 
 class TrainingState(NamedTuple):
-    """Where training stands."""
+    """Parameters and optimizer between two epochs."""
 
     tables: Parameters
     reals: Parameters  # every other parameter, unconstrained
@@ -51,12 +51,101 @@ class TrainingState(NamedTuple):
 
 
 class Watch(NamedTuple):
-    """What an epoch saw, a number for each batch."""
+    """Values of the last epoch, a number for each batch."""
 
     log_likelihood: Array  # (B,) of the batch's tasks, before its step
     log_prior: Array  # (B,)
     loss: Array  # (B,)
     finite_logits: Array  # (B,)
+
+
+class Best(NamedTuple):
+    """The epoch after which the held-out annotations were most probable."""
+
+    training: TrainingState
+    score: Array  # their log-probability
+    epoch: Array
+
+
+class EpochState(NamedTuple):
+    """The state between two epochs."""
+
+    training: TrainingState
+    epoch: Array  # epochs made
+    watch: Watch
+    score: Array  # log-probability of the held-out annotations; 0 where there are none
+    best: Best | None  # None where nothing is held out
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class MinibatchEM:
+    """EM of a story in minibatches of annotations in memory: :class:`.Climber`, whose look is an epoch."""
+
+    model: Model
+    settings: EMSettings  # epochs, learning_rate, network_rate and patience
+    epochs_key: Array  # random key of the batches and of dropout
+    warm: int  # epochs at the start that learn from the soft majority vote
+    whole: Annotations | None  # the annotations with those that are held out; None where none are
+
+    moves: ClassVar[str] = "pass"
+    most: ClassVar[int] = 1
+    quantity: ClassVar[str] = "log-posterior"
+    stage: ClassVar[str] = "epochs"
+
+    def init(self, source: InMemory, training: TrainingState) -> EpochState:
+        """Return the state before the first epoch."""
+        nothing, unknown = jnp.zeros(source.n_batches, float), jnp.full((), -jnp.inf, float)
+        best = None if self.whole is None else Best(training, unknown, jnp.int32(0))
+        watch = Watch(nothing, nothing, nothing, nothing == 0)
+        return EpochState(training, jnp.int32(0), watch, jnp.zeros((), float), best)
+
+    def batch(self, source: InMemory, state: EpochState) -> InMemory:
+        """Return the source: a look takes all of its minibatches."""
+        return source
+
+    def point(self, like: Annotations, state: EpochState) -> EpochState:
+        """Return the state: parameters move within an epoch."""
+        return state
+
+    def look(self, like: Annotations, batch: InMemory, at: EpochState) -> tuple[TrainingState, Watch]:
+        """Return the training after an epoch, and its values."""
+        number = at.epoch + 1
+        key = jax.random.fold_in(self.epochs_key, number)
+        return epoch(self.model, batch, at.training, key, self.settings, on_votes=number <= self.warm)
+
+    def step(
+        self, like: Annotations, state: EpochState, at: EpochState, look: tuple[TrainingState, Watch]
+    ) -> EpochState:
+        """Return the state after an epoch, with the best of all."""
+        (training, watch), number = look, state.epoch + 1
+        if self.whole is None or state.best is None:
+            return EpochState(training, number, watch, state.score, None)
+        score = jnp.asarray(_predicted(self.model, self.whole, like, training), float)
+        new = Best(training, score, number)
+        is_better = score > state.best.score
+        best = jax.tree.map(lambda a, b: jnp.where(is_better, a, b), new, state.best)
+        return EpochState(training, number, watch, score, best)
+
+    def finished(self, state: EpochState) -> Array:
+        """Return whether all epochs are made, or the held-out annotations' log-probability has peaked."""
+        is_over = state.epoch >= self.settings.epochs
+        if state.best is None:
+            return is_over
+        return is_over | (state.epoch - jnp.maximum(state.best.epoch, self.warm) >= self.settings.patience)
+
+    def n_values(self, state: EpochState) -> Array:
+        """Return the number of epochs."""
+        return state.epoch
+
+    def value(self, state: EpochState) -> tuple[Array, ...]:
+        """Return the log-posterior of the last epoch, in parts: each batch at the parameters before its step."""
+        return state.watch.log_likelihood.sum(), state.watch.log_prior.mean()
+
+    def check(self, state: EpochState, history: list[float], n_new: int) -> None:
+        """Refuse a loss, logits or a score that are not finite, with the step."""
+        _check_finite(state.watch, len(history))
+        _refuse_non_finite(float(state.score), len(history))
 
 
 def run(
@@ -74,46 +163,22 @@ def run(
         FloatingPointError: where the loss or the classifier's logits are not finite, with the step.
         ValueError: for a batch size or a share held out that cannot be.
     """
-    size = batch_size(annotations, settings)
+    size, holds_out = batch_size(annotations, settings), settings.held_out > 0
     split_key, key = jax.random.split(key)
-    seen = annotations if settings.held_out == 0 else annotations_left(annotations, settings.held_out, split_key)
-    source = in_batches(seen, size)
-    state = start(model, annotations, parameters, settings)
-    history: list[float] = []
+    source = in_batches(annotations_left(annotations, settings.held_out, split_key) if holds_out else annotations, size)
     warm = warm_epochs(model, annotations, settings, has_classifier=has_weights(model))
-    best, best_score, best_epoch = state, -np.inf, 0
-    if (found := keep.found(STAGE)) is not None:
-        state, best = unpacked(found["state"], state), unpacked(found["best"], state)
-        history, best_score, best_epoch = found["history"].tolist(), found["score"], found["epoch"]
-    for number in range(len(history) + 1, settings.epochs + 1):
-        if settings.held_out > 0 and number - 1 - max(best_epoch, warm) >= settings.patience:
-            break
-        on_votes = number <= warm
-        state, watch = epoch(model, source, state, jax.random.fold_in(key, number), settings, on_votes=on_votes)
-        _check_finite(watch, number)
-        history.append(float(watch.log_likelihood.sum() + watch.log_prior.mean()))
-        tell(number, f"log-posterior {history[-1]:,.2f}")
-        score = -np.inf
-        if settings.held_out > 0:
-            score = float(_predicted(model, annotations, seen, state))
-            _refuse_non_finite(score, number)
-        if score > best_score or settings.held_out == 0:
-            best, best_score, best_epoch = state, score, number
-        keep.note(STAGE, partial(_noted, state, best, best_score, best_epoch, list(history)))
-    parameters = _parameters(model, annotations, best)
+    climber = MinibatchEM(model, settings, key, warm, annotations if holds_out else None)
+    state = climber.init(source, start(model, annotations, parameters, settings))
+    state, history = climb(climber, source, state, keep=keep, tell=tell)
+    training = state.training if state.best is None else state.best.training
+    parameters = _parameters(model, annotations, training)
     history.append(float(_log_posterior(model, annotations, parameters)))
     _refuse_non_finite(history[-1], len(history) - 1)
     return Solution(parameters, history)
 
 
-def _noted(state: TrainingState, best: TrainingState, score: float, epoch: int, history: list[float]) -> dict[str, Any]:
-    """What a checkpoint has of training."""
-    of_best = {"best": packed(best), "score": score, "epoch": epoch}
-    return {"state": packed(state), "history": np.array(history), **of_best}
-
-
 def warm_epochs(model: Model, annotations: Annotations, settings: EMSettings, *, has_classifier: bool) -> int:
-    """Return how many epochs at the start learn from the soft majority vote.
+    """Return the number of epochs at the start that learn from the soft majority vote.
 
     Args:
         model: the story, in NumPyro.
@@ -139,7 +204,7 @@ def start(model: Model, annotations: Annotations, parameters: Parameters, settin
     return TrainingState(tables, reals, running, _optimizer(parts, settings).init(reals), own)
 
 
-@compiled(static=("on_votes",))
+@compiled
 def epoch(
     model: Model,
     source: InMemory,
@@ -147,7 +212,7 @@ def epoch(
     key: Array,
     settings: EMSettings,
     *,
-    on_votes: bool = False,
+    on_votes: Array | bool = False,
 ) -> tuple[TrainingState, Watch]:
     """Pass over all tasks once; ``on_votes`` trains on the soft majority vote instead of the label posterior."""
     parts = anatomy(model, source.like)
@@ -170,7 +235,7 @@ def epoch(
 
         (total, posterior), slope = jax.value_and_grad(log_likelihood, has_aux=True)(tables)
         counts = {name: counts[name] + tables[name] * slope[name] for name in tables}
-        posterior = votes_with_evidence(soft_votes(some), some) if on_votes else posterior
+        posterior = jnp.where(on_votes, votes_with_evidence(soft_votes(some), some), posterior)
         if not here.is_empty:
             rest = tables | parts.from_reals(reals) | running
             rate = settings.learning_rate

@@ -46,7 +46,7 @@ class ShardedAnnotations(PaddedAnnotations):
 
     @property
     def is_real(self) -> Array:
-        """Whether each task is real, ``(N,)`` of bool."""
+        """The mask of real tasks, ``(N,)`` of bool."""
         place = jnp.arange(self.n_tasks // self.n_blocks)
         return (place < jnp.asarray(self.n_real)[:, :1]).reshape(-1)
 
@@ -59,11 +59,11 @@ class ShardedAnnotations(PaddedAnnotations):
 
     @property
     def specs(self) -> ShardedAnnotations:
-        """How the mesh has each field: every field's `PartitionSpec` in its place."""
+        """Every field's `PartitionSpec` on the mesh, in its place."""
         return jax.tree.map_with_path(lambda path, _: P() if path[-1].name in WHOLE else P(SHARD), self)
 
     def block(self, number: Array) -> PaddedAnnotations:
-        """What one device has of this, seen from within :func:`jax.shard_map`: annotations of its own tasks only.
+        """Return the part of one device, seen from within :func:`jax.shard_map`: annotations of its own tasks only.
 
         Args:
             number: of the block.
@@ -189,7 +189,7 @@ def sharded(annotations: Annotations, mesh: Mesh) -> ShardedAnnotations:
 
 
 def places(annotations: Annotations, over: ShardedAnnotations) -> np.ndarray:
-    """Where this process's tasks stand among those of the mesh, ``(N,)``."""
+    """Return the positions of this process's tasks among those of the mesh, ``(N,)``."""
     mesh = over.mesh
     assert mesh is not None
     blocks = _bounds(annotations, len(mesh.local_devices))

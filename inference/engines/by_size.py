@@ -28,7 +28,7 @@ MOST_ROWS_BRIEFLY = 2**24
 
 
 def can_be_padded(model: Model, annotations: Annotations, *, briefly: bool = False) -> bool:
-    """Whether a story gives on padded annotations what it gives on the annotations themselves.
+    """Return whether a story gives on padded annotations what it gives on the annotations themselves.
 
     Besides :func:`.is_portable` it may have no network, which is trained in minibatches of tasks, and the annotations
     may not be so many that padding them costs more than a compilation (:data:`.MOST_ROWS`, or where they are looked at
@@ -164,7 +164,7 @@ def at_size(
 
 
 def start_of(model: Model, annotations: Annotations, dims: Dims, key: Array) -> Parameters:
-    """Where a story starts by itself, computed on :func:`sized` annotations: :func:`.starting_point`."""
+    """Return a story's own :func:`.starting_point`, computed on :func:`sized` annotations."""
     seen = jax.tree.map(jnp.asarray, sized(model, annotations, briefly=True))
     return cut(_starting_point(model, seen, key), dims, annotations)
 

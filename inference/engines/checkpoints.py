@@ -1,4 +1,4 @@
-"""Where a fit stands, kept in a folder, so that a later process goes on from there to the same bits.
+"""The state of a fit, kept in a folder, so that a later process goes on from there to the same bits.
 
 An engine tells its :class:`Checkpoints`, between two pieces of its work, where it stands: nests of dictionaries, lists
 and arrays, one for each stage of the work (EM that finds where chains start, then the chains). They are written as
@@ -50,13 +50,13 @@ UNREADABLE = (
     RecursionError,
     BadZipFile,
 )
-"""What reading a damaged file may raise."""
+"""Errors that reading a damaged file may raise."""
 
 Nest = Any  # dictionaries, lists and tuples of arrays, numbers, texts and None
 
 
 class Wish(NamedTuple):
-    """What a user asked of checkpoints."""
+    """Checkpoints as a user asked for them."""
 
     folder: Path | None  # None for none
     every: float = EVERY  # seconds
@@ -65,7 +65,7 @@ class Wish(NamedTuple):
     whole: Path | None = None  # the folder that the user named, where this is one within it, of a fit among several
 
     def within(self, name: str) -> Wish:
-        """The same for one fit among several, in a folder of its own."""
+        """Return the options for one fit among several, in a folder of its own."""
         if self.folder is None:
             return self
         return self._replace(folder=self.folder / name, whole=self.whole or self.folder)
@@ -140,7 +140,7 @@ def seconds(every: float | str) -> float:
 
 @dataclass
 class Store:
-    """What the stages of one fit share: the file and when it was written."""
+    """The file that the stages of one fit share, and when it was written."""
 
     folder: Path | None = None
     every: float = EVERY
@@ -177,7 +177,7 @@ class Store:
 
 
 class Checkpoints:
-    """What an engine tells where it stands, and asks where an earlier process stood.
+    """The checkpoints of a fit, to which an engine gives its state, and which it asks for that of an earlier process.
 
     Args:
         store: that of the fit.
@@ -191,7 +191,7 @@ class Checkpoints:
         self.interrupts, self.active = interrupts, active
 
     def within(self, name: str) -> Checkpoints:
-        """The same for a part of the work, whose stages have names of their own."""
+        """Return the checkpoints of a part of the work, whose stages have names of their own."""
         return Checkpoints(self._store, f"{self._prefix}{name}/", interrupts=self.interrupts, active=self.active)
 
     def found(self, stage: str) -> Nest | None:
@@ -250,7 +250,7 @@ class Checkpoints:
 
     @property
     def how_to_go_on(self) -> str:
-        """What an interrupted fit is told."""
+        """The sentence that an interrupted fit ends with."""
         if self._store.path is None:
             return "with checkpoint='folder' an interrupted fit can go on"
         return f"{self._store.call} goes on from there"
@@ -289,11 +289,11 @@ class CheckpointWarning(ConvergenceWarning):
 
 
 NOWHERE = Checkpoints(Store(), active=False)
-"""What keeps nothing."""
+"""Checkpoints that keep nothing."""
 
 
 class Pace:
-    """How many steps to take at a time, so that a piece of work is soon done: it can be written or interrupted then.
+    """The number of steps to take at a time, so few that work is soon done, and can be written or interrupted then.
 
     Args:
         most: steps at a time.
@@ -402,7 +402,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Nest]]:
 
 
 def _refuse_compressed(path: Path) -> None:
-    """What np.savez writes is stored as it is, and can be no zip bomb."""
+    """Refuse compressed entries: np.savez stores arrays as they are, which can be no zip bomb."""
     with zipfile.ZipFile(path) as archive:
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
             raise ValueError("an entry is compressed")

@@ -52,7 +52,7 @@ class Cuts(NamedTuple):
 
 
 class Coordinates(NamedTuple):
-    """What the coordinates are made from; zero is where the chains start."""
+    """Values that the coordinates are made from; zero is where the chains start."""
 
     tables: dict[str, Cuts]
     reals: Parameters  # other parameters in unconstrained space, where the chains start
@@ -125,7 +125,7 @@ def log_probabilities(log_odds: Array) -> Array:
 
 @cache
 def halves(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which of ``n`` classes are in the left and which in the right half of each cut, ``(n - 1, n)`` of 0 and 1.
+    """The classes of ``n`` in the left and in the right half of each cut, ``(n - 1, n)`` of 0 and 1.
 
     >>> halves(3)[0].tolist(), halves(3)[1].tolist()
     ([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0]], [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])

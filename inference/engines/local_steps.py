@@ -1,4 +1,4 @@
-r"""What each task has of its own, such as its difficulty, where a story is trained in minibatches of tasks.
+r"""Steps of the parameters that each task has of its own, such as its difficulty, in minibatches of tasks.
 
 A batch has all that is known of its tasks' own parameters but the shared ones, so that these climb
 
@@ -34,7 +34,7 @@ class Locals(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether tasks have nothing of their own."""
+        """True where tasks have nothing of their own."""
         return not (self.tables or self.reals)
 
     def values(self, parts: Anatomy) -> Parameters:

@@ -14,7 +14,7 @@ _of_cell: dict[str, Any] = {}  # the display of the cell that runs: several fits
 
 
 class NotebookLine:
-    """What Rich's ``Progress`` is in a terminal, for one piece of work."""
+    """Progress of one piece of work in a notebook, with the methods of Rich's ``Progress``."""
 
     def __init__(self) -> None:
         self._now: dict[str, Any] = {}

@@ -56,7 +56,7 @@ FIELDS = {
 
 
 class Start(NamedTuple):
-    """What is sampled, and from where: one argument of the compiled functions. Made by :func:`start_at`."""
+    """The density and the start of chains: one argument of the compiled functions. Made by :func:`start_at`."""
 
     annotations: Annotations
     coordinates: Coordinates
@@ -65,7 +65,7 @@ class Start(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What consecutive steps of a chain gave, ``(step, ...)`` each."""
+    """Draws and statistics of consecutive steps of a chain, ``(step, ...)`` each."""
 
     draws: Parameters
     stats: dict[str, Array]  # by ArviZ's names
@@ -161,7 +161,7 @@ def start_at(
     fixed: Parameters | None = None,
     target_accept: Array | float = TARGET_ACCEPT,
 ) -> Start:
-    """What chains need that start at ``values``, with the sites ``fixed`` held where they are."""
+    """Return the start of chains at ``values``, with the sites ``fixed`` held where they are."""
     fixed = fixed or {}
     return Start(annotations, _coordinates_near(model, annotations, values, fixed), fixed, target_accept)
 
@@ -263,7 +263,7 @@ def _advance_chains(
 
 
 class Chain(NamedTuple):
-    """Where a chain stands."""
+    """The state of a chain between two pieces of work."""
 
     state: HMCState
     kept: tuple[Rows, ...]  # of its draws so far, arrays of NumPy
@@ -334,7 +334,7 @@ def _in_threads(
 
 
 def _packed_chains(chains: tuple[Chain, ...]) -> list[dict[str, Any]]:
-    """What a checkpoint has of chains."""
+    """Return a checkpoint of chains."""
     return [
         {"state": packed(chain.state), "kept": [rows._asdict() for rows in chain.kept], "done": chain.done}
         for chain in chains

@@ -1,4 +1,4 @@
-"""What every engine returns, whichever it is."""
+"""The results of every engine, whichever it is."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -56,7 +56,7 @@ def check_finite(history: Sequence[float]) -> None:
 
 
 class Solution(NamedTuple):
-    """Where one start of EM ended."""
+    """The end of one start of EM."""
 
     parameters: Parameters
     history: list[float]  # log-posterior by iteration or epoch; the last is of these parameters

@@ -1,4 +1,4 @@
-"""What is going on, on standard error: a line with a spinner, and a bar for work that comes in steps.
+"""Progress on standard error: a line with a spinner, and a bar for work that comes in steps.
 
 Nothing is shown, and Rich is not imported, where nobody asks for it. Where standard error is neither a terminal nor a
 notebook, nothing is written. Of several threads one at a time is shown.
@@ -43,7 +43,7 @@ def progress_bar(name: str, total: int, *, show: bool) -> Iterator[Callable[[int
 
 
 class _Line:
-    """What is said of one piece of work."""
+    """The line of one piece of work."""
 
     def __init__(self, what: str, total: int | None, live: Progress | NotebookLine) -> None:
         self.what, self.live, self.begun, self.thread = what, live, False, get_ident()
@@ -86,7 +86,7 @@ def _line(what: str, total: int | None, *, show: bool) -> Iterator[_Line | None]
 
 
 def _live(*, bar: bool) -> Progress | NotebookLine | None:
-    """What Rich draws in a terminal, a line in a notebook, None where nobody would see it."""
+    """Return Rich's progress in a terminal, a line in a notebook, None where nobody would see it."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 

@@ -12,7 +12,7 @@ from .settings import MAY_BE_ZERO, EMSettings, NUTSSettings, SVISettings, checke
 
 
 class Engine(NamedTuple):
-    """How to run an engine, and the options that it takes."""
+    """An engine: its function, and the options that it takes."""
 
     name: str
     run: Callable[..., Outcome]
@@ -59,7 +59,7 @@ MEANT = {
     **dict.fromkeys(("vi", "advi", "variational"), "svi"),
     **dict.fromkeys(("map", "mle", "ml"), "em"),
 }
-"""What engines are called elsewhere."""
+"""Names of engines elsewhere."""
 
 
 def check_method(method: object) -> str:

@@ -1,4 +1,4 @@
-"""What a fit is: its data, story, options and versions, as texts that are the same in another process."""
+"""The fingerprint of a fit: its data, story, options and versions, as texts that are the same in another process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SAID = {
     "precision": "precision",
     "versions": "versions",
 }
-"""What must be the same to go on, and how messages call it."""
+"""Entries that must be the same to go on, by the name that messages have for them."""
 
 LIBRARIES = ("jax", "jaxlib", "numpyro", "optax", "numpy")
 DEEP = 8  # objects within objects that are looked into
@@ -97,7 +97,7 @@ def story_text(story: Any) -> str:
 
 
 def _comes_with_the_package(story: Any) -> bool:
-    """Whether a story is a function at the top of one of the package's modules, whose code the version stands for."""
+    """Return whether a story is at the top of one of the package's modules, whose code the version stands for."""
     module = sys.modules.get(story.__module__)
     is_within = story.__module__.startswith(f"{__name__.split('.')[0]}.models.")
     return is_within and getattr(module, getattr(story, "__name__", ""), None) is story

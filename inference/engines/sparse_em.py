@@ -32,7 +32,7 @@ _sums = compiled(sums_over_tasks, once=True)
 
 
 def moving_tasks(changed: np.ndarray, posterior: np.ndarray) -> np.ndarray:
-    """Which tasks move: those that changed and those whose label was uncertain, ``(N,)`` of bool.
+    """Return the tasks that move: those that changed and those whose label was uncertain, ``(N,)`` of bool.
 
     Args:
         changed: whether each task is new or has something new, ``(N,)`` of bool.
@@ -44,7 +44,7 @@ def moving_tasks(changed: np.ndarray, posterior: np.ndarray) -> np.ndarray:
 
 
 def pays(annotations: Annotations, moving: np.ndarray) -> bool:
-    """Whether the data are many and the tasks that move few among them."""
+    """Return whether the data are many and the tasks that move few among them."""
     n_moving = int(np.count_nonzero(moving[annotations.task]))
     return annotations.n_rows > LITTLE and 0 < n_moving <= MOST * annotations.n_rows
 

@@ -162,12 +162,12 @@ class SVIClimber:
         """Return the loss before the last step."""
         return (state.loss,)
 
-    def key(self, state: SVIClimbState) -> Array:
-        """Return the random key of the next minibatch."""
+    def batch(self, source: InMemory, state: SVIClimbState) -> Minibatch:
+        """Return the next minibatch."""
         place = state.steps % TOGETHER
-        return jax.random.fold_in(jax.random.fold_in(self.steps_key, state.steps - place), place)
+        return source.draw(jax.random.fold_in(jax.random.fold_in(self.steps_key, state.steps - place), place))
 
-    def check(self, history: list[float], n_new: int) -> None:
+    def check(self, state: SVIClimbState, history: list[float], n_new: int) -> None:
         """Refuse losses that are not finite, but for a few: :func:`check_losses`."""
         if not np.isfinite(history[-n_new:]).all():
             check_losses(history)
@@ -369,7 +369,7 @@ def _optimizer(rates: Rates, weights: Parameters) -> optax.GradientTransformatio
 
 
 def pads(settings: SVISettings) -> bool:
-    """Whether padded data give what the data themselves give: padding must not be in the guide's density either."""
+    """Return whether padded data give the same: padding must not be in the guide's density either."""
     return settings.batch_size is None and settings.guide in FACTORISED
 
 
@@ -382,7 +382,7 @@ def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
 
 
 def is_a_point(guide: str | Callable[..., AutoGuide]) -> bool:
-    """Whether a guide is one point.
+    """Return whether a guide is one point.
 
     Raises:
         UnknownNameError: there is no guide of that name.
@@ -391,7 +391,7 @@ def is_a_point(guide: str | Callable[..., AutoGuide]) -> bool:
 
 
 def makes(kind: type, guide: Callable[..., object]) -> bool:
-    """Whether a guide is of this kind, as far as it shows before it is made: it is its class, or a partial of that."""
+    """Return whether a guide is of this kind, as far as it shows before it is made: its class, or a partial of that."""
     made = guide.func if isinstance(guide, partial) else guide
     return isinstance(made, type) and issubclass(made, kind)
 

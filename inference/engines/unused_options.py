@@ -94,10 +94,10 @@ def unused_by_svi(*, has_network: bool, has_weights: bool, is_point: bool) -> di
 
 
 def has_network(model: Model) -> bool:
-    """Whether the truth prior is a network, which is trained in minibatches."""
+    """Return whether the truth prior is a network, which is trained in minibatches."""
     return model.classifier is not None and model.classifier.is_network
 
 
 def has_weights(model: Model) -> bool:
-    """Whether the truth prior is a classifier that has weights: a network or a logistic regression."""
+    """Return whether the truth prior is a classifier that has weights: a network or a logistic regression."""
     return model.classifier is not None and (model.classifier.is_network or model.classifier.is_linear)

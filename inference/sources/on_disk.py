@@ -42,7 +42,7 @@ class Files:
 
     @cached_property
     def with_names(self) -> bool:
-        """Whether batches have the identifiers of workers and classes, since the story may read them."""
+        """True where batches have the identifiers of workers and classes, since the story may read them."""
         return not (promises_it(self.model) or is_portable(self.model, self.store.batch(self.plan, 0)))
 
     @cached_property

@@ -19,7 +19,7 @@ from .baselines.fit_baseline import BASELINES, fit_baseline
 from .comparison.default_set import auto
 from .densities.evidence import Gold
 from .densities.probabilities import Probabilities
-from .engines.checkpoints import wished
+from .engines.checkpoint_options import CheckpointOptions
 from .findings.look import all_findings
 from .fit_story import fit_story
 from .result import Fit
@@ -171,20 +171,20 @@ def fit(
         raise unknown_name("story", story, known)
     annotations = _annotations_of(annotations, tell=progress)
     found: Fit | StreamedFit
-    wish = wished(checkpoint, every, resume, folder)
+    keeping = CheckpointOptions.of(checkpoint, every, resume, folder)
     if isinstance(annotations, Scan):
-        found = fit_story(story, annotations, **shared, checkpoints=wish, **options)
+        found = fit_story(story, annotations, **shared, checkpoints=keeping, **options)
     elif folder is not None:
         raise ValueError(
             f"folder={os.fspath(folder)!r} keeps the state of a fit of cp.scan(…); annotations in memory are fitted "
             "without one: leave it out, and save the fit by fit.save(folder)"
         )
     elif isinstance(story, str) and story == "auto":
-        found = Fit.of(auto(annotations, **shared, checkpoints=wish, **options))
+        found = Fit.of(auto(annotations, **shared, checkpoints=keeping, **options))
     elif isinstance(story, str) and story in BASELINES:
-        found = Fit.of(fit_baseline(story, annotations, **shared, checkpoints=wish, **options))
+        found = Fit.of(fit_baseline(story, annotations, **shared, checkpoints=keeping, **options))
     else:
-        found = Fit.of(fit_story(story, annotations, **shared, checkpoints=wish, **options))
+        found = Fit.of(fit_story(story, annotations, **shared, checkpoints=keeping, **options))
     (all_findings(found) if isinstance(found, Fit) else found.findings).warn(stacklevel=2)
     return found
 

@@ -32,7 +32,8 @@ from .densities.program_cache import use_program_cache
 from .densities.sites import fitting_dims, parameter_dims
 from .densities.traced_numbers import with_numbers
 from .engines import by_size, em, same_fit, sparse_em, svi
-from .engines.checkpoints import NOWHERE, Checkpoints, Wish, opened
+from .engines.checkpoint_options import CheckpointOptions
+from .engines.checkpoints import NO_CHECKPOINTS, Checkpoints, opened
 from .engines.progress import doing
 from .engines.registry import ENGINES, EXACT, STOCHASTIC, Engine, check_method, engine_of_files
 from .engines.settings import EMSettings, SVISettings, checked_seed
@@ -67,7 +68,7 @@ def fit_story(
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
     progress: bool = True,
-    checkpoints: Wish | None = None,
+    checkpoints: CheckpointOptions | None = None,
     **options: Any,
 ) -> Fitted | StreamedFit:
     """Fit one story; arguments and errors are those of :func:`crowdppl.fit`, whose `Fit` holds what comes back.
@@ -93,7 +94,9 @@ def fit_story(
             devices=devices,
         )
         options = options if truth_prior is None else options | {"truth_prior": truth_prior}
-        return _fit_files(story, annotations, method, checked_seed(seed), checkpoints or Wish(None), progress, options)
+        return _fit_files(
+            story, annotations, method, checked_seed(seed), checkpoints or CheckpointOptions(None), progress, options
+        )
     if not isinstance(annotations, Annotations):
         raise AnnotationError(
             f"annotations are needed second, got a {type(annotations).__name__}; make them with "
@@ -133,7 +136,7 @@ def fit_story(
         raise
 
     all_settings = settings._asdict() | {"seed": seed, "backend": backend}
-    keep = NOWHERE
+    keep = NO_CHECKPOINTS
     if checkpoints is not None:
         of_torch_too = {} if in_torch is None else for_torch
         keep = _checkpoints(checkpoints, model, data, method, all_settings | of_torch_too, mesh)
@@ -153,7 +156,7 @@ def _fit_files(
     scan: Scan,
     method: str,
     seed: int,
-    wish: Wish,
+    keeping: CheckpointOptions,
     progress: bool,
     options: dict[str, Any],
 ) -> StreamedFit:
@@ -172,12 +175,12 @@ def _fit_files(
     model = Model(program, hyperparameters | truth_prior)
     use_program_cache()
     with doing(f"coding and sorting {scan.n_rows:,} rows", show=progress):
-        store = open_store(scan, wish.folder)
+        store = open_store(scan, keeping.folder)
     same = {option: same_fit.described(getattr(settings, option)) for option in engine.kept} | {"step": name}
-    keep = NOWHERE
-    if wish.folder is not None:
+    keep = NO_CHECKPOINTS
+    if keeping.folder is not None:
         files = f"#{store.fingerprint}"
-        keep = opened(wish, same_fit.about_fit(model, files=files, seed=seed, method=method, options=same))
+        keep = opened(keeping, same_fit.about_fit(model, files=files, seed=seed, method=method, options=same))
     source, dims = tried(model, store)
     model, key = with_numbers(model, source.like), jax.random.key(seed)
     needed = partial(em.bytes_needed, model)
@@ -186,7 +189,7 @@ def _fit_files(
     refuse_whole_data(model, source, key)
     if isinstance(settings, SVISettings) and not svi.is_a_point(settings.guide):
         check_draws(model, source, settings.draws, scan.memory)
-    keep.note("rows", lambda: source.plan.asked)  # of a batch, on which the rounding of sums depends
+    keep.save("rows", lambda: source.plan.asked)  # of a batch, on which the rounding of sums depends
     with keep.guarded():
         outcome = engine.run(model, source, key, settings, progress=progress, keep=keep)
         keep.write()
@@ -206,7 +209,12 @@ def _refuse_unused_by_files(settings: EMSettings | SVISettings, step: str) -> No
 
 
 def _checkpoints(
-    wish: Wish, model: Model, data: Annotations, method: str, options: Mapping[str, Any], mesh: Mesh | None
+    keeping: CheckpointOptions,
+    model: Model,
+    data: Annotations,
+    method: str,
+    options: Mapping[str, Any],
+    mesh: Mesh | None,
 ) -> Checkpoints:
     """The checkpoints of a fit of a model to the data.
 
@@ -214,8 +222,8 @@ def _checkpoints(
         StorageError: as of :func:`.checkpoints.opened`.
         ValueError: several processes fit together.
     """
-    if wish.folder is None:
-        return opened(wish, {}, interrupts=True)
+    if keeping.folder is None:
+        return opened(keeping, {}, interrupts=True)
     if jax.process_count() > 1:
         raise ValueError("checkpoint=…: fits of several processes are not kept; leave it out")
     others = {name: value for name, value in options.items() if name not in ("seed", "backend")}
@@ -229,7 +237,7 @@ def _checkpoints(
         seed=options["seed"],
         backend=options["backend"],
     )
-    return opened(wish, about, interrupts=wish.whole is None)
+    return opened(keeping, about, interrupts=keeping.whole is None)
 
 
 def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -> Fitted:

@@ -10,7 +10,7 @@ from ..data import Annotations
 from .baselines.self_training import SelfTraining
 from .baselines.self_training import self_train as train_on_own_annotations
 from .baselines.two_step import label_then_train as train_on_labels
-from .engines.checkpoints import wished
+from .engines.checkpoint_options import CheckpointOptions
 from .findings.look import findings
 from .fitted.posterior import Posterior
 from .result import Fit
@@ -67,7 +67,7 @@ def label_then_train(
             label_options=label_options,
             seed=seed,
             progress=progress,
-            checkpoints=wished(checkpoint, every, resume),
+            checkpoints=CheckpointOptions.of(checkpoint, every, resume),
             **options,
         )
     )
@@ -131,7 +131,7 @@ def self_train(
         held_out=held_out,
         seed=seed,
         progress=progress,
-        checkpoints=wished(checkpoint, every, resume),
+        checkpoints=CheckpointOptions.of(checkpoint, every, resume),
         **options,
     )
     findings(found.fit).warn(stacklevel=2)

@@ -78,7 +78,7 @@ def run(spec):
     """Run all jobs."""
     from crowdppl.inference.engines import checkpoints
 
-    note = checkpoints.Checkpoints.note
+    note = checkpoints.Checkpoints.save
     folder, kill = Path(spec["folder"]), spec.get("kill")
     for number, job in enumerate(spec["jobs"]):
         out, began = folder / f"{number}.npz", []
@@ -94,7 +94,7 @@ def run(spec):
 
         if out.exists():
             continue
-        checkpoints.Checkpoints.note = noting
+        checkpoints.Checkpoints.save = noting
         checkpoint = folder / f"checkpoint {number}" if spec["keeps"] else None
         numbers = found(fitted(job, checkpoint, folder / "crowd.parquet"))
         seconds = time.perf_counter() - began[0] if began else 0.0

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.listing import Listing
-from ..engines.checkpoints import NO_WISH, Wish
+from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
 from ..fitted.by_rule import ByRule
 from .max_mig import fit_max_mig
 from .two_step import label_by_rule
@@ -42,7 +42,9 @@ OF_STORIES: dict[str, Any] = {
 """Arguments of :func:`crowdppl.fit` that a baseline has no use for, with their defaults."""
 
 
-def fit_baseline(name: str, annotations: Annotations, *, checkpoints: Wish = NO_WISH, **options: Any) -> ByRule:
+def fit_baseline(
+    name: str, annotations: Annotations, *, checkpoints: CheckpointOptions = NOT_KEPT, **options: Any
+) -> ByRule:
     """Make a baseline: arguments are those of :func:`crowdppl.fit` that have a use without a likelihood.
 
     Args:

@@ -31,7 +31,7 @@ from ...models.parts.scored_annotations import InformationGain
 from ...models.parts.starts import soft_votes, vote_confusions
 from ...models.parts.truth_prior import TruthPrior, class_log_probs
 from ..densities.evidence import Gold
-from ..engines.checkpoints import NO_WISH, Wish
+from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
 from ..engines.minibatch_em import BATCH
 from ..fitted.by_rule import ByRule
 from .training import checked_network, train
@@ -50,7 +50,7 @@ def fit_max_mig(
     gold: Gold = None,
     seed: int = 0,
     progress: bool = True,
-    checkpoints: Wish = NO_WISH,
+    checkpoints: CheckpointOptions = NOT_KEPT,
     **options: Any,
 ) -> ByRule:
     """Train a classifier and an aggregator of annotations on each other, and label by both.

@@ -33,7 +33,7 @@ from ...data.errors import check_name, warn
 from ...data.numbers import real_number, truth_value, whole_number
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
-from ..engines.checkpoints import NO_WISH, Wish
+from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
 from ..engines.finding import ConvergenceWarning
 from ..fit_story import fit_story
 from ..fitted.by_rule import ByRule
@@ -79,7 +79,7 @@ def self_train(
     held_out: float = 0.0,
     seed: int = 0,
     watch: Callable[[int, Learnt], dict[str, float]] | None = None,
-    checkpoints: Wish = NO_WISH,
+    checkpoints: CheckpointOptions = NOT_KEPT,
     **options: Any,
 ) -> SelfTraining:
     """Fit a story and let it annotate for its workers, round by round: see :func:`crowdppl.self_train`."""
@@ -115,7 +115,7 @@ def _rounds(
     anew: bool,
     seed: int,
     watch: Callable[[int, Learnt], dict[str, float]] | None,
-    checkpoints: Wish,
+    checkpoints: CheckpointOptions,
     out: tuple[np.ndarray, ...] | None = None,
     **options: Any,
 ) -> SelfTraining:
@@ -167,7 +167,7 @@ def _rounds(
     return SelfTraining(Posterior.of(own), pd.DataFrame(rows).set_index("round"), pseudo.assign(round=since[made]))
 
 
-def _fit(story: Any, annotations: Annotations, kept: Wish, **options: Any) -> Learnt:
+def _fit(story: Any, annotations: Annotations, kept: CheckpointOptions, **options: Any) -> Learnt:
     if isinstance(story, str) and story in BASELINES:
         return fit_baseline(story, annotations, checkpoints=kept, **options)
     return fit_story(story, annotations, checkpoints=None if kept.folder is None else kept, **options)

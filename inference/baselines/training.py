@@ -16,7 +16,8 @@ from ...models.parts.classifier import Network
 from ..densities.model import Model
 from ..densities.program_cache import use_program_cache
 from ..engines import same_fit
-from ..engines.checkpoints import NO_WISH, NOWHERE, Wish, opened
+from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
+from ..engines.checkpoints import NO_CHECKPOINTS, opened
 from ..engines.em import trained_in_batches
 from ..engines.finding import Finding
 from ..engines.registry import ENGINES
@@ -40,7 +41,7 @@ def train(
     *,
     seed: int = 0,
     progress: bool = True,
-    checkpoints: Wish = NO_WISH,
+    checkpoints: CheckpointOptions = NOT_KEPT,
     **options: Any,
 ) -> Trained:
     """Maximise what a program scores, in minibatches where its ``truth_prior`` is a network.
@@ -64,7 +65,7 @@ def train(
         settings = settings._replace(warmup=1)  # what is learnt from is given, so that votes need not lead
     use_program_cache()
     data = anonymous(annotations.replace(gold=None, seconds=None, repeats="keep"))
-    seed, keep = checked_seed(seed), NOWHERE
+    seed, keep = checked_seed(seed), NO_CHECKPOINTS
     if checkpoints.folder is not None:
         about = same_fit.about_fit(
             model,

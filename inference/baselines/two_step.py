@@ -21,7 +21,7 @@ from ...models.parts.classifier import Network
 from ...models.parts.scored_annotations import Taught
 from ...models.parts.truth_prior import TruthPrior, class_log_probs
 from ..densities.evidence import Gold, with_evidence
-from ..engines.checkpoints import NO_WISH, Wish
+from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
 from ..engines.settings import EMSettings
 from ..fit_story import ARGUMENTS, fit_story
 from ..fitted.by_rule import ByRule
@@ -52,7 +52,7 @@ def label_by_rule(
     gold: Gold = None,
     seed: int = 0,
     progress: bool = True,
-    checkpoints: Wish = NO_WISH,
+    checkpoints: CheckpointOptions = NOT_KEPT,
     **options: Any,
 ) -> ByRule:
     """Label tasks by a rule over the votes, and train a classifier on the labels where one is given.
@@ -120,7 +120,7 @@ def label_then_train(
     label_options: Mapping[str, Any] | None = None,
     seed: int = 0,
     progress: bool = True,
-    checkpoints: Wish = NO_WISH,
+    checkpoints: CheckpointOptions = NOT_KEPT,
     **options: Any,
 ) -> ByRule:
     """Label tasks first and train a classifier on the labels then: see :func:`crowdppl.label_then_train`."""
@@ -186,7 +186,7 @@ def trained(
     soft: bool,
     seed: int = 0,
     progress: bool = True,
-    checkpoints: Wish = NO_WISH,
+    checkpoints: CheckpointOptions = NOT_KEPT,
     **options: Any,
 ) -> ByRule:
     """Train a classifier on labels; tasks that nobody annotated, and whose label is not known, teach nothing."""

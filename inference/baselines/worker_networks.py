@@ -27,7 +27,7 @@ from ...models.parts.classifier import Network
 from ...models.parts.scored_annotations import Heads, Taught, focused
 from ...models.parts.worker_heads import AVERAGING, WorkerHeads
 from ..densities.evidence import Gold
-from ..engines.checkpoints import NO_WISH, Wish
+from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
 from ..fitted.by_rule import ByRule
 from .training import checked_network, train
 from .two_step import with_known
@@ -43,7 +43,7 @@ def fit_worker_network(
     gold: Gold = None,
     seed: int = 0,
     progress: bool = True,
-    checkpoints: Wish = NO_WISH,
+    checkpoints: CheckpointOptions = NOT_KEPT,
     focus: float = 0.0,
     **options: Any,
 ) -> ByRule:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...data import Annotations
 from ...models import Story, StoryError
-from ..engines.checkpoints import Wish
+from ..engines.checkpoint_options import CheckpointOptions
 from ..engines.progress import progress_bar
 from ..fit_story import fit_story
 from ..fitted.fitted import Fitted
@@ -46,7 +46,7 @@ def auto(
     folds: int | None = None,
     seed: int = 0,
     progress: bool = True,
-    checkpoints: Wish | None = None,
+    checkpoints: CheckpointOptions | None = None,
     **options: Any,
 ) -> Posterior:
     r"""Fit a story with errors that workers share, or a set of stories, and average their labels with the votes.
@@ -87,7 +87,7 @@ def auto(
     votes, misled = share_of_votes(votes), None if misled is None else checked(misled)
     chosen = story_set(stories, annotations)
     _check_folds(folds, weights, len(chosen))
-    kept = Wish(None) if checkpoints is None else checkpoints
+    kept = CheckpointOptions(None) if checkpoints is None else checkpoints
     kept.check_new()
     fits: dict[str, Fitted] = {}
     left_out: dict[str, str] = {}

@@ -18,7 +18,7 @@ from ..densities.portable import is_portable
 from ..densities.programs import compiled
 from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims, starting_point
-from .checkpoints import NOWHERE, Checkpoints
+from .checkpoints import NO_CHECKPOINTS, Checkpoints
 from .outcome import Outcome
 from .registry import Engine
 from .unused_options import has_network
@@ -66,7 +66,7 @@ def run(
     progress: bool,
     mesh: Mesh | None = None,
     start: Parameters | None = None,
-    keep: Checkpoints = NOWHERE,
+    keep: Checkpoints = NO_CHECKPOINTS,
 ) -> Outcome:
     """Run an engine on :func:`sized` annotations, and cut what it returns to their own sizes.
 

@@ -1,6 +1,6 @@
 """The state of a fit, kept in a folder, so that a later process goes on from there to the same bits.
 
-An engine tells its :class:`Checkpoints`, between two pieces of its work, where it stands: nests of dictionaries, lists
+An engine tells its :class:`Checkpoints`, between two pieces of its work, where it stands: trees of dictionaries, lists
 and arrays, one for each stage of the work (EM that finds where chains start, then the chains). They are written as
 often as the user asked, all stages in one file beside a fingerprint of the fit (:mod:`.fingerprint`), which is whole or
 not there at all. Reading the file runs nothing: arrays are NumPy's without objects, the rest is JSON.
@@ -9,8 +9,6 @@ not there at all. Reading the file runs nothing: arrays are NumPy's without obje
 from __future__ import annotations
 
 import json
-import os
-import re
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zipfile import BadZipFile
 
 import jax
@@ -27,17 +25,14 @@ import numpy as np
 
 from ...data.atomic import whole_file
 from ...data.errors import StorageError, warn
-from ...data.numbers import truth_value
+from .checkpoint_options import EVERY, FILE, CheckpointOptions
 from .finding import ConvergenceWarning
 from .interruptions import Terminated, heed, heeded, terminable
 from .same_fit import differences
 
 FORMAT = 1
-FILE = "checkpoint.npz"
-EVERY = 300.0  # seconds between two writings, where the user says nothing
 BRIEFLY = 1.0  # seconds that a piece of work takes at the most, as far as it can be cut
 ABOUT = "about"  # the file's entry of JSON; arrays are numbered
-UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 UNREADABLE = (
     OSError,
@@ -52,90 +47,7 @@ UNREADABLE = (
 )
 """Errors that reading a damaged file may raise."""
 
-Nest = Any  # dictionaries, lists and tuples of arrays, numbers, texts and None
-
-
-class Wish(NamedTuple):
-    """Checkpoints as a user asked for them."""
-
-    folder: Path | None  # None for none
-    every: float = EVERY  # seconds
-    resume: bool | None = False  # whether an earlier one is gone on from; None where there is one
-    milestones: bool = False  # whether those are written too whose time has not come
-    whole: Path | None = None  # the folder that the user named, where this is one within it, of a fit among several
-
-    def within(self, name: str) -> Wish:
-        """Return the options for one fit among several, in a folder of its own."""
-        if self.folder is None:
-            return self
-        return self._replace(folder=self.folder / name, whole=self.whole or self.folder)
-
-    def check_new(self) -> None:
-        """Refuse a folder that has checkpoints of several fits already, before the first of them runs.
-
-        Raises:
-            StorageError: there are some, and ``resume`` is False; or there is one of a single fit.
-        """
-        if self.folder is None:
-            return
-        if (self.folder / FILE).exists():
-            raise StorageError(
-                f"{self.folder / FILE} is of a single fit, and this call makes several; name another folder, or delete "
-                "it to begin anew"
-            )
-        if self.resume is False and (earlier := of_several(self.folder)):
-            raise StorageError(
-                f"{earlier[0]} is of an earlier run; give resume=True to go on from it, name another folder, or delete "
-                f"{self.folder} to begin anew"
-            )
-
-
-NO_WISH = Wish(None)
-"""No checkpoints."""
-
-
-def wished(
-    checkpoint: str | os.PathLike[str] | None,
-    every: float | str | None = None,
-    resume: bool = False,
-    folder: str | os.PathLike[str] | None = None,
-) -> Wish:
-    """Return the checkpoints that a user asks for by the arguments of :func:`crowdppl.fit`.
-
-    Raises:
-        ValueError: ``every`` is no time, ``resume`` neither True nor False, one of them is given without a checkpoint,
-            or both ``checkpoint`` and ``folder`` are.
-    """
-    resume = truth_value("resume", resume)
-    if folder is not None and checkpoint is not None:
-        raise ValueError(
-            f"folder={os.fspath(folder)!r} and checkpoint={os.fspath(checkpoint)!r} both keep the state; give one"
-        )
-    if checkpoint is None:
-        for name, value in (("every", every), ("resume", resume or None)):
-            if value is not None:
-                raise ValueError(f"{name}={value!r} belongs to checkpoint=, the folder where a fit keeps its state")
-        if folder is not None:
-            return Wish(Path(folder).absolute(), EVERY, resume=None, milestones=True)
-        return Wish(None)
-    return Wish(Path(checkpoint).absolute(), EVERY if every is None else seconds(every), resume)
-
-
-def seconds(every: float | str) -> float:
-    """Return a time in seconds.
-
-    >>> seconds("5min"), seconds("30s"), seconds(0.5)
-    (300.0, 30.0, 0.5)
-
-    Raises:
-        ValueError: it is none.
-    """
-    if isinstance(every, int | float | np.number) and not isinstance(every, bool) and 0 <= every < np.inf:
-        return float(every)
-    matched = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)?\s*", every) if isinstance(every, str) else None
-    if matched is None:
-        raise ValueError(f"every={every!r}: seconds, or a time such as '30s', '5min' or '1h', are needed")
-    return float(matched[1]) * UNITS[matched[2] or "s"]
+Tree = Any  # dictionaries, lists and tuples of arrays, numbers, texts and None
 
 
 @dataclass
@@ -145,7 +57,7 @@ class Store:
     folder: Path | None = None
     every: float = EVERY
     about: Mapping[str, Any] = field(default_factory=dict)
-    stages: dict[str, Callable[[], Nest]] = field(default_factory=dict)
+    stages: dict[str, Callable[[], Tree]] = field(default_factory=dict)
     written: float = 0.0  # when, by time.monotonic
     lasts: str = ""  # when that was, for a reader
     milestones: bool = False
@@ -194,15 +106,15 @@ class Checkpoints:
         """Return the checkpoints of a part of the work, whose stages have names of their own."""
         return Checkpoints(self._store, f"{self._prefix}{name}/", interrupts=self.interrupts, active=self.active)
 
-    def found(self, stage: str) -> Nest | None:
+    def found(self, stage: str) -> Tree | None:
         """Return where an earlier process stood in a stage, with arrays of NumPy; None where it had not come to it."""
         make = self._store.stages.get(self._prefix + stage)
         return None if make is None else make()
 
-    def note(
+    def save(
         self,
         stage: str,
-        make: Callable[[], Nest],
+        make: Callable[[], Tree],
         *,
         lasting: bool = True,
         final: bool = False,
@@ -213,7 +125,7 @@ class Checkpoints:
 
         Args:
             stage: its name.
-            make: gives the nest.
+            make: gives the tree.
             lasting: whether it will give the same later; else it is called now, or not at all.
             final: whether the stage is at its end, so that no later note of it comes.
             milestone: whether it is written where its time has not come but the user asked for that, unless something
@@ -288,7 +200,7 @@ class CheckpointWarning(ConvergenceWarning):
     """A fit's state could not be kept, or the fit was ended; the message says how to go on."""
 
 
-NOWHERE = Checkpoints(Store(), active=False)
+NO_CHECKPOINTS = Checkpoints(Store(), active=False)
 """Checkpoints that keep nothing."""
 
 
@@ -316,11 +228,11 @@ class Pace:
         self.took(steps, time.perf_counter() - began)
 
 
-def opened(wish: Wish, about: Mapping[str, Any], *, interrupts: bool = False) -> Checkpoints:
+def opened(options: CheckpointOptions, about: Mapping[str, Any], *, interrupts: bool = False) -> Checkpoints:
     """Return the checkpoints of a fit, with what an earlier process left in the folder.
 
     Args:
-        wish: what the user asked for.
+        options: what the user asked for.
         about: the fit's fingerprint.
         interrupts: as of :class:`Checkpoints`.
 
@@ -328,13 +240,13 @@ def opened(wish: Wish, about: Mapping[str, Any], *, interrupts: bool = False) ->
         StorageError: the folder has a checkpoint and ``resume`` is False, or one of another fit, of a newer crowdppl,
             or a damaged one; or it cannot be written to.
     """
-    store = Store(wish.folder, wish.every, json.loads(json.dumps(about)), milestones=wish.milestones)
-    asked = "" if wish.resume is None else f" with checkpoint={str(wish.whole or store.folder)!r}, resume=True"
+    store = Store(options.folder, options.every, json.loads(json.dumps(about)), milestones=options.milestones)
+    asked = "" if options.resume is None else f" with checkpoint={str(options.whole or store.folder)!r}, resume=True"
     store.call = f"the same call{asked}"
     if store.path is None:
         return Checkpoints(store, interrupts=interrupts)
     if store.path.exists():
-        if wish.resume is False:
+        if options.resume is False:
             raise StorageError(
                 f"{store.path} is of an earlier run; give resume=True to go on from it, name another folder, or delete "
                 "it to begin anew"
@@ -345,7 +257,7 @@ def opened(wish: Wish, about: Mapping[str, Any], *, interrupts: bool = False) ->
                 f"{store.folder} holds another fit, so that it cannot go on: {differing}; name another folder, or "
                 f"delete {store.path} to begin anew"
             )
-        store.stages = {name: partial(_given, nest) for name, nest in stages.items()}
+        store.stages = {name: partial(_given, tree) for name, tree in stages.items()}
     try:
         store.path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -354,13 +266,8 @@ def opened(wish: Wish, about: Mapping[str, Any], *, interrupts: bool = False) ->
     return Checkpoints(store, interrupts=interrupts)
 
 
-def _given(nest: Nest) -> Nest:
-    return nest
-
-
-def of_several(folder: Path) -> list[Path]:
-    """The checkpoints of several fits, each in a folder within ``folder`` or one within that."""
-    return sorted([*folder.glob(f"*/{FILE}"), *folder.glob(f"*/*/{FILE}")])
+def _given(tree: Tree) -> Tree:
+    return tree
 
 
 def said_of(path: Path) -> dict[str, Any]:
@@ -378,7 +285,7 @@ def said_of(path: Path) -> dict[str, Any]:
         raise StorageError(f"{path} is damaged ({type(error).__name__}: {error}); delete it to begin anew") from error
 
 
-def read(path: Path) -> tuple[dict[str, Any], dict[str, Nest]]:
+def read(path: Path) -> tuple[dict[str, Any], dict[str, Tree]]:
     """Read a checkpoint: the fit's fingerprint, and its stages.
 
     Raises:
@@ -416,28 +323,28 @@ def _array(found: Any, name: str) -> np.ndarray:
     return array
 
 
-def encoded(nest: Nest, arrays: list[np.ndarray]) -> Any:
-    """Return a nest as JSON; its arrays are put at the end of ``arrays``.
+def encoded(tree: Tree, arrays: list[np.ndarray]) -> Any:
+    """Return a tree as JSON; its arrays are put at the end of ``arrays``.
 
     Raises:
-        StorageError: it has something else than a nest may have.
+        StorageError: it has something else than a tree may have.
     """
-    if nest is None or isinstance(nest, bool | int | float | str):
-        return nest
-    if isinstance(nest, np.ndarray | np.generic) and not nest.dtype.hasobject:
-        arrays.append(np.asarray(nest))
+    if tree is None or isinstance(tree, bool | int | float | str):
+        return tree
+    if isinstance(tree, np.ndarray | np.generic) and not tree.dtype.hasobject:
+        arrays.append(np.asarray(tree))
         return {"array": len(arrays) - 1}
-    if isinstance(nest, dict):
-        return {"dict": [[encoded(key, arrays), encoded(value, arrays)] for key, value in nest.items()]}
-    if isinstance(nest, list):
-        return [encoded(value, arrays) for value in nest]
-    if isinstance(nest, tuple):
-        return {"tuple": [encoded(value, arrays) for value in nest]}
-    raise StorageError(f"a checkpoint cannot hold a {type(nest).__name__}: {nest!r:.80}")
+    if isinstance(tree, dict):
+        return {"dict": [[encoded(key, arrays), encoded(value, arrays)] for key, value in tree.items()]}
+    if isinstance(tree, list):
+        return [encoded(value, arrays) for value in tree]
+    if isinstance(tree, tuple):
+        return {"tuple": [encoded(value, arrays) for value in tree]}
+    raise StorageError(f"a checkpoint cannot hold a {type(tree).__name__}: {tree!r:.80}")
 
 
-def decoded(value: Any, arrays: list[np.ndarray]) -> Nest:
-    """Return the nest of what :func:`encoded` made."""
+def decoded(value: Any, arrays: list[np.ndarray]) -> Tree:
+    """Return the tree of what :func:`encoded` made."""
     if isinstance(value, list):
         return [decoded(one, arrays) for one in value]
     if not isinstance(value, dict):

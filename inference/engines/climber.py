@@ -24,7 +24,7 @@ from ..densities.model import Model
 from ..densities.programs import compiled
 from ..sources.memory import InMemory, Minibatch
 from ..sources.source import Source
-from .checkpoints import Checkpoints, Nest, packed, unpacked
+from .checkpoints import Checkpoints, Tree, packed, unpacked
 from .looks import PART, look_over
 
 S = TypeVar("S")
@@ -118,7 +118,7 @@ def climb(
 
     def note(state: S, *, milestone: bool) -> None:
         at = partial(_noted, state, history, len(history))
-        keep.note(climber.stage, at, milestone=milestone, over=PART if on_disk and milestone else None)
+        keep.save(climber.stage, at, milestone=milestone, over=PART if on_disk and milestone else None)
 
     if (earlier := keep.found(climber.stage)) is not None:
         state, history = unpacked(earlier["state"], state), earlier["history"].tolist()
@@ -185,7 +185,7 @@ def _text(climber: Any, history: list[float], done: int | None = None, n_batches
     return f"{text}{', ' if text else ''}chunk {done:,} of {n_batches:,}"
 
 
-def _noted(state: Any, history: list[float], n: int) -> Nest:
+def _noted(state: Any, history: list[float], n: int) -> Tree:
     """Return a checkpoint with ``n`` entries of the history; the list may have grown since."""
     return {"state": packed(state), "history": np.array(history[:n])}
 

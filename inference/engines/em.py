@@ -39,7 +39,7 @@ from ..sources.source import Source
 from ..sources.starting import parameter_shapes
 from ..sources.starting import start as start_of
 from . import em_climber, minibatch_em
-from .checkpoints import NOWHERE, Checkpoints
+from .checkpoints import NO_CHECKPOINTS, Checkpoints
 from .climber import climb
 from .em_climber import EMClimber, EMState
 from .looks import logistic, look_over, memory_of_look, nothing_yet
@@ -104,7 +104,7 @@ def run(
     *,
     progress: bool,
     start: Parameters | None = None,
-    keep: Checkpoints = NOWHERE,
+    keep: Checkpoints = NO_CHECKPOINTS,
     after: Callable[[EMState], None] = lambda state: None,
 ) -> Outcome:
     """Run EM from each of ``settings.restarts`` starts, and keep the solution of the highest log-posterior.
@@ -147,7 +147,7 @@ def solve(
     *,
     progress: bool,
     start: Parameters | None = None,
-    keep: Checkpoints = NOWHERE,
+    keep: Checkpoints = NO_CHECKPOINTS,
     after: Callable[[EMState], None] = lambda state: None,
 ) -> Solution:
     """Return the solution of the highest log-posterior; options that the story does not use are not looked at."""

@@ -25,7 +25,7 @@ from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import anatomy
 from ..sources.source import Source
-from .checkpoints import NOWHERE, Checkpoints, Nest, packed, unpacked
+from .checkpoints import NO_CHECKPOINTS, Checkpoints, Tree, packed, unpacked
 from .m_step import Sums, gradient, newton, sums_over_tasks
 
 PART = "pass"  # stage of a checkpoint: how far a pass over a source has come
@@ -71,7 +71,7 @@ def look_over(
     *,
     on_votes: bool = False,
     tell: Callable[[int], None] = lambda done: None,
-    keep: Checkpoints = NOWHERE,
+    keep: Checkpoints = NO_CHECKPOINTS,
     stage: str = PART,
 ) -> tuple[Look, Sums]:
     """Return the gradient of the log-posterior of a source in batches, and the sums without the priors: one pass.
@@ -95,7 +95,7 @@ def look_over(
         return program(model, batch, parameters, running)
 
     def after(running: Running, done: int) -> None:
-        keep.note(stage, partial(_noted, running, done), lasting=False)
+        keep.save(stage, partial(_noted, running, done), lasting=False)
         tell(done)
 
     running = source.total(add, running, begin=begin, after=after)
@@ -104,7 +104,7 @@ def look_over(
     return _in_two_numbers(sums, log_likelihood + float(log_prior)), running.total
 
 
-def _noted(running: Running, done: int) -> Nest:
+def _noted(running: Running, done: int) -> Tree:
     """Return a checkpoint of a pass after so many batches: copies, since the sums' memory is used again."""
     return {"running": [array.copy() for array in packed(running)], "done": done}
 

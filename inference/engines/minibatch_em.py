@@ -27,7 +27,7 @@ from ..densities.programs import compiled
 from ..densities.sites import Anatomy, anatomy
 from ..sources.memory import InMemory, in_batches
 from . import local_steps
-from .checkpoints import NOWHERE, Checkpoints
+from .checkpoints import NO_CHECKPOINTS, Checkpoints
 from .climber import climb
 from .local_steps import Locals, of_tasks, put_back, shared
 from .m_step import tables_mode
@@ -155,7 +155,7 @@ def run(
     key: Array,
     settings: EMSettings,
     tell: Callable[[int, str], None],
-    keep: Checkpoints = NOWHERE,
+    keep: Checkpoints = NO_CHECKPOINTS,
 ) -> Solution:
     """Train from ``parameters`` for ``settings.epochs``, or until the held-out annotations' log-probability has peaked.
 

@@ -30,7 +30,7 @@ from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import constants
 from . import em
-from .checkpoints import NOWHERE, Checkpoints, packed, unpacked
+from .checkpoints import NO_CHECKPOINTS, Checkpoints, packed, unpacked
 from .coordinates import Coordinates, coordinates_near, origin, place
 from .interruptions import heeded
 from .outcome import Outcome
@@ -79,7 +79,7 @@ def run(
     *,
     progress: bool,
     start: Parameters | None = None,
-    keep: Checkpoints = NOWHERE,
+    keep: Checkpoints = NO_CHECKPOINTS,
 ) -> Outcome:
     """Sample the posterior, each chain from the EM solution moved off the edges of the probability tables.
 
@@ -136,7 +136,7 @@ def sample_chains(
     keys: Array,
     settings: NUTSSettings,
     tell: Callable[[int], None] = lambda done: None,
-    keep: Checkpoints = NOWHERE,
+    keep: Checkpoints = NO_CHECKPOINTS,
 ) -> Rows:
     """Rows of one chain for each key, ``(chain, draw, ...)``; ``tell`` hears how many steps all of them have taken."""
     several = isinstance(start.annotations, ShardedAnnotations)  # whose devices may run only one program at a time
@@ -284,7 +284,7 @@ def _in_threads(
     keys: Array,
     settings: NUTSSettings,
     tell: Callable[[int], None],
-    keep: Checkpoints = NOWHERE,
+    keep: Checkpoints = NO_CHECKPOINTS,
 ) -> Rows:
     """Rows of all chains, ``(chain, draw, ...)``: each thread takes some steps of the chain that is furthest behind."""
     program = _of_program(settings)
@@ -320,7 +320,7 @@ def _in_threads(
                 free = [i for i, chain in enumerate(chains) if chain.done < total and i not in running.values()]
                 behind = sorted(free, key=lambda i: chains[i].done)[: n_threads - len(running)]
                 running |= {pool.submit(go_on, chains[i]): i for i in behind}
-                keep.note(STAGE, partial(_packed_chains, tuple(chains)))
+                keep.save(STAGE, partial(_packed_chains, tuple(chains)))
                 if not running:
                     break
                 collect(wait(running, return_when=FIRST_COMPLETED).done)
@@ -328,7 +328,7 @@ def _in_threads(
         except KeyboardInterrupt:
             heeded()
             collect(wait(running).done)
-            keep.note(STAGE, partial(_packed_chains, tuple(chains)))
+            keep.save(STAGE, partial(_packed_chains, tuple(chains)))
             raise Interrupted(_so_far([chain.kept for chain in chains])) from None
     return _stacked([_joined(chain.kept, axis=0) for chain in chains])
 
@@ -368,7 +368,7 @@ def _vectorised(
     keys: Array,
     settings: NUTSSettings,
     tell: Callable[[int], None],
-    keep: Checkpoints = NOWHERE,
+    keep: Checkpoints = NO_CHECKPOINTS,
 ) -> Rows:
     """Rows of all chains, ``(chain, draw, ...)``, the chains as one program."""
     program = _of_program(settings)
@@ -387,7 +387,7 @@ def _vectorised(
                 rows = jax.tree.map(lambda values, n=n: on_this_host(values)[:, :n], rows)
             kept = (*kept, rows) if is_kept else kept
             done += n
-            keep.note(STAGE, partial(_packed_chains, (Chain(states, kept, done),)))
+            keep.save(STAGE, partial(_packed_chains, (Chain(states, kept, done),)))
             tell(done * len(keys))
     except KeyboardInterrupt:
         heeded()

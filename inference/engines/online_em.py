@@ -31,7 +31,7 @@ from ..densities.sites import anatomy
 from ..sources.memory import Minibatch
 from ..sources.on_disk import Files
 from ..sources.starting import parameter_shapes, start
-from .checkpoints import NOWHERE, Checkpoints
+from .checkpoints import NO_CHECKPOINTS, Checkpoints
 from .climber import climb
 from .looks import PART, look_over, lost, prior_sums
 from .m_step import Sums, sums_over_tasks, tables_mode
@@ -152,7 +152,7 @@ def run(
     settings: EMSettings,
     *,
     progress: bool,
-    keep: Checkpoints = NOWHERE,
+    keep: Checkpoints = NO_CHECKPOINTS,
 ) -> Outcome:
     """Make ``settings.epochs`` passes over files, each in an order of its own, and one to see where they led.
 

@@ -43,7 +43,7 @@ from ..sources.on_disk import Files
 from ..sources.source import Source
 from . import em, online_em
 from .bound import OrderedELBO
-from .checkpoints import NOWHERE, Checkpoints
+from .checkpoints import NO_CHECKPOINTS, Checkpoints
 from .climber import climb
 from .outcome import Outcome, as_point
 from .progress import progress_bar
@@ -189,7 +189,7 @@ def run(
     *,
     progress: bool,
     start: Parameters | None = None,
-    keep: Checkpoints = NOWHERE,
+    keep: Checkpoints = NO_CHECKPOINTS,
 ) -> Outcome:
     """Fit the guide, from the EM solution, and draw from it.
 

@@ -10,7 +10,7 @@ import torch
 
 from ...data import Annotations
 from ..engines import registry
-from ..engines.checkpoints import NOWHERE, Checkpoints
+from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints
 from ..engines.outcome import Outcome
 from ..engines.registry import Engine
 from ..engines.settings import EMSettings, NUTSSettings
@@ -44,7 +44,7 @@ def prior_of(classifier: Any) -> GivenByTorch:
 
 
 def run(
-    engine: Engine, problem: Problem, settings: tuple, seed: int, *, progress: bool, keep: Checkpoints = NOWHERE
+    engine: Engine, problem: Problem, settings: tuple, seed: int, *, progress: bool, keep: Checkpoints = NO_CHECKPOINTS
 ) -> tuple[Outcome, Annotations]:
     """Run an engine, and leave torch's own random numbers as they were.
 

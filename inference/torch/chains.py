@@ -25,7 +25,7 @@ from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import anatomy, constants
 from ..engines import em, nuts
-from ..engines.checkpoints import NOWHERE, Checkpoints, Nest
+from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints, Tree
 from ..engines.interruptions import heeded
 from ..engines.outcome import Outcome
 from ..engines.progress import progress_bar
@@ -46,7 +46,7 @@ Chain = list[Row]
 
 
 def run(
-    problem: Problem, key: Array, settings: NUTSSettings, *, progress: bool, keep: Checkpoints = NOWHERE
+    problem: Problem, key: Array, settings: NUTSSettings, *, progress: bool, keep: Checkpoints = NO_CHECKPOINTS
 ) -> Outcome:
     """Sample the posterior; where ``keep`` says so, an interruption ends sampling with the draws so far.
 
@@ -87,7 +87,7 @@ def run(
                 facts = {"interrupted": sizes | {"how_to_go_on": keep.how_to_go_on}}
                 break
             chains.append(rows)
-            keep.note(STAGE, partial(_packed_chains, tuple(chains)))
+            keep.save(STAGE, partial(_packed_chains, tuple(chains)))
     draws = {n: np.stack([[row[0][n] for row in chain] for chain in chains]) for n in chains[0][0][0]}
     stats = {n: np.array([[row[1][n] for row in chain] for chain in chains]) for n in chains[0][0][1]}
     stats["diverging"] = stats["diverging"].astype(bool)
@@ -195,11 +195,11 @@ def _longest(chains: list[Chain]) -> list[Chain]:
     return [chain[:n_draws] for chain in chains if len(chain) >= n_draws]
 
 
-def _packed_chains(chains: tuple[Chain, ...]) -> Nest:
+def _packed_chains(chains: tuple[Chain, ...]) -> Tree:
     return [_packed(chain) for chain in chains]
 
 
-def _packed(chain: Chain) -> Nest:
+def _packed(chain: Chain) -> Tree:
     return {
         part: {name: np.stack([row[i][name] for row in chain]) for name in chain[0][i]}
         for i, part in enumerate(("draws", "stats"))

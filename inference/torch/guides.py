@@ -25,7 +25,7 @@ from torch import Tensor
 from ...data import unknown_name
 from ..densities.sites import parameter_dims
 from ..engines import em
-from ..engines.checkpoints import NOWHERE, Checkpoints, Nest
+from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints, Tree
 from ..engines.outcome import Outcome, as_point
 from ..engines.progress import progress_bar
 from ..engines.settings import EMSettings, SVISettings
@@ -90,7 +90,7 @@ class Batch(NamedTuple):
 
 
 def run(
-    problem: Problem, key: Array, settings: TorchSVISettings, *, progress: bool, keep: Checkpoints = NOWHERE
+    problem: Problem, key: Array, settings: TorchSVISettings, *, progress: bool, keep: Checkpoints = NO_CHECKPOINTS
 ) -> Outcome:
     """Fit the guide, and draw from it.
 
@@ -177,7 +177,7 @@ def _descend(
         stepper.load(state["stepper"])
         losses, seed = state["losses"], state["seed"]
 
-    def at() -> Nest:
+    def at() -> Tree:
         state = {"guide": guide.state_dict(), "module": snapshot(module), "stepper": stepper.state()}
         return noted({**state, "optimised": optimised, "losses": losses, "seed": seed}, problem.device)
 
@@ -193,8 +193,8 @@ def _descend(
                 check_losses(losses)
             if len(losses) % CHUNK == 0:
                 tell(len(losses), f"loss {losses[-1]:,.2f}")
-            keep.note(STAGE, at, lasting=False)
-    keep.note(STAGE, at, lasting=False, final=True)
+            keep.save(STAGE, at, lasting=False)
+    keep.save(STAGE, at, lasting=False, final=True)
     return losses
 
 

@@ -26,7 +26,7 @@ from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import anatomy
 from ..engines import local_steps
-from ..engines.checkpoints import NOWHERE, Checkpoints, Nest, packed, unpacked
+from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints, Tree, packed, unpacked
 from ..engines.local_steps import Locals, of_tasks, put_back, shared
 from ..engines.m_step import tables_mode
 from ..engines.minibatch_em import MinibatchEM, annotations_left, batch_size, votes_with_evidence, warm_epochs
@@ -67,7 +67,9 @@ class Seen(NamedTuple):
     own: Locals  # of all tasks, after the steps of the batch's
 
 
-def run(problem: Problem, key: Array, settings: EMSettings, *, progress: bool, keep: Checkpoints = NOWHERE) -> Outcome:
+def run(
+    problem: Problem, key: Array, settings: EMSettings, *, progress: bool, keep: Checkpoints = NO_CHECKPOINTS
+) -> Outcome:
     """Train from each of ``settings.restarts`` starts, and keep the solution of the highest log-posterior.
 
     Raises:
@@ -116,7 +118,7 @@ def _train(
         trainer.load(state["at"])
         history, best, best_score, best_epoch = (state[name] for name in ("history", "best", "score", "epoch"))
 
-    def at() -> Nest:
+    def at() -> Tree:
         of_best = {"best": best, "score": best_score, "epoch": best_epoch}
         return noted({"at": trainer.state(), "history": history, **of_best}, problem.device)
 
@@ -128,8 +130,8 @@ def _train(
         score = -np.inf if settings.held_out == 0 else trainer.predicted()
         if score > best_score or settings.held_out == 0:
             best, best_score, best_epoch = trainer.state(), score, number
-        keep.note(MinibatchEM.stage, at, lasting=False)
-    keep.note(MinibatchEM.stage, at, lasting=False, final=True)
+        keep.save(MinibatchEM.stage, at, lasting=False)
+    keep.save(MinibatchEM.stage, at, lasting=False, final=True)
     trainer.load(best)
     at_end = trainer.log_densities(problem.data)[1]
     return Solution(trainer.parameters, [*history, at_end]), snapshot(problem.module)

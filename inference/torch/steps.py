@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..engines.checkpoints import Nest
+from ..engines.checkpoints import Tree
 from .torch_options import TorchOptions
 
 Groups = list[dict[str, Any]]
@@ -82,7 +82,7 @@ def restore(module: nn.Module | None, state: dict[str, Tensor] | None) -> None:
         module.load_state_dict(state)
 
 
-def noted(state: Mapping[str, Any], device: torch.device) -> Nest:
+def noted(state: Mapping[str, Any], device: torch.device) -> Tree:
     """Return the state of an engine as a checkpoint holds it, with that of torch's random numbers."""
     random = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
@@ -90,7 +90,7 @@ def noted(state: Mapping[str, Any], device: torch.device) -> Nest:
     return _as_arrays({**state, "random": random})
 
 
-def went_on(found: Nest, device: torch.device) -> dict[str, Any]:
+def went_on(found: Tree, device: torch.device) -> dict[str, Any]:
     """Return the state that :func:`noted` had, on the device; torch's random numbers are what they were then."""
     state = _as_tensors(found, device)
     random = state.pop("random")
@@ -100,7 +100,7 @@ def went_on(found: Nest, device: torch.device) -> dict[str, Any]:
     return state
 
 
-def _as_arrays(value: Any) -> Nest:
+def _as_arrays(value: Any) -> Tree:
     """The same with arrays of NumPy, which has no bfloat16, in the place of tensors."""
     if isinstance(value, Tensor):
         kept = value.detach().cpu()
@@ -113,7 +113,7 @@ def _as_arrays(value: Any) -> Nest:
     return value
 
 
-def _as_tensors(value: Nest, device: torch.device) -> Any:
+def _as_tensors(value: Tree, device: torch.device) -> Any:
     """The way back."""
     if isinstance(value, dict) and TENSOR in value:
         tensor = torch.from_numpy(value[TENSOR].copy()).to(device)

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from command_line import crowdppl, refused
 
-from crowdppl.inference.engines.checkpoints import FILE, Checkpoints
+from crowdppl.inference.engines.checkpoint_options import FILE
+from crowdppl.inference.engines.checkpoints import Checkpoints
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def command(tmp_path):
 
 def stopped(monkeypatch, number):
     """Have the process get a signal at the second note of where a fit stands."""
-    note, taken = Checkpoints.note, []
+    note, taken = Checkpoints.save, []
 
     def noting(self, *arguments, **options):
         note(self, *arguments, **options)
@@ -31,7 +32,7 @@ def stopped(monkeypatch, number):
         if len(taken) == 2:
             signal.raise_signal(number)
 
-    monkeypatch.setattr(Checkpoints, "note", noting)
+    monkeypatch.setattr(Checkpoints, "save", noting)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

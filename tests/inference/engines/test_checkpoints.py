@@ -20,7 +20,8 @@ from picked_findings import findings_of
 import crowdppl as cp
 from crowdppl.data import atomic
 from crowdppl.inference.engines import checkpoints
-from crowdppl.inference.engines.checkpoints import Checkpoints, CheckpointWarning, decoded, encoded, read, seconds
+from crowdppl.inference.engines.checkpoint_options import CheckpointOptions, seconds
+from crowdppl.inference.engines.checkpoints import Checkpoints, CheckpointWarning, decoded, encoded, read
 from crowdppl.inference.engines.same_fit import described
 from crowdppl.inference.sources import on_disk
 
@@ -69,7 +70,7 @@ def assert_same(one, other):
 
 def signalled(monkeypatch, number, n_notes):
     """Have the process get a signal when a fit has taken so many notes of where it stands."""
-    note, taken = Checkpoints.note, []
+    note, taken = Checkpoints.save, []
 
     def noting(self, *arguments, **options):
         note(self, *arguments, **options)
@@ -77,7 +78,7 @@ def signalled(monkeypatch, number, n_notes):
         if len(taken) == n_notes:
             signal.raise_signal(number)
 
-    monkeypatch.setattr(Checkpoints, "note", noting)
+    monkeypatch.setattr(Checkpoints, "save", noting)
 
 
 @pytest.mark.parametrize("method", FITS)
@@ -434,7 +435,7 @@ def test_a_fit_of_a_scan_goes_on_from_within_a_pass(crowd, tmp_path, monkeypatch
 
 
 def test_a_ctrl_c_that_is_lost_in_a_callback_is_heeded_at_the_next_note(crowd, tmp_path, monkeypatch):
-    note = Checkpoints.note
+    note = Checkpoints.save
     lost = []
 
     def note_once_interrupted(self, *arguments, **options):
@@ -444,7 +445,7 @@ def test_a_ctrl_c_that_is_lost_in_a_callback_is_heeded_at_the_next_note(crowd, t
                 signal.raise_signal(signal.SIGINT)
         note(self, *arguments, **options)
 
-    monkeypatch.setattr(Checkpoints, "note", note_once_interrupted)
+    monkeypatch.setattr(Checkpoints, "save", note_once_interrupted)
     with pytest.raises(KeyboardInterrupt, match="goes on from there"):
         cp.fit("one_coin", crowd, method="svi", checkpoint=tmp_path / "c", progress=False, max_iterations=50)
 
@@ -453,10 +454,10 @@ def test_passes_that_take_no_second_are_not_all_written(tmp_path, monkeypatch):
     """SVI over one chunk has a step a pass; writing, with its flush to the disk, took more than half of the time."""
     written, now, write = [], [1000.0], checkpoints.Store.write
     monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now[0])
-    keep = checkpoints.opened(checkpoints.Wish(tmp_path, 300.0, resume=None, milestones=True), {})
+    keep = checkpoints.opened(CheckpointOptions(tmp_path, 300.0, resume=None, milestones=True), {})
     monkeypatch.setattr(checkpoints.Store, "write", lambda store: (written.append(now[0]), write(store)))
     for _ in range(50):
         now[0] += 0.1
-        keep.note("state", lambda: {"at": now[0]}, milestone=True)
+        keep.save("state", lambda: {"at": now[0]}, milestone=True)
     np.testing.assert_allclose(np.diff(written), 1.0, atol=0.11)
     assert 4 <= len(written) <= 6  # in five seconds

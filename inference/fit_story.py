@@ -16,7 +16,6 @@ from jax.sharding import Mesh
 from ..data import AnnotationError, Annotations, unknown_name
 from ..data.errors import check_name, look_up
 from ..data.scan import Scan
-from ..data.sharding import mesh_of
 from ..data.some_tasks import changed_tasks
 from ..data.store import open_store
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
@@ -42,6 +41,7 @@ from .findings.look import look_at
 from .fitted.alignment import aligned, permutations
 from .fitted.fitted import Fitted, label_posteriors
 from .fitted.modes import modes_of
+from .sources.devices import mesh_of
 from .sources.on_disk import IN_MEMORY, Files, check_draws, suited_files
 from .sources.whole_data import refuse_whole_data, tried
 from .streamed import StreamedFit

@@ -11,13 +11,13 @@ from jax.sharding import Mesh
 
 from ...data import Annotations
 from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, padded
-from ...data.sharding import places, sharded
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.portable import is_portable
 from ..densities.programs import compiled
 from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims, starting_point
+from ..sources.devices import places, sharded
 from .checkpoints import NO_CHECKPOINTS, Checkpoints
 from .outcome import Outcome
 from .registry import Engine

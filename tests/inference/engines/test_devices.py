@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import crowdppl as cp
-from crowdppl.data.sharding import raise_if_different
+from crowdppl.inference.sources.devices import raise_if_different
 
 ON_EIGHT = """
 import json, sys

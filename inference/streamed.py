@@ -33,6 +33,7 @@ from .densities.sites import Dims, derived
 from .engines.finding import sentences
 from .engines.outcome import Outcome
 from .engines.progress import progress_bar
+from .findings.facts import SURE
 from .findings.look import look_at
 from .findings.render import Findings
 from .findings.summary import Summary, best_and_worst, course, difficulties, options_text, positive_class, shared_errors
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
 FEW = 20  # draws at the most that a pass over the data looks at
 NUMBERS = 2e6  # in confusion matrices that need no pass, about
-SURE = 0.9  # probability from which on the summary calls a label certain
 NO_DIMS = ("task", "row")  # quantities by task or by row stay on the disk
 
 

@@ -12,6 +12,7 @@ from ..engines.finding import sentences
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from ..fitted.realised import realised_accuracy
+from .facts import beside_votes
 from .look import findings
 from .summary import certainty, course, gold_accuracy, options_text, sizes
 
@@ -79,9 +80,7 @@ def result_card(
     """
     annotations, posterior = source.annotations, np.asarray(source.posterior, dtype=float)
     sure = posterior.max(-1, initial=0.0)
-    votes = annotations.votes()
-    voted = votes.sum(-1) > 0
-    differ = int((votes[voted].max(-1) > votes[voted, posterior[voted].argmax(-1)]).sum())
+    differ = int(beside_votes(source).differs.sum())
     labels = {"labels": certainty(source), "other than the majority vote": f"{differ:,}"}
     if annotations.gold is not None:
         labels["gold"] = gold_accuracy(source)

@@ -30,6 +30,7 @@ from ..fitted.intervals import INTERVAL, jeffreys
 from ..fitted.misled import misled_share
 from ..fitted.posterior import SHOWN_WEIGHT, Posterior, interval_around
 from ..fitted.workers import fitted_scores
+from .facts import SAYS_NOTHING, SURE, beside_votes, n_sure, suspects
 from .look import findings
 from .of_draws import smallest_ess, worst_rhat
 from .of_modes import modes_text
@@ -39,7 +40,6 @@ from .render import Findings
 if TYPE_CHECKING:
     import xarray as xr
 
-SPAMMER = 0.1  # a spammer score below it is that of somebody who hardly looks; 0 is one who does not look at all
 SHOWN_WORKERS = 5
 SHOWN = 9  # numbers of a hyperparameter, of larger ones the shape is; families of workers
 
@@ -110,7 +110,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
     tables = {"classes": _classes(fitted, interval)}
     if annotations.named:
         scores = fitted_scores(fitted, interval)
-        facts |= positive_class(annotations.classes) | suspects(scores)
+        facts |= positive_class(annotations.classes) | spammers(scores, annotations.n_classes)
         tables |= best_and_worst(scores)
     return Summary(f"{fitted.story} fitted by {fitted.method.upper()}", facts, tables, findings(fitted))
 
@@ -139,7 +139,7 @@ def _of_average(fit: Posterior, interval: float) -> Summary:
     tables["classes"] = _label_shares(fit)
     if fit.annotations.named:
         scores = fitted_scores(fit, interval)
-        facts |= positive_class(fit.annotations.classes) | suspects(scores)
+        facts |= positive_class(fit.annotations.classes) | spammers(scores, fit.annotations.n_classes)
         tables |= best_and_worst(scores)
     methods = " and ".join(sorted({fitted.method.upper() for fitted in fit.members.values()}))
     many = "1 story" if len(fit.members) == 1 else f"{len(fit.members)} stories"
@@ -338,35 +338,29 @@ def _name_of(network: object) -> str:
 
 
 def certainty(fitted: Posterior | Fitted) -> str:
-    """Return the number of labels with a probability of at least 0.9, in words."""
-    n, sure = len(fitted.posterior), int((fitted.posterior.max(-1) >= 0.9).sum())
+    """Return the number of labels with a probability of at least :data:`.SURE`, in words."""
+    n, sure = len(fitted.posterior), n_sure(fitted.posterior)
     if n == 1:
-        return f"the only label has probability {'≥' if sure else '<'} 0.9"
+        return f"the only label has probability {'≥' if sure else '<'} {SURE}"
     which = f"all {n:,}" if sure == n else f"{sure:,} of {n:,}"
-    return f"{which} labels have probability ≥ 0.9"
+    return f"{which} labels have probability ≥ {SURE}"
 
 
 def differing(fitted: Posterior | Fitted) -> str:
     """On how many tasks the label is another than the majority vote, in words that follow others; ties do not count."""
-    votes = fitted.annotations.votes()
-    most = fitted.annotations.kind.majority(votes) > 0
-    decided = (most.sum(-1) == 1) & (votes.sum(-1) > 0)
-    n = int((decided & ~most[np.arange(len(votes)), fitted.annotations.kind.label(fitted.posterior)]).sum())
-    n_ties = int(((most.sum(-1) > 1) & (votes.sum(-1) > 0)).sum())
-    ties = f", and is a tie on {n_ties:,}" if n_ties else ""
-    return f"; the majority vote differs on {n:,}{ties}"
+    votes = beside_votes(fitted)
+    ties = f", and is a tie on {n_ties:,}" if (n_ties := int(votes.tied.sum())) else ""
+    return f"; the majority vote differs on {int(votes.differs.sum()):,}{ties}"
 
 
-def suspects(scores: pd.DataFrame) -> dict[str, str]:
-    """Workers whose annotations say next to nothing of the true class, by the upper ends of their spammer scores."""
-    if "spammer_score_high" not in scores:
+def spammers(scores: pd.DataFrame, n_classes: int) -> dict[str, str]:
+    """Workers whose annotations say next to nothing of the true class, those with the most annotations first."""
+    names = [name for name, why in suspects(scores, n_classes) if why == SAYS_NOTHING]
+    if not names:
         return {}
-    found = list(scores.index[scores["spammer_score_high"] < SPAMMER])
-    if not found:
-        return {}
-    names = ", ".join(map(str, found[:SHOWN_WORKERS])) + ("" if len(found) <= SHOWN_WORKERS else ", …")
-    many = "says" if len(found) == 1 else "say"
-    return {"spammers": f"{count_text(len(found), 'worker')} {many} next to nothing of the true class: {names}"}
+    shown = ", ".join(names[:SHOWN_WORKERS]) + ("" if len(names) <= SHOWN_WORKERS else ", …")
+    many = "says" if len(names) == 1 else "say"
+    return {"spammers": f"{count_text(len(names), 'worker')} {many} next to nothing of the true class: {shown}"}
 
 
 def gold_accuracy(fitted: Posterior | Fitted) -> str:

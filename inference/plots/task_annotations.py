@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...data import AnnotationError, Annotations
+from ..findings.facts import SURE
 from ..fitted.posterior import Posterior
 from .style import (
     LOGARITHMIC,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 MAX_BARS = 40  # different numbers of annotations up to which each has a bar
 HEAVY = 20  # how many times the median the greatest number is where the tail is heavy
-SURE = 0.9  # labels of less probability are drawn dark and counted
 FEWEST = 5  # numbers that the axis spans, however alike they are
 CLOSE = 300  # ratio of the largest number to the smallest below which a logarithmic scale has three ticks a decade
 STEEP = 50  # how many times the median bar the highest is where bars are drawn on a logarithmic scale

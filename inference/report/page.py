@@ -9,8 +9,9 @@ from importlib.resources import files
 from markupsafe import Markup
 
 from ...data import Annotations
+from ..findings.facts import SURE, n_sure
 from ..plots.style import counted
-from .findings import Findings, GoldShare
+from .overview import GoldShare, Overview
 from .said_first import alerts, all_clear, sentences
 from .sections import Section
 from .subject import Subject
@@ -42,7 +43,7 @@ def page(title: str, lead: str, first: Markup, tiles: list[tuple[str, str]], sec
     return str(made)
 
 
-def opening(found: Findings) -> Markup:
+def opening(found: Overview) -> Markup:
     """Return the page's opening: three sentences, the alerts, the weightiest first, and the passed tests."""
     return render("opening", sentences=sentences(found), alerts=alerts(found), all_clear=all_clear(found))
 
@@ -50,14 +51,14 @@ def opening(found: Findings) -> Markup:
 def tiles(subject: Subject, gold: GoldShare | None) -> list[tuple[str, str]]:
     """Names and values of the numbers at the top, the accuracy on gold labels among them where there is one."""
     annotations, posterior = subject.annotations, subject.source.posterior
-    sure = int((posterior.max(-1) >= 0.9).sum())
+    sure = n_sure(posterior)
     found = [
         _tile(annotations.n_tasks, "task"),
         _tile(annotations.n_workers, "worker") if annotations.named else ("workers", "not named"),
         _tile(annotations.n_annotations, "annotation"),
         ("classes", f"{annotations.n_classes:,}"),
         *([("abstentions", f"{_abstained(annotations):.0%}")] if annotations.abstains else []),
-        ("labels of probability ≥\N{NO-BREAK SPACE}0.9", f"{sure:,}"),
+        (f"labels of probability ≥\N{NO-BREAK SPACE}{SURE}", f"{sure:,}"),
     ]
     if gold is not None:
         found.append((f"accuracy on {counted(gold.tasks, 'gold task')}", f"{gold.right:.1%} ({gold.interval})"))

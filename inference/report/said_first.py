@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..engines.finding import Finding
+from ..findings.facts import BELOW_CHANCE, SAYS_NOTHING, SURE
 from ..plots.style import counted, share
-from .findings import BELOW_CHANCE, SAYS_NOTHING, SURE, Findings
+from .overview import Overview
 
 NAMED = 5  # tasks and workers that are named
 
@@ -27,12 +28,12 @@ class Alert:
     anchor: str
 
 
-def sentences(found: Findings) -> tuple[str, str, str]:
+def sentences(found: Overview) -> tuple[str, str, str]:
     """Three sentences that can be repeated: on the labels, on the workers, and on how far to trust them."""
     return _of_labels(found), _of_workers(found), _of_trust(found)
 
 
-def alerts(found: Findings) -> list[Alert]:
+def alerts(found: Overview) -> list[Alert]:
     """Return alerts to act on, the weightiest first.
 
     Warnings of the fit come first, because a computation that failed leaves nothing else to rely on; then gold labels
@@ -40,9 +41,10 @@ def alerts(found: Findings) -> list[Alert]:
     annotations, and probabilities that gold labels show to be too high.
     """
     made = []
-    if found.engine:
-        said = tuple(map(as_sentence, found.engine))
-        made.append(Alert("Warnings of the fit", said, "convergence" if found.sampled else "labels"))
+    of_prior = tuple(as_sentence(each) for each in found.warnings if each.about == "prior")
+    others = tuple(as_sentence(each) for each in found.warnings if each.about != "prior")
+    if others:
+        made.append(Alert("Warnings of the fit", others, "convergence" if found.sampled else "labels"))
     if found.gold is not None and found.gold.contradicts:
         gold = found.gold
         text = (
@@ -72,8 +74,8 @@ def alerts(found: Findings) -> list[Alert]:
         )
         checked = "check" if found.n_checks == 1 else "checks"
         made.append(Alert(f"{len(found.failed)} of {found.n_checks} {checked} failed", (text,), "checks"))
-    if found.prior:
-        made.append(Alert("The prior outweighs the annotations", tuple(map(as_sentence, found.prior)), "prior"))
+    if of_prior:
+        made.append(Alert("The prior outweighs the annotations", of_prior, "prior"))
     if found.gold is not None and found.gold.overconfident and not found.gold.contradicts:
         gold = found.gold
         text = (
@@ -84,7 +86,7 @@ def alerts(found: Findings) -> list[Alert]:
     return made
 
 
-def all_clear(found: Findings) -> list[str]:
+def all_clear(found: Overview) -> list[str]:
     """Return a sentence for each examined point without anything to act on."""
     said = []
     if not found.unsure:
@@ -95,7 +97,7 @@ def all_clear(found: Findings) -> list[str]:
         said.append(f"No predictive check failed ({found.n_checks} were made).")
     if found.gold is not None and not found.gold.overconfident:
         said.append("The gold labels do not show the labels’ probabilities to be too high.")
-    if found.sampled and not found.engine:
+    if found.sampled and all(each.about == "prior" for each in found.warnings):
         meaning = (
             ": nothing points to the computation as the reason why checks failed"
             if found.failed
@@ -110,7 +112,7 @@ def p_value(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else f"{value:.1g}"
 
 
-def _of_labels(found: Findings) -> str:
+def _of_labels(found: Overview) -> str:
     n, unsure = found.n_tasks, len(found.unsure)
     sure = n - unsure
     which = f"{sure:,} of {n:,} labels ({share(sure / n)})" if unsure else f"All {n:,} labels" if n > 1 else "The label"
@@ -121,7 +123,7 @@ def _of_labels(found: Findings) -> str:
     return f"{certain}{review}, and no label differs from a majority vote."
 
 
-def _of_workers(found: Findings) -> str:
+def _of_workers(found: Overview) -> str:
     if not found.n_workers or found.accuracy is None:
         return "The annotations name no workers, so that none can be reviewed."
     everyone = counted(found.n_workers, "worker")
@@ -136,7 +138,7 @@ def _of_workers(found: Findings) -> str:
     return f"{n:,} of {everyone} should be reviewed ({names}); {median}."
 
 
-def _of_trust(found: Findings) -> str:
+def _of_trust(found: Overview) -> str:
     gold = found.gold
     if gold is None:
         first = "There are no gold labels to say how often the labels are right"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from ..findings.facts import beside_votes
 from ..scores.against_gold import with_gold
-from .findings import decided, differs
 from .label_sections import SHOWN_NOTE, given_in_words
 from .sections import Section, section
 from .subject import Subject
@@ -16,7 +16,7 @@ MOST_DIFFERING = 100  # tasks that are listed
 
 def votes_section(subject: Subject) -> Section:
     """On how many tasks label and majority vote are the same, which is right more often, and where they differ."""
-    differing = int(differs(subject.source).sum())
+    differing = int(beside_votes(subject.source).differs.sum())
     return section(
         "votes",
         "Majority vote beside the labels",
@@ -32,8 +32,8 @@ def _sides(subject: Subject) -> pd.DataFrame:
     """Numbers of tasks where label and vote are the same, differ, and where there is no majority."""
     source, annotations = subject.source, subject.annotations
     votes = annotations.votes()
-    one, other = decided(source), differs(source)
-    kinds = {"the label’s class": one & ~other, "another class": other, "tied": ~one & (votes.sum(-1) > 0)}
+    one, tied, other = beside_votes(source)
+    kinds = {"the label’s class": one & ~other, "another class": other, "tied": tied}
     kinds["no annotation of a class"] = votes.sum(-1) == 0
     kinds = {name: which for name, which in kinds.items() if which.any()}
     frame = pd.DataFrame({"tasks": {name: int(which.sum()) for name, which in kinds.items()}})
@@ -55,7 +55,7 @@ def _where(subject: Subject) -> pd.DataFrame:
     """The tasks where label and majority vote differ, the most probable labels first."""
     source, annotations = subject.source, subject.annotations
     names = [str(name) for name in annotations.classes]
-    at = np.flatnonzero(differs(source))
+    at = np.flatnonzero(beside_votes(source).differs)
     probability = source.posterior.max(-1)
     at = at[np.argsort(-probability[at], kind="stable")][:MOST_DIFFERING]
     labels, votes = annotations.kind.label(source.posterior)[at], annotations.votes().argmax(-1)[at]

@@ -11,8 +11,8 @@ from ..checks.check_results import Checks
 from ..fitted.posterior import Posterior
 from ..plots.style import counted
 from .convergence_section import convergence_section
-from .findings import findings
 from .label_sections import data_section, labels_section, next_section
+from .overview import overview
 from .page import opening, page, tiles
 from .prior_section import prior_section
 from .sections import Section
@@ -73,7 +73,7 @@ def report(
     about = subject(source, fits, gold, seed)
     heading = _title(about) if title is None else title
     made = make_checks(about) if checks and about.source.rule is None else None
-    found = findings(about, about.scores, made if isinstance(made, Checks) else None)
+    found = overview(about, about.scores, made if isinstance(made, Checks) else None)
     write_whole(path, page(heading, _lead(about), opening(found), tiles(about, found.gold), _sections(about, made)))
     return path
 

@@ -9,21 +9,23 @@ from made_fits import changed
 from report_pages import Page
 
 import crowdppl as cp
+from crowdppl.inference.findings.facts import BELOW_CHANCE, SAYS_NOTHING, suspects
 from crowdppl.inference.fitted.intervals import jeffreys
-from crowdppl.inference.report.findings import (
-    BELOW_CHANCE,
-    SAYS_NOTHING,
-    Findings,
-    GoldShare,
-    findings,
-    suspects,
-)
+from crowdppl.inference.report.overview import GoldShare, Overview, overview
 from crowdppl.inference.report.page import opening
 from crowdppl.inference.report.said_first import alerts, all_clear, sentences
 from crowdppl.inference.report.subject import subject
 
 GOLD = GoldShare(tasks=100, right=0.8, low=0.73, high=0.86, promised=0.95, majority=0.7, chance=0.25)
-WORST = Findings(
+RHAT = cp.Finding("rhat", "draws", "warning", "R̂ = 1.2 for prevalence[class a]: the chains do not agree")
+OUTWEIGHED = cp.Finding(
+    "outweighed",
+    "prior",
+    "warning",
+    "the prior outweighs the annotations of 12 of 20 workers",
+    "Smaller diagonal= weaken it",
+)
+WORST = Overview(
     n_tasks=500,
     unsure=tuple(f"t{i}" for i in range(88)),
     differing=31,
@@ -32,11 +34,10 @@ WORST = Findings(
     accuracy=0.734,
     failed=(("Agreement of pairs of workers", 0.0004), ("Annotations of each class", 0.031)),
     n_checks=4,
-    prior=(cp.Finding("outweighed", "prior", "warning", "the prior outweighs the annotations of 12 of 20 workers"),),
     gold=GOLD,
-    engine=(cp.Finding("rhat", "draws", "warning", "R̂ = 1.2 for prevalence[class a]: the chains do not agree"),),
+    warnings=cp.Findings([RHAT, OUTWEIGHED]),
 )
-BEST = Findings(n_tasks=500, n_workers=20, accuracy=0.9, n_checks=4, gold=replace(GOLD, promised=0.82))
+BEST = Overview(n_tasks=500, n_workers=20, accuracy=0.9, n_checks=4, gold=replace(GOLD, promised=0.82))
 
 
 def test_three_sentences_say_what_is_found():
@@ -98,12 +99,18 @@ def test_alerts_come_in_the_order_of_their_weight():
     assert all_clear(WORST) == []
 
 
-@pytest.mark.parametrize("left_out", ["engine", "unsure", "suspects", "failed", "prior", "gold"])
+@pytest.mark.parametrize("left_out", range(6))
 def test_without_a_cause_there_is_no_alert_and_the_others_keep_their_order(left_out):
-    fields = ["engine", "unsure", "suspects", "failed", "prior", "gold"]
+    without = [
+        {"warnings": cp.Findings([OUTWEIGHED])},
+        {"unsure": ()},
+        {"suspects": ()},
+        {"failed": ()},
+        {"warnings": cp.Findings([RHAT])},
+        {"gold": None},
+    ]
     every = alerts(WORST)
-    some = alerts(replace(WORST, **{left_out: None if left_out == "gold" else ()}))
-    assert some == [one for one, field in zip(every, fields, strict=True) if field != left_out]
+    assert alerts(replace(WORST, **without[left_out])) == every[:left_out] + every[left_out + 1 :]
 
 
 def test_alerts_name_who_and_what_they_are_about():
@@ -113,12 +120,12 @@ def test_alerts_name_who_and_what_they_are_about():
     assert "w1, w3: say next to nothing of the true class." in workers
     assert "<w2>: is right less often than by guessing." in workers
     assert "Agreement of pairs of workers (p = 0.0004); Annotations of each class (p = 0.031)" in checks
-    assert prior == "The prior outweighs the annotations of 12 of 20 workers."
+    assert prior == "The prior outweighs the annotations of 12 of 20 workers. Smaller diagonal= weaken it."
     assert "95.0% are right; 80.0% are, of 100 gold tasks (90% interval 73.0% to 86.0%)" in gold
 
 
 def test_a_clear_engine_and_failed_checks_do_not_contradict_each_other():
-    (said,) = all_clear(replace(WORST, engine=()))
+    (said,) = all_clear(replace(WORST, warnings=cp.Findings([OUTWEIGHED])))
     assert said == ("The engine gave no warnings: nothing points to the computation as the reason why checks failed.")
     assert "which speaks for the computation, and not for the story" in " ".join(all_clear(BEST))
     assert len(all_clear(BEST)) == 5
@@ -157,7 +164,7 @@ def gold_fit(em_fits):
 
 def found_of(fit, checks=None):
     about = subject(fit, None, None, 0)
-    return findings(about, about.scores, checks)
+    return overview(about, about.scores, checks)
 
 
 def test_overconfidence_is_a_promise_above_the_interval_of_the_share_that_is_right(gold_fit):
@@ -185,7 +192,7 @@ def test_gold_labels_that_fewer_labels_match_than_guesses_would_are_told_before_
     found = found_of(against)
     assert found.gold.contradicts
     assert found.gold.high < 1 / 3
-    titles = [one.title for one in alerts(replace(found, engine=WORST.engine, unsure=("3",)))]
+    titles = [one.title for one in alerts(replace(found, warnings=WORST.warnings, unsure=("3",)))]
     assert titles[:3] == ["Warnings of the fit", "The gold labels contradict the labels", "1 label to review"]
     assert "The labels are overconfident" not in titles
     assert not found_of(gold_fit).gold.contradicts
@@ -208,10 +215,10 @@ def test_unsure_labels_are_those_below_the_threshold_the_most_uncertain_first(go
     assert found.n_tasks == 12
 
 
-def test_a_prior_that_rules_is_told_once_and_not_as_a_warning_of_the_engine(gold_fit):
-    found = found_of(changed(gold_fit, findings=WORST.engine + WORST.prior))
-    assert found.prior == WORST.prior
-    assert found.engine == WORST.engine
+def test_the_page_has_the_warnings_of_the_fit_and_no_notes(gold_fit):
+    note = cp.Finding("toy", "labels", "note", "a toy is nice to have")
+    found = found_of(changed(gold_fit, findings=(RHAT, note, OUTWEIGHED)))
+    assert found.warnings == (RHAT, OUTWEIGHED)
 
 
 def test_a_baseline_has_sentences_and_no_word_of_an_engine(gold_fit):

@@ -11,18 +11,15 @@ from ...data import AnnotationError
 from ...data.majority import majority_accuracy
 from ..checks.check_results import Checks
 from ..checks.discrepancy_result import LEVEL
-from ..engines.finding import Finding
-from ..findings.summary import SPAMMER
+from ..findings.facts import SURE, beside_votes, suspects
+from ..findings.render import Findings
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, jeffreys
-from ..fitted.posterior import Posterior
 from ..scores.against_gold import against_gold
 from .subject import Subject
 
-SURE = 0.9  # probability from which a label is called certain, as in summaries and in the plot of entropies
+NOTHING = Findings()
 MUCH = 0.02  # by how much more the probabilities promise than is right where that is worth an alert
-SAYS_NOTHING = "says next to nothing of the true class"
-BELOW_CHANCE = "is right less often than by guessing"
 
 
 @dataclass(frozen=True)
@@ -64,8 +61,8 @@ class GoldShare:
 
 
 @dataclass(frozen=True)
-class Findings:
-    """Findings on a fit, from which the page's sentences and alerts are made.
+class Overview:
+    """Facts on a fit, from which the page's sentences and alerts are made.
 
     Args:
         n_tasks: the number of tasks.
@@ -76,9 +73,8 @@ class Findings:
         accuracy: of the median worker; None where workers are not named.
         failed: titles of the predictive checks that failed with their p-values, the smallest first.
         n_checks: the number of checks made; None where there are none.
-        prior: warnings of priors that outweigh the annotations.
         gold: the share of right labels; None without gold labels.
-        engine: all other warnings of the fits.
+        warnings: of the fits.
         sampled: whether an engine fitted a likelihood, so that there is something to warn of and to check.
     """
 
@@ -90,14 +86,13 @@ class Findings:
     accuracy: float | None = None
     failed: tuple[tuple[str, float], ...] = ()
     n_checks: int | None = None
-    prior: tuple[Finding, ...] = ()
     gold: GoldShare | None = None
-    engine: tuple[Finding, ...] = ()
+    warnings: Findings = NOTHING
     sampled: bool = True
 
 
-def findings(subject: Subject, scores: pd.DataFrame | None, checks: Checks | None) -> Findings:
-    """Find what the page says first.
+def overview(subject: Subject, scores: pd.DataFrame | None, checks: Checks | None) -> Overview:
+    """Return the facts that the page says first.
 
     Args:
         subject: of the page.
@@ -107,52 +102,19 @@ def findings(subject: Subject, scores: pd.DataFrame | None, checks: Checks | Non
     source, annotations = subject.source, subject.annotations
     labels = source.labels
     unsure = labels[labels["probability"] < SURE].sort_values("entropy", ascending=False, kind="stable")
-    said = subject.findings.warnings
     found = {} if checks is None else {r.title: r.p_value for r in checks.results.values() if r.p_value < LEVEL}
-    return Findings(
+    return Overview(
         n_tasks=annotations.n_tasks,
         unsure=tuple(map(str, unsure.index)),
-        differing=int(differs(source).sum()),
+        differing=int(beside_votes(source).differs.sum()),
         n_workers=annotations.n_workers if annotations.named else 0,
         suspects=() if scores is None else suspects(scores, annotations.n_classes),
         accuracy=None if scores is None else float(scores["accuracy"].median()),
         failed=tuple(sorted(found.items(), key=lambda item: item[1])),
         n_checks=None if checks is None else len(checks.results),
-        prior=tuple(each for each in said if each.about == "prior"),
         gold=_gold(subject),
-        engine=tuple(each for each in said if each.about != "prior"),
+        warnings=subject.findings.warnings,
         sampled=isinstance(subject.lead[1], Fitted),
-    )
-
-
-def decided(source: Posterior) -> np.ndarray:
-    """Return whether a single class has the most annotations of each task, ``(N,)``."""
-    votes = source.annotations.votes()
-    return (votes.max(-1) > 0) & ((votes == votes.max(-1, keepdims=True)).sum(-1) == 1)
-
-
-def differs(source: Posterior) -> np.ndarray:
-    """Return whether each task's label differs from the class with the most annotations, ``(N,)``; False at ties."""
-    return decided(source) & (source.annotations.votes().argmax(-1) != source.annotations.kind.label(source.posterior))
-
-
-def suspects(scores: pd.DataFrame, n_classes: int) -> tuple[tuple[str, str], ...]:
-    """Workers to review with the reason, those with the most annotations first.
-
-    A worker is among them whose spammer score is below 0.1, or whose accuracy is below that of guessing, at the upper
-    bound of its interval: nobody is among them for a few annotations.
-
-    Args:
-        scores: a row for each worker.
-        n_classes: how many classes there are.
-    """
-    if "spammer_score_high" not in scores:
-        return ()
-    nothing = (scores["spammer_score_high"] < SPAMMER).to_numpy()
-    below = (scores["accuracy_high"] < 1 / n_classes).to_numpy()
-    order = np.argsort(-scores["annotations"].to_numpy(), kind="stable")
-    return tuple(
-        (str(scores.index[j]), SAYS_NOTHING if nothing[j] else BELOW_CHANCE) for j in order if nothing[j] or below[j]
     )
 
 

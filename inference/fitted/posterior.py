@@ -26,7 +26,7 @@ SHOWN_WEIGHT = 0.005  # smaller weights are left out of texts
 class OneStoryError(AttributeError, TypeError):
     """A view of one story's parameters is asked of an average, or of labels without a likelihood.
 
-    It is an :class:`AttributeError` where the view is a property, so that ``hasattr`` answers, and a :class:`TypeError`
+    It is an ``AttributeError`` where the view is a property, so that ``hasattr`` answers, and a ``TypeError``
     where it is a function.
     """
 

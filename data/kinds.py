@@ -309,9 +309,10 @@ def is_fraction(value: object) -> bool:
 
 def fraction_text(value: object) -> str:
     """Return what is wrong with a label that is a fraction, and what would be accepted."""
+    as_text = "" if isinstance(value, str) else "make them text, or "
     return (
         f"{value!r} is a fraction, and real numbers are not made classes: round them (.round()), bin them (pd.cut, "
-        "pd.qcut) or rank them; where they are names of classes, make them text, or list all in classes=[...]"
+        f"pd.qcut) or rank them; where they are names of classes, {as_text}list all in classes=[...]"
     )
 
 

@@ -8,12 +8,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from .abstentions import abstentions_of
 from .build import Rows, build, check_counts, check_seconds
 from .columns import Where, encode, missing_values, row_number, some_rows
 from .errors import AnnotationError, check_name, warn
 from .frames import as_frame, read_csv_tables, row_and_line, take_column
 from .ids import Ids
-from .kinds import MOST_CLASSES, encode_labels, whole_as_integers
+from .kinds import MOST_CLASSES, encode_labels, fraction_text, whole_as_integers
+from .text import decimal_numbers
 from .text_files import check_roles, suffix_of
 
 Missing = Literal["refuse", "drop"]
@@ -132,7 +134,7 @@ def csv_fields(
     """Return the fields of `Annotations` for a CSV file; `options` are those of `Annotations.from_frame`.
 
     Raises:
-        AnnotationError: as `read_csv_tables` and `frame_rows`.
+        AnnotationError: as `read_csv_tables` and `frame_rows`; or labels are fractions, and no classes are listed.
     """
     gold, options = options.get("gold"), dict(options)
     # Text in both files is converted together; gold labels in a Parquet file have types of their own.
@@ -142,7 +144,26 @@ def csv_fields(
     table, truth = read_csv_tables(path, gold if together else None, separator, columns, encoding)
     if truth is not None:
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator, encoding)}
-    return long_fields(table, where=row_and_line(path, separator, encoding), source=str(path), **options)
+    where = row_and_line(path, separator, encoding)
+    label = str(columns["label"])
+    if label in table and all(options.get(name) is None for name in LISTS):
+        _refuse_fractions(table[label], options.get("abstain"), f"column {label!r}", where)
+    return long_fields(table, where=where, source=str(path), **options)
+
+
+def _refuse_fractions(labels: pd.Series, abstain: Any, title: str, where: Where) -> None:
+    """Refuse labels in text that are real numbers, not all of them whole.
+
+    Raises:
+        AnnotationError: they are; the message has the first fraction.
+    """
+    if labels.dtype.kind in "iuf":
+        return
+    written = labels.where(labels.map(lambda label: isinstance(label, str)))
+    numbers = decimal_numbers(written[~written.isin([str(value) for value in abstentions_of(abstain)])])
+    if numbers.dtype.kind == "f" and len(fractions := numbers.index[numbers.notna() & (numbers % 1 != 0)]):
+        row = int(fractions[0])
+        raise AnnotationError(f"{title}, {where(row)}: {fraction_text(labels[row])}")
 
 
 def _filled_rows(frame: Any, filled: dict[str, pd.Series]) -> np.ndarray:

@@ -154,13 +154,21 @@ FRACTIONS = pd.DataFrame({"task": [1, 2, 3, 3], "worker": [1, 1, 1, 2], "label":
         (lambda folder: Annotations.from_frame(FRACTIONS), r"column 'label', row 2: 2\.5"),
         (lambda folder: Annotations.from_dict({1: {"a": 1}, 2: {"a": 2.5}}), r"task 2, worker 'a': 2\.5"),
         (lambda folder: Annotations.from_matrix([[1, 0.5], [2, 1]]), r"cell \(task 0, worker 1\): 0\.5"),
+        (lambda folder: in_csv(folder, abstain="none"), r"column 'label', row 3 \(line 5 of rows\.csv\): '2\.5'"),
+        (lambda folder: cp.read(in_csv(folder, read=False), tell=False), r"column 'label', row 3 .*: '2\.5'"),
         (lambda folder: scanned(folder), r"row group 0, row 2, column 'label': 2\.5"),
     ],
-    ids=["frame", "dict", "matrix", "scan"],
+    ids=["frame", "dict", "matrix", "csv", "read", "scan"],
 )
 def test_a_label_that_is_a_fraction_is_refused_with_its_place_and_advice(make, place, tmp_path):
-    with pytest.raises(AnnotationError, match=rf"{place}.*round.*bin.*rank.*text.*classes="):
+    with pytest.raises(AnnotationError, match=rf"{place}.*round.*bin.*rank.*classes="):
         make(tmp_path)
+
+
+def in_csv(folder, read=True, **options):
+    path = folder / "rows.csv"
+    path.write_text(f"task,worker,label\n1,a,{'none' if read else '1'}\n2,a,1\n3,a,2.0\n3,b,2.5\n")
+    return Annotations.from_csv(path, **options) if read else path
 
 
 def scanned(folder):

@@ -151,7 +151,8 @@ def test_labels_written_with_a_point_are_whole_numbers_in_csv_files_and_their_go
     assert csv(tmp_path, text).classes == Ids([1, 2])
     assert csv(tmp_path, text, gold=tmp_path / "truth.csv").gold.tolist() == [1, -1]
     assert csv(tmp_path, text).with_gold(tmp_path / "truth.csv").gold.tolist() == [1, -1]
-    assert csv(tmp_path, text.replace("2.0", "2.5")).classes == Ids(["1.0", "2", "2.5"])
+    classes = ["1.0", "2", "2.5"]
+    assert csv(tmp_path, text.replace("2.0", "2.5"), classes=classes).classes == Ids(classes)
     assert csv(tmp_path, text.replace("1,b", "1.0,b")).tasks == Ids(["1", "1.0", "2"])
 
 

@@ -164,8 +164,10 @@ def setup(app: Any) -> None:
     """Write the pages before Sphinx looks for them."""
     app.connect("config-inited", lambda app, _: write_pages())
     app.connect("config-inited", lambda app, _: write_notebook_pages(ROOT / "notebooks", HERE / "notebooks"))
-    architecture = HERE / "explanation" / "architecture.rst"
-    app.connect("config-inited", lambda app, _: write_markdown_page(ROOT / "ARCHITECTURE.md", architecture))
+    explanation = HERE / "explanation"
+    for source in (ROOT / "ARCHITECTURE.md", HERE / "contracts.md"):
+        page = explanation / f"{source.stem.lower()}.rst"
+        app.connect("config-inited", lambda app, _, source=source, page=page: write_markdown_page(source, page))
     app.connect("missing-reference", find_public)
     app.connect("autodoc-process-signature", readable)
     app.connect("autodoc-skip-member", lambda app, what, name, thing, skip, options: skip or not is_ours(thing))

@@ -70,9 +70,16 @@ def write_notebook_pages(notebooks: Path, pages: Path) -> None:
             page.unlink()
 
 
+LINKS = {"(docs/static/": "(../_static/", "(docs/contracts.md)": "(contracts.html)"}
+"""Links within the repository, and what they are within the pages."""
+
+
 def write_markdown_page(source: Path, page: Path) -> None:
     """Write a page of a Markdown file of the repository."""
-    _write(page, "\n\n".join(_markdown(source.read_text(encoding="utf-8"))) + "\n")
+    text = source.read_text(encoding="utf-8")
+    for link, target in LINKS.items():
+        text = text.replace(link, target)
+    _write(page, "\n\n".join(_markdown(text)) + "\n")
 
 
 def _write(page: Path, text: str) -> None:

@@ -15,8 +15,8 @@ from .errors import AnnotationError
 from .features import feature_names, resolve_features
 from .gold import resolve_gold
 from .ids import Ids
+from .input_warnings import tell_classes, tell_repeated_table, tidied
 from .kinds import NOMINAL, Kind, Ordered
-from .oddities import tell_classes, tell_repeated_table, tidied
 from .repeats import Repeats, resolve_repeats
 from .text import decimal_numbers
 

@@ -16,8 +16,8 @@ from .columns import Column, Where, encode, row_number, type_hint
 from .errors import AnnotationError, warn
 from .frames import as_frame, is_frame, read_parquet_table, read_text_table, row_and_line, take_column
 from .ids import Ids
+from .input_warnings import spellings
 from .kinds import encode_labels
-from .oddities import spellings
 from .text import as_numbers
 from .text_files import open_text, reading, suffix_of
 

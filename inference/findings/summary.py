@@ -338,7 +338,7 @@ def _name_of(network: object) -> str:
 
 
 def certainty(fitted: Posterior | Fitted) -> str:
-    """Return the number of labels with a probability of at least :data:`.SURE`, in words."""
+    """Return the number of labels with a probability of at least :data:`.facts.SURE`, in words."""
     n, sure = len(fitted.posterior), n_sure(fitted.posterior)
     if n == 1:
         return f"the only label has probability {'≥' if sure else '<'} {SURE}"

@@ -268,7 +268,7 @@ def _sorted_by_task(rows: Iterator[pa.RecordBatch], scan: Scan, folder: Path) ->
 
 
 def _of_whole_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of which none ends within a task."""
+    """Return the rows in batches of which none ends within a task."""
     held: pa.RecordBatch | None = None
     for batch in batches:
         held = batch if held is None else pa.concat_batches([held, batch])

@@ -135,7 +135,7 @@ def compare_starts(report: Report, folder: Path, repeats: int) -> None:
     new_size = float(_python(cache, NEW_SIZES))
     rows.append(
         {
-            "what": "EM of a new size within a rung, of about rte's, in a running process",
+            "what": "EM of a new size within a bucket, of about rte's, in a running process",
             "seconds": new_size,
             "target": "≤ 0.1 s",
             "reached": _reached(new_size, 0.1),

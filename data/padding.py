@@ -29,36 +29,36 @@ MOST_ROWS = 2**19
 class Ladder:
     """Sizes to round up to: ``first · ratio^i`` as far as ``coarse``, and from there :data:`FINE` steps.
 
-    Small sizes have few rungs, since padding costs little there beside what a program costs at all.
+    Small sizes have few buckets, since padding costs little there beside what a program costs at all.
     """
 
     first: int
     ratio: int
     coarse: int
 
-    def rung(self, size: int) -> int:
+    def bucket(self, size: int) -> int:
         """The smallest size of the ladder that holds ``size``; 0 stays 0.
 
-        >>> [Ladder(8, 2, 32).rung(size) for size in (0, 3, 9, 33, 41, 60)]
+        >>> [Ladder(8, 2, 32).bucket(size) for size in (0, 3, 9, 33, 41, 60)]
         [0, 8, 16, 40, 52, 64]
         """
         if size == 0:
             return 0
-        rung = self.first
-        while rung < self.coarse:
-            if size <= rung:
-                return rung
-            rung = min(rung * self.ratio, self.coarse)
+        bucket = self.first
+        while bucket < self.coarse:
+            if size <= bucket:
+                return bucket
+            bucket = min(bucket * self.ratio, self.coarse)
         while True:
             for step in FINE:
-                if size <= (found := -(-int(rung * step) // 4) * 4):
+                if size <= (found := -(-int(bucket * step) // 4) * 4):
                     return found
-            rung *= 2
+            bucket *= 2
 
     def fine(self) -> "Ladder":
         """The ladder with :data:`FINE` steps from its first size on.
 
-        >>> [Ladder(8, 2, 32).fine().rung(size) for size in (3, 9, 17, 33)]
+        >>> [Ladder(8, 2, 32).fine().bucket(size) for size in (3, 9, 17, 33)]
         [8, 12, 20, 40]
         """
         return dataclasses.replace(self, coarse=self.first)
@@ -99,7 +99,7 @@ def padded(annotations: Annotations, *, fine: bool = False, spare: int = 0) -> P
 
     Args:
         annotations: with labels; no minibatch.
-        fine: whether small sizes have as many rungs as large ones, for what runs so long that padding costs more than
+        fine: whether small sizes have as many buckets as large ones, for what runs so long that padding costs more than
             a compilation.
         spare: how many of the rows, of the tasks and of the workers, where they are named, are padded at the least.
 
@@ -107,7 +107,7 @@ def padded(annotations: Annotations, *, fine: bool = False, spare: int = 0) -> P
         their rows, tasks and workers in the same order, and then padded ones. Every row has a count.
     """
     n_rows, n_tasks, n_workers = (
-        (ladder.fine() if fine else ladder).rung(size)
+        (ladder.fine() if fine else ladder).bucket(size)
         for ladder, size in (
             (ROWS, annotations.n_rows + spare),
             (TASKS, annotations.n_tasks + max(spare, 1)),  # padded rows are of a padded task
@@ -144,7 +144,7 @@ def longer_reference(annotations: Annotations, *, fine: bool = False) -> Array |
     if reference is None:
         return None
     by_task = np.asarray(reference).swapaxes(0, 1)
-    return longer(by_task, (TASKS.fine() if fine else TASKS).rung(len(by_task)), np.nan).swapaxes(0, 1)
+    return longer(by_task, (TASKS.fine() if fine else TASKS).bucket(len(by_task)), np.nan).swapaxes(0, 1)
 
 
 def real_by_plate(annotations: Annotations) -> dict[str, Array]:

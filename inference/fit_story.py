@@ -30,7 +30,7 @@ from .densities.probabilities import Probabilities, with_probabilities
 from .densities.program_cache import use_program_cache
 from .densities.sites import fitting_dims, parameter_dims
 from .densities.traced_numbers import with_numbers
-from .engines import by_size, em, same_fit, sparse_em, svi
+from .engines import at_size, em, same_fit, sparse_em, svi
 from .engines.checkpoint_options import CheckpointOptions
 from .engines.checkpoints import NO_CHECKPOINTS, Checkpoints, opened
 from .engines.progress import doing
@@ -143,7 +143,7 @@ def fit_story(
     with keep.guarded():
         if in_torch is None or problem is None:
             model, key = with_numbers(model, data), jax.random.key(seed)
-            outcome = by_size.run(engine, model, data, dims, key, settings, progress=progress, mesh=mesh, keep=keep)
+            outcome = at_size.run(engine, model, data, dims, key, settings, progress=progress, mesh=mesh, keep=keep)
         else:
             outcome, data = in_torch.run(engine, problem, settings, seed, progress=progress, keep=keep)
         keep.write()
@@ -264,7 +264,7 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
     same_run = {name: fitted.settings[name] for name in ("seed", "backend")}
     data = annotations.replace(gold=None, seconds=None, repeats="keep")
     key = jax.random.key(fitted.settings["seed"])
-    outcome = by_size.run(engine, fitted.model, data, fitted.dims, key, settings, progress=False)
+    outcome = at_size.run(engine, fitted.model, data, fitted.dims, key, settings, progress=False)
     return Fitted(fitted.model, annotations, outcome, method, settings._asdict() | same_run, fitted.dims)
 
 
@@ -324,13 +324,13 @@ def update(
         parameter_dims(model, data)  # a table that does not fit these data is refused before anything runs
     key = jax.random.key(fitted.settings["seed"])
     here = {name: value.mean((0, 1)) for name, value in fitted.draws.items()} | dict(fitted.fixed)
-    fresh = by_size.start_of(model, data, fitted.dims, key)
+    fresh = at_size.start_of(model, data, fitted.dims, key)
     start = {name: _taken_over(np.asarray(here[name]), np.asarray(value)) for name, value in fresh.items()}
     moving = sparse_em.moving_tasks(changed_tasks(fitted.data, data), fitted.posterior)
     if sparse_em.pays(data, moving):
         of_em = settings if isinstance(settings, EMSettings) else EMSettings()
         start = sparse_em.solution(model, data, moving, start, fitted.dims, key, of_em)
-    outcome = by_size.run(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
+    outcome = at_size.run(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
     return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims))
 
 

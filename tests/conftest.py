@@ -41,7 +41,7 @@ HEAVIEST = (
     "test_readme.py",
     "test_numpyro.py",
     "test_commands.py",
-    "test_by_size.py",
+    "test_at_size.py",
     "test_every_story.py",
     "test_every_option.py",
     "test_own_story.py",

@@ -20,7 +20,7 @@ from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims
-from . import by_size, em
+from . import at_size, em
 from .m_step import sums_over_tasks
 from .settings import EMSettings
 
@@ -69,7 +69,7 @@ def solution(
         key: random key.
         settings: of EM.
     """
-    pads = by_size.can_be_padded(model, annotations, briefly=True)
+    pads = at_size.can_be_padded(model, annotations, briefly=True)
 
     def part(chosen: np.ndarray) -> tuple[Annotations, Parameters]:
         data = some_tasks(annotations, chosen)
@@ -78,7 +78,7 @@ def solution(
             for name, value in parameters.items()
         }
         if pads:
-            data = by_size.sized(model, data, briefly=True)
+            data = at_size.sized(model, data, briefly=True)
         if isinstance(data, PaddedAnnotations):
             values = grown(values, dims, data)
         return jax.tree.map(jnp.asarray, (data, values))

@@ -25,7 +25,7 @@ from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims, derived, site_kinds
-from ..engines import by_size
+from ..engines import at_size
 from ..engines.finding import ConvergenceWarning, Finding
 from ..engines.outcome import Outcome
 from .named_draws import parameter_dataset
@@ -159,7 +159,7 @@ class Fitted:
         """
         if not self.dims.keys() >= self.draws.keys():
             return self
-        seen = by_size.sized(self.model, self.data, briefly=True)
+        seen = at_size.sized(self.model, self.data, briefly=True)
         if not isinstance(seen, PaddedAnnotations):
             return replace(self, annotations=seen)
         draws = grown(self.draws, self.dims, seen, leading=2)

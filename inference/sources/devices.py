@@ -80,7 +80,7 @@ def sharded(annotations: Annotations, mesh: Mesh) -> ShardedAnnotations:
     n_tasks += 1  # padded rows are of a padded task
     n_workers = annotations.n_workers
     if max(n_rows, n_tasks, n_workers) <= MOST_ROWS:
-        n_rows, n_tasks, n_workers = ROWS.rung(n_rows), TASKS.rung(n_tasks), WORKERS.rung(n_workers)
+        n_rows, n_tasks, n_workers = ROWS.bucket(n_rows), TASKS.bucket(n_tasks), WORKERS.bucket(n_workers)
     first = int(np.argmax([device.process_index == jax.process_index() for device in mesh.devices.flat]))
 
     def by_row(values: Array | None, filling: float) -> np.ndarray | None:

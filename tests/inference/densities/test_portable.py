@@ -20,7 +20,7 @@ from crowdppl.inference.densities import portable, traced_numbers
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.portable import is_portable, promises_it
 from crowdppl.inference.densities.programs import forget_programs
-from crowdppl.inference.engines import by_size, climber, em
+from crowdppl.inference.engines import at_size, climber, em
 from crowdppl.inference.fitted import fitted as views
 from crowdppl.models import AS_PUBLISHED, KNOWN_STORIES, WITH_CLASSIFIER, find_story
 from crowdppl.models.parts import general
@@ -164,10 +164,10 @@ def test_a_story_of_ones_own_is_portable(story, has):
 @pytest.mark.parametrize("n_workers", [7, 8, 16])
 @pytest.mark.parametrize("story", CAUGHT, ids=lambda story: story.__name__)
 def test_a_story_that_sees_the_padding_is_caught(story, n_workers):
-    """Also where the workers are as many as a rung of the ladder holds."""
+    """Also where the workers are as many as a bucket of the ladder holds."""
     annotations = crowd(n_workers=n_workers)
     assert not is_portable(Model(story), annotations)
-    assert by_size.sized(Model(story), annotations) is annotations
+    assert at_size.sized(Model(story), annotations) is annotations
 
 
 @pytest.mark.parametrize("read", READS)

@@ -20,7 +20,7 @@ from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.programs import forget_programs
 from crowdppl.inference.densities.sites import parameter_dims, starting_point
 from crowdppl.inference.densities.traced_numbers import with_numbers
-from crowdppl.inference.engines import by_size, climber, em, nuts, svi
+from crowdppl.inference.engines import at_size, climber, em, nuts, svi
 from crowdppl.inference.engines.registry import ENGINES
 from crowdppl.inference.fitted import fitted as views
 from crowdppl.models import find_story
@@ -73,15 +73,15 @@ def own_story(annotations, *, truth_prior=None, strength=2.0, power=1.0):
 
 
 @pytest.mark.parametrize("ladder", [ROWS, TASKS, WORKERS])
-def test_a_rung_holds_the_size_and_is_its_own_rung(ladder):
+def test_a_bucket_holds_the_size_and_is_its_own_bucket(ladder):
     sizes = np.arange(1, 40_000, 7)
-    rungs = np.array([ladder.rung(int(size)) for size in sizes])
-    assert (rungs >= sizes).all()
-    assert (np.diff(rungs) >= 0).all()
-    assert all(ladder.rung(int(rung)) == rung for rung in np.unique(rungs))
+    buckets = np.array([ladder.bucket(int(size)) for size in sizes])
+    assert (buckets >= sizes).all()
+    assert (np.diff(buckets) >= 0).all()
+    assert all(ladder.bucket(int(bucket)) == bucket for bucket in np.unique(buckets))
     large = sizes > ladder.coarse
-    assert (rungs[large] / sizes[large]).max() < 1.34
-    assert ladder.rung(0) == 0
+    assert (buckets[large] / sizes[large]).max() < 1.34
+    assert ladder.bucket(0) == 0
 
 
 @EVERY
@@ -89,7 +89,7 @@ def test_start_potential_and_gradient_are_those_of_the_data_themselves(option):
     """At random points, with padded parameters at other points; a sampler's own density of these is a term beside."""
     annotations = option.annotations()
     model = Model(find_story(option.story), option.options)
-    seen = by_size.sized(model, annotations)
+    seen = at_size.sized(model, annotations)
     assert isinstance(seen, PaddedAnnotations)
     assert seen.n_tasks > annotations.n_tasks
     dims = parameter_dims(model, annotations)
@@ -124,7 +124,7 @@ def test_padded_parameters_are_standard_normal_to_a_sampler(story, site):
     """With no density they would drift until they overflow, and every trajectory would end as a divergence."""
     annotations = next(option for option in DEFAULTS if option.story == story).annotations()
     model = Model(find_story(story))
-    seen = by_size.sized(model, annotations)
+    seen = at_size.sized(model, annotations)
     dims = parameter_dims(model, annotations)
     rng = np.random.default_rng(0)
     grown = real_entries.grown(potential(story, annotations).initial, dims, seen)
@@ -153,7 +153,7 @@ def test_em_ends_where_it_ends_on_the_data_themselves(story):
     model, key = Model(find_story(story)), jax.random.key(3)
     exact = em.run(model, annotations, key, settings, progress=False)
     dims = parameter_dims(model, annotations)
-    found = by_size.run(ENGINES["em"], model, annotations, dims, key, settings, progress=False)
+    found = at_size.run(ENGINES["em"], model, annotations, dims, key, settings, progress=False)
     assert len(found.history) == len(exact.history)
     np.testing.assert_allclose(found.history, exact.history, rtol=1e-5)
     for name, value in exact.draws.items():
@@ -167,7 +167,7 @@ def test_svi_has_the_loss_and_the_draws_of_the_data_themselves(guide):
     settings = svi.SVISettings(max_iterations=130, guide=guide)
     exact = svi.run(model, annotations, key, settings, progress=False)
     dims = parameter_dims(model, annotations)
-    found = by_size.run(ENGINES["svi"], model, annotations, dims, key, settings, progress=False)
+    found = at_size.run(ENGINES["svi"], model, annotations, dims, key, settings, progress=False)
     assert len(found.history) == 130
     np.testing.assert_allclose(found.history, exact.history, rtol=1e-3)
     for name, value in exact.draws.items():
@@ -180,7 +180,7 @@ def test_nuts_on_padded_data_tells_the_log_posterior_of_the_data_themselves():
     model = Model(find_story("glad"))
     settings = nuts.NUTSSettings(chains=1, warmup=60, draws=4)
     dims = parameter_dims(model, annotations)
-    found = by_size.run(ENGINES["nuts"], model, annotations, dims, jax.random.key(0), settings, progress=False)
+    found = at_size.run(ENGINES["nuts"], model, annotations, dims, jax.random.key(0), settings, progress=False)
     target = potential("glad", annotations)
     for draw in range(4):
         point = {name: jnp.asarray(value[0, draw]) for name, value in found.draws.items()}
@@ -239,7 +239,7 @@ def test_nuts_is_compiled_once_whatever_the_names_seeds_and_numbers():
         model, dims = with_numbers(model, annotations), parameter_dims(model, annotations)
         settings = nuts.NUTSSettings(chains=2, warmup=20, draws=10 + seed, target_accept=accept)
         key = jax.random.key(seed)
-        return by_size.run(ENGINES["nuts"], model, annotations, dims, key, settings, progress=False)
+        return at_size.run(ENGINES["nuts"], model, annotations, dims, key, settings, progress=False)
 
     sample(59, 10, 0, 0.8, 2.0)
     jax.monitoring.register_event_duration_secs_listener(listen)
@@ -260,13 +260,13 @@ def test_what_names_workers_or_has_a_table_is_not_padded():
         Model(dawid_skene, {"truth_prior": lambda data: jnp.zeros(data.n_classes) * len(data.workers[0])}),
         Model(dawid_skene, {"truth_prior": Classifier(lambda x: x)}),
     ):
-        assert by_size.sized(model, annotations) is annotations
+        assert at_size.sized(model, annotations) is annotations
     for model in (
         Model(own_story),
         Model(dawid_skene, {"truth_prior": lambda data: jnp.full(data.n_classes, -jnp.log(2.0))}),
     ):
-        assert isinstance(by_size.sized(model, annotations), PaddedAnnotations)
-    network = by_size.sized(Model(dawid_skene, {"truth_prior": Classifier("mlp")}), annotations)
+        assert isinstance(at_size.sized(model, annotations), PaddedAnnotations)
+    network = at_size.sized(Model(dawid_skene, {"truth_prior": Classifier("mlp")}), annotations)
     assert not isinstance(network, PaddedAnnotations)
     assert network.n_tasks == 20
     assert network.tasks[0] == 0

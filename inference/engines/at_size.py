@@ -1,6 +1,6 @@
 """Engines run on annotations of the ladder's sizes, so that data of nearby sizes share compiled programs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -139,28 +139,6 @@ def _run_over(
         fixed=cut(fixed, dims, annotations),
         ends=tuple(cut(own(end, 0), dims, annotations) for end in outcome.ends),
     )
-
-
-def at_size(
-    function: Callable[[Model, Annotations, Parameters], Parameters],
-    model: Model,
-    annotations: Annotations,
-    dims: Dims,
-    parameters: Parameters,
-) -> Parameters:
-    """A compiled function of a story at parameters, computed on :func:`sized` annotations.
-
-    Args:
-        function: from the model, annotations and parameters by site to others by site.
-        model: the story.
-        annotations: the data.
-        dims: names of the dimensions of each site.
-        parameters: by site.
-    """
-    seen = jax.tree.map(jnp.asarray, sized(model, annotations, briefly=True))
-    if not isinstance(seen, PaddedAnnotations):
-        return function(model, seen, parameters)
-    return cut(function(model, seen, grown(parameters, dims, seen)), dims, annotations)
 
 
 def start_of(model: Model, annotations: Annotations, dims: Dims, key: Array) -> Parameters:

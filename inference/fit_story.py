@@ -252,7 +252,7 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
         UnknownNameError: there is no such engine.
         ValueError: the fit is one of Pyro's.
     """
-    if fitted.settings.get("backend") == "pyro":
+    if _of_torch(fitted):
         raise ValueError(
             f"{fitted.story} was fitted by Pyro, and is not refitted here; compare fits that have draws by "
             "leave-one-out (method='svi' or 'nuts'), or fit with backend='numpyro'"
@@ -302,7 +302,7 @@ def update(
         ValueError: the fit is one of Pyro's, its story is trained in minibatches, or a hyperparameter is given anew
             that is no table.
     """
-    if fitted.settings.get("backend") == "pyro":
+    if _of_torch(fitted):
         raise ValueError(
             f"{fitted.story} was fitted by Pyro, whose fits are not updated; fit everything anew by cp.fit"
         )
@@ -404,6 +404,12 @@ def _with_gold(annotations: Annotations, gold: Gold) -> Annotations:
     given = np.asarray(annotations.with_gold(gold).gold)
     carried = given if annotations.gold is None else np.asarray(annotations.gold)
     return annotations.replace(gold=np.where(given >= 0, given, carried))
+
+
+def _of_torch(fitted: Fitted) -> bool:
+    """Return whether a fit is of an engine of the torch room: all of Pyro's but EM without a torch module."""
+    by_pyro = fitted.settings.get("backend") == "pyro"
+    return by_pyro and (fitted.method != "em" or fitted.model.truth_prior.kind == "torch")
 
 
 def _is_torch_module(classifier: object) -> bool:

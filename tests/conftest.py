@@ -45,7 +45,7 @@ HEAVIEST = (
     "test_every_story.py",
     "test_every_option.py",
     "test_own_story.py",
-    "test_density.py",
+    "test_program.py",
     "test_streaming.py",
     "test_abstentions.py",
     "test_further_stories.py",

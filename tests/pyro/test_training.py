@@ -23,6 +23,16 @@ def test_em_without_a_module_is_that_of_jax_to_the_bit(crowd):
         assert ours.settings["backend"] == "pyro"
 
 
+def test_em_without_a_module_is_updated_and_with_one_it_says_that_it_is_not(crowd):
+    options = {"backend": "pyro", "progress": False}
+    more = pd.DataFrame({"task": [0, 1], "worker": [0, 0], "label": [0, 1]})
+    fit = cp.fit("two_coin", crowd.replace(features=None, repeats="keep"), **options)
+    assert fit.update(more, progress=False).annotations.n_annotations == crowd.n_annotations + 2
+    by_module = cp.fit("two_coin", crowd, classifier=network(), epochs=2, **options)
+    with pytest.raises(ValueError, match="two_coin was fitted by Pyro, whose fits are not updated"):
+        by_module.update(more, progress=False)
+
+
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize(("story", "options"), [("dawid_skene", {}), ("glad", {}), ("annotator_groups", {"groups": 2})])
 def test_an_epoch_of_a_module_that_is_not_trained_is_an_iteration_on_its_probabilities(crowd, story, options):

@@ -106,9 +106,10 @@ def outcome(method: str, options: dict) -> list:
     options = {"story": "one_coin"} | SHORT[method] | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cp.ConvergenceWarning)
-        found = cp.fit(options.pop("story"), crowd(), method=method, progress=False, **options).outcome
+        fit = cp.fit(options.pop("story"), crowd(), method=method, progress=False, **options)
+    found = fit.outcome
     named = {**found.draws, **found.fixed, **found.stats, "history": found.history}
-    return [found.warnings, *((name, np.shape(value), np.asarray(value).tobytes()) for name, value in named.items())]
+    return [fit.warnings, *((name, np.shape(value), np.asarray(value).tobytes()) for name, value in named.items())]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import numpy as np
 import pyro
 import torch
 from jax import Array
-from pyro.infer import Trace_ELBO
+from pyro import poutine
 from pyro.infer.autoguide import (
     AutoDelta,
     AutoGuide,
@@ -20,6 +20,7 @@ from pyro.infer.autoguide import (
     AutoNormal,
     init_to_value,
 )
+from pyro.poutine.util import site_is_subsample
 from torch import Tensor
 
 from ...data import unknown_name
@@ -34,7 +35,7 @@ from ..engines.unused_options import refuse_unused, unused_by_svi
 from ..sources.memory import InMemory, in_batches
 from .dlpack import to_torch
 from .problem import Problem
-from .program import marginal_in_pyro
+from .program import log_posterior_at, marginal_in_pyro
 from .steps import Groups, Stepper, noted, restore, snapshot, trainable, went_on
 from .torch_options import TorchOptions, unused_with_optimizer
 
@@ -132,7 +133,7 @@ def run(
         for name in store:
             store[name] = start[name]
         optimised = dict(store.named_parameters())
-        losses = _descend(problem, program, guide, optimised, source, settings, progress=progress, keep=keep)
+        losses = _descend(problem, guide, optimised, source, settings, progress=progress, keep=keep)
         n_draws = 1 if is_delta else settings.draws
         if isinstance(guide, AutoLaplaceApproximation):
             guide = guide.laplace_approximation(*arguments(first, train=False))
@@ -148,7 +149,6 @@ def _arguments(problem: Problem, batch: Batch, *, train: bool) -> tuple[Any, Ten
 
 def _descend(
     problem: Problem,
-    program: Callable[..., None],
     guide: AutoGuide,
     optimised: dict[str, Tensor],
     source: InMemory | None,
@@ -166,7 +166,6 @@ def _descend(
     stepper = Stepper(
         groups, options, partial(torch.optim.Adam, fused=_can_fuse(options)), _schedule(settings.max_iterations)
     )
-    elbo = Trace_ELBO(num_particles=settings.particles)
     losses: list[float] = []
     seed = int(torch.randint(2**31, ()))
     if (found := keep.found(STAGE)) is not None:
@@ -185,7 +184,7 @@ def _descend(
     with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
         while len(losses) < settings.max_iterations:
             arguments = _arguments(problem, next(batches), train=True)
-            loss: Tensor = elbo.differentiable_loss(program, guide, *arguments)
+            loss = _loss(problem, guide, source, arguments, settings.particles)
             losses.append(float(loss.detach()))
             if np.isfinite(losses[-1]):
                 stepper.step(loss / problem.data.n_tasks)
@@ -196,6 +195,20 @@ def _descend(
             keep.save(STAGE, at, lasting=False)
     keep.save(STAGE, at, lasting=False, final=True)
     return losses
+
+
+def _loss(problem: Problem, guide: AutoGuide, source: InMemory | None, arguments: tuple, particles: int) -> Tensor:
+    r"""The negative ELBO, :math:`\log q(\theta) - \log p(\theta, y)`, averaged over draws: Pyro's ``Trace_ELBO``."""
+    data, log_prior, chosen = arguments
+    store, losses = pyro.get_param_store(), []
+    for _ in range(particles):
+        trace = poutine.trace(guide).get_trace(*arguments)
+        sites: Any = {n: s for n, s in trace.nodes.items() if s["type"] == "sample" and not site_is_subsample(s)}
+        values: Any = {n: s["value"] for n, s in sites.items() if not s["infer"].get("is_auxiliary")}
+        values |= {name: store[name] for name in store}
+        at = log_posterior_at(problem.model, data, values, log_prior, source, chosen)
+        losses.append(trace.log_prob_sum() - at)
+    return torch.stack(losses).mean()
 
 
 def _put(values: dict[str, Tensor], others: dict[str, Tensor]) -> None:

@@ -162,6 +162,20 @@ def marginal_in_pyro(story: str | Story | Model, *, source: InMemory | None = No
     return program
 
 
+def log_posterior_at(
+    model: Model,
+    annotations: Annotations,
+    values: dict[str, Tensor],
+    log_prior: Tensor | None = None,
+    source: InMemory | None = None,
+    chosen: Array | None = None,
+) -> Tensor:
+    """The factor of :func:`marginal_in_pyro` at parameters by site, without Pyro's handlers, which take longer."""
+    run = Run(model if log_prior is None else _with_prior_of_torch(model), annotations, log_prior, None)
+    run.values = values
+    return log_posterior(run, source, chosen)
+
+
 def log_posterior(run: Run, source: InMemory | None = None, chosen: Array | None = None) -> Tensor:
     """The log-posterior of a run's parameters with the truth summed out, ``()``; of a minibatch scaled up to all."""
     names = tuple(run.values)

@@ -168,7 +168,7 @@ class Ordered(Nominal):
         return super().with_classes(label, classes, suggest)
 
     def distance(self, n_classes: int) -> np.ndarray:
-        """Return the number of steps between two classes, |k − l|, shape (K, K)."""
+        r"""Return the number of steps between two classes, :math:`|k - l|`, shape (K, K)."""
         position = np.arange(n_classes, dtype=np.float64)
         return np.abs(position[:, None] - position)
 

@@ -44,10 +44,11 @@ python_use_unqualified_type_names = True
 maximum_signature_line_length = 100
 
 nitpicky = True
-OTHERS = "abc arviz collections contextlib dataclasses dist enum flax funsor jax matplotlib mpl narwhals nnx np numpy"
-OTHERS += " numpyro optax os pa pandas pathlib pd pyarrow pyro rich tempfile torch typer types typing xarray xr"
-BARE = "Any Array ArrayTree Axes Axis Callable Console IData Iterable Iterator Literal Mapping NDArray Path PathLike"
-BARE += r" partial Dtype Colormap Figure Mesh Sequence Table dict\[str"
+OTHERS = "abc arviz collections contextlib dataclasses dist enum flax funsor jax markupsafe matplotlib mpl narwhals"
+OTHERS += " nnx np numpy numpyro optax os pa pandas pathlib pd pyarrow pyro rich tempfile torch typer types typing"
+OTHERS += " warnings xarray xr"
+BARE = "Any Array ArrayTree Axes Axis Callable Console IData Iterable Iterator Literal Mapping Markup NDArray Path"
+BARE += r" PathLike partial Dtype Colormap Figure Mesh Sequence Table Tensor dict\[str"
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHERS.replace(' ', '|')})(\..*)?"),
     ("py:.*", BARE.replace(" ", "|")),

@@ -45,7 +45,7 @@ def sized(model: Model, annotations: Annotations, *, fine: bool = False, briefly
     Args:
         model: the story.
         annotations: the data.
-        fine: as of :func:`.padded`.
+        fine: as of :func:`.padding.padded`.
         briefly: as of :func:`can_be_padded`.
     """
     if isinstance(annotations, PaddedAnnotations):

@@ -49,7 +49,7 @@ def report(
             fits are named after their stories.
         gold: true label by task to score the labels by, as :meth:`.Annotations.with_gold` takes it; None for the gold
             labels of the annotations.
-        checks: whether to make posterior predictive checks (:func:`.check`), which take some seconds.
+        checks: whether to make posterior predictive checks (:func:`crowdppl.check`), which take some seconds.
         seed: of everything that is drawn at random: replicates, folds, bootstrap.
 
     Returns:

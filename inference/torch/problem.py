@@ -91,7 +91,7 @@ def make(model: Model, data: Annotations, method: str, options: Mapping[str, Any
         model: the story; a torch module is there as ``truth_prior=GivenByTorch(…)``.
         data: the annotations.
         method: name of the engine.
-        options: the user's, by the names of :class:`.TorchOptions`.
+        options: the user's, by the names of :class:`.torch_options.TorchOptions`.
 
     Raises:
         ValueError: an option would be ignored, or the dataset's length is not the number of tasks.

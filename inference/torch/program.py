@@ -87,20 +87,17 @@ def in_pyro(story: str | Story | Model, **hyperparameters: Any) -> Program:
 
     The program takes :class:`.Annotations`; where their ``label`` is None it draws annotations. Sites are the story's,
     with ``truth`` and ``annotation`` in the plate ``task``. A second argument, log-probabilities ``(N, K)`` of the
-    classes of each task, is the truth's prior, so that a torch module may be trained with the story:
+    classes of each task, is the truth's prior, so that a torch module may be trained with the story::
 
-    ```python
-    program = in_pyro("dawid_skene")
+        program = in_pyro("dawid_skene")
 
-
-    def model(annotations, x):
-        pyro.module("classifier", module)
-        program(annotations, torch.log_softmax(module(x), -1))
-    ```
+        def model(annotations, x):
+            pyro.module("classifier", module)
+            program(annotations, torch.log_softmax(module(x), -1))
 
     Args:
         story: a story's name, any function that keeps the contract of a story, or a :class:`.Model`.
-        **hyperparameters: of the story, and of what goes over any story, such as ``shared_error=True``.
+        hyperparameters: of the story, and of what goes over any story, such as ``shared_error=True``.
 
     Raises:
         UnknownNameError: there is no story of that name.
@@ -143,7 +140,7 @@ def marginal_in_pyro(story: str | Story | Model, *, source: InMemory | None = No
     Args:
         story: a story's name, any function that keeps the contract of a story, or a :class:`.Model`.
         source: of minibatches of the annotations.
-        **hyperparameters: of the story.
+        hyperparameters: of the story.
 
     Raises:
         UnknownNameError: there is no story of that name.

@@ -2,7 +2,7 @@
 
 They need the extra ``pyro``. Each is the story of the same name in :mod:`crowdppl.models` with its defaults, has the
 same sites and, up to a constant, the same density. ``truth`` is enumerated by Pyro. ``cp.fit`` does not use them: any
-story, these too, is a Pyro program by :func:`crowdppl.inference.torch.in_pyro`, with all of its options.
+story, these too, is a Pyro program by :func:`crowdppl.inference.torch.program.in_pyro`, with all of its options.
 """
 
 from .annotator_groups import annotator_groups

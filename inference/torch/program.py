@@ -91,6 +91,7 @@ def in_pyro(story: str | Story | Model, **hyperparameters: Any) -> Program:
 
         program = in_pyro("dawid_skene")
 
+
         def model(annotations, x):
             pyro.module("classifier", module)
             program(annotations, torch.log_softmax(module(x), -1))

@@ -17,7 +17,6 @@ from pyro.infer.autoguide import (
     AutoLaplaceApproximation,
     AutoLowRankMultivariateNormal,
     AutoMultivariateNormal,
-    AutoNormal,
     init_to_value,
 )
 from pyro.poutine.util import site_is_subsample
@@ -34,16 +33,17 @@ from ..engines.svi import check_losses, facts, makes, without_gaps
 from ..engines.unused_options import refuse_unused, unused_by_svi
 from ..sources.memory import InMemory, in_batches
 from .dlpack import to_torch
+from .normals import Normals
 from .problem import Problem
-from .program import log_posterior_at, marginal_in_pyro
+from .program import latents_of, log_posterior_at, marginal_in_pyro
 from .steps import Groups, Stepper, noted, restore, snapshot, trainable, went_on
 from .torch_options import TorchOptions, unused_with_optimizer
 
 CHUNK = 100  # steps between two looks at the progress
 STAGE = "svi of pyro"  # of a checkpoint
 
-GUIDES: dict[str, Callable[..., AutoGuide]] = {
-    "normal": AutoNormal,
+GUIDES: dict[str, Callable[..., Any]] = {
+    "normal": Normals,
     "multivariate_normal": AutoMultivariateNormal,
     "low_rank": AutoLowRankMultivariateNormal,
     "delta": AutoDelta,
@@ -123,7 +123,11 @@ def run(
     with pyro.settings.context(module_local_params=True), pyro.get_param_store().scope():
         store = pyro.get_param_store()
         start = {name: to_torch(jnp.asarray(value)).clone() for name, value in values.items()}
-        guide = _guide(settings.guide)(program, init_loc_fn=init_to_value(values=start))
+        make, latents = _guide(settings.guide), latents_of(problem.model, problem.data)
+        if make is Normals:
+            guide: Any = Normals({one.name: one.support for one in latents if not one.is_param}, start)
+        else:
+            guide = make(program, init_loc_fn=init_to_value(values=start))
         first = next(_batches(problem, source, 0))
         arguments = partial(_arguments, problem)
         with torch.no_grad():
@@ -149,7 +153,7 @@ def _arguments(problem: Problem, batch: Batch, *, train: bool) -> tuple[Any, Ten
 
 def _descend(
     problem: Problem,
-    guide: AutoGuide,
+    guide: AutoGuide | Normals,
     optimised: dict[str, Tensor],
     source: InMemory | None,
     settings: TorchSVISettings,
@@ -197,18 +201,27 @@ def _descend(
     return losses
 
 
-def _loss(problem: Problem, guide: AutoGuide, source: InMemory | None, arguments: tuple, particles: int) -> Tensor:
+def _loss(
+    problem: Problem, guide: AutoGuide | Normals, source: InMemory | None, arguments: tuple, particles: int
+) -> Tensor:
     r"""The negative ELBO, :math:`\log q(\theta) - \log p(\theta, y)`, averaged over draws: Pyro's ``Trace_ELBO``."""
     data, log_prior, chosen = arguments
     store, losses = pyro.get_param_store(), []
     for _ in range(particles):
-        trace = poutine.trace(guide).get_trace(*arguments)
-        sites: Any = {n: s for n, s in trace.nodes.items() if s["type"] == "sample" and not site_is_subsample(s)}
-        values: Any = {n: s["value"] for n, s in sites.items() if not s["infer"].get("is_auxiliary")}
+        values, log_density = _draw(guide, arguments)
         values |= {name: store[name] for name in store}
         at = log_posterior_at(problem.model, data, values, log_prior, source, chosen)
-        losses.append(trace.log_prob_sum() - at)
+        losses.append(log_density - at)
     return torch.stack(losses).mean()
+
+
+def _draw(guide: AutoGuide | Normals, arguments: tuple) -> tuple[dict[str, Tensor], Any]:
+    """One draw of a guide by parameter, and its log-density."""
+    if isinstance(guide, Normals):
+        return guide.draw()
+    trace = poutine.trace(guide).get_trace(*arguments)
+    sites: Any = {n: s for n, s in trace.nodes.items() if s["type"] == "sample" and not site_is_subsample(s)}
+    return {n: s["value"] for n, s in sites.items() if not s["infer"].get("is_auxiliary")}, trace.log_prob_sum()
 
 
 def _put(values: dict[str, Tensor], others: dict[str, Tensor]) -> None:
@@ -258,7 +271,7 @@ def _batch_size(problem: Problem, settings: TorchSVISettings) -> int | None:
     return size
 
 
-def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
+def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., Any]:
     if callable(guide):
         return guide
     if guide not in GUIDES:
@@ -274,7 +287,7 @@ def _schedule(n_steps: int) -> Callable[[torch.optim.Optimizer], torch.optim.lr_
     )
 
 
-def _draws(guide: AutoGuide, arguments: tuple, names: list[str], n_draws: int) -> dict[str, np.ndarray]:
+def _draws(guide: AutoGuide | Normals, arguments: tuple, names: list[str], n_draws: int) -> dict[str, np.ndarray]:
     """Draws of the fitted guide, ``(1, draw, ...)``."""
     draws: dict[str, list[np.ndarray]] = {name: [] for name in names}
     with torch.no_grad():

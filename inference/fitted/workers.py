@@ -64,7 +64,8 @@ def worker_scores(
     An average and a rule have annotations, realised_accuracy and the scores of :func:`.workers.fitted_scores`. The
     scores from confusion matrices are in :mod:`.confusion_scores`. The intervals of a fit without draws are of draws
     around its point, widened where a score at the point lies outside of theirs (:func:`.interval_around`). Those of
-    the gold labels and of the times are described in :func:`.workers.gold_scores` and :func:`.workers.seconds_by_worker`.
+    the gold labels and of the times are described in :func:`.workers.gold_scores` and
+    :func:`.workers.seconds_by_worker`.
 
     Args:
         fit: of a story or a rule, or an average.

@@ -43,7 +43,8 @@ STATIC = (
 class Annotations(Constructors):
     """The annotations that J workers gave for N tasks with K classes: A rows, sorted by task.
 
-    An annotation is one of L kinds: a class, or an abstention where values that are no class were named (``abstain=``).
+    An annotation is one of L categories: a class, or an abstention where values that are no class were named
+    (``abstain=``).
 
     `from_frame`, `from_csv` and the other class methods make them and check everything; the plain constructor and
     `replace` check nothing. They are a JAX pytree: the arrays are leaves, identifiers and population are static, so
@@ -56,7 +57,7 @@ class Annotations(Constructors):
     Attributes:
         task: (A,) int32, ascending; rows of one task are in the order of the input.
         worker: (A,) int32, or None where no worker is named.
-        label: (A,) int32, the annotations as indices into `kinds`: below K a class, from K on an abstention.
+        label: (A,) int32, the annotations as indices into `categories`: below K a class, from K on an abstention.
         count: (A,) float32, how many equal annotations a row stands for; None for one each.
         gold: (N,) int32, the true label where it is known, −1 where not; None where no gold was given.
         features: (N, ...) float32 or None.
@@ -70,7 +71,7 @@ class Annotations(Constructors):
         prior: (N, K) float32, given probabilities of the classes as prior of the true labels; None for none.
         seconds: (A,) float32, how long each annotation took, in seconds, NaN where that is unknown; None where no
             times were given. No story uses it.
-        abstentions: the L − K kinds of annotations that are no class, such as "can't tell"; none where L = K.
+        abstentions: the L − K categories of annotations that are no class, such as "can't tell"; none where L = K.
         informative: whether how often a worker abstains may depend on the true class, so that abstentions say
             something of it; False for a rate of each worker alone, under which labels are as without abstentions.
         repeats: what was done where a worker annotated a task more than once, as for `from_frame`; `joined` does the
@@ -124,18 +125,18 @@ class Annotations(Constructors):
         return len(self.classes)
 
     @property
-    def kinds(self) -> Ids:
-        """The L kinds of annotations: the classes and then the abstentions."""
+    def categories(self) -> Ids:
+        """The L categories of annotations: the classes and then the abstentions."""
         return Ids([*self.classes, *self.abstentions]) if len(self.abstentions) else self.classes
 
     @property
-    def n_kinds(self) -> int:
-        """L, the number of kinds of annotations: K classes, and the abstentions."""
+    def n_categories(self) -> int:
+        """L, the number of categories of annotations: K classes, and the abstentions."""
         return len(self.classes) + len(self.abstentions)
 
     @property
     def abstains(self) -> bool:
-        """True where there are kinds of annotations that are no class, L > K."""
+        """True where there are categories of annotations that are no class, L > K."""
         return len(self.abstentions) > 0
 
     @property
@@ -207,7 +208,7 @@ class Annotations(Constructors):
         if not isinstance(more, Annotations):
             columns = as_frame(more).columns
             task, worker, label = (own_or_known_column(role, columns, "the table") for role in COLUMNS)
-            rows = frame_rows(more, task=task, worker=worker, label=label, count=None, classes=self.kinds)
+            rows = frame_rows(more, task=task, worker=worker, label=label, count=None, classes=self.categories)
             refuse_new_classes(self, rows.label)
             fields = build(rows, classes=self.classes, abstain=self.abstentions, kind=self.kind, tell=False)
             more = Annotations(**fields)
@@ -250,10 +251,10 @@ class Annotations(Constructors):
 
     def counts_by_kind(self) -> np.ndarray:
         """Return how many annotations of each kind each task has, shape (N, L) int64: votes, and abstentions."""
-        cell = np.asarray(self.task, np.int64) * self.n_kinds + np.asarray(self.label)
+        cell = np.asarray(self.task, np.int64) * self.n_categories + np.asarray(self.label)
         weights = None if self.count is None else np.asarray(self.count)
-        counts = np.bincount(cell, weights=weights, minlength=self.n_tasks * self.n_kinds)
-        return counts.astype(np.int64).reshape(self.n_tasks, self.n_kinds)
+        counts = np.bincount(cell, weights=weights, minlength=self.n_tasks * self.n_categories)
+        return counts.astype(np.int64).reshape(self.n_tasks, self.n_categories)
 
     def krippendorff_alpha(self) -> float:
         """Return Krippendorff's alpha: 1 where all agree, 0 where they agree as often as by chance.
@@ -282,7 +283,7 @@ class Annotations(Constructors):
     def _n_repeated(self) -> tuple[int, int]:
         """Return the number of repeated annotations, and of those among them with the same label."""
         pair = np.asarray(self.task, np.int64) * self.n_workers + np.asarray(self.worker)
-        same = pair * self.n_kinds + np.asarray(self.label)
+        same = pair * self.n_categories + np.asarray(self.label)
         repeated = n_repeated(np.asarray(self.task), np.asarray(self.worker), self.n_annotations)
         return repeated, self.n_annotations - pd.unique(same).size
 
@@ -339,7 +340,7 @@ class Annotations(Constructors):
         columns = {"task": self.tasks.to_index()[np.asarray(self.task)]}
         if self.worker is not None:
             columns["worker"] = self.workers.to_index()[np.asarray(self.worker)]
-        columns["label"] = self.kinds.to_index()[np.asarray(self.label)]
+        columns["label"] = self.categories.to_index()[np.asarray(self.label)]
         rows = pd.RangeIndex(self.n_rows)
         frame = pd.DataFrame({name: index.to_series(index=rows) for name, index in columns.items()})
         if self.count is not None:

@@ -37,7 +37,7 @@ def facts(
     Args:
         counts: how many annotations of each kind each task has, shape (N, L).
         classes: the K classes.
-        abstentions: the L − K kinds that are no class.
+        abstentions: the L − K categories that are no class.
         by_worker: how many annotations each worker gave, shape (J,); None where no worker is named.
         repeated: how many annotations a worker gave to a task beyond their first one there, and how many of these
             repeat a label that the worker had given there; None where no worker is named.

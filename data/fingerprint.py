@@ -9,7 +9,7 @@ from .annotations import Annotations
 
 def fingerprint(annotations: Annotations) -> str:
     """A hash of tasks, workers, classes and annotations; equal for the same annotations in the same order."""
-    digest = hashlib.sha256(repr([list(ids) for ids in (annotations.tasks, annotations.kinds)]).encode())
+    digest = hashlib.sha256(repr([list(ids) for ids in (annotations.tasks, annotations.categories)]).encode())
     if annotations.named:
         digest.update(repr(list(annotations.workers)).encode())
     for column in (annotations.task, annotations.worker, annotations.label, annotations.count):

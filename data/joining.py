@@ -102,11 +102,11 @@ def refuse_new_classes(first: Any, label: Column) -> None:
     Raises:
         AnnotationError: with the first such label and its row.
     """
-    place = first.kinds.index_of(label.ids)
+    place = first.categories.index_of(label.ids)
     if (unknown := np.flatnonzero(place < 0)).size:
         name, row = label.ids[int(unknown[0])], int(label.rows_with(int(unknown[0]))[0])
         raise AnnotationError(
-            f"{label.title}, {label.where(row)}: {_no_class(first, name)}{type_hint(name, first.kinds)}"
+            f"{label.title}, {label.where(row)}: {_no_class(first, name)}{type_hint(name, first.categories)}"
         )
 
 
@@ -131,7 +131,7 @@ def _class(first: Any, name: object) -> int:
 
 
 def _abstention(first: Any, name: object) -> int:
-    """The place of an abstention among the kinds of annotations that are known.
+    """The place of an abstention among the categories of annotations that are known.
 
     Raises:
         AnnotationError: it is no abstention there.
@@ -140,7 +140,7 @@ def _abstention(first: Any, name: object) -> int:
     if place < 0:
         raise AnnotationError(
             f"the abstention {name!r} is none of the {len(first.abstentions)} known ones "
-            f"{list(first.abstentions[:10])}, and kinds of annotations cannot be added to; make annotations of "
+            f"{list(first.abstentions[:10])}, and categories of annotations cannot be added to; make annotations of "
             "everything with abstain=[…]"
         )
     return first.n_classes + place

@@ -173,7 +173,7 @@ def unread(annotations: Annotations) -> Annotations:
 
 def numbered_abstentions(annotations: Annotations) -> Ids:
     """The numbers after those of the classes, K to L − 1, in the place of the abstentions."""
-    return Ids(range(annotations.n_classes, annotations.n_kinds))
+    return Ids(range(annotations.n_classes, annotations.n_categories))
 
 
 def real_tasks(annotations: Annotations) -> Array | None:

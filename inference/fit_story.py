@@ -20,7 +20,7 @@ from ..data.some_tasks import changed_tasks
 from ..data.store import open_store
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.classifier import Network
-from ..models.parts.general import hyperparameters_of, unwrapped
+from ..models.parts.general import hyperparameters_of, split_parts
 from ..models.parts.shared_error import families_frame, more_families, without_family
 from ..models.parts.truth_prior import Given
 from .densities.emission_rows import check_rows
@@ -105,7 +105,7 @@ def fit_story(
     annotations = with_abstentions_that(annotations, abstentions)
     engine = ENGINES[check_method(method)]
     seed = checked_seed(seed)
-    program, options = unwrapped(find_story(story), options)
+    program, options = split_parts(find_story(story), options)
     if check_name("backend", backend, BACKENDS) == "numpyro" and _is_torch_module(classifier):
         backend = "pyro"
     in_torch = _torch_backend() if backend == "pyro" else None
@@ -169,7 +169,7 @@ def _fit_files(
     truth_prior = {"truth_prior": options.pop("truth_prior")} if "truth_prior" in options else {}
     step = options.pop("step", EXACT)
     name, engine = engine_of_files(method, step)
-    program, options = unwrapped(find_story(story), options)
+    program, options = split_parts(find_story(story), options)
     hyperparameters, settings, _ = split_options(dict(engine.defaults) | options, program, engine, ())
     _refuse_unused_by_files(settings, name)
     model = Model(program, hyperparameters | truth_prior)

@@ -94,7 +94,7 @@ def labelled(annotations: Annotations, method: str) -> dict[str, Any]:
     if annotations.gold is not None:
         row["accuracy"] = 100 * float(right_labels(posterior, np.asarray(annotations.gold)))
     extremes = found.extreme_confusions()
-    size = (annotations.n_classes, annotations.n_kinds)
+    size = (annotations.n_classes, annotations.n_categories)
     for which, one in extremes.groupby("which", sort=False):
         confusion = one["probability"].to_numpy().reshape(size)
         row[f"{which}_confusion"] = confusion.round(4).tolist()

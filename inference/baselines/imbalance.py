@@ -77,7 +77,7 @@ def rebalanced(
 def _counts(annotations: Annotations) -> np.ndarray:
     """Annotations of each class, ``(K,)``."""
     count = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, dtype=float)
-    return np.bincount(np.asarray(annotations.label), count, annotations.n_kinds)[: annotations.n_classes]
+    return np.bincount(np.asarray(annotations.label), count, annotations.n_categories)[: annotations.n_classes]
 
 
 def _ratio(counts: np.ndarray) -> float:

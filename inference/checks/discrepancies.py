@@ -56,8 +56,8 @@ class Discrepancy:
 
 def _class_counts(annotations: Annotations) -> Measure:
     """Count each worker's annotations by class, abstentions too; without workers' names, the whole crowd's counts."""
-    n_classes = annotations.n_kinds
-    classes = annotations.kinds.to_index("class")
+    n_classes = annotations.n_categories
+    classes = annotations.categories.to_index("class")
     if not annotations.named:
         n_rows = np.full(n_classes, annotations.n_rows)
         return Measure(lambda label: np.bincount(label, minlength=n_classes), classes, n_rows)

@@ -10,7 +10,7 @@ import jax
 from ...data import Annotations
 from ...models import Prevalence, Story
 from ...models.parts.classifier import Classifier
-from ...models.parts.general import hyperparameters_of, told
+from ...models.parts.general import hyperparameters_of, apply_parts
 from ...models.parts.truth_prior import ClassPrior
 
 MAY_BE_READ = ("worker", "features", "worker_features")  # of annotations, by a story of a user's own, and may be None
@@ -46,7 +46,7 @@ class Model:
 
     def __call__(self, annotations: Annotations) -> None:
         """Run the story, as a NumPyro program; where it fails on what is None in the annotations a note says so."""
-        story, own = told(self.story, self.hyperparameters)
+        story, own = apply_parts(self.story, self.hyperparameters)
         try:
             story(annotations, **own)
         except (AttributeError, TypeError) as error:

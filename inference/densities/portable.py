@@ -122,7 +122,7 @@ def _structure(annotations: Annotations) -> Hashable:
     once = isinstance(annotations, PaddedAnnotations) and annotations.once
     return (
         tuple((name, np.shape(value)[1:]) for name, value in arrays.items() if not (once and name == "count")),
-        (annotations.n_classes, annotations.n_kinds, annotations.informative, len(annotations.models)),
+        (annotations.n_classes, annotations.n_categories, annotations.informative, len(annotations.models)),
         annotations.kind,
     )
 
@@ -157,7 +157,7 @@ def _pieces(annotations: Annotations) -> tuple[Annotations, Annotations]:
         tasks=Ids.range(n_tasks),
         workers=Ids.range(0 if workers is None else len(workers)),
         classes=Ids.range(annotations.n_classes),
-        abstentions=Ids(range(annotations.n_classes, annotations.n_kinds)),
+        abstentions=Ids(range(annotations.n_classes, annotations.n_categories)),
         informative=annotations.informative,
         model_reference=some(annotations.model_reference, slice(None)),
         models=Ids.range(len(annotations.models)),

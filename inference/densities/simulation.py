@@ -13,7 +13,7 @@ from ...data.abstentions import abstentions_of
 from ...data.features import resolve_features
 from ...models import Story, find_story
 from ...models.parts.abstaining import SITE
-from ...models.parts.general import told
+from ...models.parts.general import apply_parts
 from ...models.parts.simulated_inputs import prepared
 from .enumerated import check_contract, is_latent
 from .evidence import with_truth_prior
@@ -58,8 +58,8 @@ def simulate(
         features: of the tasks, ``(N, ...)``, for stories and truth priors that read them.
         worker_features: of the workers, ``(J, D)``.
         parameters: values of some or all parameters by site, which are then not drawn.
-        abstain: the kinds of annotations that are no class, L − K of them, as for ``Annotations.from_frame``; None for
-            none. How often each worker abstains is the parameter ``abstention``, ``(J, K, 1 + L − K)``: of the classes
+        abstain: the categories of annotations that are no class, L − K of them, as for ``Annotations.from_frame``; None
+            for none. How often each worker abstains is the parameter ``abstention``, ``(J, K, 1 + L − K)``: of the classes
             together, and of each abstention.
         abstain_rate: how often every worker abstains, whatever the true class, from 0 to 1, spread evenly over the
             kinds of ``abstain`` (``"abstain"`` where it names none); None for rates that are drawn.
@@ -175,7 +175,7 @@ def _draw(
     values = {name: jnp.asarray(value, dtype=float) for name, value in parameters.items()}
     given, seeded = handlers.substitute(data=values), handlers.seed(rng_seed=jax.random.key(seed))
     with handlers.trace() as sites, proper(), given, seeded:
-        program, own = told(story, hyperparameters)
+        program, own = apply_parts(story, hyperparameters)
         program(design, **own)
     check_contract(story, sites)
     drawn = {name: site for name, site in sites.items() if is_latent(site) or name == "annotation"}

@@ -27,7 +27,7 @@ def confusion_frame(source: Posterior, interval: float = INTERVAL) -> pd.DataFra
         AnnotationError: the annotations name no workers.
     """
     estimate, annotations = np.asarray(source.confusion_draws).mean((0, 1)), source.annotations
-    ids = {"worker": annotations.workers, "truth": annotations.classes, "annotation": annotations.kinds}
+    ids = {"worker": annotations.workers, "truth": annotations.classes, "annotation": annotations.categories}
     index = pd.MultiIndex.from_product([one.to_index(name) for name, one in ids.items()])
     draws = np.asarray(source.with_uncertainty.confusion_draws)
     low, high = interval_around(source, estimate, draws, interval)
@@ -66,7 +66,7 @@ def extreme_frame(source: Posterior, interval: float = INTERVAL) -> pd.DataFrame
         np.einsum("cdjkl,mj->cdmkl", draws, weights)
         for draws in (source.confusion_draws, source.with_uncertainty.confusion_draws)
     )
-    ids = {"truth": annotations.classes, "annotation": annotations.kinds}
+    ids = {"truth": annotations.classes, "annotation": annotations.categories}
     index = pd.MultiIndex.from_product([pd.Index(EXTREMES, name="which"), *(v.to_index(k) for k, v in ids.items())])
     low, high = interval_around(source, at_point.mean((0, 1)), around, interval)
     columns = {"probability": at_point.mean((0, 1)).ravel(), "low": low.ravel(), "high": high.ravel()}

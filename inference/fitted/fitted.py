@@ -304,7 +304,7 @@ class Fitted:
 
 def n_cells(annotations: Annotations) -> int:
     """Return the number of entries in all workers' confusion matrices together."""
-    return max(annotations.n_workers, 1) * annotations.n_classes * annotations.n_kinds
+    return max(annotations.n_workers, 1) * annotations.n_classes * annotations.n_categories
 
 
 def label_posteriors(fitted: Fitted) -> np.ndarray:

@@ -50,7 +50,7 @@ def coords_of(annotations: Annotations, dims: Iterable[str]) -> dict[str, np.nda
         "worker": annotations.workers.coords(),
         "truth": classes,
         "annotation": classes,
-        "kind": annotations.kinds.coords(),
+        "kind": annotations.categories.coords(),
         "model": annotations.models.coords(),
         DIM: np.array(["a class", *map(str, annotations.abstentions)]),
     }

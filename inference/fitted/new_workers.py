@@ -64,7 +64,7 @@ def new_worker_confusions(
     around = np.asarray(_new_confusions(fitted.with_uncertainty, of, features))
     estimate = draws.mean((0, 1))
     low, high = interval_around(fitted, estimate, around, interval)
-    ids = {"worker": workers, "truth": of.classes, "annotation": of.kinds}
+    ids = {"worker": workers, "truth": of.classes, "annotation": of.categories}
     index = pd.MultiIndex.from_product([one.to_index(name) for name, one in ids.items()])
     columns = {"probability": estimate.ravel(), "low": low.ravel(), "high": high.ravel()}
     return pd.DataFrame(columns, index=index).reset_index()

@@ -74,9 +74,9 @@ def next_annotations(
     n, repeats = whole_number("n", n, least=1), whole_number("repeats", repeats, least=1)
     if most_per_worker is not None:
         most_per_worker = whole_number("most_per_worker", most_per_worker, least=1)
-    if annotations.n_kinds**repeats > MOST_OUTCOMES:
+    if annotations.n_categories**repeats > MOST_OUTCOMES:
         raise ValueError(
-            f"repeats={repeats} annotations of a task can be {annotations.n_kinds}^{repeats} different ones; "
+            f"repeats={repeats} annotations of a task can be {annotations.n_categories}^{repeats} different ones; "
             f"{MOST_OUTCOMES:,} at the most can be looked through"
         )
     if workers is None:
@@ -262,7 +262,7 @@ def _joint(fitted: Fitted, asked: Annotations, is_new: Array, workers: Array | N
         weights: their probabilities.
     """
     data = fitted.annotations
-    labels = jnp.arange(data.n_kinds)
+    labels = jnp.arange(data.n_categories)
     tasks = jnp.arange(data.n_tasks)
 
     def of_draw(draw: Parameters) -> Array:
@@ -276,7 +276,7 @@ def _joint(fitted: Fitted, asked: Annotations, is_new: Array, workers: Array | N
                 who = None if worker is None else jnp.full_like(tasks, worker)
                 return total + weight * further.probs(who, tasks), None
 
-            zero = jnp.zeros((data.n_tasks, data.n_classes, data.n_kinds))
+            zero = jnp.zeros((data.n_tasks, data.n_classes, data.n_categories))
             probs = jax.lax.scan(of_worker, zero, (workers, weights))[0]
             return at.posterior[..., None] * probs
 
@@ -292,7 +292,7 @@ def _joint(fitted: Fitted, asked: Annotations, is_new: Array, workers: Array | N
             )
             return total + weight * jax.lax.map(partial(of_label, rows), labels), None
 
-        zero = jnp.zeros((data.n_kinds, data.n_tasks, data.n_classes))
+        zero = jnp.zeros((data.n_categories, data.n_tasks, data.n_classes))
         return jnp.moveaxis(jax.lax.scan(add, zero, (workers, weights))[0], 0, -1)
 
     joint = fitted.mean_over_draws(of_draw)

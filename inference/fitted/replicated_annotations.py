@@ -189,7 +189,7 @@ def _substituted(at: Density, annotations: Annotations, number: Array) -> Array:
 
         return jax.lax.fori_loop(0, number.max() + 1, put, jnp.zeros(len(task)))
 
-    return jax.lax.map(of_kind, jnp.arange(annotations.n_kinds)).T
+    return jax.lax.map(of_kind, jnp.arange(annotations.n_categories)).T
 
 
 def before_annotations(at: Density, annotations: Annotations) -> Array:

@@ -75,7 +75,7 @@ def plot_confusions(
         fit.confusion_draws[:, :, shown],
         [_title(scores.iloc[j]) for j in shown],
         fit.annotations.classes,
-        kinds=fit.annotations.kinds,
+        categories=fit.annotations.categories,
         around=fit.with_uncertainty.confusion_draws[:, :, shown],
         interval=interval,
         heading=f"{'Confusion matrix' if len(shown) == 1 else 'Confusion matrices'} of "
@@ -96,7 +96,7 @@ def _draw_extremes(fit: Posterior, scores: pd.DataFrame, interval: float, axes: 
         np.einsum("cdjkl,mj->cdmkl", fit.confusion_draws, weights),
         [best, worst, f"average of {total}\naccuracy {mean:.2f}"],
         fit.annotations.classes,
-        kinds=fit.annotations.kinds,
+        categories=fit.annotations.categories,
         around=np.einsum("cdjkl,mj->cdmkl", fit.with_uncertainty.confusion_draws, weights),
         interval=interval,
         heading=f"Confusion matrices of the best, the worst and the average of {counted(len(scores), 'worker')}",

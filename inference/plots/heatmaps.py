@@ -23,7 +23,7 @@ def draw_confusions(
     titles: Sequence[str],
     classes: Sequence[object],
     *,
-    kinds: Sequence[object] | None = None,
+    categories: Sequence[object] | None = None,
     around: np.ndarray | None,
     interval: float,
     heading: str,
@@ -35,7 +35,7 @@ def draw_confusions(
         confusions: draws of n confusion matrices, ``(chain, draw, n, K, L)``.
         titles: above the n matrices.
         classes: names of the K classes, which are the rows.
-        kinds: names of the L kinds of annotations, which are the columns; the classes by default.
+        categories: names of the L categories of annotations, which are the columns; the classes by default.
         around: draws of them that say how uncertain they are; None to write no intervals.
         interval: mass of the equal-tailed credible intervals.
         heading: title of a new figure.
@@ -47,7 +47,7 @@ def draw_confusions(
     means = confusions.mean((0, 1))
     bounds = None if around is None else _bounds(around, means, interval)
     truths = [short(name, 18) for name in classes]
-    names = truths if kinds is None else [short(name, 18) for name in kinds]
+    names = truths if categories is None else [short(name, 18) for name in categories]
     n_columns = _n_columns(len(means), len(names))
     drawn = _new_grid(titles, n_columns, names) if axes is None else axes
     for i, ax in enumerate(drawn):

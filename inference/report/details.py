@@ -19,7 +19,7 @@ from .tables import is_beside, number, number_cells
 SCORES = ("entropy", "ambiguity", "surprise_p")  # of a task
 MOST_CLASSES = 8  # of a task's label, the most probable
 MOST_ANNOTATIONS = 60  # of a task
-MOST_MATRIX = 12  # kinds of annotations up to which a worker's confusion matrix is shown as a whole
+MOST_MATRIX = 12  # categories of annotations up to which a worker's confusion matrix is shown as a whole
 MOST_CELLS = 400_000  # of all workers' matrices; beyond it they are without bounds
 MOST_ERRORS = 10  # of larger matrices, the most probable errors
 EXAMPLES = 6  # annotations of a worker that are least in line with the labels
@@ -56,7 +56,7 @@ def task_details(subject: Subject, shown: np.ndarray, accuracies: pd.Series | No
     names: Any = annotations.workers.to_index() if annotations.named else []
     found = {
         "of": "task",
-        "kinds": list(map(str, annotations.kinds)),
+        "kinds": list(map(str, annotations.categories)),
         "classes": annotations.n_classes,
         "workers": [str(names[j]) for j in used],
         "accuracies": None if accuracies is None else [round(float(accuracies.iloc[j]), 3) for j in used],
@@ -75,19 +75,19 @@ def worker_details(subject: Subject, shown: np.ndarray, more: pd.DataFrame) -> M
         more: scores that the table leaves out, a row for each worker of the annotations.
     """
     source, annotations = subject.source, subject.annotations
-    n_classes, n_kinds = annotations.n_classes, annotations.n_kinds
+    n_classes, n_categories = annotations.n_classes, annotations.n_categories
     matrices = source.confusion_draws.mean((0, 1))[shown]
     examples = _examples(source, annotations, shown)
     names = [name for name in map(str, more) if not is_beside(name, more)]
     found: dict[str, Any] = {
         "of": "worker",
-        "kinds": list(map(str, annotations.kinds)),
+        "kinds": list(map(str, annotations.categories)),
         "classes": n_classes,
         "scores": [name.replace("_", " ") for name in names],
         "interval": f"{INTERVAL:.0%}",
         "rows": [],
     }
-    whole = n_kinds <= MOST_MATRIX
+    whole = n_categories <= MOST_MATRIX
     bounds = None
     if whole and matrices.size <= MOST_CELLS:
         low, high = of_draws(source.with_uncertainty.confusion_draws[:, :, shown], INTERVAL)

@@ -154,7 +154,7 @@ def given_in_words(annotations: Annotations, shown: np.ndarray) -> list[str]:
         annotations: the data.
         shown: positions of the tasks.
     """
-    names = [str(name) for name in annotations.kinds]
+    names = [str(name) for name in annotations.categories]
     votes = annotations.counts_by_kind()[shown]
     found = []
     for row in votes:

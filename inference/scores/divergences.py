@@ -99,7 +99,7 @@ def empirical_confusions(
     annotations = annotations if gold is None else annotations.with_gold(gold)
     if annotations.gold is None:
         raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}, or actual=")
-    shape = (annotations.n_classes, annotations.n_kinds)
+    shape = (annotations.n_classes, annotations.n_categories)
     size, truth = shape[0] * shape[1], np.asarray(annotations.gold)[annotations.task]
     known = truth >= 0
     cell = truth[known].astype(np.int64) * shape[1] + np.asarray(annotations.label)[known]
@@ -178,9 +178,9 @@ def _in_order(actual: Any, annotations: Annotations | None) -> Any:
         )
     if missing := [name for name in ("worker", "truth", "annotation", "probability") if name not in actual]:
         raise AnnotationError(f"actual has no column {missing[0]!r}; it takes the form of fit.confusions()")
-    matrices = np.full((annotations.n_workers, annotations.n_classes, annotations.n_kinds), np.nan)
+    matrices = np.full((annotations.n_workers, annotations.n_classes, annotations.n_categories), np.nan)
     at = []
-    ids = (annotations.workers, annotations.classes, annotations.kinds)
+    ids = (annotations.workers, annotations.classes, annotations.categories)
     for name, known in zip(("worker", "truth", "annotation"), ids, strict=True):
         position = known.index_of(actual[name])
         if (position < 0).any():

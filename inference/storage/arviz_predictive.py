@@ -80,7 +80,7 @@ def majority_share_of(annotations: Annotations, label: np.ndarray) -> np.ndarray
     count = counts(annotations)
     first = np.unique(np.asarray(annotations.task), return_index=True)[1]  # rows are sorted by task
     largest = np.zeros((*label.shape[:-1], len(first)), np.float32)
-    for kind in range(annotations.n_kinds):
+    for kind in range(annotations.n_categories):
         np.maximum(largest, np.add.reduceat((label == kind) * count, first, axis=-1), out=largest)
     return largest / np.add.reduceat(count, first)
 

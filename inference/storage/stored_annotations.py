@@ -59,7 +59,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
             f"{folder}: manifest.json claims {len(ids[claimed[0]]):,} {claimed[0]}, more than the arrays hold"
         )
     n, j, k, m = (len(ids[kind]) for kind in ("tasks", "workers", "classes", "models"))
-    n_kinds = k + len(ids["abstentions"])
+    n_categories = k + len(ids["abstentions"])
     wanted = [("task", "row_task", constant), ("label", "annotation", groups["observed_data"])]
     task, label = (_needed(arrays, name, folder) for _, name, arrays in wanted)
     if task.ndim != 1:
@@ -72,7 +72,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
     found = Annotations(
         task=_codes(task, "row_task", n, (rows,), folder),
         worker=_codes(read("row_worker"), "row_worker", j, (rows,), folder),
-        label=_codes(label, "annotation", n_kinds, (rows,), folder),
+        label=_codes(label, "annotation", n_categories, (rows,), folder),
         count=_numbers(read("row_count"), "row_count", (rows,), folder, low=0),
         gold=_codes(read("gold"), "gold", k, (n,), folder, low=-1),
         features=_numbers(read("features"), "features", (n, ...), folder),

@@ -17,7 +17,7 @@ from ...data import AnnotationError, Annotations
 from ...data.errors import StorageError
 from ...models import KNOWN_STORIES, Story, StoryError, find_story
 from ...models.parts.classifier import PREFIX
-from ...models.parts.general import unwrapped
+from ...models.parts.general import split_parts
 from ...models.parts.truth_prior import ClassPrior, truth_prior_from_json
 from ..densities.model import Model
 from ..densities.sites import parameter_sites
@@ -83,7 +83,7 @@ def read_story(about: Mapping[str, Any], number: int, given: Story | None, class
     Raises:
         StorageError: an array is missing or is of other sizes, or the story or the classifier's network is not known.
     """
-    story, shared = unwrapped(_story(about, given), {})
+    story, shared = split_parts(_story(about, given), {})
     groups = read_groups(folder / posterior_file(number), ("posterior", "sample_stats", FIT_GROUP, *GROUPS))
     annotations = annotations_from(about, groups, folder)
     outcome = _outcome(about, groups, folder, number)
@@ -171,7 +171,7 @@ def _check_lengths(dims: Mapping[str, Any], outcome: Outcome, annotations: Annot
         "class": k,
         "truth": k,
         "annotation": k,
-        "abstaining": 1 + annotations.n_kinds - k,
+        "abstaining": 1 + annotations.n_categories - k,
         "model": len(annotations.models),
         "row": annotations.n_rows,
     }

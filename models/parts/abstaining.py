@@ -62,7 +62,7 @@ class Abstaining(Emission):
         return self.rate.shape[-2]
 
     def probs(self, worker: Array | None, task: Array) -> Array:
-        """All kinds of annotations of each pair: ``(A, K, L)``."""
+        """All categories of annotations of each pair: ``(A, K, L)``."""
         rate = jnp.asarray(self.rate)[self._row(worker, task)]
         return jnp.concatenate([rate[..., :1] * self.emission.probs(worker, task), rate[..., 1:]], axis=-1)
 
@@ -92,7 +92,7 @@ class Abstaining(Emission):
         return rows_of(columns, self._row(worker, task) * n_outcomes + outcome)
 
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
-        """Of all kinds of annotations under one true class a row: ``(A, L)``."""
+        """Of all categories of annotations under one true class a row: ``(A, L)``."""
         rate = jnp.asarray(self.rate)[self._row(worker, task), truth]
         return jnp.concatenate([rate[..., :1] * self.emission.probs_given(worker, task, truth), rate[..., 1:]], axis=-1)
 
@@ -162,7 +162,7 @@ def sample_rates(annotations: Annotations) -> Array | None:
     """
     if not annotations.abstains:
         return None
-    n_classes, n_outcomes = annotations.n_classes, 1 + annotations.n_kinds - annotations.n_classes
+    n_classes, n_outcomes = annotations.n_classes, 1 + annotations.n_categories - annotations.n_classes
     by_class, by_worker = annotations.informative, annotations.worker is not None
     plates = [numpyro.plate(f"class.{SITE}", n_classes, dim=-1)] if by_class else []
     if by_worker:

@@ -72,12 +72,12 @@ def with_part(story: Story, name: str, **given: Any) -> Story:
         raise StoryError(f"{story.__name__} has {part.says} already; give with_{name} the story without them")
     changed = {key: value for key, value in given.items() if value is not part.defaults[key]}
     hyperparameters = known | {name: True} | changed
-    whole, _ = told(inner, hyperparameters)
+    whole, _ = apply_parts(inner, hyperparameters)
     setattr(whole, PARTS_OF, (inner, hyperparameters))
     return whole
 
 
-def unwrapped(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:
+def split_parts(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:
     """Return the story beneath its parts, with what these were given among its hyperparameters.
 
     So both ways to ask for a part are one fit, which a file can hold. Other stories stay as they are.
@@ -100,13 +100,13 @@ def _taken_apart(story: Story) -> tuple[Story, dict[str, Any]]:
     return getattr(story, PARTS_OF, (story, {}))
 
 
-def told(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:
+def apply_parts(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:
     """Return the story with the parts that its hyperparameters ask for, and the story's own hyperparameters.
 
     Raises:
         StoryError: a flag is something else than True or False, or a part's hyperparameters are given without it.
     """
-    story, hyperparameters = unwrapped(story, hyperparameters)
+    story, hyperparameters = split_parts(story, hyperparameters)
     for part in PARTS:
         given = {name: value for name, value in hyperparameters.items() if name in part.defaults}
         asked = given.pop(part.name, False)

@@ -154,9 +154,9 @@ class SharedError(Emission):
         of_task = jax.ops.segment_sum(own, annotations.task, n_tasks, indices_are_sorted=True)
         return _Scores(of_task, pulled + prior)
 
-    def _pull_to(self, n_kinds: int) -> Array:
-        """Probabilities of the impression among all kinds of annotation, ``(K, L)``: none is other than a class."""
-        return jnp.pad(self.pull, ((0, 0), (0, n_kinds - self.pull.shape[-1])))
+    def _pull_to(self, n_categories: int) -> Array:
+        """Probabilities of the impression among all categories of annotations, ``(K, L)``: none is other than a class."""
+        return jnp.pad(self.pull, ((0, 0), (0, n_categories - self.pull.shape[-1])))
 
     def _family(self, worker: Array | None, n_rows: int) -> Array:
         return _family_of(self.family, worker, n_rows)

@@ -52,8 +52,8 @@ def test_every_reader_tells_abstentions_from_classes(tmp_path, name):
     annotations = every_reader(tmp_path)[name](abstain=ABSTAIN)
     assert list(annotations.classes) == ["cat", "dog"]
     assert annotations.abstentions == Ids(ABSTAIN)
-    assert list(annotations.kinds) == ["cat", "dog", "?", "skip"]
-    assert (annotations.n_classes, annotations.n_kinds, annotations.abstains) == (2, 4, True)
+    assert list(annotations.categories) == ["cat", "dog", "?", "skip"]
+    assert (annotations.n_classes, annotations.n_categories, annotations.abstains) == (2, 4, True)
     assert annotations.label.tolist() == CODES
     back = Annotations.from_frame(annotations.to_frame(), abstain=ABSTAIN)
     assert back.label.tolist() == CODES
@@ -69,7 +69,7 @@ def test_counts_have_columns_of_abstentions():
 
 def test_without_abstentions_nothing_changes():
     plain = Annotations.from_dict({"t1": {"ann": "cat", "bob": "dog"}})
-    assert plain.kinds is plain.classes
+    assert plain.categories is plain.classes
     assert not plain.abstains
     assert plain.of_classes() is plain
     assert "share of abstentions" not in plain.describe()
@@ -154,7 +154,7 @@ def test_joined_annotations_keep_their_kinds():
 def test_padded_annotations_have_as_many_kinds():
     annotations = with_abstentions().replace(informative=False)
     for other in (padded(annotations), anonymous(annotations)):
-        assert (other.n_classes, other.n_kinds, other.informative) == (2, 4, False)
+        assert (other.n_classes, other.n_categories, other.informative) == (2, 4, False)
 
 
 def test_a_dataset_has_its_abstentions(real):

@@ -78,7 +78,7 @@ def test_nuts_samples_it_and_its_draws_serve_predictive(name):
     program, new = without_labels(name)
     replicated = Predictive(program, samples)(new)["annotation"]
     assert replicated.numel() >= 2 * N_ROWS
-    assert set(replicated.unique().tolist()) <= set(range(new.n_kinds))
+    assert set(replicated.unique().tolist()) <= set(range(new.n_categories))
 
 
 @ADAPTED
@@ -176,7 +176,7 @@ def test_parallel_posterior_predictions_have_the_frequencies_of_the_tables(name)
             samples[site_name] = value[None].expand(n_draws, *value.shape)
     drawn = Predictive(program, samples, parallel=True)(new)["annotation"].reshape(n_draws, N_ROWS)
     one_by_one = sites["annotation"]["fn"].sample((n_draws,)).reshape(n_draws, N_ROWS)
-    for kind in range(new.n_kinds):
+    for kind in range(new.n_categories):
         shares = [(values == kind).double().mean(0) for values in (drawn, one_by_one)]
         pooled = (shares[0] + shares[1]) / 2
         error = (2 * pooled * (1 - pooled) / n_draws).sqrt()

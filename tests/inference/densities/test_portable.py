@@ -115,7 +115,7 @@ READS = {
     "a copy": lambda annotations: list(Ids(annotations.workers)),
     "tasks": lambda annotations: annotations.tasks.to_index(),
     "classes": lambda annotations: annotations.classes.to_json(),
-    "kinds, as text": lambda annotations: repr(annotations.kinds),
+    "kinds, as text": lambda annotations: repr(annotations.categories),
     "annotations as text": lambda annotations: repr(annotations),
 }
 

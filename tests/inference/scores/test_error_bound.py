@@ -20,8 +20,8 @@ def bayes_error(confusions, shares):
 @pytest.mark.parametrize("seed", range(20))
 def test_the_bound_is_above_the_error_of_the_best_labels(seed):
     rng = np.random.default_rng(seed)
-    n_workers, n_classes, n_kinds = rng.integers(1, 6), rng.integers(2, 5), rng.integers(2, 5)
-    confusions = rng.dirichlet(np.full(n_kinds, 0.7), (n_workers, n_classes))
+    n_workers, n_classes, n_categories = rng.integers(1, 6), rng.integers(2, 5), rng.integers(2, 5)
+    confusions = rng.dirichlet(np.full(n_categories, 0.7), (n_workers, n_classes))
     shares = rng.dirichlet(np.ones(n_classes))
     exact = bayes_error(confusions, shares)
     assert exact <= cp.label_error_bound(confusions, int(n_workers), shares=shares) + 1e-9

@@ -82,13 +82,13 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.streamed import StreamedFit
     from .inference.training_on_labels import label_then_train, self_train
     from .models import (
+        AnnotationLikelihood,
         Classifier,
         Confusion,
         Correct,
         Emission,
         FixedPrevalence,
         Prevalence,
-        Responses,
         SharedError,
         StoryError,
         TaskDifficulty,
@@ -108,6 +108,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AnnotationError",
+    "AnnotationLikelihood",
     "Annotations",
     "Checks",
     "Choice",
@@ -130,7 +131,6 @@ __all__ = [
     "Prevalence",
     "Ranks",
     "ReferencePosterior",
-    "Responses",
     "Scan",
     "SelfTraining",
     "SharedError",

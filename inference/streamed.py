@@ -426,7 +426,7 @@ def _derived(model: Model, batch: Batch, draws: Parameters, totals: list[Array],
 
 @compiled
 def _plain_confusions(model: Model, batch: Batch, draws: Parameters) -> Array:
-    return jax.lax.map(lambda draw: density(model, draw, batch).responses.emission.confusions(batch), draws)
+    return jax.lax.map(lambda draw: density(model, draw, batch).likelihood.emission.confusions(batch), draws)
 
 
 @compiled
@@ -441,7 +441,7 @@ def _averages_over_tasks(model: Model, batch: Batch, parameters: Parameters) -> 
     found: list[bool] = []
 
     def look() -> None:
-        emission = density(model, parameters, batch).responses.emission
+        emission = density(model, parameters, batch).likelihood.emission
         inner = getattr(emission, "emission", emission)
         found.append(type(inner).confusions is Emission.confusions)
 

@@ -29,8 +29,8 @@ from .parts.derived import derived
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion, Switch
 from .parts.general import with_part
 from .parts.handlers_of_threads import use_handlers_of_threads
+from .parts.likelihood import AnnotationLikelihood
 from .parts.promises import promised
-from .parts.responses import Responses
 from .parts.scored_annotations import CrowdLayer
 from .parts.shared_error import WEIGHT, SharedError
 from .parts.story_error import StoryError
@@ -169,6 +169,7 @@ __all__ = [
     "WITH_CLASSIFIER",
     "Abstaining",
     "AddedLogits",
+    "AnnotationLikelihood",
     "ClassPrior",
     "Classifier",
     "Confusion",
@@ -181,7 +182,6 @@ __all__ = [
     "NetworkLogits",
     "PerAnnotation",
     "Prevalence",
-    "Responses",
     "SharedConfusion",
     "SharedError",
     "Story",

@@ -253,7 +253,7 @@ def _predicted(fitted: Fitted) -> Array:
 
     def of_draw(draw: Parameters) -> Array:
         at = fitted.at(draw)
-        emission, posterior = at.responses.emission, at.posterior
+        emission, posterior = at.likelihood.emission, at.posterior
 
         def of_worker(worker: Array) -> Array:
             return jnp.einsum("nk,nkl->nl", posterior, emission.probs(jnp.full_like(task, worker), task))

@@ -129,7 +129,7 @@ def _components(fitted: Fitted, shares: Array) -> dict[str, Array]:
 
         slope = jax.grad(scaled)(own_counts) * own_counts  # of the worker's annotations' power
         found["likelihood_by_worker"] = jax.ops.segment_sum(slope, jnp.asarray(data.worker), data.n_workers)
-        found["accuracy"] = jnp.einsum("jkk,k->j", at.responses.emission.confusions(data), shares)
+        found["accuracy"] = jnp.einsum("jkk,k->j", at.likelihood.emission.confusions(data), shares)
         return found if prior_by_worker is None else found | {"prior_by_worker": prior_by_worker}
 
     return fitted.over_draws(of_draw)

@@ -60,7 +60,7 @@ class _At(NamedTuple):
 def _at(fitted: Fitted) -> _At:
     """At the only draw of ``fitted``."""
     at = fitted.at({name: value[0, 0] for name, value in fitted.draws.items()})
-    return _At(at.responses.emission, at.log_joint, before_annotations(at, fitted.annotations))
+    return _At(at.likelihood.emission, at.log_joint, before_annotations(at, fitted.annotations))
 
 
 @compiled(static=("replicates", "truth"))

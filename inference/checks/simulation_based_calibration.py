@@ -201,7 +201,7 @@ def crowd_quantities(model: Model, design: Annotations) -> Quantities:
     """
 
     def quantities(parameters: Parameters) -> dict[str, Array]:
-        emission = density(model, dict(parameters), design).responses.emission
+        emission = density(model, dict(parameters), design).likelihood.emission
         found = {"confusion": emission.confusions(design)[..., :-1]}
         if "prevalence" in parameters:
             found["prevalence"] = parameters["prevalence"][:-1]

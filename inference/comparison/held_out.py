@@ -51,7 +51,7 @@ def reads_counts(fitted: Fitted) -> Array:
 
     def without_score(count: Array) -> list[Array]:
         at = fitted.with_data(annotations.replace(count=count)).at(first)
-        leaves = jax.tree.leaves((at.truth_prior, at.responses.emission))
+        leaves = jax.tree.leaves((at.truth_prior, at.likelihood.emission))
         return [leaf for leaf in map(jnp.asarray, leaves) if jnp.issubdtype(leaf.dtype, jnp.floating)]
 
     direction = jax.random.uniform(jax.random.key(0), count.shape, minval=0.5, maxval=1.5)
@@ -76,7 +76,7 @@ def predict_annotations(fitted: Fitted, number: Array) -> Array:
 
     def of_draw(draw: Parameters) -> Array:
         at = fitted.at(draw)
-        emission, part = at.responses.emission, at.log_likelihood[task]
+        emission, part = at.likelihood.emission, at.log_likelihood[task]
         if emission.independent:
             return logsumexp(at.log_joint[task] + row_scores(emission, seen), axis=-1) - part
         before = at.log_joint - emission.by_task(seen, seen.label)
@@ -106,7 +106,7 @@ def predict_tasks(fitted: Fitted, held: Array) -> Array:
 
     def of_draw(draw: Parameters) -> Array:
         at = fitted.at(draw)
-        return logsumexp(at.log_joint + at.responses.emission.by_task(unseen, unseen.label), axis=-1)
+        return logsumexp(at.log_joint + at.likelihood.emission.by_task(unseen, unseen.label), axis=-1)
 
     return _log_mean_exp(fitted, of_draw, fitted.annotations.n_tasks)
 

@@ -21,7 +21,7 @@ from numpyro.distributions import Dirichlet, ExpandedDistribution, Independent
 from ...data import Annotations
 from ...data.padding import real_by_plate, real_tasks
 from ...data.sharding import SHARD, ShardedAnnotations
-from ...models import Responses, Story, StoryError
+from ...models import AnnotationLikelihood, Story, StoryError
 from ...models.parts.classifier import training
 from ...models.parts.kernels import SMALLEST
 from ...models.parts.plates import dim_of_plate
@@ -46,7 +46,7 @@ class Density(NamedTuple):
     log_prior_in_log_odds: Array  # () the same with the probability tables in log-odds
     scale: Array  # () tasks in the population for each task here
     truth_prior: Array  # (K,) or (N, K) log-probabilities of the classes before any annotation
-    responses: Responses
+    likelihood: AnnotationLikelihood
     running: Parameters  # statistics that a classifier keeps while it is trained
 
     @property
@@ -149,7 +149,7 @@ def check_contract(story: Story, sites: Mapping[str, Site]) -> None:
     reads = "a story reads: with cp.tasks(annotations, truth_prior) as truth: cp.observe(truth, emission, annotations)"
     for name, kind, helper in (
         ("truth", Truth, "cp.tasks(annotations, truth_prior) as truth"),
-        ("annotation", Responses, "cp.observe(…)"),
+        ("annotation", AnnotationLikelihood, "cp.observe(…)"),
     ):
         site = sites.get(name)
         if site is None or all(frame.name != "task" for frame in site.get("cond_indep_stack", ())):

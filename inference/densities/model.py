@@ -10,7 +10,7 @@ import jax
 from ...data import Annotations
 from ...models import Prevalence, Story
 from ...models.parts.classifier import Classifier
-from ...models.parts.general import hyperparameters_of, apply_parts
+from ...models.parts.general import apply_parts, hyperparameters_of
 from ...models.parts.truth_prior import ClassPrior
 
 MAY_BE_READ = ("worker", "features", "worker_features")  # of annotations, by a story of a user's own, and may be None

@@ -226,7 +226,7 @@ def _given(
     (total, found), slope = jax.value_and_grad(log_posterior, has_aux=True)(moved)
     by_task = {"posterior": found.posterior, "log_likelihood": found.log_likelihood}
     if annotations.worker is not None:
-        by_task["confusions"] = found.responses.emission.confusions(annotations)
+        by_task["confusions"] = found.likelihood.emission.confusions(annotations)
     return {"log_posterior": total, "density": by_task, "derived": derived(model, point, annotations)[0]}, slope
 
 

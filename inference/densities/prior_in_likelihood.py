@@ -25,7 +25,7 @@ def classifier_decides_annotations(model: Model, annotations: Annotations) -> bo
 
     def log_likelihood(weights: Parameters, prior: Array | None) -> Array:
         at = density(model, weights, annotations.replace(prior=prior))
-        return at.responses.log_prob(annotations.label)
+        return at.likelihood.log_prob(annotations.label)
 
     def start() -> Parameters:
         values = starting_point(model, annotations, jax.random.key(0))

@@ -59,8 +59,8 @@ def simulate(
         worker_features: of the workers, ``(J, D)``.
         parameters: values of some or all parameters by site, which are then not drawn.
         abstain: the categories of annotations that are no class, L − K of them, as for ``Annotations.from_frame``; None
-            for none. How often each worker abstains is the parameter ``abstention``, ``(J, K, 1 + L − K)``: of the classes
-            together, and of each abstention.
+            for none. How often each worker abstains is the parameter ``abstention``, ``(J, K, 1 + L − K)``: of the
+            classes together, and of each abstention.
         abstain_rate: how often every worker abstains, whatever the true class, from 0 to 1, spread evenly over the
             kinds of ``abstain`` (``"abstain"`` where it names none); None for rates that are drawn.
         seed: the same seed gives the same data.

@@ -54,7 +54,7 @@ def _without_rates(fitted: Fitted) -> Array:
 
     def of_draw(draw: Parameters) -> Array:
         at = fitted.at(draw)
-        emission = at.responses.emission
+        emission = at.likelihood.emission
         said = emission.rates_by_task(data, jnp.asarray(data.label)) if isinstance(emission, Abstaining) else 0.0
         return jax.nn.softmax(at.log_joint - said, axis=-1)
 

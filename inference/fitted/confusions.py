@@ -89,4 +89,4 @@ def mean_confusions(fitted: Fitted) -> np.ndarray:
 
 @compiled(once=True)
 def _mean_confusions(fitted: Fitted, of: Annotations) -> Array:
-    return fitted.mean_over_draws(lambda draw: fitted.at(draw).responses.emission.confusions(of))
+    return fitted.mean_over_draws(lambda draw: fitted.at(draw).likelihood.emission.confusions(of))

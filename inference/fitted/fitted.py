@@ -346,7 +346,7 @@ def _log_likelihood(fitted: Fitted) -> Array:
 
 @compiled(once=True)
 def _confusions(fitted: Fitted) -> Array:
-    return fitted.over_draws(lambda draw: fitted.at(draw).responses.emission.confusions(fitted.annotations))
+    return fitted.over_draws(lambda draw: fitted.at(draw).likelihood.emission.confusions(fitted.annotations))
 
 
 @compiled(static=("names",), once=True)

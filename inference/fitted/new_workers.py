@@ -122,7 +122,7 @@ def _new_confusions(fitted: Fitted, of: Annotations, features: Array) -> Array:
     def at(draw: Parameters) -> Array:
         def of_worker(one: Array) -> Array:
             annotations = of.replace(worker_features=one[None])
-            emission = fitted.with_data(annotations).at(draw).responses.emission
+            emission = fitted.with_data(annotations).at(draw).likelihood.emission
             return emission.confusions(annotations)[0]
 
         return jax.lax.map(of_worker, jnp.asarray(features))

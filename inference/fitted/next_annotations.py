@@ -267,7 +267,7 @@ def _joint(fitted: Fitted, asked: Annotations, is_new: Array, workers: Array | N
 
     def of_draw(draw: Parameters) -> Array:
         at = fitted.at(draw)
-        emission = at.responses.emission
+        emission = at.likelihood.emission
         further = emission.further(data, jnp.asarray(data.label))
         if further is not None:
 

@@ -64,7 +64,7 @@ def leave_one_annotation_out(fitted: Fitted, number: Array) -> Array:
 
     def of_draw(draw: Parameters) -> Array:
         at = fitted.at(draw)
-        emission, whole = at.responses.emission, at.log_likelihood[task]
+        emission, whole = at.likelihood.emission, at.log_likelihood[task]
         if emission.independent:
             return whole - logsumexp(at.log_joint[task] - row_scores(emission, annotations), axis=-1)
         before = at.log_joint - emission.by_task(annotations, annotations.label)

@@ -94,7 +94,7 @@ def independent(fitted: Fitted) -> bool:
     """Return whether a task's annotations are independent given its class."""
     first = {name: value[0, 0] for name, value in fitted.draws.items()}
     found: list[bool] = []
-    jax.eval_shape(lambda: found.append(fitted.with_data(fitted.data).at(first).responses.emission.independent))
+    jax.eval_shape(lambda: found.append(fitted.with_data(fitted.data).at(first).likelihood.emission.independent))
     return found[0]
 
 
@@ -130,7 +130,7 @@ def _replicate(fitted: Fitted, keys: Array) -> tuple[Array, Array]:
         at = fitted.at(draw)
         truth_key, annotation_key = jax.random.split(key)
         truth = jax.random.categorical(truth_key, at.log_joint)
-        emission = at.responses.emission
+        emission = at.likelihood.emission
         new = emission.sample(annotation_key, annotations.worker, annotations.task, truth[annotations.task])
         return truth, new
 
@@ -147,7 +147,7 @@ def _replicate_tasks(fitted: Fitted, keys: Array) -> Array:
         at = fitted.at(draw)
         truth_key, annotation_key = jax.random.split(key)
         truth = jax.random.categorical(truth_key, before_annotations(at, annotations))
-        emission = at.responses.emission
+        emission = at.likelihood.emission
         return emission.sample(
             annotation_key, annotations.worker, annotations.task, truth[jnp.asarray(annotations.task)]
         )
@@ -164,7 +164,7 @@ def _replicate_rows(fitted: Fitted, keys: Array, number: Array) -> Array:
     def once(draw_and_key: tuple[Parameters, Array]) -> Array:
         draw, key = draw_and_key
         at = fitted.at(draw)
-        emission = at.responses.emission
+        emission = at.likelihood.emission
         truth_key, annotation_key = jax.random.split(key)
         if emission.independent:
             others = at.log_joint[task] - row_scores(emission, annotations)
@@ -178,7 +178,7 @@ def _replicate_rows(fitted: Fitted, keys: Array, number: Array) -> Array:
 def _substituted(at: Density, annotations: Annotations, number: Array) -> Array:
     """Log-weights ``(A, L)`` of what each row may be, by putting each in its place, one row of a task at a time."""
     task, label = jnp.asarray(annotations.task), jnp.asarray(annotations.label)
-    emission = at.responses.emission
+    emission = at.likelihood.emission
     before = at.log_joint - emission.by_task(annotations, label)
 
     def of_kind(kind: Array) -> Array:
@@ -196,5 +196,5 @@ def before_annotations(at: Density, annotations: Annotations) -> Array:
     """Log-weights of the classes before any annotation, ``(N, K)``: of the prior, of evidence and of models."""
     weights = jnp.broadcast_to(at.truth_prior, (annotations.n_tasks, annotations.n_classes))
     if annotations.model_scores is not None:
-        return at.log_joint - at.responses.emission.by_task(annotations, jnp.asarray(annotations.label))
+        return at.log_joint - at.likelihood.emission.by_task(annotations, jnp.asarray(annotations.label))
     return weights if annotations.evidence is None else weights + annotations.evidence

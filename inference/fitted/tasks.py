@@ -111,7 +111,7 @@ def expected_difficulty(fitted: Fitted) -> np.ndarray | None:
 def _difficulties(fitted: Fitted) -> Array:
     def of_draw(draw: Parameters) -> Array | None:
         at, data = fitted.at(draw), fitted.annotations
-        return at.responses.emission.difficulties(data, data.label, at.posterior)
+        return at.likelihood.emission.difficulties(data, data.label, at.posterior)
 
     return fitted.mean_over_draws(of_draw)
 
@@ -145,7 +145,7 @@ def _replicated(fitted: Fitted, keys: Array) -> tuple[Array, Array, Array, Array
 
     def of_draw(draw: Parameters, keys: Array, is_one: Array) -> tuple[Array, Array, Array, Array]:
         at = fitted.at(draw)
-        emission = at.responses.emission
+        emission = at.likelihood.emission
         before = at.log_joint - emission.by_task(data, data.label)  # prior and evidence
         observed = logsumexp(at.log_joint, axis=-1)
         own, design = (upto(jax.nn.softmax(log_truth, axis=-1)) for log_truth in (at.log_joint, before))

@@ -1,1 +1,1 @@
-"""Parts of stories: emissions, responses, truth priors, classifiers, concentrations, starts."""
+"""Parts of stories: emissions, the likelihood, truth priors, classifiers, concentrations, starts."""

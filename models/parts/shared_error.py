@@ -36,7 +36,7 @@ from ...data.padding import counts_by_task
 from .concentration import positive
 from .emissions import Emission
 from .kernels import SMALLEST, kind_at, numbers_by, upto
-from .responses import Responses
+from .likelihood import AnnotationLikelihood
 from .story_error import StoryError
 from .subtypes import Subtypes
 
@@ -155,7 +155,7 @@ class SharedError(Emission):
         return _Scores(of_task, pulled + prior)
 
     def _pull_to(self, n_categories: int) -> Array:
-        """Probabilities of the impression among all categories of annotations, ``(K, L)``: none is other than a class."""
+        """Probabilities of the impression among all categories, ``(K, L)``: none is other than a class."""
         return jnp.pad(self.pull, ((0, 0), (0, n_categories - self.pull.shape[-1])))
 
     def _family(self, worker: Array | None, n_rows: int) -> Array:
@@ -243,10 +243,10 @@ class _Pulled(Messenger):
 
     def process_message(self, msg: dict[str, Any]) -> None:
         """Replace the emission of the site ``annotation``."""
-        if msg["type"] == "sample" and msg["name"] == "annotation" and isinstance(msg["fn"], Responses):
+        if msg["type"] == "sample" and msg["name"] == "annotation" and isinstance(msg["fn"], AnnotationLikelihood):
             fn = msg["fn"]
             pulled = fn.emission.over_classes(self._pulled)
-            msg["fn"] = Responses(fn.truth, pulled, fn.annotations)
+            msg["fn"] = AnnotationLikelihood(fn.truth, pulled, fn.annotations)
 
     def _pulled(self, emission: Emission) -> SharedError:
         if isinstance(emission, Subtypes):

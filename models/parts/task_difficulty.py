@@ -31,7 +31,7 @@ from ...data import Annotations
 from .concentration import positive
 from .emissions import Emission
 from .kernels import SMALLEST, kind_at, numbers_by, upto
-from .responses import Responses
+from .likelihood import AnnotationLikelihood
 
 LEVELS = np.array([0.0, 0.4, 0.7, 0.9])  # of the difficulty; log-odds at each are about half of those before
 USUAL_SHARE = np.array([0.8, 0.2 / 3, 0.2 / 3, 0.2 / 3])  # how often each level is expected
@@ -128,10 +128,10 @@ class _Hardened(Messenger):
 
     def process_message(self, msg: dict[str, Any]) -> None:
         """Replace the emission of the site ``annotation``."""
-        if msg["type"] == "sample" and msg["name"] == "annotation" and isinstance(msg["fn"], Responses):
+        if msg["type"] == "sample" and msg["name"] == "annotation" and isinstance(msg["fn"], AnnotationLikelihood):
             fn = msg["fn"]
             hardened = fn.emission.over_classes(lambda emission: TaskDifficulty(emission, self._share))
-            msg["fn"] = Responses(fn.truth, hardened, fn.annotations)
+            msg["fn"] = AnnotationLikelihood(fn.truth, hardened, fn.annotations)
 
 
 def _prior_share(weight: float) -> Array:

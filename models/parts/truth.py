@@ -13,8 +13,8 @@ from numpyro.distributions import Distribution, constraints
 from ...data import Annotations
 from .abstaining import sample_rates, with_abstentions, with_rates
 from .emissions import Emission
+from .likelihood import AnnotationLikelihood, select
 from .model_probabilities import model_evidence
-from .responses import Responses, select
 from .story_error import StoryError
 from .truth_prior import TruthPrior, class_log_probs
 
@@ -111,7 +111,7 @@ def observe(truth: Array, emission: Emission, annotations: Annotations) -> Array
     if "check" in vars(type(emission)):  # a class that inherits it may read its arrays in another way
         emission.check(annotations)
     emission = with_abstentions(emission, annotations)
-    return numpyro.sample("annotation", Responses(truth, emission, annotations), obs=annotations.label)
+    return numpyro.sample("annotation", AnnotationLikelihood(truth, emission, annotations), obs=annotations.label)
 
 
 def named_workers(annotations: Annotations) -> int:

@@ -63,7 +63,7 @@ def test_dawid_skene_is_the_sum_over_all_labellings_with_confusion_matrices_of_k
     np.testing.assert_allclose(at.log_likelihood.sum(), log_total, rtol=1e-5)
     np.testing.assert_allclose(at.log_likelihood, by_task, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(at.posterior, posterior, atol=1e-5)
-    np.testing.assert_allclose(at.responses.emission.confusions(binary), BY_KIND, rtol=1e-6)
+    np.testing.assert_allclose(at.likelihood.emission.confusions(binary), BY_KIND, rtol=1e-6)
 
 
 def test_one_coin_is_the_sum_over_all_labellings_with_a_rate_of_abstention_by_true_class(binary):
@@ -83,7 +83,7 @@ def test_one_coin_is_the_sum_over_all_labellings_with_a_rate_of_abstention_by_tr
 def test_every_storys_density_is_the_sum_over_all_labellings(name, binary):
     theta = parameters(name, binary)
     at = density(of(name), theta, binary)
-    emission = at.responses.emission
+    emission = at.likelihood.emission
     assert isinstance(emission, Abstaining)
     weights = np.ones((2, 1))
     inner = np.asarray(emission.emission.probs(binary.worker, binary.task), dtype=float)[:, :, None]
@@ -105,7 +105,7 @@ def test_every_storys_density_is_the_sum_over_all_labellings(name, binary):
 
 @EVERY
 def test_the_forms_of_its_emission_agree(name, binary):
-    emission = density(of(name), parameters(name, binary, 5), binary).responses.emission
+    emission = density(of(name), parameters(name, binary, 5), binary).likelihood.emission
     probs = np.asarray(emission.probs(binary.worker, binary.task))
     assert probs.shape == (20, 2, 4)
     np.testing.assert_allclose(probs.sum(-1), 1.0, atol=1e-5)
@@ -236,9 +236,9 @@ def test_annotations_whose_truth_is_their_own_leave_the_labels_at_the_prior(bina
     theta = parameters("annotator_groups", binary)
     model = Model(STORIES["annotator_groups"], {"truth": "answer"})
     at = density(model, theta, binary)
-    assert isinstance(at.responses.emission, PerAnnotation)
+    assert isinstance(at.likelihood.emission, PerAnnotation)
     np.testing.assert_allclose(at.posterior, np.broadcast_to(jnp.exp(at.truth_prior), (6, 2)), atol=1e-5)
-    np.testing.assert_allclose(at.responses.emission.probs(binary.worker, binary.task).sum(-1), 1.0, atol=1e-5)
+    np.testing.assert_allclose(at.likelihood.emission.probs(binary.worker, binary.task).sum(-1), 1.0, atol=1e-5)
 
 
 def test_where_no_worker_is_named_all_have_one_rate():

@@ -335,7 +335,7 @@ def test_the_gain_of_asking_again_is_the_mutual_information_under_the_switch():
     annotations, _, _ = confused(30, 5, 2, 0)
     fit = cp.fit("conal", annotations, progress=False, max_iterations=30, temperature=0.3)
     asked = cp.next_annotations(fit, 10, workers=[0, 3])
-    emission = fit.fitted.at({k: jnp.asarray(v)[0, 0] for k, v in fit.outcome.draws.items()}).responses.emission
+    emission = fit.fitted.at({k: jnp.asarray(v)[0, 0] for k, v in fit.outcome.draws.items()}).likelihood.emission
     for row in asked.itertuples():
         task, worker = annotations.tasks.index_of([row.task]), annotations.workers.index_of([row.worker])
         joint = fit.posterior[task[0]][:, None] * np.asarray(emission.probs(worker, task))[0]

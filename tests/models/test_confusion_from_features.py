@@ -36,7 +36,7 @@ def tiny():
 def at(model, theta, annotations):
     """The likelihood, the labels, and the emission, compiled: one operation after the other takes longer."""
     found = density(model, theta, annotations)
-    return found.log_likelihood, found.posterior, found.responses.emission
+    return found.log_likelihood, found.posterior, found.likelihood.emission
 
 
 def drawn(model, annotations, seed=1):

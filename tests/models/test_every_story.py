@@ -67,7 +67,7 @@ def test_density_equals_the_sum_over_all_labellings(name, seed, binary):
     theta = drawn_parameters(name, binary, seed)
     at = density(Model(STORIES[name], arguments(name, 6)), theta, binary)
     prior = np.broadcast_to(np.exp(np.asarray(at.truth_prior, dtype=float)), (6, 2))
-    emission = at.responses.emission
+    emission = at.likelihood.emission
     weights, of_annotations = (
         np.ones((2, 1)),
         np.asarray(emission.probs(binary.worker, binary.task), dtype=float)[:, :, None],
@@ -89,7 +89,7 @@ def test_density_equals_the_sum_over_all_labellings(name, seed, binary):
 def test_an_emissions_forms_agree(name, binary):
     """Each annotation's log-probability and each truth's row are those of the tables that ``probs`` gives."""
     model = Model(STORIES[name], arguments(name, 6))
-    emission = density(model, drawn_parameters(name, binary, 5), binary).responses.emission
+    emission = density(model, drawn_parameters(name, binary, 5), binary).likelihood.emission
     probs = np.asarray(emission.probs(binary.worker, binary.task))
     np.testing.assert_allclose(probs.sum(-1), 1.0, atol=1e-5)
     rows, truth = np.arange(14), binary.label[::-1]
@@ -131,7 +131,7 @@ def test_em_finds_the_truth_and_the_tables_of_its_own_simulation(name):
     The truth within five points of who knows the actual parameters, tasks' difficulties among them.
     """
     annotations, actual, fit = own_simulation(name)
-    tables = actual.responses.emission.confusions(annotations)
+    tables = actual.likelihood.emission.confusions(annotations)
     np.testing.assert_allclose(fit.confusion_draws[0, 0], tables, atol=5 * 0.5 / np.sqrt(500))
     found, best = ((p.argmax(-1) == annotations.gold).mean() for p in (fit.posterior, np.asarray(actual.posterior)))
     assert best > 0.85
@@ -143,7 +143,7 @@ def test_simulated_annotations_have_the_frequencies_of_the_tables(name):
     """2,000 annotations of each worker: shares within five standard errors of what the story expects."""
     options = arguments(name, 2000)
     annotations, parameters = cp.simulate(name, n_tasks=2000, n_workers=3, seed=6, **options)
-    emission = density(Model(STORIES[name], options), parameters, annotations).responses.emission
+    emission = density(Model(STORIES[name], options), parameters, annotations).likelihood.emission
     truth = annotations.gold[annotations.task]
     probs = np.asarray(emission.probs_given(annotations.worker, annotations.task, truth))
     for answer in range(2):

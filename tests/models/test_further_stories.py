@@ -17,7 +17,7 @@ from crowdppl import Annotations, StoryError
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import anatomy, starting_point
 from crowdppl.inference.engines.m_step import gradient
-from crowdppl.models import STORIES, Correct, Responses, Subtypes
+from crowdppl.models import STORIES, AnnotationLikelihood, Correct, Subtypes
 from crowdppl.models.parts.confusion_mixture import ConfusionMixture
 
 
@@ -270,7 +270,7 @@ def test_annotations_to_a_task_share_its_subtype():
     weights = np.array([[0.25, 0.75], [0.6, 0.4]])
     annotations = Annotations.from_matrix(np.zeros((8000, 3), dtype=int), classes=range(2))
     truth = jnp.arange(8000) % 2
-    answers = Responses(truth, Subtypes(table, weights), annotations).sample(jax.random.key(0))
+    answers = AnnotationLikelihood(truth, Subtypes(table, weights), annotations).sample(jax.random.key(0))
     answers = np.asarray(answers).reshape(8000, 3)
     assert (answers == answers[:, :1]).all()
     for k in range(2):

@@ -78,7 +78,7 @@ def test_a_calibrated_model_is_combined_with_the_crowd_by_bayes_rule(crowd):
     p = softmax(scores)
     told = cp.fit("dawid_skene", annotations, probabilities=p, progress=False)
     at = told.fitted.at({name: value[0, 0] for name, value in told.fitted.draws.items()})
-    crowd_alone = at.responses.emission.by_task(annotations, annotations.label)
+    crowd_alone = at.likelihood.emission.by_task(annotations, annotations.label)
     # The scores are calibrated where classes are equally frequent, so that p is proportional to their likelihood.
     best = softmax(np.log(p) + np.asarray(crowd_alone) + np.log(np.bincount(gold) / len(gold)))
     alone = cp.fit("dawid_skene", annotations, progress=False)
@@ -105,7 +105,7 @@ def test_a_model_says_nothing_of_a_task_that_it_has_not_seen(crowd):
     half = frame(softmax(scores), annotations).iloc[:300]
     fit = cp.fit("one_coin", annotations, probabilities={"half": half}, progress=False)
     at = fit.fitted.at({name: value[0, 0] for name, value in fit.fitted.draws.items()})
-    by_crowd = at.responses.emission.by_task(annotations, annotations.label) + at.truth_prior
+    by_crowd = at.likelihood.emission.by_task(annotations, annotations.label) + at.truth_prior
     np.testing.assert_allclose(fit.posterior[300:], softmax(np.asarray(by_crowd))[300:], atol=1e-4)
     assert fit.models.loc["half", "tasks"] == 300
     assert "of 300 of 600 tasks" in fit.summary().facts["models"]

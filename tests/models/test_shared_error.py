@@ -100,10 +100,10 @@ def test_the_confusion_matrices_are_those_in_the_long_run():
     annotations = random_annotations(np.random.default_rng(1), n_tasks=6, n_workers=4, n_classes=3, n_rows=20)
     values = parameters_of(model_of(), annotations)
     at = density(model_of(), values, annotations)
-    assert isinstance(at.responses.emission, SharedError)
+    assert isinstance(at.likelihood.emission, SharedError)
     followed = (values["pull_strength"][0] * LEVELS).sum()
     expected = (1 - followed) * values["confusion"] + followed * values["pull"]
-    np.testing.assert_allclose(at.responses.emission.confusions(annotations), expected, rtol=1e-5)
+    np.testing.assert_allclose(at.likelihood.emission.confusions(annotations), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("families", [None, [0, 1, 1, 0]])
@@ -117,7 +117,7 @@ def test_one_more_annotation_is_as_probable_as_the_ratio_of_the_densities_with_a
     annotations = cp.Annotations.from_frame(rows, classes=[0, 1, 2], abstain=[3] if abstains else [], workers=range(4))
     options = {} if families is None else {"worker_families": dict(enumerate(families))}
     values = parameters_of(model := model_of(**options), annotations)
-    emission = density(model, values, annotations).responses.emission
+    emission = density(model, values, annotations).likelihood.emission
     further = emission.further(annotations, jnp.asarray(annotations.label))
     before = emission.by_task(annotations, jnp.asarray(annotations.label))
     for who in range(4):
@@ -214,7 +214,7 @@ def test_abstentions_follow_no_impression():
     model = model_of()
     values = parameters_of(model, annotations)
     at = density(model, values, annotations)
-    alone = at.responses.emission
+    alone = at.likelihood.emission
     values["abstention"] = np.broadcast_to(np.array([1 - 1e-6, 1e-6]), values["abstention"].shape)
     rare = density(model, values, annotations).log_joint
     given = annotations.of_classes()

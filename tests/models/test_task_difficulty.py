@@ -95,7 +95,7 @@ def test_every_storys_annotations_are_tempered_and_at_level_zero_it_is_the_story
     alone = density(plain, own, annotations)
     at_zero = log_joint(model, values, annotations)
     np.testing.assert_allclose(at_zero, alone.log_joint, rtol=1e-4, atol=1e-4)
-    emission = alone.responses.emission
+    emission = alone.likelihood.emission
     if story == "independent_confusion_subtypes":  # its annotations are rows of a subtype
         table, weights = np.asarray(emission.table), np.asarray(emission.weights)
         of_row = [tempered(table, d)[annotations.worker, :, :, annotations.label] for d in LEVELS]
@@ -158,7 +158,7 @@ def test_annotations_of_one_task_are_drawn_as_their_joint_probability_says(optio
 def test_the_confusion_matrices_are_those_in_the_long_run():
     annotations = random_annotations(np.random.default_rng(1), n_tasks=6, n_workers=4, n_classes=3, n_rows=20)
     values = parameters_of(model_of(), annotations) | {"difficulty_share": SHARE}
-    emission = density(model_of(), values, annotations).responses.emission
+    emission = density(model_of(), values, annotations).likelihood.emission
     assert isinstance(emission, TaskDifficulty)
     expected = sum(share * tempered(values["confusion"], d) for share, d in zip(SHARE, LEVELS, strict=True))
     np.testing.assert_allclose(emission.confusions(annotations), expected, rtol=1e-5)

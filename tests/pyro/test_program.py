@@ -285,7 +285,7 @@ def test_a_program_run_by_itself_draws_annotations_as_often_as_its_emission_says
 
     def probabilities(values):
         at = enumerated.density(model, values, jax.tree.map(jnp.asarray, annotations))
-        return at.responses.emission.probs(annotations.worker, annotations.task)
+        return at.likelihood.emission.probs(annotations.worker, annotations.task)
 
     probs = np.asarray(jax.jit(probabilities)(values))
     probs = probs[np.arange(annotations.n_rows), truth[annotations.task]]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from crowdppl import Annotations, Confusion, Emission, Responses
+from crowdppl import AnnotationLikelihood, Annotations, Confusion, Emission
 from crowdppl.models.parts.kernels import drawn_kinds
-from crowdppl.models.parts.responses import select
+from crowdppl.models.parts.likelihood import select
 
 
 @pytest.fixture
@@ -28,24 +28,24 @@ def by_loops(annotations, table, truth):
 def test_log_prob_is_the_sum_over_each_tasks_annotations(tiny, table, count):
     annotations = tiny.replace(count=count)
     for truth in np.random.default_rng(0).integers(0, 3, (4, 5)):
-        got = Responses(jnp.asarray(truth), Confusion(table), annotations).log_prob(tiny.label)
+        got = AnnotationLikelihood(jnp.asarray(truth), Confusion(table), annotations).log_prob(tiny.label)
         np.testing.assert_allclose(got, by_loops(annotations, table, truth), atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(3, 1), (3, 1, 1)])
 def test_an_enumerated_truth_scores_every_class(tiny, table, shape):
     enumerated = jnp.arange(3).reshape(shape)
-    responses = Responses(enumerated, Confusion(table), tiny)
-    assert responses.batch_shape == (*shape[:-1], 5)
-    assert responses.event_shape == (9,)
-    got = responses.log_prob(tiny.label).reshape(3, 5)
+    likelihood = AnnotationLikelihood(enumerated, Confusion(table), tiny)
+    assert likelihood.batch_shape == (*shape[:-1], 5)
+    assert likelihood.event_shape == (9,)
+    got = likelihood.log_prob(tiny.label).reshape(3, 5)
     for k in range(3):
         np.testing.assert_allclose(got[k], by_loops(tiny, table, np.full(5, k)), atol=1e-5)
 
 
 def test_leading_sample_dimensions_of_the_truth_are_kept(tiny, table):
     truth = np.random.default_rng(2).integers(0, 3, (4, 2, 5))
-    got = Responses(jnp.asarray(truth), Confusion(table), tiny).log_prob(tiny.label)
+    got = AnnotationLikelihood(jnp.asarray(truth), Confusion(table), tiny).log_prob(tiny.label)
     expected = [[by_loops(tiny, table, z) for z in row] for row in truth]
     np.testing.assert_allclose(got, expected, atol=1e-5)
 
@@ -55,7 +55,7 @@ def test_rows_of_count_zero_say_nothing_even_where_impossible(tiny):
     annotations = tiny.replace(count=np.zeros(9, dtype="f4"))
 
     def total(table):
-        return Responses(jnp.zeros(5, int), Confusion(table), annotations).log_prob(tiny.label).sum()
+        return AnnotationLikelihood(jnp.zeros(5, int), Confusion(table), annotations).log_prob(tiny.label).sum()
 
     value, gradient = jax.value_and_grad(total)(impossible)
     assert value == 0
@@ -90,7 +90,9 @@ def test_sampled_annotations_have_the_tables_frequencies(table):
     n = 30_000
     annotations = Annotations.from_matrix(np.zeros((n, 1), dtype=int), classes=range(3))
     truth = np.arange(n) % 3
-    answers = np.asarray(Responses(jnp.asarray(truth), Confusion(table), annotations).sample(jax.random.key(0)))
+    answers = np.asarray(
+        AnnotationLikelihood(jnp.asarray(truth), Confusion(table), annotations).sample(jax.random.key(0))
+    )
     for k in range(3):
         observed = np.bincount(answers[truth == k], minlength=3)
         assert chisquare(observed, table[0, k] / table[0, k].astype(float).sum() * observed.sum()).pvalue > 1e-4
@@ -98,7 +100,7 @@ def test_sampled_annotations_have_the_tables_frequencies(table):
 
 def test_samples_have_the_shape_of_samples_then_truth_then_annotations(tiny, table):
     truth = jnp.zeros((4, 5), int)
-    assert Responses(truth, Confusion(table), tiny).sample(jax.random.key(0), (2, 3)).shape == (2, 3, 4, 9)
+    assert AnnotationLikelihood(truth, Confusion(table), tiny).sample(jax.random.key(0), (2, 3)).shape == (2, 3, 4, 9)
 
 
 def test_of_many_kinds_each_is_drawn_as_often_as_it_is_probable():

@@ -30,7 +30,7 @@ def select(scores: Array, truth: Array) -> Array:
     return picked.reshape(truth.shape[:-1] + scores.shape[:1])
 
 
-class Responses(Distribution):
+class AnnotationLikelihood(Distribution):
     r"""All annotations to each task, given its true label.
 
     .. math:: \log p(y_i \mid z_i) = \sum_{a \in i} \log P(y_a \mid z_i, \text{worker}_a, \text{task}_i)

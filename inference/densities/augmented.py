@@ -36,7 +36,7 @@ from ...models.parts.kernels import SMALLEST
 from .enumerated import Density, Parameters, density
 from .model import Model
 from .programs import compiled
-from .sites import Anatomy, anatomy
+from .sites import ParameterSpec, parameter_spec
 
 STEPS = 8  # of data augmentation: 99 % of the variances where three quarters of the knowledge is missing
 NUMBERS = (200, 100, 50, 25)  # of draws: each is a program of its own, in which several are taken side by side
@@ -117,7 +117,7 @@ def _has_parts(model: Model) -> bool:
 
 def _has_reals(model: Model, annotations: Annotations, mode: Parameters) -> bool:
     found: list[bool] = []
-    jax.eval_shape(lambda: found.append(any(name in mode for name in anatomy(model, annotations).bijections)))
+    jax.eval_shape(lambda: found.append(any(name in mode for name in parameter_spec(model, annotations).bijections)))
     return found[0]
 
 
@@ -168,10 +168,10 @@ def _given_labels(
         The concentrations, the draws, which draws' trajectories were accepted, and whether the other tables have
         Dirichlet distributions given the labels: their counts are the same whatever the tables are.
     """
-    parts = anatomy(model, annotations)
+    spec = parameter_spec(model, annotations)
     shares = {name: Shares() for name in moved}
-    bijections = {name: bijection for name, bijection in parts.bijections.items() if name in mode} | shares
-    kept = [name for name in parts.tables if name not in moved]
+    bijections = {name: bijection for name, bijection in spec.bijections.items() if name in mode} | shares
+    kept = [name for name in spec.tables if name not in moved]
 
     def at(own: Parameters) -> Density:
         return density(model, own | fixed, annotations)
@@ -192,7 +192,7 @@ def _given_labels(
 
     tables, reals = split(mode)
     still = at(mode)
-    flat = _curvatures(lambda reals: jax.grad(of_both, argnums=1)(tables, reals, still.posterior), reals, parts)
+    flat = _curvatures(lambda reals: jax.grad(of_both, argnums=1)(tables, reals, still.posterior), reals, spec)
     others = {name: (table + 1 / table.shape[-1]) / 2 for name, table in tables.items()}
     two = counted(tables, reals, still.posterior), counted(others, reals, still.posterior)
     is_dirichlet = jax.tree.map(lambda one, other: jnp.allclose(one, other, rtol=SAME, atol=SAME), *two)
@@ -278,7 +278,7 @@ def trajectory(
     return jax.tree.map(lambda new, old: jnp.where(accepted, new, old), end, start), accepted
 
 
-def _curvatures(slope: Callable[[Parameters], Parameters], reals: Parameters, parts: Anatomy) -> Parameters:
+def _curvatures(slope: Callable[[Parameters], Parameters], reals: Parameters, spec: ParameterSpec) -> Parameters:
     r"""The negative second derivative of each real-valued parameter, by its own directions or estimated by random ones.
 
     The estimate is the mean of :math:`v \cdot (-H v)` over random signs :math:`v` (Bekas, Kokiopoulou & Saad 2007).
@@ -287,12 +287,12 @@ def _curvatures(slope: Callable[[Parameters], Parameters], reals: Parameters, pa
     Args:
         slope: of all of them, as a function of them.
         reals: where it is taken.
-        parts: of the story.
+        spec: of the story.
     """
     nothing = jax.tree.map(jnp.zeros_like, reals)
     found = {}
     for name, real in reals.items():
-        apart = [dim in APART for dim in parts.dims[name]] + [False] * real.ndim
+        apart = [dim in APART for dim in spec.dims[name]] + [False] * real.ndim
         ways = [1 if apart[axis] else size for axis, size in enumerate(real.shape)]
         if math.prod(ways) > MOST and not any(apart):
             continue

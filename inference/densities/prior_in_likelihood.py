@@ -7,7 +7,7 @@ from jax.extend.core import Jaxpr, Var
 from ...data import Annotations
 from .enumerated import Parameters, density
 from .model import Model
-from .sites import anatomy, starting_point
+from .sites import parameter_spec, starting_point
 
 
 def classifier_decides_annotations(model: Model, annotations: Annotations) -> bool:
@@ -29,7 +29,7 @@ def classifier_decides_annotations(model: Model, annotations: Annotations) -> bo
 
     def start() -> Parameters:
         values = starting_point(model, annotations, jax.random.key(0))
-        return {name: values[name] for name in anatomy(model, annotations).weights}
+        return {name: values[name] for name in parameter_spec(model, annotations).weights}
 
     weights = jax.eval_shape(start)
     return _depends(jax.make_jaxpr(log_likelihood)(weights, annotations.prior).jaxpr)

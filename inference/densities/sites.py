@@ -28,10 +28,10 @@ TAKEN = {"chain", "draw", "task", "worker", "truth_probability"}  # in results, 
 Dims = dict[str, tuple[str, ...]]  # names of the dimensions, by site
 
 
-class Anatomy(NamedTuple):
+class ParameterSpec(NamedTuple):
     """A story's parameters, and how engines may move them.
 
-    Supports may depend on traced values, so an anatomy belongs to the trace that it was made in.
+    Supports may depend on traced values, so a spec belongs to the trace that it was made in.
     """
 
     tables: tuple[str, ...]  # Dirichlet sites, whose M-step is closed
@@ -50,14 +50,14 @@ class Anatomy(NamedTuple):
         return {name: self.bijections[name](real) for name, real in reals.items()}
 
 
-def anatomy(model: Model, annotations: Annotations) -> Anatomy:
+def parameter_spec(model: Model, annotations: Annotations) -> ParameterSpec:
     """Run the story once and look at its sites; inside a compiled function nothing of it is computed."""
     sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=placeholder), None)
-    return _anatomy_of(sites)
+    return _spec_of(sites)
 
 
-def _anatomy_of(sites: Mapping[str, Site]) -> Anatomy:
-    """Return the anatomy that the sites of one run show.
+def _spec_of(sites: Mapping[str, Site]) -> ParameterSpec:
+    """Return the parameters' spec that the sites of one run show.
 
     Raises:
         StoryError: a parameter is discrete.
@@ -70,7 +70,7 @@ def _anatomy_of(sites: Mapping[str, Site]) -> Anatomy:
                 f"the site {name!r} is discrete; all parameters of a story are continuous, and 'truth' is its only "
                 "discrete site, since engines sum it out: sum others out in an emission, as mace does"
             )
-    return Anatomy(
+    return ParameterSpec(
         tables,
         {name: biject_to(support(site)) for name, site in latents.items() if name not in tables},
         tuple(name for name, site in latents.items() if site["type"] == "param" or name.startswith(PREFIX)),
@@ -89,7 +89,7 @@ def parameter_sites(model: Model, annotations: Annotations) -> dict[str, Site]:
 def parameter_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, ...]]:
     """Names of the dimensions of each parameter, found without computing anything."""
     dims: dict[str, tuple[str, ...]] = {}
-    jax.eval_shape(lambda: dims.update(anatomy(model, annotations).dims))
+    jax.eval_shape(lambda: dims.update(parameter_spec(model, annotations).dims))
     return dims
 
 
@@ -116,7 +116,7 @@ def fitting_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str,
         _check_names(named.union(sampled), {name for name, site in sites.items() if site["type"] == "plate"})
         for name in sorted(named):
             _check_plates(sites[name], sizes)
-        dims.update(_anatomy_of(sites).dims)
+        dims.update(_spec_of(sites).dims)
 
     jax.eval_shape(look)
     return dims
@@ -156,7 +156,7 @@ def _check_plates(site: Site, sizes: Mapping[str, int]) -> None:
 def constants(model: Model, annotations: Annotations) -> set[str]:
     """Names of what has no posterior: sites to optimise, and running statistics of a classifier."""
     names: set[str] = set()
-    jax.eval_shape(lambda: names.update(anatomy(model, annotations).without_posterior))
+    jax.eval_shape(lambda: names.update(parameter_spec(model, annotations).without_posterior))
     return names
 
 
@@ -187,12 +187,12 @@ def derived(model: Model, parameters: Parameters, annotations: Annotations) -> t
 
 
 def starting_point(model: Model, annotations: Annotations, key: Array) -> Parameters:
-    """Return the parameters from which engines start, by site: those of :func:`start_and_anatomy`."""
-    return start_and_anatomy(model, annotations, key)[0]
+    """Return the parameters from which engines start, by site: those of :func:`start_and_spec`."""
+    return start_and_spec(model, annotations, key)[0]
 
 
-def start_and_anatomy(model: Model, annotations: Annotations, key: Array) -> tuple[Parameters, Anatomy]:
-    """Return the parameters from which engines start, and the anatomy, by one run of the story.
+def start_and_spec(model: Model, annotations: Annotations, key: Array) -> tuple[Parameters, ParameterSpec]:
+    """Return the parameters from which engines start, and their spec, by one run of the story.
 
     A site starts as its ``infer={"start": fn}`` says, ``fn`` a function of a random key. Without it tables are uniform,
     and other parameters near the median of their prior. Running statistics of a classifier are among the values.
@@ -208,7 +208,7 @@ def start_and_anatomy(model: Model, annotations: Annotations, key: Array) -> tup
     sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=value), key)
     running = {name: jnp.asarray(site["value"]["value"]) for name, site in sites.items() if site["type"] == "mutable"}
     start = {name: jnp.asarray(site["value"]) for name, site in sites.items() if is_latent(site)} | running
-    return start, _anatomy_of(sites)
+    return start, _spec_of(sites)
 
 
 def _in_order(value: Array, site: Site, annotations: Annotations) -> Array:

@@ -30,7 +30,7 @@ from ...data import Annotations
 from ...data.padding import real_by_plate
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
-from ..densities.sites import anatomy
+from ..densities.sites import parameter_spec
 
 LEAST = 0.1  # of the concentrations that rows are taken to have
 LOWEST = -80.0  # logarithm of the least probability that a density sees: float32 has zeros from -103
@@ -75,15 +75,15 @@ def coordinates_near(model: Model, annotations: Annotations, values: Parameters,
         values: parameters by site, tables without zeros.
         fixed: sites among them that are held where they are, and have no coordinates.
     """
-    parts = anatomy(model, annotations)
-    tables = {name: values[name] for name in parts.tables if name not in fixed}
+    spec = parameter_spec(model, annotations)
+    tables = {name: values[name] for name in spec.tables if name not in fixed}
 
     def log_posterior(tables: Parameters) -> Array:
         return density(model, values | fixed | tables, annotations).log_posterior
 
     slopes = jax.grad(log_posterior)(tables)
     cuts = {name: _cuts(table, jnp.maximum(1 + table * slopes[name], LEAST)) for name, table in tables.items()}
-    reals = {name: real for name, real in parts.to_reals(values).items() if name not in fixed}
+    reals = {name: real for name, real in spec.to_reals(values).items() if name not in fixed}
     return Coordinates(cuts, reals)
 
 
@@ -94,7 +94,7 @@ def origin(coordinates: Coordinates) -> Array:
 
 def place(model: Model, annotations: Annotations, coordinates: Coordinates, point: Array) -> Place:
     """The parameters at a vector of coordinates."""
-    parts = anatomy(model, annotations)
+    spec = parameter_spec(model, annotations)
     by_site = ravel_pytree(_centres(coordinates))[1](point)
     parameters, log_det, correction = {}, jnp.zeros(()), jnp.zeros(())
     for name, cuts in coordinates.tables.items():
@@ -102,14 +102,14 @@ def place(model: Model, annotations: Annotations, coordinates: Coordinates, poin
         log_probs = log_probabilities(log_odds)
         parameters[name] = jnp.exp(jnp.maximum(log_probs, LOWEST))
         of_all = log_probs.sum()
-        of_real = _of_real(log_probs, parts.dims[name], annotations).sum()
+        of_real = _of_real(log_probs, spec.dims[name], annotations).sum()
         log_det += of_real
         correction += log_slope.sum() + of_all - of_real  # which is uniform for padded rows
     for name, centre in coordinates.reals.items():
         real = centre + by_site[name]
-        parameters[name] = parts.bijections[name](real)
-        of_plates = parts.bijections[name].log_abs_det_jacobian(real, parameters[name])
-        log_det += _of_real(of_plates, parts.dims[name], annotations).sum()
+        parameters[name] = spec.bijections[name](real)
+        of_plates = spec.bijections[name].log_abs_det_jacobian(real, parameters[name])
+        log_det += _of_real(of_plates, spec.dims[name], annotations).sum()
     return Place(parameters, log_det, correction)
 
 

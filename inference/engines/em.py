@@ -32,7 +32,7 @@ from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.programs import compiled
-from ..densities.sites import anatomy, constants, start_and_anatomy
+from ..densities.sites import constants, parameter_spec, start_and_spec
 from ..sources.memory import InMemory
 from ..sources.on_disk import Files, n_bytes_of
 from ..sources.source import Source
@@ -77,11 +77,11 @@ def init(
     evidence = jnp.log(jnp.maximum(votes, SMALLEST))
     if annotations.evidence is not None:
         evidence = evidence + annotations.evidence
-    parameters, parts = start_and_anatomy(model, annotations, key)
+    parameters, spec = start_and_spec(model, annotations, key)
     if (classifier := logistic(model)) is not None:
-        weights = {name: parameters[name] for name in parts.weights}
+        weights = {name: parameters[name] for name in spec.weights}
         parameters |= learnt_from(jax.nn.softmax(evidence), classifier, annotations, weights)
-    counts = gradient(model, annotations.replace(evidence=evidence), parts, parameters).counts
+    counts = gradient(model, annotations.replace(evidence=evidence), spec, parameters).counts
     parameters |= tables_mode(counts, parameters)
     return state_at(model, annotations, parameters, accelerated=accelerated)
 
@@ -89,11 +89,11 @@ def init(
 @compiled(static=("accelerated",), once=True)
 def state_at(model: Model, annotations: Annotations, parameters: Parameters, *, accelerated: bool = False) -> EMState:
     """Return the state before the first look, at ``parameters``; arguments are those of :func:`init`."""
-    parts = anatomy(model, annotations)
+    spec = parameter_spec(model, annotations)
     # An earlier fit's rows do not sum to one where there are new classes.
-    parameters |= {name: parameters[name] / parameters[name].sum(-1, keepdims=True) for name in parts.tables}
-    direct = () if logistic(model) is None else parts.weights
-    return em_climber.init(parts, parameters, accelerated=accelerated, direct=direct)
+    parameters |= {name: parameters[name] / parameters[name].sum(-1, keepdims=True) for name in spec.tables}
+    direct = () if logistic(model) is None else spec.weights
+    return em_climber.init(spec, parameters, accelerated=accelerated, direct=direct)
 
 
 def run(

@@ -20,7 +20,7 @@ from jax import Array
 from ...data import Annotations
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
-from ..densities.sites import Anatomy, anatomy
+from ..densities.sites import ParameterSpec, parameter_spec
 from ..sources.memory import InMemory, Minibatch
 from . import squarem
 from .looks import Look, look_at
@@ -49,29 +49,31 @@ class EMState(NamedTuple):
     squarem: SquaremState | None  # None for plain steps
 
 
-def is_exact(parts: Anatomy) -> bool:
+def is_exact(spec: ParameterSpec) -> bool:
     """Return whether the exact M-step is all of a step, so that the log-posterior cannot fall."""
-    return not (parts.bijections or parts.has_factors)
+    return not (spec.bijections or spec.has_factors)
 
 
-def init(parts: Anatomy, parameters: Parameters, *, accelerated: bool = False, direct: tuple[str, ...] = ()) -> EMState:
+def init(
+    spec: ParameterSpec, parameters: Parameters, *, accelerated: bool = False, direct: tuple[str, ...] = ()
+) -> EMState:
     """Return the state before the first look, which is at ``parameters``.
 
     Args:
-        parts: of the story.
+        spec: of the story.
         parameters: by site.
         accelerated: propose by SQUAREM, where no parameter is Adam's, whose steps depend on earlier ones.
         direct: parameters whose moves a look knows.
     """
-    reals = parts.to_reals(parameters)
+    reals = spec.to_reals(parameters)
     by_adam = {name: value for name, value in reals.items() if name not in direct}
     slope = jax.tree.map(jnp.zeros_like, reals)
-    counts = {name: jnp.zeros_like(parameters[name]) for name in parts.tables}
+    counts = {name: jnp.zeros_like(parameters[name]) for name in spec.tables}
     one, zero, unknown = jnp.ones((), float), jnp.zeros((), float), jnp.full((), jnp.inf, float)
     look = Look(counts, slope, -unknown, zero, {name: slope[name] for name in direct})
     return EMState(
         parameters,
-        _without_gradient(look) if is_exact(parts) else look,
+        _without_gradient(look) if is_exact(spec) else look,
         target=parameters,
         share=one,
         step_size=one,
@@ -102,10 +104,10 @@ class EMClimber:
 
     def point(self, like: Annotations, state: EMState) -> Parameters:
         """Return the parameters of the next look: the target, a point on the way to it, or a proposal."""
-        parts = anatomy(self.model, like)
+        spec = parameter_spec(self.model, like)
         target = state.target
-        if not is_exact(parts):
-            target = _between(parts, state.parameters, state.target, state.share)
+        if not is_exact(spec):
+            target = _between(spec, state.parameters, state.target, state.share)
         if state.squarem is None:
             return target
         return _either(_is_proposal(state, self.settings), state.squarem.aside, target)
@@ -116,22 +118,22 @@ class EMClimber:
 
     def step(self, like: Annotations, state: EMState, at: Parameters, look: Look) -> EMState:
         """Return the state after a look at the :meth:`point`."""
-        parts, settings = anatomy(self.model, like), self.settings
+        spec, settings = parameter_spec(self.model, like), self.settings
         proposed = _is_proposal(state, settings)
-        may_fall = proposed if is_exact(parts) else jnp.array(True)
+        may_fall = proposed if is_exact(spec) else jnp.array(True)
         falls = may_fall & ~_holds(state.look, look) & (state.iteration >= 0)
         gives_up = jnp.array(False)
         waits = state
-        if not is_exact(parts):
+        if not is_exact(spec):
             share = jnp.where(proposed, state.share, state.share / 2)
             gives_up = falls & ~proposed & ~(share > 0.5**settings.halvings)
             at, look = _either(gives_up, (state.parameters, state.look), (at, look))
             waits = waits._replace(share=share)
-        accepted = _accepted(parts, state, at, look, settings, proposed=proposed, gives_up=gives_up)
+        accepted = _accepted(spec, state, at, look, settings, proposed=proposed, gives_up=gives_up)
         if state.squarem is not None:
             refused = squarem.refused(state.squarem)
             waits = waits._replace(squarem=_either(proposed, refused, state.squarem))
-        elif is_exact(parts):
+        elif is_exact(spec):
             return accepted
         return _either(falls & ~gives_up, waits, accepted)
 
@@ -166,7 +168,7 @@ def _rise(known: Look, look: Look) -> Array:
 
 
 def _accepted(
-    parts: Anatomy,
+    spec: ParameterSpec,
     state: EMState,
     at: Parameters,
     look: Look,
@@ -178,27 +180,27 @@ def _accepted(
     """Return the state after a look that counts, with the step from its point."""
     gain = jnp.abs(_rise(state.look, look) / look.log_posterior)
     target, step_size, optimizer = at | tables_mode(look.counts, at), state.step_size, state.optimizer
-    if parts.bijections:
+    if spec.bijections:
         gain = jnp.maximum(gain, CHANGE_DECAY * jnp.where(jnp.isfinite(state.change), state.change, 0.0))
         share = jnp.where(gives_up, 0.0, state.share)
         cut = jnp.maximum(step_size * jnp.maximum(share, 0.1), 1e-4)
         grown = jnp.minimum(jnp.where(share < 1, cut, step_size * STEP_GROWTH), 1.0)
         step_size = jnp.where((state.iteration < 0) | proposed, step_size, grown).astype(float)
         optimizer = jax.tree.map(lambda value: jnp.where(gives_up, jnp.zeros_like(value), value), optimizer)
-        reals = parts.to_reals(at)
+        reals = spec.to_reals(at)
         by_adam = {name: value for name, value in reals.items() if name not in look.direct}
         downhill = {name: -look.slope[name] for name in by_adam}
         moves, optimizer = optax.adam(settings.learning_rate).update(downhill, optimizer, by_adam)
         moves = look.direct | {name: step_size * move for name, move in moves.items()}
-        target = target | parts.from_reals({name: real + moves[name] for name, real in reals.items()})
+        target = target | spec.from_reals({name: real + moves[name] for name, real in reals.items()})
     change, trail = gain, state.squarem
     if trail is not None:
         # A plain step tells whether EM has converged, unless the proposal that it starts from changed more.
         change = jnp.where(proposed, state.change, jnp.maximum(gain, trail.gain))
-        trail = squarem.update(trail, parts, at, target, gain)
+        trail = squarem.update(trail, spec, at, target, gain)
     return EMState(
         at,
-        _without_gradient(look) if is_exact(parts) else look,
+        _without_gradient(look) if is_exact(spec) else look,
         target,
         jnp.ones((), float),
         step_size,
@@ -217,11 +219,11 @@ def _is_proposal(state: EMState, settings: EMSettings) -> Array:
     return (state.squarem.stage == squarem.PROPOSED) & (state.change > settings.tolerance)
 
 
-def _between(parts: Anatomy, old: Parameters, new: Parameters, share: Array) -> Parameters:
+def _between(spec: ParameterSpec, old: Parameters, new: Parameters, share: Array) -> Parameters:
     """Return the parameters at a share of the way, tables as probabilities and the others as reals."""
-    ends = (old, parts.to_reals(old)), (new, parts.to_reals(new))
+    ends = (old, spec.to_reals(old)), (new, spec.to_reals(new))
     mixed, reals = jax.tree.map(lambda a, b: (1 - share) * a + share * b, *ends)
-    return mixed | parts.from_reals(reals)
+    return mixed | spec.from_reals(reals)
 
 
 def _without_gradient(look: Look) -> Look:

@@ -18,7 +18,7 @@ from jax import Array
 from ...data import Annotations
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
-from ..densities.sites import Anatomy
+from ..densities.sites import ParameterSpec
 from .m_step import tables_mode
 
 STEPS = 5  # each time that a task comes
@@ -37,47 +37,47 @@ class Locals(NamedTuple):
         """True where tasks have nothing of their own."""
         return not (self.tables or self.reals)
 
-    def values(self, parts: Anatomy) -> Parameters:
+    def values(self, spec: ParameterSpec) -> Parameters:
         """The parameters in their own space."""
-        return self.tables | parts.from_reals(self.reals)
+        return self.tables | spec.from_reals(self.reals)
 
 
-def shared(parts: Anatomy, parameters: Parameters) -> Parameters:
+def shared(spec: ParameterSpec, parameters: Parameters) -> Parameters:
     """The parameters that tasks share."""
-    return {name: value for name, value in parameters.items() if OWN not in parts.dims.get(name, ())}
+    return {name: value for name, value in parameters.items() if OWN not in spec.dims.get(name, ())}
 
 
-def by_task(parts: Anatomy, parameters: Parameters) -> Locals:
+def by_task(spec: ParameterSpec, parameters: Parameters) -> Locals:
     """The parameters that each task has of its own, before the first step."""
-    own = {name for name, dims in parts.dims.items() if OWN in dims}
-    reals = {name: value for name, value in parts.to_reals(parameters).items() if name in own}
-    tables = {name: parameters[name] for name in parts.tables if name in own}
+    own = {name for name, dims in spec.dims.items() if OWN in dims}
+    reals = {name: value for name, value in spec.to_reals(parameters).items() if name in own}
+    tables = {name: parameters[name] for name in spec.tables if name in own}
     return Locals(tables, reals, optax.scale_by_adam().init(reals))
 
 
-def of_tasks(everyone: Locals, parts: Anatomy, chosen: Array) -> Locals:
+def of_tasks(everyone: Locals, spec: ParameterSpec, chosen: Array) -> Locals:
     """The parameters of the tasks ``chosen (n,)``, by position."""
 
     def some(values: Parameters) -> Parameters:
-        return {name: jnp.take(value, chosen, _axis(parts, name)) for name, value in values.items()}
+        return {name: jnp.take(value, chosen, _axis(spec, name)) for name, value in values.items()}
 
     tables, reals, moments = everyone
     return Locals(some(tables), some(reals), moments._replace(mu=some(moments.mu), nu=some(moments.nu)))
 
 
-def put_back(everyone: Locals, here: Locals, parts: Anatomy, chosen: Array, weight: Array) -> Locals:
+def put_back(everyone: Locals, here: Locals, spec: ParameterSpec, chosen: Array, weight: Array) -> Locals:
     """The parameters of all tasks, with those of the tasks ``chosen (n,)`` whose ``weight (n,)`` is not zero from here.
 
     Args:
         everyone: before.
         here: of the tasks chosen.
-        parts: of the story.
+        spec: of the story.
         chosen: positions, each once.
         weight: of each of them.
     """
 
     def within(values: Parameters, of_batch: Parameters) -> Parameters:
-        return {name: put(value, of_batch[name], _axis(parts, name)) for name, value in values.items()}
+        return {name: put(value, of_batch[name], _axis(spec, name)) for name, value in values.items()}
 
     def put(values: Array, of_batch: Array, axis: int) -> Array:
         old, new = jnp.moveaxis(values, axis, 0), jnp.moveaxis(of_batch, axis, 0)
@@ -93,7 +93,7 @@ def put_back(everyone: Locals, here: Locals, parts: Anatomy, chosen: Array, weig
 def climb(
     model: Model,
     annotations: Annotations,
-    parts: Anatomy,
+    spec: ParameterSpec,
     here: Locals,
     rest: Parameters,
     posterior: Array,
@@ -105,7 +105,7 @@ def climb(
     Args:
         model: the story.
         annotations: of the batch, which stands for the population.
-        parts: of the story.
+        spec: of the story.
         here: where the steps start.
         rest: all other parameters, in their own space.
         posterior: of the tasks' classes, ``(n, K)``.
@@ -114,7 +114,7 @@ def climb(
     """
 
     def gain(tables: Parameters, reals: Parameters) -> Array:
-        at = density(model, rest | tables | parts.from_reals(reals), annotations)
+        at = density(model, rest | tables | spec.from_reals(reals), annotations)
         expected = jnp.where(posterior > 0, posterior * at.log_joint, 0.0).sum(-1)
         return (weight * expected).sum() + at.log_prior_in_log_odds / at.scale
 
@@ -128,5 +128,5 @@ def climb(
     return jax.lax.fori_loop(0, STEPS, step, here)
 
 
-def _axis(parts: Anatomy, name: str) -> int:
-    return parts.dims[name].index(OWN)
+def _axis(spec: ParameterSpec, name: str) -> int:
+    return spec.dims[name].index(OWN)

@@ -23,7 +23,7 @@ from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
-from ..densities.sites import anatomy
+from ..densities.sites import parameter_spec
 from ..sources.source import Source
 from .checkpoints import NO_CHECKPOINTS, Checkpoints, Tree, packed, unpacked
 from .m_step import Sums, gradient, newton, sums_over_tasks
@@ -55,11 +55,11 @@ def logistic(model: Model) -> Classifier | None:
 
 def look_at(model: Model, annotations: Annotations, parameters: Parameters) -> Look:
     """Return the gradient of the log-posterior at ``parameters``, of annotations in memory."""
-    parts = anatomy(model, annotations)
-    counts, slope, at = gradient(model, annotations, parts, parameters)
+    spec = parameter_spec(model, annotations)
+    counts, slope, at = gradient(model, annotations, spec, parameters)
     moves: Parameters = {}
     if (classifier := logistic(model)) is not None:
-        weights, uphill = ({name: values[name] for name in parts.weights} for values in (parameters, slope))
+        weights, uphill = ({name: values[name] for name in spec.weights} for values in (parameters, slope))
         moves = newton(classifier, annotations, weights, uphill)
     return Look(counts, slope, at.log_posterior_in_log_odds, jnp.zeros((), float), moves)
 
@@ -143,9 +143,9 @@ def lost(before: Array, earlier: Array, new: Array, total: Array) -> Array:
 @compiled
 def nothing_yet(model: Model, like: Annotations, parameters: Parameters) -> Running:
     """Return the sums over no batch."""
-    parts = anatomy(model, like)
-    counts = {name: jnp.zeros_like(parameters[name]) for name in parts.tables}
-    slope = {name: jnp.zeros_like(value) for name, value in parts.to_reals(parameters).items()}
+    spec = parameter_spec(model, like)
+    counts = {name: jnp.zeros_like(parameters[name]) for name in spec.tables}
+    slope = {name: jnp.zeros_like(value) for name, value in spec.to_reals(parameters).items()}
     zero = Sums(counts, slope, jnp.zeros((), float))
     return Running(zero, jax.tree.map(jnp.zeros_like, zero))
 
@@ -159,13 +159,13 @@ def with_prior(model: Model, like: Annotations, parameters: Parameters, running:
 
 def prior_sums(model: Model, like: Annotations, parameters: Parameters) -> tuple[Sums, Array]:
     """Return what priors and factors add to the sums, without their log-density, and that."""
-    parts = anatomy(model, like)
-    tables = {name: parameters[name] for name in parts.tables}
+    spec = parameter_spec(model, like)
+    tables = {name: parameters[name] for name in spec.tables}
 
     def log_prior(tables: Parameters, reals: Parameters) -> Array:
-        return density(model, parameters | tables | parts.from_reals(reals), like).log_prior_in_log_odds
+        return density(model, parameters | tables | spec.from_reals(reals), like).log_prior_in_log_odds
 
-    value, (of_tables, slope) = jax.value_and_grad(log_prior, (0, 1))(tables, parts.to_reals(parameters))
+    value, (of_tables, slope) = jax.value_and_grad(log_prior, (0, 1))(tables, spec.to_reals(parameters))
     counts = {name: table * of_tables[name] for name, table in tables.items()}
     return Sums(counts, slope, jnp.zeros((), float)), value
 

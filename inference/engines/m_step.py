@@ -23,7 +23,7 @@ from ...models import Classifier
 from ...models.parts.emissions import SMALLEST
 from ..densities.enumerated import Density, Parameters, density, log_sum_exp
 from ..densities.model import Model
-from ..densities.sites import Anatomy, anatomy
+from ..densities.sites import ParameterSpec, parameter_spec
 
 CG_STEPS = 50  # at the most, for one Newton step
 DAMPING = 1e-3  # of Newton's matrix, where weights have no prior
@@ -45,29 +45,29 @@ class Sums(NamedTuple):
     log_likelihood: Array
 
 
-def gradient(model: Model, annotations: Annotations, parts: Anatomy, parameters: Parameters) -> Gradient:
+def gradient(model: Model, annotations: Annotations, spec: ParameterSpec, parameters: Parameters) -> Gradient:
     """Return the counts of the probability tables and the slopes of the others: the E-step of one EM iteration."""
-    tables = {name: parameters[name] for name in parts.tables}
+    tables = {name: parameters[name] for name in spec.tables}
 
     def log_posterior(tables: Parameters, reals: Parameters) -> tuple[Array, Density]:
-        at = density(model, parameters | tables | parts.from_reals(reals), annotations)
+        at = density(model, parameters | tables | spec.from_reals(reals), annotations)
         return at.log_posterior_in_log_odds, at
 
     by = jax.grad(log_posterior, argnums=(0, 1), has_aux=True)
-    (of_tables, slope), at = by(tables, parts.to_reals(parameters))
+    (of_tables, slope), at = by(tables, spec.to_reals(parameters))
     return Gradient({name: table * of_tables[name] for name, table in tables.items()}, slope, at)
 
 
 def sums_over_tasks(model: Model, annotations: Annotations, parameters: Parameters) -> Sums:
     """Return what the tasks add to the :func:`gradient`, without the priors; it is a sum over tasks."""
-    parts = anatomy(model, annotations)
-    tables = {name: parameters[name] for name in parts.tables}
+    spec = parameter_spec(model, annotations)
+    tables = {name: parameters[name] for name in spec.tables}
 
     def log_likelihood(tables: Parameters, reals: Parameters) -> Array:
-        at = density(model, parameters | tables | parts.from_reals(reals), annotations)
+        at = density(model, parameters | tables | spec.from_reals(reals), annotations)
         return log_sum_exp(at.log_joint).sum()
 
-    value, (of_tables, slope) = jax.value_and_grad(log_likelihood, (0, 1))(tables, parts.to_reals(parameters))
+    value, (of_tables, slope) = jax.value_and_grad(log_likelihood, (0, 1))(tables, spec.to_reals(parameters))
     return Sums({name: table * of_tables[name] for name, table in tables.items()}, slope, value)
 
 

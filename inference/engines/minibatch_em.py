@@ -24,7 +24,7 @@ from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.prior_in_likelihood import classifier_decides_annotations
 from ..densities.programs import compiled
-from ..densities.sites import Anatomy, anatomy
+from ..densities.sites import ParameterSpec, parameter_spec
 from ..sources.memory import InMemory, in_batches
 from . import local_steps
 from .checkpoints import NO_CHECKPOINTS, Checkpoints
@@ -195,13 +195,13 @@ def warm_epochs(model: Model, annotations: Annotations, settings: EMSettings, *,
 @compiled
 def start(model: Model, annotations: Annotations, parameters: Parameters, settings: EMSettings) -> TrainingState:
     """Return the state at ``parameters``, before the first epoch."""
-    parts = anatomy(model, annotations)
-    reals = parts.to_reals(parameters)
-    running = {name: parameters[name] for name in parameters if name not in reals and name not in parts.tables}
-    tables = shared(parts, {name: parameters[name] for name in parts.tables})
-    reals = shared(parts, reals)
-    own = local_steps.by_task(parts, parameters)
-    return TrainingState(tables, reals, running, _optimizer(parts, settings).init(reals), own)
+    spec = parameter_spec(model, annotations)
+    reals = spec.to_reals(parameters)
+    running = {name: parameters[name] for name in parameters if name not in reals and name not in spec.tables}
+    tables = shared(spec, {name: parameters[name] for name in spec.tables})
+    reals = shared(spec, reals)
+    own = local_steps.by_task(spec, parameters)
+    return TrainingState(tables, reals, running, _optimizer(spec, settings).init(reals), own)
 
 
 @compiled
@@ -215,7 +215,7 @@ def epoch(
     on_votes: Array | bool = False,
 ) -> tuple[TrainingState, Watch]:
     """Pass over all tasks once; ``on_votes`` trains on the soft majority vote instead of the label posterior."""
-    parts = anatomy(model, source.like)
+    spec = parameter_spec(model, source.like)
     n_tasks, tables = source.n_tasks, state.tables
     order_key, key = jax.random.split(key)
     chosen, weights = source.shuffled(order_key)
@@ -227,23 +227,23 @@ def epoch(
     def on_batch(carry: tuple, batch: tuple[Array, Array, Array]) -> tuple[tuple, Watch]:
         reals, running, optimizer, counts, everyone = carry
         chosen, weight, key = batch
-        some, here = some_tasks(chosen), of_tasks(everyone, parts, chosen)
+        some, here = some_tasks(chosen), of_tasks(everyone, spec, chosen)
 
         def log_likelihood(tables: Parameters) -> tuple[Array, Array]:
-            at = density(model, tables | here.values(parts) | parts.from_reals(reals) | running, some)
+            at = density(model, tables | here.values(spec) | spec.from_reals(reals) | running, some)
             return (weight * at.log_likelihood).sum(), at.posterior
 
         (total, posterior), slope = jax.value_and_grad(log_likelihood, has_aux=True)(tables)
         counts = {name: counts[name] + tables[name] * slope[name] for name in tables}
         posterior = jnp.where(on_votes, votes_with_evidence(soft_votes(some), some), posterior)
         if not here.is_empty:
-            rest = tables | parts.from_reals(reals) | running
+            rest = tables | spec.from_reals(reals) | running
             rate = settings.learning_rate
-            here = local_steps.climb(model, some, parts, here, rest, posterior, weight, rate)
-            everyone = put_back(everyone, here, parts, chosen, weight)
+            here = local_steps.climb(model, some, spec, here, rest, posterior, weight, rate)
+            everyone = put_back(everyone, here, spec, chosen, weight)
 
         def loss(reals: Parameters) -> tuple[Array, tuple]:
-            values = tables | here.values(parts) | parts.from_reals(reals) | running
+            values = tables | here.values(spec) | spec.from_reals(reals) | running
             at = density(model, values, some, key, train=True)
             expected = jnp.where(posterior > 0, posterior * at.log_joint, 0.0).sum(-1)
             mean = (weight * expected).sum() / weight.sum()
@@ -251,7 +251,7 @@ def epoch(
             return -(mean + log_prior / n_tasks), (at.running, log_prior, jnp.isfinite(at.truth_prior).all())
 
         (value, (running, log_prior, finite)), slope = jax.value_and_grad(loss, has_aux=True)(reals)
-        updates, optimizer = _optimizer(parts, settings).update(slope, optimizer, reals)
+        updates, optimizer = _optimizer(spec, settings).update(slope, optimizer, reals)
         reals = optax.apply_updates(reals, updates)
         return (reals, running, optimizer, counts, everyone), Watch(total, log_prior, value, finite)
 
@@ -261,8 +261,8 @@ def epoch(
     (reals, running, optimizer, counts, everyone), watch = jax.lax.scan(on_batch, carry, (chosen, weights, keys))
 
     def log_prior(tables: Parameters) -> Array:
-        own = of_tasks(everyone, parts, chosen[0]).values(parts)
-        at = density(model, tables | own | parts.from_reals(reals) | running, some_tasks(chosen[0]))
+        own = of_tasks(everyone, spec, chosen[0]).values(spec)
+        at = density(model, tables | own | spec.from_reals(reals) | running, some_tasks(chosen[0]))
         return at.log_prior_in_log_odds
 
     of_prior = jax.grad(log_prior)(tables)
@@ -277,8 +277,8 @@ def votes_with_evidence(votes: Array, annotations: Annotations) -> Array:
     return jax.nn.softmax(jnp.log(jnp.maximum(votes, SMALLEST)) + annotations.evidence)
 
 
-def _optimizer(parts: Anatomy, settings: EMSettings) -> optax.GradientTransformation:
-    kinds = {name: "weights" if name in parts.weights else "others" for name in shared(parts, parts.bijections)}
+def _optimizer(spec: ParameterSpec, settings: EMSettings) -> optax.GradientTransformation:
+    kinds = {name: "weights" if name in spec.weights else "others" for name in shared(spec, spec.bijections)}
     rates = {"weights": optax.adam(settings.network_rate), "others": optax.adam(settings.learning_rate)}
     return optax.multi_transform(rates, kinds)
 
@@ -318,8 +318,8 @@ def _predicted(model: Model, annotations: Annotations, seen: Annotations, state:
 
 @compiled
 def _parameters(model: Model, annotations: Annotations, state: TrainingState) -> Parameters:
-    parts = anatomy(model, annotations)
-    return state.tables | parts.from_reals(state.reals) | state.of_tasks.values(parts) | state.running
+    spec = parameter_spec(model, annotations)
+    return state.tables | spec.from_reals(state.reals) | state.of_tasks.values(spec) | state.running
 
 
 @compiled

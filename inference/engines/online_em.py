@@ -27,7 +27,7 @@ from ...data.padding import real_tasks
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
-from ..densities.sites import anatomy
+from ..densities.sites import parameter_spec
 from ..sources.memory import Minibatch
 from ..sources.on_disk import Files
 from ..sources.starting import parameter_shapes, start
@@ -96,18 +96,18 @@ class OnlineEM:
 
     def step(self, like: Annotations, state: OnlineState, at: Parameters, look: BatchLook) -> OnlineState:
         """Return the state after the step of one batch."""
-        parts = anatomy(self.model, like)
+        spec = parameter_spec(self.model, like)
         (data, prior, scale), seen = look, jnp.asarray(state.steps + 1, float)
         gamma = (seen + 1) ** -FORGETTING
         counts = {name: (1 - gamma) * state.counts[name] + gamma * scale * data.counts[name] for name in data.counts}
         new = at | tables_mode({name: counts[name] + prior.counts[name] for name in counts}, at)
         optimizer = state.optimizer
-        if parts.bijections:
+        if spec.bijections:
             rate = self.settings.learning_rate * (1 + seen / self.n_batches) ** -FORGETTING
-            reals = parts.to_reals(at)
+            reals = spec.to_reals(at)
             downhill = jax.tree.map(lambda of_batch, of_prior: -(scale * of_batch + of_prior), data.slope, prior.slope)
             moves, optimizer = optax.adam(rate).update(downhill, optimizer, reals)
-            new = new | parts.from_reals(jax.tree.map(jnp.add, reals, moves))
+            new = new | spec.from_reals(jax.tree.map(jnp.add, reals, moves))
         before, rounding = (
             jnp.where(state.steps % self.n_batches == 0, 0.0, value) for value in (state.total, state.lost)
         )
@@ -198,7 +198,7 @@ def solve(
 @compiled
 def first_state(model: Model, like: Annotations, parameters: Parameters, counts: Parameters) -> OnlineState:
     """Return the state before the first batch."""
-    optimizer, zero = optax.adam(0.0).init(anatomy(model, like).to_reals(parameters)), jnp.zeros((), float)
+    optimizer, zero = optax.adam(0.0).init(parameter_spec(model, like).to_reals(parameters)), jnp.zeros((), float)
     return OnlineState(parameters, counts, optimizer, jnp.int32(0), zero, zero, zero)
 
 
@@ -206,7 +206,7 @@ def state_shapes(model: Model, like: Annotations) -> OnlineState:
     """Return shapes and types of the arrays of a state."""
 
     def at(parameters: Parameters) -> OnlineState:
-        tables = {name: parameters[name] for name in anatomy(model, like).tables}
+        tables = {name: parameters[name] for name in parameter_spec(model, like).tables}
         return first_state(model, like, parameters, tables)
 
     return jax.eval_shape(at, parameter_shapes(model, like))

@@ -24,7 +24,7 @@ from jax import Array
 
 from ...models.parts.emissions import SMALLEST
 from ..densities.enumerated import Parameters
-from ..densities.sites import Anatomy
+from ..densities.sites import ParameterSpec
 
 REACH = 4.0  # by which the longest steplength grows where it was of use, and shrinks where it was not
 FLOOR = 0.1  # share of a probability's root that a proposal leaves: EM brings what is nearly zero back slowly
@@ -46,12 +46,12 @@ def init(parameters: Parameters) -> SquaremState:
     return SquaremState(jnp.int32(FIRST), parameters, jnp.ones((), float), jnp.array(True), jnp.zeros((), float))
 
 
-def update(state: SquaremState, parts: Anatomy, old: Parameters, new: Parameters, gain: Array) -> SquaremState:
+def update(state: SquaremState, spec: ParameterSpec, old: Parameters, new: Parameters, gain: Array) -> SquaremState:
     """Return the memory after a plain step, which a proposal that counts has too.
 
     Args:
         state: the memory before.
-        parts: of the story.
+        spec: of the story.
         old: the parameters before the step, or the proposal.
         new: the parameters after it; not read after a proposal.
         gain: the relative change of the log-posterior by the proposal; not read after a step.
@@ -61,7 +61,7 @@ def update(state: SquaremState, parts: Anatomy, old: Parameters, new: Parameters
         return state._replace(stage=jnp.int32(SECOND), aside=old)
 
     def second() -> SquaremState:
-        proposal, length = _extrapolated(parts, state.aside, old, new, state.reach)
+        proposal, length = _extrapolated(spec, state.aside, old, new, state.reach)
         return SquaremState(jnp.int32(PROPOSED), proposal, state.reach, length >= state.reach, state.gain)
 
     def third() -> SquaremState:
@@ -78,27 +78,27 @@ def refused(state: SquaremState) -> SquaremState:
 
 
 def _extrapolated(
-    parts: Anatomy, start: Parameters, middle: Parameters, end: Parameters, reach: Array
+    spec: ParameterSpec, start: Parameters, middle: Parameters, end: Parameters, reach: Array
 ) -> tuple[Parameters, Array]:
     """Return the proposal after the steps from ``start`` by ``middle`` to ``end``, and its steplength."""
-    points = [_flat(parts, point) for point in (start, middle, end)]
+    points = [_flat(spec, point) for point in (start, middle, end)]
     step = jax.tree.map(lambda a, b, _: b - a, *points)
     turn = jax.tree.map(lambda a, b, c: (c - b) - (b - a), *points)
     length = jnp.clip(jnp.sqrt(_square(step) / jnp.maximum(_square(turn), SMALLEST)), 1.0, reach)
     there = jax.tree.map(lambda a, r, v: a + 2 * length * r + length**2 * v, points[0], step, turn)
-    there |= {name: jnp.maximum(there[name], FLOOR * points[2][name]) for name in parts.tables}
-    return end | _back(parts, there), length
+    there |= {name: jnp.maximum(there[name], FLOOR * points[2][name]) for name in spec.tables}
+    return end | _back(spec, there), length
 
 
-def _flat(parts: Anatomy, parameters: Parameters) -> Parameters:
+def _flat(spec: ParameterSpec, parameters: Parameters) -> Parameters:
     """Return the parameters in the space of the extrapolation: square roots of probabilities, and reals."""
-    return {name: jnp.sqrt(parameters[name]) for name in parts.tables} | parts.to_reals(parameters)
+    return {name: jnp.sqrt(parameters[name]) for name in spec.tables} | spec.to_reals(parameters)
 
 
-def _back(parts: Anatomy, flat: Parameters) -> Parameters:
-    tables = {name: jnp.maximum(flat[name] ** 2, 2 * SMALLEST) for name in parts.tables}
+def _back(spec: ParameterSpec, flat: Parameters) -> Parameters:
+    tables = {name: jnp.maximum(flat[name] ** 2, 2 * SMALLEST) for name in spec.tables}
     tables = {name: table / table.sum(-1, keepdims=True) for name, table in tables.items()}
-    return tables | parts.from_reals({name: flat[name] for name in parts.bijections})
+    return tables | spec.from_reals({name: flat[name] for name in spec.bijections})
 
 
 def _square(values: Parameters) -> Array:

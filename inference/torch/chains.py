@@ -23,7 +23,7 @@ from torch import Tensor
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.programs import compiled
-from ..densities.sites import anatomy, constants
+from ..densities.sites import constants, parameter_spec
 from ..engines import em, nuts
 from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints, Tree
 from ..engines.interruptions import heeded
@@ -104,10 +104,10 @@ def _tell(bar: Callable[[int, str], None], before: int, done: int) -> None:
 @compiled
 def _inner(model: Model, annotations: Any, parameters: Parameters) -> Parameters:
     """Parameters of EM's solution, off the edges of the tables, where unconstrained space has its infinities."""
-    parts = anatomy(model, annotations)
-    tables = {name: parameters[name] for name in parts.tables}
+    spec = parameter_spec(model, annotations)
+    tables = {name: parameters[name] for name in spec.tables}
     inner = {name: (1 - INNER) * table + INNER / table.shape[-1] for name, table in tables.items()}
-    return {name: jnp.asarray(inner.get(name, parameters[name])) for name in parts.dims}
+    return {name: jnp.asarray(inner.get(name, parameters[name])) for name in spec.dims}
 
 
 class _Counted(NUTS):

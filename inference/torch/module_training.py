@@ -24,7 +24,7 @@ from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
-from ..densities.sites import anatomy
+from ..densities.sites import parameter_spec
 from ..engines import local_steps
 from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints, Tree, packed, unpacked
 from ..engines.local_steps import Locals, of_tasks, put_back, shared
@@ -250,17 +250,17 @@ class Trainer:
 @compiled
 def _start(model: Model, annotations: Annotations, parameters: Parameters) -> tuple[Parameters, Parameters, Locals]:
     """Tables and unconstrained reals that tasks share, and what each task has of its own."""
-    parts = anatomy(model, annotations)
-    tables = shared(parts, {name: parameters[name] for name in parts.tables})
-    return tables, shared(parts, parts.to_reals(parameters)), local_steps.by_task(parts, parameters)
+    spec = parameter_spec(model, annotations)
+    tables = shared(spec, {name: parameters[name] for name in spec.tables})
+    return tables, shared(spec, spec.to_reals(parameters)), local_steps.by_task(spec, parameters)
 
 
 @compiled
 def _parameters(
     model: Model, annotations: Annotations, tables: Parameters, reals: Parameters, own: Locals
 ) -> Parameters:
-    parts = anatomy(model, annotations)
-    return tables | parts.from_reals(reals) | own.values(parts)
+    spec = parameter_spec(model, annotations)
+    return tables | spec.from_reals(reals) | own.values(spec)
 
 
 @compiled
@@ -279,20 +279,20 @@ def _look(
     rate: Array,
 ) -> Seen:
     tables, reals, everyone = state
-    parts, some = anatomy(model, batch.source.like), batch.tasks(everyone, log_prior)
-    here = of_tasks(everyone, parts, batch.chosen)
+    spec, some = parameter_spec(model, batch.source.like), batch.tasks(everyone, log_prior)
+    here = of_tasks(everyone, spec, batch.chosen)
 
     def log_likelihood(tables: Parameters) -> tuple[Array, tuple[Array, Array]]:
-        at = density(model, tables | here.values(parts) | parts.from_reals(reals), some)
+        at = density(model, tables | here.values(spec) | spec.from_reals(reals), some)
         return (batch.weight * at.log_likelihood).sum(), (at.posterior, at.log_prior_in_log_odds)
 
     (total, (posterior, of_prior)), slope = jax.value_and_grad(log_likelihood, has_aux=True)(tables)
     counts = {name: table * slope[name] for name, table in tables.items()}
     target = jnp.where(on_votes, votes_with_evidence(soft_votes(some), some), posterior)
     if not here.is_empty:
-        rest = tables | parts.from_reals(reals)
-        here = local_steps.climb(model, some, parts, here, rest, target, batch.weight, rate)
-        everyone = put_back(everyone, here, parts, batch.chosen, batch.weight)
+        rest = tables | spec.from_reals(reals)
+        here = local_steps.climb(model, some, spec, here, rest, target, batch.weight, rate)
+        everyone = put_back(everyone, here, spec, batch.chosen, batch.weight)
     return Seen(total, of_prior, target, counts, everyone)
 
 
@@ -308,12 +308,12 @@ def _loss(
     names: tuple[str, ...],
 ) -> tuple[Array, list[Array]]:
     """The loss at reals by ``names`` and log-probabilities of the classes, and its slopes along them."""
-    parts = anatomy(model, batch.source.like)
-    here = of_tasks(own, parts, batch.chosen).values(parts)
+    spec = parameter_spec(model, batch.source.like)
+    here = of_tasks(own, spec, batch.chosen).values(spec)
 
     def loss(arrays: list[Array]) -> Array:
         *values, log_prior = arrays
-        reals = parts.from_reals(dict(zip(names, values, strict=True)))
+        reals = spec.from_reals(dict(zip(names, values, strict=True)))
         at = density(model, tables | here | reals, batch.tasks(own, log_prior))
         expected = jnp.where(target > 0, target * at.log_joint, 0.0).sum(-1)
         mean = (batch.weight * expected).sum() / batch.weight.sum()
@@ -329,13 +329,13 @@ def _new_tables(
 ) -> Parameters:
     """The exact M-step of the tables at the end of an epoch; the prior is looked at with the tasks of one batch."""
     tables, reals, own = state
-    parts = anatomy(model, batch.source.like)
-    here = of_tasks(own, parts, batch.chosen).values(parts)
+    spec = parameter_spec(model, batch.source.like)
+    here = of_tasks(own, spec, batch.chosen).values(spec)
     shape = (len(batch.chosen), batch.source.like.n_classes)
     some = batch.tasks(own, jnp.full(shape, -jnp.log(shape[1])))
 
     def log_prior(tables: Parameters) -> Array:
-        return density(model, tables | here | parts.from_reals(reals), some).log_prior_in_log_odds
+        return density(model, tables | here | spec.from_reals(reals), some).log_prior_in_log_odds
 
     slope = jax.grad(log_prior)(tables)
     return tables_mode({name: counts[name] + table * slope[name] for name, table in tables.items()}, tables)

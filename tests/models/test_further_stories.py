@@ -15,7 +15,7 @@ from whole_density import density
 import crowdppl as cp
 from crowdppl import Annotations, StoryError
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.sites import anatomy, starting_point
+from crowdppl.inference.densities.sites import parameter_spec, starting_point
 from crowdppl.inference.engines.m_step import gradient
 from crowdppl.models import STORIES, AnnotationLikelihood, Correct, Subtypes
 from crowdppl.models.parts.confusion_mixture import ConfusionMixture
@@ -57,7 +57,7 @@ def test_maces_m_step_counts_who_knew_and_who_spammed(tiny):
             spam = posterior[task, k] * (spammed / (knew + spammed) if k == label else 1.0)
             ability[worker] += [spam, posterior[task, k] - spam]
             strategy[worker, label] += spam
-    counts = gradient(model, tiny, anatomy(model, tiny), theta).counts
+    counts = gradient(model, tiny, parameter_spec(model, tiny), theta).counts
     np.testing.assert_allclose(counts["ability"], ability, atol=1e-5)
     np.testing.assert_allclose(counts["strategy"], strategy, atol=1e-5)
 
@@ -213,12 +213,14 @@ def test_one_cluster_is_a_common_dirichlet_prior(tiny):
     model = Model(STORIES["worker_clusters"], {"clusters": 1, "strength": 5.0})
     at = density(model, theta | {"cluster_logits": logits}, tiny)
     centre = np.asarray(jax.nn.softmax(logits[0], -1))
-    counts = gradient(model, tiny, anatomy(model, tiny), jax.tree.map(jnp.asarray, theta | {"cluster_logits": logits}))
+    counts = gradient(
+        model, tiny, parameter_spec(model, tiny), jax.tree.map(jnp.asarray, theta | {"cluster_logits": logits})
+    )
     plain = Model(
         STORIES["dawid_skene"],
         {"history": np.broadcast_to(5.0 * centre, (3, 3, 3)), "diagonal": 1 / 3, "off_diagonal": 1 / 3},
     )
-    theirs = gradient(plain, tiny, anatomy(plain, tiny), jax.tree.map(jnp.asarray, theta))
+    theirs = gradient(plain, tiny, parameter_spec(plain, tiny), jax.tree.map(jnp.asarray, theta))
     np.testing.assert_allclose(at.log_joint, theirs.at.log_joint, rtol=1e-5)
     np.testing.assert_allclose(counts.counts["confusion"], theirs.counts["confusion"], atol=1e-4)
 

@@ -17,7 +17,7 @@ from crowdppl import Classifier, Prevalence, StoryError
 from crowdppl.inference.densities import enumerated
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.programs import compiled
-from crowdppl.inference.densities.sites import anatomy, starting_point
+from crowdppl.inference.densities.sites import parameter_spec, starting_point
 from crowdppl.inference.torch import in_pyro, marginal_in_pyro
 from crowdppl.inference.torch.program import Truth, select
 from crowdppl.models import KNOWN_STORIES, Given
@@ -96,7 +96,7 @@ def random_parameters(model, annotations, seed):
     data = jax.tree.map(jnp.asarray, annotations)
 
     def start(key):
-        tables.extend(anatomy(model, data).tables)
+        tables.extend(parameter_spec(model, data).tables)
         return starting_point(model, data, key)
 
     values = {}

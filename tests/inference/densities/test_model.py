@@ -16,7 +16,7 @@ from crowdppl import Annotations, Confusion, Prevalence, observe, tasks
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.marginals import marginal_program
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.sites import anatomy
+from crowdppl.inference.densities.sites import parameter_spec
 from crowdppl.models import find_story
 
 DAWID_SKENE = find_story("dawid_skene")
@@ -82,7 +82,7 @@ def test_a_batch_is_scaled_up_to_its_population(tiny):
     )
 
 
-def test_anatomy_sorts_sites_into_tables_and_others(tiny):
+def test_the_spec_sorts_sites_into_tables_and_others(tiny):
     def story(annotations, *, truth_prior=None):
         with numpyro.plate("worker", annotations.n_workers):
             ability = numpyro.sample("ability", dist.LogNormal(0, 1))
@@ -92,12 +92,12 @@ def test_anatomy_sorts_sites_into_tables_and_others(tiny):
         with tasks(annotations, truth_prior) as truth:
             observe(truth, Confusion(right * eye + (1 - right) * (1 - eye) / 2), annotations)
 
-    parts = anatomy(Model(story), tiny)
+    parts = parameter_spec(Model(story), tiny)
     assert parts.tables == ("prevalence",)
     assert list(parts.bijections) == ["ability"]
     assert parts.has_factors
     assert parts.dims == {"ability": ("worker",), "prevalence": ("truth",)}
-    assert not anatomy(Model(DAWID_SKENE), tiny).has_factors
+    assert not parameter_spec(Model(DAWID_SKENE), tiny).has_factors
 
 
 def test_models_are_equal_where_story_and_hyperparameters_are():

@@ -9,7 +9,7 @@ import pytest
 import crowdppl as cp
 from crowdppl import Classifier
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.sites import anatomy, starting_point
+from crowdppl.inference.densities.sites import parameter_spec, starting_point
 from crowdppl.inference.engines import local_steps
 from crowdppl.models import STORIES
 
@@ -79,7 +79,7 @@ def test_a_batch_moves_its_own_tasks_alone_and_none_that_only_fills_it_up(crowd)
 
     @jax.jit
     def moved():
-        parts = anatomy(model, data)
+        parts = parameter_spec(model, data)
         before = local_steps.by_task(parts, starting_point(model, data, jax.random.key(0)))
         here = local_steps.of_tasks(before, parts, chosen)
         here = here._replace(

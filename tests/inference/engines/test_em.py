@@ -17,7 +17,7 @@ from whole_density import density
 
 from crowdppl import Annotations, Confusion, ConvergenceWarning, Prevalence, fit, observe, tasks
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.sites import anatomy
+from crowdppl.inference.densities.sites import parameter_spec
 from crowdppl.inference.engines import em
 from crowdppl.inference.engines.climber import advance
 from crowdppl.inference.engines.em_climber import EMClimber
@@ -61,7 +61,7 @@ def test_m_step_is_the_textbook_one(tiny):
     counts = np.full((3, 3, 3), 1.25) + 1.25 * np.eye(3)
     for task, worker, label in zip(tiny.task, tiny.worker, tiny.label, strict=True):
         counts[worker, :, label] += posterior[task]
-    got = gradient(model, tiny, anatomy(model, tiny), theta).counts
+    got = gradient(model, tiny, parameter_spec(model, tiny), theta).counts
     np.testing.assert_allclose(got["confusion"], counts, atol=1e-5)
     np.testing.assert_allclose(got["prevalence"], 1 + posterior.sum(0), atol=1e-5)
     mode = em.tables_mode(got, theta)
@@ -122,10 +122,10 @@ def test_with_a_factor_on_the_tables_em_never_falls_and_ends_at_the_mode(tiny):
         outcome = em.run(model, tiny, jax.random.key(0), em.EMSettings(tolerance=1e-15), progress=False)
         assert np.diff(outcome.history).min() >= -1e-12 * np.abs(outcome.history).max()
         solution = {name: value[0, 0] for name, value in outcome.draws.items()}
-        counts = gradient(model, tiny, anatomy(model, tiny), solution).counts["confusion"]
+        counts = gradient(model, tiny, parameter_spec(model, tiny), solution).counts["confusion"]
         slope = counts - solution["confusion"] * counts.sum(-1, keepdims=True)  # along the simplex, times the table
         start = em.init(model, tiny, jax.random.key(0)).parameters
-        proposal = start | em.tables_mode(gradient(model, tiny, anatomy(model, tiny), start).counts, start)
+        proposal = start | em.tables_mode(gradient(model, tiny, parameter_spec(model, tiny), start).counts, start)
         at_both = [density(model, at, tiny).log_posterior_in_log_odds for at in (start, proposal)]
         falls = at_both[1] < at_both[0]
     assert falls

@@ -9,7 +9,7 @@ import crowdppl as cp
 from crowdppl.data.some_tasks import changed_tasks, some_tasks
 from crowdppl.inference.densities.held_tasks import holding_tasks
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.sites import anatomy, parameter_dims
+from crowdppl.inference.densities.sites import parameter_dims, parameter_spec
 from crowdppl.inference.engines import em, sparse_em
 from crowdppl.inference.engines.m_step import gradient, sums_over_tasks
 from crowdppl.inference.engines.settings import EMSettings
@@ -37,13 +37,13 @@ def test_the_step_of_some_tasks_beside_the_others_counts_is_that_of_all_tasks(na
         annotations = jax.tree.map(jnp.asarray, everything)
         model = Model(STORIES[name])
         here = em.init(model, annotations, jax.random.key(1)).parameters
-        of_all = gradient(model, annotations, anatomy(model, annotations), here).counts
+        of_all = gradient(model, annotations, parameter_spec(model, annotations), here).counts
         moving = np.arange(everything.n_tasks) % 3 == 0
         rest, part = (some_tasks(everything, which) for which in (~moving, moving))
         held = sums_over_tasks(model, rest, here).counts
         beside = holding_tasks(model, held, {name: value for name, value in here.items() if name not in held})
         tables = {name: here[name] for name in held}
-        of_part = gradient(beside, part, anatomy(beside, part), tables).counts
+        of_part = gradient(beside, part, parameter_spec(beside, part), tables).counts
     assert part.n_tasks + rest.n_tasks == everything.n_tasks
     for site, counts in of_all.items():
         np.testing.assert_allclose(of_part[site], counts, rtol=1e-9, atol=1e-9)

@@ -12,7 +12,7 @@ from numpyro.distributions.transforms import IdentityTransform
 import crowdppl as cp
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.sites import Anatomy, anatomy
+from crowdppl.inference.densities.sites import ParameterSpec, parameter_spec
 from crowdppl.inference.engines import em, squarem
 from crowdppl.inference.engines.climber import advance
 from crowdppl.inference.engines.em_climber import EMClimber
@@ -21,7 +21,7 @@ from crowdppl.models import find_story
 
 FLAT = {"diagonal": 1.0, "off_diagonal": 1.0}
 MODEL = Model(find_story("dawid_skene"), FLAT)
-REALS = Anatomy((), {"x": IdentityTransform()}, (), has_factors=False, dims={}, without_posterior=())
+REALS = ParameterSpec((), {"x": IdentityTransform()}, (), has_factors=False, dims={}, without_posterior=())
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +56,14 @@ def test_one_proposal_ends_an_iteration_that_converges_at_one_rate(rate):
 
 def test_the_first_proposal_is_where_two_plain_steps_lead(noisy):
     points = [state.parameters for state in states_of(noisy)]
-    memory = proposal_after(points, anatomy(MODEL, noisy), 1.0)
+    memory = proposal_after(points, parameter_spec(MODEL, noisy), 1.0)
     for name, value in points[-1].items():
         np.testing.assert_allclose(memory.aside[name], value, atol=1e-6)
 
 
 def test_a_long_proposal_has_rows_of_probabilities_and_none_falls_to_zero(noisy):
     points = [state.parameters for state in states_of(noisy)]
-    memory = proposal_after(points, anatomy(MODEL, noisy), 1e3)
+    memory = proposal_after(points, parameter_spec(MODEL, noisy), 1e3)
     for name, value in memory.aside.items():
         np.testing.assert_allclose(value.sum(-1), 1.0, atol=1e-5)
         before = np.asarray(points[-1][name])

@@ -12,7 +12,7 @@ import crowdppl as cp
 from crowdppl import Classifier
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.sites import anatomy, starting_point
+from crowdppl.inference.densities.sites import parameter_spec, starting_point
 from crowdppl.inference.engines import minibatch_em as training
 from crowdppl.inference.engines.em import EMSettings
 from crowdppl.inference.engines.m_step import gradient
@@ -124,7 +124,7 @@ def test_the_first_step_is_adams_along_the_gradient_of_the_log_posterior(annotat
     theta = somewhere(model, annotations)
     settings = EMSettings(network_rate=0.03)
     state, _ = run_epoch(model, annotations, theta, N_TASKS, settings, jax.random.key(5))
-    slope = jax.jit(lambda theta: gradient(model, annotations, anatomy(model, annotations), theta).slope)(theta)
+    slope = jax.jit(lambda theta: gradient(model, annotations, parameter_spec(model, annotations), theta).slope)(theta)
     for name, value in weights_of(theta).items():
         g = np.asarray(slope[name], dtype=float) / N_TASKS
         np.testing.assert_allclose(state.reals[name], value + 0.03 * g / (np.abs(g) + 1e-8), atol=1e-4)

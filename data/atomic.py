@@ -21,7 +21,7 @@ from pathlib import Path
 from .errors import StorageError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What systems answer where there is no room: on the disk, for the user, or for a file of this size."""
+"""Errors of systems where there is no room: on the disk, for the user, or for a file of this size."""
 
 
 @contextmanager

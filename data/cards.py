@@ -1,4 +1,4 @@
-"""How notebooks show what crowdppl makes: small cards of HTML, in the colours of the notebook, light or dark.
+"""Cards for notebooks: small HTML, in the colours of the notebook, light or dark.
 
 Text and lines take the colour of what is around them, so that nothing depends on a style sheet. Where the page is
 narrow, parts stand below each other, and a table that is wider still scrolls in its own part.

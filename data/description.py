@@ -15,7 +15,7 @@ from .cards import facts as facts_card
 from .kinds import NOMINAL, Kind
 
 SHARE = "share of annotation "
-"""What the names of the facts about single classes begin with."""
+"""The beginning of the names of facts about single classes."""
 
 _LISTED = 10  # classes in a text
 _SHARES = 12  # classes in a card

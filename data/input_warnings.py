@@ -18,7 +18,7 @@ MISSING = frozenset({
     "n/a", "na", "nan", "null", "?", "missing", "refused", "refusal", "abstain", "abstained", "abstention", "skip",
     "skipped", "can't tell", "cannot tell", "don't know", "invalid", "error",
 })  # fmt: skip
-"""What labels are called that may stand for none, in small letters."""
+"""Labels that may stand for none, in small letters."""
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 SCALE = re.compile(rf"({NUMBER.pattern}) ?(?:/|out of|of) ?(\d+(?:\.\d+)?)")
@@ -29,7 +29,7 @@ BEFORE = re.compile(
     r"(?:score|rating|grade|label|class|category|answer|verdict|judge?ment|rank)\s*(?:[:=]|is )\s*(?=\S)",
     re.IGNORECASE,
 )
-"""What language models write before a label: "Score: ", "Final answer: "."""
+"""Words that language models write before a label: "Score: ", "Final answer: "."""
 
 
 def tell_classes(classes: Ids) -> None:

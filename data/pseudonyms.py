@@ -27,7 +27,7 @@ Key = bytes | str | PathLike[str]
 
 
 WORKERS = ("keep", "hash", "drop")
-"""What an output has of the workers: their names, pseudonyms, or nothing."""
+"""Forms in which an output has the workers: their names, pseudonyms, or nothing."""
 
 
 def check_workers(workers: str, key: Key | None) -> None:

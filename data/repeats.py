@@ -14,7 +14,7 @@ Repeats = Literal["keep", "first", "error"]
 
 
 TO_CHOOSE = "pass repeats='keep' to use all of these annotations, or repeats='first' to use the first one"
-"""What an error advises where the rule can be chosen."""
+"""The advice of an error where the rule can be chosen."""
 
 
 def n_repeated(task: np.ndarray, worker: np.ndarray, n_annotations: int) -> int:

@@ -30,7 +30,7 @@ UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 LEAST_MEMORY = 2**20
 MOST_GIVEN = 2**15 - 1  # classes, whose numbers take two bytes on the disk
 BYTES_IN_MEMORY = 400
-"""What a row takes at the most while it is read into memory, text of moderate length included."""
+"""Bytes that a row takes at the most while it is read into memory, text of moderate length included."""
 KINDS = {
     "task": ("whole numbers", "text"),
     "worker": ("whole numbers", "text"),

@@ -18,7 +18,7 @@ from .errors import AnnotationError
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 PACKED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz"}
-"""How compressed files begin, which is looked at where the suffix says nothing."""
+"""First bytes of compressed files, which are looked at where the suffix says nothing."""
 
 SEPARATORS = ",;\t|"
 MARKS = {

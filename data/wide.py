@@ -27,16 +27,16 @@ MOST_CODES = 10
 """More different whole numbers than these are asked about: whether they are labels or counts."""
 
 IDENTIFIER = re.compile(r"(?<![A-Za-z])(?i:u?u?id|guid|key|index|no|nr|number)$|(?<=[a-z])(?:Id|ID)$")
-"""How names of identifiers end: "tweet_id", "docId"."""
+"""Endings of the names of identifiers: "tweet_id", "docId"."""
 
 AGGREGATES = ("majority", "majorityvote", "mv", "consensus", "aggregated", "adjudicated", "final", "finallabel")
-"""What columns of labels are called that no worker gave."""
+"""Names of columns of labels that no worker gave."""
 
 TOTALS = ("total", "sum", "n", "count", "votes", "nvotes", "annotations", "nannotations")
-"""What columns of vote counts are called that are of no class."""
+"""Names of columns of vote counts that are of no class."""
 
 COLUMNS = ("workers", "classes", "tasks")
-"""What the columns of a table may be: beside a row for each task, or, of tasks, beside a row for each worker."""
+"""Meanings of a table's columns: beside a row for each task, or, of tasks, beside a row for each worker."""
 
 
 @dataclass(frozen=True)

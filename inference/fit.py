@@ -26,7 +26,7 @@ from .result import Fit
 from .streamed import StreamedFit
 
 Readable = str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any
-"""Whatever :func:`crowdppl.read` takes: a path, a table in memory, records, or a dictionary."""
+"""Sources that :func:`crowdppl.read` takes: a path, a table in memory, records, or a dictionary."""
 
 
 @overload

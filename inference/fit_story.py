@@ -413,7 +413,7 @@ def _of_torch(fitted: Fitted) -> bool:
 
 
 def _is_torch_module(classifier: object) -> bool:
-    """Whether it is a module of PyTorch, which is not imported to find out."""
+    """Return whether it is a module of PyTorch, which is not imported to find out."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(classifier, torch.nn.Module)
 

@@ -75,7 +75,7 @@ class Fit(Posterior):
 
     @property
     def findings(self) -> Findings:
-        """What to know or act on, found when the fits with weight were made; a table in notebooks."""
+        """Notes and warnings to know or act on, made with the fits that have weight; a table in notebooks."""
         return findings(self)
 
     @property

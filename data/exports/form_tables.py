@@ -12,10 +12,10 @@ from ..errors import AnnotationError
 from ..wide import MOST_VALUES, hashed, shares, tells_rows
 
 STAMPS = ("timestamp", "zeitstempel", "horodateur", "marcatemporal", "starttime", "completiontime", "submittedat")
-"""What forms call the column that says when a row was filled in."""
+"""Names that forms give to the column that says when a row was filled in."""
 
 PEOPLE = ("email", "emailaddress", "respondent", "respondentid", "name")
-"""What forms call who filled in a row, beside the names of workers."""
+"""Names that forms give to who filled in a row, beside the names of workers."""
 
 
 @dataclass(frozen=True)

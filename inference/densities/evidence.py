@@ -16,7 +16,7 @@ from ...models.parts.kernels import SMALLEST
 from ...models.parts.truth_prior import ClassPrior, FixedPrevalence, by_name
 
 INFORMATIVE, UNINFORMATIVE = "informative", "uninformative"
-"""What abstentions may be."""
+"""Values of ``abstentions``."""
 
 Gold = bool | Mapping | pd.Series | pd.DataFrame | str | PathLike | None
 

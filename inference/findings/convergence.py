@@ -19,7 +19,7 @@ TAILS = (0.05, 0.95)  # quantiles whose effective sample size is that of the tai
 
 
 class Convergence(NamedTuple):
-    """Whether draws can be trusted, by entry ``(entry,)``."""
+    """Measures of trust in draws, by entry ``(entry,)``."""
 
     rhat: np.ndarray
     bulk_ess: np.ndarray

@@ -284,7 +284,7 @@ def worst_entries(parameters: xr.Dataset) -> list[WorstEntry]:
 
 
 class _LookedAt(NamedTuple):
-    """What was found of one parameter."""
+    """Diagnostics of one parameter."""
 
     values: xr.DataArray
     entries: np.ndarray  # positions of the entries that were looked at, of all but chain and draw

@@ -23,7 +23,7 @@ NEEDS: dict[str, Callable[[Any], bool]] = {
     "memory": lambda of: hasattr(of, "annotations"),  # and no files
     "workers": lambda of: hasattr(of, "annotations") and of.annotations.named,
 }
-"""What a check may need of a result, and whether a result has it. Without any it is asked of every result."""
+"""Needs that a check may have of a result, each with a test for it. A check without any is asked of every result."""
 
 
 class Labels(Protocol):
@@ -47,7 +47,7 @@ class Run(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What a check says of a result: the fields of its :class:`.Finding`."""
+    """A check's answer on a result: the fields of its :class:`.Finding`."""
 
     text: str
     remedy: str = ""

@@ -43,7 +43,7 @@ def write_manifest(folder: Path, about: Mapping[str, Any]) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What the manifest says, after a check that it and every file that it names are as they were written.
+    """Return the manifest's content, after a check that it and every file that it names are as they were written.
 
     Nothing but regular files of the names that parts have is opened: no link is followed.
 

@@ -231,7 +231,7 @@ def _put(values: dict[str, Tensor], others: dict[str, Tensor]) -> None:
 
 
 def _can_fuse(options: TorchOptions) -> bool:
-    """Whether Adam's step may be one operation instead of a dozen: not where gradients are scaled on the way."""
+    """Return whether Adam's step may be one operation instead of a dozen: not where gradients are scaled."""
     return options.autocast is not torch.float16
 
 

@@ -58,12 +58,12 @@ class TorchClassifier:
 
     @property
     def is_linear(self) -> bool:
-        """Whether it is a logistic regression: a single layer, ``nn.Linear``."""
+        """True for a logistic regression: a single layer, ``nn.Linear``."""
         return isinstance(self.module, nn.Linear)
 
     @property
     def normalises_batches(self) -> bool:
-        """Whether it has a layer of batch norm, which cannot learn from a single task."""
+        """True where it has a layer of batch norm, which cannot learn from a single task."""
         return any(isinstance(part, _BatchNorm) for part in self.module.modules())
 
     def log_probs(self, inputs: Any, n_tasks: int, n_classes: int, *, train: bool = False) -> Tensor:
@@ -250,5 +250,5 @@ def as_inputs(features: Any) -> Tensor:
 
 
 def size(inputs: Any) -> int:
-    """How many tasks a batch of inputs has."""
+    """Return the number of tasks of a batch of inputs."""
     return size(next(iter(inputs.values()))) if isinstance(inputs, Mapping) else len(inputs)

@@ -58,7 +58,7 @@ class Batch(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a batch says at the parameters before its step."""
+    """Densities, targets and counts of a batch at the parameters before its step."""
 
     log_likelihood: Array  # () of its tasks
     log_prior: Array  # ()
@@ -228,7 +228,7 @@ class Trainer:
         return float(values[0]), float(values[1])
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint saves."""
+        """Return the state that a checkpoint saves."""
         return {
             "tables": packed(self.tables),
             "reals": {name: value.detach().clone() for name, value in self.reals.items()},

@@ -492,7 +492,7 @@ class Truth(TorchDistribution):
         super().__init__(logits.shape[:-1], validate_args=False)
 
     def expand(self, batch_shape: Shape, _instance: object = None) -> Truth:
-        """The same tasks, as many times as asked for."""
+        """Return the distribution of the tasks, as many times as asked for."""
         return Truth(self.logits.expand(*batch_shape, self.logits.shape[-1]))
 
     @in_torch.dependent_property(is_discrete=True, event_dim=0)
@@ -529,7 +529,7 @@ class Annotated(TorchDistribution):
         super().__init__(shape if batch_shape is None else torch.Size(batch_shape), rows, validate_args=False)
 
     def expand(self, batch_shape: Shape, _instance: object = None) -> Annotated:
-        """The same annotations under a truth that is repeated."""
+        """Return the distribution of the annotations under a truth that is repeated."""
         return Annotated(self.run, self.truth, batch_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:

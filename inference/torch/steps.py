@@ -101,7 +101,7 @@ def went_on(found: Tree, device: torch.device) -> dict[str, Any]:
 
 
 def _as_arrays(value: Any) -> Tree:
-    """The same with arrays of NumPy, which has no bfloat16, in the place of tensors."""
+    """Return the nest with arrays of NumPy, which has no bfloat16, in the place of tensors."""
     if isinstance(value, Tensor):
         kept = value.detach().cpu()
         bits = kept.view(torch.int16) if kept.dtype == torch.bfloat16 else kept

@@ -9,7 +9,7 @@ from torch.utils.data import Dataset
 
 
 class TorchOptions(NamedTuple):
-    """What of PyTorch is left to the user's hands.
+    """Options of PyTorch that are left to the user's hands.
 
     Args:
         device: where the classifier's weights are, to be sure of it; JAX computes the story where it always does.

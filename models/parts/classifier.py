@@ -134,7 +134,7 @@ class Classifier(ClassPrior):
 
     @property
     def has_posterior(self) -> bool:
-        """Whether its weights have a prior."""
+        """True where its weights have a prior."""
         return self.prior is not None
 
     @property

@@ -35,12 +35,12 @@ class ClassPrior:
 
     @property
     def is_network(self) -> bool:
-        """Whether it is a classifier that is trained in minibatches."""
+        """True for a classifier that is trained in minibatches."""
         return False
 
     @property
     def has_posterior(self) -> bool:
-        """Whether it is a classifier whose weights have a prior, and with it a posterior."""
+        """True for a classifier whose weights have a prior, and with it a posterior."""
         return False
 
     def __call__(self, annotations: Annotations) -> Array:

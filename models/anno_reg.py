@@ -57,7 +57,7 @@ def anno_reg(
     log_probs = by_classifier("anno_reg", annotations, truth_prior)
     with numpyro.plate("worker", n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         confusion = numpyro.sample(
-            "confusion", dist.Dirichlet(prior), infer={"event_dims": ["annotation"], "kind": "confusion"}
+            "confusion", dist.Dirichlet(prior), infer={"event_dims": ["annotation"], "role": "confusion"}
         )
     if weight:
         with numpyro.plate("worker", n_workers, dim=-1):

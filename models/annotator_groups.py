@@ -99,7 +99,7 @@ def annotator_groups(
         tables = numpyro.sample(
             "group_confusion",
             dist.Dirichlet(prior),
-            infer={"event_dims": ["annotation"], "start": start_of_groups, "kind": "group_confusion"},
+            infer={"event_dims": ["annotation"], "start": start_of_groups, "role": "group_confusion"},
         )
     emission: Emission
     if membership == "worker":
@@ -109,7 +109,7 @@ def annotator_groups(
         weights = sample_shares("weights", n_groups, share, "group", plate=by_worker)
         mixed = jnp.einsum("jm,mkl->jkl", weights, tables)
         emission = Confusion(mixed)
-        derived("worker_confusion", mixed, "worker", "class", "annotation", kind="confusion")
+        derived("worker_confusion", mixed, "worker", "class", "annotation", role="confusion")
     elif gated:
         weights = _gate(annotations, n_groups)
         emission = Gated(tables, weights)
@@ -172,7 +172,7 @@ def _describe(tables: Array, weights: Array, annotations: Annotations, membershi
     else:
         share = weights if weights.ndim == 1 else jnp.mean(weights, 0, where=_counted(annotations))
     log_tables = jnp.log(jnp.where(tables > 0, tables, 1.0))
-    derived("group_share", share, "group", kind="group_share")
+    derived("group_share", share, "group", role="group_share")
     derived("group_entropy", -(tables * log_tables).sum(-1).mean(-1), "group")
     derived("group_similarity", _similarity_to_identity(tables), "group")
 

@@ -232,14 +232,14 @@ def _rows(annotations: Annotations, prior: Any, groups: int) -> tuple[Array, Arr
             return numpyro.sample("common", dist.Dirichlet(prior), infer={"event_dims": ["annotation"], **infer})
 
     if groups == 1:
-        common = of_classes(kind="confusion")
+        common = of_classes(role="confusion")
     else:
         with numpyro.plate("group", groups, dim=-2):
-            common = of_classes(kind="group_confusion", start=start)
+            common = of_classes(role="group_confusion", start=start)
     with numpyro.plate("worker", n_workers, dim=-1):
         rows = dist.Dirichlet(prior).to_event(1)
         individual = numpyro.sample(
-            "individual", rows, infer={"event_dims": ["class", "annotation"], "kind": "confusion"}
+            "individual", rows, infer={"event_dims": ["class", "annotation"], "role": "confusion"}
         )
     return common, individual
 
@@ -251,7 +251,7 @@ def _of_workers(common: Array, annotations: Annotations, share: float | None) ->
     if groups == 1:
         return common
     weights = sample_shares("weights", groups, concentration, "group", plate=("worker", annotations.n_workers))
-    derived("group_share", share_of_annotations(weights, annotations), "group", kind="group_share")
+    derived("group_share", share_of_annotations(weights, annotations), "group", role="group_share")
     return jnp.einsum("jm,mkl->jkl", weights, common)
 
 
@@ -290,10 +290,10 @@ def _switch(
 def _describe(follows: Array, annotations: Annotations) -> None:
     """Derive the switch of each annotation ``follows (A,)``, and its means by worker and task."""
     n_workers, n_tasks = annotations.n_workers, annotations.n_tasks
-    derived("switch", follows, "row", kind="switch")
+    derived("switch", follows, "row", role="switch")
     by_worker = _mean(follows, annotations, annotations.worker, n_workers, over_all)
-    derived("switch_by_worker", by_worker, "worker", kind="switch")
-    derived("switch_by_task", _mean(follows, annotations, annotations.task, n_tasks), "task", kind="switch")
+    derived("switch_by_worker", by_worker, "worker", role="switch")
+    derived("switch_by_task", _mean(follows, annotations, annotations.task, n_tasks), "task", role="switch")
 
 
 def _mean(

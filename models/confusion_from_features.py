@@ -122,9 +122,9 @@ def confusion_from_features(
         emission = PerAnnotation(emission, log_probs, annotations.evidence)
     with tasks(annotations, log_probs) as true_class:
         observe(true_class, emission, annotations)
-    derived("base_confusion", jax.nn.softmax(base, axis=-1), "class", "annotation", kind="confusion")
+    derived("base_confusion", jax.nn.softmax(base, axis=-1), "class", "annotation", role="confusion")
     if confusion is not None:
-        derived("confusion", confusion, "worker", "class", "annotation", kind="confusion")
+        derived("confusion", confusion, "worker", "class", "annotation", role="confusion")
 
 
 def checked_by_task(annotations: Annotations, by_task: bool | None, prior_by_task: bool) -> bool:

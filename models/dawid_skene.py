@@ -49,7 +49,7 @@ def dawid_skene(
     concentration = prior if history is None else prior + pseudo_counts(history, annotations)
     with numpyro.plate("worker", n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         confusion = numpyro.sample(
-            "confusion", dist.Dirichlet(concentration), infer={"event_dims": ["annotation"], "kind": "confusion"}
+            "confusion", dist.Dirichlet(concentration), infer={"event_dims": ["annotation"], "role": "confusion"}
         )
     with tasks(annotations, truth_prior) as truth:
         observe(truth, Confusion(confusion), annotations)

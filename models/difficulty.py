@@ -109,7 +109,7 @@ def difficulty(
     log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior, through_difficulty)
     with tasks(annotations, log_probs) as truth:
         observe(truth, Correct(ability, n_classes, scale=clarity, offset=-odds), annotations)
-    derived("difficulty", clarity, "task", kind="clarity")
+    derived("difficulty", clarity, "task", role="clarity")
     recall = jax.nn.sigmoid(ability * clearest - odds)
     derived("recall", jnp.broadcast_to(recall, (n_workers, n_classes)), "worker", "class")
 

@@ -67,5 +67,5 @@ def hierarchical_dawid_skene(
     confusion = jax.nn.softmax(common + scale * individual, axis=-1)
     with tasks(annotations, truth_prior) as truth:
         observe(truth, Confusion(confusion), annotations)
-    derived("confusion", confusion, "worker", "class", "annotation", kind="confusion")
-    derived("common_confusion", jax.nn.softmax(common, axis=-1), "class", "annotation", kind="confusion")
+    derived("confusion", confusion, "worker", "class", "annotation", role="confusion")
+    derived("common_confusion", jax.nn.softmax(common, axis=-1), "class", "annotation", role="confusion")

@@ -84,11 +84,11 @@ def worker_clusters(
     near_a_cluster = ConfusionMixture(weights, cluster_confusion, worth)
     with numpyro.plate("worker", n_workers, dim=-1):
         confusion = numpyro.sample(
-            "confusion", near_a_cluster, infer={"event_dims": ["class", "annotation"], "kind": "confusion"}
+            "confusion", near_a_cluster, infer={"event_dims": ["class", "annotation"], "role": "confusion"}
         )
     with tasks(annotations, truth_prior) as truth:
         observe(truth, Confusion(confusion), annotations)
     membership = near_a_cluster.membership(confusion)
-    derived("group_confusion", cluster_confusion, "group", "class", "annotation", kind="group_confusion")
-    derived("group_share", share_of_annotations(membership, annotations), "group", kind="group_share")
-    derived("membership", membership, "worker", "group", kind="membership")
+    derived("group_confusion", cluster_confusion, "group", "class", "annotation", role="group_confusion")
+    derived("group_share", share_of_annotations(membership, annotations), "group", role="group_share")
+    derived("membership", membership, "worker", "group", role="membership")

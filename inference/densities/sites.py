@@ -160,21 +160,21 @@ def constants(model: Model, annotations: Annotations) -> set[str]:
     return names
 
 
-def site_kinds(model: Model, annotations: Annotations) -> dict[str, str]:
-    """Kinds of the parameters and derived quantities that the story names, found without computing anything.
+def site_roles(model: Model, annotations: Annotations) -> dict[str, str]:
+    """Roles of the parameters and derived quantities that the story names, found without computing anything.
 
     Returns:
-        by site its :data:`~crowdppl.models.parts.derived.Kind`; sites that have none are left out.
+        by site its :data:`~crowdppl.models.parts.derived.Role`; sites that have none are left out.
     """
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
 
     def look() -> None:
         sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=placeholder), None)
-        said = {name: site.get("infer", {}).get("kind") for name, site in sites.items()}
-        found.update({name: kind for name, kind in said.items() if kind is not None})
+        given = {name: site.get("infer", {}).get("role") for name, site in sites.items()}
+        roles.update({name: role for name, role in given.items() if role is not None})
 
     jax.eval_shape(look)
-    return found
+    return roles
 
 
 def derived(model: Model, parameters: Parameters, annotations: Annotations) -> tuple[Parameters, Dims]:

@@ -24,7 +24,7 @@ from ..densities.enumerated import Density, Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.real_entries import cut, grown
-from ..densities.sites import Dims, derived, site_kinds
+from ..densities.sites import Dims, derived, site_roles
 from ..engines import at_size
 from ..engines.finding import ConvergenceWarning, Finding
 from ..engines.outcome import Outcome
@@ -288,13 +288,13 @@ class Fitted:
         return dims
 
     @cached_property
-    def kinds(self) -> dict[str, str]:
-        """By parameter or derived quantity, what the story says that it is (:func:`crowdppl.derived`)."""
-        return site_kinds(self.model, self.data)
+    def roles(self) -> dict[str, str]:
+        """Roles of parameters and derived quantities that the story names (:func:`crowdppl.derived`), by site."""
+        return site_roles(self.model, self.data)
 
-    def draws_of_kind(self, kind: str) -> list[xr.DataArray]:
-        """Draws of all parameters and derived quantities that the story says are of this kind."""
-        names = [name for name, said in self.kinds.items() if said == kind]
+    def draws_of_role(self, role: str) -> list[xr.DataArray]:
+        """Draws of all parameters and derived quantities that have this role in the story."""
+        names = [name for name, of_site in self.roles.items() if of_site == role]
         return [self.named_draws[name] if name in self.draws else self.derived_draws(name)[name] for name in names]
 
     def log_likelihood(self) -> np.ndarray:

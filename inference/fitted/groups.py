@@ -106,7 +106,7 @@ def group_memberships(fit: Posterior | Fitted, annotations: Annotations | None =
         raise AnnotationError("the annotations name no workers, so there is nobody to give a group")
     columns = pd.RangeIndex(len(tables), name="group")
     index = asked.workers.to_index("worker")
-    if members := fitted.draws_of_kind("membership"):
+    if members := fitted.draws_of_role("membership"):
         if annotations is not None:
             raise AnnotationError(
                 f"{fitted.story} gives each worker of the fit a group, and says nothing of others; leave annotations "
@@ -139,18 +139,18 @@ def group_confusion_draws(fitted: Fitted) -> np.ndarray:
     Raises:
         ValueError: the story has none.
     """
-    for values in fitted.draws_of_kind("group_confusion"):
+    for values in fitted.draws_of_role("group_confusion"):
         return values.to_numpy().astype(float)
     raise ValueError(
         f"{fitted.story} has no confusion matrices of groups; fit a story that has, such as annotator_groups or "
-        "worker_clusters, or call derived(name, matrices, 'group', 'class', 'annotation', kind='group_confusion') in a "
+        "worker_clusters, or call derived(name, matrices, 'group', 'class', 'annotation', role='group_confusion') in a "
         "story of your own"
     )
 
 
 def group_share_draws(fitted: Fitted) -> np.ndarray | None:
     """Return each group's share in each draw, ``(chain, draw, M)``; None where the story has no group shares."""
-    for values in fitted.draws_of_kind("group_share"):
+    for values in fitted.draws_of_role("group_share"):
         return values.to_numpy().astype(float)
     return None
 

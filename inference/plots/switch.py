@@ -25,7 +25,7 @@ def plot_switch(fit: Posterior, *, by: str = "worker", interval: float = INTERVA
     drawn where the fit has draws.
 
     Args:
-        fit: a fit of a story that derives a quantity of kind ``"switch"`` by worker or by task, such as
+        fit: a fit of a story that derives a quantity with the role ``"switch"`` by worker or by task, such as
             ``common_individual``.
         by: ``"worker"`` or ``"task"``.
         interval: mass of the equal-tailed credible intervals, between 0 and 1.
@@ -43,11 +43,11 @@ def plot_switch(fit: Posterior, *, by: str = "worker", interval: float = INTERVA
         raise unknown_name("by", by, BY)
     checked_tail(interval)
     fitted = fitted_of(fit)
-    switches = [values for values in fitted.draws_of_kind("switch") if values.dims[2:] == (by,)]
+    switches = [values for values in fitted.draws_of_role("switch") if values.dims[2:] == (by,)]
     if not switches:
         raise ValueError(
             f"{fitted.story} derives no switch by {by}; fit common_individual, or derived('switch_by_{by}', "
-            f"probabilities, {by!r}, kind='switch') in a story of your own"
+            f"probabilities, {by!r}, role='switch') in a story of your own"
         )
     draws = switches[0].to_numpy().astype(float)
     ids = fitted.annotations.workers if by == "worker" else fitted.annotations.tasks

@@ -45,7 +45,7 @@ def story_section(subject: Subject) -> Section:
     with suppress(ValueError):  # the story has no groups
         pictures.append(picture(partial(plot_groups, fit), "Confusion matrices of groups of workers"))
     for by in ("worker", "task"):
-        if any(values.dims[2:] == (by,) for values in fit.draws_of_kind("switch")):
+        if any(values.dims[2:] == (by,) for values in fit.draws_of_role("switch")):
             shown = f"Probability of following the common confusion matrix, by {by}"
             pictures.append(picture(partial(plot_switch, fit, by=by), shown))
     few = [str(p) for p, values in fit.parameters.items() if values.size <= MOST_PARAMETERS and not _is_weight(p)]

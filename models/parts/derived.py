@@ -10,10 +10,10 @@ from numpyro.primitives import apply_stack
 from ...data import Annotations
 from .whole_sums import over_all
 
-Kind = Literal["group_share", "group_confusion", "membership", "switch", "clarity", "confusion"]
+Role = Literal["group_share", "group_confusion", "membership", "switch", "clarity", "confusion"]
 
 
-def derived(name: str, value: Array, *dims: str, kind: Kind | None = None) -> None:
+def derived(name: str, value: Array, *dims: str, role: Role | None = None) -> None:
     """Record ``value`` under ``name``, a deterministic site that ``fit.derived`` shows with named dimensions.
 
     It is NumPyro's ``deterministic`` with the names of the dimensions beside it, and lies outside of all plates, so
@@ -24,7 +24,7 @@ def derived(name: str, value: Array, *dims: str, kind: Kind | None = None) -> No
         value: an array with as many dimensions as there are names.
         dims: names of its dimensions. Those that crowdppl knows get their ids: ``task``, ``worker``, ``class``,
             ``annotation``; ``row`` is one row of the annotations and ``group`` one group of workers or of annotations.
-        kind: what the quantity is, for views that show all quantities of a kind whatever the story: ``"group_share"``
+        role: what the quantity is, for views that show all quantities of a role whatever the story: ``"group_share"``
             (how much of the annotations, or of the workers, a group has; (M,)), ``"group_confusion"`` (the groups'
             confusion matrices; (M, K, K)), ``"membership"`` (probability that a worker is of a group; (J, M)),
             ``"switch"`` (probability that an annotation follows what all workers have in common),
@@ -35,7 +35,7 @@ def derived(name: str, value: Array, *dims: str, kind: Kind | None = None) -> No
         "name": name,
         "value": value,
         "cond_indep_stack": [],
-        "infer": {"event_dims": dims, "kind": kind},
+        "infer": {"event_dims": dims, "role": role},
     }
     apply_stack(message)
 

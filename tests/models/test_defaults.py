@@ -11,9 +11,9 @@ from story_options import DEFAULTS, FURTHER, N_TASKS
 import crowdppl as cp
 from crowdppl import Classifier, Prevalence, StoryError
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.sites import site_kinds
+from crowdppl.inference.densities.sites import site_roles
 from crowdppl.models import KNOWN_STORIES, STORIES, Given
-from crowdppl.models.parts.general import told
+from crowdppl.models.parts.general import apply_parts
 from crowdppl.models.parts.truth_prior import truth_prior_from_json
 
 HERE = ("dawid_skene", "difficulty")  # tests/models/test_every_story.py simulates and fits the others
@@ -77,7 +77,7 @@ def test_a_story_without_truth_or_annotations_says_which_helper_it_lacks():
             cp.simulate(story, n_tasks=3, n_workers=2)
 
 
-KINDS = {
+ROLES = {
     "dawid_skene": {"confusion": "confusion"},
     "difficulty": {"difficulty": "clarity"},
     "annotator_groups-membership=worker": {
@@ -102,10 +102,10 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", ROLES)
 def test_sites_say_what_they_are(name):
     option = next(o for o in [*DEFAULTS, *FURTHER] if o.name == name)
-    assert site_kinds(Model(STORIES[option.story], option.options), option.annotations()) == KINDS[name]
+    assert site_roles(Model(STORIES[option.story], option.options), option.annotations()) == ROLES[name]
 
 
 def test_clusters_shares_are_of_the_annotations():
@@ -166,9 +166,9 @@ def flags():
 def test_a_flag_is_true_or_false_and_no_text(story, flag, maybe, value):
     needed = "True, False or None is needed" if maybe else "True or False is needed"
     with pytest.raises(StoryError, match=f"^{flag}={value!r}: {needed}$"):
-        told(story, {flag: value})
+        apply_parts(story, {flag: value})
     for accepted in (True, np.bool_(False), *([None] if maybe else [])):
-        assert told(story, {flag: accepted})[1] == {flag: accepted}
+        assert apply_parts(story, {flag: accepted})[1] == {flag: accepted}
 
 
 def test_a_fit_refuses_flags_that_are_text():

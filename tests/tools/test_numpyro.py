@@ -21,7 +21,7 @@ import crowdppl as cp
 from crowdppl import Classifier, StoryError
 from crowdppl.inference.densities.model import Model
 from crowdppl.models import STORIES
-from crowdppl.models.parts.general import told
+from crowdppl.models.parts.general import apply_parts
 
 DRAWS = 2
 KEY = jax.random.key(0)
@@ -42,7 +42,7 @@ FURTHER_ARE_SLOW = by_name(DEFAULTS, slow=FURTHER)
 
 def program(option):
     """The story with its hyperparameters, as a function of the annotations."""
-    story, own = told(STORIES[option.story], option.options)
+    story, own = apply_parts(STORIES[option.story], option.options)
     return partial(story, **own)
 
 

@@ -92,9 +92,10 @@ def fit(annotations, method, options):
 
 def outcome(annotations, method, options):
     """Everything that a fit's engine found, to compare with another's."""
-    found = fit(annotations, method, options).outcome
+    result = fit(annotations, method, options)
+    found = result.outcome
     named = {**found.draws, **found.fixed, **found.stats, "history": found.history}
-    return [found.warnings, *((name, np.shape(value), np.asarray(value).tobytes()) for name, value in named.items())]
+    return [result.warnings, *((name, np.shape(value), np.asarray(value).tobytes()) for name, value in named.items())]
 
 
 @pytest.fixture(scope="module")

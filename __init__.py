@@ -79,7 +79,6 @@ if TYPE_CHECKING:  # imported when first used
         score,
         worker_divergences,
     )
-    from .inference.streamed import StreamedFit
     from .inference.training_on_labels import label_then_train, self_train
     from .models import (
         AnnotationLikelihood,
@@ -137,7 +136,6 @@ __all__ = [
     "StorageError",
     "StoryDescription",
     "StoryError",
-    "StreamedFit",
     "TaskDifficulty",
     "UnknownNameError",
     "annotations_needed",

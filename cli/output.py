@@ -17,7 +17,7 @@ from .arguments import SAVED
 from .request import Request
 
 if TYPE_CHECKING:
-    from .. import Fit, StreamedFit
+    from .. import Fit
     from ..data import Annotations
 
 WORKER_FILES = {
@@ -132,7 +132,7 @@ def output_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> I
         yield folder
 
 
-def write_for_tool(result: Fit | StreamedFit, folder: Path, to: str, request: Request) -> dict[str, str]:
+def write_for_tool(result: Fit, folder: Path, to: str, request: Request) -> dict[str, str]:
     """Write the labels for one of `TOOLS`; what is in the file, by its name.
 
     Where the tool's export was read, Label Studio's tasks keep their data, and labels are of its question.
@@ -140,9 +140,7 @@ def write_for_tool(result: Fit | StreamedFit, folder: Path, to: str, request: Re
     Raises:
         AnnotationError: the fit is streamed.
     """
-    from .. import StreamedFit
-
-    if isinstance(result, StreamedFit):
+    if result.on_disk:
         raise AnnotationError(f"--to {to} takes a fit in memory; labels of a streamed fit are in the folder labels")
     name = TOOLS[to]
     question = None if to == "hf" else request.question
@@ -163,7 +161,7 @@ def _is_export_of(tool: str, file: str) -> bool:
     return any(map(is_argilla, records)) if tool == "argilla" else all("data" in each for each in records)
 
 
-def write_results(result: Fit | StreamedFit, folder: Path, *, plot: bool = False) -> dict[str, str]:
+def write_results(result: Fit, folder: Path, *, plot: bool = False) -> dict[str, str]:
     """Write `FILES` of a fit, of an average of several, or of a streamed fit to an existing folder.
 
     The files of workers are left out where no worker is named, and manifest.json where ids are of a type that it cannot
@@ -177,17 +175,15 @@ def write_results(result: Fit | StreamedFit, folder: Path, *, plot: bool = False
     Returns:
         What is in each of the files that were written, by name.
     """
-    from .. import StreamedFit
     from ..data.harmless_csv import write_csv
     from ..inference.storage.label_files import label_table
 
-    if isinstance(result, StreamedFit):
-        named = result.store.named
+    named = result.source.named
+    if result.on_disk:
         result.write_labels(folder / "labels")
         parameters = result.draws if result.has_draws else result.parameters
         parameters.to_netcdf(folder / "parameters.nc", engine="h5netcdf")
     else:
-        named = result.annotations.named
         if result.is_average:
             table = result.weights.to_frame() if result.comparison is None else result.comparison
             write_csv(table, folder / "comparison.csv")

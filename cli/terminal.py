@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from .. import Fit, StreamedFit
+    from .. import Fit
 
 BAD_INPUT, FAILURE = 2, 1  # exit statuses
 PACKAGE = __name__.partition(".")[0]
@@ -85,11 +85,11 @@ def _show_warning(
         stderr().print(Text(f"Warning: {for_the_shell(str(message))}", style="yellow"))
 
 
-def show_result(result: Fit | StreamedFit, files: Mapping[str, str], began: float) -> None:
+def show_result(result: Fit, files: Mapping[str, str], began: float) -> None:
     """Print a summary of a fit, or of an average of several, and the files that were written.
 
     Args:
-        result: the fit, the stack of fits, or the streamed fit.
+        result: the fit, or the average of fits.
         files: what is in each file, by path.
         began: when the command began, by `time.perf_counter`.
     """

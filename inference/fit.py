@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,39 +23,9 @@ from .engines.checkpoint_options import CheckpointOptions
 from .findings.look import all_findings
 from .fit_story import fit_story
 from .result import Fit
-from .streamed import StreamedFit
 
 Readable = str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any
 """Sources that :func:`crowdppl.read` takes: a path, a table in memory, records, or a dictionary."""
-
-
-@overload
-def fit(
-    story: str | Story, annotations: Scan, *, folder: str | PathLike[str] | None = None, **options: Any
-) -> StreamedFit: ...
-
-
-@overload
-def fit(
-    story: str | Story,
-    annotations: Annotations | Readable,
-    *,
-    method: str = "em",
-    classifier: Network | Classifier | Any | None = None,
-    truth_prior: TruthPrior | pd.DataFrame | np.ndarray | None = None,
-    gold: Gold = None,
-    evidence: pd.DataFrame | np.ndarray | None = None,
-    probabilities: Probabilities = None,
-    abstentions: str | None = None,
-    seed: int = 0,
-    backend: str = "numpyro",
-    devices: int | str | Sequence[Any] | None = None,
-    progress: bool = True,
-    checkpoint: str | PathLike[str] | None = None,
-    every: float | str | None = None,
-    resume: bool = False,
-    **options: Any,
-) -> Fit: ...
 
 
 def fit(
@@ -78,7 +48,7 @@ def fit(
     resume: bool = False,
     folder: str | PathLike[str] | None = None,
     **options: Any,
-) -> Fit | StreamedFit:
+) -> Fit:
     """Fit a story to annotations: true labels, confusion matrices of the workers, and what else the story has.
 
     Args:
@@ -170,22 +140,20 @@ def fit(
     if isinstance(story, str) and story not in (known := [*KNOWN_STORIES, *ALIASES, *BASELINES, "auto"]):
         raise unknown_name("story", story, known)
     annotations = _annotations_of(annotations, tell=progress)
-    found: Fit | StreamedFit
     keeping = CheckpointOptions.of(checkpoint, every, resume, folder)
-    if isinstance(annotations, Scan):
-        found = fit_story(story, annotations, **shared, checkpoints=keeping, **options)
-    elif folder is not None:
+    in_memory = not isinstance(annotations, Scan)
+    if in_memory and folder is not None:
         raise ValueError(
             f"folder={os.fspath(folder)!r} keeps the state of a fit of cp.scan(…); annotations in memory are fitted "
             "without one: leave it out, and save the fit by fit.save(folder)"
         )
-    elif isinstance(story, str) and story == "auto":
+    if in_memory and isinstance(story, str) and story == "auto":
         found = Fit.of(auto(annotations, **shared, checkpoints=keeping, **options))
-    elif isinstance(story, str) and story in BASELINES:
+    elif in_memory and isinstance(story, str) and story in BASELINES:
         found = Fit.of(fit_baseline(story, annotations, **shared, checkpoints=keeping, **options))
     else:
         found = Fit.of(fit_story(story, annotations, **shared, checkpoints=keeping, **options))
-    (all_findings(found) if isinstance(found, Fit) else found.findings).warn(stacklevel=2)
+    all_findings(found).warn(stacklevel=2)
     return found
 
 

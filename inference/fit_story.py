@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, overload
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -44,15 +44,10 @@ from .fitted.modes import modes_of
 from .sources.devices import mesh_of
 from .sources.on_disk import IN_MEMORY, Files, check_draws, suited_files
 from .sources.whole_data import refuse_whole_data, tried
-from .streamed import StreamedFit
 
 BACKENDS = ("numpyro", "pyro")
 
 
-@overload
-def fit_story(story: str | Story, annotations: Annotations, **options: Any) -> Fitted: ...
-@overload
-def fit_story(story: str | Story, annotations: Scan, **options: Any) -> StreamedFit: ...
 def fit_story(
     story: str | Story,
     annotations: Annotations | Scan,
@@ -70,7 +65,7 @@ def fit_story(
     progress: bool = True,
     checkpoints: CheckpointOptions | None = None,
     **options: Any,
-) -> Fitted | StreamedFit:
+) -> Fitted:
     """Fit one story; arguments and errors are those of :func:`crowdppl.fit`, whose `Fit` holds what comes back.
 
     With ``checkpoints``, also where they name no folder, a sampler that is interrupted gives the draws so far; but not
@@ -159,7 +154,7 @@ def _fit_files(
     keeping: CheckpointOptions,
     progress: bool,
     options: dict[str, Any],
-) -> StreamedFit:
+) -> Fitted:
     """Fit one story to annotations on the disk."""
     if story == "auto":
         raise ValueError(
@@ -193,8 +188,11 @@ def _fit_files(
     with keep.guarded():
         outcome = engine.run(model, source, key, settings, progress=progress, keep=keep)
         keep.write()
+    source.progress = progress
     kept = settings._asdict() | {"seed": seed, "backend": "numpyro", "step": step}
-    return StreamedFit(store, source, model, outcome, kept, dims, progress, method)
+    fitted = Fitted(model, source, outcome, method, kept, dims)
+    fitted = fitted.replace(stored_sums=fitted.label_sums)
+    return fitted.replace(findings=look_at(fitted))
 
 
 def _refuse_unused_by_files(settings: EMSettings | SVISettings, step: str) -> None:
@@ -297,11 +295,13 @@ def update(
             ``worker_families`` those of new workers are enough.
 
     Raises:
+        OnDiskError: the fit is of a scan.
         AnnotationError: a class is new, or a new task or worker lacks features that the others have.
         StoryError: a new worker lacks a family.
         ValueError: the fit is one of Pyro's, its story is trained in minibatches, or a hyperparameter is given anew
             that is no table.
     """
+    before = fitted.annotations
     if _of_torch(fitted):
         raise ValueError(
             f"{fitted.story} was fitted by Pyro, whose fits are not updated; fit everything anew by cp.fit"
@@ -313,7 +313,7 @@ def update(
             "a fit in minibatches, or with a network or a guide that is not mean field, is not updated; fit everything "
             "anew by cp.fit"
         )
-    annotations = fitted.annotations.joined(more)
+    annotations = before.joined(more)
     _refuse_without_family(model, annotations)
     added = with_evidence(annotations.replace(evidence=None), gold, evidence).evidence
     if added is not None:

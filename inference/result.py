@@ -28,7 +28,7 @@ from .engines.outcome import Outcome
 from .findings.look import findings
 from .findings.render import Findings
 from .findings.result_card import card_of
-from .findings.summary import summary
+from .findings.summary import in_brief, summary
 from .fit_story import update
 from .fitted.confusions import confusion_frame, extreme_frame
 from .fitted.decisions import decide
@@ -45,7 +45,7 @@ from .report.write import report
 from .storage.arviz_data import make_idata
 from .storage.arviz_groups import to_groups
 from .storage.folder import read, save
-from .storage.label_files import join_labels, write_labels
+from .storage.label_files import iter_labels, join_labels, write_labels
 from .storage.privacy import groups_without_workers, labels_alone, pseudonymised, shown
 from .storage.worker_groups import worker_groups
 
@@ -60,6 +60,11 @@ class Fit(Posterior):
     and :func:`crowdppl.load_fit`. Whatever made it, it has labels, decisions, workers, a report and a folder. Views of
     one story's parameters, such as :attr:`draws` and :attr:`modes`, are refused of an average, whose stories have them
     in :attr:`fits`, and of labels without a likelihood.
+
+    The annotations of a :func:`crowdppl.scan` stay on the disk, and what grows with the tasks is not in memory:
+    :meth:`write_labels` writes the labels to files, and :meth:`iter_labels` yields them chunk by chunk. Such a fit has
+    :attr:`workers`, :attr:`parameters`, :attr:`derived` and :meth:`summary`; views that need the annotations are
+    refused. What follows from SVI's guide and needs the annotations is averaged over some of its draws.
     """
 
     worker_scores = worker_scores
@@ -71,6 +76,7 @@ class Fit(Posterior):
     posterior_predictive = posterior_predictive
     summary = summary
     join = join_labels
+    iter_labels = iter_labels
     write_labels = write_labels
 
     @property
@@ -149,6 +155,40 @@ class Fit(Posterior):
     def fits(self) -> dict[str, Fit]:
         """The fits of an average by name, of a story's fit itself; empty where the labels are without a likelihood."""
         return {name: Fit.of(fitted) for name, fitted in self.members.items()}
+
+    @property
+    def n_tasks(self) -> int:
+        """N, the number of tasks."""
+        return self.source.n_tasks
+
+    @property
+    def n_workers(self) -> int:
+        """J, the number of workers; 0 where none is named."""
+        return self.source.n_workers
+
+    @property
+    def n_annotations(self) -> int:
+        """The number of annotations."""
+        return self.source.n_annotations
+
+    @property
+    def classes(self) -> list[Any]:
+        """The K classes in their order."""
+        return list(self.source.classes)
+
+    @property
+    def class_totals(self) -> pd.DataFrame:
+        """By class the expected number of tasks, and the number of annotations that are of it."""
+        return self.fitted.class_totals
+
+    @property
+    def confusion_matrices(self) -> np.ndarray:
+        """Each worker's confusion matrix, the mean over the draws: ``(J, K, L)``.
+
+        Raises:
+            AnnotationError: the annotations name no workers.
+        """
+        return self.confusion_draws.mean((0, 1))
 
     @property
     def model(self) -> Model:
@@ -415,6 +455,8 @@ class Fit(Posterior):
         save(shown(self, workers, key), path, overwrite=overwrite)
 
     def __repr__(self) -> str:
+        if self.only is not None and self.only.files is not None:
+            return str(in_brief(self.only, self.only.files))
         if self.is_average:
             return f"Fit({self.weights_text}; {self.annotations!r})"
         by = "" if self.only is None else f", method={self.only.method!r}"

@@ -25,7 +25,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/torch",),
     ("inference/fitted",),
     ("inference/findings",),
-    ("inference/streamed",),
     ("inference/fit_story",),
     ("inference/baselines",),
     ("inference/scores", "inference/storage"),

@@ -27,4 +27,4 @@ def made_fit(like, annotations, *, draws):
     votes = annotations.votes() + rng.uniform(0.05, 1, (annotations.n_tasks, k))
     posterior = (votes**2 / (votes**2).sum(-1, keepdims=True)).astype(np.float32)
     outcome = like.outcome._replace(draws=drawn, is_point=draws == 1)
-    return changed(like, annotations=annotations, outcome=outcome, stored_posterior=posterior)
+    return changed(like, source=annotations, outcome=outcome, stored_posterior=posterior)

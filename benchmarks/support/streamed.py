@@ -19,8 +19,8 @@ from crowdppl.data.store import open_store
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import em
 from crowdppl.inference.engines.settings import EMSettings
+from crowdppl.inference.fitted.fitted import Fitted
 from crowdppl.inference.sources.on_disk import suited_files
-from crowdppl.inference.streamed import StreamedFit
 from crowdppl.models import find_story
 
 
@@ -56,8 +56,7 @@ found = {
 }
 if labels == "1":
     begun = perf_counter()
-    fit = StreamedFit(store, source, model, outcome, {"seed": 0}, {})
-    fit.write_labels(Path(folder) / "labels")
+    cp.Fit.of(Fitted(model, source, outcome)).write_labels(Path(folder) / "labels")
     found["labels"] = perf_counter() - begun
     peaks["labelled"] = peak()
 print(json.dumps(found | {"MiB": peaks}))

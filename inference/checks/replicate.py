@@ -30,7 +30,7 @@ def from_posterior(
     The draws are the fit's, evenly thinned or, where it has fewer, each taken several times; a point is one draw.
     """
     flat, available = fitted.flat_draws, int(np.prod(fitted.shape))
-    at_one = fitted.replace(annotations=jax.tree.map(jnp.asarray, fitted.data))
+    at_one = fitted.replace(source=jax.tree.map(jnp.asarray, fitted.data))
     rows = jax.tree.map(jnp.asarray, (design.worker, design.task))
     there = None
     for i in range(draws):

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..fitted.by_batch import SURE as SURE
 from .register import Labels
 
-SURE = 0.9  # probability from which a label is called certain
 SPAMMER = 0.1  # a spammer score below it is that of somebody who hardly looks; 0 is one who does not look at all
 SAYS_NOTHING = "says next to nothing of the true class"
 BELOW_CHANCE = "is right less often than by guessing"

@@ -12,9 +12,10 @@ from ..engines.finding import sentences
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from ..fitted.realised import realised_accuracy
+from ..sources.on_disk import Files
 from .facts import beside_votes
 from .look import findings
-from .summary import certainty, course, gold_accuracy, options_text, sizes
+from .summary import certainty, course, gold_accuracy, in_brief, options_text, sizes
 
 CLASSES, WORKERS = 8, 6  # shown
 BINS = 20  # of the labels' probabilities, which lie above 1/K
@@ -26,7 +27,15 @@ def card_of(fit: Posterior) -> str:
         known = {} if fit.rule.classifier is None else {"classifier": repr(fit.rule.classifier)}
         then = ("fit.labels", "fit.workers", "fit.summary()")
         return result_card(fit, f"{fit.story}, without a likelihood", known, then=then)
-    return _of_average(fit) if fit.only is None else _of_story(fit, fit.only)
+    if fit.only is None:
+        return _of_average(fit)
+    return _of_story(fit, fit.only) if fit.only.files is None else _of_files(fit.only, fit.only.files)
+
+
+def _of_files(fitted: Fitted, files: Files) -> str:
+    brief = in_brief(fitted, files)
+    data, then = brief.facts.pop("data"), ("fit.workers", "fit.parameters", "fit.summary()")
+    return card(brief.title, data, facts(brief.facts), warnings=sentences(brief.findings), then=then)
 
 
 def _of_average(fit: Posterior) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from ..fitted.intervals import INTERVAL, jeffreys
 from ..fitted.misled import misled_share
 from ..fitted.posterior import SHOWN_WEIGHT, Posterior, interval_around
 from ..fitted.workers import fitted_scores
+from ..sources.on_disk import Files
 from .facts import SAYS_NOTHING, SURE, beside_votes, n_sure, suspects
 from .look import findings
 from .of_draws import smallest_ess, worst_rhat
@@ -81,7 +82,9 @@ def summary(fit: Posterior, interval: float = INTERVAL) -> Summary:
     """
     if fit.rule is not None:
         return _of_rule(fit, fit.rule, interval)
-    return _of_average(fit, interval) if fit.only is None else summarise(fit.only, interval)
+    if fit.only is None:
+        return _of_average(fit, interval)
+    return summarise(fit.only, interval) if fit.only.files is None else _of_files(fit.only, fit.only.files, interval)
 
 
 def summarise(fitted: Fitted, interval: float) -> Summary:
@@ -113,6 +116,32 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         facts |= positive_class(annotations.classes) | spammers(scores, annotations.n_classes)
         tables |= best_and_worst(scores)
     return Summary(f"{fitted.story} fitted by {fitted.method.upper()}", facts, tables, findings(fitted))
+
+
+def _of_files(fitted: Fitted, files: Files, interval: float) -> Summary:
+    """The labels' certainty and the workers' scores take passes over the data."""
+    brief = in_brief(fitted, files)
+    facts = brief.facts | {
+        "labels": _certainty(files.n_tasks, int(fitted.label_sums.sure)),
+        **shared_errors(fitted.model, fitted.parameters),
+        **difficulties(fitted.model, fitted.parameters),
+    }
+    tables = {"classes": _label_shares(fitted)}
+    if files.named:
+        tables |= best_and_worst(fitted_scores(fitted, interval))
+        facts |= positive_class(files.classes)
+    return replace(brief, facts=facts, tables=tables)
+
+
+def in_brief(fitted: Fitted, files: Files) -> Summary:
+    """Return of the summary of a fit of files what takes no pass over the data."""
+    facts = {
+        "data": f"{sizes(files)}, in {count_text(files.n_batches, 'chunk')}",
+        "hyperparameters": options_text(fitted.model),
+        "engine": _engine(fitted),
+        "labels": "fit.write_labels(folder), fit.iter_labels()",
+    }
+    return Summary(f"{fitted.story} fitted by {fitted.method.upper()}, streaming", facts, {}, findings(fitted))
 
 
 def _of_average(fit: Posterior, interval: float) -> Summary:
@@ -161,10 +190,9 @@ def _of_rule(fit: Posterior, rule: ByRule, interval: float) -> Summary:
     return Summary(f"{rule.name}, without a likelihood", facts, tables, findings(fit))
 
 
-def _label_shares(fit: Posterior) -> pd.DataFrame:
+def _label_shares(fit: Posterior | Fitted) -> pd.DataFrame:
     """By class its share of the labels."""
-    index = fit.annotations.classes.to_index("class")
-    return pd.DataFrame({"share_of_labels": fit.posterior.mean(0)}, index=index)
+    return pd.DataFrame({"share_of_labels": fit.class_shares}, index=fit.source.classes.to_index("class"))
 
 
 def why(comparison: pd.DataFrame) -> str:
@@ -242,11 +270,11 @@ def groups_fact(fitted: Fitted) -> dict[str, str]:
     return {} if prior is None else {"prior of groups": prior}
 
 
-def sizes(annotations: Annotations) -> str:
+def sizes(annotations: Annotations | Files) -> str:
     """Return the numbers of tasks, workers, classes and annotations, in words."""
     tasks, workers = count_text(annotations.n_tasks, "task"), count_text(annotations.n_workers, "worker")
     classes, given = f"{annotations.n_classes:,} classes", count_text(annotations.n_annotations, "annotation")
-    if annotations.abstains:
+    if isinstance(annotations, Annotations) and annotations.abstains:
         n = int(annotations.counts_by_kind()[:, annotations.n_classes :].sum())
         given += f" ({n / max(annotations.n_annotations, 1):.0%} of them abstentions)"
     return f"{tasks}, {workers}, {classes}, {given}"
@@ -339,7 +367,10 @@ def _name_of(network: object) -> str:
 
 def certainty(fitted: Posterior | Fitted) -> str:
     """Return the number of labels with a probability of at least :data:`.facts.SURE`, in words."""
-    n, sure = len(fitted.posterior), n_sure(fitted.posterior)
+    return _certainty(len(fitted.posterior), n_sure(fitted.posterior))
+
+
+def _certainty(n: int, sure: int) -> str:
     if n == 1:
         return f"the only label has probability {'≥' if sure else '<'} {SURE}"
     which = f"all {n:,}" if sure == n else f"{sure:,} of {n:,}"
@@ -393,8 +424,7 @@ def gold_accuracy(fitted: Posterior | Fitted) -> str:
 
 
 def _classes(fitted: Fitted, interval: float) -> pd.DataFrame:
-    index = fitted.annotations.classes.to_index("class")
-    frame = pd.DataFrame({"share_of_labels": fitted.posterior.mean(0)}, index=index)
+    frame = _label_shares(fitted)
     if "prevalence" in fitted.draws:
         frame["prevalence"] = estimate = fitted.draws["prevalence"].mean((0, 1))
         draws = fitted.with_uncertainty.draws["prevalence"]

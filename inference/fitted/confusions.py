@@ -26,7 +26,7 @@ def confusion_frame(source: Posterior, interval: float = INTERVAL) -> pd.DataFra
     Raises:
         AnnotationError: the annotations name no workers.
     """
-    estimate, annotations = np.asarray(source.confusion_draws).mean((0, 1)), source.annotations
+    annotations, estimate = source.annotations, np.asarray(source.confusion_draws).mean((0, 1))
     ids = {"worker": annotations.workers, "truth": annotations.classes, "annotation": annotations.categories}
     index = pd.MultiIndex.from_product([one.to_index(name) for name, one in ids.items()])
     draws = np.asarray(source.with_uncertainty.confusion_draws)

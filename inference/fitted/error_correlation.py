@@ -35,7 +35,7 @@ from ...data import AnnotationError, Annotations
 from .fitted import Fitted
 from .intervals import INTERVAL, checked_tail
 from .misled import told_label
-from .posterior import Posterior, refuse_streamed
+from .posterior import Posterior
 
 DRAWS = (20, 100)  # of the true labels and of the tasks' weights, at the least and at the most
 NUMBERS = 2e6  # annotations in all of these draws, about
@@ -111,7 +111,6 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
         ValueError: `interval` is not between 0 and 1.
     """
     if not isinstance(source, Annotations | Fitted | Posterior):
-        refuse_streamed(source)
         raise TypeError(f"a fit by cp.fit, a stack, or annotations are needed, got a {type(source).__name__}")
     annotations = source if isinstance(source, Annotations) else source.annotations
     if not annotations.named:

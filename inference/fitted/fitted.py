@@ -28,6 +28,8 @@ from ..densities.sites import Dims, derived, site_roles
 from ..engines import at_size
 from ..engines.finding import ConvergenceWarning, Finding
 from ..engines.outcome import Outcome
+from ..sources.on_disk import Files, OnDiskError
+from . import by_batch
 from .named_draws import parameter_dataset
 from .origin import here_and_now
 
@@ -52,9 +54,12 @@ class Fitted:
     gold labels, the draws and the fixed parameters; how they came about is left outside. What is compiled for
     :attr:`at_size` serves other data of nearby sizes too.
 
+    Where the annotations stay on the disk, what is a sum over batches of them is there (:mod:`.by_batch`), and every
+    view that needs more is refused.
+
     Args:
         model: the story with its hyperparameters.
-        annotations: the data, with the evidence that was used.
+        source: the annotations, with the evidence that was used; or the files that have them.
         outcome: draws of the parameters, the engine's history, statistics and facts.
         method: the engine's name.
         settings: the engine's options, the seed and the backend.
@@ -63,10 +68,12 @@ class Fitted:
             it is asked for.
         origin: when the fit was made, and with which versions of what it is made of.
         findings: what a user should know or act on, found when the fit was made.
+        stored_sums: sums over the tasks of a fit of files, where they are known already; else they take a pass over the
+            data when they are asked for.
     """
 
     model: Model
-    annotations: Annotations
+    source: Annotations | Files
     outcome: Outcome
     method: str = "em"
     settings: dict[str, Any] = field(default_factory=dict)
@@ -74,6 +81,7 @@ class Fitted:
     stored_posterior: np.ndarray | None = None
     origin: Mapping[str, str] = field(default_factory=here_and_now)
     findings: tuple[Finding, ...] = ()
+    stored_sums: by_batch.LabelSums | None = None
 
     def tree_flatten(self) -> tuple[tuple, None]:
         """The model, data, draws and fixed parameters as children."""
@@ -84,6 +92,22 @@ class Fitted:
         """Return the fit from its children, without history and findings, for compiled functions."""
         model, data, draws, fixed = children
         return cls(model, data, Outcome(draws, fixed, np.zeros(0), {}))
+
+    @property
+    def files(self) -> Files | None:
+        """The files that have the annotations; None where these are in memory."""
+        return self.source if isinstance(self.source, Files) else None
+
+    @property
+    def annotations(self) -> Annotations:
+        """The data, with the evidence that was used.
+
+        Raises:
+            OnDiskError: they are not in memory.
+        """
+        if isinstance(self.source, Files):
+            raise OnDiskError
+        return self.source
 
     @property
     def story(self) -> str:
@@ -142,8 +166,29 @@ class Fitted:
     @property
     def class_totals(self) -> pd.DataFrame:
         """By class the expected number of tasks, and the number of annotations that are of it."""
-        totals = {"tasks": np.asarray(self.posterior, float).sum(0), "annotations": self.annotations.votes().sum(0)}
-        return pd.DataFrame(totals, self.annotations.classes.to_index("class"))
+        if self.files is None:
+            tasks, annotations = np.asarray(self.posterior, float).sum(0), self.annotations.votes().sum(0)
+        else:
+            tasks, annotations = np.asarray(self.label_sums.shares, float), self.files.store.by_class
+        totals = {"tasks": tasks, "annotations": annotations}
+        return pd.DataFrame(totals, self.source.classes.to_index("class"))
+
+    @property
+    def class_shares(self) -> np.ndarray:
+        """The classes' shares of the labels, ``(K,)``."""
+        if self.files is None:
+            return self.posterior.mean(0)
+        shares = np.asarray(self.label_sums.shares, dtype=float)
+        return shares / shares.sum()
+
+    @cached_property
+    def label_sums(self) -> by_batch.LabelSums:
+        """Sums over the tasks of a fit of files."""
+        if self.stored_sums is not None:
+            return self.stored_sums
+        if self.files is None:
+            raise TypeError("labels in memory have no sums over batches; take them from the posterior")
+        return by_batch.label_sums(self.model, self.files, self.draws)
 
     @property
     def data(self) -> Annotations:
@@ -161,10 +206,10 @@ class Fitted:
             return self
         seen = at_size.sized(self.model, self.data, briefly=True)
         if not isinstance(seen, PaddedAnnotations):
-            return replace(self, annotations=seen)
+            return replace(self, source=seen)
         draws = grown(self.draws, self.dims, seen, leading=2)
         fixed = grown(self.fixed, self.dims, seen)
-        return replace(self, annotations=seen, outcome=self.outcome._replace(draws=draws, fixed=fixed))
+        return replace(self, source=seen, outcome=self.outcome._replace(draws=draws, fixed=fixed))
 
     @property
     def flat_draws(self) -> dict[str, Any]:
@@ -185,7 +230,7 @@ class Fitted:
 
     def with_data(self, annotations: Annotations) -> Fitted:
         """Return this fit's draws beside other annotations; its posterior is given these annotations."""
-        return replace(self, annotations=annotations, stored_posterior=None)
+        return replace(self, source=annotations, stored_posterior=None)
 
     def thinned(self, n: int) -> Fitted:
         """Return this fit at ``n`` draws in one chain, evenly spaced over all; fewer draws than ``n`` are repeated.
@@ -216,7 +261,7 @@ class Fitted:
     @cached_property
     def named_draws(self) -> xr.Dataset:
         """The parameters' draws, with the dimensions chain, draw and named others; a mode is the only draw."""
-        return parameter_dataset(self.draws, self.dims, self.annotations, self.model.hyperparameters)
+        return self._dataset(self.draws, self.dims)
 
     @cached_property
     def parameters(self) -> xr.Dataset:
@@ -239,25 +284,33 @@ class Fitted:
 
     @cached_property
     def confusion_draws(self) -> np.ndarray:
-        """Each worker's confusion matrix in each draw: ``(chain, draw, J, K, L)``.
+        """Each worker's confusion matrix in each draw, of a fit of files in some of them: ``(chain, draw, J, K, L)``.
 
         Raises:
             AnnotationError: the annotations name no workers.
         """
-        if not self.annotations.named:
+        if not self.source.named:
             raise AnnotationError(
-                "the annotations name no workers, so there is nobody to score; fit.labels has the tasks"
+                "the annotations name no workers, so there is nobody to score; fit.iter_labels() yields the tasks"
             )
+        if self.files is not None:
+            return by_batch.confusions(self.model, self.files, self.draws)[None]
         return np.asarray(_confusions(self.at_size))[:, :, : self.annotations.n_workers]
 
     @cached_property
     def derived(self) -> xr.Dataset:
-        """Quantities that the story derives from its parameters, such as a group's share: means over the draws."""
+        """Quantities that the story derives from its parameters, such as a group's share: means over the draws.
+
+        Of a fit of files none is by task or row.
+        """
         import xarray as xr
 
-        means = self._cut(_derived_mean(self.at_size), leading=0)
+        if self.files is None:
+            means, dims = self._cut(_derived_mean(self.at_size), leading=0), self._derived_dims
+        else:
+            means, dims = by_batch.derived_means(self.model, self.files, self.draws)
         values = {name: value[None, None] for name, value in means.items()}
-        return self._derived_dataset(values).isel(chain=0, draw=0, drop=True) if values else xr.Dataset()
+        return self._dataset(values, dims).isel(chain=0, draw=0, drop=True) if values else xr.Dataset()
 
     def derived_draws(self, *names: str) -> xr.Dataset:
         """The derived quantities in each draw, with the dimensions chain and draw; all of them unless some are named.
@@ -269,15 +322,16 @@ class Fitted:
         for name in names:
             if name not in known:
                 raise unknown_name("derived quantity", name, known)
-        return self._derived_dataset(self._cut(_derived_draws(self.at_size, names or tuple(known)), leading=2))
+        return self._dataset(self._cut(_derived_draws(self.at_size, names or tuple(known)), leading=2), known)
 
     def _cut(self, values: Mapping[str, Array], leading: int) -> dict[str, np.ndarray]:
         """Derived quantities of the annotations' own sizes."""
         arrays = {name: np.asarray(value) for name, value in values.items()}
         return cut(arrays, self._derived_dims, self.annotations, leading)
 
-    def _derived_dataset(self, values: dict[str, np.ndarray]) -> xr.Dataset:
-        return parameter_dataset(values, self._derived_dims, self.annotations, self.model.hyperparameters)
+    def _dataset(self, values: Mapping[str, np.ndarray], dims: Dims) -> xr.Dataset:
+        names = self.annotations if self.files is None else self.files.store.names()
+        return parameter_dataset(values, dims, names, self.model.hyperparameters)
 
     @cached_property
     def _derived_dims(self) -> Dims:

@@ -120,7 +120,7 @@ def masses(points: Sequence[Fitted]) -> tuple[np.ndarray, np.ndarray]:
 
 def peak(fitted: Fitted) -> Peak:
     """The posterior around the one draw of a fit."""
-    seen = fitted.replace(annotations=fitted.data)
+    seen = fitted.replace(source=fitted.data)
     log_posterior, log_density, slope = map(np.asarray, _slope(seen))
     slope = slope.astype(float)
     log_mass = float(log_density) + len(slope) / 2 * np.log(2 * np.pi)
@@ -206,7 +206,7 @@ def mode_frame(fitted: Fitted) -> pd.DataFrame:
     log_posterior, log_mass = modes.log_posterior, modes.log_mass
     if len(log_mass) == 1:
         mean = {name: value.mean((0, 1), keepdims=True) for name, value in fitted.draws.items()}
-        log_posterior = np.asarray(_slope(fitted.with_draws(mean).replace(annotations=fitted.data))[0], float)[None]
+        log_posterior = np.asarray(_slope(fitted.with_draws(mean).replace(source=fitted.data))[0], float)[None]
     return pd.DataFrame(
         {
             "log_posterior": log_posterior,

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ...data import Annotations
 from ...data.description import count_text
+from ..sources.on_disk import Files, OnDiskError
 from .by_rule import ByRule
 from .confusion_scores import entropy
 from .decisions import decide
@@ -140,8 +141,22 @@ class Posterior:
 
     @property
     def annotations(self) -> Annotations:
-        """The data, with the evidence that was used."""
+        """The data, with the evidence that was used.
+
+        Raises:
+            OnDiskError: they are not in memory.
+        """
         return next(iter(self.members.values())).annotations if self.rule is None else self.rule.annotations
+
+    @property
+    def source(self) -> Annotations | Files:
+        """The annotations in memory, or the files that have them."""
+        return next(iter(self.members.values())).source if self.rule is None else self.rule.annotations
+
+    @property
+    def on_disk(self) -> bool:
+        """True where the annotations stay on the disk: labels come chunk by chunk, in files."""
+        return isinstance(self.source, Files)
 
     @property
     def story(self) -> str:
@@ -182,6 +197,11 @@ class Posterior:
         each = [misled_share(fitted, self.misled).beside(fitted.posterior) for fitted, _ in self.weighty]
         mean: np.ndarray = np.tensordot([weight for _, weight in self.weighty], each, axes=1)
         return mean if self.votes == 0 else _beside_votes(mean, self.annotations, self.votes)
+
+    @property
+    def class_shares(self) -> np.ndarray:
+        """The classes' shares of the labels, ``(K,)``."""
+        return self.posterior.mean(0) if self.only is None else self.only.class_shares
 
     @property
     def posterior_of_workers(self) -> np.ndarray:
@@ -272,9 +292,7 @@ def fitted_of(source: Fitted | Posterior | Any) -> Fitted:
     Raises:
         TypeError: `source` is no fit, an average, without a likelihood, or leaves its annotations on the disk.
     """
-    if isinstance(source, Fitted):
-        return source
-    return posterior_of(source).fitted
+    return source if isinstance(source, Fitted) else posterior_of(source).fitted
 
 
 def posterior_of(source: Fitted | Posterior | Any) -> Posterior:
@@ -283,26 +301,13 @@ def posterior_of(source: Fitted | Posterior | Any) -> Posterior:
     Raises:
         TypeError: `source` is no fit, or leaves its annotations on the disk.
     """
-    refuse_streamed(source)
     if isinstance(source, Fitted):
-        return Posterior.of(source)
+        source = Posterior.of(source)
     if not isinstance(source, Posterior):
         raise TypeError(f"a fit of one story by cp.fit is needed, got a {type(source).__name__}")
+    if source.on_disk:
+        raise OnDiskError
     return source
-
-
-def refuse_streamed(source: Any) -> None:
-    """Refuse a streamed fit where a view needs the annotations.
-
-    Raises:
-        TypeError: `source` is one.
-    """
-    if getattr(type(source), "on_disk", False):
-        raise TypeError(
-            "the annotations are needed in memory, and a streamed fit leaves them on the disk: load them with "
-            "cp.Annotations.from_parquet(path) and fit them; a streamed fit has workers, parameters, derived, "
-            "summary() and write_labels(path)"
-        )
 
 
 def interval_around(

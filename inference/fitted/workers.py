@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
+from ..sources.on_disk import Files
 from . import confusion_scores
 from .error_correlation import error_correlation
 from .fitted import Fitted
 from .intervals import INTERVAL, jeffreys, of_median
-from .misled import checked, misled_share
+from .misled import USUAL, checked, misleading, misled_share
 from .posterior import Posterior, fitted_of, interval_around
 from .realised import n_truths, realised_accuracy, realised_accuracy_draws
 
@@ -26,10 +27,11 @@ def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
     Raises:
         AnnotationError: the annotations name no workers.
     """
-    _named(fit.annotations)
-    frame = pd.DataFrame(index=fit.annotations.workers.to_index("worker"))
-    frame["annotations"] = fit.annotations.n_by_worker().astype(int)
-    scores = partial(confusion_scores.scores, shares=fit.posterior.mean(0), kind=fit.annotations.kind)
+    source = fit.source
+    _named(source)
+    frame = pd.DataFrame(index=source.workers.to_index("worker"))
+    frame["annotations"] = source.n_by_worker().astype(int)
+    scores = partial(confusion_scores.scores, shares=fit.class_shares, kind=source.kind)
     return _with_scores(fit, frame, scores, interval)
 
 
@@ -67,6 +69,10 @@ def worker_scores(
     the gold labels and of the times are described in :func:`.workers.gold_scores` and
     :func:`.workers.seconds_by_worker`.
 
+    A fit of files has annotations, realised_accuracy without an interval, and the scores from confusion matrices. Their
+    intervals are over some of its draws; a point has none, as draws around it would take labels and counts of all
+    chunks for each.
+
     Args:
         fit: of a story or a rule, or an average.
         interval: mass of the intervals, equal-tailed, between 0 and 1.
@@ -80,18 +86,19 @@ def worker_scores(
         OneStoryError: `rank_one` or `misled` is asked of a fit that does not have it.
         ValueError: for another `interval` or `misled`.
     """
-    _named(fit.annotations)
-    if rank_one:
-        fitted_of(fit)
+    _named(fit.source)
+    fitted = fit.fitted if rank_one or fit.on_disk else None
     frame = fitted_scores(fit, interval)
     if fit.rule is not None:
         if misled is not None and checked(misled):
             fitted_of(fit)
         return frame.assign(realised_accuracy=realised_accuracy(fit.posterior, fit.annotations), **fit.rule.by_worker)
     if fit.only is not None:
-        shares = fit.posterior.mean(0)
-        frame = _with_scores(fit, frame, partial(confusion_scores.more_scores, shares=shares), interval)
+        more_scores = partial(confusion_scores.more_scores, shares=fit.class_shares)
+        frame = _with_scores(fit, frame, more_scores, interval)
         frame = _with_scores(fit, frame, _rank_one, interval) if rank_one else frame
+    if fitted is not None and fitted.files is not None:
+        return with_realised_accuracy(frame, realised_by_batch(fitted, fitted.files, misled))
     misled = (fit.misled or None) if misled is None else misled
     estimate = realised_accuracy(fit.allowing_for(misled).posterior, fit.annotations)
     draws = np.concatenate(list(_realised_accuracy_draws(fit, misled)))
@@ -112,6 +119,13 @@ def _realised_accuracy_draws(fit: Posterior, misled: float | None) -> Iterator[n
     total = max(n_truths(fitted) for fitted, _ in around)
     for fitted, weight in around:
         yield realised_accuracy_draws(fitted, misled_share(fitted, misled), max(1, round(total * weight)))
+
+
+def realised_by_batch(fitted: Fitted, files: Files, misled: float | None) -> np.ndarray:
+    """The share of each worker's annotations that are right, ``(J,)``, expected under the labels of all chunks."""
+    right, n = np.asarray(fitted.label_sums.right, float), files.n_by_worker()
+    share = np.minimum(right / np.where(n > 0, n, np.nan), 1.0)  # sums of float32
+    return misleading(share, USUAL if misled is None else checked(misled), files.n_classes)
 
 
 def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float = INTERVAL) -> pd.DataFrame:
@@ -195,10 +209,12 @@ def _with_scores(
 ) -> pd.DataFrame:
     """The frame with scores ``(..., J)`` of confusion matrices: their means, and intervals with the uncertainty."""
     found = scores(fit.confusion_draws)
-    around = scores(fit.with_uncertainty.confusion_draws)
+    has_interval = fit.has_draws or isinstance(fit.source, Annotations)
+    around = scores(fit.with_uncertainty.confusion_draws) if has_interval else {}
     for name, values in found.items():
         frame[name] = estimate = values.mean((0, 1))
-        frame[f"{name}_low"], frame[f"{name}_high"] = interval_around(fit, estimate, around[name], interval)
+        if has_interval:
+            frame[f"{name}_low"], frame[f"{name}_high"] = interval_around(fit, estimate, around[name], interval)
     return frame
 
 
@@ -206,10 +222,13 @@ def _rank_one(confusions: np.ndarray) -> dict[str, np.ndarray]:
     return {"rank_one_distance": confusion_scores.rank_one_distance(confusions)}
 
 
-def with_realised_accuracy(frame: pd.DataFrame, estimate: np.ndarray, interval: np.ndarray) -> pd.DataFrame:
+def with_realised_accuracy(
+    frame: pd.DataFrame, estimate: np.ndarray, interval: np.ndarray | None = None
+) -> pd.DataFrame:
     """The frame with the share of the annotations given that are right, beside the accuracy in the long run."""
-    low, high = interval
-    found = {"realised_accuracy": estimate, "realised_accuracy_low": low, "realised_accuracy_high": high}
+    found = {"realised_accuracy": estimate}
+    if interval is not None:
+        found["realised_accuracy_low"], found["realised_accuracy_high"] = interval
     beside = max(at for at, name in enumerate(frame) if str(name).startswith("accuracy")) + 1
     return pd.concat([frame.iloc[:, :beside], pd.DataFrame(found, frame.index), frame.iloc[:, beside:]], axis=1)
 
@@ -223,6 +242,7 @@ def _with_error_correlation(fit: Posterior, frame: pd.DataFrame, interval: float
         return frame.assign(**dict.fromkeys(names, np.nan))
 
 
-def _named(annotations: Annotations) -> None:
+def _named(annotations: Annotations | Files) -> None:
     if not annotations.named:
-        raise AnnotationError("the annotations name no workers, so there is nobody to score; fit.tasks has the tasks")
+        tasks = "fit.iter_labels() yields" if isinstance(annotations, Files) else "fit.tasks has"
+        raise AnnotationError(f"the annotations name no workers, so there is nobody to score; {tasks} the tasks")

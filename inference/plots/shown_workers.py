@@ -11,7 +11,7 @@ import pandas as pd
 from ...data import AnnotationError, Ids, UnknownNameError, unknown_name
 from ...data.columns import type_hint
 from ...data.ids import one_or_several
-from ..fitted.posterior import Posterior, refuse_streamed
+from ..fitted.posterior import Posterior
 from ..fitted.workers import fitted_scores
 from .style import counted, every, short
 
@@ -56,10 +56,9 @@ def refuse_unnamed(fit: Posterior) -> None:
     """Refuse annotations that name no workers.
 
     Raises:
-        TypeError: the annotations are on the disk.
+        OnDiskError: the annotations are on the disk.
         AnnotationError: they name none.
     """
-    refuse_streamed(fit)
     if not fit.annotations.named:
         raise AnnotationError("the annotations name no workers, so there are no workers to draw")
 

@@ -96,12 +96,12 @@ def subject(source: Any, fits: Fits, gold: Any, seed: int) -> Subject:
 
     Raises:
         ValueError: `source` is neither a fit nor a stack, a stack comes with other fits, or fits cannot be compared.
+        OnDiskError: the fit leaves its annotations on the disk.
         AnnotationError: `gold` does not fit the annotations.
     """
-    try:
-        source = posterior_of(source)
-    except TypeError as error:
-        raise ValueError(f"a report needs a fit by cp.fit or a stack of fits, got a {type(source).__name__}") from error
+    if not isinstance(source, Posterior | Fitted):
+        raise ValueError(f"a report needs a fit by cp.fit or a stack of fits, got a {type(source).__name__}")
+    source = posterior_of(source)
     if source.rule is not None:
         if fits is not None:
             raise ValueError(
@@ -132,7 +132,7 @@ def _with_gold(fits: Mapping[str, Fitted], annotations: Annotations, gold: Any) 
 def _judged_by(fitted: Fitted, gold: np.ndarray | None) -> Fitted:
     """The fit with these gold labels: itself, with what it has computed already, where it has them."""
     own = fitted.annotations.gold
-    return fitted if own is gold else fitted.replace(annotations=fitted.annotations.replace(gold=gold))
+    return fitted if own is gold else fitted.replace(source=fitted.annotations.replace(gold=gold))
 
 
 def _with_source(

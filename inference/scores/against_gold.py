@@ -118,7 +118,7 @@ def with_gold(source: Any, gold: Any = None, *, needed: bool = True) -> TasksWit
         gold = _labels_by_task(gold)
     if isinstance(source, pd.DataFrame):
         return _of_frame(source, gold, needed)
-    if not (hasattr(source, "probabilities") and hasattr(source, "annotations")):
+    if not isinstance(source, Posterior):
         raise TypeError(
             f"a fit with labels or a frame of probabilities (tasks × classes) is needed, got a {type(source).__name__}"
         )
@@ -170,11 +170,10 @@ def _of_arrays(probabilities: pd.DataFrame, gold: np.ndarray, gold_used: np.ndar
     )
 
 
-def _gold_used(source: Any) -> np.ndarray:
+def _gold_used(source: Posterior) -> np.ndarray:
     """The tasks whose label was certain evidence in the fit, or in any of a stack's fits, ``(N,)`` bool."""
-    parts = list(source.members.values()) if isinstance(source, Posterior) else []
     used = np.zeros(source.annotations.n_tasks, bool)
-    for part in [source, *parts]:
-        if part.annotations.evidence is not None:
-            used |= np.isneginf(np.asarray(part.annotations.evidence)).any(-1)
+    for data in [source.annotations, *(fitted.annotations for fitted in source.members.values())]:
+        if data.evidence is not None:
+            used |= np.isneginf(np.asarray(data.evidence)).any(-1)
     return used

@@ -8,7 +8,8 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ..fitted.confusions import mean_confusions
-from ..fitted.posterior import fitted_of
+from ..fitted.fitted import Fitted
+from ..fitted.posterior import Posterior, fitted_of
 
 
 def confusion_divergences(
@@ -143,7 +144,7 @@ def _estimated_and_actual(
     source: Any, actual: Any, gold: Any, smoothing: float, weights: Any
 ) -> tuple[np.ndarray | None, np.ndarray | None, tuple[np.ndarray, np.ndarray], pd.Index]:
     """Confusion matrices by worker, estimated and actual (None without named workers); the crowd's two; the workers."""
-    annotations: Annotations | None = getattr(source, "annotations", None)
+    annotations: Annotations | None = source.annotations if isinstance(source, Posterior | Fitted) else None
     if annotations is None:
         estimated = _checked(source, None, "confusion matrices")
         index: pd.Index = pd.RangeIndex(len(estimated), name="worker")

@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from ...data.errors import AnnotationError
 from ...data.numbers import real_number, whole_number
+from ..fitted.posterior import Posterior
 
 SMALLEST = 1e-300  # of a probability in a logarithm
 MOST = 10_000_000  # annotations a task beyond which the workers are taken to tell two classes not apart
@@ -100,7 +101,7 @@ def annotations_needed(source: Any, error: float = 0.05, *, shares: Any = None) 
 
 def _crowd(source: Any, shares: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Confusion matrices ``(J, K, L)``; shares of the annotations by worker ``(J,)``, and of the classes ``(K,)``."""
-    if hasattr(source, "annotations"):
+    if isinstance(source, Posterior):
         confusions = np.asarray(source.confusion_draws, dtype=float).mean((0, 1))
         given = np.asarray(source.annotations.n_by_worker(), dtype=float)
         of_classes = np.asarray(source.probabilities, dtype=float).mean(0)

@@ -10,7 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...data import Ids
 from ...data.batch import Batch
+from ...data.kinds import Kind
 from ...data.scan import size_text
 from ...data.store import Plan, Store
 from ...models import StoryError
@@ -27,14 +29,34 @@ COPIES = 16  # of a batch's rows × classes, and of the parameters, that a progr
 IN_MEMORY = "load the annotations with cp.Annotations.from_parquet(path) for that"
 
 
+class OnDiskError(AttributeError, TypeError):
+    """A view needs in memory the annotations that a fit left on the disk.
+
+    It is an ``AttributeError`` where the view is a property, so that ``hasattr`` answers, and a ``TypeError`` where it
+    is a function.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the annotations are needed in memory, and a streamed fit leaves them on the disk: load them with "
+            "cp.Annotations.from_parquet(path) and fit them; a streamed fit has workers, parameters, derived and "
+            "summary(), iter_labels() yields its labels chunk by chunk, write_labels(path) writes them, and "
+            "cp.fit(story, scan, folder=…) keeps it"
+        )
+
+
 class Files:
     """Annotations in files, as compiled programs take them.
+
+    What is known of them without reading a row has the names of :class:`.Annotations`.
 
     Args:
         store: the annotations.
         plan: the batches that they are read in.
         model: the story, which may know workers and classes by name.
     """
+
+    progress = False  # whether passes over the data, after those of the engine, show a bar
 
     def __init__(self, store: Store, plan: Plan, model: Model) -> None:
         self.store, self.plan, self.model = store, plan, model
@@ -54,6 +76,45 @@ class Files:
     def n_tasks(self) -> int:
         """N, the number of tasks."""
         return self.store.n_tasks
+
+    @property
+    def n_annotations(self) -> int:
+        """The number of annotations."""
+        return self.store.n_annotations
+
+    @property
+    def n_workers(self) -> int:
+        """J, the number of workers; 0 where none is named."""
+        return len(self.store.n_by_worker)
+
+    @property
+    def n_classes(self) -> int:
+        """K, the number of classes."""
+        return len(self.store.classes)
+
+    @property
+    def named(self) -> bool:
+        """True where it is known which worker gave which annotation."""
+        return self.store.named
+
+    @property
+    def workers(self) -> Ids:
+        """The J identifiers, in the order in which they came."""
+        return self.store.workers
+
+    @property
+    def classes(self) -> Ids:
+        """The K classes in their order."""
+        return self.store.classes
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the labels."""
+        return self.like.kind
+
+    def n_by_worker(self) -> np.ndarray:
+        """The number of annotations of each worker, ``(J,)``."""
+        return self.store.n_by_worker
 
     @property
     def n_batches(self) -> int:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from ...data.atomic import whole_file
+from ...data.atomic import whole_file, whole_folder
 from ...data.column_names import missing_column, task_column
 from ...data.errors import AnnotationError, look_up, warn
 from ...data.exports.gathered import chosen_question
@@ -19,7 +21,11 @@ from ...data.exports.json_tools import argilla_question, studio_key, studio_labe
 from ...data.exports.opening import records_in, table_of
 from ...data.harmless_csv import write_csv
 from ...data.id_json import encode_id
+from ..engines.progress import progress_bar
+from ..fitted.by_batch import posteriors
+from ..fitted.confusion_scores import entropy
 from ..fitted.posterior import Posterior
+from ..sources.on_disk import Files, OnDiskError
 
 AGENT = "crowdppl"
 JOINED = ("label", "probability", "entropy")
@@ -76,6 +82,28 @@ def _tasks_of(table: pd.DataFrame, task: str | None, known: pd.Index) -> tuple[l
     return table[task].tolist(), f"column {task!r}"
 
 
+def iter_labels(fit: Posterior) -> Iterator[pd.DataFrame]:
+    """Yield the labels chunk by chunk, as frames indexed by task; those of annotations in memory are one chunk.
+
+    The columns are label (ties: the first class), probability, entropy in nats, and ``p_<class>`` with the probability
+    of each class. Tasks of a scan come in ascending order.
+
+    Args:
+        fit: what has the labels.
+    """
+    files = fit.source
+    if not isinstance(files, Files):
+        yield label_table(fit)
+        return
+    fitted, names, classes = fit.fitted, [f"p_{name}" for name in files.classes], files.classes.to_index()
+    for piece, posterior in zip(files.plan.slices, posteriors(fitted.model, files, fitted.draws), strict=True):
+        best = files.kind.label(posterior)
+        frame = pd.DataFrame({"label": classes[best]}, index=files.store.tasks(piece))
+        frame["probability"] = posterior[np.arange(len(posterior)), best]
+        frame["entropy"] = entropy(posterior.astype(float))
+        yield frame.join(pd.DataFrame(posterior, index=frame.index, columns=names))
+
+
 def write_labels(
     fit: Posterior,
     path: str | PathLike[str],
@@ -83,8 +111,13 @@ def write_labels(
     to: str | None = None,
     question: str | None = None,
     source: str | PathLike[str] | None = None,
+    overwrite: bool = False,
 ) -> Path:
     """Write the labels as predictions with scores, in the shape that a tool imports.
+
+    Those of a fit of a scan are written chunk by chunk, as a Parquet data set, which is there when all are written. Its
+    columns are task and those of :func:`iter_labels`; the files ``part-00000.parquet``, … of the folder `path` are in
+    the order of their tasks.
 
     - ``"label-studio"``: JSON of tasks with predictions; with ``source``, the export that was read, they are its tasks
       with their ids and data, and the results have the shape of its question. Without, they are choices for tasks
@@ -98,11 +131,13 @@ def write_labels(
 
     Args:
         fit: what has the labels.
-        path: the file to write or to replace: .json, .parquet for ``"hf"``, .csv for ``"csv"``.
-        to: the tool, one of these, which has no default.
+        path: the file to write or to replace: .json, .parquet for ``"hf"``, .csv for ``"csv"``; of a fit of a scan the
+            new folder, such as ``"labels/"``.
+        to: the tool, one of these, which has no default; a fit of a scan takes none.
         question: its name there: of the control tag in Label Studio, of the question in Argilla; by default the one
             that the source has, else ``"label"``.
         source: for Label Studio the export in JSON that was read; for Argilla the export that was read.
+        overwrite: replace a folder that has something in it.
 
     Returns:
         the path.
@@ -111,8 +146,13 @@ def write_labels(
         UnknownNameError: no such tool is known.
         AnnotationError: no tool is named; the source is no export of the tool, has none of the tasks, or several
             questions; an option or a suffix is of another tool.
-        StorageError: the file cannot be written.
+        StorageError: the file or the folder cannot be written, or the folder has something in it.
+        OnDiskError: the labels of a scan are asked for in the shape of a tool.
     """
+    if isinstance(fit.source, Files):
+        if (to, question, source) != (None, None, None):
+            raise OnDiskError
+        return _write_chunks(fit, fit.source, Path(path), overwrite=overwrite)
     if to is None:
         fitting = [tool for tool in TOOLS if Path(path).suffix.lower() == _suffix(tool)]
         said = " or ".join(f"to={tool!r}" for tool in fitting or TOOLS)
@@ -133,6 +173,19 @@ def write_labels(
         else:
             part.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
     return Path(path)
+
+
+def _write_chunks(fit: Posterior, files: Files, path: Path, *, overwrite: bool) -> Path:
+    with (
+        whole_folder(path, overwrite=overwrite) as folder,
+        progress_bar("labels", files.n_batches, show=files.progress) as bar,
+    ):
+        for number, (piece, frame) in enumerate(zip(files.plan.slices, iter_labels(fit), strict=True)):
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+            table = table.add_column(0, "task", files.store.task_values(piece))
+            pq.write_table(table, folder / f"part-{number:05}.parquet")
+            bar(number + 1, "")
+    return path
 
 
 def _suffix(tool: str) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ...data.pseudonyms import Key, check_workers, pseudonyms, without_names
 from ..densities.model import Model
+from ..engines.finding import Finding
 from ..fitted.by_rule import ByRule
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
@@ -61,24 +62,27 @@ def pseudonymised(fit: P, key: Key | None) -> P:
         fit,
         members={name: _renamed(fitted, names) for name, fitted in fit.members.items()},
         left_out={name: without_names(text, names) for name, text in fit.left_out.items()},
-        rule=fit.rule and replace(fit.rule, **_naming_nobody(fit.rule, names)),
+        rule=fit.rule
+        and replace(
+            fit.rule,
+            annotations=fit.rule.annotations.with_worker_names(names),
+            findings=_naming_nobody(fit.rule, names),
+        ),
     )
 
 
-def _naming_nobody(part: Fitted | ByRule, names: Mapping[Hashable, str]) -> dict[str, Any]:
-    """Annotations and findings with other names of the workers."""
-    return {
-        "annotations": part.annotations.with_worker_names(names),
-        "findings": tuple(finding.renamed(names, without_names) for finding in part.findings),
-    }
+def _naming_nobody(part: Fitted | ByRule, names: Mapping[Hashable, str]) -> tuple[Finding, ...]:
+    """The findings with other names of the workers."""
+    return tuple(finding.renamed(names, without_names) for finding in part.findings)
 
 
 def _renamed(fitted: Fitted, names: Mapping[Hashable, str]) -> Fitted:
     hyperparameters = {name: _with_names(value, names) for name, value in fitted.model.hyperparameters.items()}
     return fitted.replace(
         model=Model(fitted.model.story, hyperparameters),
+        source=fitted.annotations.with_worker_names(names),
         stored_posterior=fitted.posterior,
-        **_naming_nobody(fitted, names),
+        findings=_naming_nobody(fitted, names),
     )
 
 

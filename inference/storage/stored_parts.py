@@ -98,7 +98,7 @@ def read_story(about: Mapping[str, Any], number: int, given: Story | None, class
     _check_parameters(model, annotations, about["dims"], outcome, folder)
     return Fitted(
         model=model,
-        annotations=annotations,
+        source=annotations,
         method=about["method"],
         settings={name: decode(value) for name, value in about["settings"].items()},
         outcome=outcome._replace(modes=modes),

@@ -45,7 +45,7 @@ def given_truth(fit, truth, label=None):
     prevalence = rng.gamma(shares + 1.0, size=(1, 50, data.n_classes))
     draws = {"confusion": tables, "prevalence": prevalence}
     draws = {name: (x / x.sum(-1, keepdims=True)).astype(np.float32) for name, x in draws.items()}
-    return changed(fit, method="nuts", annotations=data, outcome=fit.outcome._replace(draws=draws, is_point=False))
+    return changed(fit, method="nuts", source=data, outcome=fit.outcome._replace(draws=draws, is_point=False))
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_parameters_are_spread_evenly_over_all_draws_of_all_chains(em, crowd, dr
 def test_gold_labels_that_the_fit_used_stay_in_replicates_with_new_true_labels(em, crowd):
     never_wrong = np.broadcast_to(np.eye(3), em.outcome.draws["confusion"].shape)
     outcome = em.outcome._replace(draws=em.outcome.draws | {"confusion": never_wrong})
-    fit = changed(em, outcome=outcome, annotations=with_evidence(crowd, {0: 1, 1: 2}))
+    fit = changed(em, outcome=outcome, source=with_evidence(crowd, {0: 1, 1: 2}))
     for replicated in from_posterior(fit.fitted, crowd, 4, 5, "prior", 0):
         assert (replicated[:, crowd.task == 0] == 1).all()
         assert (replicated[:, crowd.task == 1] == 2).all()

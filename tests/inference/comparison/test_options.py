@@ -162,6 +162,6 @@ def test_every_option_of_prior_check_changes_the_checks(em):
 )
 def test_every_option_of_scores_changes_them(em, function, options):
     gold = em.annotations.with_gold({task: 1 + task % 4 for task in range(1, 46)})
-    fit = em.fitted.replace(annotations=gold)
+    fit = cp.Fit.of(em.fitted.replace(source=gold))
     needed = {"positive": 2} if function is cp.roc else {}
     changes(function, lambda **some: function(fit, **needed | some), options)

@@ -81,6 +81,7 @@ def test_label_probabilities_are_averages_over_draws(pair):
     for end in ("_low", "_high"):  # the same guide's quantiles, but for the noise of its steps
         assert (streamed.workers[f"accuracy{end}"] - expected.workers[f"accuracy{end}"]).abs().max() < 0.03
     assert (streamed.workers["spammer_score_low"] < streamed.workers["spammer_score_high"]).all()
+    assert (streamed.workers["spammer_score"] - expected.workers["spammer_score"]).abs().max() < 0.02
     for text in ("fitted by SVI, streaming", f"{STEPS:,} steps", "1,000 draws"):
         assert text in repr(streamed)
 

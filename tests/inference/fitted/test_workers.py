@@ -213,7 +213,7 @@ def test_what_is_not_there_is_said(em):
         with pytest.raises(cp.AnnotationError, match="name no workers"):
             score(unnamed)
     with pytest.raises(cp.AnnotationError, match="name no workers"):
-        _ = changed(em, annotations=unnamed).workers
+        _ = changed(em, source=unnamed).workers
 
 
 def test_no_probability_is_above_one_where_rounded_rows_are():

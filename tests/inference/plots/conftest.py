@@ -57,4 +57,4 @@ def crowded(em):
 def unnamed(em):
     """A fit of annotations that name no workers."""
     data = cp.Annotations.from_counts([[1, 1, 1, 1], [3, 0, 0, 0]])
-    return changed(em, annotations=data, stored_posterior=np.full((2, 4), 0.25))
+    return changed(em, source=data, stored_posterior=np.full((2, 4), 0.25))

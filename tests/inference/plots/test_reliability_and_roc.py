@@ -72,7 +72,7 @@ def test_sources_with_other_gold_tasks_say_how_many_they_have(three):
 
 def test_gold_tasks_whose_labels_the_fit_was_given_are_counted_apart(binary):
     given = with_evidence(binary.annotations, {task: int(binary.annotations.gold[task]) for task in range(50)})
-    fit = changed(binary, annotations=given)
+    fit = changed(binary, source=given)
     assert plot_roc(fit).get_title().endswith("70 gold tasks; the fit was given 50 more")
     assert plot_reliability(fit).get_title().endswith("70 gold tasks; the fit was given 50 more")
 

@@ -159,7 +159,7 @@ def gold_fit(em_fits):
     labels = np.arange(12) % 3
     posterior[np.arange(12), labels] = 0.95
     gold = {task: int(labels[task] if task < 8 else (labels[task] + 1) % 3) for task in range(12)}
-    return changed(fit, annotations=fit.annotations.with_gold(gold), stored_posterior=posterior)
+    return changed(fit, source=fit.annotations.with_gold(gold), stored_posterior=posterior)
 
 
 def found_of(fit, checks=None):
@@ -188,7 +188,7 @@ def test_a_promise_that_is_hardly_more_than_is_right_is_no_alert():
 def test_gold_labels_that_fewer_labels_match_than_guesses_would_are_told_before_all_labels(gold_fit):
     annotations = gold_fit.annotations
     labels = np.arange(12) % 3
-    against = changed(gold_fit, annotations=annotations.with_gold({t: int(labels[t] + 1) % 3 for t in range(12)}))
+    against = changed(gold_fit, source=annotations.with_gold({t: int(labels[t] + 1) % 3 for t in range(12)}))
     found = found_of(against)
     assert found.gold.contradicts
     assert found.gold.high < 1 / 3

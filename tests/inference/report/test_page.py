@@ -344,7 +344,7 @@ def test_gold_labels_given_to_the_report_are_those_that_it_scores_by(em_fits, tm
 
 def test_gold_labels_that_the_fit_was_given_are_not_scored(em_fits, tmp_path):
     fit = em_fits["dawid_skene"]
-    given = changed(fit, annotations=with_evidence(fit.annotations.with_gold({0: 0, 1: 1}), gold=True))
+    given = changed(fit, source=with_evidence(fit.annotations.with_gold({0: 0, 1: 1}), gold=True))
     page = Page(report(given, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
     section = next(e for e in page.all("section") if e["id"] == "gold")
     assert "the fit used all of them" in section["text"]

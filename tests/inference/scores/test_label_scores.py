@@ -123,7 +123,7 @@ def test_several_fits_make_a_row_each(em, crowd):
 
 
 def test_a_stack_is_scored_without_the_gold_labels_that_any_of_its_fits_used(em, crowd):
-    one = em.fitted.replace(annotations=crowd.with_gold({0: 1, 1: 0, 2: 1}))
+    one = em.fitted.replace(source=crowd.with_gold({0: 1, 1: 0, 2: 1}))
     members = {"one": one, "two": fit_with_gold(crowd, {0: 1}).fitted}
     found = score(Fit(members, equal_weights(members)))
     assert found["gold_used"] == 1

@@ -1,0 +1,172 @@
+"""A story whose annotations stay on the disk: what follows from its draws, in passes over the data.
+
+Parameters are averaged over all draws. What needs the annotations, such as label probabilities, is averaged over
+:data:`FEW` of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from ...data.batch import Batch
+from ...data.padding import real_tasks
+from ...models import Emission
+from ...models.parts.whole_sums import collected, given
+from ..densities.enumerated import Parameters, density
+from ..densities.model import Model
+from ..densities.programs import compiled
+from ..densities.sites import Dims, derived
+from ..engines.progress import progress_bar
+from ..sources.on_disk import Files
+
+FEW = 20  # draws at the most that a pass over the data looks at
+NUMBERS = 2e6  # in confusion matrices that need no pass, about
+NO_DIMS = {"task", "row"}  # quantities by task or by row stay on the disk
+SURE = 0.9  # probability from which a label is called certain
+
+
+class LabelSums(NamedTuple):
+    """Sums over all tasks of what is known of their labels."""
+
+    shares: Array  # (K,) expected tasks of each class
+    sure: Array  # () tasks whose label is certain
+    right: Array  # (J,) expected annotations of each worker that equal the truth; empty where no worker is named
+
+
+def some_of(draws: Mapping[str, Any], most: int = FEW) -> Parameters:
+    """Some of the draws ``(1, draw, ...)``, evenly far apart, by site ``(S, ...)``."""
+    n_draws = next(iter(draws.values())).shape[1]
+    some = np.unique(np.linspace(0, n_draws - 1, min(most, n_draws)).astype(int))
+    return {name: jnp.asarray(value[0, some]) for name, value in draws.items()}
+
+
+def label_sums(model: Model, files: Files, draws: Mapping[str, Any]) -> LabelSums:
+    """The sums over all tasks: one pass over the data."""
+    few = some_of(draws)
+    shapes = jax.eval_shape(_label_sums, model, files.like, few)
+    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    return _added(files, lambda batch: _label_sums(model, batch, few), zeros)
+
+
+def posteriors(model: Model, files: Files, draws: Mapping[str, Any]) -> Iterator[np.ndarray]:
+    """Yield ``P(truth | annotations)`` of each batch's tasks, ``(n, K)``."""
+    few = some_of(draws)
+    for piece, batch in zip(files.plan.slices, files.batches(), strict=True):
+        yield np.asarray(_posterior(model, batch, few))[: piece.tasks.stop - piece.tasks.start]
+
+
+def confusions(model: Model, files: Files, draws: Mapping[str, Any]) -> np.ndarray:
+    """Each worker's confusion matrix in some of the draws, ``(S, J, K, L)``: a pass where they are means over tasks."""
+    few, like = some_of(draws), files.like
+    zeros, weights = jax.eval_shape(_confusions, model, like, few)
+    if _averages_over_tasks(model, like, _first(few)):
+        totals = (jnp.zeros(zeros.shape, zeros.dtype), jnp.zeros(weights.shape, weights.dtype))
+        total, weight = _added(files, lambda batch: _confusions(model, batch, few), totals)
+        return np.asarray(total / jnp.maximum(weight, 1.0)[:, None, None])
+    size = int(np.prod(zeros.shape[1:]))
+    return np.asarray(_plain_confusions(model, like, some_of(draws, max(int(NUMBERS // max(size, 1)), FEW))))
+
+
+def derived_means(model: Model, files: Files, draws: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], Dims]:
+    """Means of the derived quantities but those by task or row, and their dimensions; a pass where they need sums."""
+    few, like = some_of(draws), files.like
+    dims: Dims = {}
+    jax.eval_shape(lambda: dims.update(derived(model, _first(few), like)[1]))
+    names = tuple(name for name, found in dims.items() if not NO_DIMS & set(found))
+    if not names:
+        return {}, dims
+    totals = [jnp.zeros(x.shape, x.dtype) for x in jax.eval_shape(_derived_sums, model, like, few)]
+    if totals:
+        totals = _added(files, lambda batch: _derived_sums(model, batch, few), totals)
+    values = _derived(model, like, few, totals, names=names)
+    return {name: np.asarray(value) for name, value in values.items()}, dims
+
+
+def _added(files: Files, of_batch: Callable[[Batch], Any], total: Any) -> Any:
+    """Sums over all batches: one pass over the data."""
+
+    def add(batch: Batch, total: Any) -> Any:
+        return jax.tree.map(jnp.add, total, of_batch(batch))
+
+    with progress_bar("pass over the data", files.n_batches, show=files.progress) as bar:
+        return files.total(add, total, after=lambda total, done: bar(done, ""))
+
+
+def _first(draws: Parameters) -> Parameters:
+    return {name: value[0] for name, value in draws.items()}
+
+
+def _mean(function: Callable[[Parameters], Any], draws: Parameters) -> Any:
+    """A function's mean over draws, ``(S, ...)`` by site, one draw at a time."""
+    return jax.tree.map(lambda values: values.mean(0), jax.lax.map(function, draws))
+
+
+@compiled
+def _posterior(model: Model, batch: Batch, draws: Parameters) -> Array:
+    found = _mean(lambda draw: density(model, draw, batch).posterior, draws)
+    return found / found.sum(-1, keepdims=True)
+
+
+@compiled
+def _label_sums(model: Model, batch: Batch, draws: Parameters) -> LabelSums:
+    is_real = jnp.asarray(real_tasks(batch))
+    posterior = jnp.where(is_real[:, None], _posterior(model, batch, draws), 0.0)
+    sure = (posterior.max(-1) >= SURE).sum()
+    right = jnp.zeros(0)
+    if batch.worker is not None:
+        agree = posterior[batch.task, batch.label] * jnp.asarray(batch.count)
+        right = jax.ops.segment_sum(agree, jnp.asarray(batch.worker), batch.n_workers)
+    return LabelSums(posterior.sum(0), sure, right)
+
+
+@compiled
+def _derived_sums(model: Model, batch: Batch, draws: Parameters) -> list[Array]:
+    """Return the sums over tasks that derived quantities need, for each draw."""
+
+    def of_draw(draw: Parameters) -> list[Array]:
+        with collected() as noted:
+            derived(model, draw, batch)
+        return noted
+
+    return jax.lax.map(of_draw, draws)
+
+
+@compiled(static=("names",))
+def _derived(model: Model, batch: Batch, draws: Parameters, totals: list[Array], names: tuple[str, ...]) -> Parameters:
+    def of_draw(at: tuple[Parameters, list[Array]]) -> Parameters:
+        with given(at[1]):
+            values = derived(model, at[0], batch)[0]
+        return {name: values[name] for name in names}
+
+    return jax.tree.map(lambda values: values.mean(0), jax.lax.map(of_draw, (draws, totals)))
+
+
+@compiled
+def _plain_confusions(model: Model, batch: Batch, draws: Parameters) -> Array:
+    return jax.lax.map(lambda draw: density(model, draw, batch).likelihood.emission.confusions(batch), draws)
+
+
+@compiled
+def _confusions(model: Model, batch: Batch, draws: Parameters) -> tuple[Array, Array]:
+    """The workers' confusion matrices times their annotations in the batch, ``(S, J, K, L)``, and these, ``(J,)``."""
+    weight = jax.ops.segment_sum(jnp.asarray(batch.count), jnp.asarray(batch.worker), batch.n_workers)
+    return _plain_confusions(model, batch, draws) * weight[:, None, None], weight
+
+
+def _averages_over_tasks(model: Model, batch: Batch, parameters: Parameters) -> bool:
+    """Return whether a worker's confusion matrix is the mean over the tasks that the worker annotated."""
+    found: list[bool] = []
+
+    def look() -> None:
+        emission = density(model, parameters, batch).likelihood.emission
+        inner = getattr(emission, "emission", emission)
+        found.append(type(inner).confusions is Emission.confusions)
+
+    jax.eval_shape(look)
+    return found[0]

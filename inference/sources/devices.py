@@ -28,9 +28,15 @@ def mesh_of(devices: int | str | Sequence[Any]) -> Mesh:
             them take part, and only ``"all"`` or their number is meant.
 
     Raises:
-        ValueError: there are not so many, or it is none of these.
+        ValueError: there are not so many, or it is none of these; or CPUs of several processes run programs one beside
+            another, whose sums over the processes may then meet in another order in each.
     """
     there = jax.devices()
+    if jax.process_count() > 1 and there[0].platform == "cpu" and jax.config.read("jax_cpu_enable_async_dispatch"):
+        raise ValueError(
+            f"devices={devices!r}: on CPUs several processes add up in step only where programs wait for each other; "
+            'say jax.config.update("jax_cpu_enable_async_dispatch", False) before JAX is first used'
+        )
     if isinstance(devices, str):
         if devices != "all":
             raise ValueError(f"devices={devices!r}: 'all', a number of devices, or JAX's devices themselves are needed")

@@ -5,11 +5,12 @@ import socket
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.sources.devices import raise_if_different
+from crowdppl.inference.sources.devices import mesh_of, raise_if_different
 
 ON_EIGHT = """
 import json, sys
@@ -39,6 +40,7 @@ import jax
 me, port = int(sys.argv[1]), sys.argv[2]
 jax.config.update("jax_cpu_collectives_implementation", "gloo")
 jax.config.update("jax_num_cpu_devices", 2)
+jax.config.update("jax_cpu_enable_async_dispatch", False)
 jax.distributed.initialize(f"127.0.0.1:{port}", 2, me)
 import numpy as np
 import crowdppl as cp
@@ -122,6 +124,13 @@ def test_devices_that_are_not_there_are_refused(devices, tiny):
 def test_one_device_over_a_mesh_gives_what_the_data_themselves_give(tiny):
     one, mesh = (cp.fit("dawid_skene", tiny, devices=devices, progress=False) for devices in (None, 1))
     np.testing.assert_allclose(one.probabilities, mesh.probabilities, atol=1e-5)
+
+
+def test_cpus_of_several_processes_that_run_programs_one_beside_another_are_refused(monkeypatch):
+    """Sums of two programs at once would meet in another order in each process, which ends it."""
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    with pytest.raises(ValueError, match=r"devices='all'.*jax_cpu_enable_async_dispatch.*False"):
+        mesh_of("all")
 
 
 def test_minibatches_and_pyro_on_several_devices_are_refused(tiny):

@@ -26,7 +26,7 @@ from .evidence import Gold, with_evidence, with_truth_prior
 from .model import Model
 from .probabilities import Probabilities, with_probabilities
 from .program_cache import use_program_cache
-from .sites import constants, parameter_sites, starting_point
+from .sites import parameter_names, parameter_sites, starting_point
 
 Point = Any  # a dict of arrays, or one array
 """A point in unconstrained space: arrays by site, or one vector ``(D,)``."""
@@ -154,7 +154,7 @@ def potential(
         ValueError: both a classifier and a truth_prior are given.
     """
     model, data = _bound(story, annotations, classifier, truth_prior, gold, evidence, hyperparameters, probabilities)
-    untrained = constants(model, data)
+    untrained = parameter_names(model, data).without_posterior
     if untrained:
         warnings.warn(UNTRAINED, stacklevel=2)
     start = jax.jit(lambda key: starting_point(model, data, key))(jax.random.key(seed))

@@ -1,6 +1,7 @@
 """A story's sites: its parameters, their supports, dimensions and kinds, derived quantities and starting points."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -86,11 +87,29 @@ def parameter_sites(model: Model, annotations: Annotations) -> dict[str, Site]:
     return {name: site for name, site in sites.items() if is_latent(site)}
 
 
+class ParameterNames(NamedTuple):
+    """Names of a story's parameters, and what of them is known without values."""
+
+    dims: dict[str, tuple[str, ...]]  # of each parameter
+    without_posterior: frozenset[str]  # sites to optimise, and running statistics of a classifier
+
+
+def parameter_names(model: Model, annotations: Annotations) -> ParameterNames:
+    """Return the names, found without computing anything, and once for data of one structure and size."""
+    leaves, structure = jax.tree.flatten((model, annotations))
+    return _names(structure, tuple(jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)) for x in leaves))
+
+
+@lru_cache(maxsize=64)
+def _names(structure: Any, shapes: tuple[jax.ShapeDtypeStruct, ...]) -> ParameterNames:
+    spec: list[ParameterSpec] = []
+    jax.eval_shape(lambda *given: spec.append(parameter_spec(*given)), *jax.tree.unflatten(structure, shapes))
+    return ParameterNames(spec[0].dims, frozenset(spec[0].without_posterior))
+
+
 def parameter_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, ...]]:
-    """Names of the dimensions of each parameter, found without computing anything."""
-    dims: dict[str, tuple[str, ...]] = {}
-    jax.eval_shape(lambda: dims.update(parameter_spec(model, annotations).dims))
-    return dims
+    """Names of the dimensions of each parameter: :func:`parameter_names`."""
+    return dict(parameter_names(model, annotations).dims)
 
 
 def fitting_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, ...]]:
@@ -151,13 +170,6 @@ def _check_plates(site: Site, sizes: Mapping[str, int]) -> None:
             "the truth out, so that nothing can follow from it; record what follows from the parameters, by "
             "cp.derived(name, value, *dims) outside of all plates"
         )
-
-
-def constants(model: Model, annotations: Annotations) -> set[str]:
-    """Names of what has no posterior: sites to optimise, and running statistics of a classifier."""
-    names: set[str] = set()
-    jax.eval_shape(lambda: names.update(parameter_spec(model, annotations).without_posterior))
-    return names
 
 
 def site_roles(model: Model, annotations: Annotations) -> dict[str, str]:

@@ -32,7 +32,7 @@ from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.programs import compiled
-from ..densities.sites import constants, parameter_spec, start_and_spec
+from ..densities.sites import parameter_names, parameter_spec, start_and_spec
 from ..sources.memory import InMemory
 from ..sources.on_disk import Files, n_bytes_of
 from ..sources.source import Source
@@ -132,7 +132,7 @@ def run(
         ),
     )
     best = solve(model, data, key, settings, progress=progress, start=start, keep=keep, after=after)
-    fixed = constants(model, data if isinstance(data, Annotations) else data.like)
+    fixed = parameter_names(model, data if isinstance(data, Annotations) else data.like).without_posterior
     draws = {name: on_this_host(value)[None, None] for name, value in best.parameters.items() if name not in fixed}
     kept = {name: on_this_host(value) for name, value in best.parameters.items() if name in fixed}
     ends = tuple({name: on_this_host(value) for name, value in end.items()} for end in best.ends)

@@ -28,7 +28,7 @@ from ..densities.enumerated import Parameters, density
 from ..densities.marginals import marginal_program
 from ..densities.model import Model
 from ..densities.programs import compiled
-from ..densities.sites import constants
+from ..densities.sites import parameter_names
 from . import em
 from .checkpoints import NO_CHECKPOINTS, Checkpoints, packed, unpacked
 from .coordinates import Coordinates, coordinates_near, origin, place
@@ -95,7 +95,7 @@ def run(
     of_em = start_settings(settings)
     before = keep.within("before")
     values = em.solve(model, annotations, em_key, of_em, progress=progress, start=start, keep=before).parameters
-    fixed = {name: values[name] for name in constants(model, annotations)}
+    fixed = {name: values[name] for name in parameter_names(model, annotations).without_posterior}
     begin = start_at(model, annotations, values, fixed, settings.target_accept)
     keys = jax.random.split(key, settings.chains)
     with progress_bar("NUTS", settings.chains * (settings.warmup + settings.draws), show=progress) as tell:

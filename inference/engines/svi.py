@@ -37,7 +37,7 @@ from ..densities.marginals import marginal_program
 from ..densities.model import Model
 from ..densities.padded_sites import PaddingWeighsNothing
 from ..densities.programs import compiled
-from ..densities.sites import constants, parameter_dims
+from ..densities.sites import parameter_dims, parameter_names
 from ..sources.memory import InMemory, Minibatch, in_batches
 from ..sources.on_disk import Files
 from ..sources.source import Source
@@ -210,7 +210,7 @@ def run(
         FloatingPointError: where the loss is not finite, but for a few steps, with the first: :func:`check_losses`.
     """
     like = data if isinstance(data, Annotations) else data.like
-    names, without_posterior = parameter_dims(model, like), constants(model, like)
+    names, without_posterior = parameter_names(model, like)
     is_delta = is_a_point(settings.guide)
     weights = without_posterior & set(names)
     refuse_unused(

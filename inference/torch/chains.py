@@ -23,7 +23,7 @@ from torch import Tensor
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.programs import compiled
-from ..densities.sites import constants, parameter_spec
+from ..densities.sites import parameter_names, parameter_spec
 from ..engines import em, nuts
 from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints, Tree
 from ..engines.interruptions import heeded
@@ -63,7 +63,8 @@ def run(
     else:
         solution = em.solve(problem.model, problem.data, key, of_em, progress=progress, keep=before)
     data = problem.with_probabilities()
-    held = {name: solution.parameters[name] for name in constants(problem.model, data)}
+    without_posterior = parameter_names(problem.model, data).without_posterior
+    held = {name: solution.parameters[name] for name in without_posterior}
     start = {name: to_torch(value).clone() for name, value in _inner(problem.model, data, solution.parameters).items()}
     program = marginal_in_pyro(problem.model)
     seeds = np.asarray(jax.random.randint(key, (settings.chains,), 0, 2**31 - 1)).tolist()

@@ -16,7 +16,7 @@ import crowdppl as cp
 from crowdppl import Classifier, StoryError, UnknownNameError
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.sites import constants, parameter_dims, starting_point
+from crowdppl.inference.densities.sites import parameter_dims, parameter_names, starting_point
 from crowdppl.models import STORIES
 
 NETWORKS = {
@@ -110,8 +110,8 @@ def test_weights_with_a_prior_are_normal_and_those_without_are_free():
     weights = np.concatenate([v.ravel() for name, v in theta.items() if name.startswith("classifier.")])
     difference = seen(bound, theta, annotations).log_prior - seen(free, theta, annotations).log_prior
     np.testing.assert_allclose(difference, norm.logpdf(weights, scale=0.7).sum(), rtol=1e-4)
-    assert constants(free, annotations) == set(theta) - {"confusion"}
-    assert constants(bound, annotations) == set()
+    assert parameter_names(free, annotations).without_posterior == set(theta) - {"confusion"}
+    assert not parameter_names(bound, annotations).without_posterior
 
 
 def test_in_evaluation_a_task_has_its_probabilities_whatever_the_key_and_the_other_tasks():

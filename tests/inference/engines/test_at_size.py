@@ -24,6 +24,7 @@ from crowdppl.inference.engines import at_size, climber, em, nuts, svi
 from crowdppl.inference.engines.registry import ENGINES
 from crowdppl.inference.fitted import fitted as views
 from crowdppl.models import find_story
+from crowdppl.models.parts.promises import promised
 
 THREE_CLASSES = ("dawid_skene", "glad", "annotator_groups", "worker_clusters", "difficulty", "mace")
 
@@ -224,6 +225,22 @@ def test_nearby_data_share_programs_whatever_their_names_numbers_and_seeds():
             progress=False,
         )
     assert [program.n_programs for program in programs] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "svi", "max_iterations": 5, "draws": 5}], ids=["em", "svi"])
+def test_a_second_fit_runs_the_story_once_against_the_data(options):
+    runs = []
+
+    @promised
+    def counted(annotations, **hyperparameters):
+        runs.append(type(annotations))
+        find_story("dawid_skene")(annotations, **hyperparameters)
+
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        runs.clear()
+        cp.fit(counted, named(rng, 50, 10, "named "), progress=False, **options)
+    assert runs == [Annotations]
 
 
 def test_nuts_is_compiled_once_whatever_the_names_seeds_and_numbers():

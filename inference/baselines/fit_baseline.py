@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,6 +11,7 @@ import pandas as pd
 from ...data import AnnotationError, Annotations
 from ...data.listing import Listing
 from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
+from ..findings.look import look_at
 from ..fitted.by_rule import ByRule
 from .max_mig import fit_max_mig
 from .two_step import label_by_rule
@@ -45,7 +47,9 @@ OF_STORIES: dict[str, Any] = {
 def fit_baseline(
     name: str, annotations: Annotations, *, checkpoints: CheckpointOptions = NOT_KEPT, **options: Any
 ) -> ByRule:
-    """Make a baseline: arguments are those of :func:`crowdppl.fit` that have a use without a likelihood.
+    """Make a baseline, with the findings on it.
+
+    Arguments are those of :func:`crowdppl.fit` that have a use without a likelihood.
 
     Args:
         name: one of :data:`BASELINES`.
@@ -70,7 +74,8 @@ def fit_baseline(
                 f"{option}={shown}: {name} has no likelihood, so that it has no use for {option}; leave it out, or fit "
                 "a story such as dawid_skene"
             )
-    return BASELINES[name](name, annotations, checkpoints=checkpoints, **options)
+    found = BASELINES[name](name, annotations, checkpoints=checkpoints, **options)
+    return replace(found, findings=(*found.findings, *look_at(found)))
 
 
 def list_baselines() -> pd.DataFrame:

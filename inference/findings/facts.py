@@ -1,5 +1,6 @@
 """Figures that summary, card and page have in common."""
 
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,8 +10,16 @@ from ..fitted.by_batch import SURE as SURE
 from .register import Labels
 
 SPAMMER = 0.1  # a spammer score below it is that of somebody who hardly looks; 0 is one who does not look at all
+SHOWN = 4  # names of a group
 SAYS_NOTHING = "says next to nothing of the true class"
 BELOW_CHANCE = "is right less often than by guessing"
+
+
+def listed(names: Sequence[Hashable]) -> str:
+    """Return names in words, the first :data:`SHOWN` of many."""
+    n_left = len(names) - SHOWN
+    shown = [*map(repr, names[:SHOWN]), *([f"{n_left:,} more"] if n_left > 0 else [])]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
 def n_sure(posterior: np.ndarray) -> int:

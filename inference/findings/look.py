@@ -8,6 +8,7 @@ from ..engines.finding import OF_DATA, About, Finding
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from . import of_abstentions as of_abstentions
+from . import of_agreement as of_agreement
 from . import of_classifier as of_classifier
 from . import of_copies as of_copies
 from . import of_crowd as of_crowd

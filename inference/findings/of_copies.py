@@ -7,11 +7,12 @@ from ...models.parts.shared_error import families_of
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .copies import agreeing_groups
+from .facts import listed
 from .of_crowd import crowd_of, open_question
 from .register import Labels, Said, check
 from .repeated import agreeing_repeats
 
-SHOWN = 4  # names of a group
+SHOWN = 4  # workers who repeat
 
 
 @check("copies", "crowd", needs={"workers"})
@@ -25,9 +26,7 @@ def copies(of: Labels) -> Iterator[Said]:
     if not groups:
         return
     first, workers, families = groups[0], list(of.annotations.workers), _families(of)
-    names = [repr(workers[j]) for j in first.workers[:SHOWN]]
-    n_left = len(first.workers) - len(names)
-    *before, last = names if n_left == 0 else [*names, f"{n_left:,} more"]
+    names = [workers[j] for j in first.workers.tolist()]
     others = f"; so it is with {count_text(len(groups) - 1, 'other group')}" if len(groups) > 1 else ""
     known = {families.get(workers[j]) for j in first.workers}
     remedy = (
@@ -38,11 +37,11 @@ def copies(of: Labels) -> Iterator[Said]:
         "family, …}"
     )
     yield open_question(
-        f"whether {', '.join(before)} and {last} are much better than the rest, or copies that count as one: they give "
-        f"the same label in {first.within:.0%} of their annotations of one task, and the label of others in "
+        f"whether {listed(names)} are much better than the rest, or copies that count as one: they give the same "
+        f"label in {first.within:.0%} of their annotations of one task, and the label of others in "
         f"{first.outside:.0%}, more than workers who err independently of each other would{others}",
         f"If they are copies {remedy}; cp.error_correlation(fit, gold) says like how many they count",
-        workers=[workers[j] for j in first.workers.tolist()],
+        workers=names,
         within=first.within,
         outside=first.outside,
         groups=len(groups),

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ...data import Annotations
 from ...data.description import count_text
+from .constant_workers import constant_workers_of
 from .register import Labels, Said, check, once
 
 SAID = "the annotations alone do not tell"
@@ -112,7 +113,7 @@ def one_class_each(of: Labels) -> Iterator[Said]:
     if crowd_of(of) is None or (annotations.abstains and annotations.informative):
         return
     one, share = of_one_class_each(annotations)
-    if share <= ONE_SIDED:
+    if share <= ONE_SIDED or len(constant_workers_of(of).workers):
         return
     remedy = (
         "fit without abstentions='uninformative'"

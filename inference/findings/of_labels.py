@@ -5,26 +5,53 @@ from typing import Any
 
 import numpy as np
 
-from .register import Said, check
+from .beyond_chance import agreement_of
+from .register import NEEDS, Said, check
 
-MUCH = 0.25  # share of the annotations from which a class should be some tasks' label
+MUCH = 0.25  # without workers' names: share of the annotations from which a class should be some tasks' label
 ENOUGH = 5  # tasks that such a class should have before its absence says anything
+AGREES = 3.0  # standard deviations by which workers agree on the class beyond chance
+LEFT = 0.1  # of the class's tasks
+REMEDY = "compare with majority vote, give gold labels or another story"
 
 
-@check("lost_class", "labels", needs={"story"})
+@check("lost_class", "crowd")
 def lost_class(of: Any) -> Iterator[Said]:
-    """Classes that many annotations give and hardly any task has, by sums over all tasks.
+    """Classes that workers agree on beyond chance and hardly any task has.
 
-    Data so small that the class would have fewer than five tasks say nothing: four annotations may well disagree.
+    Where annotations are in memory and their workers are named, a class is lost to which the majority vote gives five
+    tasks or more, on which workers agree by more than three standard deviations (:mod:`.beyond_chance`), and of which
+    the labels have less than a tenth of these tasks. Else, by sums over all tasks, one that a quarter of the
+    annotations give. Data so small that the class would have fewer than five tasks say nothing.
     """
+    if NEEDS["workers"](of):
+        yield from _of_agreement(of)
+    elif hasattr(of, "class_totals"):
+        yield from _of_totals(of)
+
+
+def _of_agreement(of: Any) -> Iterator[Said]:
+    found, tasks = agreement_of(of), np.asarray(of.posterior, float).sum(0)
+    classes, votes, z = list(of.annotations.classes), found.votes, found.z_by_class
+    for k in np.flatnonzero((votes >= ENOUGH) & (z > AGREES) & (tasks < LEFT * votes)).tolist():
+        yield Said(
+            f"the labels have lost the class {classes[k]!r}: the majority vote gives it {votes[k]:.0f} tasks, workers "
+            f"agree on it by {z[k]:.1f} standard deviations more than by chance, and by the labels {tasks[k]:.1f} "
+            "tasks are of it",
+            REMEDY,
+            {"class": classes[k], "tasks_of_votes": votes[k], "tasks": tasks[k], "z": z[k]},
+        )
+
+
+def _of_totals(of: Any) -> Iterator[Said]:
     totals = of.class_totals
     tasks, votes, classes = totals["tasks"].to_numpy(), totals["annotations"].to_numpy(), list(totals.index)
     n_tasks = tasks.sum()
     given, found = votes / max(votes.sum(), 1), tasks / max(n_tasks, 1)
-    for k in np.flatnonzero((given >= MUCH) & (given * n_tasks >= ENOUGH) & (found < given / 10)).tolist():
+    for k in np.flatnonzero((given >= MUCH) & (given * n_tasks >= ENOUGH) & (found < LEFT * given)).tolist():
         yield Said(
-            f"{given[k]:.0%} of the annotations are {classes[k]!r}, and {found[k]:.1%} of the tasks: the story may "
-            "have lost the class to its other parameters",
-            "compare with majority vote, give gold labels or another story",
+            f"the labels have lost the class {classes[k]!r}: {given[k]:.0%} of the annotations are of it, and "
+            f"{found[k]:.1%} of the tasks",
+            REMEDY,
             {"class": classes[k], "of_annotations": given[k], "of_tasks": found[k]},
         )

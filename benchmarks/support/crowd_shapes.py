@@ -1,0 +1,152 @@
+"""Crowds of known true labels: healthy ones of several shapes, and ones that cannot be trusted, each by a seed."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+import crowdppl as cp
+
+ABSTAIN = "-"
+
+
+def drawn(
+    rng: np.random.Generator,
+    accuracy: np.ndarray,
+    *,
+    n_tasks: int = 250,
+    n_classes: int = 3,
+    per_task: int = 5,
+    prevalence: np.ndarray | None = None,
+    activity: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return true labels ``(N,)``, what each worker would give ``(N, J)``, and which of it was given ``(N, J)``.
+
+    Args:
+        rng: of everything.
+        accuracy: of each worker ``(J,)``, who errs evenly.
+        n_tasks: N.
+        n_classes: K.
+        per_task: annotations of each task.
+        prevalence: of the classes ``(K,)``; even by default.
+        activity: of each worker ``(J,)``; even by default.
+    """
+    n_workers = len(accuracy)
+    truth = rng.choice(n_classes, n_tasks, p=prevalence)
+    right = rng.random((n_tasks, n_workers)) < accuracy
+    wrong = (truth[:, None] + rng.integers(1, n_classes, right.shape)) % n_classes
+    wait = rng.exponential(1 / (np.ones(n_workers) if activity is None else activity), right.shape)
+    return truth, np.where(right, truth[:, None], wrong), wait.argsort(1).argsort(1) < per_task
+
+
+def crowd(truth: np.ndarray, label: np.ndarray, given: np.ndarray, n_classes: int) -> cp.Annotations:
+    """Return the annotations ``label (N, J)`` where ``given (N, J)``, −1 for an abstention, with gold labels."""
+    task, worker = np.nonzero(given)
+    names = [*map(str, range(n_classes))]
+    said = np.array([*names, ABSTAIN])[label[task, worker]]
+    frame = pd.DataFrame({"task": task, "worker": worker, "label": said})
+    abstain = [ABSTAIN] if (label[given] < 0).any() else None
+    ann = cp.Annotations.from_frame(frame, classes=names, abstain=abstain)
+    return ann.with_gold({t: names[truth[t]] for t in ann.tasks})
+
+
+def accuracies(rng: np.random.Generator, n: int, mean: float = 0.73, spread: float = 0.1) -> np.ndarray:
+    """Return accuracies of workers, ``(n,)``."""
+    return np.clip(rng.normal(mean, spread, n), 0.4, 0.97)
+
+
+def plain(rng: np.random.Generator) -> cp.Annotations:
+    """250 tasks × 5, 20 workers, three classes."""
+    return crowd(*drawn(rng, accuracies(rng, 20)), 3)
+
+
+def thin(rng: np.random.Generator) -> cp.Annotations:
+    """50 tasks × 4, 10 workers, two classes."""
+    return crowd(*drawn(rng, accuracies(rng, 10, 0.78), n_tasks=50, per_task=4, n_classes=2), 2)
+
+
+def rare(rng: np.random.Generator) -> cp.Annotations:
+    """300 tasks × 5, 15 workers, two classes of which one has 8 % of the tasks."""
+    prevalence = np.array([0.92, 0.08])
+    return crowd(*drawn(rng, accuracies(rng, 15, 0.85), n_tasks=300, n_classes=2, prevalence=prevalence), 2)
+
+
+def many_classes(rng: np.random.Generator) -> cp.Annotations:
+    """400 tasks × 5, 60 workers of very different activity, ten classes of different prevalence."""
+    prevalence, activity = rng.dirichlet(np.full(10, 3.0)), rng.pareto(1.2, 60) + 0.05
+    sizes = {"n_tasks": 400, "n_classes": 10, "prevalence": prevalence, "activity": activity}
+    return crowd(*drawn(rng, accuracies(rng, 60, 0.65), **sizes), 10)
+
+
+def dense(rng: np.random.Generator) -> cp.Annotations:
+    """80 tasks that all of 10 workers annotate, four classes."""
+    return crowd(*drawn(rng, accuracies(rng, 10, 0.7, 0.15), n_tasks=80, per_task=10, n_classes=4), 4)
+
+
+def abstaining(rng: np.random.Generator) -> cp.Annotations:
+    """300 tasks × 8, 12 workers who abstain in 40 %, two classes."""
+    truth, label, given = drawn(rng, accuracies(rng, 12, 0.75), n_tasks=300, per_task=8, n_classes=2)
+    return crowd(truth, np.where(rng.random(label.shape) < 0.4, -1, label), given, 2)
+
+
+def noise(n_classes: int) -> Callable[[np.random.Generator], cp.Annotations]:
+    """250 tasks × 5, 20 workers who guess."""
+    return lambda rng: crowd(*drawn(rng, np.full(20, 1 / n_classes), n_classes=n_classes), n_classes)
+
+
+def constants(
+    share: float, *, n_classes: int = 2, one_class: bool = True
+) -> Callable[[np.random.Generator], cp.Annotations]:
+    """250 tasks × 5, 20 workers, of whom a share gives one class whatever the task, all the same or each an own one."""
+
+    def made(rng: np.random.Generator) -> cp.Annotations:
+        truth, label, given = drawn(rng, accuracies(rng, 20), n_classes=n_classes)
+        n = round(20 * share)
+        label[:, :n] = 0 if one_class else rng.integers(0, n_classes, n)
+        return crowd(truth, label, given, n_classes)
+
+    return made
+
+
+def wrong_majority(rng: np.random.Generator) -> cp.Annotations:
+    """250 tasks × 5, 20 workers, three classes; 65 % of the workers take class 1 for class 2."""
+    truth, label, given = drawn(rng, accuracies(rng, 20, 0.8, 0.05))
+    taken = (truth[:, None] == 1) & (np.arange(20) < 13) & (rng.random(label.shape) < 0.8)
+    return crowd(truth, np.where(taken, 2, label), given, 3)
+
+
+def copies(share: float, *, per_task: int = 14, n_classes: int = 3) -> Callable[[np.random.Generator], cp.Annotations]:
+    """250 tasks, 14 workers, among them two groups of four of whom three repeat a share of a leader's annotations."""
+
+    def made(rng: np.random.Generator) -> cp.Annotations:
+        sizes = {"per_task": per_task, "n_classes": n_classes}
+        truth, label, given = drawn(rng, accuracies(rng, 14, 0.62, 0.08), **sizes)
+        for first in (0, 4):
+            of = slice(first + 1, first + 4)
+            copied = rng.random(label[:, of].shape) < share
+            label[:, of] = np.where(copied, label[:, first : first + 1], label[:, of])
+        return crowd(truth, label, given, n_classes)
+
+    return made
+
+
+HEALTHY: dict[str, Callable[[np.random.Generator], cp.Annotations]] = {
+    "plain": plain,
+    "thin": thin,
+    "rare class": rare,
+    "ten classes": many_classes,
+    "dense": dense,
+    "abstaining": abstaining,
+}
+
+UNTRUSTWORTHY: dict[str, Callable[[np.random.Generator], cp.Annotations]] = {
+    **{f"noise, {k} classes": noise(k) for k in (2, 3, 5)},
+    **{f"constant {share:.0%}, one class": constants(share) for share in (0.4, 0.5, 0.6)},
+    **{
+        f"constant {share:.0%}, own classes": constants(share, n_classes=3, one_class=False)
+        for share in (0.4, 0.5, 0.6)
+    },
+    "wrong majority": wrong_majority,
+    **{f"copies {share:.0%}": copies(share) for share in (0.75, 0.85)},
+    **{f"copies {share:.0%}, two classes": copies(share, per_task=7, n_classes=2) for share in (0.75, 0.85)},
+}

@@ -1,0 +1,128 @@
+r"""Agreement of workers on a task beyond that of workers who look at no task, by class and in all.
+
+With :math:`x_{ij}` the annotation of task i by worker j as a vector with a one, and :math:`p_j` its mean over the
+worker's tasks, the excess over all pairs of annotations of one task, and its variance where every worker's annotations
+are in random order (which has the mean 0), are
+
+.. math::
+
+   S = \sum_i \sum_{j < j'} (x_{ij} - p_j) \cdot (x_{ij'} - p_{j'}), \qquad
+   V = \sum_i \sum_{j < j'} \operatorname{tr}(C_j C_{j'}), \qquad C_j = \operatorname{diag}(p_j) - p_j p_j^\top
+
+but for terms of the order of one over a worker's number of tasks; of one class these are its entry of the product, and
+its entries of :math:`C`. A worker of one class alone adds nothing to either.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ...data import Annotations
+from .register import Labels, once
+
+LOOKED_AT = 500_000  # annotations; of more a sample of the tasks
+PRODUCTS = 3e7  # annotations times pairs of classes, likewise
+
+
+class FirstAnnotations(NamedTuple):
+    """The first annotation of each worker for each task that is a class: ``(A',)`` each, sorted by task."""
+
+    task: np.ndarray
+    worker: np.ndarray
+    label: np.ndarray
+
+
+class Agreement(NamedTuple):
+    """Agreement beyond chance: over all classes, and of each class ``(K,)``.
+
+    Attributes:
+        z: the excess in standard deviations of workers who look at no task; 0 where it has none.
+        share: the excess over what it would be if all workers gave the same, near the mean correlation of two workers.
+        share_se: standard deviation of the share, of workers who look at no task; infinite without pairs.
+        z_by_class: as ``z``, of the annotations as one class or another.
+        votes: the tasks that the class has by the majority vote of workers who gave several classes; ties are shared.
+    """
+
+    z: float
+    share: float
+    share_se: float
+    z_by_class: np.ndarray
+    votes: np.ndarray
+
+
+def first_annotations(annotations: Annotations) -> FirstAnnotations:
+    """Return the first annotation of each worker for each task; later ones and abstentions are left out.
+
+    Args:
+        annotations: of named workers.
+    """
+    task, worker = np.asarray(annotations.task, np.int64), np.asarray(annotations.worker)
+    label = np.asarray(annotations.label)
+    kept = label < annotations.n_classes
+    if annotations.count is not None:
+        kept &= np.asarray(annotations.count) > 0
+    task, worker, label = task[kept], worker[kept], label[kept]
+    is_first = ~pd.Series(task * max(annotations.n_workers, 1) + worker).duplicated().to_numpy()
+    return FirstAnnotations(task[is_first], worker[is_first], label[is_first])
+
+
+def class_counts(given: FirstAnnotations, n_workers: int, n_classes: int) -> np.ndarray:
+    """Return how many annotations of each class each worker gave, ``(J, K)``."""
+    cell = given.worker.astype(np.int64) * n_classes + given.label
+    return np.bincount(cell, minlength=n_workers * n_classes).reshape(n_workers, n_classes)
+
+
+def agreement(annotations: Annotations) -> Agreement:
+    """Return the agreement of workers beyond chance.
+
+    Args:
+        annotations: of named workers.
+    """
+    given, n_classes = first_annotations(annotations), annotations.n_classes
+    counts = class_counts(given, annotations.n_workers, n_classes)
+    shares = counts / np.maximum(counts.sum(1), 1)[:, None]
+    votes = _votes(given, (counts > 0).sum(1) > 1, annotations.n_tasks, n_classes)
+    task, worker, label = _sampled(given, annotations.n_tasks, n_classes)
+
+    def of_pairs(values: np.ndarray) -> float:
+        """Return the sum over pairs of annotations of one task of the product of their values."""
+        return float((np.bincount(task, values) ** 2).sum() - (values**2).sum()) / 2
+
+    excess, variance = np.zeros(n_classes), np.zeros(n_classes)
+    of_classes = 0.0
+    for k in range(n_classes):
+        share = shares[:, k]
+        excess[k] = of_pairs((label == k) - share[worker])
+        variance[k] = of_pairs((share * (1 - share))[worker])
+        of_classes += 2 * sum(of_pairs((share * shares[:, m])[worker]) for m in range(k))
+    most = of_pairs(np.sqrt(np.maximum(1 - (shares**2).sum(1), 0.0))[worker])
+    deviation = np.sqrt(max(variance.sum() + of_classes, 0.0))
+    z_by_class = np.where(variance > 1e-9, excess / np.sqrt(np.maximum(variance, 1e-9)), 0.0)
+    if most < 1e-9 or deviation < 1e-9:
+        return Agreement(0.0, 0.0, np.inf, z_by_class, votes)
+    return Agreement(excess.sum() / deviation, excess.sum() / most, deviation / most, z_by_class, votes)
+
+
+@once
+def agreement_of(of: Labels) -> Agreement:
+    """Return the agreement of the workers beyond chance in a result's annotations."""
+    return agreement(of.annotations)
+
+
+def _sampled(given: FirstAnnotations, n_tasks: int, n_classes: int) -> FirstAnnotations:
+    """Return the annotations of all tasks, or of a random sample of them where they are many."""
+    most = min(LOOKED_AT, PRODUCTS / n_classes**2)
+    if len(given.task) <= most:
+        return given
+    kept = (np.random.default_rng(0).random(n_tasks) < most / len(given.task))[given.task]
+    return FirstAnnotations(given.task[kept], given.worker[kept], given.label[kept])
+
+
+def _votes(given: FirstAnnotations, is_varied: np.ndarray, n_tasks: int, n_classes: int) -> np.ndarray:
+    """Return the tasks of each class by the majority vote of some workers, ``(K,)``; ties are shared."""
+    kept = is_varied[given.worker]
+    cell = given.task[kept] * n_classes + given.label[kept]
+    votes = np.bincount(cell, minlength=n_tasks * n_classes).reshape(n_tasks, n_classes)
+    most = (votes == votes.max(1, keepdims=True)) & (votes > 0)
+    return (most / np.maximum(most.sum(1, keepdims=True), 1)).sum(0)

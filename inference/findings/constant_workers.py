@@ -1,0 +1,136 @@
+r"""Workers who give one class whatever the task, told from those whose tasks happen to be of one class.
+
+A worker is looked at of whose annotations :data:`NEARLY` or more are one class k. Whoever looks at the tasks gives
+another class than k more often where the other workers, without those who are looked at, by majority say another class.
+Of a worker with :math:`n` such tasks, on :math:`x` of which the annotation is k all the same, the tail is
+
+.. math:: P(X \ge x), \qquad X \sim \text{Binomial}\Bigl(n, \tfrac1n \sum_i P(k \mid l_i)\Bigr)
+
+with :math:`P(k \mid l)` the share of k among the others' annotations where the majority of the rest of them is l. By
+Hoeffding (1956) it is no less than that of the sum of annotations of different probabilities. The workers with few
+annotations are looked at together: where those who give k alone go against the majority as one more often than whoever
+looks at the tasks does, all of them count as such whose own tail does not speak against it.
+
+Nobody is constant who chooses: a labelling function gives its class where its rule applies and abstains, or says
+nothing, elsewhere. So workers are left out who abstain in much of their annotations, and those whose tasks are of their
+class by the others more often than other tasks are. Nor is one who is only cautious: the few annotations of other
+classes agree with the majority more often than by chance.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import binom
+
+from ...data import Annotations
+from .beyond_chance import class_counts, first_annotations
+from .register import Labels, once
+
+NEARLY = 0.95  # share of a worker's annotations that are one class
+FEWEST = 5  # annotations of a worker who is looked at
+TAIL = 1e-4  # of the binomial distribution, at which a worker is constant, divided by how many are looked at
+TAIL_TOGETHER = 1e-6  # the same of all who give one class
+ALONE = 0.2  # tail of a worker's own from which nothing speaks for constancy
+CHOOSES = 3.0  # standard deviations by which more of a worker's tasks are of the own class than of all tasks
+CAUTIOUS = 0.05  # tail of the agreement of the few annotations of other classes
+ABSTAINS = 0.1  # share of abstentions among a worker's annotations from which the worker chooses
+
+
+class ConstantWorkers(NamedTuple):
+    """Workers who give one class whatever the task.
+
+    Attributes:
+        workers: their positions, ``(C,)``.
+        classes: the position of the class that each gives, ``(C,)``.
+        share: their share of the annotations that are classes.
+    """
+
+    workers: np.ndarray
+    classes: np.ndarray
+    share: float
+
+
+def constant_workers(annotations: Annotations) -> ConstantWorkers:
+    """Return the workers who give one class whatever the task.
+
+    Args:
+        annotations: of named workers.
+    """
+    nobody = ConstantWorkers(np.zeros(0, int), np.zeros(0, int), 0.0)
+    given, n_classes, n_workers = first_annotations(annotations), annotations.n_classes, annotations.n_workers
+    counts = class_counts(given, n_workers, n_classes)
+    n, own = counts.sum(1), counts.argmax(1)
+    suspect = (n >= FEWEST) & (counts.max(1) >= NEARLY * n) & ~_abstains(annotations)
+    if not suspect.any() or suspect.all():
+        return nobody
+    of_suspect = suspect[given.worker]
+    # What the workers who are not looked at give, in all and without one of them.
+    cell = given.task * n_classes + given.label
+    votes = np.bincount(cell[~of_suspect], minlength=annotations.n_tasks * n_classes)
+    votes = votes.reshape(annotations.n_tasks, n_classes)
+    likely = _likely(votes, given.task[~of_suspect], given.label[~of_suspect])
+    majority = _majority(votes)
+
+    task, worker, label = (rows[of_suspect] for rows in given)
+    said, mine = majority[task], own[worker]
+    known = said >= 0
+    base = np.bincount(majority[majority >= 0], minlength=n_classes) / max((majority >= 0).sum(), 1)
+    n_known = np.bincount(worker[known], minlength=n_workers)
+    n_same = np.bincount(worker[known & (said == mine)], minlength=n_workers)
+    spread = np.sqrt(n_known * base[own] * (1 - base[own]))
+    suspect &= n_same - n_known * base[own] <= CHOOSES * spread
+    other = known & (label != mine)
+    n_other, agrees = np.bincount(worker[other], minlength=n_workers), other & (label == said)
+    by_chance = np.bincount(worker[other], base[label[other]], n_workers)
+    suspect &= _tail(np.bincount(worker[agrees], minlength=n_workers), n_other, by_chance) > CAUTIOUS
+
+    against = known & (said != mine) & suspect[worker]
+    n_against = np.bincount(worker[against], minlength=n_workers)
+    kept_to = np.bincount(worker[against & (label == mine)], minlength=n_workers)
+    expected = np.bincount(worker[against], likely[said, mine][against], n_workers)
+    tail = _tail(kept_to, n_against, expected)
+    found = suspect & (tail < TAIL / max(suspect.sum(), 1))
+    for k in range(n_classes):
+        of_class = suspect & (own == k)
+        if _tail(*(x[of_class].sum() for x in (kept_to, n_against, expected))) < TAIL_TOGETHER:
+            found |= of_class & (tail < ALONE)
+    workers = np.flatnonzero(found)
+    return ConstantWorkers(workers, own[workers], float(n[workers].sum() / max(n.sum(), 1)))
+
+
+@once
+def constant_workers_of(of: Labels) -> ConstantWorkers:
+    """Return the constant workers among a result's annotations."""
+    return constant_workers(of.annotations)
+
+
+def _abstains(annotations: Annotations) -> np.ndarray:
+    """Return which workers abstain in much of their annotations, ``(J,)``."""
+    if not annotations.abstains:
+        return np.zeros(annotations.n_workers, bool)
+    worker, abstained = np.asarray(annotations.worker), np.asarray(annotations.label) >= annotations.n_classes
+    n = np.bincount(worker, minlength=annotations.n_workers)
+    return np.bincount(worker[abstained], minlength=annotations.n_workers) > ABSTAINS * n
+
+
+def _majority(votes: np.ndarray) -> np.ndarray:
+    """Return the class that more annotations give than any other, −1 where there is none: ``(N,)`` of ``(N, K)``."""
+    most = votes == votes.max(1, keepdims=True)
+    return np.where((most.sum(1) == 1) & (votes.sum(1) > 0), votes.argmax(1), -1)
+
+
+def _likely(votes: np.ndarray, task: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """Return the probability of each class given by the majority of the others who are not looked at, ``(K, K)``."""
+    n_classes = votes.shape[1]
+    others = votes[task]
+    others[np.arange(len(task)), label] -= 1
+    said = _majority(others)
+    known = said >= 0
+    cell = said[known] * n_classes + label[known]
+    table = np.bincount(cell, minlength=n_classes**2).reshape(n_classes, n_classes) + 1.0
+    return table / table.sum(1, keepdims=True)
+
+
+def _tail(n_same: np.ndarray, n: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Return the probability of so many or more; 1 of none."""
+    return np.where(n > 0, binom.sf(n_same - 1, n, expected / np.maximum(n, 1)), 1.0)

@@ -1,0 +1,74 @@
+"""Annotations that say little of the tasks: workers who agree by chance, and workers who give one class always."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...data.description import count_text
+from .beyond_chance import agreement_of
+from .constant_workers import constant_workers_of
+from .facts import listed
+from .of_crowd import HELP, MUCH, crowd_of
+from .register import Labels, Said, check
+
+BY_CHANCE = 2.0  # standard deviations from which agreement is beyond chance
+NO_MORE = 0.1  # correlation of two workers that is ruled out, by its upper limit of two standard deviations
+
+
+@check("no_agreement", "crowd", needs={"workers"})
+def no_agreement(of: Labels) -> Iterator[Said]:
+    """Workers who agree on a task no more than if they gave their classes without looking: :mod:`.beyond_chance`.
+
+    A warning where there are annotations enough to have seen a correlation of two workers of a tenth, and a note where
+    there are too few to tell.
+    """
+    if (crowd := crowd_of(of)) is None or crowd.knows_names:
+        return
+    found = agreement_of(of)
+    if found.z >= BY_CHANCE or not np.isfinite(found.share_se):
+        return
+    upper = found.share + 2 * found.share_se
+    shares = crowd.given.votes().sum(0)
+    guess, confidence = float(shares.max() / max(shares.sum(), 1)), float(crowd.posterior.max(1).mean())
+    values = {"z": found.z, "correlation": found.share, "upper": upper, "confidence": confidence, "guess": guess}
+    figures = (
+        f"their agreement is {found.z:+.1f} standard deviations from chance, a correlation of two workers of "
+        f"{found.share:+.2f}, at most {upper:.2f}"
+    )
+    if upper < NO_MORE:
+        yield Said(
+            f"workers agree on a task no more than if none of them looked at it: {figures}. The labels are said to be "
+            f"right in {confidence:.0%}; nothing in the annotations says that they are right more often than the most "
+            f"frequent class, {guess:.0%} of the annotations",
+            f"Use none of these labels without gold labels. {HELP}",
+            values,
+        )
+    else:
+        yield Said(
+            f"the annotations are too few to tell whether workers agree on a task more than by chance: {figures}",
+            HELP,
+            values,
+            severity="note",
+        )
+
+
+@check("constant_workers", "crowd", needs={"workers"})
+def constant_workers(of: Labels) -> Iterator[Said]:
+    """Workers who give one class whatever the task: :mod:`.constant_workers`.
+
+    A warning where their annotations are many, and a note where they are few.
+    """
+    if crowd_of(of) is None or not len((found := constant_workers_of(of)).workers):
+        return
+    workers, classes = of.annotations.workers, list(of.annotations.classes)
+    names = [workers[j] for j in found.workers.tolist()]
+    given = np.bincount(found.classes, minlength=len(classes))
+    by_class = ", ".join(f"{classes[k]!r} by {given[k]:,}" for k in np.argsort(-given, kind="stable") if given[k])
+    yield Said(
+        f"{count_text(len(names), 'worker')}, with {found.share:.0%} of the annotations, "
+        f"{'gives' if len(names) == 1 else 'give'} one class whatever the task ({by_class}): {listed(names)}. Labels "
+        "and accuracies may follow them",
+        "leave them out",
+        {"workers": names, "share": found.share, "classes": [classes[k] for k in found.classes.tolist()]},
+        severity="warning" if found.share >= MUCH else "note",
+    )

@@ -1,0 +1,147 @@
+"""Annotations that say little of the tasks: agreement by chance, one class always, and classes that labels lost."""
+
+import itertools
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from picked_findings import findings_of, found_of_crowd
+
+import crowdppl as cp
+from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, UNTRUSTWORTHY
+from crowdppl.inference.findings.beyond_chance import agreement
+from crowdppl.inference.findings.constant_workers import constant_workers
+
+NEEDS_DATA = pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
+REAL = (
+    "bluebird", "dog", "rte", "trec", "adult", "product", "sentiment", "weather_amt", "movie_sp", "labelme", "music",
+)  # fmt: skip
+
+
+def drawn(shape, seed):
+    return {**HEALTHY, **UNTRUSTWORTHY}[shape](np.random.default_rng(seed))
+
+
+def by_votes(annotations):
+    votes = annotations.votes() + 1e-9
+    return found_of_crowd(annotations, votes / votes.sum(1, keepdims=True))
+
+
+def test_the_excess_of_agreement_is_that_of_all_pairs_in_standard_deviations_of_shuffled_annotations():
+    rng = np.random.default_rng(0)
+    given = rng.choice(3, (40, 6), p=[0.5, 0.3, 0.2])
+    given[:, 1] = np.where(rng.random(40) < 0.5, given[:, 0], given[:, 1])
+    shares = np.stack([(given == k).mean(0) for k in range(3)], -1)
+
+    def excess(given):
+        apart = np.eye(3)[given] - shares
+        return sum((apart[:, a] * apart[:, b]).sum() for a, b in itertools.combinations(range(6), 2))
+
+    shuffled = [excess(rng.permuted(given, axis=0)) for _ in range(2000)]
+    found = agreement(cp.Annotations.from_matrix(given, classes=[0, 1, 2]))
+    assert np.mean(shuffled) == pytest.approx(0, abs=4 * np.std(shuffled) / np.sqrt(2000))
+    assert found.z == pytest.approx(excess(given) / np.std(shuffled), rel=0.06)  # 2 % of sampling, 2 % of 1 / N
+    assert found.share / found.share_se == pytest.approx(found.z)
+
+
+def test_one_class_of_two_agrees_as_both_and_repeats_count_once():
+    annotations = drawn("plain", 0)
+    frame = annotations.to_frame()
+    binary = cp.Annotations.from_frame(frame.assign(label=frame["label"].eq("0").astype(int)))
+    found = agreement(binary)
+    np.testing.assert_allclose(found.z_by_class, found.z)
+    repeated = pd.concat([binary.to_frame(), binary.to_frame().iloc[:200]])
+    again = agreement(cp.Annotations.from_frame(repeated))
+    np.testing.assert_allclose(again.z_by_class, found.z_by_class)
+
+
+@pytest.mark.parametrize("shape", [name for name in UNTRUSTWORTHY if name.startswith("noise")])
+def test_workers_who_guess_are_said_with_their_figures(shape):
+    found = [by_votes(drawn(shape, seed)) for seed in range(20)]
+    said = [one["no_agreement"] for one in found if "no_agreement" in one]
+    assert len(said) >= 18
+    assert all(finding.values["upper"] < 0.1 and finding.severity == "warning" for finding in said)
+    assert f"{said[0].values['confidence']:.0%}" in said[0].text
+
+
+def test_of_few_annotations_that_agree_by_chance_there_is_a_note():
+    rng = np.random.default_rng(0)
+    found = [by_votes(cp.Annotations.from_matrix(rng.integers(0, 2, (40, 4)))) for _ in range(5)]
+    said = [one["no_agreement"] for one in found if "no_agreement" in one]
+    assert said
+    assert {finding.severity for finding in said} == {"note"}
+
+
+@pytest.mark.parametrize("shape", [name for name in UNTRUSTWORTHY if name.startswith("constant")])
+def test_constant_workers_are_found_and_nobody_else(shape):
+    n = round(20 * int(shape.split()[1].rstrip("%,")) / 100)
+    for seed in range(5):
+        annotations = drawn(shape, seed)
+        found = constant_workers(annotations)
+        assert sorted(annotations.workers[j] for j in found.workers) == list(range(n))
+        assert found.share == pytest.approx(np.isin(annotations.worker, found.workers).mean())
+
+
+@pytest.mark.parametrize("shape", HEALTHY)
+def test_healthy_crowds_have_no_constant_workers_and_agree(shape):
+    for seed in range(10):
+        found = by_votes(drawn(shape, seed))
+        assert "constant_workers" not in found
+        assert "lost_class" not in found
+        assert "no_agreement" not in found or found["no_agreement"].severity == "note"
+
+
+def test_cautious_workers_functions_that_abstain_and_workers_who_choose_their_tasks_are_not_constant():
+    rng = np.random.default_rng(0)
+    truth = (rng.random(600) < 0.3).astype(int)
+    able = np.where(rng.random((600, 5)) < 0.85, truth[:, None], 1 - truth[:, None])
+    cautious = truth * (rng.random(600) < 0.15)
+    assert (cautious == 0).mean() > 0.95
+    assert not len(constant_workers(cp.Annotations.from_matrix(np.column_stack([able, cautious]))).workers)
+    fires = rng.random(600) < np.where(truth == 1, 0.6, 0.1)
+    of_rule = cp.Annotations.from_matrix(np.column_stack([able, np.where(fires, 1, -1)]), abstain=[-1])
+    assert not len(constant_workers(of_rule).workers)
+    chosen = np.where(fires, 1, -1)
+    assert not len(constant_workers(cp.Annotations.from_matrix(np.column_stack([able, chosen]))).workers)
+    anywhere = np.where(rng.random(600) < 0.25, 1, -1)
+    found = constant_workers(cp.Annotations.from_matrix(np.column_stack([able, anywhere])))
+    assert found.workers.tolist() == [5]
+
+
+def test_workers_with_few_annotations_are_constant_together():
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 300)
+    able = np.where(rng.random((300, 4)) < 0.8, truth[:, None], 1 - truth[:, None])
+    few = np.full((300, 30), -1)
+    for j in range(30):
+        few[rng.choice(300, 6, replace=False), j] = 0
+    found = constant_workers(cp.Annotations.from_matrix(np.column_stack([able, few])))
+    assert set(found.workers) <= set(range(4, 34))
+    assert len(found.workers) > 20
+
+
+def test_a_lost_class_is_said_of_any_labels_and_not_where_nobody_agrees_on_it():
+    annotations = drawn("plain", 0)
+    without = np.tile([0.6, 0.4, 0.0], (annotations.n_tasks, 1))
+    (finding,) = [one for code, one in found_of_crowd(annotations, without).items() if code == "lost_class"]
+    assert finding.values["class"] == "2"
+    assert finding.values["z"] == pytest.approx(agreement(annotations).z_by_class[2])
+    shuffled = annotations.replace(label=np.random.default_rng(0).permutation(annotations.label))
+    assert "lost_class" not in found_of_crowd(shuffled, without)
+
+
+@NEEDS_DATA
+@pytest.mark.parametrize("name", REAL)
+def test_real_crowds_agree_on_every_class_that_the_votes_give_some_tasks(name):
+    found = agreement(cp.load_dataset(name))
+    assert found.z > 20
+    assert (found.z_by_class[found.votes >= 5] > 3).all()
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+@pytest.mark.parametrize("story", ["majority_vote", "one_coin"])
+def test_a_fit_says_that_its_crowd_guesses(story):
+    with pytest.warns(cp.CrowdWarning, match="no more than if none of them looked at it"):
+        fit = cp.fit(story, drawn("noise, 3 classes", 0).without_gold(), progress=False)
+    assert len(findings_of(fit, "no_agreement")) == 1

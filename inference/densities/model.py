@@ -1,7 +1,7 @@
 """A story with its hyperparameters."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import jax
 from ...data import Annotations
 from ...models import Prevalence, Story
 from ...models.parts.classifier import Classifier
-from ...models.parts.general import apply_parts, hyperparameters_of
+from ...models.parts.general import apply_parts, hyperparameters_of, without_parts
 from ...models.parts.truth_prior import ClassPrior
 
 MAY_BE_READ = ("worker", "features", "worker_features")  # of annotations, by a story of a user's own, and may be None
@@ -66,6 +66,15 @@ class Model:
         """The truth's prior; the stories' own where none was given."""
         prior = self.hyperparameters.get("truth_prior", hyperparameters_of(self.story).get("truth_prior"))
         return prior if isinstance(prior, ClassPrior) else Prevalence()
+
+    @property
+    def plain(self) -> "Model | None":
+        """The story without its parts (:mod:`crowdppl.models.parts.general`); None of a story that has none."""
+        story, hyperparameters = without_parts(self.story, self.hyperparameters)
+        if hyperparameters.keys() == self.hyperparameters.keys() and story is self.story:
+            return None
+        numbers = tuple(name for name in self.numbers if name in hyperparameters)
+        return replace(self, story=story, hyperparameters=hyperparameters, numbers=numbers)
 
     @cached_property
     def frame(self) -> "Frame":

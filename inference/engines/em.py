@@ -14,6 +14,10 @@ Where the exact M-step is not all of the iteration, it is halved until the log-p
 
 Where all of a story's parameters move so, EM is accelerated (:mod:`.squarem`).
 
+A story with parts over it, such as errors that workers share (:mod:`crowdppl.models.parts.general`), may take a class
+for an error of all workers, from which EM does not come back. So it starts a second time where its plain form ends,
+and that solution is kept where its log-posterior is higher.
+
 The steps are those of :mod:`.em_climber`, driven over any source by :mod:`.climber`: annotations in memory, on several
 devices, or in files, where a look is a pass.
 """
@@ -50,6 +54,7 @@ from .settings import EMSettings
 from .unused_options import has_network, has_weights, refuse_unused, unused_by_em
 
 RESTART_NOISE = 0.5  # share of random numbers in the soft majority vote, in every start after the first
+MODES_APART = 10.0  # tolerances that lie between two ends of EM at the least for them to be two modes
 
 
 @compiled(static=("perturbed", "accelerated"), once=True)
@@ -109,6 +114,9 @@ def run(
 ) -> Outcome:
     """Run EM from each of ``settings.restarts`` starts, and keep the solution of the highest log-posterior.
 
+    A story with parts over it starts once more, where its plain form ends, unless it is trained in minibatches or
+    ``start`` is given.
+
     Args:
         model: the story.
         data: annotations in memory, or another source of them.
@@ -153,32 +161,56 @@ def solve(
     """Return the solution of the highest log-posterior; options that the story does not use are not looked at."""
     source = InMemory(data) if isinstance(data, Annotations) else data
     in_batches = trained_in_batches(model, settings)
+    plain = None if in_batches or start is not None else model.plain
     per_start = settings.epochs if in_batches else settings.max_iterations
+    n_starts = settings.restarts + 2 * (plain is not None)
     solutions: list[Solution] = []
-    with progress_bar("EM", settings.restarts * per_start, show=progress) as bar:
+    with progress_bar("EM", n_starts * per_start, show=progress) as bar:
+
+        def told(number: int) -> Callable[[int, str], None]:
+            return lambda done, text: bar(number * per_start + done, text)
+
+        def climbed(of: Model, state: EMState, number: int, kept: Checkpoints) -> Solution:
+            state, history = climb(EMClimber(of, settings), source, state, keep=kept, tell=told(number), after=after)
+            return Solution(state.parameters, history, {"change": float(state.settled)})
+
         for restart in range(settings.restarts):
-
-            def tell(done: int, text: str, before: int = restart * per_start) -> None:
-                bar(before + done, text)
-
             kept = keep.within(f"start {restart}")
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
             if not isinstance(source, InMemory):
-                state = _first_over(model, source, start_key, settings, tell, kept)
+                state = _first_over(model, source, start_key, settings, told(restart), kept)
             elif start is not None and restart == 0:
                 state = state_at(model, source.like, start, accelerated=settings.accelerate)
             else:
                 options = {"perturbed": restart > 0, "accelerated": settings.accelerate}
                 state = init(model, source.like, start_key, **options)
             if in_batches:
-                solution = minibatch_em.run(model, source.like, state.parameters, start_key, settings, tell, kept)
+                tell = told(restart)
+                solutions.append(
+                    minibatch_em.run(model, source.like, state.parameters, start_key, settings, tell, kept)
+                )
             else:
-                climber = EMClimber(model, settings)
-                state, history = climb(climber, source, state, keep=kept, tell=tell, after=after)
-                solution = Solution(state.parameters, history, {"change": float(state.settled)})
-            solutions.append(solution)
-    best = max(solutions, key=lambda solution: solution.history[-1])
-    return best._replace(ends=tuple(solution.parameters for solution in solutions) if len(solutions) > 1 else ())
+                solutions.append(climbed(model, state, restart, kept))
+        best = max(solutions, key=lambda solution: solution.history[-1])
+        if plain is not None:
+            kept, last = keep.within("plain"), n_starts - 1
+            if isinstance(source, InMemory):
+                state = init(plain, source.like, key, accelerated=settings.accelerate)
+            else:
+                state = _first_over(plain, source, key, settings, told(last - 1), kept)
+            begin = start_of(model, source, key) | climbed(plain, state, last - 1, kept).parameters
+            state = state_at(model, source.like, begin, accelerated=settings.accelerate)
+            solutions.append(climbed(model, state, last, keep.within("from plain")))
+            if _is_better(solutions[-1], best, settings):
+                best = solutions[-1]
+    several = settings.restarts > 1
+    return best._replace(ends=tuple(solution.parameters for solution in solutions) if several else ())
+
+
+def _is_better(one: Solution, other: Solution, settings: EMSettings) -> bool:
+    """Return whether a solution is higher by more than what the iterations that were not taken any more may give."""
+    rise = one.history[-1] - other.history[-1]
+    return rise > MODES_APART * settings.tolerance * abs(other.history[-1])
 
 
 def _first_over(

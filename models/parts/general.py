@@ -95,6 +95,14 @@ def split_parts(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story
     return inner, known | dict(hyperparameters)
 
 
+def without_parts(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:
+    """Return the story without its parts, and the story's own hyperparameters; both as they are where it has none."""
+    inner, known = split_parts(story, hyperparameters)
+    if not any(known.get(part.name) for part in PARTS):
+        return story, dict(hyperparameters)
+    return inner, {name: value for name, value in known.items() if name not in GENERAL}
+
+
 def _taken_apart(story: Story) -> tuple[Story, dict[str, Any]]:
     """The story beneath its parts, and their hyperparameters."""
     return getattr(story, PARTS_OF, (story, {}))

@@ -360,3 +360,35 @@ def test_ranks_of_the_mean_pull_are_uniform_under_nuts():
     sizes = {"n_tasks": 60, "n_workers": 6, "n_simulations": 100, "right": 12.0, "wrong": 3.0}
     found = cp.calibrate("one_coin", shared_error=True, shared_weight=5.0, quantities=quantities, **sizes)
     assert found.p_values().min() > 1e-3
+
+
+@pytest.fixture(scope="module")
+def misread():
+    """A crowd of whom most take class 1 for class 2, and its true labels."""
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 3, 250)
+    right = rng.random((250, 20)) < 0.8
+    label = np.where(right, truth[:, None], (truth[:, None] + rng.integers(1, 3, right.shape)) % 3)
+    takes = (truth[:, None] == 1) & (np.arange(20) < 13) & (rng.random(label.shape) < 0.8)
+    task, worker = np.nonzero(rng.random(label.shape).argsort(1).argsort(1) < 8)
+    label = np.where(takes, 2, label)[task, worker]
+    frame = pd.DataFrame({"task": task, "worker": worker, "label": label})
+    return cp.Annotations.from_frame(frame, classes=range(3)), truth
+
+
+def test_em_starts_also_where_the_plain_story_ends_and_keeps_the_higher_end(misread, monkeypatch):
+    annotations, truth = misread
+    both = cp.fit("dawid_skene", annotations, shared_error=True, progress=False)
+    monkeypatch.setattr(Model, "plain", None)
+    alone = cp.fit("dawid_skene", annotations, shared_error=True, progress=False)
+    assert both.history.iloc[-1] > alone.history.iloc[-1] + 5
+    right = [(fit.posterior.argmax(-1) == truth).mean() for fit in (alone, both)]
+    assert right[0] < 0.75
+    assert right[1] > 0.9
+
+
+def test_the_plain_form_has_neither_the_parts_nor_their_hyperparameters():
+    model = Model(STORIES["dawid_skene"], {"shared_error": True, "shared_weight": 9.0, "diagonal": 3.0}, ("diagonal",))
+    assert model.plain == Model(STORIES["dawid_skene"], {"diagonal": 3.0}, ("diagonal",))
+    assert Model(with_shared_error(STORIES["mace"]), {}).plain == Model(STORIES["mace"], {})
+    assert Model(STORIES["mace"], {"shared_error": False}).plain is None

@@ -16,7 +16,9 @@ from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
+from scipy.cluster.hierarchy import linkage
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import squareform
 
 from ...data import Annotations
 from ..fitted.intervals import jeffreys
@@ -24,8 +26,10 @@ from ..fitted.intervals import jeffreys
 COMMON = 20  # tasks that two workers share at the least
 LEVELS = (0.9, 0.8, 0.7, 0.6, 0.5)  # agreement beyond chance at which workers are linked to a group
 MARGIN = 0.1  # of agreement beyond chance, over that with others and over that of others
-MARGIN_OF_TETRADS = 0.2  # of the same, over what both of these allow for; stories are not as plain as a product
-ERRORS = 3.0  # standard errors beyond the margin
+MARGIN_OF_TETRADS = 0.15  # of the same, over what both of these allow for; stories are not as plain as a product
+ERRORS = 3.0  # standard errors beyond the margin; the group was looked for
+CLEAREST = 20  # groups that are tested where all pairs of workers are looked at
+CLUSTERED = 40  # workers; of more groups are linked by pairs who agree for sure
 DOUBT = 0.05  # that any pair agrees by less than its lower limit
 DRAWS = 200  # of the tasks' weights
 LOOKED_AT = 20_000  # tasks that a group shares: of more a sample
@@ -65,15 +69,14 @@ def agreeing_groups(annotations: Annotations) -> list[AgreeingGroup]:
         return []
     found: list[AgreeingGroup] = []
     taken = np.zeros(annotations.n_workers, bool)
-    groups, interval = _linked(given)
-    for group in groups:
+    for group in _candidates(given):
         is_member = np.isin(np.arange(annotations.n_workers), group)
         if (taken & is_member).any():
             continue
         shared = _of_shared_tasks(given, is_member)
         same, pairs = _pair_sums(shared, is_member, np.zeros_like(given.mean), np.ones(len(given.mean)))
         within, outside, _ = same.sum(0) / np.maximum(pairs.sum(0), 1e-9)
-        if _is_apart(shared, is_member, float(within), interval):
+        if _is_apart(shared, is_member):
             found.append(AgreeingGroup(group, float(within), float(outside)))
             taken |= is_member
     return found
@@ -120,11 +123,11 @@ def _given(annotations: Annotations) -> _Given | None:
     return _Given(task, worker[kept], label[kept], share[kept], is_first[kept], mean, spread, len(tasks))
 
 
-def _linked(given: _Given) -> tuple[list[np.ndarray], float]:
-    """Groups of workers linked by pairs who agree for sure, at several levels of agreement beyond chance.
+def _candidates(given: _Given) -> list[np.ndarray]:
+    """Groups of workers who might be apart, the largest first.
 
-    Returns:
-        The groups, the largest first, and the mass of intervals of which, of as many pairs, hardly one is wrong.
+    They are linked by pairs who agree for sure, at several levels of agreement beyond chance; of at most
+    :data:`CLUSTERED` workers also by the mean agreement of two groups, which is seen where that of no single pair is.
     """
     n_workers, n_classes = given.mean.shape
     rows, shape = given.task * n_classes + given.label, (given.n_tasks * n_classes, n_workers)
@@ -137,12 +140,12 @@ def _linked(given: _Given) -> tuple[list[np.ndarray], float]:
     enough = common.data >= COMMON
     a, b, n = common.row[enough], common.col[enough], common.data[enough]
     if not len(n):
-        return [], 1.0
+        return []
     same = np.asarray((gave.T @ gave).tocsr()[a, b]).ravel()
-    interval = 1 - 2 * DOUBT / len(n)
-    least, _ = jeffreys(same, n, interval)
     by_chance = sum(of_class[a] * of_class[b] for of_class in given.mean.T)
-    low = (least - by_chance) / (given.spread[a] * given.spread[b])
+    scale = given.spread[a] * given.spread[b]
+    least, _ = jeffreys(same, n, 1 - 2 * DOUBT / len(n))
+    low = (least - by_chance) / scale
     groups: dict[tuple[int, ...], None] = {}
     for level in LEVELS:
         linked = low > level
@@ -153,7 +156,59 @@ def _linked(given: _Given) -> tuple[list[np.ndarray], float]:
         for begin, end in pairwise(cuts):
             if 2 <= end - begin <= n_workers - 2:
                 groups[tuple(order[begin:end].tolist())] = None
-    return [np.array(group) for group in sorted(groups, key=len, reverse=True)[:TESTED]], interval
+    linked_groups = sorted(groups, key=len, reverse=True)[:TESTED]
+    active = np.unique(given.worker)
+    if len(active) > CLUSTERED:
+        return [np.array(group) for group in linked_groups]
+    products, pairs = np.zeros((2, n_workers, n_workers))
+    products[a, b] = products[b, a] = (same - n * by_chance) / scale
+    pairs[a, b] = pairs[b, a] = n
+    return _clearest([*linked_groups, *_clustered(products, pairs, active)], products, pairs)
+
+
+def _clustered(products: np.ndarray, pairs: np.ndarray, active: np.ndarray) -> list[tuple[int, ...]]:
+    """Groups by average linkage, of at most a third of the workers: of more, the others may be the odd ones.
+
+    Args:
+        products: by pair of workers the sum over tasks of their agreement beyond chance, ``(J, J)``.
+        pairs: the number of these tasks, ``(J, J)``.
+        active: the workers that have annotations.
+    """
+    most = len(active) // 3
+    if most < 2:
+        return []
+    beyond = products / np.maximum(pairs, 1)
+    beyond[pairs == 0] = products.sum() / pairs.sum()
+    apart = 2 - beyond[np.ix_(active, active)]
+    np.fill_diagonal(apart, 0.0)
+    members: dict[int, tuple[int, ...]] = {i: (int(worker),) for i, worker in enumerate(active)}
+    for step, (one, other, _, _) in enumerate(linkage(squareform(apart, checks=False), "average")):
+        members[len(active) + step] = tuple(sorted(members[int(one)] + members[int(other)]))
+    return [group for group in members.values() if 2 <= len(group) <= most]
+
+
+def _clearest(groups: list[tuple[int, ...]], products: np.ndarray, pairs: np.ndarray) -> list[np.ndarray]:
+    """Groups that are beyond the margins but for errors, those that agree most over others in most pairs first.
+
+    Args:
+        groups: workers of each.
+        products: as of :func:`_clustered`.
+        pairs: likewise.
+    """
+    inside = np.zeros((len(groups), len(products)))
+    for i, group in enumerate(groups):
+        inside[i, list(group)] = 1.0
+    outside = 1 - inside
+    sides = ((inside, inside), (inside, outside), (outside, outside))
+    n = [np.maximum(((left @ pairs) * right).sum(1), 1) for left, right in sides]
+    within, between, among = (
+        ((left @ products) * right).sum(1) / of_side for (left, right), of_side in zip(sides, n, strict=True)
+    )
+    least = np.sqrt(within**2 / n[2] + among**2 / n[0] + 4 * between**2 / n[1])  # of the tetrad's error
+    clear = np.all(_excess(within, between, among) > np.stack([0 * least, 0 * least, least]), axis=0)
+    score = (within - between) * inside.sum(1)
+    chosen = dict.fromkeys(groups[i] for i in np.argsort(-score, kind="stable") if clear[i])
+    return [np.array(group) for group in list(chosen)[:CLEAREST]]
 
 
 def _of_shared_tasks(given: _Given, is_member: np.ndarray) -> _Given:
@@ -210,22 +265,22 @@ def _pair_sums(
     return np.stack(products, -1), np.stack(pairs, -1)
 
 
-def _is_apart(given: _Given, is_member: np.ndarray, within: float, interval: float) -> bool:
+def _is_apart(given: _Given, is_member: np.ndarray) -> bool:
     """Return whether a group agrees more than expected from its members' and other workers' agreement with others.
 
     Args:
         given: the annotations of the tasks that members share.
         is_member: of the group, ``(J,)``.
-        within: the share of the group's pairs of annotations that are the same.
-        interval: mass of the interval of this share. The group was looked for, so that it has to hold for all pairs.
     """
     products, pairs = _pair_sums(given, is_member, given.mean, given.spread)
     if (pairs.sum(0) < COMMON).any():
         return False
-    least, _ = jeffreys(np.array(within * len(pairs)), np.array(len(pairs)), interval)
-    beyond = products[:, 0].sum() / pairs[:, 0].sum() - (within - least) / np.mean(given.spread[is_member]) ** 2
     weights = np.random.default_rng(0).standard_exponential((DRAWS, len(pairs)))
-    between, among = ((weights @ products[:, 1:]) / np.maximum(weights @ pairs[:, 1:], 1e-9)).T
-    tetrad = (beyond - MARGIN_OF_TETRADS) * among - between**2
-    excess = np.stack([beyond - MARGIN - between, beyond - MARGIN - among, tetrad])
+    excess = _excess(*((weights @ products) / np.maximum(weights @ pairs, 1e-9)).T)
     return bool((excess.mean(1) > ERRORS * excess.std(1)).all())
+
+
+def _excess(within: np.ndarray, between: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Return by how much agreement within a group is beyond the margins, over each of three bounds: ``(3, ...)``."""
+    tetrad = (within - MARGIN_OF_TETRADS) * among - between**2
+    return np.stack([within - MARGIN - between, within - MARGIN - among, tetrad])

@@ -152,9 +152,10 @@ def write_for_tool(result: Fit, folder: Path, to: str, request: Request) -> dict
 def _is_export_of(tool: str, file: str) -> bool:
     """Return whether a file is the tool's export: Label Studio's tasks with data in JSON, or Argilla's records."""
     from ..data.exports.json_tools import is_argilla
-    from ..data.exports.opening import LINES, TEXT, records_in
+    from ..data.exports.opening import TEXT, records_in
+    from ..data.json_files import JSON
 
-    suffixes = {"label-studio": (".json",), "argilla": (".json", *LINES, *TEXT, ".parquet")}.get(tool, ())
+    suffixes = {"label-studio": (".json",), "argilla": (*JSON, *TEXT, ".parquet")}.get(tool, ())
     if suffix_of(file) not in suffixes or not Path(file).is_file():
         return False
     records = records_in(Path(file)) or []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +16,12 @@ from .errors import AnnotationError, warn
 from .frames import as_frame, is_frame, read_parquet_table, read_text_table, row_and_line, take_column
 from .ids import Ids
 from .input_warnings import spellings
+from .json_files import JSON, read_json
 from .kinds import encode_labels
 from .text import as_numbers
-from .text_files import open_text, reading, suffix_of
+from .text_files import suffix_of
 
 NO_ABSTENTIONS = Ids()
-JSON = (".json", ".jsonl", ".ndjson")
 
 
 def resolve_gold(
@@ -152,17 +151,7 @@ def _json_table(path: Path, task: str, label: str) -> pd.DataFrame:
     Raises:
         AnnotationError: it has something else.
     """
-    with reading(path), open_text(path) as file:
-        text = file.read()
-    try:
-        try:
-            content = json.loads(text)
-        except json.JSONDecodeError:
-            content = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except json.JSONDecodeError as error:
-        raise AnnotationError(f"gold={str(path)!r} is no JSON file: {error}") from None
-    if isinstance(content, Mapping) and suffix_of(path) != ".json":
-        content = [content]  # a single line
+    content = read_json(path)
     if isinstance(content, Mapping):
         content = [{task: each, label: value} for each, value in content.items()]
     if not isinstance(content, list) or not all(isinstance(record, Mapping) for record in content):

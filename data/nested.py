@@ -5,7 +5,6 @@ Such records have lists side by side, lists of dictionaries, or a dictionary by 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,10 @@ from .column_names import is_name_of
 from .columns import Column, encode
 from .errors import AnnotationError, check_name, warn
 from .ids import Ids
+from .json_files import read_json
 from .kinds import encode_labels
 from .text import as_numbers
+from .text_files import first_bytes
 
 FAR_MORE = 5  # times as many inner keys as outer ones, from which on these may be the workers
 
@@ -92,13 +93,9 @@ def read_nested(path: str | Path) -> dict[Any, dict[Any, Any]]:
             twice.
     """
     path = Path(path)
-    text = path.read_bytes()
-    if not text.strip():
+    if not first_bytes(path).strip():
         raise AnnotationError(f"{path}: the file is empty; expected {{task: {{worker: label}}}}")
-    try:
-        by_task = json.loads(text, object_pairs_hook=lambda pairs: _without_repeats(pairs, path))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise AnnotationError(f"{path} is no JSON file: {error}") from None
+    by_task = read_json(path)
     if not isinstance(by_task, dict) or not all(isinstance(value, dict) for value in by_task.values()):
         raise AnnotationError(
             f"{path}: expected a dictionary {{task: {{worker: label}}}} with a dictionary for each task"
@@ -106,15 +103,6 @@ def read_nested(path: str | Path) -> dict[Any, dict[Any, Any]]:
     tasks = as_numbers(by_task)
     workers = as_numbers(dict.fromkeys(worker for by_worker in by_task.values() for worker in by_worker))
     return {tasks[task]: {workers[w]: label for w, label in by_task[task].items()} for task in by_task}
-
-
-def _without_repeats(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise AnnotationError(f"{path}: the key {twice!r} stands twice in one dictionary; keep one, or rename it")
-    return found
 
 
 Records = Sequence[Mapping[str, Any]]

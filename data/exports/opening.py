@@ -15,11 +15,10 @@ import pandas as pd
 from ..column_names import is_name_of
 from ..errors import AnnotationError
 from ..frames import as_frame, is_frame, read_parquet_table, read_text_table, take_column
-from ..text_files import encoding_of, first_bytes, open_bytes, suffix_of
+from ..json_files import JSON, read_json
+from ..text_files import first_bytes, suffix_of
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
-LINES = (".jsonl", ".ndjson")
-JSON = (".json", *LINES)
 TEXT = (".csv", ".tsv")
 PARQUET, ZIPPED = b"PAR1", b"PK\x03\x04"  # how such files begin; those of Excel are zipped
 
@@ -50,38 +49,6 @@ def is_json(path: Path, start: bytes) -> bool:
     suffix = suffix_of(path)
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
     return suffix in JSON or (suffix not in (".csv", ".tsv") and text[:1] in (b"{", b"["))
-
-
-def read_json(path: Path, encoding: str | None) -> Any:
-    """Return the value in a JSON file, or the list of those in its lines.
-
-    Raises:
-        AnnotationError: it is neither.
-    """
-    with open_bytes(path) as file:
-        text = file.read().decode(encoding or encoding_of(path))
-    try:
-        value = json.loads(text, object_pairs_hook=lambda pairs: _without_repeats(pairs, path))
-    except json.JSONDecodeError as whole:
-        lines = [line for line in text.splitlines() if line.strip()]
-        found = []
-        for number, line in enumerate(lines, start=1):
-            try:
-                found.append(json.loads(line))
-            except json.JSONDecodeError as error:
-                reason = whole if number == 1 else f"line {number}: {error}"
-                raise AnnotationError(f"{path} is no JSON file: {reason}") from None
-        return found
-    return [value] if isinstance(value, dict) and suffix_of(path) in LINES else value
-
-
-def _without_repeats(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise AnnotationError(f"{path}: the key {twice!r} stands twice in one dictionary; keep one, or rename it")
-    return found
 
 
 def table_of_json(content: Mapping[str, Any]) -> pd.DataFrame | None:

@@ -19,6 +19,7 @@ from ..columns import Where, missing_values, row_number
 from ..description import count_text
 from ..errors import AnnotationError, check_name, warn
 from ..frames import read_parquet_table, read_text_table, row_and_line
+from ..json_files import read_json
 from ..long import csv_fields, long_fields
 from ..nested import flat_records
 from ..repeats import n_repeated
@@ -37,7 +38,6 @@ from .opening import (
     as_records,
     files_in,
     is_json,
-    read_json,
     records_of_folder,
     table_of,
     table_of_json,
@@ -174,30 +174,8 @@ def _from_path(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
         return annotations, said
     if is_json(path, start):
         return _from_json(read_json(path, given["encoding"]), path, given, gold, options)
-    return _from_text(path, given, gold, options)
-
-
-def _from_text(path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
-    separator, encoding = given["separator"], given["encoding"]
-    table = read_text_table(path, separator, encoding)
-    if held := read_tool_table(table, str(path), given["question"]):
-        return _of_held(held, given, gold, options)
-    if _has_lists(table) and (held := read_records(as_records(table), str(path), given["question"], path.stem)):
-        return _of_held(held, given, gold, options)
-    _refuse_question(str(path), given)
-    if form := _form_roles(table, str(path), given):
-        return _form(table, form, str(path), gold, options)
-    if wide := _wide_roles(table, str(path), given, gold, options):
-        return _wide(table, wide, str(path), given["columns"], gold, options)
-    roles = find_roles(list(table.columns), given, str(path))
-    _refuse_repeated_header(table, roles, path, separator, encoding)
-    columns = {"task": roles.task, "worker": roles.worker, "label": roles.label}
-    columns |= {"count": given["count"], "seconds": _seconds(roles, given)}
-    truth, said_gold = gold_in(table, roles, gold)
-    fields = csv_fields(
-        path, separator, {**columns, **options, "gold": truth, "skip_blank": True}, encoding or encoding_of(path)
-    )
-    return _with_said(Annotations(**fields), str(path), roles.said(), said_gold, _telling_apart(table, roles))
+    table = read_text_table(path, given["separator"], given["encoding"])
+    return _from_table(table, str(path), given, gold, options, path=path)
 
 
 def _from_table(
@@ -207,11 +185,14 @@ def _from_table(
     gold: Any,
     options: dict[str, Any],
     where: Where | None = None,
+    path: Path | None = None,
 ) -> tuple[Annotations, str]:
+    """Read a table; ``path`` is the text file that it was read from, None for tables that have types of their own."""
     table = table.rename(columns=str)
-    if _has_lists(table) and (held := read_records(as_records(table), what, given["question"], what)):
-        return _of_held(held, given, gold, options)
     if held := read_tool_table(table.astype(object), what, given["question"]):
+        return _of_held(held, given, gold, options)
+    name = what if path is None else path.stem
+    if _has_lists(table) and (held := read_records(as_records(table), what, given["question"], name)):
         return _of_held(held, given, gold, options)
     _refuse_question(what, given)
     if form := _form_roles(table, what, given):
@@ -220,19 +201,15 @@ def _from_table(
         return _wide(table, wide, what, given["columns"], gold, options)
     roles = find_roles(list(table.columns), given, what)
     truth, said_gold = gold_in(table, roles, gold)
-    fields = long_fields(
-        table,
-        task=roles.task,
-        worker=roles.worker,
-        label=roles.label,
-        count=given["count"],
-        seconds=_seconds(roles, given),
-        where=where,
-        source=what,
-        gold=truth,
-        skip_blank=True,
-        **options,
-    )
+    columns = {"task": roles.task, "worker": roles.worker, "label": roles.label, "count": given["count"]}
+    columns |= {"seconds": _seconds(roles, given)}
+    options = {**columns, **options, "gold": truth, "skip_blank": True}
+    if path is None:
+        fields = long_fields(table, where=where, source=what, **options)
+    else:
+        separator, encoding = given["separator"], given["encoding"]
+        _refuse_repeated_header(table, roles, path, separator, encoding)
+        fields = csv_fields(path, separator, options, encoding or encoding_of(path))
     return _with_said(Annotations(**fields), what, roles.said(), said_gold, _telling_apart(table, roles))
 
 

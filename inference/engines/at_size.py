@@ -87,58 +87,34 @@ def run(
         ValueError: several devices for what runs on one only: minibatches, networks and guides that do not factorise.
     """
     if mesh is not None:
-        return _run_over(mesh, engine, model, annotations, dims, key, settings, progress=progress, keep=keep)
-    if engine.pads(settings):
-        seen = sized(model, annotations, fine=engine.fine, briefly=start is not None)
+        if not engine.pads(settings) or has_network(model):
+            raise ValueError(
+                f"devices: {engine.name} runs on several devices where it takes all tasks in every step; leave out "
+                "devices, or the network, batch_size or guide"
+            )
+        data = sharded(annotations, mesh)
+        real = places(annotations, data)
     else:
-        seen = anonymous(annotations) if is_portable(model, annotations) else annotations
-    if start is not None:
-        start = jax.tree.map(jnp.asarray, grown(start, dims, seen) if isinstance(seen, PaddedAnnotations) else start)
-    data = jax.tree.map(jnp.asarray, seen)
+        if engine.pads(settings):
+            seen = sized(model, annotations, fine=engine.fine, briefly=start is not None)
+        else:
+            seen = anonymous(annotations) if is_portable(model, annotations) else annotations
+        if start is not None:
+            start = grown(start, dims, seen) if isinstance(seen, PaddedAnnotations) else start
+            start = jax.tree.map(jnp.asarray, start)
+        data, real = jax.tree.map(jnp.asarray, seen), None
     outcome = engine.run(model, data, key, settings, progress=progress, start=start, keep=keep)
-    if not isinstance(seen, PaddedAnnotations):
+    if not isinstance(data, PaddedAnnotations):
         return outcome
-    return outcome._replace(
-        draws=cut(outcome.draws, dims, annotations, leading=2),
-        fixed=cut(outcome.fixed, dims, annotations),
-        ends=tuple(cut(end, dims, annotations) for end in outcome.ends),
-    )
 
+    def own(values: Mapping[str, Any], leading: int = 0) -> dict[str, Any]:
+        if real is not None:
+            axes = {name: leading + dims[name].index("task") for name in values if "task" in dims.get(name, ())}
+            values = {name: np.take(v, real, axes[name]) if name in axes else v for name, v in values.items()}
+        return cut(values, dims, annotations, leading=leading)
 
-def _run_over(
-    mesh: Mesh,
-    engine: Engine,
-    model: Model,
-    annotations: Annotations,
-    dims: Dims,
-    key: Array,
-    settings: Any,
-    *,
-    progress: bool,
-    keep: Checkpoints,
-) -> Outcome:
-    """Run an engine with the tasks spread over a mesh."""
-    if not engine.pads(settings) or has_network(model):
-        raise ValueError(
-            f"devices: {engine.name} runs on several devices where it takes all tasks in every step; leave out "
-            "devices, or the network, batch_size or guide"
-        )
-    seen = sharded(annotations, mesh)
-    outcome = engine.run(model, seen, key, settings, progress=progress, keep=keep)
-    real = places(annotations, seen)
-
-    def own(values: Mapping[str, Any], leading: int) -> dict[str, Any]:
-        return {
-            name: np.take(value, real, leading + dims[name].index("task")) if "task" in dims.get(name, ()) else value
-            for name, value in values.items()
-        }
-
-    draws, fixed = own(outcome.draws, 2), own(outcome.fixed, 0)
-    return outcome._replace(
-        draws=cut(draws, dims, annotations, leading=2),
-        fixed=cut(fixed, dims, annotations),
-        ends=tuple(cut(own(end, 0), dims, annotations) for end in outcome.ends),
-    )
+    ends = tuple(map(own, outcome.ends))
+    return outcome._replace(draws=own(outcome.draws, 2), fixed=own(outcome.fixed), ends=ends)
 
 
 def start_of(model: Model, annotations: Annotations, dims: Dims, key: Array) -> Parameters:

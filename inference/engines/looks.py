@@ -24,7 +24,7 @@ from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import parameter_spec
-from ..sources.source import Source
+from ..sources.source import Source, sum_over_batches
 from .checkpoints import NO_CHECKPOINTS, Checkpoints, Tree, packed, unpacked
 from .m_step import Sums, gradient, newton, sums_over_tasks
 
@@ -98,7 +98,7 @@ def look_over(
         keep.save(stage, partial(_noted, running, done), lasting=False)
         tell(done)
 
-    running = source.total(add, running, begin=begin, after=after)
+    running = sum_over_batches(source, add, running, begin=begin, after=after)
     sums, log_prior = with_prior(model, source.like, parameters, running)
     log_likelihood = float(running.total.log_likelihood) + float(running.lost.log_likelihood)
     return _in_two_numbers(sums, log_likelihood + float(log_prior)), running.total

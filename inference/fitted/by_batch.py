@@ -24,6 +24,7 @@ from ..densities.programs import compiled
 from ..densities.sites import Dims, derived
 from ..engines.progress import progress_bar
 from ..sources.on_disk import Files
+from ..sources.source import sum_over_batches
 
 FEW = 20  # draws at the most that a pass over the data looks at
 NUMBERS = 2e6  # in confusion matrices that need no pass, about
@@ -88,14 +89,14 @@ def derived_means(model: Model, files: Files, draws: Mapping[str, Any]) -> tuple
     return {name: np.asarray(value) for name, value in values.items()}, dims
 
 
-def _added(files: Files, of_batch: Callable[[Batch], Any], total: Any) -> Any:
+def _added(files: Files, of_batch: Callable[[Batch], Any], zero: Any) -> Any:
     """Sums over all batches: one pass over the data."""
 
-    def add(batch: Batch, total: Any) -> Any:
-        return jax.tree.map(jnp.add, total, of_batch(batch))
+    def add(batch: Batch, sums: Any) -> Any:
+        return jax.tree.map(jnp.add, sums, of_batch(batch))
 
     with progress_bar("pass over the data", files.n_batches, show=files.progress) as bar:
-        return files.total(add, total, after=lambda total, done: bar(done, ""))
+        return sum_over_batches(files, add, zero, after=lambda sums, done: bar(done, ""))
 
 
 def _first(draws: Parameters) -> Parameters:

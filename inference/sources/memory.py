@@ -5,9 +5,9 @@ Minibatches are made within compiled programs, so that one program takes any of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +15,6 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations, Ids
-
-T = TypeVar("T")
 
 
 class Minibatch(NamedTuple):
@@ -57,20 +55,6 @@ class InMemory:
     def batches(self, order: Sequence[int] | np.ndarray | None = None, *, begin: int = 0) -> Iterator[Annotations]:
         """Yield all annotations, which are one batch outside of compiled programs."""
         yield from [self.like][begin:]
-
-    def total(
-        self,
-        add: Callable[[Annotations, T], T],
-        zero: T,
-        *,
-        begin: int = 0,
-        after: Callable[[T, int], None] = lambda total, done: None,
-    ) -> T:
-        """Return a sum over all annotations: :meth:`.Source.total`."""
-        for batch in self.batches(begin=begin):
-            zero = add(batch, zero)
-            after(zero, 1)
-        return zero
 
     @staticmethod
     def refuses(option: str) -> str | None:

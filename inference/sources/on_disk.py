@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,8 +19,6 @@ from ...models import StoryError
 from ..densities.model import Model
 from ..densities.portable import is_portable, promises_it
 from .starting import parameter_shapes
-
-T = TypeVar("T")
 
 MOST_ROWS = 2**20  # of a batch: larger ones are no faster
 LEAST_ROWS = 2**12
@@ -129,20 +127,6 @@ class Files:
         """Yield batches; the next is read while one is worked on: :meth:`.Source.batches`."""
         order = range(self.n_batches) if order is None else order
         return self.store.batches(self.plan, order[begin:], with_names=self.with_names)
-
-    def total(
-        self,
-        add: Callable[[Batch, T], T],
-        zero: T,
-        *,
-        begin: int = 0,
-        after: Callable[[T, int], None] = lambda total, done: None,
-    ) -> T:
-        """Return a sum over all batches, no more than two of which are in memory: :meth:`.Source.total`."""
-        for done, batch in enumerate(self.batches(begin=begin), start=begin + 1):
-            zero = jax.block_until_ready(add(batch, zero))
-            after(zero, done)
-        return zero
 
     @staticmethod
     def refuses(option: str) -> str | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+import jax
 import numpy as np
 
 from ...data import Annotations
@@ -35,23 +36,29 @@ class Source(Protocol):
             begin: the place in the order of the first one to yield.
         """
 
-    def total(
-        self,
-        add: Callable[[Annotations, T], T],
-        zero: T,
-        *,
-        begin: int = 0,
-        after: Callable[[T, int], None] = lambda total, done: None,
-    ) -> T:
-        """Return a sum over all batches: one pass over the data.
-
-        Args:
-            add: from a batch and the sum so far to the sum with the batch.
-            zero: the sum over the batches before ``begin``.
-            begin: the first batch to add.
-            after: called with the sum and the number of batches in it, after each batch.
-        """
-
     @staticmethod
     def refuses(option: str) -> str | None:
         """Return why a fit to this source does not take an option, with the mend; None where it does."""
+
+
+def sum_over_batches(
+    source: Source,
+    add: Callable[[Any, T], T],
+    zero: T,
+    *,
+    begin: int = 0,
+    after: Callable[[T, int], None] = lambda total, done: None,
+) -> T:
+    """Return a sum over all batches, no more than two of which are in memory: one pass over the data.
+
+    Args:
+        source: the data.
+        add: from a batch and the sum so far to the sum with the batch.
+        zero: the sum over the batches before ``begin``.
+        begin: the first batch to add.
+        after: called with the sum and the number of batches in it, after each batch.
+    """
+    for done, batch in enumerate(source.batches(begin=begin), start=begin + 1):
+        zero = jax.block_until_ready(add(batch, zero))
+        after(zero, done)
+    return zero

@@ -12,7 +12,7 @@ from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import starting_point
-from .source import Source
+from .source import Source, sum_over_batches
 
 
 @compiled
@@ -34,7 +34,11 @@ def start(model: Model, source: Source, key: Array) -> Parameters:
     """Return the story's starting values."""
     totals = _no_totals(model, source.like, key)
     if totals:
-        totals = source.total(lambda batch, total: jax.tree.map(jnp.add, total, start_sums(model, batch, key)), totals)
+
+        def add(batch: Annotations, sums: list[Array]) -> list[Array]:
+            return jax.tree.map(jnp.add, sums, start_sums(model, batch, key))
+
+        totals = sum_over_batches(source, add, totals)
     return start_from(model, source.like, key, totals)
 
 

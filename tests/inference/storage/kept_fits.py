@@ -10,6 +10,8 @@ import zipfile
 from pathlib import Path
 
 KEPT = Path(__file__).parent / "kept"
+WITH_PRIOR = ("nuts", "svi")
+"""Kinds whose folders have a thousand draws from the prior, of as many tasks as there are: of fewer they are small."""
 
 
 def labels_of(fit):
@@ -38,5 +40,6 @@ if __name__ == "__main__":
     from saved_fits import FURTHER, KINDS, made, small_annotations
 
     for kind in (*KINDS, *FURTHER) if len(sys.argv) < 3 else sys.argv[2:]:
+        annotations = small_annotations(n_tasks=2 if kind in WITH_PRIOR else 8)
         with tempfile.TemporaryDirectory() as made_in:
-            keep(made(kind, small_annotations()), f"{sys.argv[1]}-{kind}", Path(made_in) / "fit")
+            keep(made(kind, annotations), f"{sys.argv[1]}-{kind}", Path(made_in) / "fit")

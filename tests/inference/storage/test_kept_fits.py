@@ -18,7 +18,7 @@ FILES = sorted(kept_fits.KEPT.glob("*.zip"))
 def test_files_of_every_format_are_kept_and_small():
     kinds = ("em", "nuts", "svi", "network", "baseline", "network_baseline", "average")
     assert {path.stem for path in FILES} >= {f"format-1-{kind}" for kind in kinds}
-    assert all(path.stat().st_size < 70_000 for path in FILES)
+    assert all(path.stat().st_size < 50_000 for path in FILES)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -19,6 +19,10 @@ _RULES = (
     (r"\btidy=True\b", "--tidy"),
     (rf"\b({_COLUMNS})=(?=[\s,;.]|$)", r"--\1"),
     (r"\bclasses=\[\.\.\.\]", "--classes A,B,C"),
+    (
+        r"round them \(\.round\(\)\), bin them \(pd\.cut, pd\.qcut\) or rank them",
+        "write a file with them rounded, or as a few named grades, such as low, mid and high",
+    ),
     (r"\babstain=\[\.\.\.\]", "--abstain VALUE"),
     (r"\bAnnotations\.from_frame\(frame, abstain=\[[^]]*\]\)", "--abstain VALUE"),
     (r"\babstain=\[('[^']*')\]", r"--abstain \1"),

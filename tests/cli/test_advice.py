@@ -3,6 +3,7 @@
 import pytest
 
 from crowdppl.cli.advice import for_the_shell
+from crowdppl.data.kinds import fraction_text
 
 
 @pytest.mark.parametrize(
@@ -17,6 +18,11 @@ from crowdppl.cli.advice import for_the_shell
         ("given for both task= and label=; name", "given for both --task and --label; name"),
         ("pass repeats='keep' to use", "pass --repeats 'keep' to use"),
         ("list all in classes=[...]", "list all in --classes A,B,C"),
+        (
+            fraction_text("0.5"),
+            "'0.5' is a fraction, and real numbers are not made classes: write a file with them rounded, or as a few "
+            "named grades, such as low, mid and high; where they are names of classes, list all in --classes A,B,C",
+        ),
         ("list all tasks in tasks=[...]", "list all tasks in Python, with tasks=[...]"),
         ("with Annotations.from_frame(frame, features={task: vector, …})", "with --features FILE"),
         ("ask to overwrite it", "give --overwrite to replace it"),

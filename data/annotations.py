@@ -13,7 +13,8 @@ import pandas as pd
 
 from . import description
 from .agreement import krippendorff_alpha
-from .build import build, read_only
+from .arrays import BY_ROW, changed, read_only
+from .build import build
 from .cards import never_raising
 from .column_names import own_or_known_column
 from .constructors import Constructors
@@ -219,9 +220,8 @@ class Annotations(Constructors):
         if self.count is None:
             return self
         times = np.asarray(self.count).astype(np.int64)
-        rows = {name: getattr(self, name) for name in ("task", "worker", "label", "seconds")}
-        repeated = {name: None if rows[name] is None else read_only(np.repeat(rows[name], times)) for name in rows}
-        return self.replace(count=None, **repeated)
+        rows = changed(self, ("task", *BY_ROW), lambda values: read_only(np.repeat(values, times)))
+        return self.replace(**rows | {"count": None})
 
     def n_by_worker(self) -> np.ndarray:
         """Return how many annotations each worker gave, shape (J,) int64.
@@ -241,9 +241,8 @@ class Annotations(Constructors):
         if not self.abstains:
             return self
         kept = np.asarray(self.label) < self.n_classes
-        rows = {name: getattr(self, name) for name in ("task", "worker", "label", "count", "seconds")}
-        chosen = {name: None if rows[name] is None else read_only(np.asarray(rows[name])[kept]) for name in rows}
-        return self.replace(abstentions=Ids(), **chosen)
+        rows = changed(self, ("task", *BY_ROW), lambda values: read_only(np.asarray(values)[kept]))
+        return self.replace(abstentions=Ids(), **rows)
 
     def votes(self) -> np.ndarray:
         """Return how many annotations of each class each task has, shape (N, K) int64; abstentions are none."""
@@ -385,8 +384,11 @@ class Annotations(Constructors):
         return description.annotations_card(self.describe(), self.counts_by_kind().sum(-1), by_worker)
 
 
-jax.tree_util.register_dataclass(
-    Annotations,
-    data_fields=[field.name for field in dataclasses.fields(Annotations) if field.name not in STATIC],
-    meta_fields=list(STATIC),
-)
+def as_pytree(kind: type[Annotations], *static: str) -> None:
+    """Make a class of annotations a JAX pytree, whose static fields are those of all annotations and these."""
+    meta = [*STATIC, *static]
+    leaves = [field.name for field in dataclasses.fields(kind) if field.name not in meta]
+    jax.tree_util.register_dataclass(kind, data_fields=leaves, meta_fields=meta)
+
+
+as_pytree(Annotations)

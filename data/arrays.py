@@ -1,11 +1,15 @@
 """Arrays made longer and shorter along an axis."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
+
+BY_ROW = ("worker", "label", "count", "seconds")
+BY_TASK = ("gold", "features", "evidence", "prior", "model_scores")
+"""Fields of annotations with a value for each row, beside its task, and for each task, beside its name."""
 
 
 def lengthened(values: Array, axis: int, size: int) -> np.ndarray:
@@ -51,3 +55,16 @@ def counts(annotations: Any) -> np.ndarray:
     if annotations.count is None:
         return np.ones(annotations.n_rows, np.float32)
     return np.asarray(annotations.count)
+
+
+def changed(annotations: Any, names: Iterable[str], change: Callable[[Array], Array]) -> dict[str, Array]:
+    """Return the fields of these names that annotations have, each changed by a function."""
+    fields = {name: getattr(annotations, name) for name in names}
+    return {name: change(value) for name, value in fields.items() if value is not None}
+
+
+def read_only(value: Any) -> Any:
+    """Return the value itself, made read-only where it is an array."""
+    if isinstance(value, np.ndarray):
+        value.setflags(write=False)
+    return value

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
 
-from .annotations import STATIC, Annotations, Array
+from .annotations import Annotations, Array, as_pytree
 from .padding import PaddedAnnotations
 
 
@@ -25,11 +23,7 @@ class Batch(PaddedAnnotations):
     first: Array = 0
 
 
-jax.tree_util.register_dataclass(
-    Batch,
-    data_fields=[field.name for field in dataclasses.fields(Batch) if field.name not in (*STATIC, "once")],
-    meta_fields=[*STATIC, "once"],
-)
+as_pytree(Batch, "once")
 
 
 def task_numbers(annotations: Annotations) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .abstentions import abstentions_of, resolve_kinds, tell_abstainers
+from .arrays import read_only
 from .columns import Column, Where
 from .errors import AnnotationError
 from .features import feature_names, resolve_features
@@ -130,13 +131,6 @@ def build(
         )
         fields["worker_feature_names"] = feature_names(worker_features, names[1])
     return {name: read_only(value) for name, value in fields.items()}
-
-
-def read_only(value: Any) -> Any:
-    """Return the value itself, made read-only where it is an array."""
-    if isinstance(value, np.ndarray):
-        value.setflags(write=False)
-    return value
 
 
 def check_counts(values: Any, title: str, where: Where) -> np.ndarray:

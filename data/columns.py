@@ -90,23 +90,11 @@ def _encode_objects(values: list[Any], title: str, where: Where) -> Column:
         )
         codes = np.fromiter((positions.setdefault(v, len(positions)) for v in values), np.int32, len(values))
     except TypeError:
-        raise _unhashable_row(values, title, where) from None
+        raise unhashable(values, title, where) from None
     if clash:
         first, second = clash
         raise AnnotationError(f"{title}, {where(first)} and {where(second)}: {clash_text(values, first, second)}")
     return Column(title, codes, Ids(positions, what=title), where)
-
-
-def _unhashable_row(values: list[Any], title: str, where: Where) -> AnnotationError:
-    for row, value in enumerate(values):
-        try:
-            hash(value)
-        except TypeError:
-            return AnnotationError(
-                f"{title}, {where(row)}: {value!r} is a {type(value).__name__}, which cannot be an id; "
-                "use text, a number or a tuple of these"
-            )
-    return unhashable(values, title)
 
 
 def missing_values(missing: Mapping[str, np.ndarray], where: Where, advice: str = "") -> AnnotationError:

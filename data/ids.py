@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, cast, overload
 
 import numpy as np
@@ -251,14 +251,16 @@ def _single_kind(values: list[Any]) -> type | None:
     return kinds.pop() if len(kinds) == 1 and kinds <= _PLAIN else None
 
 
-def unhashable(values: Iterable[Any], what: str) -> AnnotationError:
-    """Make the error for the first value that cannot be hashed."""
+def unhashable(
+    values: Iterable[Any], what: str, where: Callable[[int], str] = lambda position: f"position {position}"
+) -> AnnotationError:
+    """Make the error for the first value that cannot be hashed; ``where`` says where a position is."""
     for position, value in enumerate(values):
         try:
             hash(value)
         except TypeError:
             return AnnotationError(
-                f"{what}, position {position}: {value!r} is a {type(value).__name__}, which cannot be an id; "
+                f"{what}, {where(position)}: {value!r} is a {type(value).__name__}, which cannot be an id; "
                 "an id must be hashable, such as text, a number or a tuple of these"
             )
     return AnnotationError(f"{what}: a value cannot be hashed")

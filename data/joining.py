@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .arrays import counts, longer
+from .arrays import counts, longer, read_only
 from .columns import Column, type_hint
 from .errors import AnnotationError, warn
 from .features import columns_by_name
@@ -67,13 +67,13 @@ def joined(first: Any, more: Any) -> Any:
             np.full(n_rows, missing, np.float32) if values is None else np.asarray(values)
             for values, n_rows in ((old, first.n_rows), (new, more.n_rows))
         ]
-        return _frozen(np.concatenate(parts)[order])
+        return read_only(np.concatenate(parts)[order])
 
     return first.replace(
-        task=_frozen(rows[order]),
-        worker=None if by is None else _frozen(by[order]),
+        task=read_only(rows[order]),
+        worker=None if by is None else read_only(by[order]),
         label=by_row(first.label, kinds[np.asarray(more.label)], 0),
-        count=None if count is None else _frozen(count[place].astype(np.float32)),
+        count=None if count is None else read_only(count[place].astype(np.float32)),
         seconds=by_row(first.seconds, more.seconds, np.nan),
         gold=_gold(first, more, classes, task, len(tasks)),
         features=_of(first, more, "features", first.tasks, more.tasks, task, len(tasks)),
@@ -183,7 +183,7 @@ def _of(first: Any, more: Any, field: str, old: Ids, new: Ids, places: np.ndarra
         )
     both = longer(before, size, 0)
     both[places[added]] = np.asarray(after)[added]
-    return _frozen(both)
+    return read_only(both)
 
 
 def _gold(first: Any, more: Any, classes: np.ndarray, places: np.ndarray, n_tasks: int) -> np.ndarray | None:
@@ -196,9 +196,4 @@ def _gold(first: Any, more: Any, classes: np.ndarray, places: np.ndarray, n_task
     if more.gold is not None:
         known = np.asarray(more.gold) >= 0
         gold[places[known]] = classes[np.asarray(more.gold)[known]]
-    return _frozen(gold)
-
-
-def _frozen(values: np.ndarray) -> np.ndarray:
-    values.setflags(write=False)
-    return values
+    return read_only(gold)

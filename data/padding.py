@@ -10,11 +10,10 @@ import dataclasses
 from dataclasses import dataclass
 from functools import cache
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .annotations import STATIC, Annotations, Array
+from .annotations import Annotations, Array, as_pytree
 from .arrays import counts, longer
 from .ids import Ids
 
@@ -87,11 +86,7 @@ class PaddedAnnotations(Annotations):
         return jnp.arange(self.n_tasks) < self.n_real[0]
 
 
-jax.tree_util.register_dataclass(
-    PaddedAnnotations,
-    data_fields=[field.name for field in dataclasses.fields(PaddedAnnotations) if field.name not in (*STATIC, "once")],
-    meta_fields=[*STATIC, "once"],
-)
+as_pytree(PaddedAnnotations, "once")
 
 
 def padded(annotations: Annotations, *, fine: bool = False, spare: int = 0) -> PaddedAnnotations:

@@ -12,7 +12,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
-from .annotations import STATIC, Annotations, Array
+from .annotations import Annotations, Array, as_pytree
 from .ids import Ids
 from .padding import PaddedAnnotations
 
@@ -68,12 +68,7 @@ class ShardedAnnotations(PaddedAnnotations):
         return PaddedAnnotations(**own)
 
 
-_META = (*STATIC, "once", "mesh")
-jax.tree_util.register_dataclass(
-    ShardedAnnotations,
-    data_fields=[field.name for field in fields_of(ShardedAnnotations) if field.name not in _META],
-    meta_fields=list(_META),
-)
+as_pytree(ShardedAnnotations, "once", "mesh")
 
 
 def as_on_one_device(values: Array, annotations: Annotations, axis: int = 0) -> Array:

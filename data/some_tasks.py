@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .annotations import Annotations, Array
-from .arrays import counts
+from .annotations import Annotations
+from .arrays import BY_ROW, BY_TASK, changed, counts
 from .ids import Ids
-
-BY_ROW = ("worker", "label", "count", "seconds")
-BY_TASK = ("gold", "features", "evidence", "prior", "model_scores")
 
 
 def some_tasks(annotations: Annotations, chosen: np.ndarray) -> Annotations:
@@ -25,15 +22,11 @@ def some_tasks(annotations: Annotations, chosen: np.ndarray) -> Annotations:
     rows = chosen[annotations.task]
     place = np.cumsum(chosen, dtype=np.int32) - 1
 
-    def part(names: tuple[str, ...], which: np.ndarray) -> dict[str, Array]:
-        fields = {name: getattr(annotations, name) for name in names}
-        return {name: np.asarray(value)[which] for name, value in fields.items() if value is not None}
-
     return annotations.replace(
         task=place[annotations.task[rows]],
         tasks=Ids.range(int(chosen.sum())),
-        **part(BY_ROW, rows),
-        **part(BY_TASK, chosen),
+        **changed(annotations, BY_ROW, lambda values: np.asarray(values)[rows]),
+        **changed(annotations, BY_TASK, lambda values: np.asarray(values)[chosen]),
     )
 
 
@@ -45,14 +38,14 @@ def changed_tasks(before: Annotations, after: Annotations) -> np.ndarray:
         after: the same with more of them: :meth:`.Annotations.joined`.
     """
     given = [np.bincount(data.task, counts(data), after.n_tasks) for data in (before, after)]
-    changed = given[0] != given[1]
-    changed[before.n_tasks :] = True
+    differs = given[0] != given[1]
+    differs[before.n_tasks :] = True
     if after.evidence is not None:
         known = 0.0 if before.evidence is None else before.evidence
-        changed[: before.n_tasks] |= (np.asarray(after.evidence)[: before.n_tasks] != known).any(-1)
+        differs[: before.n_tasks] |= (np.asarray(after.evidence)[: before.n_tasks] != known).any(-1)
     if after.model_scores is not None:
         scores = np.asarray(after.model_scores)[: before.n_tasks]
         same = before.model_scores is not None and np.shape(before.model_scores) == scores.shape
         old = np.asarray(before.model_scores) if same else np.full_like(scores, np.nan)
-        changed[: before.n_tasks] |= ~((scores == old) | (np.isnan(scores) & np.isnan(old))).all((1, 2))
-    return changed
+        differs[: before.n_tasks] |= ~((scores == old) | (np.isnan(scores) & np.isnan(old))).all((1, 2))
+    return differs

@@ -276,30 +276,11 @@ def update(
     progress: bool = True,
     **by_worker: Any,
 ) -> Fitted:
-    """Fit the same story to the annotations and to more of them, starting where the fit ended.
+    """Fit the same story to the annotations and more of them; arguments and errors are those of :meth:`.Fit.update`.
 
     What is known of old tasks and workers is taken over. Of much data EM first goes over the tasks that have something
     new or were uncertain (:mod:`.sparse_em`), and then over everything, from where it needs few iterations. SVI and
     NUTS start from its solution and draw anew.
-
-    Args:
-        fitted: whose story, options, seed and evidence are used again.
-        more: further annotations, of old and new tasks by old and new workers: :meth:`.Annotations.joined`; None, or a
-            table without rows, for none.
-        gold: known labels to use from now on, as for :func:`crowdppl.fit`, beside those that the fit has used; of a
-            task that has two the new one.
-        evidence: another model's probabilities that are to be believed, likewise.
-        probabilities: those of models as for :func:`crowdppl.fit`, likewise.
-        progress: show a progress bar.
-        by_worker: tables among the story's hyperparameters, which grow with workers or tasks, for all of them; of
-            ``worker_families`` those of new workers are enough.
-
-    Raises:
-        OnDiskError: the fit is of a scan.
-        AnnotationError: a class is new, or a new task or worker lacks features that the others have.
-        StoryError: a new worker lacks a family.
-        ValueError: the fit is one of Pyro's, its story is trained in minibatches, or a hyperparameter is given anew
-            that is no table.
     """
     before = fitted.annotations
     if _of_torch(fitted):

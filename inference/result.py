@@ -420,6 +420,7 @@ class Fit(Posterior):
 
         Raises:
             OneStoryError: the labels are without a likelihood.
+            OnDiskError: the fit is of a scan.
             AnnotationError: a class is new (a fit's classes cannot be added to: fit everything anew), or a new task or
                 worker lacks features that the others have.
             StoryError: a new worker lacks a family.

@@ -42,7 +42,7 @@ from .parts.concentration import diagonal_concentration, positive, sample_shares
 from .parts.derived import derived, share_of_annotations
 from .parts.embeddings import unit_embeddings
 from .parts.emissions import Confusion, Emission, PerAnnotation, Switch, switch_of
-from .parts.kernels import SMALLEST
+from .parts.kernels import SMALLEST, row_weights
 from .parts.model_probabilities import refuse_probabilities
 from .parts.offsets import PACE, sample_offsets
 from .parts.scored_annotations import by_classifier
@@ -304,6 +304,6 @@ def _mean(
     whole: Callable[[Array], Array] = lambda total: total,
 ) -> Array:
     """The mean over the rows of each unit; ``whole`` completes sums of units that have rows elsewhere too."""
-    weight = jnp.ones_like(share) if annotations.count is None else annotations.count
+    weight = row_weights(annotations)
     total, of = (whole(jax.ops.segment_sum(x, jnp.asarray(index), size)) for x in (weight * share, weight))
     return jnp.where(of > 0, total / jnp.maximum(of, 1.0), jnp.nan)

@@ -16,11 +16,11 @@ import pandas as pd
 from jax import Array
 from scipy.special import rel_entr
 
+from ...data.arrays import counts
 from ..densities.enumerated import Parameters
 from ..densities.prior import log_prior_to_scale
 from ..densities.programs import compiled
 from ..fitted.fitted import Fitted
-from ..fitted.pointwise import counts
 from ..fitted.posterior import Posterior, fitted_of
 
 DELTA = 0.01  # the power's distance from 1

@@ -3,11 +3,12 @@
 import numpy as np
 
 from ...data import Annotations
+from ...data.arrays import counts
 from ...data.errors import check_name
 from ...data.numbers import whole_number
 from ..engines.progress import progress_bar
 from ..fitted.fitted import Fitted
-from ..fitted.pointwise import counts, rounds
+from ..fitted.pointwise import rounds
 from ..fitted.posterior import Posterior, fitted_of
 from .elpd import UNITS, Elpd, annotation_index
 from .held_out import predict_annotations, predict_tasks, refit_without

@@ -12,11 +12,12 @@ import numpy as np
 from jax import Array
 from jax.scipy.special import logsumexp
 
+from ...data.arrays import counts
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from ..fit_story import refit
 from ..fitted.fitted import Fitted
-from ..fitted.pointwise import counts, row_scores
+from ..fitted.pointwise import row_scores
 
 
 def refit_without(fitted: Fitted, held: np.ndarray, method: str | None = None) -> Fitted:

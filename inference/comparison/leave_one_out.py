@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import counts
 from ...data.errors import check_name
 from ..fitted.fitted import Fitted
-from ..fitted.pointwise import counts, log_likelihood_by_annotation, rounds
+from ..fitted.pointwise import log_likelihood_by_annotation, rounds
 from ..fitted.posterior import Posterior, fitted_of
 from ..storage.arviz_data import is_tree, make_idata
 from .elpd import UNITS, Elpd, annotation_index

@@ -26,11 +26,26 @@ def confusion_frame(source: Posterior, interval: float = INTERVAL) -> pd.DataFra
     Raises:
         AnnotationError: the annotations name no workers.
     """
-    annotations, estimate = source.annotations, np.asarray(source.confusion_draws).mean((0, 1))
-    ids = {"worker": annotations.workers, "truth": annotations.classes, "annotation": annotations.categories}
-    index = pd.MultiIndex.from_product([one.to_index(name) for name, one in ids.items()])
-    draws = np.asarray(source.with_uncertainty.confusion_draws)
-    low, high = interval_around(source, estimate, draws, interval)
+    draws, around = source.confusion_draws, source.with_uncertainty.confusion_draws
+    return long_frame(source, source.annotations.workers.to_index("worker"), draws, around, interval)
+
+
+def long_frame(
+    source: Posterior | Fitted, of: pd.Index, draws: np.ndarray, around: np.ndarray, interval: float
+) -> pd.DataFrame:
+    """Confusion matrices in long form: what they are of, truth, annotation, probability, low, high.
+
+    Args:
+        source: with the classes and the abstentions.
+        of: names of the n matrices.
+        draws: of the matrices, ``(chain, draw, n, K, L)``, whose mean is the probability.
+        around: of the matrices of the ``with_uncertainty`` of `source`, ``(chain, draw, n, K, L)``.
+        interval: mass of the equal-tailed intervals, between 0 and 1.
+    """
+    estimate = np.asarray(draws).mean((0, 1))
+    low, high = interval_around(source, estimate, np.asarray(around), interval)
+    ids = {"truth": source.annotations.classes, "annotation": source.annotations.categories}
+    index = pd.MultiIndex.from_product([of, *(names.to_index(dim) for dim, names in ids.items())])
     columns = {"probability": estimate.ravel(), "low": low.ravel(), "high": high.ravel()}
     return pd.DataFrame(columns, index=index).reset_index()
 
@@ -61,17 +76,13 @@ def extreme_frame(source: Posterior, interval: float = INTERVAL) -> pd.DataFrame
     Raises:
         AnnotationError: the annotations name no workers.
     """
-    weights, annotations = extreme_weights(source), source.annotations
+    weights = extreme_weights(source)
     at_point, around = (
         np.einsum("cdjkl,mj->cdmkl", draws, weights)
         for draws in (source.confusion_draws, source.with_uncertainty.confusion_draws)
     )
-    ids = {"truth": annotations.classes, "annotation": annotations.categories}
-    index = pd.MultiIndex.from_product([pd.Index(EXTREMES, name="which"), *(v.to_index(k) for k, v in ids.items())])
-    low, high = interval_around(source, at_point.mean((0, 1)), around, interval)
-    columns = {"probability": at_point.mean((0, 1)).ravel(), "low": low.ravel(), "high": high.ravel()}
-    frame = pd.DataFrame(columns, index=index).reset_index()
-    names = annotations.workers.to_index().tolist()
+    frame = long_frame(source, pd.Index(EXTREMES, name="which"), at_point, around, interval)
+    names = source.annotations.workers.to_index().tolist()
     worker = {"best": names[weights[0].argmax()], "worst": names[weights[1].argmax()], "average": None}
     frame.insert(1, "worker", pd.Series([worker[which] for which in frame["which"]], dtype=object))
     return frame

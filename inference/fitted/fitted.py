@@ -254,9 +254,14 @@ class Fitted:
         total, _ = jax.lax.scan(add, first, {name: value[1:] for name, value in flat.items()})
         return jax.tree.map(lambda value: value / int(np.prod(self.shape)), total)
 
-    def over_draws(self, function: Callable[[Parameters], Any]) -> Any:
-        """A function of one draw of every draw, ``(chain, draw, ...)``; to be called in compiled functions."""
-        return jax.lax.map(lambda chain: jax.lax.map(function, chain), self.draws)
+    def over_draws(self, function: Callable[..., Any], *beside: Array) -> Any:
+        """A function of one draw of every draw, ``(chain, draw, ...)``; to be called in compiled functions.
+
+        Args:
+            function: of the parameters at a draw, and of the entry of each array beside them.
+            beside: arrays such as random keys, ``(chain, draw, ...)``.
+        """
+        return jax.lax.map(lambda chain: jax.lax.map(lambda row: function(*row), chain), (self.draws, *beside))
 
     @cached_property
     def named_draws(self) -> xr.Dataset:

@@ -16,9 +16,10 @@ from ...data.features import checked_features, resolve_features
 from ...data.frames import is_frame
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
+from .confusions import long_frame
 from .fitted import Fitted
 from .intervals import INTERVAL
-from .posterior import Posterior, fitted_of, interval_around
+from .posterior import Posterior, fitted_of
 
 
 def new_worker_confusions(
@@ -60,14 +61,8 @@ def new_worker_confusions(
             f"worker_features have {features.shape[1]} columns; {expected} are needed, as those of the fit's workers"
         )
     of = _everything_once(fitted, x)
-    draws = np.asarray(_new_confusions(fitted, of, features))
-    around = np.asarray(_new_confusions(fitted.with_uncertainty, of, features))
-    estimate = draws.mean((0, 1))
-    low, high = interval_around(fitted, estimate, around, interval)
-    ids = {"worker": workers, "truth": of.classes, "annotation": of.categories}
-    index = pd.MultiIndex.from_product([one.to_index(name) for name, one in ids.items()])
-    columns = {"probability": estimate.ravel(), "low": low.ravel(), "high": high.ravel()}
-    return pd.DataFrame(columns, index=index).reset_index()
+    draws, around = (_new_confusions(source, of, features) for source in (fitted, fitted.with_uncertainty))
+    return long_frame(fitted, workers.to_index("worker"), np.asarray(draws), np.asarray(around), interval)
 
 
 def _check_story(fitted: Fitted) -> None:

@@ -7,6 +7,7 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import Annotations
+from ...data.arrays import counts
 from ...models import Emission
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
@@ -22,13 +23,6 @@ def log_likelihood_by_annotation(fitted: Fitted) -> np.ndarray:
     task = np.asarray(annotations.task)
     number = rounds(task, np.ones(len(task), bool))
     return np.asarray(leave_one_annotation_out(fitted.with_data(annotations), number))
-
-
-def counts(annotations: Annotations) -> np.ndarray:
-    """Return the number of annotations that each row stands for, ``(A,)`` float32."""
-    if annotations.count is None:
-        return np.ones(annotations.n_rows, np.float32)
-    return np.asarray(annotations.count, np.float32)
 
 
 def rounds(task: np.ndarray, chosen: np.ndarray) -> np.ndarray:

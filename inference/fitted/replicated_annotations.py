@@ -11,12 +11,13 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import AnnotationError, Annotations
+from ...data.arrays import counts
 from ..densities.enumerated import Density, Parameters
 from ..densities.prior import log_prior_by_site, prior_draws
 from ..densities.programs import compiled
 from .fitted import Fitted
 from .named_draws import parameter_dataset
-from .pointwise import counts, rounds, row_scores
+from .pointwise import rounds, row_scores
 from .posterior import Posterior, fitted_of
 
 if TYPE_CHECKING:
@@ -125,8 +126,7 @@ def _replicate(fitted: Fitted, keys: Array) -> tuple[Array, Array]:
     """Truths ``(chain, draw, N)`` and annotations ``(chain, draw, A)``, with one random key a draw."""
     annotations = fitted.annotations
 
-    def once(draw_and_key: tuple[Parameters, Array]) -> tuple[Array, Array]:
-        draw, key = draw_and_key
+    def once(draw: Parameters, key: Array) -> tuple[Array, Array]:
         at = fitted.at(draw)
         truth_key, annotation_key = jax.random.split(key)
         truth = jax.random.categorical(truth_key, at.log_joint)
@@ -134,7 +134,7 @@ def _replicate(fitted: Fitted, keys: Array) -> tuple[Array, Array]:
         new = emission.sample(annotation_key, annotations.worker, annotations.task, truth[annotations.task])
         return truth, new
 
-    return jax.lax.map(lambda chain: jax.lax.map(once, chain), (fitted.draws, keys))
+    return fitted.over_draws(once, keys)
 
 
 @compiled(once=True)
@@ -142,8 +142,7 @@ def _replicate_tasks(fitted: Fitted, keys: Array) -> Array:
     """Annotations ``(chain, draw, A)`` of tasks whose truth is drawn before any annotation, with one key a draw."""
     annotations = fitted.annotations
 
-    def once(draw_and_key: tuple[Parameters, Array]) -> Array:
-        draw, key = draw_and_key
+    def once(draw: Parameters, key: Array) -> Array:
         at = fitted.at(draw)
         truth_key, annotation_key = jax.random.split(key)
         truth = jax.random.categorical(truth_key, before_annotations(at, annotations))
@@ -152,7 +151,7 @@ def _replicate_tasks(fitted: Fitted, keys: Array) -> Array:
             annotation_key, annotations.worker, annotations.task, truth[jnp.asarray(annotations.task)]
         )
 
-    return jax.lax.map(lambda chain: jax.lax.map(once, chain), (fitted.draws, keys))
+    return fitted.over_draws(once, keys)
 
 
 @compiled(once=True)
@@ -161,8 +160,7 @@ def _replicate_rows(fitted: Fitted, keys: Array, number: Array) -> Array:
     annotations = fitted.annotations
     task = jnp.asarray(annotations.task)
 
-    def once(draw_and_key: tuple[Parameters, Array]) -> Array:
-        draw, key = draw_and_key
+    def once(draw: Parameters, key: Array) -> Array:
         at = fitted.at(draw)
         emission = at.likelihood.emission
         truth_key, annotation_key = jax.random.split(key)
@@ -172,7 +170,7 @@ def _replicate_rows(fitted: Fitted, keys: Array, number: Array) -> Array:
             return emission.sample(annotation_key, annotations.worker, task, truth)
         return jax.random.categorical(annotation_key, _substituted(at, annotations, number))
 
-    return jax.lax.map(lambda chain: jax.lax.map(once, chain), (fitted.draws, keys))
+    return fitted.over_draws(once, keys)
 
 
 def _substituted(at: Density, annotations: Annotations, number: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from .style import ACCENT, TITLE, axes_beside, check_kind, clean, faint, ink, new_axes, paper, short, signed, strong
+from .style import ACCENT, TITLE, axes_beside, check_kind, faint, ink, name_rows, new_axes, paper, short, signed, strong
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,11 +48,9 @@ def plot_comparison(comparison: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax.hlines(rows, difference - error, difference + error, color=strong(), linewidth=2.6)
     ax.scatter(difference, rows, s=46, color=strong(), edgecolor=paper(), zorder=3)
     ax.set_ylim(max(n, 3) - 0.4, -0.6)
-    ax.set_yticks(rows, [short(name, 28) for name in comparison.index], fontsize=9, parse_math=False)
-    ax.tick_params(axis="y", length=0)
+    name_rows(ax, comparison.index, 28, 9)
     if not (difference.any() or error.any()):
         ax.set_xlim(-1, 1)
-    clean(ax, grid="x", hidden=("top", "right", "left"))
     ax.set_xlabel("difference in elpd (nats) from the best story, with 1 and 2 standard errors")
     _write_columns(ax, comparison)
     ax.set_title(_lead(comparison), fontsize=TITLE, loc="left", pad=22, parse_math=False)

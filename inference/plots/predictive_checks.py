@@ -22,6 +22,7 @@ from .style import (
     given_axes,
     legend,
     name_points,
+    name_rows,
     new_axes,
     new_grid,
     paper,
@@ -152,13 +153,11 @@ def _rows(ax: Axes, found: DiscrepancyResult, table: pd.DataFrame, interval: flo
         if shown.any():
             dots = ax.scatter(ordered["observed"][shown], at[shown], s=22, color=colour, marker=marker, zorder=4)
             dots.set_label(label)
-    ax.set_yticks(at, [short(unit, 22) for unit in ordered.index], fontsize=SMALL, parse_math=False)
+    name_rows(ax, ordered.index, 22, SMALL)
     ax.set_ylim(-0.7, len(ordered) - 0.3)
     ax.set_xlabel(found.axis)
     ax.set_ylabel(" · ".join(str(name) for name in found.units.names if name is not None))
     _as_shares(found, ax.xaxis)
-    clean(ax, grid="x", hidden=("top", "right", "left"))
-    ax.tick_params(axis="y", length=0)
     _key(ax)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from .style import clean, faint, name_points, new_axes, paper, short, strong, whole_numbers
+from .style import clean, faint, name_points, name_rows, new_axes, paper, strong, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,10 +30,8 @@ def draw_named(ax: Axes | None, table: pd.DataFrame, sizes: np.ndarray | float =
     if "low" in table:
         ax.hlines(rows, table["low"], table["high"], color=strong(), alpha=0.45, linewidth=1.6)
     ax.scatter(table["value"], rows, s=sizes, color=strong(), edgecolor=paper(), zorder=3)
-    ax.set_yticks(rows, [short(name, 24) for name in table.index], fontsize=7, parse_math=False)
+    name_rows(ax, table.index, 24, 7)
     ax.set_ylim(-0.8, len(table) - 0.2)
-    clean(ax, grid="x", hidden=("top", "right", "left"))
-    ax.tick_params(axis="y", length=0)
     return ax
 
 

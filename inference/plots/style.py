@@ -157,6 +157,14 @@ def clean(ax: Axes, *, grid: Literal["x", "y", "both"] | None = None, hidden: Se
         ax.set_axisbelow(True)
 
 
+def name_rows(ax: Axes, names: Iterable[object], width: int, size: float) -> None:
+    """Write a name beside each row, cut to a width in letters, in points; the rows are numbered from 0."""
+    shown = [short(name, width) for name in names]
+    ax.set_yticks(range(len(shown)), shown, fontsize=size, parse_math=False)
+    ax.tick_params(axis="y", length=0)
+    clean(ax, grid="x", hidden=("top", "right", "left"))
+
+
 def whole_numbers(axis: Axis) -> None:
     """Ticks at whole numbers alone."""
     from matplotlib.ticker import MaxNLocator

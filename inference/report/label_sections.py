@@ -99,7 +99,7 @@ def _labels(subject: Subject) -> pd.DataFrame:
     frame["label"] = [str(name) for name in frame["label"]]
     frame["majority_vote"] = _majorities(annotations, np.arange(len(frame)), names)
     if annotations.gold is not None:
-        frame["gold"] = [names[k] if k >= 0 else None for k in np.asarray(annotations.gold)]
+        frame["gold"] = gold_names(annotations, np.arange(len(frame)))
     if source.only is not None:
         scores = task_scores(source, seed=subject.seed)
         frame["ambiguity"] = scores["ambiguity"].to_numpy(dtype=float)
@@ -124,7 +124,7 @@ def _shown_labels(subject: Subject, shown: np.ndarray) -> pd.DataFrame:
     others = p.copy()
     others[np.arange(len(p)), best] = -1.0
     second = others.argmax(-1)
-    tasks = pd.Index([str(task) for task in annotations.tasks.to_index()[shown]], name="task")
+    tasks = task_names(annotations, shown)
     runners_up = [_with_probability(names[k], q) for k, q in zip(second, others.max(-1), strict=True)]
     frame = pd.DataFrame(
         {
@@ -141,7 +141,7 @@ def _shown_labels(subject: Subject, shown: np.ndarray) -> pd.DataFrame:
         gold = np.asarray(annotations.gold)[shown]
         right = [bool(k == g) if g >= 0 else None for k, g in zip(best, gold, strict=True)]
         after = list(frame.columns).index("probability") + 1
-        frame.insert(after, "gold", [names[k] if k >= 0 else None for k in gold])
+        frame.insert(after, "gold", gold_names(annotations, shown))
         frame.insert(after + 1, "right", right)
     frame.insert(list(frame.columns).index("runner-up"), "majority_vote", _majorities(annotations, shown, names))
     return frame
@@ -164,6 +164,17 @@ def given_in_words(annotations: Annotations, shown: np.ndarray) -> list[str]:
         more = f" and {len(given) - SHOWN_CLASSES} others" if len(given) > SHOWN_CLASSES else ""
         found.append(", ".join(words) + more if words else "none")
     return found
+
+
+def task_names(annotations: Annotations, shown: np.ndarray) -> pd.Index:
+    """The tasks at these positions, as text."""
+    return pd.Index([str(task) for task in annotations.tasks.to_index()[shown]], name="task")
+
+
+def gold_names(annotations: Annotations, shown: np.ndarray) -> list[str | None]:
+    """The gold labels of the tasks at these positions, as text; None where there are none."""
+    names = [str(name) for name in annotations.classes]
+    return [names[k] if k >= 0 else None for k in np.asarray(annotations.gold)[shown]]
 
 
 def _majorities(annotations: Annotations, shown: np.ndarray, names: list[str]) -> list[str | None]:

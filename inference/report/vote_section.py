@@ -7,7 +7,7 @@ import pandas as pd
 
 from ..findings.facts import beside_votes
 from ..scores.against_gold import with_gold
-from .label_sections import SHOWN_NOTE, given_in_words
+from .label_sections import SHOWN_NOTE, given_in_words, gold_names, task_names
 from .sections import Section, section
 from .subject import Subject
 
@@ -66,11 +66,11 @@ def _where(subject: Subject) -> pd.DataFrame:
             "label": [names[k] for k in labels],
             "probability": probability[at].astype(float),
         },
-        index=pd.Index([str(task) for task in annotations.tasks.to_index()[at]], name="task"),
+        index=task_names(annotations, at),
     )
     if annotations.gold is not None:
         gold = np.asarray(annotations.gold)[at]
-        frame["gold"] = [names[k] if k >= 0 else None for k in gold]
+        frame["gold"] = gold_names(annotations, at)
         frame["right"] = [
             None if g < 0 else "label" if g == label else "majority vote" if g == vote else "neither"
             for g, label, vote in zip(gold, labels, votes, strict=True)

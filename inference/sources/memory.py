@@ -15,6 +15,7 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations, Ids
+from ...data.arrays import BY_TASK, changed
 
 
 class Minibatch(NamedTuple):
@@ -95,18 +96,13 @@ class InMemory:
         real = position < ends[-1]
         row = jnp.where(real, first[chosen[slot]] + position - (ends - rows[chosen])[slot], 0)
         weight = 1.0 if annotations.count is None else annotations.count[row]
-        by_task = {
-            name: value[chosen]
-            for name in ("gold", "features", "evidence", "prior", "model_scores")
-            if (value := getattr(annotations, name)) is not None
-        }
         return annotations.replace(
             task=slot,
             worker=None if annotations.worker is None else annotations.worker[row],
             label=annotations.label[row],
             count=jnp.where(real, weight, 0.0),
             tasks=Ids.range(self._size),
-            **by_task,
+            **changed(annotations, BY_TASK, lambda values: values[chosen]),
         )
 
     @property

@@ -81,27 +81,6 @@ def write_groups(groups: Mapping[str, xr.Dataset], path: str | os.PathLike[str])
     return path
 
 
-def load_netcdf(path: str | os.PathLike[str]) -> IData:
-    """Read what :func:`save_netcdf` or ArviZ wrote, into memory: the file may be moved or replaced after.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-    """
-    return make_idata(read_groups(path))
-
-
-def read_groups(path: str | os.PathLike[str]) -> dict[str, xr.Dataset]:
-    """Read the groups of a netCDF file into memory, without ArviZ, which takes a second to import.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-    """
-    import xarray as xr
-
-    with xr.open_datatree(Path(path).resolve(strict=True), engine=ENGINE) as tree:
-        return {name: node.to_dataset().load() for name, node in tree.children.items()}
-
-
 def is_tree() -> bool:
     """Return whether the installed ArviZ is version 1 or later, which keeps ``xarray.DataTree``."""
     # Not hasattr(arviz, "InferenceData"): ArviZ 1 still annotations to that name.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...data import Annotations
+from ...data.arrays import counts
 from ..fitted.fitted import Fitted
-from ..fitted.pointwise import counts
 from ..fitted.replicated_annotations import Unit, independent, predicted
 from ..fitted.replicated_annotations import prior as from_prior
 

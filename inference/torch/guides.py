@@ -40,7 +40,6 @@ from .steps import Groups, Stepper, noted, restore, snapshot, trainable, went_on
 from .torch_options import TorchOptions, unused_with_optimizer
 
 CHUNK = 100  # steps between two looks at the progress
-STAGE = "svi of pyro"  # of a checkpoint
 
 GUIDES: dict[str, Callable[..., Any]] = {
     "normal": Normals,

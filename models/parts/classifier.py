@@ -259,11 +259,7 @@ def _mean_probabilities(
     """Probabilities ``(n, K)``, averaged over draws ``(chain, draw, ...)`` of the weights, one draw at a time."""
 
     def probs(weights: dict[str, Array]) -> Array:
-        def value(site: dict[str, Any]) -> Any:
-            found = weights.get(site["name"])
-            return {"value": found} if site["type"] == "mutable" and found is not None else found
-
-        with handlers.substitute(substitute_fn=value), handlers.seed(rng_seed=0):
+        with at_weights(weights):
             return jnp.exp(classifier.log_probs(x, n_classes))
 
     def add(total: Array, draw: dict[str, Array]) -> tuple[Array, None]:
@@ -274,6 +270,18 @@ def _mean_probabilities(
     flat = jax.tree.map(lambda value: value.reshape(-1, *value.shape[2:]), draws)
     total, _ = jax.lax.scan(add, jnp.zeros((len(x), n_classes)), flat)
     return total / total.sum(-1, keepdims=True)
+
+
+@contextmanager
+def at_weights(weights: Mapping[str, Array]) -> Iterator[None]:
+    """Give classifiers their weights and running statistics by site."""
+
+    def value(site: dict[str, Any]) -> Any:
+        found = weights.get(site["name"])
+        return {"value": found} if site["type"] == "mutable" and found is not None else found
+
+    with handlers.substitute(substitute_fn=value), handlers.seed(rng_seed=0):
+        yield
 
 
 def _is_sampled() -> bool:

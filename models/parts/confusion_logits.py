@@ -8,7 +8,7 @@ from jax import Array
 
 from ...data import Annotations
 from .emissions import Emission
-from .kernels import mean_by_worker
+from .kernels import mean_by_worker, row_weights
 
 
 class FromLogits(Emission):
@@ -44,7 +44,7 @@ class FromLogits(Emission):
         """Averaged over the tasks that the worker annotated; of a worker without any, that of an average task."""
         worker = jnp.asarray(annotations.worker)
         found = mean_by_worker(self.probs(worker, annotations.task), annotations)
-        given = jax.ops.segment_sum(_weight(annotations), worker, annotations.n_workers)[:, None, None] > 0
+        given = jax.ops.segment_sum(row_weights(annotations), worker, annotations.n_workers)[:, None, None] > 0
         return jnp.where(given, found, jax.nn.softmax(self.of_average_task(annotations), axis=-1))
 
 
@@ -113,12 +113,8 @@ def through_hidden(inputs: Array, weights: Array, bias: Array, output: Array, ba
     return base + jnp.einsum("nh,hkl->nkl", jnp.tanh(inputs @ weights + bias), output)
 
 
-def _weight(annotations: Annotations) -> Array:
-    return jnp.ones(len(annotations.task)) if annotations.count is None else jnp.asarray(annotations.count)
-
-
 def _mean_over_rows(by_task: Array, annotations: Annotations) -> Array:
     """The mean of what tasks have, ``(N, ...)``, over the annotations: ``(...)``; each row as often as it counts."""
-    weight = _weight(annotations)
+    weight = row_weights(annotations)
     of_tasks = jax.ops.segment_sum(weight, annotations.task, annotations.n_tasks, indices_are_sorted=True)
     return jnp.tensordot(of_tasks, by_task, axes=1) / jnp.maximum(weight.sum(), 1.0)

@@ -8,6 +8,7 @@ from jax import Array
 from numpyro.primitives import apply_stack
 
 from ...data import Annotations
+from .kernels import row_weights
 from .whole_sums import over_all
 
 Role = Literal["group_share", "group_confusion", "membership", "switch", "clarity", "confusion"]
@@ -42,6 +43,6 @@ def derived(name: str, value: Array, *dims: str, role: Role | None = None) -> No
 
 def share_of_annotations(membership: Array, annotations: Annotations) -> Array:
     """Each group's share of the annotations, ``(M,)``, where workers have weights ``(J, M)`` over the groups."""
-    weight = jnp.ones(len(annotations.task)) if annotations.count is None else annotations.count
-    given = over_all(jax.ops.segment_sum(weight, jnp.asarray(annotations.worker), annotations.n_workers))
+    worker = jnp.asarray(annotations.worker)
+    given = over_all(jax.ops.segment_sum(row_weights(annotations), worker, annotations.n_workers))
     return given @ membership / jnp.maximum(given.sum(), 1.0)

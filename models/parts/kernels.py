@@ -89,10 +89,15 @@ def numbers_by(key: Array, place: Array, n: int) -> Array:
     return jax.vmap(lambda at: jax.random.uniform(jax.random.fold_in(own, at), (n,)))(jnp.asarray(place))
 
 
+def row_weights(annotations: Annotations) -> Array:
+    """The number of annotations that each row stands for, ``(A,)``."""
+    return jnp.ones(len(annotations.task)) if annotations.count is None else jnp.asarray(annotations.count)
+
+
 def mean_by_worker(tables: Array, annotations: Annotations) -> Array:
     """The mean of each worker's rows, ``tables (A, K, L)``, by how often they count: ``(J, K, L)``."""
     worker = jnp.asarray(annotations.worker)
-    weight = jnp.ones(len(annotations.task)) if annotations.count is None else annotations.count
+    weight = row_weights(annotations)
     sums = jax.ops.segment_sum(tables * weight[:, None, None], worker, annotations.n_workers)
     total = jax.ops.segment_sum(weight, worker, annotations.n_workers)
     return sums / jnp.maximum(total, 1.0)[:, None, None]

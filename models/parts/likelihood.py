@@ -1,11 +1,13 @@
 """The one distribution behind every story: all annotations of all workers, ragged, given the true labels."""
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 from numpyro.distributions import Distribution, constraints
+from numpyro.primitives import Messenger
 
 from ...data import Annotations
 from .emissions import Emission
@@ -70,3 +72,21 @@ class AnnotationLikelihood(Distribution):
         for _ in sample_shape:
             draw = jax.vmap(draw, in_axes=(0, None, None, None))
         return draw(keys, self.annotations.worker, self.annotations.task, truth)
+
+
+class OverClasses(Messenger):
+    """A handler that puts another emission over what the story under it says of annotations that are classes.
+
+    Args:
+        wrap: from the story's emission to the one over it: :meth:`.Emission.over_classes`.
+    """
+
+    def __init__(self, wrap: Callable[[Emission], Emission]) -> None:
+        super().__init__(None)
+        self._wrap = wrap
+
+    def process_message(self, msg: dict[str, Any]) -> None:
+        """Replace the emission of the site ``annotation``."""
+        if msg["type"] == "sample" and msg["name"] == "annotation" and isinstance(msg["fn"], AnnotationLikelihood):
+            fn = msg["fn"]
+            msg["fn"] = AnnotationLikelihood(fn.truth, fn.emission.over_classes(self._wrap), fn.annotations)

@@ -29,14 +29,13 @@ import numpyro.distributions as dist
 import pandas as pd
 from jax import Array
 from jax.scipy.special import logsumexp
-from numpyro.primitives import Messenger
 
 from ...data import Annotations
 from ...data.padding import counts_by_task
 from .concentration import positive
 from .emissions import Emission
 from .kernels import SMALLEST, kind_at, numbers_by, upto
-from .likelihood import AnnotationLikelihood
+from .likelihood import OverClasses
 from .story_error import StoryError
 from .subtypes import Subtypes
 
@@ -48,6 +47,8 @@ TIMES = 4.0  # as much has the second: hardly anything but gold labels tells how
 
 GENERAL: dict[str, Any] = {"shared_error": False, "worker_families": None, "shared_weight": WEIGHT}
 """Hyperparameters of :func:`crowdppl.with_shared_error`, which every story takes, with their defaults."""
+
+SUBTYPES = "the subtypes of its classes mislead all workers alike already; leave shared_error out"
 
 STRENGTH = "pull_strength"
 """The site of how often each level of the pull is, by family."""
@@ -228,30 +229,16 @@ def sharing(
         with numpyro.plate("class", n_classes, dim=-1):
             prior = dist.Dirichlet(TIMES * weight * expected)
             pull = numpyro.sample("pull", prior, infer={"event_dims": ["annotation"]})
-        with _Pulled(strength, pull, family):
+
+        def pulled(emission: Emission) -> SharedError:
+            if isinstance(emission, Subtypes):
+                raise StoryError(SUBTYPES)
+            return SharedError(emission, strength, pull, family)
+
+        with OverClasses(pulled):
             story(annotations, **hyperparameters)
 
     return shared
-
-
-class _Pulled(Messenger):
-    """Lets the annotations of the story under it follow common impressions."""
-
-    def __init__(self, strength: Array, pull: Array, family: Array | None) -> None:
-        super().__init__(None)
-        self._parts = strength, pull, family
-
-    def process_message(self, msg: dict[str, Any]) -> None:
-        """Replace the emission of the site ``annotation``."""
-        if msg["type"] == "sample" and msg["name"] == "annotation" and isinstance(msg["fn"], AnnotationLikelihood):
-            fn = msg["fn"]
-            pulled = fn.emission.over_classes(self._pulled)
-            msg["fn"] = AnnotationLikelihood(fn.truth, pulled, fn.annotations)
-
-    def _pulled(self, emission: Emission) -> SharedError:
-        if isinstance(emission, Subtypes):
-            raise StoryError("the subtypes of its classes mislead all workers alike already; leave shared_error out")
-        return SharedError(emission, *self._parts)
 
 
 def _prior_strength(weight: float) -> Array:

@@ -25,13 +25,12 @@ import numpyro
 import numpyro.distributions as dist
 from jax import Array
 from jax.scipy.special import logsumexp
-from numpyro.primitives import Messenger
 
 from ...data import Annotations
 from .concentration import positive
 from .emissions import Emission
 from .kernels import SMALLEST, kind_at, numbers_by, upto
-from .likelihood import AnnotationLikelihood
+from .likelihood import OverClasses
 
 LEVELS = np.array([0.0, 0.4, 0.7, 0.9])  # of the difficulty; log-odds at each are about half of those before
 USUAL_SHARE = np.array([0.8, 0.2 / 3, 0.2 / 3, 0.2 / 3])  # how often each level is expected
@@ -113,25 +112,10 @@ def hardening(story: Story, *, difficulty_weight: float = WEIGHT) -> Story:
     def hardened(annotations: Annotations, **hyperparameters: Any) -> None:
         prior = dist.Dirichlet(_prior_share(positive("difficulty_weight", difficulty_weight)))
         share = numpyro.sample(SHARE, prior, infer={"event_dims": [DIM], "exact_step": False})
-        with _Hardened(share):
+        with OverClasses(lambda emission: TaskDifficulty(emission, share)):
             story(annotations, **hyperparameters)
 
     return hardened
-
-
-class _Hardened(Messenger):
-    """Gives the tasks of the story under it levels of difficulty."""
-
-    def __init__(self, share: Array) -> None:
-        super().__init__(None)
-        self._share = share
-
-    def process_message(self, msg: dict[str, Any]) -> None:
-        """Replace the emission of the site ``annotation``."""
-        if msg["type"] == "sample" and msg["name"] == "annotation" and isinstance(msg["fn"], AnnotationLikelihood):
-            fn = msg["fn"]
-            hardened = fn.emission.over_classes(lambda emission: TaskDifficulty(emission, self._share))
-            msg["fn"] = AnnotationLikelihood(fn.truth, hardened, fn.annotations)
 
 
 def _prior_share(weight: float) -> Array:

@@ -12,9 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 from jax import Array
-from numpyro import handlers
 
-from .classifier import PREFIX, Classifier
+from .classifier import PREFIX, Classifier, at_weights
 from .promises import promised
 
 AVERAGING = PREFIX + "averaging"
@@ -73,9 +72,5 @@ class WorkerHeads(Classifier):
 
 @partial(jax.jit, static_argnames=("network", "n_classes"))
 def _predicted(network: WorkerHeads, n_classes: int, x: Array, weights: dict[str, Array]) -> Array:
-    def value(site: dict[str, Any]) -> Any:
-        found = weights.get(site["name"])
-        return {"value": found} if site["type"] == "mutable" and found is not None else found
-
-    with handlers.substitute(substitute_fn=value), handlers.seed(rng_seed=0):
+    with at_weights(weights):
         return jnp.exp(network.heads(x, n_classes))

@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import crowdppl, refused
+from netcdf import load_netcdf
 from typer.testing import CliRunner
 
 import crowdppl as cp
 from crowdppl.cli import commands as cli
 from crowdppl.cli import demo
 from crowdppl.inference.storage import folder as storage
-from crowdppl.inference.storage.arviz_data import group, load_netcdf
+from crowdppl.inference.storage.arviz_data import group
 
 FILES = {"labels.csv", "workers.csv", "posterior.nc", "manifest.json"}
 UNICODE = """task,worker,label

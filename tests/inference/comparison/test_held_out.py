@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import crowdppl as cp
+from crowdppl.data.arrays import counts
 from crowdppl.inference.comparison.cross_validation import annotation_folds, task_folds
 from crowdppl.inference.comparison.held_out import (
     predict_annotations,
@@ -23,7 +24,7 @@ from crowdppl.inference.comparison.held_out import (
     refit_without,
 )
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.fitted.pointwise import counts, leave_one_annotation_out, rounds
+from crowdppl.inference.fitted.pointwise import leave_one_annotation_out, rounds
 
 
 @pytest.fixture(scope="module")

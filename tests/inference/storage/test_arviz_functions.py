@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from arviz_calls import INSTALLED, run
 from fit_at import fit_at, random_confusions
+from netcdf import load_netcdf
 
 import crowdppl as cp
 from crowdppl.data.some_tasks import some_tasks
 from crowdppl.inference.fitted.pointwise import log_likelihood_by_annotation
 from crowdppl.inference.fitted.replicated_annotations import predicted
-from crowdppl.inference.storage.arviz_data import group, groups, load_netcdf, save_netcdf
+from crowdppl.inference.storage.arviz_data import group, groups, save_netcdf
 from crowdppl.inference.storage.arviz_predictive import majority_share_of
 
 matplotlib.use("Agg")

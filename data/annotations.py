@@ -81,6 +81,8 @@ class Annotations(Constructors):
             none of a task; None for none. `crowdppl.fit` puts them here.
         model_reference: (M, R, K) float32, those of the tasks over which a model's shares of the classes are taken.
         models: the names of these M models.
+        category_counts: (J, L) float32, how often each worker gave each category in the annotations of which these are
+            some of the tasks; None where these are all. The prior of the rates of abstention is made of them.
         feature_names: the names of the features, where a table gave them; else none.
         worker_feature_names: those of the workers' features.
         kind: the kind of the labels: nominal, ordered or pairwise (:mod:`.kinds`).
@@ -106,6 +108,7 @@ class Annotations(Constructors):
     model_scores: Array | None = None
     model_reference: Array | None = None
     models: Ids = NO_IDS
+    category_counts: Array | None = None
     feature_names: Ids = NO_IDS
     worker_feature_names: Ids = NO_IDS
     kind: Kind = NOMINAL

@@ -121,6 +121,7 @@ def padded(annotations: Annotations, *, fine: bool = False, spare: int = 0) -> P
         workers=Ids.range(n_workers),
         classes=Ids.range(annotations.n_classes),
         abstentions=numbered_abstentions(annotations),
+        category_counts=longer(annotations.category_counts, max(n_workers, 1), 0),
         informative=annotations.informative,
         evidence=longer(annotations.evidence, n_tasks, 0),
         prior=longer(annotations.prior, n_tasks, 1 / annotations.n_classes),

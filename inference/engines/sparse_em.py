@@ -14,6 +14,7 @@ from jax import Array
 from ...data import Annotations
 from ...data.padding import MOST_ROWS, PaddedAnnotations
 from ...data.some_tasks import some_tasks
+from ...models.parts.abstaining import with_category_counts
 from ..densities.enumerated import Parameters
 from ..densities.held_tasks import holding_tasks
 from ..densities.model import Model
@@ -69,6 +70,7 @@ def solution(
         key: random key.
         settings: of EM.
     """
+    annotations = with_category_counts(annotations)
     pads = at_size.can_be_padded(model, annotations, briefly=True)
 
     def part(chosen: np.ndarray) -> tuple[Annotations, Parameters]:

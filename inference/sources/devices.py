@@ -114,6 +114,7 @@ def sharded(annotations: Annotations, mesh: Mesh) -> ShardedAnnotations:
         workers=Ids.range(n_workers),
         classes=Ids.range(annotations.n_classes),
         abstentions=numbered_abstentions(annotations),
+        category_counts=longer(annotations.category_counts, max(n_workers, 1), 0),
         informative=annotations.informative,
         evidence=by_task(annotations.evidence, 0),
         prior=by_task(annotations.prior, 1 / annotations.n_classes),

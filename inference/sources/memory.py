@@ -16,6 +16,7 @@ from jax import Array
 
 from ...data import Annotations, Ids
 from ...data.arrays import BY_TASK, changed
+from ...models.parts.abstaining import with_category_counts
 
 
 class Minibatch(NamedTuple):
@@ -120,4 +121,4 @@ def in_batches(annotations: Annotations, batch_size: int) -> InMemory:
     rows = np.bincount(annotations.task, minlength=annotations.n_tasks)
     capacity = int(np.sort(rows)[-batch_size:].sum())
     first = np.concatenate([[0], np.cumsum(rows)[:-1]])
-    return InMemory(annotations, jnp.asarray(first), jnp.asarray(rows), batch_size, capacity)
+    return InMemory(with_category_counts(annotations), jnp.asarray(first), jnp.asarray(rows), batch_size, capacity)

@@ -105,9 +105,8 @@ def test_a_task_of_abstentions_only_has_the_prevalence_where_they_say_nothing():
 def test_a_worker_of_abstentions_only_is_fitted(crowd):
     mute = crowd.replace(label=np.where(crowd.worker == 4, 2, crowd.label).astype(np.int32))
     fit = quietly("one_coin", mute)
-    assert fit.workers["abstention_rate"].iloc[4] == pytest.approx(
-        32 / 33, abs=0.002
-    )  # of 30 a class beside the prior's
+    prior = 0.5 * (60 + 1.5) / 0.5  # half an annotation at the worker's own rate, of half in 60 and three halves
+    assert fit.workers["abstention_rate"].iloc[4] == pytest.approx(1 - 0.5 / (30 + prior), abs=0.0005)
     assert np.isfinite(fit.probabilities.to_numpy()).all()
 
 

@@ -17,11 +17,14 @@ from whole_density import density
 import crowdppl as cp
 from crowdppl import StoryError
 from crowdppl.data import Annotations, Ids
+from crowdppl.data.majority import majority_accuracy
 from crowdppl.data.padding import padded
 from crowdppl.inference.densities.enumerated import is_latent
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import parameter_dims
+from crowdppl.inference.sources.memory import in_batches
 from crowdppl.models import STORIES, Abstaining, Confusion, PerAnnotation, Subtypes
+from crowdppl.models.parts.abstaining import one_class_alone
 from crowdppl.models.parts.starts import soft_votes, vote_confusions
 
 EVERY = pytest.mark.parametrize("name", list(STORIES))
@@ -265,3 +268,62 @@ def test_a_story_that_opens_its_own_plate_is_told_what_samples_the_rates(binary)
 
     with pytest.raises(StoryError, match=r"their rates are sampled by cp\.tasks"):
         handlers.seed(own, jax.random.key(0))(binary)
+
+
+def rate_prior(annotations):
+    """Concentrations of the rates' prior, ``(J, K, 1 + L - K)``."""
+    sites = handlers.trace(handlers.seed(STORIES["one_coin"], 0)).get_trace(annotations)
+    return np.asarray(sites["abstention"]["fn"].concentration)
+
+
+def labelled(*labels, abstain="?", **options):
+    """Annotations of as many workers as there are strings, a character a task."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Annotations.from_matrix(np.array([list(each) for each in labels]).T, abstain=abstain, **options)
+
+
+def test_the_prior_of_the_rates_lies_around_each_workers_own_rate():
+    prior = rate_prior(labelled("abab" + 96 * "?", "ab" * 49 + "??", "ab" * 50))
+    mean = prior[..., 0] / prior.sum(-1)
+    np.testing.assert_allclose(mean, np.array([4.5, 98.5, 100.5])[:, None] / 101 * np.ones(2), rtol=1e-5)
+    rarer = np.array([prior[0, :, 0], prior[1, :, 1], prior[2, :, 1]])
+    np.testing.assert_allclose(rarer, 0.5, rtol=0.1)  # of what each does more rarely
+
+
+def test_a_worker_who_gives_one_class_alone_gives_it_more_to_its_own_tasks():
+    prior = rate_prior(labelled("a" * 20 + "?" * 60, "ab" * 10 + "?" * 60, "b" * 20 + "?" * 60, "a" + "?" * 79))
+    odds = prior[..., 0] / prior[..., 1]
+    np.testing.assert_allclose(odds[:, 0] / odds[:, 1], [16.25 / 4.25, 1.0, 4.25 / 16.25, 1.05 / 0.45], rtol=1e-4)
+    rows = prior.sum(-1).mean(-1) - 0.5 * 81 / 20.5  # beside the prior of half an annotation
+    assert (rows[[0, 2]] > 0.29 * 80).all()
+    assert rows[1] < 2
+
+
+def test_who_met_one_class_of_a_crowd_that_mostly_gives_it_is_not_told_apart():
+    counts = jnp.array([[5.0, 0.0], [500.0, 0.0], [0.0, 5.0], [900.0, 100.0]])
+    np.testing.assert_allclose(one_class_alone(counts), [0.16, 1.0, 0.96, 0.0], atol=0.05)
+
+
+def test_some_of_the_tasks_have_the_prior_of_all():
+    annotations = with_abstentions(5, n_tasks=12, n_rows=60)
+    some = in_batches(annotations, 3).take(jnp.array([1, 4, 8]))
+    np.testing.assert_allclose(rate_prior(some), rate_prior(annotations), rtol=1e-5)
+    np.testing.assert_allclose(
+        rate_prior(padded(some.replace(label=np.asarray(some.label))))[:3], rate_prior(annotations), rtol=1e-5
+    )
+
+
+def test_functions_that_abstain_nearly_always_are_not_ruled_by_the_prior():
+    rng = np.random.default_rng(0)
+    truth = rng.random(400) < 0.2
+    gives = np.arange(30) >= 10  # ten functions give class 0, twenty class 1
+    rate = np.where(gives == truth[:, None], 0.06, 0.006)
+    labels = np.where(rng.random(rate.shape) < rate, np.where(gives, "b", "a"), "?")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        annotations = Annotations.from_matrix(labels, abstain="?")
+        posterior = cp.fit("dawid_skene", annotations, progress=False).probabilities.to_numpy()
+    gold = truth.astype(int)
+    assert (posterior.argmax(-1) == gold).mean() > majority_accuracy(annotations.votes(), gold) + 0.05
+    assert np.log(posterior[np.arange(400), gold]).mean() > np.log(0.6)

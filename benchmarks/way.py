@@ -48,10 +48,10 @@ def main(most: int = 12, write: bool = False) -> None:
                 sys.setprofile(None)
                 raise Arrived
 
-    annotations = cp.load_dataset("anesthesia")
+    fit, annotations = cp.fit, cp.load_dataset("anesthesia")
     sys.setprofile(note)
     try:
-        cp.fit("dawid_skene", annotations, progress=False)
+        fit("dawid_skene", annotations, progress=False)
     except Arrived:
         pass
     finally:

@@ -21,14 +21,12 @@ from .constructors import Constructors
 from .errors import AnnotationError
 from .frames import as_frame, is_frame
 from .gold import resolve_gold
-from .ids import Ids
+from .ids import NO_IDS, Ids
 from .joining import joined, refuse_new_classes
 from .kinds import NOMINAL, Kind
 from .long import frame_rows
 from .pseudonyms import Key, check_workers, pseudonyms, read_key
 from .repeats import Repeats, n_repeated
-
-NO_IDS = Ids()
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
 

@@ -81,16 +81,18 @@ class Ids(Sequence[Hashable]):
     @classmethod
     def range(cls, n: int) -> Ids:
         """Return the identifiers 0, 1, ..., n − 1, without listing them."""
-        ids = cls()
-        if n:
-            ids._values, ids._kind = range(n), int
-        return ids
+        return cls._of(range(n), int) if n else NO_IDS
 
     @classmethod
     def unread(cls, n: int) -> Ids:
         """Return n identifiers that can be counted and compared as a whole; to read one raises `UnreadError`."""
-        ids = cls()
-        ids._values, ids._kind = _Unread(n), int
+        return cls._of(_Unread(n), int)
+
+    @classmethod
+    def _of(cls, values: _Values, kind: type) -> Ids:
+        """Return identifiers that are known to be distinct."""
+        ids = cls.__new__(cls)
+        ids._values, ids._kind, ids._hash, ids._positions = values, kind, None, None
         return ids
 
     def __len__(self) -> int:
@@ -305,3 +307,7 @@ def clash_text(values: Sequence[Any], first: int, second: int) -> str:
         f"{one!r} ({type(one).__name__}) and {two!r} ({type(two).__name__}) {how}, so that tables and files "
         "could not show them apart; convert them to one type"
     )
+
+
+NO_IDS = Ids()
+"""No identifiers."""

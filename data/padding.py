@@ -15,7 +15,7 @@ import numpy as np
 
 from .annotations import Annotations, Array, as_pytree
 from .arrays import counts, longer
-from .ids import Ids
+from .ids import NO_IDS, Ids
 
 FINE = (1.0, 1.25, 1.6)
 """Rungs from one power of two to the next: a third more at the most, an eighth more on average."""
@@ -169,7 +169,7 @@ def unread(annotations: Annotations) -> Annotations:
 
 def numbered_abstentions(annotations: Annotations) -> Ids:
     """The numbers after those of the classes, K to L − 1, in the place of the abstentions."""
-    return Ids(range(annotations.n_classes, annotations.n_categories))
+    return Ids(range(annotations.n_classes, annotations.n_categories)) if annotations.abstains else NO_IDS
 
 
 def real_tasks(annotations: Annotations) -> Array | None:

@@ -20,7 +20,7 @@ from ..data.some_tasks import changed_tasks
 from ..data.store import open_store
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
 from ..models.parts.classifier import Network
-from ..models.parts.general import hyperparameters_of, split_parts
+from ..models.parts.general import hyperparameters_of, split_parts, takes_any
 from ..models.parts.shared_error import families_frame, more_families, without_family
 from ..models.parts.truth_prior import Given
 from .densities.emission_rows import check_rows
@@ -35,8 +35,15 @@ from .engines.checkpoint_options import CheckpointOptions
 from .engines.checkpoints import NO_CHECKPOINTS, Checkpoints, opened
 from .engines.progress import doing
 from .engines.registry import ENGINES, EXACT, STOCHASTIC, Engine, check_method, engine_of_files
-from .engines.settings import EMSettings, SVISettings, checked_seed
-from .engines.unused_options import has_network, refuse_of_source, refuse_unused, unused_by_em, unused_by_svi
+from .engines.settings import (
+    EMSettings,
+    SVISettings,
+    checked_seed,
+    refuse_of_source,
+    refuse_unused,
+    unused_by_em,
+    unused_by_svi,
+)
 from .findings.look import look_at
 from .fitted.alignment import aligned, permutations
 from .fitted.fitted import Fitted, label_posteriors
@@ -289,7 +296,7 @@ def update(
         )
     engine, model = look_up("engine", fitted.method, ENGINES), _with_tables(fitted.model, by_worker)
     settings = engine.settings(**{name: fitted.settings[name] for name in engine.settings._fields})
-    if not engine.pads(settings) or has_network(model):
+    if not engine.pads(settings) or model.has_network:
         raise ValueError(
             "a fit in minibatches, or with a network or a guide that is not mean field, is not updated; fit everything "
             "anew by cp.fit"
@@ -429,8 +436,6 @@ def split_options(
         UnknownNameError: an option is none of these.
         ValueError: an option belongs to another engine or backend, or its value is none that it takes.
     """
-    parameters = list(inspect.signature(story).parameters.values())[1:]
-    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
     known = set(hyperparameters_of(story)) - {"truth_prior"}
     hyperparameters: dict[str, Any] = {}
     settings: dict[str, Any] = {}
@@ -444,7 +449,7 @@ def split_options(
             settings[name] = value
         elif name in of_torch:
             for_torch[name] = value
-        elif takes_any:
+        elif takes_any(story):
             hyperparameters[name] = value
         elif others := [other.name for other in ENGINES.values() if name in other.settings._fields]:
             raise ValueError(

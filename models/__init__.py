@@ -24,13 +24,13 @@ from .one_coin import one_coin
 from .parts.abstaining import Abstaining
 from .parts.classifier import Classifier
 from .parts.confusion_logits import AddedLogits, NetworkLogits
+from .parts.contract import promised
 from .parts.correct import Correct
 from .parts.derived import derived
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion, Switch
 from .parts.general import with_part
 from .parts.handlers_of_threads import use_handlers_of_threads
 from .parts.likelihood import AnnotationLikelihood
-from .parts.promises import promised
 from .parts.scored_annotations import CrowdLayer
 from .parts.shared_error import WEIGHT, SharedError
 from .parts.story_error import StoryError
@@ -74,7 +74,7 @@ AS_PUBLISHED: dict[str, Story] = {story.__name__: story for story in (ebcc,)}
 """Stories with the settings of their authors, where these are not the defaults here."""
 
 KNOWN_STORIES = {name: promised(story) for name, story in (STORIES | WITH_CLASSIFIER | AS_PUBLISHED).items()}
-"""All stories of the package; tests hold each to :mod:`.parts.promises`."""
+"""All stories of the package; tests hold each to :mod:`.parts.contract`."""
 
 ALIASES = {
     "aggnet": "dawid_skene",

@@ -9,8 +9,8 @@ from numpyro.infer import init_to_uniform
 
 from ...data import Annotations, Ids
 from ...models import Emission, StoryError
+from ...models.parts.contract import is_promised
 from ...models.parts.general import GENERAL
-from ...models.parts.promises import is_promised
 from ...models.parts.truth_prior import CLOSE
 from .enumerated import Site, run_enumerated
 from .model import Model

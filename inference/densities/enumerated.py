@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import reduce
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import jax
@@ -17,17 +18,18 @@ from jax.scipy.special import gammaln, logsumexp
 from jax.sharding import PartitionSpec
 from numpyro import handlers
 from numpyro.distributions import Dirichlet, ExpandedDistribution, Independent
+from numpyro.primitives import Messenger
 
 from ...data import Annotations
-from ...data.padding import real_by_plate, real_tasks
+from ...data.padding import PaddedAnnotations, real_tasks
 from ...data.sharding import SHARD, ShardedAnnotations
 from ...models import AnnotationLikelihood, Story, StoryError
 from ...models.parts.classifier import training
+from ...models.parts.contract import dim_of_plate
 from ...models.parts.kernels import SMALLEST
-from ...models.parts.plates import dim_of_plate
 from ...models.parts.truth import Truth
 from .model import Model
-from .padded_sites import PaddingWeighsNothing, is_of_padding, is_table
+from .padded_sites import PaddingIsProper, PaddingWeighsNothing, is_of_padding, is_table
 
 UNROLLED = 32  # classes at the most for which sums over them are written out
 
@@ -125,13 +127,46 @@ def task_sites(model: Model, annotations: Annotations, *, proper: bool = False) 
         annotations: the data.
         proper: give parameters of padded tasks and workers a proper density, for samplers, instead of none.
     """
-    truth = jnp.arange(annotations.n_classes)[:, None]
-    hidden, enumerated = handlers.block(hide_fn=_scores_tasks), handlers.substitute(data={"truth": truth})
-    padding = PaddingWeighsNothing(annotations, proper=proper) if real_by_plate(annotations) else nullcontext()
-    with padding, hidden, handlers.trace() as sites, enumerated:
+    weighing = PaddingIsProper if proper else PaddingWeighsNothing
+    padding = weighing(annotations) if isinstance(annotations, PaddedAnnotations) else nullcontext()
+    scored = ScoredTasks(annotations.n_classes)
+    with padding, scored:
         model(annotations)
-    check_contract(model.story, sites)
-    return {name: site for name, site in sites.items() if _scores_tasks(site)}
+    check_contract(model.story, scored.sites)
+    return scored.sites
+
+
+class ScoredTasks(Messenger):
+    """Sets ``truth`` to all classes at once, and keeps the sites that score the tasks from the handlers around it.
+
+    Args:
+        n_classes: K.
+
+    Attributes:
+        sites: that score the tasks, by name.
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        super().__init__(None)
+        self.sites: dict[str, Site] = {}
+        self._classes = jnp.arange(n_classes)[:, None]
+
+    def process_message(self, msg: Site) -> None:
+        """Take a site that scores the tasks.
+
+        Raises:
+            StoryError: there are two of one name.
+        """
+        if msg["type"] != "sample" or not (msg["name"] == "truth" or msg["is_observed"]) or is_of_padding(msg):
+            return
+        if not is_of_tasks(msg):
+            return
+        if msg["name"] in self.sites:
+            raise StoryError(f"the story has two sites {msg['name']!r} in the plate 'task'; give one another name")
+        if msg["name"] == "truth":
+            msg["value"] = self._classes
+        msg["stop"] = True
+        self.sites[msg["name"]] = msg
 
 
 def check_contract(story: Story, sites: Mapping[str, Site]) -> None:
@@ -139,7 +174,7 @@ def check_contract(story: Story, sites: Mapping[str, Site]) -> None:
 
     Args:
         story: for its name.
-        sites: of a run of it.
+        sites: of a run of it, in the plate ``task``.
 
     Raises:
         StoryError: there is no site ``truth`` or ``annotation`` in the plate ``task``, or it is of another
@@ -151,22 +186,20 @@ def check_contract(story: Story, sites: Mapping[str, Site]) -> None:
         ("truth", Truth, "cp.tasks(annotations, truth_prior) as truth"),
         ("annotation", AnnotationLikelihood, "cp.observe(…)"),
     ):
-        site = sites.get(name)
-        if site is None or all(frame.name != "task" for frame in site.get("cond_indep_stack", ())):
+        if name not in sites:
             raise StoryError(
                 f"{named} has no site {name!r} in the plate 'task', which the helper {helper} makes; {reads}"
             )
-        if not isinstance(site["fn"], kind):
+        if not isinstance(sites[name]["fn"], kind):
             raise StoryError(
                 f"{named} samples the site {name!r} from a distribution of its own; the helper {helper} makes it, so "
                 f"that engines sum the truth out, and gold labels, evidence and abstentions enter; {reads}"
             )
 
 
-def _scores_tasks(site: Site) -> bool:
-    if site["type"] != "sample" or not (site["name"] == "truth" or site["is_observed"]) or is_of_padding(site):
-        return False
-    return any(frame.name == "task" for frame in site["cond_indep_stack"])
+def is_of_tasks(site: Site) -> bool:
+    """Return whether a site stands in the plate ``task``."""
+    return any(frame.name == "task" for frame in site.get("cond_indep_stack", ()))
 
 
 def is_latent(site: Site) -> bool:
@@ -176,7 +209,7 @@ def is_latent(site: Site) -> bool:
 
 def site_dims(site: Site) -> tuple[str, ...]:
     """Names of the dimensions of a site's value: its plates, then its ``event_dims`` where the story names them."""
-    frames = sorted(site.get("cond_indep_stack", ()), key=lambda frame: frame.dim)
+    frames = sorted(site.get("cond_indep_stack", ()), key=attrgetter("dim"))
     plates = tuple(dim_of_plate(frame.name) for frame in frames)
     n_event = jnp.ndim(site["value"]) - len(plates)
     events = tuple(site.get("infer", {}).get("event_dims", ()))

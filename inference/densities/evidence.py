@@ -54,15 +54,17 @@ def with_evidence(
         AnnotationError: for a task or class that the annotations do not know, rows that are no probabilities, or
             gold=True without gold labels.
     """
+    labels = _gold_labels(gold, annotations)
+    if evidence is None and labels is None:
+        return annotations.replace(evidence=None)
     log_weights = np.zeros((annotations.n_tasks, annotations.n_classes), dtype=np.float32)
     if evidence is not None:
         log_weights += np.log(np.maximum(probabilities_of(evidence, annotations), SMALLEST))
-    labels = _gold_labels(gold, annotations)
     if labels is not None:
         known = labels >= 0
         off = np.arange(annotations.n_classes) != labels[known, None]
         log_weights[known] = np.where(off, -np.inf, log_weights[known])
-    return annotations.replace(evidence=log_weights if evidence is not None or labels is not None else None)
+    return annotations.replace(evidence=log_weights)
 
 
 def with_truth_prior(

@@ -55,11 +55,26 @@ class Model:
                 error.add_note(f"These annotations have no {', no '.join(missing)}, which are None in the story.")
             raise
 
-    @property
+    @cached_property
     def classifier(self) -> Classifier | None:
         """The classifier that is the truth's prior, where there is one."""
         prior = self.hyperparameters.get("truth_prior")
         return prior if isinstance(prior, Classifier) else None
+
+    @property
+    def has_network(self) -> bool:
+        """True where the truth's prior is a network, which is trained in minibatches."""
+        return self.classifier is not None and self.classifier.is_network
+
+    @property
+    def has_weights(self) -> bool:
+        """True where the truth's prior is a classifier that has weights: a network or a logistic regression."""
+        return self.has_network or self.logistic is not None
+
+    @property
+    def logistic(self) -> Classifier | None:
+        """The truth's prior where it is a logistic regression, whose moves are Newton's."""
+        return self.classifier if self.classifier is not None and self.classifier.is_linear else None
 
     @property
     def truth_prior(self) -> ClassPrior:

@@ -10,7 +10,7 @@ from numpyro.primitives import Messenger
 
 from ...data import Annotations
 from ...data.padding import real_by_plate
-from ...models.parts.plates import dim_of_plate
+from ...models.parts.contract import dim_of_plate
 
 Site = dict[str, Any]
 
@@ -25,28 +25,49 @@ class PaddingWeighsNothing(Messenger):
 
     Args:
         annotations: padded or not.
-        proper: give padded parameters a density that is proper and does not depend on anything else instead, for
-            samplers: uniform on the simplex, and for others standard normal in unconstrained space.
     """
 
-    def __init__(self, annotations: Annotations, *, proper: bool = False) -> None:
+    def __init__(self, annotations: Annotations) -> None:
         super().__init__(None)
         self._is_real = real_by_plate(annotations)
-        self._proper = proper
-        self._kept: set[str] = set()  # names of factors that count for padded tasks and workers too
 
     def process_message(self, msg: Site) -> None:
         """Scale a site that stands in one of the plates."""
         weight = self._weight(msg)
-        if weight is None:
-            return
-        if self._proper and is_table(msg):  # the density of NumPyro's transform to the simplex is the uniform one
+        if weight is not None:
+            msg["scale"] = weight if msg["scale"] is None else weight * msg["scale"]
+
+    def _weight(self, msg: Site) -> Array | None:
+        """1 for what is real and 0 for what is padded, along the plates; None where nothing is padded."""
+        if msg["type"] != "sample":
+            return None
+        weight = None
+        for frame in msg["cond_indep_stack"]:
+            if (dim := dim_of_plate(frame.name)) in self._is_real:
+                of_plate = self._is_real[dim].astype(float).reshape(-1, *[1] * (-frame.dim - 1))
+                weight = of_plate if weight is None else weight * of_plate
+        return weight
+
+
+class PaddingIsProper(PaddingWeighsNothing):
+    """Gives padded parameters instead a density that is proper and does not depend on anything else, for samplers.
+
+    It is uniform on the simplex, and for others standard normal in unconstrained space.
+    """
+
+    def __init__(self, annotations: Annotations) -> None:
+        super().__init__(annotations)
+        self._kept: set[str] = set()  # names of factors that count for padded tasks and workers too
+
+    def process_message(self, msg: Site) -> None:
+        """Scale a site that stands in one of the plates, but for what counts for padded ones."""
+        if is_table(msg):  # the density of NumPyro's transform to the simplex is the uniform one
             self._kept.add(f"_{msg['name']}_log_det")
-        msg["scale"] = weight if msg["scale"] is None else weight * msg["scale"]
+        super().process_message(msg)
 
     def postprocess_message(self, msg: Site) -> None:
-        """Give padded parameters their own density, where it is to be proper."""
-        weight = self._weight(msg) if self._proper and not msg.get("is_observed") else None
+        """Give padded parameters their own density."""
+        weight = None if msg.get("is_observed") else self._weight(msg)
         if weight is None or is_table(msg):
             return
         is_padded = jnp.broadcast_to(weight == 0, msg["fn"].batch_shape)
@@ -58,15 +79,7 @@ class PaddingWeighsNothing(Messenger):
         numpyro.sample(name, own, obs=own.sample(None), infer={"is_auxiliary": True, OF_PADDING: True})
 
     def _weight(self, msg: Site) -> Array | None:
-        """1 for what is real and 0 for what is padded, along the plates; None where nothing is padded."""
-        if msg["type"] != "sample" or msg["name"] in self._kept:
-            return None
-        weight = None
-        for frame in msg["cond_indep_stack"]:
-            if (dim := dim_of_plate(frame.name)) in self._is_real:
-                of_plate = self._is_real[dim].astype(float).reshape(-1, *[1] * (-frame.dim - 1))
-                weight = of_plate if weight is None else weight * of_plate
-        return weight
+        return None if msg["name"] in self._kept else super()._weight(msg)
 
 
 def is_of_padding(site: Site) -> bool:

@@ -19,7 +19,7 @@ from numpyro.distributions import biject_to
 from ...data import Annotations, Ids
 from ...data.padding import PaddedAnnotations, padded, unread
 from ...models import Story
-from ...models.parts.promises import is_promised
+from ...models.parts.contract import is_promised
 from .enumerated import Density, Parameters, density, site_dims
 from .model import Model
 from .programs import compiled
@@ -46,7 +46,7 @@ _known: WeakKeyDictionary[Story, _Known] = WeakKeyDictionary()
 def is_portable(model: Model, annotations: Annotations) -> bool:
     """Return whether padding leaves the log-posterior, label posteriors, gradient and derived quantities as they are.
 
-    A story that promises it (:mod:`crowdppl.models.parts.promises`) is not run where its truth prior does too and its
+    A story that promises it (:mod:`crowdppl.models.parts.contract`) is not run where its truth prior does too and its
     other hyperparameters do not depend on data. Any other is run at random points on a few of the annotations, as they
     are and padded, where it raises an error if it reads an identifier; a story that fails is not portable. Nor is one
     with a table or another value that is compared by identity among its hyperparameters, or with a network of a user's

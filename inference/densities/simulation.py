@@ -15,7 +15,7 @@ from ...models import Story, find_story
 from ...models.parts.abstaining import SITE
 from ...models.parts.general import apply_parts
 from ...models.parts.simulated_inputs import prepared
-from .enumerated import check_contract, is_latent
+from .enumerated import check_contract, is_latent, is_of_tasks
 from .evidence import with_truth_prior
 from .prior import proper
 from .program_cache import use_program_cache
@@ -177,7 +177,7 @@ def _draw(
     with handlers.trace() as sites, proper(), given, seeded:
         program, own = apply_parts(story, hyperparameters)
         program(design, **own)
-    check_contract(story, sites)
+    check_contract(story, {name: site for name, site in sites.items() if is_of_tasks(site)})
     drawn = {name: site for name, site in sites.items() if is_latent(site) or name == "annotation"}
     for name, value in values.items():
         if name not in drawn:

@@ -17,7 +17,7 @@ from ...data import Annotations
 from ...data.sharding import as_on_one_device
 from ...models import StoryError
 from ...models.parts.classifier import PREFIX
-from ...models.parts.plates import dim_of_plate
+from ...models.parts.contract import dim_of_plate
 from .enumerated import Parameters, Site, is_latent, run_enumerated, site_dims, site_values
 from .model import Model
 from .padded_sites import is_table
@@ -63,22 +63,29 @@ def _spec_of(sites: Mapping[str, Site]) -> ParameterSpec:
     Raises:
         StoryError: a parameter is discrete.
     """
-    latents = {name: site for name, site in sites.items() if is_latent(site)}
-    tables = tuple(name for name, site in latents.items() if is_table(site))
-    for name, site in latents.items():
-        if support(site).is_discrete:
+    tables, bijections, weights, dims, without_posterior = [], {}, [], {}, []
+    has_factors = False
+    for name, site in sites.items():
+        if site["type"] == "sample":
+            has_factors |= site["is_observed"] or _may_overstep(site)
+        elif site["type"] in ("param", "mutable"):
+            without_posterior.append(name)
+        if not is_latent(site):
+            continue
+        where = support(site)
+        if where.is_discrete:
             raise StoryError(
                 f"the site {name!r} is discrete; all parameters of a story are continuous, and 'truth' is its only "
                 "discrete site, since engines sum it out: sum others out in an emission, as mace does"
             )
-    return ParameterSpec(
-        tables,
-        {name: biject_to(support(site)) for name, site in latents.items() if name not in tables},
-        tuple(name for name, site in latents.items() if site["type"] == "param" or name.startswith(PREFIX)),
-        any(site["type"] == "sample" and (site["is_observed"] or _may_overstep(site)) for site in sites.values()),
-        {name: site_dims(site) for name, site in latents.items()},
-        tuple(name for name, site in sites.items() if site["type"] in ("param", "mutable")),
-    )
+        dims[name] = site_dims(site)
+        if is_table(site):
+            tables.append(name)
+        else:
+            bijections[name] = biject_to(where)
+        if site["type"] == "param" or name.startswith(PREFIX):
+            weights.append(name)
+    return ParameterSpec(tuple(tables), bijections, tuple(weights), has_factors, dims, tuple(without_posterior))
 
 
 def parameter_sites(model: Model, annotations: Annotations) -> dict[str, Site]:
@@ -131,11 +138,12 @@ def fitting_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str,
             return placeholder(site)
 
         sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=value), None)
-        named = {name for name, site in sites.items() if is_latent(site) or site["type"] == "deterministic"}
+        spec = _spec_of(sites)
+        named = {*spec.dims, *(name for name, site in sites.items() if site["type"] == "deterministic")}
         _check_names(named.union(sampled), {name for name, site in sites.items() if site["type"] == "plate"})
         for name in sorted(named):
             _check_plates(sites[name], sizes)
-        dims.update(_spec_of(sites).dims)
+        dims.update(spec.dims)
 
     jax.eval_shape(look)
     return dims
@@ -219,8 +227,8 @@ def start_and_spec(model: Model, annotations: Annotations, key: Array) -> tuple[
 
     sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=value), key)
     running = {name: jnp.asarray(site["value"]["value"]) for name, site in sites.items() if site["type"] == "mutable"}
-    start = {name: jnp.asarray(site["value"]) for name, site in sites.items() if is_latent(site)} | running
-    return start, _spec_of(sites)
+    spec = _spec_of(sites)
+    return {name: jnp.asarray(sites[name]["value"]) for name in spec.dims} | running, spec
 
 
 def _in_order(value: Array, site: Site, annotations: Annotations) -> Array:

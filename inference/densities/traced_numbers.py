@@ -28,12 +28,9 @@ def with_numbers(model: Model, annotations: Annotations) -> Model:
         model: a story that runs on the annotations: what it says of wrong values it has said before.
         annotations: of the structure of the data; their sizes do not matter.
     """
-    takes_real = _real_ones(model.story)
-    candidates = {
-        name: value
-        for name, value in model.hyperparameters.items()
-        if isinstance(value, float) or (type(value) is int and name in takes_real)
-    }
+    candidates = {name: value for name, value in model.hyperparameters.items() if isinstance(value, float)}
+    if whole := {name: value for name, value in model.hyperparameters.items() if type(value) is int}:
+        candidates |= {name: whole[name] for name in _real_ones(model.story) & whole.keys()}
     if not candidates:
         return model
     found = _numbers(replace(model, numbers=tuple(sorted(candidates))).frame, _Example(annotations, candidates))

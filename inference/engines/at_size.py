@@ -21,7 +21,6 @@ from ..sources.devices import places, sharded
 from .checkpoints import NO_CHECKPOINTS, Checkpoints
 from .outcome import Outcome
 from .registry import Engine
-from .unused_options import has_network
 
 MOST_ROWS_BRIEFLY = 2**24
 """Rows as far as which data are padded that are looked at a few times only: a compilation takes longer than that."""
@@ -36,7 +35,7 @@ def can_be_padded(model: Model, annotations: Annotations, *, briefly: bool = Fal
     """
     most = MOST_ROWS_BRIEFLY if briefly else MOST_ROWS
     small = max(annotations.n_rows, annotations.n_tasks, annotations.n_workers) <= most
-    return small and annotations.population is None and not has_network(model) and is_portable(model, annotations)
+    return small and annotations.population is None and not model.has_network and is_portable(model, annotations)
 
 
 def sized(model: Model, annotations: Annotations, *, fine: bool = False, briefly: bool = False) -> Annotations:
@@ -87,7 +86,7 @@ def run(
         ValueError: several devices for what runs on one only: minibatches, networks and guides that do not factorise.
     """
     if mesh is not None:
-        if not engine.pads(settings) or has_network(model):
+        if not engine.pads(settings) or model.has_network:
             raise ValueError(
                 f"devices: {engine.name} runs on several devices where it takes all tasks in every step; leave out "
                 "devices, or the network, batch_size or guide"

@@ -46,12 +46,11 @@ from . import em_climber, minibatch_em
 from .checkpoints import NO_CHECKPOINTS, Checkpoints
 from .climber import climb
 from .em_climber import EMClimber, EMState
-from .looks import logistic, look_over, memory_of_look, nothing_yet
+from .looks import look_over, memory_of_look, nothing_yet
 from .m_step import gradient, learnt_from, tables_mode
 from .outcome import Outcome, Solution
 from .progress import progress_bar
-from .settings import EMSettings
-from .unused_options import has_network, has_weights, refuse_unused, unused_by_em
+from .settings import EMSettings, refuse_unused, unused_by_em
 
 RESTART_NOISE = 0.5  # share of random numbers in the soft majority vote, in every start after the first
 MODES_APART = 10.0  # tolerances that lie between two ends of EM at the least for them to be two modes
@@ -83,7 +82,7 @@ def init(
     if annotations.evidence is not None:
         evidence = evidence + annotations.evidence
     parameters, spec = start_and_spec(model, annotations, key)
-    if (classifier := logistic(model)) is not None:
+    if (classifier := model.logistic) is not None:
         weights = {name: parameters[name] for name in spec.weights}
         parameters |= learnt_from(jax.nn.softmax(evidence), classifier, annotations, weights)
     counts = gradient(model, annotations.replace(evidence=evidence), spec, parameters).counts
@@ -97,7 +96,7 @@ def state_at(model: Model, annotations: Annotations, parameters: Parameters, *, 
     spec = parameter_spec(model, annotations)
     # An earlier fit's rows do not sum to one where there are new classes.
     parameters |= {name: parameters[name] / parameters[name].sum(-1, keepdims=True) for name in spec.tables}
-    direct = () if logistic(model) is None else spec.weights
+    direct = () if model.logistic is None else spec.weights
     return em_climber.init(spec, parameters, accelerated=accelerated, direct=direct)
 
 
@@ -135,7 +134,7 @@ def run(
         settings,
         unused_by_em(
             in_batches=trained_in_batches(model, settings),
-            has_weights=has_weights(model),
+            has_weights=model.has_weights,
             holds_out=settings.held_out > 0,
         ),
     )
@@ -257,4 +256,4 @@ def bytes_needed(model: Model, source: Files) -> int:
 
 def trained_in_batches(model: Model, settings: EMSettings) -> bool:
     """Return whether the story is trained in minibatches: it has a network, or the user asks for them."""
-    return settings.batch_size is not None or has_network(model)
+    return settings.batch_size is not None or model.has_network

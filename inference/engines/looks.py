@@ -17,7 +17,6 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations
-from ...models import Classifier
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters, density
@@ -48,17 +47,12 @@ class Running(NamedTuple):
     lost: Sums
 
 
-def logistic(model: Model) -> Classifier | None:
-    """Return the truth prior where it is a logistic regression, whose moves are Newton's."""
-    return model.classifier if model.classifier is not None and model.classifier.is_linear else None
-
-
 def look_at(model: Model, annotations: Annotations, parameters: Parameters) -> Look:
     """Return the gradient of the log-posterior at ``parameters``, of annotations in memory."""
     spec = parameter_spec(model, annotations)
     counts, slope, at = gradient(model, annotations, spec, parameters)
     moves: Parameters = {}
-    if (classifier := logistic(model)) is not None:
+    if (classifier := model.logistic) is not None:
         weights, uphill = ({name: values[name] for name in spec.weights} for values in (parameters, slope))
         moves = newton(classifier, annotations, weights, uphill)
     return Look(counts, slope, at.log_posterior_in_log_odds, jnp.zeros((), float), moves)

@@ -33,7 +33,6 @@ from .local_steps import Locals, of_tasks, put_back, shared
 from .m_step import tables_mode
 from .outcome import Solution
 from .settings import EMSettings
-from .unused_options import has_weights
 
 ADVICE = "lower network_rate, scale the features, or use batch_norm=True"
 BATCH = 64  # tasks, where the user says nothing
@@ -166,7 +165,7 @@ def run(
     size, holds_out = batch_size(annotations, settings), settings.held_out > 0
     split_key, key = jax.random.split(key)
     source = in_batches(annotations_left(annotations, settings.held_out, split_key) if holds_out else annotations, size)
-    warm = warm_epochs(model, annotations, settings, has_classifier=has_weights(model))
+    warm = warm_epochs(model, annotations, settings, has_classifier=model.has_weights)
     climber = MinibatchEM(model, settings, key, warm, annotations if holds_out else None)
     state = climber.init(source, start(model, annotations, parameters, settings))
     state, history = climb(climber, source, state, keep=keep, tell=tell)

@@ -35,8 +35,7 @@ from .coordinates import Coordinates, coordinates_near, origin, place
 from .interruptions import heeded
 from .outcome import Outcome
 from .progress import progress_bar
-from .settings import EMSettings, NUTSSettings
-from .unused_options import has_network, refuse_unused, unused_at_the_start
+from .settings import EMSettings, NUTSSettings, refuse_unused, unused_at_the_start
 
 CHUNK = 50  # steps of a chain between two looks at the progress
 STAGE = "chains"  # of a checkpoint
@@ -90,7 +89,7 @@ def run(
         KeyboardInterrupt: before there is a draw.
         ValueError: for an option that this story does not use.
     """
-    refuse_unused(settings, unused_at_the_start(has_network=has_network(model)))
+    refuse_unused(settings, unused_at_the_start(has_network=model.has_network))
     em_key, key = jax.random.split(key)
     of_em = start_settings(settings)
     before = keep.within("before")

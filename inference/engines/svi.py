@@ -47,8 +47,7 @@ from .checkpoints import NO_CHECKPOINTS, Checkpoints
 from .climber import climb
 from .outcome import Outcome, as_point
 from .progress import progress_bar
-from .settings import EMSettings, SVISettings
-from .unused_options import has_network, refuse_unused, unused_by_svi
+from .settings import EMSettings, SVISettings, refuse_unused, unused_by_svi
 
 TOGETHER = 100  # steps that share a key
 FEW_LOST, MOST_LOST = 5, 0.01  # steps not taken for a loss that is not finite, by number and share: more are an error
@@ -215,7 +214,7 @@ def run(
     weights = without_posterior & set(names)
     refuse_unused(
         settings,
-        unused_by_svi(has_network=has_network(model), has_weights=bool(weights), is_point=is_delta),
+        unused_by_svi(has_network=model.has_network, has_weights=bool(weights), is_point=is_delta),
     )
     if settings.particles > 1 and (kept := without_posterior - set(names)):
         raise ValueError(

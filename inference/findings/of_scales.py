@@ -18,7 +18,7 @@ import numpy as np
 from jax import Array
 from numpyro import handlers
 
-from ...models.parts.promises import is_promised
+from ...models.parts.contract import is_promised
 from ..densities.enumerated import Parameters, is_latent, run_enumerated, site_values
 from ..densities.programs import compiled
 from ..densities.sites import starting_point

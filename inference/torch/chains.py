@@ -29,8 +29,7 @@ from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints, Tree
 from ..engines.interruptions import heeded
 from ..engines.outcome import Outcome
 from ..engines.progress import progress_bar
-from ..engines.settings import NUTSSettings
-from ..engines.unused_options import refuse_unused, unused_at_the_start
+from ..engines.settings import NUTSSettings, refuse_unused, unused_at_the_start
 from . import module_training
 from .dlpack import to_torch
 from .problem import Problem

@@ -28,9 +28,8 @@ from ..engines import em
 from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints, Tree
 from ..engines.outcome import Outcome, as_point
 from ..engines.progress import progress_bar
-from ..engines.settings import EMSettings, SVISettings
+from ..engines.settings import EMSettings, SVISettings, refuse_unused, unused_by_svi
 from ..engines.svi import check_losses, facts, makes, without_gaps
-from ..engines.unused_options import refuse_unused, unused_by_svi
 from ..sources.memory import InMemory, in_batches
 from .dlpack import to_torch
 from .normals import Normals

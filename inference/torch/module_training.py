@@ -32,8 +32,7 @@ from ..engines.m_step import tables_mode
 from ..engines.minibatch_em import MinibatchEM, annotations_left, batch_size, votes_with_evidence, warm_epochs
 from ..engines.outcome import Outcome, Solution
 from ..engines.progress import progress_bar
-from ..engines.settings import EMSettings
-from ..engines.unused_options import refuse_unused, unused_by_em
+from ..engines.settings import EMSettings, refuse_unused, unused_by_em
 from ..sources.memory import InMemory, in_batches
 from .dlpack import Look, to_jax, to_torch
 from .module_classifier import GivenByTorch

@@ -30,7 +30,7 @@ from numpyro.primitives import mutable
 
 from ...data import Annotations, unknown_name
 from ...data.numbers import truth_value
-from .promises import promised
+from .contract import promised
 from .story_error import StoryError
 from .truth_prior import ClassPrior
 

@@ -86,12 +86,13 @@ def split_parts(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story
         StoryError: a part's hyperparameter is given here and there.
     """
     inner, known = _taken_apart(story)
-    if twice := [name for name in known if name in hyperparameters]:
-        part = next(part for part in PARTS if twice[0] in part.defaults)
-        raise StoryError(
-            f"{twice[0]} is given twice: the story is with_{part.name}({inner.__name__}) already; leave {twice[0]}= "
-            f"out, or give the story {inner.__name__} itself"
-        )
+    for name in known:
+        if name in hyperparameters:
+            part = next(part for part in PARTS if name in part.defaults)
+            raise StoryError(
+                f"{name} is given twice: the story is with_{part.name}({inner.__name__}) already; leave {name}= out, "
+                f"or give the story {inner.__name__} itself"
+            )
     return inner, known | dict(hyperparameters)
 
 
@@ -116,6 +117,8 @@ def apply_parts(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story
     """
     story, hyperparameters = split_parts(story, hyperparameters)
     for part in PARTS:
+        if part.defaults.keys().isdisjoint(hyperparameters):
+            continue
         given = {name: value for name, value in hyperparameters.items() if name in part.defaults}
         asked = given.pop(part.name, False)
         if truth_value(part.name, asked, error=StoryError):
@@ -142,8 +145,12 @@ def _flags(story: Story) -> dict[str, bool]:
 def hyperparameters_of(story: Story) -> dict[str, Any]:
     """Return the names of a story's hyperparameters, those that every story takes among them, with their defaults."""
     parameters = list(inspect.signature(story).parameters.values())[1:]
-    keyword = [p for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    return {p.name: p.default for p in keyword} | GENERAL
+    return {p.name: p.default for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD} | GENERAL
+
+
+def takes_any(story: Story) -> bool:
+    """Return whether a story takes hyperparameters of any name."""
+    return any(p.kind is inspect.Parameter.VAR_KEYWORD for p in inspect.signature(story).parameters.values())
 
 
 def coordinates(hyperparameters: Mapping[str, Any]) -> dict[str, np.ndarray]:

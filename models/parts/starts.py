@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from ...data import Annotations, Ids
+from ...data import Annotations
 from ...data.batch import task_numbers
+from ...data.ids import NO_IDS
 from ...data.sharding import as_on_one_device
 from .abstaining import of_classes
 from .kernels import SMALLEST
@@ -164,4 +165,4 @@ def _weight(annotations: Annotations) -> Array | float:
 def _of_classes(annotations: Annotations) -> Annotations:
     """The annotations with abstentions counted 0 times: nothing of the classes starts from them."""
     given, label = of_classes(annotations, jnp.asarray(annotations.label))
-    return given.replace(label=label, abstentions=Ids())
+    return given.replace(label=label, abstentions=NO_IDS)

@@ -15,8 +15,8 @@ from numpyro import handlers
 
 from ...data import Annotations
 from ...data.errors import look_up, unknown_name
+from .contract import promised
 from .kernels import SMALLEST
-from .promises import promised
 from .story_error import StoryError
 
 CLOSE = 1e-3  # to one, of the sum of shares

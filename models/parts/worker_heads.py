@@ -14,7 +14,7 @@ import numpyro
 from jax import Array
 
 from .classifier import PREFIX, Classifier, at_weights
-from .promises import promised
+from .contract import promised
 
 AVERAGING = PREFIX + "averaging"
 """The site of the workers' weights in the average: ``(J,)``, which sum to one."""

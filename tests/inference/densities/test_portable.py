@@ -24,7 +24,7 @@ from crowdppl.inference.engines import at_size, climber, em
 from crowdppl.inference.fitted import fitted as views
 from crowdppl.models import AS_PUBLISHED, KNOWN_STORIES, WITH_CLASSIFIER, find_story
 from crowdppl.models.parts import general
-from crowdppl.models.parts.promises import is_promised
+from crowdppl.models.parts.contract import is_promised
 
 
 def crowd(n_tasks=40, n_workers=7, n_rows=160, seed=0):

@@ -24,7 +24,7 @@ from crowdppl.inference.engines import at_size, climber, em, nuts, svi
 from crowdppl.inference.engines.registry import ENGINES
 from crowdppl.inference.fitted import fitted as views
 from crowdppl.models import find_story
-from crowdppl.models.parts.promises import promised
+from crowdppl.models.parts.contract import promised
 
 THREE_CLASSES = ("dawid_skene", "glad", "annotator_groups", "worker_clusters", "difficulty", "mace")
 

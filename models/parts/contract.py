@@ -1,4 +1,4 @@
-"""Promises of the package for its own stories and truth priors, so that no fit looks at it again.
+"""Terms between a story and the engines: names of plates, and the promises of the package's own stories.
 
 A story of a user's own is looked at before or after it is fitted. A promise says that
 
@@ -16,8 +16,20 @@ PROMISED = "_promised"
 T = TypeVar("T")
 
 
+def dim_of_plate(name: str) -> str:
+    """The dimension that a plate runs over: its name, up to a full stop.
+
+    NumPyro takes all plates of one name for one, with one place among the dimensions. A part of a story that does not
+    know where the story has its plate ``worker`` therefore calls its own ``worker.abstention``.
+
+    >>> dim_of_plate("worker"), dim_of_plate("worker.abstention")
+    ('worker', 'worker')
+    """
+    return name.partition(".")[0]
+
+
 def promised(thing: T) -> T:
-    """Declare all of this of a story, or a class of truth priors."""
+    """Declare these promises of a story, or of a class of truth priors."""
     setattr(thing, PROMISED, thing)
     return thing
 

@@ -1,5 +1,6 @@
 """Coverage of the intervals of `cp.estimate`: accuracy and prevalence from a few gold labels, under wrong stories."""
 
+import itertools
 import warnings
 from typing import Any
 
@@ -9,6 +10,7 @@ import typer
 from support.report import Report
 
 import crowdppl as cp
+from crowdppl.inference.fitted.next_gold import inclusion_probabilities, systematic
 
 TASKS, INTERVAL = 1000, 0.9
 GOLD = (20, 50, 100, 200)
@@ -22,6 +24,10 @@ DATA: dict[str, tuple[str, dict[str, Any]]] = {
 """By what is wrong with the story that is fitted: the story that the data are of, and its options."""
 
 METHODS = ("ppi", "classical", "rogan_gladen")
+SIZES = ((30, 10), (40, 20), (60, 20), (100, 20), (100, 50), (300, 20), (300, 50), (1000, 20), (1000, 50), (1000, 200))
+"""Of the grid: how many tasks, and how many gold labels."""
+RIGHT = (0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+QUALITY = {"say nothing": 0.0, "are calibrated": 1.0, "are too sure": 3.0}
 CROWDS = ("rte", "dog", "sentiment", "product", "movie_sp", "music", "labelme", "temp", "weather_amt")
 
 
@@ -53,6 +59,19 @@ def main(simulations: int = 500, story: str = "one_coin", write: bool = False) -
         f"With 50 gold labels or more the intervals of method='ppi' hold {min(covered):.1f} to {max(covered):.1f} %, "
         f"{np.mean(covered):.1f} % in the mean; the goal is 87 to 93 %."
     )
+    cells = pd.DataFrame([of_cell(*cell, simulations) for cell in itertools.product(SIZES, RIGHT, QUALITY)])
+    for method in ("ppi", "classical", "drawn otherwise"):
+        worst = cells.sort_values(method).head(3)
+        report.table(
+            f"accuracy of few tasks, {method}: {cells[method].mean():.1f} % covered in the mean, the worst cells",
+            worst[["tasks", "gold", "right", "probabilities", method]].to_dict("records"),
+        )
+    report.note(
+        f"{len(cells)} cells of {simulations} draws: {', '.join(f'{n} of {total:,}' for total, n in SIZES)} tasks; "
+        f"{', '.join(f'{right:g}' for right in RIGHT)} of the labels right; label probabilities that "
+        f"{', '.join(QUALITY)}. Drawn otherwise: a fixed number of tasks, likelier where the label is less sure, by "
+        "method='ppi' with the inclusion probabilities."
+    )
     crowds = {name: _crowd(name) for name in CROWDS}
     report.table("real crowds, dawid_skene fitted", [on_crowd(name, *one, simulations) for name, one in crowds.items()])
     report.note(
@@ -67,6 +86,31 @@ def main(simulations: int = 500, story: str = "one_coin", write: bool = False) -
     )
     if write:
         report.write()
+
+
+def of_cell(size: tuple[int, int], right: float, probabilities: str, draws: int) -> dict[str, object]:
+    """Percent of the intervals of the accuracy that hold it, in one cell of the grid."""
+    n_tasks, n = size
+    rng = np.random.default_rng(0)
+    is_right = np.arange(n_tasks) < round(right * n_tasks)
+    hits: dict[str, list[bool]] = {"ppi": [], "classical": [], "drawn otherwise": []}
+    for _ in range(draws):
+        score = rng.normal(1.5 * (is_right - right)) + np.log(right / (1 - right))
+        sure = 0.5 + 0.499 * np.abs(1 / (1 + np.exp(-QUALITY[probabilities] * score)) - 0.5) * 2
+        frame = pd.DataFrame({"a": sure, "b": 1 - sure})
+        chance = inclusion_probabilities(1.05 - sure, n)
+        for name in hits:
+            drawn = systematic(chance, rng) if name == "drawn otherwise" else rng.choice(n_tasks, n, replace=False)
+            gold = pd.DataFrame({"task": drawn, "label": np.where(is_right[drawn], "a", "b")})
+            if name == "drawn otherwise":
+                gold["inclusion_probability"] = chance[drawn]
+            method = "classical" if name == "classical" else "ppi"
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # ten gold labels are few
+                found = cp.estimate(frame, gold, method=method, interval=INTERVAL).accuracy
+            hits[name].append(bool(found["low"] - 1e-9 <= is_right.mean() <= found["high"] + 1e-9))
+    shown = {"tasks": n_tasks, "gold": n, "right": right, "probabilities": probabilities}
+    return shown | {name: 100 * float(np.mean(held)) for name, held in hits.items()}
 
 
 Crowd = tuple[pd.DataFrame, pd.Series]

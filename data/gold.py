@@ -22,6 +22,8 @@ from .text import as_numbers
 from .text_files import suffix_of
 
 NO_ABSTENTIONS = Ids()
+INCLUSION = "inclusion_probability"
+"""The column of a table of gold labels that has each task's probability of having been drawn."""
 
 
 def resolve_gold(
@@ -104,6 +106,42 @@ def resolve_gold(
             "keep one"
         )
     return resolved
+
+
+def resolve_inclusion(gold: Any, tasks: Ids, classes: Ids, *, task: str = "task") -> np.ndarray | None:
+    """The probability with which each task was drawn for its gold label, ``(N,)``; NaN of tasks without a row.
+
+    Args:
+        gold: as for :func:`resolve_gold`.
+        tasks: the N tasks.
+        classes: the K classes.
+        task: the column of the table that names the task.
+
+    Returns:
+        None where `gold` is no table with the column ``inclusion_probability``.
+
+    Raises:
+        AnnotationError: a task has none, or it is not above 0 and at most 1.
+    """
+    if isinstance(gold, str | Path):
+        gold, task, _, _ = _read(Path(gold), tasks, classes, task, "label")
+    if not is_frame(gold) or INCLUSION not in gold.columns:
+        return None
+    frame = as_frame(gold, "gold")
+    task, _ = _columns_in(frame, tasks, classes, task, "label", "gold")
+    given = pd.to_numeric(take_column(frame, INCLUSION, "probability", "gold"), errors="coerce").to_numpy(dtype=float)
+    named = take_column(frame, task, "task", "gold").tolist()
+    if (bad := np.flatnonzero(~((given > 0) & (given <= 1)))).size:
+        row = int(bad[0])
+        value = take_column(frame, INCLUSION, "probability", "gold").tolist()[row]
+        raise AnnotationError(
+            f"gold, row {row}, column {INCLUSION!r}: {value!r} of task {named[row]!r} is no probability above 0 and at "
+            "most 1; give those of cp.next_gold, or leave out the column where all tasks had the same chance"
+        )
+    position = tasks.index_of(named)
+    found = np.full(len(tasks), np.nan)
+    found[position[position >= 0]] = given[position >= 0]
+    return found
 
 
 def _spelt_as_classes(given: Column, classes: Ids) -> Column:

@@ -1,9 +1,10 @@
 """Intervals: of draws, of proportions and of medians."""
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 INTERVAL = 0.9  # the mass of every interval, unless another is asked for
+MOST_COUNTED = 10_000  # units whose numbers are gone through one by one
 
 
 def checked_tail(interval: float) -> float:
@@ -63,6 +64,56 @@ def wilson(share: float, n: float, interval: float) -> tuple[float, float]:
     centre, scale = share + c**2 / (2 * n), 1 + c**2 / n
     half = c * np.sqrt(share * (1 - share) / n + c**2 / (4 * n**2))
     return max(float((centre - half) / scale), 0.0), min(float((centre + half) / scale), 1.0)
+
+
+def of_count(share: float, n: float, others: int, interval: float) -> tuple[float, float]:
+    r"""An interval of the share of M further units that have a property, of which n drawn beside them have a share.
+
+    With :math:`r = n \hat p` the exact one-sided bounds for finitely many units are quantiles of two distributions of
+    the number among the M, which exist for fractions too (Thatcher 1964); the interval has the quantiles of their mean,
+    as mid-P takes the mean of both tails (Lancaster 1961; Berry & Armitage 1995):
+
+    .. math::
+        \tfrac12 \text{BetaBinomial}(M; r, n - r + 1) + \tfrac12 \text{BetaBinomial}(M; r + 1, n - r)
+
+    Of more than ten thousand units each is replaced by the Beta of the same mean and variance.
+
+    Args:
+        share: from 0 to 1.
+        n: above 0; a fraction where it is an effective size.
+        others: M, from 1.
+        interval: mass, between 0 and 1.
+    """
+    tail, r = checked_tail(interval), n * share
+    parts = [(r, n - r + 1), (r + 1, n - r)]
+    if others <= MOST_COUNTED:
+        below = np.mean([_beta_binomial(others, max(a, 0.0), max(b, 0.0)) for a, b in parts], axis=0)
+        first, last = np.searchsorted(below, tail + 1e-12, "right"), np.searchsorted(below, 1 - tail - 1e-12)
+        return int(first) / others, min(int(last), others) / others
+
+    def beyond(x: float, mass: float) -> float:
+        return float(np.mean([_beta_of_many(x, others, max(a, 0.0), max(b, 0.0)) for a, b in parts])) - mass
+
+    low = float(optimize.brentq(beyond, 0.0, 1.0, (tail,))) if r > 0 else 0.0
+    return low, float(optimize.brentq(beyond, 0.0, 1.0, (1 - tail,))) if r < n else 1.0
+
+
+def _beta_binomial(m: int, a: float, b: float) -> np.ndarray:
+    """Distribution function of a BetaBinomial at 0 … m, ``(m + 1,)``; all at one end where `a` or `b` is 0."""
+    if min(a, b) == 0:
+        return np.where(np.arange(m + 1) >= (0 if a == 0 else m), 1.0, 0.0)
+    u = np.arange(m + 1)
+    ways = -np.log(m + 1) - special.betaln(u + 1, m - u + 1)
+    found: np.ndarray = np.exp(ways + special.betaln(u + a, m - u + b) - special.betaln(a, b)).cumsum()
+    return found
+
+
+def _beta_of_many(x: float, m: int, a: float, b: float) -> float:
+    """Distribution function at x of the Beta with the mean and variance of a BetaBinomial's share of m."""
+    if min(a, b) == 0:
+        return float(x >= (0 if a == 0 else 1))
+    size = m * (a + b + 1) / (a + b + m) - 1
+    return float(special.betainc(size * a / (a + b), size * b / (a + b), x))
 
 
 def quantile(interval: float) -> float:

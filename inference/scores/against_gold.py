@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations, Ids, unknown_name
-from ...data.gold import resolve_gold
+from ...data.gold import resolve_gold, resolve_inclusion
 from ..fitted.posterior import Posterior
 
 TIE = 1e-6  # probabilities that differ by less are equal: they come in single precision
@@ -93,12 +93,15 @@ class TasksWithGold:
         gold: the gold labels as positions of classes, ``(N,)``; −1 where none is known.
         gold_used: whether the fit used a certain label of the task as evidence, ``(N,)``.
         annotations: the annotations; None where `probabilities` came as a frame.
+        inclusion: the probabilities with which the gold tasks were drawn, ``(N,)``, NaN of other tasks; None where the
+            gold labels say nothing of it.
     """
 
     probabilities: pd.DataFrame
     gold: np.ndarray
     gold_used: np.ndarray
     annotations: Annotations | None
+    inclusion: np.ndarray | None
 
 
 def with_gold(source: Any, gold: Any = None, *, needed: bool = True) -> TasksWithGold:
@@ -126,7 +129,8 @@ def with_gold(source: Any, gold: Any = None, *, needed: bool = True) -> TasksWit
     if annotations.gold is None and needed:
         raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}")
     known = np.full(annotations.n_tasks, -1) if annotations.gold is None else np.asarray(annotations.gold)
-    return TasksWithGold(source.probabilities, known, _gold_used(source), annotations)
+    drawn = None if gold is None else resolve_inclusion(gold, annotations.tasks, annotations.classes)
+    return TasksWithGold(source.probabilities, known, _gold_used(source), annotations, drawn)
 
 
 def _labels_by_task(annotations: Annotations) -> dict[Any, Any]:
@@ -151,7 +155,8 @@ def _of_frame(frame: pd.DataFrame, gold: Any, needed: bool) -> TasksWithGold:
         )
     tasks, classes = Ids(frame.index, what="tasks"), Ids(frame.columns, what="classes")
     known = np.full(len(frame), -1) if gold is None else resolve_gold(gold, tasks, classes)
-    return TasksWithGold(frame, known, np.zeros(len(frame), bool), None)
+    drawn = None if gold is None else resolve_inclusion(gold, tasks, classes)
+    return TasksWithGold(frame, known, np.zeros(len(frame), bool), None, drawn)
 
 
 def _of_arrays(probabilities: pd.DataFrame, gold: np.ndarray, gold_used: np.ndarray) -> GoldTasks:

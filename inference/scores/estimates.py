@@ -97,9 +97,10 @@ def estimate(
 
     The intervals hold whatever story was fitted, and however wrong it is: its labels and probabilities are taken as
     predictions, whose errors the gold labels measure. What they rest on is the draw. **The gold tasks must be drawn at
-    random from all tasks** whose labels the fit was not told, each equally likely; gold labels of the tasks that were
-    easy, uncertain or first in line give intervals of something else, and nothing here can see it. Gold labels that the
-    fit was told are left out of the sample, and the labels of those tasks count as known.
+    random from all tasks** whose labels the fit was not told, each equally likely, or each with the inclusion
+    probability that :func:`crowdppl.next_gold` gives; gold labels of the tasks that were easy, uncertain or first in
+    line give intervals of something else, and nothing here can see it. Gold labels that the fit was told are left out
+    of the sample, and the labels of those tasks count as known.
 
     Example:
         >>> import numpy as np
@@ -115,12 +116,14 @@ def estimate(
     Args:
         source: a fit, a stack, or a frame of probabilities, tasks × classes.
         gold: label by task: a mapping, a Series, a table with the columns task and label, or the path of a file with
-            one; or annotations that carry gold labels. None for the gold labels of the fit's annotations.
+            one; or annotations that carry gold labels. None for the gold labels of the fit's annotations. A table may
+            have a column ``inclusion_probability``, as the one that :func:`crowdppl.next_gold` returns: the tasks are
+            then weighed by it.
         method: ``"ppi"``, prediction-powered inference: the shares among the gold tasks, corrected by how the
             probabilities of the gold tasks differ from those of the others (:mod:`.gold_shares`). ``"rogan_gladen"``:
             from the labels' error rates within each class, for which the gold tasks need to be drawn at random only
-            within each class (:mod:`.rogan_gladen`). ``"classical"``: the shares among the gold tasks, with Wilson's
-            interval, without predictions.
+            within each class (:mod:`.rogan_gladen`). ``"classical"``: the shares among the gold tasks, without
+            predictions. Both have mid-P intervals of a count among finitely many tasks (:func:`.of_count`).
         of: ``"tasks"`` for the shares among these N tasks, ``"population"`` for those among the tasks that they were
             drawn from, whose intervals are wider.
         interval: mass of the intervals, between 0 and 1.
@@ -161,17 +164,22 @@ def estimate(
 
 
 def _ppi(sample: GoldSample, interval: float, seed: int) -> Shares:
-    y, f, upper = sample.properties()
+    y, f = sample.properties()
     parts = [slice(None, -1), slice(-1, None)]  # the classes have one λ, so that their estimates sum to 1
-    found = [estimated(y[:, part], f[:, part], upper[:, part], sample.at, interval) for part in parts]
+    found = [estimated(y[:, part], f[:, part], sample.draw, interval) for part in parts]
     return Shares(*(np.concatenate(both) for both in zip(*found, strict=True)))
 
 
 def _classical(sample: GoldSample, interval: float, seed: int) -> Shares:
-    return counted(sample.properties()[0], len(sample.probabilities), interval)
+    return counted(sample.properties()[0], sample.draw, interval)
 
 
 def _rogan_gladen(sample: GoldSample, interval: float, seed: int) -> Shares:
+    if sample.inclusion is not None:
+        raise AnnotationError(
+            "method='rogan_gladen' takes gold tasks that were drawn at random within each class, and these have "
+            "inclusion probabilities of their own; take method='ppi' or 'classical'"
+        )
     k = len(sample.classes)
     counts = error_rates(sample.gold, sample.label[sample.at], k)
     if (missing := np.flatnonzero(counts.sum(-1) == 0)).size:

@@ -12,9 +12,9 @@ import pandas as pd
 from ...data.description import count_text
 from ...data.errors import warn
 from ...data.numbers import real_number
-from ..fitted.intervals import INTERVAL, checked_tail, quantile
+from ..fitted.intervals import INTERVAL, checked_tail, quantile, wilson
 from .gold_sample import FEW, GoldSample, gold_sample
-from .gold_shares import Residuals, Stratum, ends, residuals, slope, strata_of
+from .gold_shares import Residuals, estimated, residuals, slope
 
 LISTED = 6  # quantities that a sentence names
 
@@ -70,9 +70,9 @@ class GoldNeeded:
 def gold_needed(source: Any, width: float = 0.05, *, gold: Any = None, interval: float = INTERVAL) -> GoldNeeded:
     """Say how many gold labels make the intervals of :func:`crowdppl.estimate` as narrow as wanted.
 
-    The width is that of ``method="ppi"`` where as many gold tasks as expected have each property. What the predictions
-    explain is measured on a pilot, or taken from the label probabilities as if they were right; on real crowds these
-    are too sure, so that too few gold labels come out.
+    The width is nearly that of ``method="ppi"`` where as many gold tasks as expected have each property. What the
+    predictions explain is measured on a pilot, or taken from the label probabilities as if they were right; on real
+    crowds these are too sure, so that too few gold labels come out.
 
     Example:
         >>> import crowdppl as cp
@@ -105,7 +105,7 @@ def gold_needed(source: Any, width: float = 0.05, *, gold: Any = None, interval:
     pilot, n_tasks = len(sample.gold), len(sample.probabilities)
     if 0 < pilot < FEW:
         warn(f"a pilot of {count_text(pilot, 'gold label')} says little of how many are needed; 50 say enough")
-    assumed = [_of_pilot(sample, q) if pilot else _of_probabilities(sample, q) for q in _columns(sample)]
+    assumed = [_of_pilot(sample, q, interval) if pilot else _of_probabilities(sample, q) for q in _columns(sample)]
     rows: dict[str, list[float]] = {
         "n_gold": [_fewest(one, width, interval) for one in assumed],
         "expected": [one.share for one in assumed],
@@ -121,25 +121,19 @@ def gold_needed(source: Any, width: float = 0.05, *, gold: Any = None, interval:
 
 
 class Assumed(NamedTuple):
-    """Basis of a planned interval's width: the strata's sizes and shares, and the residuals."""
+    """Basis of a planned interval's width."""
 
-    strata: list[Stratum]
-    residual: Residuals
-
-    @property
-    def n_tasks(self) -> int:
-        """In all strata."""
-        return sum(one.tasks for one in self.strata)
-
-    @property
-    def share(self) -> float:
-        """Of all tasks that have the property."""
-        return sum(one.tasks * one.share for one in self.strata) / self.n_tasks
+    n_tasks: int  # of which some will be gold
+    share: float  # of all tasks that have the property
+    residual: Residuals  # of the one property
 
     def width(self, n_gold: int, interval: float) -> float:
-        """Of the interval from so many gold tasks, as many of each stratum as it has of all tasks."""
-        strata = [one._replace(gold=n_gold * one.tasks / self.n_tasks) for one in self.strata]
-        return sum(ends(strata, interval, self.residual, n_gold))
+        """Of the interval from so many gold tasks, by Wilson's for a sample of finitely many."""
+        if n_gold >= self.n_tasks:
+            return 0.0
+        effective = n_gold / float(self.residual.shorter(n_gold, interval)[0])
+        low, high = wilson(self.share, effective / (1 - n_gold / self.n_tasks), interval)
+        return high - low
 
 
 def planned_width(right: np.ndarray, n_gold: int, n_tasks: int, interval: float) -> float:
@@ -160,8 +154,8 @@ def planned_width(right: np.ndarray, n_gold: int, n_tasks: int, interval: float)
 
 
 def _alone(share: float, n_tasks: int) -> Assumed:
-    """One stratum, of which the predictions explain nothing."""
-    return Assumed([Stratum(n_tasks, 0, share)], Residuals(share * (1 - share), share * (1 - share)))
+    """A property of which the predictions explain nothing."""
+    return Assumed(n_tasks, share, Residuals(np.ones(1), np.ones(1)))
 
 
 def _columns(sample: GoldSample) -> range:
@@ -169,21 +163,22 @@ def _columns(sample: GoldSample) -> range:
     return range(len(sample.classes) + 1)
 
 
-def _of_pilot(sample: GoldSample, q: int) -> Assumed:
-    """Return the basis from a pilot's gold tasks, for one property; strata without gold keep their mean prediction."""
-    y, f, upper = sample.properties()
-    part = slice(None, -1) if q < y.shape[1] - 1 else slice(-1, None)  # as the estimate has one λ for all classes
-    weight = slope(y[:, part], f[:, part], sample.at)
-    strata = strata_of(y[:, q], f[:, q], upper[:, q], sample.at)
-    return Assumed(strata, residuals(y[:, q], f[:, q], upper[:, q], sample.at, weight))
+def _of_pilot(sample: GoldSample, q: int, interval: float) -> Assumed:
+    """Return the basis from a pilot's gold tasks, for one property."""
+    y, f = sample.properties()
+    last = y.shape[1] - 1
+    part, column = (slice(None, -1), q) if q < last else (slice(-1, None), 0)  # the estimate has one λ for all classes
+    y, f = y[:, part], f[:, part]
+    found = residuals(y, f[sample.draw.at], sample.draw, slope(y, f, sample.draw))
+    share = estimated(y, f, sample.draw, interval).estimate[column]
+    return Assumed(len(f), float(share), Residuals(*(values[[column]] for values in found)))
 
 
 def _of_probabilities(sample: GoldSample, q: int) -> Assumed:
     """Return the basis from label probabilities taken as right, for one property: a task has it with probability f."""
-    y, f, upper = (array[:, q] for array in sample.properties())
-    strata = strata_of(y, f, upper, sample.at)
-    within = sum(one.tasks * one.share * (1 - one.share) for one in strata) / len(f)
-    return Assumed(strata, Residuals(float((f * (1 - f)).mean()), within))
+    f = sample.properties()[1][:, [q]]
+    share = f.mean(0)
+    return Assumed(len(f), float(share[0]), Residuals((f * (1 - f)).mean(0), share * (1 - share)))
 
 
 def _fewest(assumed: Assumed, width: float, interval: float) -> int:

@@ -9,6 +9,7 @@ import pandas as pd
 from ...data import AnnotationError, Annotations
 from ...data.errors import warn
 from .against_gold import TasksWithGold, with_gold
+from .gold_shares import GoldDraw, drawn_alike
 
 FEW = 20  # gold labels below which they are said to be few
 NAMED = 5  # tasks that a warning names
@@ -22,6 +23,7 @@ class GoldSample:
         probabilities: of the labels of the former, ``(N, K)``.
         at: positions of the gold tasks among them, ``(n,)``.
         gold: their gold labels as positions of classes, ``(n,)``.
+        inclusion: the probabilities with which the gold tasks were drawn, ``(n,)``; None where all were alike.
         told: the labels that the fit was told, as positions of classes, ``(U,)``.
         gold_used: how many gold labels were given that the fit had been told.
         contradicted: gold tasks whose annotations are all of one other class: :func:`contradicted_by_all`.
@@ -32,6 +34,7 @@ class GoldSample:
     probabilities: np.ndarray
     at: np.ndarray
     gold: np.ndarray
+    inclusion: np.ndarray | None
     told: np.ndarray
     gold_used: int
     contradicted: pd.DataFrame
@@ -44,23 +47,26 @@ class GoldSample:
         return self.probabilities.argmax(-1)
 
     @property
+    def draw(self) -> GoldDraw:
+        """The gold tasks as a draw from the N tasks."""
+        if self.inclusion is None:
+            return drawn_alike(len(self.probabilities), self.at)
+        return GoldDraw(len(self.probabilities), self.at, 1 / self.inclusion - 1)
+
+    @property
     def right(self) -> np.ndarray:
         """True for each gold task whose label is the gold label, ``(n,)``."""
         return self.label[self.at] == self.gold
 
-    def properties(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def properties(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the K + 1 properties to estimate: the task has class k, for each of K classes, and its label is right.
 
         Returns:
-            Which gold tasks have each property, ``(n, K + 1)``; predictions of it for all tasks, ``(N, K + 1)``; and
-            whether a task belongs to the upper stratum of the predictions, ``(N, K + 1)``: it has the label, or its
-            label is surer than the mean.
+            Which gold tasks have each property, ``(n, K + 1)``, and predictions of it for all tasks, ``(N, K + 1)``.
         """
         k = len(self.classes)
         y = np.column_stack([np.eye(k)[self.gold], self.right])
-        sure = self.probabilities.max(-1)
-        upper = np.column_stack([np.eye(k, dtype=bool)[self.label], sure > sure.mean()])
-        return y, np.column_stack([self.probabilities, sure]), upper
+        return y, np.column_stack([self.probabilities, self.probabilities.max(-1)])
 
 
 def gold_sample(source: Any, gold: Any = None, *, needed: bool = True) -> GoldSample:
@@ -93,6 +99,7 @@ def gold_sample(source: Any, gold: Any = None, *, needed: bool = True) -> GoldSa
         found.probabilities.to_numpy(dtype=float)[rest],
         np.flatnonzero(use[rest]),
         found.gold[rest][use[rest]],
+        None if found.inclusion is None else found.inclusion[rest][use[rest]],
         labels_told,
         int((known & found.gold_used).sum()),
         contradicted,

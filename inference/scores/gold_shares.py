@@ -1,36 +1,31 @@
 r"""Shares of the tasks that have a property, from a sample of them and a prediction for each: prediction-powered.
 
 A property is that a task is of some class, or that its label is right; :math:`y_i` is 1 where task i has it, which is
-known of n of the N tasks, drawn at random, and :math:`f_i` between 0 and 1 predicts it for all. The point estimate is
-that of Angelopoulos, Duchi & Zrnic 2023 ("PPI++", section 6), as the package ``ppi-python`` has it,
+known of n of the N tasks, and :math:`f_i` between 0 and 1 predicts it for all. The gold tasks are counted; each was
+drawn with an inclusion probability :math:`\pi_i` and stands for :math:`v_i = 1 / \pi_i - 1` of the :math:`M = N - n`
+others, so that the share of these is estimated by means with the weights v,
 
 .. math::
-    \hat\theta = \bar y_{\text{gold}} + \lambda \, (\bar f_{\text{others}} - \bar f_{\text{gold}}), \qquad
-    \lambda = \frac{\sum_q \text{cov}_{\text{gold}}(y_q, f_q)}{(1 + \frac{n}{N - n}) \sum_q \text{var}(f_q)}
+    \hat\theta_{\text{others}} = \bar y_v + \lambda \, (\bar f_{\text{others}} - \bar f_v), \qquad
+    \lambda = \frac{\sum_q \text{cov}_v(y_q, f_q)}{\sum_q \text{var}(f_q)}
 
-clipped to 0 … 1, over the properties q that are estimated together. It is unbiased up to the choice of :math:`\lambda`
-whatever the predictions are worth. As a correction to the mean over all tasks, gold ones among them, the weight is
-:math:`\lambda N / (N - n)`, and so the residuals are :math:`y_i - \lambda \frac{N}{N - n} f_i`.
+cut to 0 … 1, over the properties q that are estimated together. Where all tasks were drawn alike the share of all N is
+that of Angelopoulos, Duchi & Zrnic 2023 ("PPI++", section 6), as the package ``ppi-python`` has it. It is nearly
+unbiased whatever the predictions are worth.
 
-Its normal interval is too short where few gold tasks contradict the predictions: with none it has no length at all. The
-interval here is of Wilson's form. The tasks are cut in two strata by their predictions, the share in each has Wilson's
-interval, with n divided by :math:`1 - n_h / N_h` for the finite number of tasks, and the distances of its ends are
-added in squares (Zou & Donner 2008; Yan & Su 2010):
-
-.. math::
-    \delta_{\text{low}}^2 = \sum_h W_h^2 (\hat p_h - l_h)^2, \qquad
-    \delta_{\text{high}}^2 = \sum_h W_h^2 (u_h - \hat p_h)^2
-
-Both are scaled by how much the estimate's residuals are shorter than those within strata, each sum of squares with
-:math:`c^2` more, so that few residuals prove nothing: :math:`r^2 = (S_\lambda + c^2) / (S_h + c^2)`. For large n it is
-the interval of PPI++.
+The normal interval is too short where few gold tasks contradict the predictions: with none it has no length at all. The
+interval here is that of a count among finitely many, by mid-P (:func:`.of_count`): as if of :math:`n_v / r` tasks drawn
+beside :math:`M / r` others the share :math:`\hat\theta_{\text{others}}` had the property, with
+:math:`n_v = (\sum v)^2 / \sum v^2` (Kish 1965) and r how much shorter the residuals of :math:`y - \lambda f` are than
+those of y alone, both sums of squares with :math:`c^2` more, so that few residuals prove nothing (after Korn & Graubard
+1998).
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from ..fitted.intervals import quantile, wilson
+from ..fitted.intervals import of_count, quantile
 
 
 class Shares(NamedTuple):
@@ -41,117 +36,101 @@ class Shares(NamedTuple):
     above: np.ndarray  # (Q,) from the estimate to the high end
 
 
-class Stratum(NamedTuple):
-    """Tasks whose predictions are alike."""
-
-    tasks: int  # N_h
-    gold: float  # n_h; a fraction where it is expected and not drawn
-    share: float  # of the gold tasks that have the property; the mean prediction where there are none
-
-
 class Residuals(NamedTuple):
-    """Mean squares of what is left of the properties."""
+    """Mean squares of what is left of Q properties."""
 
-    tuned: float  # after the predictions, weighted by λ
-    within: float  # after the strata's means
+    tuned: np.ndarray  # (Q,) after the predictions, weighted by λ
+    alone: np.ndarray  # (Q,) after the mean
+
+    def shorter(self, n: float, interval: float) -> np.ndarray:
+        """How much shorter those after the predictions are, by n gold tasks: ``(Q,)``."""
+        few = quantile(interval) ** 2
+        return (n * self.tuned + few) / (n * self.alone + few)
 
 
-def slope(y: np.ndarray, f: np.ndarray, at: np.ndarray) -> float:
+class GoldDraw(NamedTuple):
+    """Gold tasks as a draw from all tasks."""
+
+    n_tasks: int  # N
+    at: np.ndarray  # (n,) positions of the gold tasks among all
+    others: np.ndarray  # (n,) how many of the other tasks each of them stands for: 1 / π − 1
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Shares of the others that the gold tasks stand for, ``(n,)``; alike where they stand for none."""
+        total = self.others.sum()
+        return self.others / total if total > 0 else np.full(len(self.others), 1 / len(self.others))
+
+    @property
+    def size(self) -> float:
+        """The number of tasks, drawn alike, that would say as much of the others."""
+        return float(1 / (self.weights**2).sum())
+
+
+def drawn_alike(n_tasks: int, at: np.ndarray) -> GoldDraw:
+    """A draw in which all tasks had the same chance."""
+    return GoldDraw(n_tasks, at, np.full(len(at), n_tasks / len(at) - 1))
+
+
+def slope(y: np.ndarray, f: np.ndarray, draw: GoldDraw) -> float:
     """By how much the properties rise with their predictions, from 0; 0 where the predictions do not differ.
 
     Args:
         y: 1 where a gold task has the property, ``(n, Q)``.
         f: predictions, ``(N, Q)``.
-        at: positions of the gold tasks among all, ``(n,)``.
+        draw: of the gold tasks.
     """
     spread = f.var(0, ddof=1).sum() if len(f) > 1 else 0.0
     if spread < 1e-12:
         return 0.0
-    return max(float(((y - y.mean(0)) * (f[at] - f[at].mean(0))).mean(0).sum() / spread), 0.0)
+    products = _about_means(y, draw) * _about_means(f[draw.at], draw)
+    return max(float((draw.weights @ products).sum() / spread), 0.0)
 
 
-def power(y: np.ndarray, f: np.ndarray, at: np.ndarray) -> float:
-    r"""The weight :math:`\lambda` of the predictions, from 0 to 1; the arguments are as for :func:`slope`."""
-    return min(slope(y, f, at) * (1 - len(y) / len(f)), 1.0)
+def _about_means(values: np.ndarray, draw: GoldDraw) -> np.ndarray:
+    """Deviations from the weighted means over the gold tasks: ``(n, Q)``."""
+    return values - draw.weights @ values
 
 
-def estimated(y: np.ndarray, f: np.ndarray, upper: np.ndarray, at: np.ndarray, interval: float) -> Shares:
+def estimated(y: np.ndarray, f: np.ndarray, draw: GoldDraw, interval: float, *, by: float | None = None) -> Shares:
     """Estimate the shares of N tasks that have Q properties.
 
     Args:
         y: 1 where a gold task has the property, ``(n, Q)``, n from 1.
         f: predictions, ``(N, Q)``.
-        upper: whether a task belongs to the upper stratum, ``(N, Q)``, by its predictions alone.
-        at: positions of the gold tasks among all, ``(n,)``.
+        draw: of the gold tasks.
         interval: mass of the intervals.
+        by: the weight λ of the predictions; by default their slope, and at most what weighs 1 on the mean of all tasks.
     """
-    # On the mean prediction of all tasks, of which the gold tasks are a part, λ weighs as much as this:
-    weight = power(y, f, at) / (1 - len(y) / len(f)) if len(y) < len(f) else 0.0
-    means = y.mean(0) + weight * (f.mean(0) - f[at].mean(0))
-    found = [_distances(y[:, q], f[:, q], upper[:, q], at, weight, interval) for q in range(y.shape[1])]
-    below, above = np.array(found).T
-    return Shares(means, below, above)
+    n, total = len(y), len(f)
+    m = total - n
+    if m == 0:
+        return Shares(y.mean(0), *np.zeros((2, y.shape[1])))
+    weight = min(slope(y, f, draw), total / m) if by is None else by
+    rest = np.delete(f, draw.at, axis=0).mean(0)
+    share = np.clip(draw.weights @ y + weight * (rest - draw.weights @ f[draw.at]), 0, 1)
+    shorter = residuals(y, f[draw.at], draw, weight).shorter(n, interval)
+    ends = [
+        of_count(one, draw.size / ratio, round(m / ratio), interval) for one, ratio in zip(share, shorter, strict=True)
+    ]
+    low, high = np.array(ends).T
+    estimate = (y.sum(0) + m * share) / total
+    below, above = m / total * np.maximum([share - low, high - share], 0.0)
+    return Shares(estimate, below, above)
 
 
-def counted(y: np.ndarray, n_tasks: int, interval: float) -> Shares:
-    """Estimate the same from the gold tasks alone, ``y (n, Q)``, by Wilson's interval for a sample of finitely many."""
-    strata = [[Stratum(n_tasks, len(y), float(share))] for share in y.mean(0)]
-    below, above = np.array([ends(one, interval) for one in strata]).T
-    return Shares(y.mean(0), below, above)
-
-
-def strata_of(y: np.ndarray, f: np.ndarray, upper: np.ndarray, at: np.ndarray) -> list[Stratum]:
-    """The strata of one property, those without tasks left out: ``y (n,)``, ``f (N,)``, ``upper (N,)``, ``at (n,)``."""
-    found = []
-    for side in (False, True):
-        tasks, gold = upper == side, upper[at] == side
-        if tasks.any():
-            share = y[gold].mean() if gold.any() else f[tasks].mean()
-            found.append(Stratum(int(tasks.sum()), int(gold.sum()), float(share)))
-    return found
-
-
-def residuals(y: np.ndarray, f: np.ndarray, upper: np.ndarray, at: np.ndarray, weight: float) -> Residuals:
-    """Mean squares over the gold tasks, of one property; arguments as for :func:`strata_of`.
+def residuals(y: np.ndarray, f: np.ndarray, draw: GoldDraw, weight: float) -> Residuals:
+    """Mean squares over the gold tasks.
 
     Args:
-        weight: of the predictions, where their mean over all tasks is taken.
+        y: 1 where a gold task has the property, ``(n, Q)``.
+        f: predictions for the gold tasks, ``(n, Q)``.
+        draw: of the gold tasks.
+        weight: of the predictions, λ.
     """
-    tuned = y - y.mean() - weight * (f[at] - f[at].mean())
-    sides = [y[upper[at] == side] for side in (False, True)]
-    within = sum(float(((part - part.mean()) ** 2).sum()) for part in sides if len(part))
-    return Residuals(float((tuned**2).mean()), within / len(y))
+    return Residuals(*(draw.weights @ _about_means(values, draw) ** 2 for values in (y - weight * f, y)))
 
 
-def ends(
-    strata: list[Stratum], interval: float, residual: Residuals | None = None, n: float | None = None
-) -> tuple[float, float]:
-    """Distances from an estimate to the low and the high end of its interval.
-
-    Args:
-        strata: with the gold tasks of each.
-        interval: mass.
-        residual: by which the distances are scaled; None for those of the strata alone.
-        n: the number of gold tasks; needed with `residual`.
-    """
-    total = sum(one.tasks for one in strata)
-    below = above = 0.0
-    for one in strata:
-        if one.gold >= one.tasks:
-            continue
-        low, high = 0.0, 1.0
-        if one.gold > 0:
-            low, high = wilson(one.share, one.gold / (1 - one.gold / one.tasks), interval)
-        below += (one.tasks / total * (one.share - low)) ** 2
-        above += (one.tasks / total * (high - one.share)) ** 2
-    scale = 1.0
-    if residual is not None and n is not None:
-        few = quantile(interval) ** 2
-        scale = float(np.sqrt((n * residual.tuned + few) / (n * residual.within + few)))
-    return scale * float(np.sqrt(below)), scale * float(np.sqrt(above))
-
-
-def _distances(
-    y: np.ndarray, f: np.ndarray, upper: np.ndarray, at: np.ndarray, weight: float, interval: float
-) -> tuple[float, float]:
-    return ends(strata_of(y, f, upper, at), interval, residuals(y, f, upper, at, weight), len(y))
+def counted(y: np.ndarray, draw: GoldDraw, interval: float) -> Shares:
+    """Estimate the same from the gold tasks alone, ``y (n, Q)``."""
+    return estimated(y, np.zeros((draw.n_tasks, y.shape[1])), draw, interval, by=0.0)

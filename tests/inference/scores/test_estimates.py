@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from fit_at import fit_at, random_confusions
-from scipy import stats
+from scipy import special, stats
 
 import crowdppl as cp
 from crowdppl import AnnotationError, Annotations, UnknownNameError
 from crowdppl.data.errors import AnnotationWarning
 from crowdppl.inference.densities.evidence import with_evidence
-from crowdppl.inference.fitted.intervals import quantile, wilson
-from crowdppl.inference.scores.gold_shares import counted, estimated, power
+from crowdppl.inference.fitted.intervals import of_count, quantile, wilson
+from crowdppl.inference.scores.gold_shares import GoldDraw, counted, drawn_alike, estimated, slope
 
 METHODS = ("ppi", "rogan_gladen", "classical")
 
@@ -54,13 +54,30 @@ def test_wilsons_interval_is_scipys(right, interval):
     assert wilson(right / 20, 20, interval) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
-def test_counting_in_many_tasks_is_wilsons_interval_and_in_few_it_is_that_of_a_larger_sample():
-    y = np.repeat([1.0, 0.0], [30, 10])[:, None]
-    many, few = counted(y, 10**9, 0.9), counted(y, 80, 0.9)
-    low, high = wilson(0.75, 40, 0.9)
-    assert (many.below[0], many.above[0]) == pytest.approx((0.75 - low, high - 0.75), abs=1e-6)
-    low, high = wilson(0.75, 40 / (1 - 40 / 80), 0.9)
-    assert (few.below[0], few.above[0]) == pytest.approx((0.75 - low, high - 0.75), abs=1e-12)
+@pytest.mark.parametrize(("right", "n", "others"), [(7, 20, 30), (20, 20, 80), (0, 10, 12), (3, 10, 10**7)])
+def test_the_interval_of_a_count_is_the_mid_p_one_of_hypergeometric_tails(right, n, others):
+    """To one task: the two tails of the count are halved, and a bound is at the first number that both halves reach."""
+    low, high = of_count(right / n, n, others, 0.9)
+    if others > 1000:  # nearly binomial
+        for beyond, end in ((stats.binom.sf(right, n, low), low), (stats.binom.cdf(right - 1, n, high), high)):
+            assert beyond + stats.binom.pmf(right, n, end) / 2 == pytest.approx(0.05, abs=1e-3)
+        return
+    numbers = np.arange(others + 1) + right
+    count = stats.hypergeom(n + others, numbers, n)
+    half = count.pmf(right) / 2
+    inside = np.flatnonzero((count.sf(right) + half > 0.05) & (count.cdf(right) - half > 0.05))
+    assert abs(round(low * others) - inside[0]) <= 1
+    assert abs(round(high * others) - inside[-1]) <= 1
+    assert round(low * others) <= inside[0]
+    assert round(high * others) >= inside[-1]
+
+
+def test_the_interval_of_a_count_takes_fractions_between_whole_numbers():
+    ends = np.array([of_count(share, size, 5000, 0.9) for share, size in [(0.9, 20), (0.9, 25.5), (0.9, 30)]])
+    assert (np.diff(ends[:, 0]) > 0).all()
+    assert (np.diff(ends[:, 1]) < 0).all()
+    assert of_count(1.0, 12.5, 40, 0.9)[1] == 1
+    assert of_count(0.0, 12.5, 20_000, 0.9)[0] == 0
 
 
 @pytest.mark.parametrize("columns", [1, 3])
@@ -72,7 +89,9 @@ def test_the_estimate_is_ppi_pythons(columns):
         at = np.random.default_rng(seed).choice(90, 25, replace=False)
         others = np.delete(np.arange(90), at)
         expected = ppi_py.ppi_mean_pointestimate(y[at], f[at], f[others])
-        np.testing.assert_allclose(estimated(y[at], f, f > 0.5, at, 0.9).estimate, np.ravel(expected), atol=1e-12)
+        np.testing.assert_allclose(
+            estimated(y[at], f, drawn_alike(len(f), at), 0.9).estimate, np.ravel(expected), atol=1e-12
+        )
 
 
 def test_the_weight_of_the_predictions_is_that_of_ppi_plus_plus_written_out():
@@ -81,11 +100,12 @@ def test_the_weight_of_the_predictions_is_that_of_ppi_plus_plus_written_out():
     at = np.arange(0, 60, 4)
     covariance = np.cov(y[at, 0], f[at, 0], ddof=0)[0, 1]
     expected = covariance / ((1 + 15 / 45) * f.var(ddof=1))
-    assert power(y[at], f, at) == pytest.approx(expected)
+    draw = drawn_alike(60, at)
+    assert slope(y[at], f, draw) * 45 / 60 == pytest.approx(expected)  # on the mean of all, not of the others
     assert 0 < expected < 1
-    assert power(1 - y[at], f, at) == 0  # predictions of the opposite
-    assert power(np.ones((15, 1)), f, at) == 0
-    assert power(y[at], np.full((60, 1), 0.3), at) == 0
+    assert slope(1 - y[at], f, draw) == 0  # predictions of the opposite
+    assert slope(np.ones((15, 1)), f, draw) == 0
+    assert slope(y[at], np.full((60, 1), 0.3), draw) == 0
 
 
 def test_over_all_samples_the_estimate_is_nearly_unbiased_and_nearer_than_counting():
@@ -94,8 +114,8 @@ def test_over_all_samples_the_estimate_is_nearly_unbiased_and_nearer_than_counti
     ours, plain = [], []
     for sample in combinations(range(12), 6):
         at = np.array(sample)
-        ours.append(estimated(y[at], f, f > 0.5, at, 0.9).estimate[0])
-        plain.append(counted(y[at], 12, 0.9).estimate[0])
+        ours.append(estimated(y[at], f, drawn_alike(len(f), at), 0.9).estimate[0])
+        plain.append(counted(y[at], drawn_alike(12, at), 0.9).estimate[0])
     assert np.mean(plain) == pytest.approx(y.mean())
     assert np.mean(ours) == pytest.approx(y.mean(), abs=0.01)  # λ is of the same sample: a bias of order 1/n
     assert np.std(ours) < 0.8 * np.std(plain)
@@ -106,12 +126,12 @@ def test_for_many_gold_tasks_the_interval_is_the_normal_one_of_the_residuals():
     f = rng.beta(2, 2, (40_000, 1))
     y = (rng.random((40_000, 1)) < f) * 1.0
     at = rng.choice(40_000, 10_000, replace=False)
-    found = estimated(y[at], f, f > 0.5, at, 0.9)
+    found = estimated(y[at], f, drawn_alike(len(f), at), 0.9)
     residual = y[at] - np.cov(y[at, 0], f[at, 0])[0, 1] / f.var(ddof=1) * f[at]  # of the regression on predictions
     half = quantile(0.9) * residual.std() * np.sqrt((1 - 10_000 / 40_000) / 10_000)
-    assert found.below[0] == pytest.approx(half, rel=0.01)  # strata's sizes differ a little from the sample's
+    assert found.below[0] == pytest.approx(half, rel=0.01)
     assert found.above[0] == pytest.approx(half, rel=0.01)
-    plain = counted(y[at], 40_000, 0.9)
+    plain = counted(y[at], drawn_alike(40_000, at), 0.9)
     assert found.above[0] < 0.95 * plain.above[0]
 
 
@@ -122,22 +142,39 @@ def test_predictions_that_say_nothing_leave_what_counting_gives():
     pd.testing.assert_frame_equal(ppi, plain)
 
 
-@pytest.mark.parametrize(("quality", "surely_right"), [(1.0, 0.8), (3.0, 0.8), (1.0, 0.93)])
-@pytest.mark.parametrize("n", [20, 50, 150])
-def test_nine_of_ten_intervals_hold_whatever_the_predictions_are_worth(quality, surely_right, n):
-    """Predictions are calibrated (quality 1) or far too sure (3); 2,000 samples: a standard error of 0.7 points."""
+@pytest.mark.parametrize(("n_tasks", "n"), [(40, 20), (100, 20), (1000, 50), (1000, 200)])
+@pytest.mark.parametrize("right", [0.75, 0.9, 0.98])
+@pytest.mark.parametrize("quality", [0.0, 1.0, 3.0])
+def test_nine_of_ten_intervals_hold_whatever_the_predictions_are_worth(quality, right, n_tasks, n):
+    """Predictions say nothing, are calibrated, or are far too sure; 600 samples: a standard error of 1.2 points."""
     rng = np.random.default_rng(1)
-    p = rng.beta(8 * surely_right, 8 * (1 - surely_right), 1000)
-    y = (rng.random(1000) < p)[:, None] * 1.0
-    odds = (p / (1 - p)) ** quality
-    f = (odds / (1 + odds))[:, None]
     holds = 0
-    for _ in range(2000):
-        at = rng.choice(1000, n, replace=False)
-        found = estimated(y[at], f, f > f.mean(), at, 0.9)
+    for _ in range(600):
+        y = (np.arange(n_tasks) < round(right * n_tasks))[:, None] * 1.0
+        f = special.expit(quality * (rng.normal(1.5 * (y - right), 1) + special.logit(right)))
+        at = rng.choice(n_tasks, n, replace=False)
+        found = estimated(y[at], f, drawn_alike(n_tasks, at), 0.9)
         error = found.estimate[0] - y.mean()
-        holds += -found.above[0] <= error <= found.below[0]
-    assert 0.865 <= holds / 2000 <= 0.945  # a proportion of few tasks cannot be held by exactly 90 %
+        holds += -found.above[0] - 1e-9 <= error <= found.below[0] + 1e-9
+    assert holds / 600 >= 0.86
+
+
+@pytest.mark.parametrize("right", [0.75, 0.95])
+def test_nine_of_ten_intervals_hold_where_tasks_were_drawn_with_chances_of_their_own(right):
+    """Tasks that are likelier wrong are drawn more often, so that the counts are far from the shares."""
+    rng = np.random.default_rng(2)
+    y = (np.arange(600) < 600 * right)[:, None] * 1.0
+    chance = np.clip(0.04 + 0.3 * (y[:, 0] == 0) * rng.random(600) + 0.02 * rng.random(600), 0, 1)
+    holds, counts = 0, 0
+    for _ in range(600):
+        at = np.flatnonzero(rng.random(600) < chance)
+        draw = GoldDraw(600, at, 1 / chance[at] - 1)
+        found = counted(y[at], draw, 0.9)
+        holds += -found.above[0] <= found.estimate[0] - y.mean() <= found.below[0]
+        plain = counted(y[at], drawn_alike(600, at), 0.9)
+        counts += -plain.above[0] <= plain.estimate[0] - y.mean() <= plain.below[0]
+    assert holds / 600 >= 0.86
+    assert counts / 600 < 0.5
 
 
 def test_rare_errors_of_the_labels_do_not_make_the_interval_too_short():
@@ -148,10 +185,10 @@ def test_rare_errors_of_the_labels_do_not_make_the_interval_too_short():
     holds, normal = 0, 0
     for _ in range(1000):
         at = rng.choice(1000, 50, replace=False)
-        found = estimated(y[at], f, f > 0.5, at, 0.9)
+        found = estimated(y[at], f, drawn_alike(len(f), at), 0.9)
         error = found.estimate[0] - y.mean()
         holds += -found.above[0] <= error <= found.below[0]
-        residual = y[at] - power(y[at], f, at) * f[at]
+        residual = y[at] - slope(y[at], f, drawn_alike(1000, at)) * 0.95 * f[at]
         normal += abs(error) <= 1.645 * residual.std() / np.sqrt(50)
     assert normal < 750  # what the normal interval is worth here
     assert holds > 870
@@ -327,6 +364,28 @@ def test_what_it_prints_has_the_figures():
     pd.testing.assert_frame_equal(summary.tables["estimates"], found.table)
     assert summary.facts["gold"] == "60 gold labels of 300 tasks"
     assert "labels of tasks like these" in str(cp.estimate(probabilities, drawn(gold, 60), of="population"))
+
+
+def test_a_table_of_gold_labels_may_say_with_which_probabilities_the_tasks_were_drawn(tmp_path):
+    probabilities, gold = population(300, 2, 4)
+    drawn_tasks = gold.iloc[:60]
+    frame = pd.DataFrame({"task": drawn_tasks.index, "label": drawn_tasks.to_numpy()})
+    same = frame.assign(inclusion_probability=60 / 300)
+    pd.testing.assert_frame_equal(cp.estimate(probabilities, same).table, cp.estimate(probabilities, frame).table)
+    tilted = frame.assign(inclusion_probability=np.where(frame["label"] == "c1", 0.5, 0.1))
+    found = cp.estimate(probabilities, tilted, method="classical").prevalence["estimate"]
+    others = np.where(frame["label"] == "c1", 1.0, 9.0)
+    share = (others * (frame["label"] == "c1")).sum() / others.sum()
+    assert found["c1"] == pytest.approx(((frame["label"] == "c1").sum() + 240 * share) / 300)
+    tilted.to_csv(tmp_path / "gold.csv", index=False)
+    probabilities.index = probabilities.index.astype(str)
+    by_file = cp.estimate(probabilities, tmp_path / "gold.csv", method="classical").prevalence["estimate"]
+    pd.testing.assert_series_equal(by_file, found)
+    with pytest.raises(AnnotationError, match="method='rogan_gladen' takes gold tasks that were drawn at random"):
+        cp.estimate(probabilities, tmp_path / "gold.csv", method="rogan_gladen")
+    wrong = tilted.assign(task=tilted["task"].astype(str), inclusion_probability=[0.0, *[0.2] * 59])
+    with pytest.raises(AnnotationError, match=r"row 0, column 'inclusion_probability': 0.0 of task '0' is no prob"):
+        cp.estimate(probabilities, wrong)
 
 
 def test_one_gold_label_is_counted_as_one():

@@ -78,7 +78,7 @@ def test_it_prints_the_number_and_what_it_is_from():
     assert "a pilot of 60 gold labels, which count" in str(of_pilot)
     assert plan.table["width_now"].isna().all()
     expected = width(cp.estimate(probabilities, gold.head(60)).table)
-    np.testing.assert_allclose(of_pilot.table["width_now"], expected, rtol=0.1)  # its strata differ from all tasks'
+    np.testing.assert_allclose(of_pilot.table["width_now"], expected, rtol=0.1)  # the plan's are Wilson's
 
 
 @pytest.mark.parametrize("wanted", [0, 1, -0.1, "narrow", None, float("nan")])

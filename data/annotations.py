@@ -241,9 +241,15 @@ class Annotations(Constructors):
         """Return the same tasks, workers and classes without the abstentions, as if nobody had given them."""
         if not self.abstains:
             return self
-        kept = np.asarray(self.label) < self.n_classes
-        rows = changed(self, ("task", *BY_ROW), lambda values: read_only(np.asarray(values)[kept]))
-        return self.replace(abstentions=Ids(), **rows)
+        return self.rows(np.asarray(self.label) < self.n_classes).replace(abstentions=Ids())
+
+    def rows(self, kept: np.ndarray) -> Annotations:
+        """Return the same tasks, workers and classes with some of the rows alone, as if nobody had given the others.
+
+        Args:
+            kept: which rows, (A,) bool.
+        """
+        return self.replace(**changed(self, ("task", *BY_ROW), lambda values: read_only(np.asarray(values)[kept])))
 
     def votes(self) -> np.ndarray:
         """Return how many annotations of each class each task has, shape (N, K) int64; abstentions are none."""

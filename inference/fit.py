@@ -39,6 +39,7 @@ def fit(
     evidence: pd.DataFrame | np.ndarray | None = None,
     probabilities: Probabilities = None,
     abstentions: str | None = None,
+    constant_workers: str = "leave_out",
     seed: int = 0,
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
@@ -80,6 +81,10 @@ def fit(
             wherever their rule does not apply; ``"uninformative"`` for a rate of each worker alone, with which labels
             are as if the abstentions had been left out. None for what the annotations say, which is informative. The
             parameter is ``abstention``. A warning says where abstentions decide many labels.
+        constant_workers: ``"leave_out"`` for a fit without the annotations of workers who give one class whatever the
+            task, where they are :data:`.constant_workers.MUCH` of the annotations: with them the labels may follow
+            them, under every story. ``"keep"`` for one with them. A warning names them either way. A baseline and a
+            scan have all annotations.
         seed: the same seed gives the same result, to the last bit on one machine.
         backend: ``"numpyro"``; or ``"pyro"`` (the extra ``pyro``), which a torch module as classifier chooses by
             itself: SVI then takes Pyro's guides, and NUTS is Pyro's, on the density of the same story.
@@ -137,6 +142,7 @@ def fit(
     } | ({} if devices is None else {"devices": devices})
     shared |= {} if probabilities is None else {"probabilities": probabilities}
     shared |= {} if abstentions is None else {"abstentions": abstentions}
+    shared |= {} if constant_workers == "leave_out" else {"constant_workers": constant_workers}
     if isinstance(story, str) and story not in (known := [*KNOWN_STORIES, *ALIASES, *BASELINES, "auto"]):
         raise unknown_name("story", story, known)
     annotations = _annotations_of(annotations, tell=progress)

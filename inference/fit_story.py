@@ -44,6 +44,7 @@ from .engines.settings import (
     unused_by_em,
     unused_by_svi,
 )
+from .findings.constant_workers import ConstantWorkers, left_out_before, without_constant_workers
 from .findings.look import look_at
 from .fitted.alignment import aligned, permutations
 from .fitted.fitted import Fitted, label_posteriors
@@ -66,6 +67,7 @@ def fit_story(
     evidence: pd.DataFrame | np.ndarray | None = None,
     probabilities: Probabilities = None,
     abstentions: str | None = None,
+    constant_workers: str = "leave_out",
     seed: int = 0,
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
@@ -92,6 +94,7 @@ def fit_story(
             evidence=evidence,
             probabilities=probabilities,
             abstentions=abstentions,
+            constant_workers=None if constant_workers == "leave_out" else constant_workers,
             backend=None if backend == "numpyro" else backend,
             devices=devices,
         )
@@ -105,6 +108,7 @@ def fit_story(
             "cp.read(path or table), cp.Annotations.from_frame(frame), .from_matrix(matrix), …"
         )
     annotations = with_abstentions_that(annotations, abstentions)
+    annotations, constant = without_constant_workers(annotations, constant_workers)
     engine = ENGINES[check_method(method)]
     seed = checked_seed(seed)
     program, options = split_parts(find_story(story), options)
@@ -150,7 +154,7 @@ def fit_story(
             outcome, data = in_torch.run(engine, problem, settings, seed, progress=progress, keep=keep)
         keep.write()
         annotations = annotations.replace(prior=None if data.prior is None else np.asarray(data.prior))
-        return _looked_at(Fitted(model, annotations, outcome, method, all_settings, dims))
+        return _looked_at(Fitted(model, annotations, outcome, method, all_settings, dims), constant)
 
 
 def _fit_files(
@@ -302,6 +306,8 @@ def update(
             "anew by cp.fit"
         )
     annotations = before.joined(more)
+    if (constant := left_out_before(fitted.findings, annotations)) is not None:
+        annotations = annotations.rows(constant.others(annotations))
     _refuse_without_family(model, annotations)
     added = with_evidence(annotations.replace(evidence=None), gold, evidence).evidence
     if added is not None:
@@ -319,7 +325,7 @@ def update(
         of_em = settings if isinstance(settings, EMSettings) else EMSettings()
         start = sparse_em.solution(model, data, moving, start, fitted.dims, key, of_em)
     outcome = at_size.run(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
-    return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims))
+    return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims), constant)
 
 
 def _with_tables(model: Model, given: Mapping[str, Any]) -> Model:
@@ -372,12 +378,18 @@ def _taken_over(old: np.ndarray, fresh: np.ndarray) -> jax.Array:
     return jnp.asarray(found)
 
 
-def _looked_at(fitted: Fitted) -> Fitted:
-    """Return the fit with its draws in one order, its posterior and modes, and the findings on it."""
+def _looked_at(fitted: Fitted, constant: ConstantWorkers | None) -> Fitted:
+    """Return the fit with its draws in one order, its posterior and modes, and the findings on it.
+
+    Args:
+        fitted: as an engine left it.
+        constant: workers who were left out.
+    """
     fitted = aligned(fitted)
     by_chain = label_posteriors(fitted)
     outcome, mean = fitted.outcome, by_chain.mean(0)
     facts = {**outcome.facts, "permuted": permutations(by_chain, fitted.annotations.votes())}
+    facts |= {} if constant is None else {"constant_workers": constant}
     fitted = fitted.replace(
         outcome=outcome._replace(facts=facts, ends=(), modes=modes_of(fitted, by_chain)),
         stored_posterior=mean / mean.sum(-1, keepdims=True),

@@ -40,6 +40,7 @@ OF_STORIES: dict[str, Any] = {
     "backend": "numpyro",
     "devices": None,
     "abstentions": None,
+    "constant_workers": "leave_out",
 }
 """Arguments of :func:`crowdppl.fit` that a baseline has no use for, with their defaults."""
 

@@ -17,12 +17,15 @@ class by the others more often than other tasks are. Nor is one who is only caut
 classes agree with the majority more often than by chance.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import binom
 
 from ...data import Annotations
+from ...data.errors import check_name
+from ..engines.finding import Finding
 from .beyond_chance import class_counts, first_annotations
 from .register import Labels, once
 
@@ -33,6 +36,8 @@ TAIL_TOGETHER = 1e-6  # the same of all who give one class
 ALONE = 0.2  # tail of a worker's own from which nothing speaks for constancy
 CHOOSES = 3.0  # standard deviations by which more of a worker's tasks are of the own class than of all tasks
 CAUTIOUS = 0.05  # tail of the agreement of the few annotations of other classes
+MUCH = 0.15  # share of the annotations from which constant workers are left out of a fit
+RULES = ("leave_out", "keep")
 ABSTAINS = 0.1  # share of abstentions among a worker's annotations from which the worker chooses
 
 
@@ -48,6 +53,10 @@ class ConstantWorkers(NamedTuple):
     workers: np.ndarray
     classes: np.ndarray
     share: float
+
+    def others(self, annotations: Annotations) -> np.ndarray:
+        """Return which rows other workers gave, ``(A,)``."""
+        return ~np.isin(np.asarray(annotations.worker), self.workers)
 
 
 def constant_workers(annotations: Annotations) -> ConstantWorkers:
@@ -96,6 +105,48 @@ def constant_workers(annotations: Annotations) -> ConstantWorkers:
             found |= of_class & (tail < ALONE)
     workers = np.flatnonzero(found)
     return ConstantWorkers(workers, own[workers], float(n[workers].sum() / max(n.sum(), 1)))
+
+
+def without_constant_workers(annotations: Annotations, rule: str) -> tuple[Annotations, ConstantWorkers | None]:
+    """Return the annotations without those of constant workers who give :data:`MUCH`, and who these are; else None.
+
+    With them the posterior has its mass where their class is nearly every task's, under every story and engine: their
+    honesty has a prior, and one class for all is how they are honest. Few of them are told apart by the story.
+
+    Args:
+        annotations: the data.
+        rule: ``"leave_out"``, or ``"keep"`` for the annotations as they are.
+
+    Raises:
+        UnknownNameError: `rule` is none of these.
+    """
+    if check_name("constant_workers", rule, RULES) == "keep" or not annotations.named:
+        return annotations, None
+    found = constant_workers(annotations)
+    if found.share < MUCH:
+        return annotations, None
+    return annotations.rows(found.others(annotations)), found
+
+
+def left_out_before(findings: Iterable[Finding], annotations: Annotations) -> ConstantWorkers | None:
+    """Return the constant workers who were left out of a fit with these findings; None where nobody was.
+
+    Args:
+        findings: on the fit.
+        annotations: of the same workers, and perhaps more.
+    """
+    for finding in findings:
+        if finding.code == "constant_workers" and finding.values.get("left_out"):
+            position, of_class = (
+                {str(name): i for i, name in enumerate(names)} for names in (annotations.workers, annotations.classes)
+            )
+            workers, classes = finding.values["workers"], finding.values["classes"]
+            return ConstantWorkers(
+                np.array([position[str(name)] for name in workers]),
+                np.array([of_class[str(name)] for name in classes]),
+                finding.values["share"],
+            )
+    return None
 
 
 @once

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...data.description import count_text
+from ..fitted.fitted import Fitted
+from ..fitted.posterior import Posterior
 from .beyond_chance import agreement_of
-from .constant_workers import constant_workers_of
+from .constant_workers import MUCH, constant_workers_of
 from .facts import listed
-from .of_crowd import HELP, MUCH, crowd_of
+from .of_crowd import HELP, crowd_of
 from .register import Labels, Said, check
 
 BY_CHANCE = 2.0  # standard deviations from which agreement is beyond chance
@@ -56,19 +58,28 @@ def no_agreement(of: Labels) -> Iterator[Said]:
 def constant_workers(of: Labels) -> Iterator[Said]:
     """Workers who give one class whatever the task: :mod:`.constant_workers`.
 
-    A warning where their annotations are many, and a note where they are few.
+    A warning where their annotations are many, which were left out of a story's fit unless it was asked to keep them,
+    and a note where they are few.
     """
-    if crowd_of(of) is None or not len((found := constant_workers_of(of)).workers):
+    if isinstance(of, Posterior) and of.members:
+        known = (finding for finding in of.heaviest[1].findings if finding.code == "constant_workers")
+        yield from (Said(each.text, each.remedy, each.values, each.severity) for each in known)
+        return
+    gone = of.outcome.facts.get("constant_workers") if isinstance(of, Fitted) else None
+    if crowd_of(of) is None or not len((found := constant_workers_of(of) if gone is None else gone).workers):
         return
     workers, classes = of.annotations.workers, list(of.annotations.classes)
     names = [workers[j] for j in found.workers.tolist()]
     given = np.bincount(found.classes, minlength=len(classes))
     by_class = ", ".join(f"{classes[k]!r} by {given[k]:,}" for k in np.argsort(-given, kind="stable") if given[k])
-    yield Said(
+    text = (
         f"{count_text(len(names), 'worker')}, with {found.share:.0%} of the annotations, "
-        f"{'gives' if len(names) == 1 else 'give'} one class whatever the task ({by_class}): {listed(names)}. Labels "
-        "and accuracies may follow them",
-        "leave them out",
-        {"workers": names, "share": found.share, "classes": [classes[k] for k in found.classes.tolist()]},
-        severity="warning" if found.share >= MUCH else "note",
+        f"{'gives' if len(names) == 1 else 'give'} one class whatever the task ({by_class}): {listed(names)}"
     )
+    values = {"workers": names, "share": found.share, "classes": [classes[k] for k in found.classes.tolist()]}
+    if gone is not None:
+        remedy = "constant_workers='keep' counts them, and labels may then follow them"
+        yield Said(f"{text}. Their annotations were left out", remedy, {**values, "left_out": True})
+    else:
+        is_much = found.share >= MUCH
+        yield Said(f"{text}. Labels may follow them", "leave them out", values, "warning" if is_much else "note")

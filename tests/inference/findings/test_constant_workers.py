@@ -1,0 +1,74 @@
+"""Constant workers are left out of a fit, named, and kept where they are asked for."""
+
+import numpy as np
+import pytest
+from picked_findings import findings_of
+
+import crowdppl as cp
+from crowdppl.benchmarks.support.crowd_shapes import constants
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning", "ignore::crowdppl.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return constants(0.5)(np.random.default_rng(0))
+
+
+def accuracy(fit, crowd):
+    return (fit.posterior.argmax(1) == np.asarray(crowd.gold)).mean()
+
+
+@pytest.mark.parametrize("story", ["dawid_skene", "glad"])
+def test_labels_follow_the_others_where_constant_workers_are_left_out(story, crowd):
+    fit = cp.fit(story, crowd.without_gold(), progress=False)
+    kept = cp.fit(story, crowd.without_gold(), constant_workers="keep", progress=False)
+    (finding,), (of_kept,) = findings_of(fit, "constant_workers"), findings_of(kept, "constant_workers")
+    assert finding.values["left_out"]
+    assert "constant_workers='keep'" in finding.remedy
+    assert sorted(finding.values["workers"]) == sorted(of_kept.values["workers"]) == list(range(10))
+    assert finding.values["share"] == of_kept.values["share"]
+    assert "left_out" not in of_kept.values
+    assert accuracy(fit, crowd) > accuracy(kept, crowd) + 0.1
+    names = np.array(list(crowd.workers))[np.asarray(crowd.worker)]
+    without = cp.fit(story, crowd.without_gold().rows(names >= 10), progress=False)
+    np.testing.assert_array_equal(fit.posterior, without.posterior)
+    assert fit.annotations.n_annotations == round(crowd.n_annotations * (1 - finding.values["share"]))
+
+
+def test_an_average_says_it_once_and_so_does_its_folder(crowd, tmp_path):
+    with pytest.warns(cp.CrowdWarning) as caught:
+        fit = cp.fit("auto", crowd.without_gold(), progress=False)
+    (finding,) = findings_of(fit, "constant_workers")
+    assert [one.message.finding for one in caught if one.message.finding.code == finding.code] == [finding]
+    assert finding.story == ""
+    fit.save(tmp_path / "fit")
+    assert findings_of(cp.load_fit(tmp_path / "fit"), "constant_workers") == [finding]
+
+
+def test_who_was_left_out_stays_so_when_a_fit_is_updated(crowd):
+    frame = crowd.without_gold().to_frame()
+    first = cp.Annotations.from_frame(frame[frame["task"] < 200], classes=["0", "1"])
+    updated = cp.fit("one_coin", first, progress=False).update(frame[frame["task"] >= 200], progress=False)
+    again = cp.fit("one_coin", first.joined(frame[frame["task"] >= 200]), progress=False)
+    np.testing.assert_allclose(updated.posterior, again.posterior, atol=0.01)
+    (finding,) = findings_of(updated, "constant_workers")
+    assert finding.values["left_out"]
+
+
+def test_a_few_constant_workers_stay_with_a_note():
+    crowd = constants(0.1)(np.random.default_rng(0)).without_gold()
+    fit = cp.fit("one_coin", crowd, progress=False)
+    (finding,) = findings_of(fit, "constant_workers")
+    assert (finding.severity, "left_out" in finding.values) == ("note", False)
+    assert fit.annotations.n_annotations == crowd.n_annotations
+
+
+def test_another_rule_and_fits_that_have_all_annotations_refuse_the_option(crowd, tmp_path):
+    with pytest.raises(cp.UnknownNameError, match="constant_workers"):
+        cp.fit("one_coin", crowd, constant_workers="drop")
+    with pytest.raises(ValueError, match="constant_workers='keep': majority_vote has no likelihood"):
+        cp.fit("majority_vote", crowd, constant_workers="keep")
+    crowd.to_frame().to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="constant_workers='keep': a scan has all annotations"):
+        cp.fit("one_coin", cp.scan(str(tmp_path / "a.parquet")), constant_workers="keep", progress=False)

@@ -1,12 +1,15 @@
 """`cp.fit("auto")` on seventeen datasets, one setting for all, beside majority vote and Dawid–Skene alone.
 
-With `--leave-one-dataset-out` also what would have been chosen, among sets of stories and shares of the votes, for each
-dataset by the others. With `--unnamed` the ten datasets without the workers' names, for which auto has other stories.
+With `--leave-one-dataset-out` also what would have been chosen, among sets of stories, their weights and shares of the
+votes, for each dataset by the others. With `--unnamed` the ten datasets without the workers' names, for which auto has
+other stories.
 """
 
 import itertools
 import time
 import warnings
+from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -16,32 +19,49 @@ from support.data import accuracy, data_folder
 from support.report import Report
 
 import crowdppl as cp
-from crowdppl.inference.comparison.default_set import DEFAULT_SET, DEFAULT_SET_UNNAMED, VOTES
+from crowdppl.inference.comparison.default_set import DEFAULT_SET, DEFAULT_SET_UNNAMED
+from crowdppl.inference.comparison.weights import weights_of_parts
 
 FURTHER = ("labelme", "temp", "fact_eval", "relevance", "ws_youtube", "ws_sms", "judges_llmbar")
 AUTO, ALONE, MAJORITY = "auto", "dawid_skene", "majority vote"
 SHARED = next(iter(DEFAULT_SET))
-HARD, BOTH = "dawid_skene with difficulty of tasks", "dawid_skene with both"
-DIFFICULT: dict[str, dict[str, object]] = {
-    HARD: {"story": "dawid_skene", "task_difficulty": True},
-    BOTH: {"story": "dawid_skene", "shared_error": True, "task_difficulty": True},
+STORIES = DEFAULT_SET | {"glad": {}}
+
+
+class Votes(NamedTuple):
+    """The share of the votes of a task without annotations, and the number of them at which it is half of that."""
+
+    share: float
+    half: float
+
+
+def _with(other: str, share: float) -> dict[str, float]:
+    """Shares of both forms of Dawid and Skene's story, and of another."""
+    return {SHARED: (1 - share) / 2, ALONE: (1 - share) / 2, other: share}
+
+
+FIXED: dict[str, dict[str, float]] = {
+    "shared": {SHARED: 1.0},
+    "dawid_skene": {ALONE: 1.0},
+    "one_coin": {"one_coin": 1.0},
+    "shared, dawid_skene": {SHARED: 0.5, ALONE: 0.5},
+    "shared, one_coin 0.15": {SHARED: 0.85, "one_coin": 0.15},
+    "shared, one_coin 0.5": {SHARED: 0.5, "one_coin": 0.5},
 }
-STORIES = DEFAULT_SET | {"dawid_skene": {}, "one_coin": {}, "glad": {}} | DIFFICULT
-SETS = {
-    "shared": [SHARED],
-    "dawid_skene": ["dawid_skene"],
-    "shared, dawid_skene": [SHARED, "dawid_skene"],
-    "shared, one_coin": [SHARED, "one_coin"],
-    "shared, glad": [SHARED, "glad"],
-    "shared, dawid_skene, one_coin": [SHARED, "dawid_skene", "one_coin"],
-    "dawid_skene, one_coin, glad": ["dawid_skene", "one_coin", "glad"],
-    "difficulty": [HARD],
-    "both": [BOTH],
-    "shared, difficulty": [SHARED, HARD],
-    "shared, both": [SHARED, BOTH],
+BY_PARTS: dict[str, dict[str, float]] = {
+    "shared or dawid_skene": {SHARED: 0.5, ALONE: 0.5},
+    **{f"shared or dawid_skene, one_coin {share}": _with("one_coin", share) for share in (0.15, 0.3, 0.5)},
+    "shared or dawid_skene, glad 0.15": _with("glad", 0.15),
 }
-SHARES = (0.0, 0.2, VOTES, 0.5)
-MISLED = (0.0, 0.03, 0.06)
+VOTES = (
+    Votes(0.0, np.inf),
+    Votes(1 / 3, np.inf),
+    Votes(1 / 3, 40.0),
+    Votes(0.5, 20.0),
+    Votes(0.5, 10.0),
+    Votes(0.5, 5.0),
+)
+MISLED = (0.0, 0.05)
 MEASURES = ("accuracy", "log-score", "ECE")
 
 
@@ -49,7 +69,7 @@ def main(leave_one_dataset_out: bool = False, unnamed: bool = False, write: bool
     """Measure, and print what was found.
 
     Args:
-        leave_one_dataset_out: compare sets of stories and shares of the votes too.
+        leave_one_dataset_out: compare sets of stories, weights and shares of the votes too.
         unnamed: drop the workers' names of the ten datasets, and compare auto with each of its stories and the votes.
         write: refresh this section of RESULTS.md.
     """
@@ -157,7 +177,7 @@ def scored(probabilities: pd.DataFrame, gold: pd.Series) -> dict[str, float]:
 def compare_choices(report: Report) -> None:
     """What each choice of stories and of both shares reaches, and what the other datasets choose for each."""
     by_choice = {name: of_choices(name) for name in (*DATASETS, *FURTHER)}
-    choices = list(itertools.product(SETS, SHARES, MISLED))
+    choices = list(itertools.product((*FIXED, *BY_PARTS), VOTES, MISLED))
     found = {
         measure: pd.DataFrame({name: {c: rows[c][measure] for c in choices} for name, rows in by_choice.items()})
         for measure in MEASURES
@@ -171,40 +191,56 @@ def compare_choices(report: Report) -> None:
         axis=1,
     )
     report.table(
-        "Sets of stories of the same weight, shares of the votes, and of misled tasks",
+        "Sets of stories with their weights, shares of the votes, and of misled tasks",
         [
-            {"stories": stories, "votes": f"{votes:.2f}", "misled": f"{misled:.2f}", **row}
-            for (stories, votes, misled), row in means.iterrows()
+            {"stories": stories, "votes": votes_text(votes), "misled": f"{misled:.2f}", **row}
+            for (stories, votes, misled), row in zip(choices, means.to_dict("records"), strict=True)
         ],
     )
     rows = []
     for measure in ("log-score", "accuracy"):
-        chosen = {name: found[measure].drop(columns=name).mean(axis=1).idxmax() for name in by_choice}
+        best = {name: choices[found[measure].drop(columns=name).mean(axis=1).to_numpy().argmax()] for name in by_choice}
         reached = {
-            f"{what}, {label}": np.mean([found[what].loc[[chosen[name]], name].iloc[0] for name in names])
+            f"{what}, {label}": np.mean([by_choice[name][best[name]][what] for name in names])
             for what in MEASURES
             for label, names in GROUPS
         }
-        distinct = sorted({f"{stories} with {votes:.2f}, {misled:.2f}" for stories, votes, misled in chosen.values()})
+        distinct = sorted(
+            {f"{stories} with {votes_text(votes)}, {misled:.2f}" for stories, votes, misled in best.values()}
+        )
         rows.append({"chosen by": measure, "choices": "; ".join(distinct), **reached})
     report.table("Chosen for each dataset by the mean over the other sixteen", rows)
+    report.note(
+        "shared: Dawid and Skene's story with errors that workers share; shared or dawid_skene: weights within the two "
+        "by the heights of their log-posteriors, as auto has them. votes: share of the votes of a task without "
+        "annotations, and the number of annotations at which it is half of that."
+    )
+
+
+def votes_text(votes: Votes) -> str:
+    """A choice of the votes' share in words."""
+    return f"{votes.share:.2f}" + ("" if np.isinf(votes.half) else f", half at {votes.half:g}")
 
 
 GROUPS = (("the ten", DATASETS), ("all", (*DATASETS, *FURTHER)))
 
 
-def of_choices(name: str) -> dict[tuple[str, float, float], dict[str, float]]:
+def of_choices(name: str) -> dict[tuple[str, Votes, float], dict[str, float]]:
     """Scores on one dataset of each set of stories with each share of the votes and of misled tasks."""
     annotations, gold = given(name)
     fits = {
         story: cp.fit(**({"story": story} | options), annotations=annotations, progress=False)
         for story, options in STORIES.items()
     }
+    weights = FIXED | {
+        label: weights_of_parts({story: fits[story].fitted for story in shares}, shares).to_dict()
+        for label, shares in BY_PARTS.items()
+    }
     found = {}
-    for (label, stories), votes, misled in itertools.product(SETS.items(), SHARES, MISLED):
-        own = {story: fits[story] for story in stories}
-        stack = cp.stack(own, weights=dict.fromkeys(stories, 1.0), votes=votes, misled=misled)
-        found[label, votes, misled] = scored(stack.probabilities, gold)
+    for (label, own), votes, misled in itertools.product(weights.items(), VOTES, MISLED):
+        stack = cp.stack({story: fits[story] for story in own}, weights=own, votes=votes.share, misled=misled)
+        with mock.patch("crowdppl.inference.fitted.posterior.HALF", votes.half):
+            found[label, votes, misled] = scored(stack.probabilities, gold)
     return found
 
 

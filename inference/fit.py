@@ -54,10 +54,10 @@ def fit(
 
     Args:
         story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story. ``"auto"`` fits
-            Dawid and Skene's with errors that workers share, and averages its labels with the votes: :func:`.auto`. The
-            name of a baseline, such as ``"majority_vote"`` (:func:`.list_baselines`), labels without a likelihood; a
-            classifier is then trained on these labels, or with ``"doctor_net"``, ``"wdn"`` and ``"max_mig"`` instead of
-            them.
+            Dawid and Skene's with and without errors that workers share, and ``"one_coin"``, and averages their labels
+            with the votes: :func:`.auto`. The name of a baseline, such as ``"majority_vote"``
+            (:func:`.list_baselines`), labels without a likelihood; a classifier is then trained on these labels, or
+            with ``"doctor_net"``, ``"wdn"`` and ``"max_mig"`` instead of them.
         annotations: who labelled what; or a path, a table or records, which :func:`.read` reads, saying on standard
             error what it took for what, unless ``progress=False``; or a :func:`.scan` of files that are larger than
             memory, which EM or SVI reads chunk by chunk.

@@ -481,7 +481,8 @@ def stack(
     Args:
         fits: as for :func:`crowdppl.compare`.
         weights: by name, instead of those of the comparison; they are scaled to sum 1.
-        votes: share of the label probabilities that is the votes', from 0 to below 1.
+        votes: share of the label probabilities that is the votes' of a task with hardly any annotations, from 0 to
+            below 1; of one with ten it is half of that.
         misled: share of tasks that is expected to mislead the whole crowd, from 0 to below 1, for which the label
             probabilities allow; None for what is usual, as in ``"auto"``.
         options: of :func:`crowdppl.compare`, such as ``by`` and ``method``.

@@ -13,16 +13,26 @@ from ..fitted.misled import checked
 from ..fitted.posterior import Posterior, equal_weights
 from .comparing import compare
 from .stacking import share_of_votes
+from .weights import weights_of_parts
 
 StorySet = Mapping[str, Mapping[str, Any]]
 
 DEFAULT_SET: dict[str, dict[str, Any]] = {
     "dawid_skene with shared errors": {"story": "dawid_skene", "shared_error": True},
+    "dawid_skene": {},
+    "one_coin": {},
 }
 """The default set of stories: by name the options of :func:`crowdppl.fit`, with ``story``, by default the name.
 
-One story that nests others does better here than several: where workers' errors are independent the shared ones go to
-nothing. ``benchmarks/auto.py`` compares it with sets of several, and chooses for each dataset on the others.
+Where workers share errors, the story that lets them does far better than any other; where they do not, it takes what
+most workers get wrong for the truth, or a class for an error. So the log-posterior decides between it and its plain
+form. ``benchmarks/auto.py`` compares the set with others, and chooses for each dataset on the others.
+"""
+
+DEFAULT_SHARES = {"dawid_skene with shared errors": 0.425, "dawid_skene": 0.425, "one_coin": 0.15}
+"""The weight of each story of :data:`DEFAULT_SET` without a look at the annotations.
+
+A story with one parameter for each worker is a voice beside the others: enough to decide where they are in doubt.
 """
 
 DEFAULT_SET_UNNAMED: dict[str, dict[str, Any]] = {
@@ -31,8 +41,8 @@ DEFAULT_SET_UNNAMED: dict[str, dict[str, Any]] = {
 """The default set of stories where no worker is named, in the form of :data:`DEFAULT_SET`."""
 
 
-WEIGHTS = ("equal", "stacking")
-VOTES = 1 / 3
+WEIGHTS = ("parts", "equal", "stacking")
+VOTES = 0.5
 
 
 def auto(
@@ -40,7 +50,7 @@ def auto(
     *,
     stories: StorySet | Iterable[str | Story] | str | Story | None = None,
     method: str = "em",
-    weights: str = "equal",
+    weights: str = "parts",
     votes: float = VOTES,
     misled: float | None = None,
     folds: int | None = None,
@@ -49,12 +59,13 @@ def auto(
     checkpoints: CheckpointOptions | None = None,
     **options: Any,
 ) -> Posterior:
-    r"""Fit a story with errors that workers share, or a set of stories, and average their labels with the votes.
+    r"""Fit a set of stories, with and without errors that workers share, and average their labels with the votes.
 
     A story is sure of its labels as if it were true, and no story is. The votes know nothing of the story: of a task
-    on which workers disagree they are as unsure as the workers. The probabilities of the average are nearer to how
-    often its labels are right (``benchmarks/auto.py``). Nor do annotations say which tasks mislead the whole crowd, so
-    that the probabilities allow for a few of them (:mod:`.misled`).
+    on which workers disagree they are as unsure as the workers, and of one with few annotations they count for most.
+    The probabilities of the average are nearer to how often its labels are right (``benchmarks/auto.py``). Nor do
+    annotations say which tasks mislead the whole crowd, so that the probabilities allow for a few of them
+    (:mod:`.misled`).
 
     Args:
         annotations: who labelled what.
@@ -63,9 +74,13 @@ def auto(
             no worker is named.
         method: the engine of the fits whose labels are averaged; ``"svi"`` and ``"nuts"`` give the workers' scores
             intervals.
-        weights: ``"equal"``; or ``"stacking"``, which compares the stories by how well they predict held-out
-            annotations, over K folds refitted by EM whatever the fits' engine: the mixture that predicts best.
-        votes: share of the label probabilities that are the votes', from 0 to below 1 (:class:`.Posterior`).
+        weights: ``"parts"``, by which stories of which one is another with a part over it, such as errors that workers
+            share, have their weight by how high their log-posteriors are, and others :data:`DEFAULT_SHARES`, or the
+            same (:func:`.weights_of_parts`); ``"equal"``; or ``"stacking"``, which compares the stories by how well
+            they predict held-out annotations, over K folds refitted by EM whatever the fits' engine: the mixture that
+            predicts best.
+        votes: share of the label probabilities that are the votes' of a task with hardly any annotations, from 0 to
+            below 1; of one with ten it is half of that (:class:`.Posterior`).
         misled: the share of tasks that is expected to mislead the whole crowd, from 0 to below 1; what is usual by
             default (:mod:`.misled`).
         folds: K, of the comparison of ``weights="stacking"``; 5 by default.
@@ -83,7 +98,7 @@ def auto(
             none of these; or `folds` is given where nothing is compared.
     """
     if weights not in WEIGHTS:
-        raise ValueError(f"weights={weights!r}: 'equal' or 'stacking' is needed")
+        raise ValueError(f"weights={weights!r}: one of {', '.join(map(repr, WEIGHTS))} is needed")
     votes, misled = share_of_votes(votes), None if misled is None else checked(misled)
     chosen = story_set(stories, annotations)
     _check_folds(folds, weights, len(chosen))
@@ -104,6 +119,9 @@ def auto(
         if not fits:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
             raise ValueError(f"none of {len(chosen)} stories fits these data. {reasons}")
+        if weights == "parts":
+            shares = DEFAULT_SHARES if chosen is DEFAULT_SET else dict.fromkeys(fits, 1.0)
+            return Posterior(fits, weights_of_parts(fits, shares), None, left_out, votes, misled)
         if weights == "equal" or len(fits) == 1:
             return Posterior(fits, equal_weights(fits), None, left_out, votes, misled)
         folds = 5 if folds is None else folds
@@ -116,9 +134,10 @@ def auto(
 def _check_folds(folds: int | None, weights: str, n_stories: int) -> None:
     if folds is None:
         return
-    if weights == "equal":
+    if weights != "stacking":
         raise ValueError(
-            f"folds={folds!r}: stories of equal weight are not compared; leave it out, or give weights='stacking'"
+            f"folds={folds!r}: stories with weights={weights!r} are not compared on held-out annotations; leave it "
+            "out, or give weights='stacking'"
         )
     if n_stories == 1:
         raise ValueError(f"folds={folds!r}: one story is compared with none; leave it out, or give several stories=")

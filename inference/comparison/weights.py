@@ -3,15 +3,53 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from ..densities.model import Model
+from ..fitted.fitted import Fitted, log_posterior_at_mean
 from ..storage.arviz_data import is_tree
 
+LEAST = 0.005  # weights below it are 0
 RESAMPLES = 1000  # of the Bayesian bootstrap
 BLOCKS = 20_000  # units at the most for the Bayesian bootstrap; of more, adjacent ones are summed
 AT_A_TIME = 100  # resamples that are held in memory
+
+
+def weights_of_parts(fits: Mapping[str, Fitted], shares: Mapping[str, float]) -> pd.Series:
+    r"""Weights of stories, some of which are others with a part over them, such as errors that workers share.
+
+    Stories that differ by their parts alone share the sum of their shares :math:`s_m` by how high their log-posteriors
+    :math:`f_m` are, with probability tables in log-odds:
+
+    .. math:: w_m \propto s_m \exp(f_m)
+
+    A part has parameters of its own, whose prior costs it more than it gains where the annotations do not ask for it.
+    This is a rough measure of the evidence: heights are compared, not masses. Those of stories with other parameters
+    are not comparable at all, so that each keeps its share.
+
+    Args:
+        fits: by name.
+        shares: of each story without a look at the annotations, by name.
+
+    Returns:
+        by name; they sum to 1, and those below :data:`LEAST` are 0.
+    """
+    families: dict[Model, list[str]] = {}
+    for name, fitted in fits.items():
+        families.setdefault(fitted.model.plain or fitted.model, []).append(name)
+    found: dict[str, float] = {}
+    for names in families.values():
+        share = np.array([shares[name] for name in names])
+        height = np.array([log_posterior_at_mean(fits[name]) if len(names) > 1 else 0.0 for name in names])
+        weight = share * np.exp(height - height.max())
+        found |= dict(zip(names, weight / weight.sum() * share.sum(), strict=True))
+    weight = np.array([found[name] for name in fits])
+    weight = np.where(weight < LEAST * weight.sum(), 0.0, weight)
+    return pd.Series(weight / weight.sum(), pd.Index(list(fits), name="story"), name="weight")
 
 
 def stacking_weights(values: np.ndarray) -> np.ndarray:

@@ -41,7 +41,7 @@ def _of_files(fitted: Fitted, files: Files) -> str:
 def _of_average(fit: Posterior) -> str:
     known = {"left out": ", ".join(fit.left_out)} if fit.left_out else {}
     if fit.votes:
-        known["share of the votes"] = f"{fit.votes:.0%}"
+        known["share of the votes"] = f"{fit.mean_votes:.0%}"
     weights = fit.weights.sort_values(ascending=False)
     rows = ([short(name), bar(float(weight))] for name, weight in weights.items())
     return result_card(

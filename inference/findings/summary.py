@@ -151,7 +151,9 @@ def _of_average(fit: Posterior, interval: float) -> Summary:
         facts |= shared_errors(fit.weighty[0][0].model, fit.weighty[0][0].parameters)
     facts |= panel(fit)
     if fit.votes:
-        facts["votes"] = f"their share of the label probabilities is {fit.votes:.0%}, beside the stories'"
+        facts["votes"] = (
+            f"their share of the label probabilities is {fit.mean_votes:.0%} in the mean, beside the stories'"
+        )
     if fit.misled != 0:
         each = [misled_share(fitted, fit.misled).mean for fitted, _ in fit.weighty]
         mean = np.average(each, weights=[weight for _, weight in fit.weighty])

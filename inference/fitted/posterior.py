@@ -22,6 +22,7 @@ from .misled import misled_share
 
 MIXTURE_DRAWS = (50, 1000)  # about how many draws the mixture of the stories' confusion matrices has
 SHOWN_WEIGHT = 0.005  # smaller weights are left out of texts
+HALF = 10  # annotations of a task at which the votes have half of their share
 
 
 class OneStoryError(AttributeError, TypeError):
@@ -38,14 +39,15 @@ class Posterior:
 
     .. math:: P(z_i = k) = \sum_m w_m P_m(z_i = k \mid y)
 
-    With a share :math:`v` of votes it is, with :math:`n_{ik}` annotations of task i that are k,
+    With a share :math:`v` of votes it is, with :math:`n_{ik}` annotations of task i that are k, :math:`n_i` in all,
 
-    .. math:: (1 - v) P(z_i = k) + v \, \frac{n_{ik} + P(z_i = k)}{\sum_l n_{il} + 1}
+    .. math:: (1 - v_i) P(z_i = k) + v_i \, \frac{n_{ik} + P(z_i = k)}{n_i + 1}, \qquad v_i = \frac{v}{1 + n_i / 10}
 
-    but of tasks of which something is known from elsewhere, such as gold labels. Where `misled` is not 0, :math:`P_m`
-    allows for tasks that mislead the whole crowd (:mod:`.misled`). Workers are judged without the votes' share, which
-    takes what they disagree in for doubt of the label: it keeps labels from being too sure, and draws each worker to
-    how often he agrees with the others.
+    since the votes' shares of a task with many annotations tell how good the workers are, and not how sure its label
+    is; but of tasks of which something is known from elsewhere, such as gold labels. Where `misled` is not 0,
+    :math:`P_m` allows for tasks that mislead the whole crowd (:mod:`.misled`). Workers are judged without the votes'
+    share, which takes what they disagree in for doubt of the label: it keeps labels from being too sure, and draws each
+    worker to how often he agrees with the others.
 
     A single member without a share of votes or of misled tasks is a fit of one story, and has the views of its
     parameters (:attr:`fitted`). A rule has no members.
@@ -56,7 +58,7 @@ class Posterior:
         comparison: the comparison that the weights come from, as :func:`.compare` returns it; None where they were
             given.
         left_out: stories that were asked for and do not fit these data, by name, with the reason.
-        votes: the share of the votes, from 0 to below 1.
+        votes: the share of the votes of a task without annotations, from 0 to below 1; it falls with their number.
         misled: the share of misled tasks that is expected, from 0 to below 1; None for what is usual (:mod:`.misled`).
         rule: labels without a likelihood; None where there are members.
     """
@@ -199,6 +201,11 @@ class Posterior:
         return mean if self.votes == 0 else _beside_votes(mean, self.annotations, self.votes)
 
     @property
+    def mean_votes(self) -> float:
+        """The share of the votes in the label probabilities, its mean over the tasks."""
+        return float(_shares_of_votes(self.annotations, self.votes).mean()) if self.votes else 0.0
+
+    @property
     def class_shares(self) -> np.ndarray:
         """The classes' shares of the labels, ``(K,)``."""
         return self.posterior.mean(0) if self.only is None else self.only.class_shares
@@ -334,14 +341,21 @@ def interval_around(
     return np.stack([np.minimum(low, estimate), np.maximum(high, estimate)])
 
 
+def _shares_of_votes(annotations: Annotations, share: float) -> np.ndarray:
+    """The votes' share in the label probabilities of each task, ``(N,)``."""
+    n: np.ndarray = np.asarray(annotations.votes(), dtype=float).sum(1)
+    return share / (1 + n / HALF)
+
+
 def _beside_votes(posterior: np.ndarray, annotations: Annotations, share: float) -> np.ndarray:
     """Label probabilities ``(N, K)`` with a share of the votes.
 
     The posterior counts to them as one vote more, and as one more for each model that gave probabilities.
     """
-    votes = np.asarray(annotations.votes(), dtype=float)
+    votes, of_votes = np.asarray(annotations.votes(), dtype=float), _shares_of_votes(annotations, share)[:, None]
     extra = 1 + len(annotations.models)  # models that gave probabilities have no vote but in the posterior
-    mixed = (1 - share) * posterior + share * (votes + extra * posterior) / (votes.sum(1, keepdims=True) + extra)
+    mean = (votes + extra * posterior) / (votes.sum(1, keepdims=True) + extra)
+    mixed = (1 - of_votes) * posterior + of_votes * mean
     if annotations.evidence is None:
         return mixed
     known = np.ptp(np.asarray(annotations.evidence), axis=1) > 0

@@ -54,7 +54,7 @@ def comparison_section(subject: Subject) -> Section | None:
         differences=None if compared is None else partial(plot_comparison, compared),
         lead=None if stack is not None else subject.lead[0],
         n_fits=len(subject.fits),
-        votes=f"{stack.votes:.0%}" if stack is not None and stack.votes else "",
+        votes=f"{stack.mean_votes:.0%}" if stack is not None and stack.votes else "",
         misled=str(misled).capitalize() if misled else "",
         weights=None if stack is None else stack.weights.to_frame(),
         left_out=pd.DataFrame({"reason": stack.left_out}).rename_axis("story") if stack and stack.left_out else None,

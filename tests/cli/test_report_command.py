@@ -108,6 +108,7 @@ def test_fit_auto_writes_the_average_and_its_weights(crowd, tmp_path, monkeypatc
 @pytest.mark.slow
 def test_fit_auto_says_what_its_weights_come_from(crowd, tmp_path, monkeypatch):
     monkeypatch.setattr(default_set, "DEFAULT_SET", {"one_coin": {}, "two_coin": {}})
+    monkeypatch.setattr(default_set, "DEFAULT_SHARES", {"one_coin": 0.5, "two_coin": 0.5})
     out = tmp_path / "results"
     done = crowdppl("fit", crowd, *COLUMNS, "--story", "auto", "--method", "em", "--out", out)
     assert done.exit_code == 0, done.output

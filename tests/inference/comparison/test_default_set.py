@@ -1,10 +1,14 @@
 """cp.fit("auto"): a set of stories, compared and averaged."""
 
+from unittest import mock
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.comparison.default_set import DEFAULT_SET, DEFAULT_SET_UNNAMED, story_set
+from crowdppl.inference.comparison.default_set import DEFAULT_SET, DEFAULT_SET_UNNAMED, DEFAULT_SHARES, story_set
+from crowdppl.inference.comparison.weights import weights_of_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 TWO = {"plain": {"story": "dawid_skene"}, "eager": {"story": "one_coin", "right": 4.0}}
@@ -35,9 +39,41 @@ def test_stories_weigh_alike_and_the_posterior_is_one_vote_among_the_votes(auto)
     assert auto.comparison is None
     mean = (auto.fits["plain"].posterior + auto.fits["eager"].posterior) / 2
     votes = auto.annotations.votes()
-    expected = 2 / 3 * mean + 1 / 3 * (votes + mean) / (votes.sum(1, keepdims=True) + 1)
+    n = votes.sum(1, keepdims=True)
+    share = 0.5 / (1 + n / 10)
+    expected = (1 - share) * mean + share * (votes + mean) / (n + 1)
     np.testing.assert_allclose(auto.posterior, expected, atol=1e-6)
-    assert "their share of the label probabilities is 33%" in str(auto.summary())
+    assert f"their share of the label probabilities is {share.mean():.0%} in the mean" in str(auto.summary())
+
+
+def test_the_votes_share_falls_with_the_annotations_of_a_task(auto):
+    """Thirty annotations, of which 70 % are right, leave little doubt of a label."""
+    rng = np.random.default_rng(0)
+    truth, task = np.arange(60) % 2, np.repeat(np.arange(60), 30)
+    label = np.where(rng.random(len(task)) < 0.7, truth[task], 1 - truth[task])
+    frame = pd.DataFrame({"task": task, "worker": np.tile(np.arange(30), 60), "label": label})
+    fit = cp.fit("auto", cp.Annotations.from_frame(frame), misled=0.0, progress=False)
+    assert fit.mean_votes == pytest.approx(0.5 / (1 + 30 / 10))
+    assert fit.labels["probability"].mean() > 0.94
+
+
+def test_a_story_and_its_form_with_a_part_share_their_weight_by_the_heights_of_their_log_posteriors():
+    data = cp.simulate("dawid_skene", n_tasks=25, n_workers=4, n_classes=2, seed=5)[0].without_gold()
+    own = {"plain": {}, "shared": {"shared_error": True}}
+    fits = {name: cp.fit("dawid_skene", data, progress=False, **options).fitted for name, options in own.items()}
+    fits["coin"] = cp.fit("one_coin", data, progress=False).fitted
+    found = weights_of_parts(fits, {"plain": 0.2, "shared": 0.6, "coin": 0.2})
+    height = {name: fit.outcome.history[-1] for name, fit in fits.items()}
+    odds = 3 * np.exp(height["shared"] - height["plain"])
+    assert found["coin"] == pytest.approx(0.2)
+    assert 0.05 < found["shared"] < 0.75
+    np.testing.assert_allclose(found["shared"] / found["plain"], odds, rtol=1e-3)
+    height_of = {"plain": 0.0, "shared": -9.0, "coin": 50.0}
+    by_fit = {id(fit): height_of[name] for name, fit in fits.items()}
+    with mock.patch("crowdppl.inference.comparison.weights.log_posterior_at_mean", lambda fit: by_fit[id(fit)]):
+        assert weights_of_parts(fits, dict.fromkeys(fits, 1 / 3)).to_dict() == pytest.approx(
+            {"plain": 2 / 3, "shared": 0.0, "coin": 1 / 3}, rel=2 * np.exp(-9)
+        )
 
 
 def test_one_fit_is_averaged_with_the_votes_as_auto_does(auto):
@@ -77,8 +113,8 @@ def test_weights_and_votes_that_cannot_be_are_refused(option, value):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"stories": TWO}, "folds=3: stories of equal weight are not compared; leave it out, or give weights='stack"),
-        ({"stories": TWO, "weights": "equal"}, "folds=3: stories of equal weight"),
+        ({"stories": TWO}, "folds=3: stories with weights='parts' are not compared .* give weights='stacking'"),
+        ({"stories": TWO, "weights": "equal"}, "folds=3: stories with weights='equal'"),
         ({"stories": ["one_coin"], "weights": "stacking"}, "folds=3: one story is compared with none"),
     ],
 )
@@ -126,6 +162,8 @@ def test_unnamed_annotations_have_a_default_set_of_stories_that_need_no_names():
     unnamed = cp.load_dataset("anesthesia").replace(worker=None)
     assert story_set(None, unnamed) is DEFAULT_SET_UNNAMED
     assert story_set(None, cp.load_dataset("anesthesia")) is DEFAULT_SET
+    assert DEFAULT_SHARES.keys() == DEFAULT_SET.keys()
+    assert sum(DEFAULT_SHARES.values()) == pytest.approx(1)
 
 
 def test_stories_are_taken_by_name_and_as_functions():
@@ -172,7 +210,9 @@ def test_an_average_predicts_as_its_classifiers_do_by_weight():
 
 
 def test_the_summary_says_what_the_prior_of_shared_errors_expects_where_it_judges_the_workers():
-    auto = cp.fit("auto", cp.load_dataset("anesthesia"), method="em", max_iterations=5, progress=False)
+    stories = {"shared": {"story": "dawid_skene", "shared_error": True}}
+    options = {"stories": stories, "max_iterations": 5, "progress": False}
+    auto = cp.fit("auto", cp.load_dataset("anesthesia"), **options)
     (shared,) = auto.fits.values()
     said = auto.summary().facts["shared errors"]
     assert said == shared.summary().facts["shared errors"]

@@ -299,7 +299,10 @@ def test_the_page_of_auto_says_what_it_averages_and_its_code_gives_the_same_labe
     auto = cp.fit("auto", annotations, progress=False)
     page = Page(auto.report(tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
     average = next(e for e in page.all("section") if e["id"] == "comparison")["text"]
-    assert "averages of this story, and of the votes, which count for 33%" in average
+    assert (
+        f"averages of these stories, by these weights, and of the votes, which count for {auto.mean_votes:.0%}"
+        in average
+    )
     assert "allow for 5.0% of tasks that mislead the whole crowd" in average
     assert "as it was fitted, without the votes" in next(e for e in page.all("section") if e["id"] == "story")["text"]
     names = {"annotations": annotations}

@@ -64,14 +64,14 @@ class Request:
     @property
     def named_columns(self) -> dict[str, str]:
         """The columns that were named, and the separator, by option."""
-        roles = ("task", "worker", "label", "count", "seconds", "separator")
-        given = {role: getattr(self, role) for role in roles}
-        return {role: value for role, value in given.items() if value is not None}
+        return self._given("task", "worker", "label", "count", "seconds", "separator")
 
     @property
     def kind_of_file(self) -> dict[str, str]:
         """Options on the file's kind that were given, by name."""
-        names = ("encoding", "sheet", "question", "columns", "outer", "several", "missing")
+        return self._given("encoding", "sheet", "question", "columns", "outer", "several", "missing")
+
+    def _given(self, *names: str) -> dict[str, str]:
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 

@@ -17,7 +17,7 @@ from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from ..fit_story import refit
 from ..fitted.fitted import Fitted
-from ..fitted.pointwise import row_scores
+from ..fitted.pointwise import changed_by_one
 
 
 def refit_without(fitted: Fitted, held: np.ndarray, method: str | None = None) -> Fitted:
@@ -73,23 +73,12 @@ def predict_annotations(fitted: Fitted, number: Array) -> Array:
         number: of each row to predict within its task, −1 for the others, from :func:`.rounds`, ``(A,)``.
     """
     seen = fitted.annotations
-    task, count = jnp.asarray(seen.task), jnp.asarray(seen.count)
 
     def of_draw(draw: Parameters) -> Array:
         at = fitted.at(draw)
-        emission, part = at.likelihood.emission, at.log_likelihood[task]
-        if emission.independent:
-            return logsumexp(at.log_joint[task] + row_scores(emission, seen), axis=-1) - part
-        before = at.log_joint - emission.by_task(seen, seen.label)
+        return changed_by_one(at, seen, number, 1) - at.log_likelihood[seen.task]
 
-        def put_in(r: Array, values: Array) -> Array:
-            more = seen.replace(count=count + (number == r))
-            log_whole = logsumexp(before + emission.by_task(more, seen.label), axis=-1)
-            return jnp.where(number == r, log_whole[task] - part, values)
-
-        return jax.lax.fori_loop(0, number.max() + 1, put_in, jnp.zeros(len(task)))
-
-    return jnp.where(number >= 0, _log_mean_exp(fitted, of_draw, len(task)), 0.0)
+    return jnp.where(number >= 0, _log_mean_exp(fitted, of_draw, seen.n_rows), 0.0)
 
 
 @compiled

@@ -19,13 +19,13 @@ from jax import Array
 from ...data import Annotations
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
-from ..densities.enumerated import Parameters, density
+from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import parameter_spec
 from ..sources.source import Source, sum_over_batches
 from .checkpoints import NO_CHECKPOINTS, Checkpoints, Tree, packed, unpacked
-from .m_step import Sums, gradient, newton, sums_over_tasks
+from .m_step import Sums, gradient, newton, sums_of, sums_over_tasks
 
 PART = "pass"  # stage of a checkpoint: how far a pass over a source has come
 
@@ -153,15 +153,8 @@ def with_prior(model: Model, like: Annotations, parameters: Parameters, running:
 
 def prior_sums(model: Model, like: Annotations, parameters: Parameters) -> tuple[Sums, Array]:
     """Return what priors and factors add to the sums, without their log-density, and that."""
-    spec = parameter_spec(model, like)
-    tables = {name: parameters[name] for name in spec.tables}
-
-    def log_prior(tables: Parameters, reals: Parameters) -> Array:
-        return density(model, parameters | tables | spec.from_reals(reals), like).log_prior_in_log_odds
-
-    value, (of_tables, slope) = jax.value_and_grad(log_prior, (0, 1))(tables, spec.to_reals(parameters))
-    counts = {name: table * of_tables[name] for name, table in tables.items()}
-    return Sums(counts, slope, jnp.zeros((), float)), value
+    found = sums_of(model, like, parameters, lambda at: at.log_prior_in_log_odds)
+    return found._replace(log_likelihood=jnp.zeros((), float)), found.log_likelihood
 
 
 def memory_of_look(model: Model, source: Any, parameters: Parameters) -> int:

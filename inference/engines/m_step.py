@@ -10,6 +10,7 @@ The density of log-odds is that of the probabilities times :math:`\prod_k \theta
 and lies where samplers and normal guides look for the parameters, which move in log-odds too.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -60,15 +61,19 @@ def gradient(model: Model, annotations: Annotations, spec: ParameterSpec, parame
 
 def sums_over_tasks(model: Model, annotations: Annotations, parameters: Parameters) -> Sums:
     """Return what the tasks add to the :func:`gradient`, without the priors; it is a sum over tasks."""
+    return sums_of(model, annotations, parameters, lambda at: log_sum_exp(at.log_joint).sum())
+
+
+def sums_of(model: Model, annotations: Annotations, parameters: Parameters, value: Callable[[Density], Array]) -> Sums:
+    """Return the value of a part of the log-posterior, in the place of the log-likelihood, with counts and slopes."""
     spec = parameter_spec(model, annotations)
     tables = {name: parameters[name] for name in spec.tables}
 
-    def log_likelihood(tables: Parameters, reals: Parameters) -> Array:
-        at = density(model, parameters | tables | spec.from_reals(reals), annotations)
-        return log_sum_exp(at.log_joint).sum()
+    def at(tables: Parameters, reals: Parameters) -> Array:
+        return value(density(model, parameters | tables | spec.from_reals(reals), annotations))
 
-    value, (of_tables, slope) = jax.value_and_grad(log_likelihood, (0, 1))(tables, spec.to_reals(parameters))
-    return Sums({name: table * of_tables[name] for name, table in tables.items()}, slope, value)
+    found, (of_tables, slope) = jax.value_and_grad(at, (0, 1))(tables, spec.to_reals(parameters))
+    return Sums({name: table * of_tables[name] for name, table in tables.items()}, slope, found)
 
 
 def tables_mode(counts: Parameters, parameters: Parameters) -> Parameters:

@@ -58,9 +58,8 @@ def model_frame(fit: Posterior | Fitted, interval: float = INTERVAL) -> pd.DataF
         "slope": tuple(np.asarray(source.flat_draws[SLOPE]) for source in (fitted, around)),
     }
     for name, (values, draws) in found.items():
-        frame[name] = values.mean(0)
-        low, high = of_draws(draws[None], interval)
-        frame[f"{name}_low"], frame[f"{name}_high"] = np.minimum(low, frame[name]), np.maximum(high, frame[name])
+        frame[name] = estimate = values.mean(0)
+        frame[f"{name}_low"], frame[f"{name}_high"] = of_draws(draws[None], interval, estimate)
     frame["temperature"] = 1 / frame["slope"].where(frame["slope"] > 0)
     own = np.asarray(jax.nn.softmax(jnp.nan_to_num(scores), axis=-1)).max(-1)
     frame["calibration_error"] = [

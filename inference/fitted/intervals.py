@@ -18,15 +18,17 @@ def checked_tail(interval: float) -> float:
     return (1 - interval) / 2
 
 
-def of_draws(draws: np.ndarray, interval: float) -> np.ndarray:
+def of_draws(draws: np.ndarray, interval: float, holding: np.ndarray | float | None = None) -> np.ndarray:
     """Equal-tailed quantiles over the first two dimensions, chain and draw: ``(2, ...)``.
 
     Args:
         draws: ``(chain, draw, ...)``.
         interval: mass, between 0 and 1.
+        holding: values that the intervals are widened to hold, ``(...)``; None for quantiles alone.
     """
     tail = checked_tail(interval)
-    return np.quantile(draws, [tail, 1 - tail], axis=(0, 1))
+    low, high = ends = np.quantile(draws, [tail, 1 - tail], axis=(0, 1))
+    return ends if holding is None else np.stack([np.minimum(low, holding), np.maximum(high, holding)])
 
 
 def jeffreys(right: np.ndarray, total: np.ndarray, interval: float) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from jax.scipy.special import logsumexp
 from ...data import Annotations
 from ...data.arrays import counts
 from ...models import Emission
-from ..densities.enumerated import Parameters
+from ..densities.enumerated import Density, Parameters
 from ..densities.programs import compiled
 from .fitted import Fitted
 
@@ -53,24 +53,35 @@ def leave_one_annotation_out(fitted: Fitted, number: Array) -> Array:
             left out.
         number: of each row within its task, from :func:`rounds`, ``(A,)``.
     """
-    annotations = fitted.annotations
-    task, count = jnp.asarray(annotations.task), jnp.asarray(annotations.count)
 
     def of_draw(draw: Parameters) -> Array:
         at = fitted.at(draw)
-        emission, whole = at.likelihood.emission, at.log_likelihood[task]
-        if emission.independent:
-            return whole - logsumexp(at.log_joint[task] - row_scores(emission, annotations), axis=-1)
-        before = at.log_joint - emission.by_task(annotations, annotations.label)
-
-        def leave_out(r: Array, values: Array) -> Array:
-            part = annotations.replace(count=count - (number == r))
-            log_part = logsumexp(before + emission.by_task(part, annotations.label), axis=-1)
-            return jnp.where(number == r, whole - log_part[task], values)
-
-        return jax.lax.fori_loop(0, number.max() + 1, leave_out, jnp.zeros(len(task)))
+        return at.log_likelihood[fitted.annotations.task] - changed_by_one(at, fitted.annotations, number, -1)
 
     return fitted.over_draws(of_draw)
+
+
+def changed_by_one(at: Density, annotations: Annotations, number: Array, more: int) -> Array:
+    """The log-likelihood of each row's task with one annotation of the row more, or less: ``(A,)``.
+
+    Args:
+        at: the density of the annotations.
+        annotations: with counts.
+        number: of each row within its task, from :func:`rounds`, ``(A,)``; rows of −1 have no meaning.
+        more: 1, or −1 for one less.
+    """
+    task, count = jnp.asarray(annotations.task), jnp.asarray(annotations.count)
+    emission = at.likelihood.emission
+    if emission.independent:
+        return logsumexp(at.log_joint[task] + more * row_scores(emission, annotations), axis=-1)
+    before = at.log_joint - emission.by_task(annotations, annotations.label)
+
+    def of_round(r: Array, values: Array) -> Array:
+        changed = annotations.replace(count=count + more * (number == r))
+        log_changed = logsumexp(before + emission.by_task(changed, annotations.label), axis=-1)
+        return jnp.where(number == r, log_changed[task], values)
+
+    return jax.lax.fori_loop(0, number.max() + 1, of_round, jnp.zeros(len(task)))
 
 
 def row_scores(emission: Emission, annotations: Annotations) -> Array:

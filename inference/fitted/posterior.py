@@ -335,10 +335,7 @@ def interval_around(
     Returns:
         Both ends, ``(2, ...)``.
     """
-    low, high = of_draws(draws, interval)
-    if source.has_draws:
-        return np.stack([low, high])
-    return np.stack([np.minimum(low, estimate), np.maximum(high, estimate)])
+    return of_draws(draws, interval, None if source.has_draws else estimate)
 
 
 def _shares_of_votes(annotations: Annotations, share: float) -> np.ndarray:

@@ -79,7 +79,7 @@ def predicted(fitted: Fitted, unit: Unit, *, seed: int = 0) -> np.ndarray:
     """
     keys = jax.random.split(jax.random.key(seed), fitted.shape)
     if unit == "task":
-        return np.asarray(_replicate_tasks(fitted, keys))
+        return np.asarray(_replicate(fitted, keys, before=True)[1])
     annotations, count = fitted.annotations, counts(fitted.annotations)
     if not independent(fitted) and (count != 1).any():
         raise AnnotationError(
@@ -121,35 +121,24 @@ def _log_prior(fitted: Fitted) -> Parameters:
     return fitted.over_draws(lambda draw: log_prior_by_site(fitted.model, draw | fitted.fixed, fitted.annotations))
 
 
-@compiled(once=True)
-def _replicate(fitted: Fitted, keys: Array) -> tuple[Array, Array]:
-    """Truths ``(chain, draw, N)`` and annotations ``(chain, draw, A)``, with one random key a draw."""
+@compiled(once=True, static=("before",))
+def _replicate(fitted: Fitted, keys: Array, *, before: bool = False) -> tuple[Array, Array]:
+    """Truths ``(chain, draw, N)`` and annotations ``(chain, draw, A)``, with one random key a draw.
+
+    Args:
+        fitted: the story at its draws.
+        keys: ``(chain, draw)``.
+        before: whether a task's truth is drawn before any annotation of it, and not given its annotations.
+    """
     annotations = fitted.annotations
 
     def once(draw: Parameters, key: Array) -> tuple[Array, Array]:
         at = fitted.at(draw)
         truth_key, annotation_key = jax.random.split(key)
-        truth = jax.random.categorical(truth_key, at.log_joint)
+        weights = before_annotations(at, annotations) if before else at.log_joint
+        truth = jax.random.categorical(truth_key, weights)
         emission = at.likelihood.emission
-        new = emission.sample(annotation_key, annotations.worker, annotations.task, truth[annotations.task])
-        return truth, new
-
-    return fitted.over_draws(once, keys)
-
-
-@compiled(once=True)
-def _replicate_tasks(fitted: Fitted, keys: Array) -> Array:
-    """Annotations ``(chain, draw, A)`` of tasks whose truth is drawn before any annotation, with one key a draw."""
-    annotations = fitted.annotations
-
-    def once(draw: Parameters, key: Array) -> Array:
-        at = fitted.at(draw)
-        truth_key, annotation_key = jax.random.split(key)
-        truth = jax.random.categorical(truth_key, before_annotations(at, annotations))
-        emission = at.likelihood.emission
-        return emission.sample(
-            annotation_key, annotations.worker, annotations.task, truth[jnp.asarray(annotations.task)]
-        )
+        return truth, emission.sample(annotation_key, annotations.worker, annotations.task, truth[annotations.task])
 
     return fitted.over_draws(once, keys)
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from ...data.description import count_text
 from ...data.errors import check_name
 from ..fitted.confusion_scores import entropy
 from ..fitted.confusions import EXTREMES, extreme_weights
@@ -15,7 +16,7 @@ from ..fitted.intervals import INTERVAL, checked_tail
 from ..fitted.posterior import Posterior, fitted_of
 from .heatmaps import draw_confusions
 from .shown_workers import most_annotations, positions, scores_of, which_workers
-from .style import columns, counted, given_axes, share, short
+from .style import columns, given_axes, share, short
 
 LINE = 29  # letters that fit above a small matrix
 
@@ -91,7 +92,7 @@ def _draw_extremes(fit: Posterior, scores: pd.DataFrame, interval: float, axes: 
         f"{name}: {_title(scores.iloc[row.argmax()])}" for name, row in zip(EXTREMES[:2], weights[:2], strict=True)
     )
     mean = float(weights[2] @ scores["accuracy"])
-    total = counted(fit.annotations.n_annotations, "annotation")
+    total = count_text(fit.annotations.n_annotations, "annotation")
     return draw_confusions(
         np.einsum("cdjkl,mj->cdmkl", fit.confusion_draws, weights),
         [best, worst, f"average of {total}\naccuracy {mean:.2f}"],
@@ -99,7 +100,7 @@ def _draw_extremes(fit: Posterior, scores: pd.DataFrame, interval: float, axes: 
         categories=fit.annotations.categories,
         around=np.einsum("cdjkl,mj->cdmkl", fit.with_uncertainty.confusion_draws, weights),
         interval=interval,
-        heading=f"Confusion matrices of the best, the worst and the average of {counted(len(scores), 'worker')}",
+        heading=f"Confusion matrices of the best, the worst and the average of {count_text(len(scores), 'worker')}",
         axes=given_axes(axes, 3, "3 confusion matrices"),
     )
 
@@ -144,7 +145,7 @@ def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None)
         fitted.annotations.classes,
         around=confusions[:, :, order] if fitted.has_draws else None,
         interval=interval,
-        heading=f"Confusion matrices of {counted(n_groups, 'group')} ({fitted.story})",
+        heading=f"Confusion matrices of {count_text(n_groups, 'group')} ({fitted.story})",
         axes=given_axes(axes, n_groups, f"{n_groups} groups"),
     )
 
@@ -155,7 +156,7 @@ def _title(score: pd.Series) -> str:
     A name that is a number has the word worker before it.
     """
     low_high = f" ({score['accuracy_low']:.2f}–{score['accuracy_high']:.2f})" if "accuracy_low" in score else ""
-    given = counted(int(score["annotations"]), "annotation")
+    given = count_text(int(score["annotations"]), "annotation")
     worker = short(score.name, 24)
     if worker.isdigit():
         worker = f"worker {worker}"

@@ -45,7 +45,7 @@ def draw_confusions(
         The n axes.
     """
     means = confusions.mean((0, 1))
-    bounds = None if around is None else _bounds(around, means, interval)
+    bounds = None if around is None else of_draws(around, interval, means)
     truths = [short(name, 18) for name in classes]
     names = truths if categories is None else [short(name, 18) for name in categories]
     n_columns = _n_columns(len(means), len(names))
@@ -67,12 +67,6 @@ def draw_confusions(
         figure.supylabel("true class", fontsize=10)
         figure.suptitle(heading, fontsize=TITLE, parse_math=False)
     return drawn
-
-
-def _bounds(around: np.ndarray, means: np.ndarray, interval: float) -> np.ndarray:
-    """Bounds of each probability's credible interval, which hold the mean ``(n, K, L)``: ``(2, n, K, L)``."""
-    low, high = of_draws(around, interval)
-    return np.stack([np.minimum(low, means), np.maximum(high, means)])
 
 
 def _n_columns(n_matrices: int, n_classes: int) -> int:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ...data.description import count_text
 from ..comparison.elpd import Elpd
 from .style import (
     ACCENT,
     check_kind,
     clean,
-    counted,
     legend,
     name_points,
     new_axes,
@@ -72,7 +72,9 @@ def plot_differences(
     legend(ax, loc="upper right")
     total = float(values.sum())
     error = float(np.sqrt(len(values)) * np.std(values))
-    title(ax, f"elpd of {one} less that of {other}: {signed(total)} ± {error:,.1f}\n{counted(len(values), first.by)}")
+    title(
+        ax, f"elpd of {one} less that of {other}: {signed(total)} ± {error:,.1f}\n{count_text(len(values), first.by)}"
+    )
     ends = np.unique(np.r_[: min(NAMED, len(found)), max(len(found) - NAMED, 0) : len(found)])
     ends = ends[np.argsort(-np.abs(values[ends]), kind="stable")]
     name_points(ax, ranks[ends], values[ends], _names(found.index[ends]), _steps(ranks, values))
@@ -123,7 +125,7 @@ def plot_pareto_k(elpd: Elpd, ax: Axes | None = None) -> Axes:
     ax.set_ylabel("Pareto k")
     clean(ax, grid="y")
     legend(ax, loc="upper right")
-    title(ax, f"{short(elpd.story, 24)}: {int(high.sum()):,} of {counted(len(every), elpd.by)} have a high Pareto k")
+    title(ax, f"{short(elpd.story, 24)}: {int(high.sum()):,} of {count_text(len(every), elpd.by)} have a high Pareto k")
     worst = np.flatnonzero(high)[:WORST]
     name_points(ax, ranks[worst], values[worst], _names(found.index[worst]), np.column_stack([ranks, values]), radius=3)
     return ax

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ...data.description import count_text
 from ..fitted.intervals import INTERVAL
 from ..fitted.posterior import Posterior
 from ..scores.against_gold import GoldTasks, against_gold
@@ -18,7 +19,6 @@ from .style import (
     PALETTE,
     axes_beside,
     clean,
-    counted,
     faint,
     legend,
     new_axes,
@@ -71,7 +71,7 @@ def plot_roc(source: Any, gold: Any = None, *, positive: object = None, ax: Axes
     for i, (name, curve) in enumerate(curves.items()):
         false, true = curve["false_positive_rate"], curve["true_positive_rate"]
         text = f"{short(name, 28)}: {np.trapezoid(true, false):.3f}"
-        text += "" if same else f", {counted(len(found[name].gold), 'task')}"
+        text += "" if same else f", {count_text(len(found[name].gold), 'task')}"
         colour = strong() if len(curves) == 1 else palette()[i % len(PALETTE)]
         ax.plot(false, true, color=colour, linestyle=LINES[i % len(LINES)], linewidth=1.8, label=text)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
@@ -165,4 +165,4 @@ def _name(source: Any) -> str:
 def _gold_tasks(found: GoldTasks) -> str:
     """Return the number of scored gold tasks, and of gold tasks left out because the fit knew their labels."""
     told = f"; the fit was given {found.gold_used:,} more" if found.gold_used else ""
-    return f"{counted(len(np.asarray(found.gold)), 'gold task')}{told}"
+    return f"{count_text(len(np.asarray(found.gold)), 'gold task')}{told}"

@@ -148,8 +148,7 @@ def _draw_crosses(ax: Axes, rates: np.ndarray, points: np.ndarray, interval: flo
         points: which the intervals hold, ``(n, 2)``.
         interval: mass.
     """
-    low, high = of_draws(rates[None], interval)
-    low, high = np.minimum(low, points), np.maximum(high, points)
+    low, high = of_draws(rates[None], interval, points)
     from matplotlib.patheffects import withStroke
 
     seen = [withStroke(linewidth=1.5, foreground=paper(), alpha=0.5)]  # on cells of every count

@@ -10,10 +10,11 @@ import pandas as pd
 
 from ...data import AnnotationError, Ids, UnknownNameError, unknown_name
 from ...data.columns import type_hint
+from ...data.description import count_text
 from ...data.ids import one_or_several
 from ..fitted.posterior import Posterior
 from ..fitted.workers import fitted_scores
-from .style import counted, every, short
+from .style import every, short
 
 MEANINGS = {
     "accuracy": "probability of a right annotation, of a task whose class is as frequent as among the labels",
@@ -96,4 +97,4 @@ def which_workers(n_shown: int, n_workers: int, *, by_annotations: bool) -> str:
     if n_shown >= n_workers:
         return every(n_workers, "worker")
     which = "those with the most annotations" if by_annotations else "as selected"
-    return f"{n_shown:,} of {counted(n_workers, 'worker')}, {which}"
+    return f"{n_shown:,} of {count_text(n_workers, 'worker')}, {which}"

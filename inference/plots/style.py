@@ -8,6 +8,8 @@ from unicodedata import east_asian_width
 
 import numpy as np
 
+from ...data.description import count_text
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -223,14 +225,9 @@ def _start(text: str, width: int) -> str:
     return text[: int((wide <= width).sum())]
 
 
-def counted(n: int, noun: str) -> str:
-    """A number with its noun: 1 task, 2,000 tasks."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
 def every(n: int, noun: str) -> str:
     """All n of a kind: the only task, all 2,000 tasks."""
-    return f"the only {noun}" if n == 1 else f"all {counted(n, noun)}"
+    return f"the only {noun}" if n == 1 else f"all {count_text(n, noun)}"
 
 
 def share(value: float) -> str:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...data import AnnotationError, Annotations
+from ...data.description import count_text
 from ..findings.facts import SURE
 from ..fitted.posterior import Posterior
 from .style import (
     LOGARITHMIC,
     clean,
-    counted,
     faint,
     given_axes,
     legend,
@@ -113,7 +113,7 @@ def plot_entropy(fit: Posterior, *, bins: int = 30, votes: bool = False, ax: Axe
     clean(ax, grid="y")
     legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3 if votes else 2, columnspacing=1.2)
     have = "has" if 1 in (unsure.sum(), len(unsure)) else "have"
-    title(ax, f"{unsure.sum():,} of {counted(len(unsure), 'label')} {have} probability < {SURE}")
+    title(ax, f"{unsure.sum():,} of {count_text(len(unsure), 'label')} {have} probability < {SURE}")
     return ax
 
 
@@ -130,7 +130,7 @@ def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
         _powers(ax.xaxis, most / some.min())
         label += f" {LOGARITHMIC}"
         if len(some) < len(numbers):
-            label += f"; {counted(len(numbers) - len(some), noun)} without annotations not shown"
+            label += f"; {count_text(len(numbers) - len(some), noun)} without annotations not shown"
     else:
         step = -(-(most - least + 1) // MAX_BARS)
         edges = np.arange(least, most + step + 1, step) - 0.5
@@ -146,9 +146,9 @@ def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
     ax.set_xlabel(label)
     ax.set_ylabel(f"{noun}s{scale}")
     clean(ax, grid="y")
-    each = f"{counted(most, 'annotation')} each"
+    each = f"{count_text(most, 'annotation')} each"
     spread = f"median {middle:,g} (line), {least:,} to {most:,}" if least < most else each
-    title(ax, f"{counted(len(numbers), noun)}: {spread}", 10)
+    title(ax, f"{count_text(len(numbers), noun)}: {spread}", 10)
 
 
 def _scale_counts(ax: Axes, counts: np.ndarray) -> str:

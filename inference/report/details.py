@@ -90,8 +90,7 @@ def worker_details(subject: Subject, shown: np.ndarray, more: pd.DataFrame) -> M
     whole = n_categories <= MOST_MATRIX
     bounds = None
     if whole and matrices.size <= MOST_CELLS:
-        low, high = of_draws(source.with_uncertainty.confusion_draws[:, :, shown], INTERVAL)
-        bounds = np.stack([np.minimum(low, matrices), np.maximum(high, matrices)])
+        bounds = of_draws(source.with_uncertainty.confusion_draws[:, :, shown], INTERVAL, matrices)
     texts = _score_texts(more, names)
     for row, worker in enumerate(shown.tolist()):
         matrix = _cells(matrices[row], None if bounds is None else bounds[:, row]) if whole else _errors(matrices[row])

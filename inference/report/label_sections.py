@@ -7,11 +7,12 @@ import pandas as pd
 from markupsafe import Markup
 
 from ...data import Annotations
+from ...data.description import count_text
 from ..findings.summary import certainty
 from ..fitted.next_annotations import next_annotations
 from ..fitted.tasks import task_scores
 from ..plots import plot_annotations, plot_entropy
-from ..plots.style import counted, every
+from ..plots.style import every
 from .details import task_details
 from .sections import Section, section
 from .subject import Subject
@@ -43,7 +44,7 @@ def labels_section(subject: Subject) -> Section:
     files = [(every(n, "label"), _with_probabilities(subject, frame))]
     files.append((f"{every(n, 'label')}, without the classes’ probabilities", frame))
     files.append((f"{every(n, 'label')}, with nothing but the probability", frame[["label", "probability"]]))
-    files.append((f"{len(at):,} of {counted(n, 'label')}, the most uncertain", frame.iloc[at]))
+    files.append((f"{len(at):,} of {count_text(n, 'label')}, the most uncertain", frame.iloc[at]))
     return section(
         "labels",
         "Labels",

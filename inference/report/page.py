@@ -9,8 +9,8 @@ from importlib.resources import files
 from markupsafe import Markup
 
 from ...data import Annotations
+from ...data.description import count_text
 from ..findings.facts import SURE, n_sure
-from ..plots.style import counted
 from .overview import GoldShare, Overview
 from .said_first import alerts, all_clear, sentences
 from .sections import Section
@@ -61,13 +61,13 @@ def tiles(subject: Subject, gold: GoldShare | None) -> list[tuple[str, str]]:
         (f"labels of probability ≥\N{NO-BREAK SPACE}{SURE}", f"{sure:,}"),
     ]
     if gold is not None:
-        found.append((f"accuracy on {counted(gold.tasks, 'gold task')}", f"{gold.right:.1%} ({gold.interval})"))
+        found.append((f"accuracy on {count_text(gold.tasks, 'gold task')}", f"{gold.right:.1%} ({gold.interval})"))
     return found
 
 
 def _tile(n: int, noun: str) -> tuple[str, str]:
     """A number under its noun."""
-    number, name = counted(n, noun).split(" ", 1)
+    number, name = count_text(n, noun).split(" ", 1)
     return name, number
 
 

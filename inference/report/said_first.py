@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...data.description import count_text
 from ..engines.finding import Finding
 from ..findings.facts import BELOW_CHANCE, SAYS_NOTHING, SURE
-from ..plots.style import counted, share
+from ..plots.style import share
 from .overview import Overview
 
 NAMED = 5  # tasks and workers that are named
@@ -48,7 +49,7 @@ def alerts(found: Overview) -> list[Alert]:
     if found.gold is not None and found.gold.contradicts:
         gold = found.gold
         text = (
-            f"Of {counted(gold.tasks, 'gold task')} {share(gold.right)} of the labels are right "
+            f"Of {count_text(gold.tasks, 'gold task')} {share(gold.right)} of the labels are right "
             f"({gold.interval}), fewer than by guessing. Look whether gold "
             "labels and annotations name the classes and the tasks alike, before anything else here is relied on."
         )
@@ -58,14 +59,14 @@ def alerts(found: Overview) -> list[Alert]:
             f"{_whose(found.unsure)} probability is below {SURE}. The most uncertain: {_listed(found.unsure)}. Look at "
             "them, or have them annotated again."
         )
-        made.append(Alert(f"{counted(len(found.unsure), 'label')} to review", (text,), "labels"))
+        made.append(Alert(f"{count_text(len(found.unsure), 'label')} to review", (text,), "labels"))
     if found.suspects:
         texts: tuple[str, ...] = ()
         for reason in (SAYS_NOTHING, BELOW_CHANCE):
             names = [name for name, why in found.suspects if why == reason]
             if names:
                 texts += (f"{_listed(names)}: {_of_many(reason, len(names))}.",)
-        made.append(Alert(f"{counted(len(found.suspects), 'worker')} to review", texts, "workers"))
+        made.append(Alert(f"{count_text(len(found.suspects), 'worker')} to review", texts, "workers"))
     if found.failed:
         listed = "; ".join(f"{title} (p = {p_value(p)})" for title, p in found.failed)
         text = (
@@ -80,7 +81,7 @@ def alerts(found: Overview) -> list[Alert]:
         gold = found.gold
         text = (
             f"Their probabilities promise that {gold.promised:.1%} are right; {gold.right:.1%} are, of "
-            f"{counted(gold.tasks, 'gold task')} ({gold.interval})."
+            f"{count_text(gold.tasks, 'gold task')} ({gold.interval})."
         )
         made.append(Alert("The labels are overconfident", (text,), "gold"))
     return made
@@ -119,14 +120,14 @@ def _of_labels(found: Overview) -> str:
     certain = f"{which} {'is' if sure == 1 else 'are'} certain (probability at least {SURE})"
     review = f", {unsure:,} should be reviewed" if unsure else ""
     if found.differing:
-        return f"{certain}{review}, and on {counted(found.differing, 'task')} the label is not the majority vote."
+        return f"{certain}{review}, and on {count_text(found.differing, 'task')} the label is not the majority vote."
     return f"{certain}{review}, and no label differs from a majority vote."
 
 
 def _of_workers(found: Overview) -> str:
     if not found.n_workers or found.accuracy is None:
         return "The annotations name no workers, so that none can be reviewed."
-    everyone = counted(found.n_workers, "worker")
+    everyone = count_text(found.n_workers, "worker")
     median = f"the median worker is right with probability {found.accuracy:.2f}"
     if found.n_workers == 1:
         median = f"the worker is right with probability {found.accuracy:.2f}"
@@ -144,9 +145,9 @@ def _of_trust(found: Overview) -> str:
         first = "There are no gold labels to say how often the labels are right"
     else:
         first = (
-            f"On {counted(gold.tasks, 'gold task')} {share(gold.right)} of the labels are right ({gold.interval}) and "
-            f"{share(gold.majority)} of the majority votes; the labels’ probabilities promised {share(gold.promised)}"
-            + (", which is too much" if gold.overconfident else "")
+            f"On {count_text(gold.tasks, 'gold task')} {share(gold.right)} of the labels are right ({gold.interval}) "
+            f"and {share(gold.majority)} of the majority votes; the labels’ probabilities promised "
+            f"{share(gold.promised)}" + (", which is too much" if gold.overconfident else "")
         )
     if not found.sampled:
         return f"{first}, and without a likelihood nothing checks the method against the annotations."

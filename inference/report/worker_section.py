@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from ...data.description import count_text
 from ..fitted.given_models import model_frame
 from ..fitted.intervals import INTERVAL
 from ..fitted.posterior import Posterior
 from ..plots import plot_confusions, plot_sensitivity_specificity, plot_workers
 from ..plots.shown_workers import meanings
-from ..plots.style import counted, every
+from ..plots.style import every
 from .details import worker_details
 from .sections import Section, section
 from .subject import Subject
@@ -43,7 +44,7 @@ def workers_section(subject: Subject) -> Section:
     shown, more = scores[kept].iloc[order], scores.drop(columns=kept)
     n = len(scores)
     files = [(f"{every(n, 'worker')}, with all scores", scores)]
-    files.append((f"{len(shown):,} of {counted(n, 'worker')}, those with the most annotations", scores.iloc[order]))
+    files.append((f"{len(shown):,} of {count_text(n, 'worker')}, those with the most annotations", scores.iloc[order]))
     said_of = meanings(annotations.classes)
     meant = "; ".join(f"{name.replace('_', ' ')}: {means}" for name, means in said_of.items() if name in scores)
     n_classes = annotations.n_classes

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ...data.atomic import check_new_file, write_whole
+from ...data.description import count_text
 from ..checks.check_results import Checks
 from ..fitted.posterior import Posterior
-from ..plots.style import counted
 from .convergence_section import convergence_section
 from .label_sections import data_section, labels_section, next_section
 from .overview import overview
@@ -100,8 +100,8 @@ def _sections(about: Subject, checks: Checks | str | None) -> list[Section]:
 def _title(about: Subject) -> str:
     """The heading of the page, where none is given."""
     annotations = about.annotations
-    by = counted(annotations.n_workers, "worker") if annotations.named else "a crowd"
-    return f"{counted(annotations.n_tasks, 'task')} labelled by {by}"
+    by = count_text(annotations.n_workers, "worker") if annotations.named else "a crowd"
+    return f"{count_text(annotations.n_tasks, 'task')} labelled by {by}"
 
 
 def _lead(about: Subject) -> str:

@@ -9,9 +9,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 
 import crowdppl as cp
+from crowdppl.data.description import count_text
 from crowdppl.inference.plots.style import (
     axes_beside,
-    counted,
     density_colours,
     every,
     faint,
@@ -64,7 +64,7 @@ def test_axes_beside_keep_their_inches_whatever_the_size_of_the_others(layout, d
 
 
 def test_numbers_and_names_are_written_for_people():
-    assert [counted(n, "task") for n in (0, 1, 2000)] == ["0 tasks", "1 task", "2,000 tasks"]
+    assert [count_text(n, "task") for n in (0, 1, 2000)] == ["0 tasks", "1 task", "2,000 tasks"]
     assert [share(p) for p in (0, 0.0004, 0.004, 0.5, 0.996, 0.9996, 1)] == [
         *("0%", "<0.1%", "0.4%"),
         *("50%", "99.6%", ">99.9%", "100%"),

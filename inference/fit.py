@@ -17,6 +17,7 @@ from ..models import ALIASES, KNOWN_STORIES, Classifier, Story, TruthPrior
 from ..models.parts.classifier import Network
 from .baselines.fit_baseline import BASELINES, fit_baseline
 from .comparison.default_set import auto
+from .comparison.gold_stories import OF_AN_AVERAGE, auto_with_gold
 from .densities.evidence import Gold
 from .densities.probabilities import Probabilities
 from .engines.checkpoint_options import CheckpointOptions
@@ -70,7 +71,8 @@ def fit(
             the shares of the classes, ``(K,)`` or by class, which are not; or probabilities of the classes that are
             given, tasks × classes. The story's own by default.
         gold: labels that are known: True for those that the annotations carry, or label by task (mapping, series,
-            frame). They are not used unless asked for here.
+            frame). They are not used unless asked for here. ``"auto"`` weighs its stories by them
+            (:func:`.auto_with_gold`), unless weights, votes or misled are given.
         evidence: probabilities of the classes from another model, tasks × classes, which are believed as they are.
         probabilities: those of a classifier or a language model that may be wrong and too sure: each model is one more
             fallible worker, and what its probabilities are worth is learned. A frame with tasks as index and classes as
@@ -154,7 +156,8 @@ def fit(
             "without one: leave it out, and save the fit by fit.save(folder)"
         )
     if in_memory and isinstance(story, str) and story == "auto":
-        found = Fit.of(auto(annotations, **shared, checkpoints=keeping, **options))
+        chooses = gold is not None and gold is not False and not set(OF_AN_AVERAGE) & set(options)
+        found = Fit.of((auto_with_gold if chooses else auto)(annotations, **shared, checkpoints=keeping, **options))
     elif in_memory and isinstance(story, str) and story in BASELINES:
         found = Fit.of(fit_baseline(story, annotations, **shared, checkpoints=keeping, **options))
     else:

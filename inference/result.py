@@ -474,6 +474,7 @@ def stack(
     *,
     votes: float = 0.0,
     misled: float | None = 0.0,
+    power: float | None = None,
     **options: object,
 ) -> Fit:
     """Average fits of the same annotations by stacking weights (Yao, Vehtari, Simpson & Gelman 2018).
@@ -485,6 +486,8 @@ def stack(
             below 1; of one with ten it is half of that.
         misled: share of tasks that is expected to mislead the whole crowd, from 0 to below 1, for which the label
             probabilities allow; None for what is usual, as in ``"auto"``.
+        power: of the label probabilities of each fit and of the votes, before they are averaged, as in ``"auto"`` with
+            gold labels; with `weights`.
         options: of :func:`crowdppl.compare`, such as ``by`` and ``method``.
 
     Raises:
@@ -492,7 +495,7 @@ def stack(
             that is none.
         UnknownNameError: a weight is of no fit.
     """
-    return Fit.of(averaged(fits, weights, votes=votes, misled=misled, **options))
+    return Fit.of(averaged(fits, weights, votes=votes, misled=misled, power=power, **options))
 
 
 def without_workers(fit: Posterior) -> Fit:

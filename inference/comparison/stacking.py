@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...data.errors import check_name
+from ...data.numbers import real_number
 from ..fitted.fitted import Fitted
 from ..fitted.misled import checked
 from ..fitted.posterior import Posterior
@@ -21,11 +22,14 @@ def averaged(
     *,
     votes: float = 0.0,
     misled: float | None = 0.0,
+    power: float | None = None,
     **options: object,
 ) -> Posterior:
     """Average fits of the same annotations by stacking weights: see :func:`crowdppl.stack`."""
     named, votes = by_name(fits, least=2 if weights is None else 1), share_of_votes(votes)
     misled = None if misled is None else checked(misled)
+    if weights is None and power is not None:
+        raise ValueError(f"power={power!r}: with a power the votes are one of the weights; give weights")
     if weights is None:
         comparison = compare(named, **options)  # type: ignore[arg-type]
         return Posterior(named, comparison["weight"].reindex(list(named)), comparison, votes=votes, misled=misled)
@@ -34,7 +38,8 @@ def averaged(
             f"weights are given, so nothing is compared; leave out {', '.join(map(repr, options))}, or weights"
         )
     check_same_data(named)
-    return Posterior(named, _given(dict(weights), named), votes=votes, misled=misled)
+    power = None if power is None else real_number("power", power, above=0)
+    return Posterior(named, _given(dict(weights), named), votes=votes, misled=misled, power=power)
 
 
 def share_of_votes(votes: float) -> float:

@@ -150,6 +150,8 @@ def _of_average(fit: Posterior, interval: float) -> Summary:
     if len(fit.weighty) == 1:
         facts |= shared_errors(fit.weighty[0][0].model, fit.weighty[0][0].parameters)
     facts |= panel(fit)
+    if fit.power is not None:
+        facts["power"] = f"the label probabilities of each story and of the votes to the power {fit.power:.2f}, by gold"
     if fit.votes:
         facts["votes"] = (
             f"their share of the label probabilities is {fit.mean_votes:.0%} in the mean, beside the stories'"

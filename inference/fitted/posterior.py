@@ -17,8 +17,9 @@ from .by_rule import ByRule
 from .confusion_scores import entropy
 from .decisions import decide
 from .fitted import CELLS, Fitted, n_cells
+from .gold_mix import Mix, mixed, shares_of_votes
 from .intervals import of_draws
-from .misled import misled_share
+from .misled import misled_share, told_label
 
 MIXTURE_DRAWS = (50, 1000)  # about how many draws the mixture of the stories' confusion matrices has
 SHOWN_WEIGHT = 0.005  # smaller weights are left out of texts
@@ -49,6 +50,8 @@ class Posterior:
     share, which takes what they disagree in for doubt of the label: it keeps labels from being too sure, and draws each
     worker to how often he agrees with the others.
 
+    With a `power` it is a mix that gold labels taught, the votes one of its components (:mod:`.gold_mix`).
+
     A single member without a share of votes or of misled tasks is a fit of one story, and has the views of its
     parameters (:attr:`fitted`). A rule has no members.
 
@@ -61,6 +64,8 @@ class Posterior:
         votes: the share of the votes of a task without annotations, from 0 to below 1; it falls with their number.
         misled: the share of misled tasks that is expected, from 0 to below 1; None for what is usual (:mod:`.misled`).
         rule: labels without a likelihood; None where there are members.
+        power: of the label probabilities of each member and of the votes, in a mix that gold labels taught; None for an
+            average of the probabilities themselves.
     """
 
     members: Mapping[str, Fitted]
@@ -70,6 +75,7 @@ class Posterior:
     votes: float = 0.0
     misled: float | None = 0.0
     rule: ByRule | None = None
+    power: float | None = None
 
     @classmethod
     def of(cls, source: Fitted | ByRule | Posterior) -> Self:
@@ -83,7 +89,7 @@ class Posterior:
     @property
     def only(self) -> Fitted | None:
         """The story whose labels these are, unchanged; None of an average, and of a rule."""
-        if len(self.members) != 1 or self.votes != 0 or self.misled != 0:
+        if len(self.members) != 1 or self.votes != 0 or self.misled != 0 or self.power is not None:
             return None
         return next(iter(self.members.values()))
 
@@ -196,9 +202,18 @@ class Posterior:
             return self.rule.posterior
         if self.only is not None:
             return self.only.posterior
+        if self.power is not None:
+            return self._of_gold(self.power)
         each = [misled_share(fitted, self.misled).beside(fitted.posterior) for fitted, _ in self.weighty]
         mean: np.ndarray = np.tensordot([weight for _, weight in self.weighty], each, axes=1)
         return mean if self.votes == 0 else _beside_votes(mean, self.annotations, self.votes)
+
+    def _of_gold(self, power: float) -> np.ndarray:
+        """The mix that gold labels taught, ``(N, K)``; labels that the fits were told stay as they are."""
+        stories = [(fitted.posterior, (1 - self.votes) * weight) for fitted, weight in self.weighty]
+        each, weights = zip(*stories, (shares_of_votes(self.annotations), self.votes), strict=True)
+        known = told_label(self.annotations)[:, None] >= 0
+        return np.where(known, each[0], mixed(np.stack(each), Mix(np.array(weights), power)))
 
     @property
     def mean_votes(self) -> float:
@@ -220,7 +235,7 @@ class Posterior:
 
     def allowing_for(self, misled: float | None) -> Self:
         """The posterior without a share of votes, that allows for another share of misled tasks."""
-        return replace(self, misled=misled, votes=0.0)
+        return replace(self, misled=misled, votes=0.0, power=None)
 
     @cached_property
     def confusion_draws(self) -> np.ndarray:

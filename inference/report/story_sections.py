@@ -160,6 +160,7 @@ def _code(subject: Subject) -> list[str]:
     rows = (f"    {name!r}: {call}," for name, call in calls.items())
     more = f", votes={subject.stack.votes!r}" if subject.stack.votes else ""
     more += f", misled={subject.stack.misled!r}" if subject.stack.misled != 0 else ""
+    more += f", power={subject.stack.power!r}" if subject.stack.power is not None else ""
     made = f"stack = cp.stack(fits, weights={{{weights}}}{more})"
     return [*code, "fits = {", *rows, "}", *textwrap.wrap(made, 84, subsequent_indent="    ", break_long_words=False)]
 

@@ -62,7 +62,7 @@ def save(fit: Posterior, path: str | os.PathLike[str], *, overwrite: bool = Fals
         "left_out": dict(fit.left_out),
         "votes": fit.votes,
         "misled": fit.misled,
-    }
+    } | ({} if fit.power is None else {"power": fit.power})
     with whole_folder(path, overwrite=overwrite) as folder:
         for number, (source, part) in enumerate(zip(sources.values(), about["parts"], strict=True)):
             _write_arrays(source, part["weights"], folder, number)
@@ -176,6 +176,7 @@ def read(
         manifest["left_out"],
         manifest["votes"],
         manifest["misled"],
+        power=manifest.get("power"),
     )
 
 

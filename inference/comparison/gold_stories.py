@@ -1,0 +1,108 @@
+"""``cp.fit("auto", …, gold=…)``: a diverse set of stories and the votes, weighted by what gold labels say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...data import AnnotationError, Annotations
+from ...models import Story, StoryError
+from ..densities.evidence import Gold, with_evidence
+from ..engines.checkpoint_options import CheckpointOptions
+from ..engines.progress import progress_bar
+from ..fit_story import fit_story
+from ..fitted.fitted import Fitted
+from ..fitted.gold_mix import learned, shares_of_votes
+from ..fitted.misled import told_label
+from ..fitted.posterior import Posterior
+from .default_set import DEFAULT_SET_UNNAMED, StorySet, story_set
+
+GOLD_SET: dict[str, dict[str, Any]] = {
+    "dawid_skene with shared errors": {"story": "dawid_skene", "shared_error": True},
+    "dawid_skene": {},
+    "one_coin": {},
+    "mace": {},
+    "glad": {},
+    "hierarchical_dawid_skene": {},
+}
+"""The set of stories that gold labels choose from, in the form of :data:`.DEFAULT_SET`."""
+
+EXPECTED = {"dawid_skene with shared errors": 4.0}
+OTHERS, VOTES = 0.7, 2.0
+"""Weights that are expected without gold labels: of the story of :data:`EXPECTED`, of each other, and of the votes."""
+
+OF_AN_AVERAGE = ("weights", "votes", "misled", "folds")
+"""Options of :func:`.auto` with which gold labels count as known labels and do not choose."""
+
+
+def auto_with_gold(
+    annotations: Annotations,
+    *,
+    gold: Gold,
+    stories: StorySet | Iterable[str | Story] | str | Story | None = None,
+    method: str = "em",
+    seed: int = 0,
+    progress: bool = True,
+    checkpoints: CheckpointOptions | None = None,
+    **options: Any,
+) -> Posterior:
+    """Fit a diverse set of stories, and weigh their labels and the votes by what gold labels say of them.
+
+    Annotations cannot tell whether the workers of a crowd differ in how often they are right, or in which classes they
+    confuse; twenty gold labels can. Each story is fitted twice: without the gold labels, so that these judge what they
+    have not taught, and with them, for its labels and workers. The weights and one power are those of
+    :mod:`.gold_mix`; the labels of the gold tasks are known.
+
+    Args:
+        annotations: who labelled what.
+        gold: as for :func:`crowdppl.fit`, one label or more.
+        stories: as for :func:`.auto`; :data:`GOLD_SET` by default, or :data:`.DEFAULT_SET_UNNAMED` where no worker is
+            named.
+        method: the engine of the fits.
+        seed: of the engines.
+        progress: whether to show a progress bar.
+        checkpoints: where each story's fits are kept, in folders of their own.
+        options: of :func:`crowdppl.fit`, for every story.
+
+    Raises:
+        AnnotationError: gold labels do not fit the annotations, or none is known.
+        ValueError: none of the stories fits these data, with the reason of each.
+    """
+    known = told_label(with_evidence(annotations, gold))
+    at = np.flatnonzero(known >= 0)
+    if not len(at):
+        raise AnnotationError("gold: none of the labels is known; give gold={task: label, …}, one label or more")
+    usual = GOLD_SET if annotations.named else DEFAULT_SET_UNNAMED
+    chosen = usual if stories is None else story_set(stories, annotations)
+    kept = CheckpointOptions(None) if checkpoints is None else checkpoints
+    kept.check_new()
+    fits: dict[str, Fitted] = {}
+    judged: list[np.ndarray] = []
+    left_out: dict[str, str] = {}
+    with progress_bar("stories", len(chosen), show=progress) as bar:
+        for number, (name, about) in enumerate(chosen.items()):
+            bar(number, name)
+            own = {"story": name} | dict(about) | options | {"method": method, "seed": seed, "progress": False}
+            story: str | Story = own.pop("story")
+            both = []
+            for use, folder in ((None, f"story {number}"), (gold, f"story {number} with gold")):
+                own["checkpoints"] = None if kept.folder is None else kept.within(folder)
+                try:
+                    both.append(fit_story(story, annotations, gold=use, **own))
+                except StoryError as error:
+                    left_out[name] = str(error)
+                    break
+            if len(both) == 2:
+                judged.append(both[0].posterior[at])
+                fits[name] = both[1]
+    if not fits:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ValueError(f"none of {len(chosen)} stories fits these data. {reasons}")
+    components = np.stack([*judged, shares_of_votes(annotations)[at]]).astype(float)
+    expected = np.array([*(EXPECTED.get(name, OTHERS) for name in fits), VOTES])
+    mix = learned(components, known[at], expected)
+    weights = pd.Series(mix.weights[:-1], pd.Index(list(fits), name="story"), name="weight")
+    return Posterior(fits, weights / weights.sum(), None, left_out, votes=float(mix.weights[-1]), power=mix.power)

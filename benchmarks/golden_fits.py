@@ -17,7 +17,7 @@ KEPT = Path(__file__).with_name("golden") / "fits.npz"
 TESTS = Path(__file__).parents[1] / "tests"  # which has the list of options
 ENGINES: dict[str, dict[str, Any]] = {
     "em": {"max_iterations": 200},
-    "svi": {"max_iterations": 40, "draws": 4},
+    "svi": {"max_iterations": 40, "draws": 4, "sweeps": 0},
     "nuts": {"warmup": 6, "draws": 4, "chains": 1},
 }
 """By engine, options that make its fits short."""

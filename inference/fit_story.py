@@ -210,7 +210,8 @@ def _refuse_unused_by_files(settings: EMSettings | SVISettings, step: str) -> No
     """Refuse options that a fit to files would not use."""
     if isinstance(settings, SVISettings):
         is_point = svi.is_a_point(settings.guide)
-        unused = unused_by_svi(has_network=False, has_weights=False, is_point=is_point)
+        in_parts = bool(settings.sweeps)
+        unused = unused_by_svi(has_network=False, has_weights=False, is_point=is_point, in_parts=in_parts)
     else:
         unused = unused_by_em(in_batches=step == STOCHASTIC, has_weights=False, holds_out=False)
     by_source = {name: reason for name in settings._fields if (reason := Files.refuses(name)) is not None}

@@ -19,10 +19,12 @@ curvature is a derivative along one direction, since given the labels workers ha
 shared errors and difficulties of tasks the latent variable is taken for known: their trajectories take minutes.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,8 +33,10 @@ from jax import Array
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from ...data import Annotations
+from ...data.padding import real_by_plate
 from ...models.parts.general import GENERAL
 from ...models.parts.kernels import SMALLEST
+from ...models.parts.starts import soft_votes
 from .enumerated import Density, Parameters, density
 from .model import Model
 from .programs import compiled
@@ -42,7 +46,7 @@ STEPS = 8  # of data augmentation: 99 % of the variances where three quarters of
 NUMBERS = (200, 100, 50, 25)  # of draws: each is a program of its own, in which several are taken side by side
 WORK = 1.5e9  # numbers that are computed for a step of all draws, about: a second or so
 FEWEST = 50  # draws where parameters take trajectories, which leave each near the last
-AT_ONCE = 1e7  # numbers of the densities that steps are taken of side by side, about
+AT_ONCE = 1e6  # numbers of the densities that steps are taken of side by side, about: they stay in a core's cache
 BLOCK = 2**20  # numbers of tables that are drawn at once, about
 DIRECTIONS = 600  # along which curvatures are taken at the most
 MOST = 5_000  # directions of a parameter of neither workers nor tasks; of more, as a network's weights, it stays put
@@ -59,13 +63,7 @@ APART = ("worker", "task")  # dimensions whose members have nothing to do with e
 
 
 def augmented_draws(
-    model: Model,
-    annotations: Annotations,
-    mode: Parameters,
-    fixed: Parameters,
-    n: int,
-    seed: int = 0,
-    moved: tuple[str, ...] = (),
+    model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters, n: int, seed: int = 0
 ) -> tuple[dict[str, np.ndarray], bool]:
     """Draws of the parameters around a mode, by site, ``(n, ...)``, and whether those of real values went far enough.
 
@@ -76,26 +74,113 @@ def augmented_draws(
         fixed: those that stay where they are.
         n: how many draws at the most, 25 or more; fewer are taken where a density computes much.
         seed: the same seed gives the same draws.
-        moved: tables that take trajectories, too; found out.
     """
-    rng = np.random.default_rng(seed)
-    in_leaps = bool(moved) or _has_reals(model, annotations, mode)
-    size = computed(lambda own: density(model, own | fixed, annotations).log_posterior_in_log_odds, mode)
-    a_step = size * GRADIENT * (LEAPS if in_leaps else 1)
-    n = min(n, max(int(WORK / a_step), FEWEST if in_leaps else NUMBERS[-1]))
+    one: Draws = {name: np.asarray(value)[None] for name, value in mode.items()}
+    steps = Steps.around(model, annotations, one, fixed)
+    n = min(n, max(int(WORK / steps.work), FEWEST if steps.in_leaps else NUMBERS[-1]))
     n = next(number for number in NUMBERS if number <= n)
-    at_once = max(each for each in divisors(n) if each <= max(1, AT_ONCE / size))
-    draws = {name: np.broadcast_to(value, (n, *np.shape(value))) for name, value in mode.items()}
-    leap, share = LONGEST, 0.0
+    draws: Draws = {name: np.broadcast_to(value, (n, *value.shape[1:])) for name, value in one.items()}
+    rng, leap, share = np.random.default_rng(seed), LONGEST, 0.0
     for key in jax.random.split(jax.random.key(seed), STEPS):
+        draws, leap, share = steps.taken(draws, leap, key, rng)
+    return draws, share >= FEW / 2
+
+
+Draws = dict[str, np.ndarray]  # by site, (n, ...)
+
+
+class Steps(NamedTuple):
+    """Steps of data augmentation of a story on its data, of draws side by side.
+
+    Args:
+        model: the story.
+        annotations: the data.
+        fixed: parameters that stay where they are.
+        moved: tables that are no Dirichlet distributions given the labels, and move as real-valued parameters do.
+        curvatures: of the parameters that take trajectories.
+        size: numbers that the density computes.
+        leaps: of a trajectory.
+        often: whether so many steps follow that their program is worth compiling well.
+    """
+
+    model: Model
+    annotations: Annotations
+    fixed: Parameters
+    moved: tuple[str, ...]
+    curvatures: Parameters
+    size: int
+    leaps: int = LEAPS
+    often: bool = False
+
+    @classmethod
+    def around(
+        cls,
+        model: Model,
+        annotations: Annotations,
+        draws: Mapping[str, Any],
+        fixed: Parameters,
+        *,
+        exact: bool = False,
+        leaps: int = LEAPS,
+    ) -> Steps:
+        """Return the steps around the centre of draws.
+
+        Args:
+            model: the story.
+            annotations: the data.
+            draws: by site, ``(n, ...)``, such as a mode as the only one.
+            fixed: parameters that stay where they are.
+            exact: leave the posterior exactly as it is, for many steps: tables of shared errors and of difficulties of
+                tasks take trajectories, too.
+            leaps: of a trajectory.
+        """
+        size = size_of(model, annotations, draws, fixed)
+        curvatures, is_dirichlet = _around(model, annotations, draws, fixed, moved=())
+        moved = tuple(name for name, yes in is_dirichlet.items() if not yes)
+        if moved and (exact or not _has_parts(model)):
+            curvatures, _ = _around(model, annotations, draws, fixed, moved=moved)
+        else:
+            moved = ()
+        return cls(model, annotations, fixed, moved, curvatures, size, leaps, exact)
+
+    @property
+    def in_leaps(self) -> bool:
+        """True where some parameters take trajectories."""
+        return bool(self.curvatures)
+
+    @property
+    def work(self) -> float:
+        """Numbers that are computed for a step of one draw, about."""
+        return self.size * GRADIENT * (self.leaps if self.in_leaps else 1)
+
+    def taken(
+        self, draws: Draws, leap: float, key: Array, rng: np.random.Generator, on_votes: np.ndarray | None = None
+    ) -> tuple[Draws, float, float]:
+        """Return the draws after a step, the length of the next leaps, and the share of accepted trajectories.
+
+        Args:
+            draws: where they are, ``(n, ...)`` by site.
+            leap: length of the leaps.
+            key: random key.
+            rng: of the tables' rows.
+            on_votes: by draw whether it takes its labels from the votes instead of its parameters, ``(n,)``.
+        """
+        n = len(next(iter(draws.values())))
+        at_once = max(each for each in divisors(n) if each <= max(1, AT_ONCE / self.size))
+        on_votes = np.zeros(n, bool) if on_votes is None else on_votes
+        keys, share = jax.random.split(key, n), 0.0
         for _ in range(TRIES):
-            keys = jax.random.split(key, n)
-            counts, reals, accepted, is_dirichlet = _given_labels(
-                model, annotations, mode, fixed, draws, jnp.float32(leap), keys, moved, at_once
+            counts, reals, accepted = (_often if self.often else _rarely)(
+                *self[:3],
+                draws,
+                self.curvatures,
+                jnp.float32(leap),
+                keys,
+                on_votes,
+                moved=self.moved,
+                at_once=at_once,
+                leaps=self.leaps,
             )
-            others = tuple(name for name, yes in is_dirichlet.items() if not yes)
-            if others and not moved and not _has_parts(model):
-                return augmented_draws(model, annotations, mode, fixed, n, seed, others)
             share = float(jnp.mean(accepted))
             if share < FEW:
                 leap /= 2
@@ -103,22 +188,16 @@ def augmented_draws(
                 leap = min(1.25 * leap, LONGEST)
             if share >= FEW / 2:
                 break
-        draws = {name: np.asarray(values) for name, values in reals.items()}
+        after = {name: np.asarray(values) for name, values in reals.items()}
         for name, values in counts.items():
             blocks = np.array_split(np.asarray(values), min(n, 1 + values.size // BLOCK))
-            draws[name] = np.concatenate([dirichlet_rows(rng, block) for block in blocks])
-    return draws, share >= FEW / 2
+            after[name] = np.concatenate([dirichlet_rows(rng, block) for block in blocks])
+        return after, leap, share
 
 
 def _has_parts(model: Model) -> bool:
     """Return whether the story has shared errors or difficulties of tasks, whose trajectories take too long."""
     return any(model.hyperparameters.get(name) for name in GENERAL)
-
-
-def _has_reals(model: Model, annotations: Annotations, mode: Parameters) -> bool:
-    found: list[bool] = []
-    jax.eval_shape(lambda: found.append(any(name in mode for name in parameter_spec(model, annotations).bijections)))
-    return found[0]
 
 
 def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.ndarray:
@@ -139,75 +218,130 @@ def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.nd
     return np.maximum(rows, 2 * SMALLEST).astype(concentration.dtype)
 
 
-@compiled(once=True, static=("moved", "at_once"))
+class _Complete:
+    """The density of parameters and labels together, with the parameters as their steps move them.
+
+    Args:
+        model: the story.
+        annotations: the data.
+        fixed: parameters that stay where they are.
+        names: of those that are drawn.
+        moved: tables that take trajectories.
+    """
+
+    def __init__(
+        self, model: Model, annotations: Annotations, fixed: Parameters, names: Iterable[str], moved: tuple[str, ...]
+    ) -> None:
+        self.spec = parameter_spec(model, annotations)
+        self._given = model, annotations, fixed
+        self._moved = moved
+        self._bijections = {name: self.spec.bijections[name] for name in self.spec.bijections if name in names}
+        self._bijections |= {name: Shares() for name in moved}
+
+    def at(self, own: Parameters) -> Density:
+        """The density at parameters in their own space."""
+        model, annotations, fixed = self._given
+        return density(model, own | fixed, annotations)
+
+    def split(self, own: Parameters) -> tuple[Parameters, Parameters]:
+        """The tables with Dirichlet distributions, and the other parameters as real numbers."""
+        reals = {name: bijection.inv(own[name]) for name, bijection in self._bijections.items()}
+        return {name: value for name, value in own.items() if name not in reals}, reals
+
+    def own(self, reals: Parameters) -> Parameters:
+        """The other parameters in their own space."""
+        return {name: self._bijections[name](real) for name, real in reals.items()}
+
+    def log_density(self, tables: Parameters, reals: Parameters, labels: Array) -> Array:
+        """Of parameters in log-odds and labels ``(N, K)``, probabilities or ones and zeros."""
+        here = self.at(tables | self.own(reals))
+        free = sum(jnp.square(reals[name].mean(-1)).sum() for name in self._moved)
+        return jnp.where(labels > 0, labels * here.log_joint, 0.0).sum() + here.log_prior_in_log_odds - 0.5 * free
+
+    def counted(self, tables: Parameters, reals: Parameters, labels: Array) -> Parameters:
+        """The tables' Dirichlet concentrations given the labels."""
+        slope = jax.grad(self.log_density)(tables, reals, labels)
+        return {name: jnp.maximum(table * slope[name], SMALLEST) for name, table in tables.items()}
+
+
+@compiled(once=True, static=("moved",))
+def _around(
+    model: Model, annotations: Annotations, draws: Parameters, fixed: Parameters, moved: tuple[str, ...]
+) -> tuple[Parameters, Parameters]:
+    """Curvatures of the parameters that take trajectories, and whether tables have Dirichlet distributions.
+
+    Both are taken at the draws' centre, of real values their mean in unconstrained space. A table's posterior given the
+    labels is a Dirichlet distribution where its counts are the same whatever the tables are. What is padded does not
+    move: its curvature is infinite.
+    """
+    complete = _Complete(model, annotations, fixed, draws, moved)
+    tables, reals = jax.tree.map(lambda value: value.mean(0), jax.vmap(complete.split)(draws))
+    labels = complete.at(tables | complete.own(reals)).posterior
+    slope = jax.grad(complete.log_density, argnums=1)
+    found = _curvatures(lambda reals: slope(tables, reals, labels), reals, complete.spec)
+    is_real = real_by_plate(annotations)
+    for name, curvature in found.items():
+        for axis, dim in enumerate(complete.spec.dims[name]):
+            if dim in is_real:
+                along = is_real[dim].reshape(-1, *[1] * (curvature.ndim - axis - 1))
+                found[name] = jnp.where(along, found[name], jnp.inf)
+    others = {name: (table + 1 / table.shape[-1]) / 2 for name, table in tables.items()}
+    two = complete.counted(tables, reals, labels), complete.counted(others, reals, labels)
+    return found, jax.tree.map(lambda one, other: jnp.allclose(one, other, rtol=SAME, atol=SAME), *two)
+
+
 def _given_labels(
     model: Model,
     annotations: Annotations,
-    mode: Parameters,
     fixed: Parameters,
     draws: Parameters,
+    curvatures: Parameters,
     leap: Array,
     keys: Array,
+    on_votes: Array,
     moved: tuple[str, ...],
     at_once: int,
-) -> tuple[Parameters, Parameters, Array, Parameters]:
+    leaps: int,
+) -> tuple[Parameters, Parameters, Array]:
     """Given labels that are drawn at each draw: the tables' Dirichlet concentrations, draws of the other parameters.
 
     Args:
         model: the story.
         annotations: the data.
-        mode: of the parameters that are drawn, by site.
-        fixed: the other parameters.
+        fixed: parameters that stay where they are.
         draws: where each draw is, ``(n, ...)`` by site.
+        curvatures: of the parameters that take trajectories.
         leap: length of the leaps.
         keys: ``(n,)``.
+        on_votes: whether labels are drawn from the votes, ``(n,)``.
         moved: tables that are no Dirichlet distributions given the labels, and move as real-valued parameters do.
         at_once: steps that are taken side by side; a divisor of n.
+        leaps: of a trajectory.
 
     Returns:
-        The concentrations, the draws, which draws' trajectories were accepted, and whether the other tables have
-        Dirichlet distributions given the labels: their counts are the same whatever the tables are.
+        The concentrations, the draws, and which draws' trajectories were accepted.
     """
-    spec = parameter_spec(model, annotations)
-    shares = {name: Shares() for name in moved}
-    bijections = {name: bijection for name, bijection in spec.bijections.items() if name in mode} | shares
-    kept = [name for name in spec.tables if name not in moved]
+    complete = _Complete(model, annotations, fixed, draws, moved)
+    votes = jnp.log(jnp.maximum(soft_votes(annotations), SMALLEST))
 
-    def at(own: Parameters) -> Density:
-        return density(model, own | fixed, annotations)
-
-    def of_both(tables: Parameters, reals: Parameters, labels: Array) -> Array:
-        """The log-density of parameters in log-odds and labels ``(N, K)``, probabilities or ones and zeros."""
-        own = {name: bijections[name](real) for name, real in reals.items()}
-        here = at(tables | own)
-        free = sum(jnp.square(reals[name].mean(-1)).sum() for name in moved)
-        return jnp.where(labels > 0, labels * here.log_joint, 0.0).sum() + here.log_prior_in_log_odds - 0.5 * free
-
-    def split(own: Parameters) -> tuple[Parameters, Parameters]:
-        return {name: own[name] for name in kept}, {name: real.inv(own[name]) for name, real in bijections.items()}
-
-    def counted(tables: Parameters, reals: Parameters, labels: Array) -> Parameters:
-        slope = jax.grad(of_both)(tables, reals, labels)
-        return {name: jnp.maximum(table * slope[name], SMALLEST) for name, table in tables.items()}
-
-    tables, reals = split(mode)
-    still = at(mode)
-    flat = _curvatures(lambda reals: jax.grad(of_both, argnums=1)(tables, reals, still.posterior), reals, spec)
-    others = {name: (table + 1 / table.shape[-1]) / 2 for name, table in tables.items()}
-    two = counted(tables, reals, still.posterior), counted(others, reals, still.posterior)
-    is_dirichlet = jax.tree.map(lambda one, other: jnp.allclose(one, other, rtol=SAME, atol=SAME), *two)
-
-    def step(drawn: tuple[Parameters, Array]) -> tuple[Parameters, Parameters, Array]:
-        own, key = drawn
+    def step(drawn: tuple[Parameters, Array, Array]) -> tuple[Parameters, Parameters, Array]:
+        own, key, on_votes = drawn
         of_label, of_real = jax.random.split(key)
-        log_joint = at(own).log_joint
-        labels = (jax.random.categorical(of_label, log_joint)[:, None] == jnp.arange(log_joint.shape[-1])).astype(float)
-        tables, reals = split(own)
-        there, accepted = trajectory(of_real, lambda reals: of_both(tables, reals, labels), reals, flat, leap)
-        found = {name: bijections[name](real) for name, real in there.items()}
-        return counted(tables, reals, labels), found, accepted
+        log_joint = complete.at(own).log_joint
+        scores = jnp.where(on_votes & (log_joint > -jnp.inf), votes, log_joint)  # gold labels stay what they are
+        labels = (jax.random.categorical(of_label, scores)[:, None] == jnp.arange(scores.shape[-1])).astype(float)
+        tables, reals = complete.split(own)
+        there, accepted = trajectory(
+            of_real, lambda reals: complete.log_density(tables, reals, labels), reals, curvatures, leap, leaps
+        )
+        return complete.counted(tables, reals, labels), complete.own(there), accepted
 
-    return *jax.lax.map(step, (draws, keys), batch_size=at_once), is_dirichlet
+    counts, reals, accepted = jax.lax.map(step, (draws, keys, on_votes), batch_size=at_once)
+    return counts, reals, accepted
+
+
+_rarely = compiled(_given_labels, once=True, static=("moved", "at_once", "leaps"))
+_often = compiled(_given_labels, static=("moved", "at_once", "leaps"))
 
 
 class Shares:
@@ -221,6 +355,12 @@ class Shares:
         """Logarithms with the mean 0, ``(..., K)``."""
         logs = jnp.log(jnp.maximum(rows, SMALLEST))
         return logs - logs.mean(-1, keepdims=True)
+
+
+def size_of(model: Model, annotations: Annotations, draws: Mapping[str, Any], fixed: Parameters) -> int:
+    """Return how many numbers the density at one of the draws ``(n, ...)`` computes."""
+    one = {name: value[0] for name, value in draws.items()}
+    return computed(lambda own: density(model, own | fixed, annotations).log_posterior_in_log_odds, one)
 
 
 def computed(function: Callable[[Parameters], Array], at: Parameters) -> int:
@@ -246,7 +386,12 @@ def divisors(n: int) -> list[int]:
 
 
 def trajectory(
-    key: Array, log_density: Callable[[Parameters], Array], start: Parameters, curvatures: Parameters, leap: Array
+    key: Array,
+    log_density: Callable[[Parameters], Array],
+    start: Parameters,
+    curvatures: Parameters,
+    leap: Array,
+    leaps: int = LEAPS,
 ) -> tuple[Parameters, Array]:
     """A step of Hamiltonian Monte Carlo of the parameters that have curvatures, and whether it was accepted."""
     if not curvatures:
@@ -272,7 +417,7 @@ def trajectory(
     keys = dict(zip(scale, jax.random.split(of_momentum, len(scale)), strict=True))
     momentum = {name: jax.random.normal(keys[name], scale[name].shape) for name in scale}
     value, slope = scaled_slope(start)
-    (end, last, _, there), _ = jax.lax.scan(leapt, (start, momentum, slope, value), None, LEAPS)
+    (end, last, _, there), _ = jax.lax.scan(leapt, (start, momentum, slope, value), None, leaps)
     gained = energy(value, momentum) - energy(there, last) + ALLOWED * sum(p.size for p in momentum.values())
     accepted = jnp.log(jax.random.uniform(of_choice)) < gained  # a trajectory that ends in NaN is refused
     return jax.tree.map(lambda new, old: jnp.where(accepted, new, old), end, start), accepted

@@ -96,6 +96,7 @@ class Compiled:
         static = tuple((name, value) for name, value in given if name in self._static)
         key = (
             self.function,
+            self._once,
             tuple(named),
             static,
             structure,

@@ -73,6 +73,11 @@ class SVISettings(NamedTuple):
         particles: draws of the guide that a step averages over. Used where the guide is not a point.
         draws: draws of the fitted guide to keep. Used where the guide is not a point, of which one draw is kept.
         tolerance: share of the loss by which its last tenth may lie under the tenth before without a warning.
+        sweeps: of data augmentation that lead the guide's draws to the posterior (:mod:`.sweeps`), of each chain of
+            them; 0 leaves the draws as the guide has them. None takes up to a hundred, as many as compute no more than
+            the steps of Adam did, or than two or three seconds take, and none where these would be under fifteen.
+            The loss and what is optimised stay as they are. Used where all tasks are in memory of one device and each
+            step takes all of them, by a guide that is not a point.
     """
 
     max_iterations: int = 2000
@@ -84,6 +89,7 @@ class SVISettings(NamedTuple):
     particles: int = 1
     draws: int = 1000
     tolerance: float = 1e-4
+    sweeps: int | None = None
 
 
 class NUTSSettings(NamedTuple):
@@ -113,7 +119,7 @@ class NUTSSettings(NamedTuple):
     network_rate: float = EMSettings().network_rate
 
 
-MAY_BE_ZERO = {"warmup"}  # of the options that are whole numbers
+MAY_BE_ZERO = {"warmup", "sweeps"}  # of the options that are whole numbers
 BOUNDS: dict[str, dict[str, Any]] = {
     "held_out": {"least": 0, "below": 1},
     "target_accept": {"above": 0, "below": 1},
@@ -245,20 +251,26 @@ def unused_at_the_start(*, has_network: bool) -> dict[str, str]:
     return dict.fromkeys(("epochs", "network_rate"), reason)
 
 
-def unused_by_svi(*, has_network: bool, has_weights: bool, is_point: bool) -> dict[str, str]:
+def unused_by_svi(*, has_network: bool, has_weights: bool, is_point: bool, in_parts: bool = False) -> dict[str, str]:
     """Options of SVI that a fit does not use, with the reason.
 
     Args:
         has_network: whether the story has a network.
         has_weights: whether it has a classifier's weights without a prior.
         is_point: whether the guide is a point.
+        in_parts: whether tasks are in minibatches, on several devices or on the disk.
     """
     unused: dict[str, str] = {}
+    if in_parts:
+        unused["sweeps"] = (
+            "sweeps take all tasks at once on one device; leave it out, or leave out batch_size and devices, and read "
+            "the annotations into memory"
+        )
     if not has_network:
         unused["epochs"] = "the story has no network; leave it out, or give a network as classifier"
     if not (has_network or has_weights):
         unused["network_rate"] = "no classifier's weights are without a prior; leave it out, or give a network"
     if is_point:
         reason = "the guide is a point, so all its draws are equal; leave it out, or give another guide"
-        unused |= dict.fromkeys(("particles", "draws"), reason)
+        unused |= dict.fromkeys(("particles", "draws", "sweeps"), reason)
     return unused

@@ -31,7 +31,8 @@ from numpyro.infer.autoguide import (
 from numpyro.infer.svi import SVIState
 
 from ...data import Annotations, unknown_name
-from ...data.sharding import on_this_host
+from ...data.sharding import ShardedAnnotations, on_this_host
+from ..densities import sweeps
 from ..densities.enumerated import Parameters
 from ..densities.marginals import marginal_program
 from ..densities.model import Model
@@ -212,9 +213,10 @@ def run(
     names, without_posterior = parameter_names(model, like)
     is_delta = is_a_point(settings.guide)
     weights = without_posterior & set(names)
+    in_parts = not _is_whole(data, settings)
     refuse_unused(
-        settings,
-        unused_by_svi(has_network=model.has_network, has_weights=bool(weights), is_point=is_delta),
+        settings._replace(sweeps=settings.sweeps or None),  # none is what such a fit has anyway
+        unused_by_svi(has_network=model.has_network, has_weights=bool(weights), is_point=is_delta, in_parts=in_parts),
     )
     if settings.particles > 1 and (kept := without_posterior - set(names)):
         raise ValueError(
@@ -234,7 +236,44 @@ def run(
     )
     fitted |= {name: holder["value"] for name, holder in (state.svi.mutable_state or {}).items()}
     fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
-    return Outcome(draws, fixed, without_gaps(losses), {}, facts(losses), is_point)
+    found = facts(losses)
+    if isinstance(data, Annotations) and settings.sweeps != 0 and not (in_parts or is_point):
+        draws, of_sweeps = _swept(model, data, draws, fixed, jax.random.fold_in(draw_key, 1), settings, progress)
+        found |= of_sweeps
+    return Outcome(draws, fixed, without_gaps(losses), {}, found, is_point)
+
+
+def _is_whole(data: Annotations | Source, settings: SVISettings) -> bool:
+    """Return whether each step takes all tasks, which are in the memory of one device."""
+    return (
+        isinstance(data, Annotations)
+        and not isinstance(data, ShardedAnnotations)
+        and settings.batch_size in (None, data.n_tasks)
+    )
+
+
+def _swept(
+    model: Model,
+    annotations: Annotations,
+    draws: dict[str, np.ndarray],
+    fixed: dict[str, np.ndarray],
+    key: Array,
+    settings: SVISettings,
+    progress: bool,
+) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """Return the draws ``(1, n, ...)`` after sweeps of data augmentation, and how many there were as a fact."""
+    with progress_bar("SVI, sweeps", settings.sweeps or sweeps.MOST, show=progress) as bar:
+        found = sweeps.swept(
+            model,
+            annotations,
+            {name: value[0] for name, value in draws.items()},
+            jax.tree.map(jnp.asarray, fixed),
+            key,
+            sweeps=settings.sweeps,
+            gradients=settings.max_iterations * settings.particles,
+            tell=lambda done, of: bar(done, f"of {of} sweeps of data augmentation"),
+        )
+    return {name: value[None] for name, value in found.draws.items()}, {"sweeps": found.sweeps, "chains": found.chains}
 
 
 def _start(
@@ -436,7 +475,7 @@ def without_gaps(losses: list[float]) -> np.ndarray:
     return pd.Series(losses, dtype=float).where(np.isfinite(losses)).ffill().bfill().to_numpy()
 
 
-def facts(losses: list[float]) -> dict[str, int]:
+def facts(losses: list[float]) -> dict[str, Any]:
     """Return the number of steps that were left out, where there are some, as a fact of an outcome."""
     n_lost = int((~np.isfinite(losses)).sum())
     return {"steps_left_out": n_lost} if n_lost else {}

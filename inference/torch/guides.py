@@ -48,7 +48,8 @@ GUIDES: dict[str, Callable[..., Any]] = {
 }
 
 REFUSED = {
-    "epochs": "with backend='pyro' a classifier is trained in SVI's own steps, not by EM before; give max_iterations"
+    "epochs": "with backend='pyro' a classifier is trained in SVI's own steps, not by EM before; give max_iterations",
+    "sweeps": "with backend='pyro' the draws are those of Pyro's guide; leave out sweeps, or backend",
 }
 """Options of NumPyro's SVI that this one does not have, with the reason."""
 
@@ -56,7 +57,8 @@ STAGE = "svi"  # of a checkpoint
 
 
 class TorchSVISettings(NamedTuple):
-    """Options of ``method="svi"`` with ``backend="pyro"``: those of :class:`.SVISettings`, but for ``epochs``.
+    """Options of ``method="svi"`` with ``backend="pyro"``: those of :class:`.SVISettings`, but for ``epochs`` and
+    ``sweeps``.
 
     Args:
         max_iterations: steps of Adam.

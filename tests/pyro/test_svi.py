@@ -45,7 +45,7 @@ def same_posterior(ours, theirs):
 
 def test_svi_has_numpyros_posterior(crowd):
     steps = {"max_iterations": 1500, "learning_rate": 0.05, "draws": 2000}
-    theirs = cp.fit("two_coin", crowd, method="svi", progress=False, tolerance=1.0, **steps)
+    theirs = cp.fit("two_coin", crowd, method="svi", progress=False, tolerance=1.0, sweeps=0, **steps)
     ours = fit(crowd, **steps)
     same_posterior(ours, theirs)
     assert ours.outcome.draws["sensitivity"].shape == (1, 2000, 7, 2)

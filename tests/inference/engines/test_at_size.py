@@ -165,7 +165,7 @@ def test_em_ends_where_it_ends_on_the_data_themselves(story):
 def test_svi_has_the_loss_and_the_draws_of_the_data_themselves(guide):
     annotations = OfThree("dawid_skene", {}).annotations()
     model, key = Model(find_story("dawid_skene")), jax.random.key(3)
-    settings = svi.SVISettings(max_iterations=130, guide=guide)
+    settings = svi.SVISettings(max_iterations=130, guide=guide, sweeps=None if guide == "delta" else 0)
     exact = svi.run(model, annotations, key, settings, progress=False)
     dims = parameter_dims(model, annotations)
     found = at_size.run(ENGINES["svi"], model, annotations, dims, key, settings, progress=False)

@@ -17,7 +17,7 @@ from crowdppl.inference.engines.registry import ENGINES
 NETWORK = {"story": "one_coin", "classifier": cp.Classifier("mlp", hidden=(3,))}
 SHORT: dict[str, dict] = {
     "em": {},
-    "svi": {"max_iterations": 40, "draws": 5},
+    "svi": {"max_iterations": 40, "draws": 5, "sweeps": 0},
     "nuts": {"chains": 2, "warmup": 6, "draws": 6},
 }
 TRAINED = {"epochs": 2, "network_rate": 0.01}
@@ -48,6 +48,7 @@ CASES: dict[str, dict[str, tuple[dict, object]]] = {
         "particles": ({}, 2),
         "draws": ({}, 6),
         "tolerance": ({"guide": "delta", "draws": 1000, "learning_rate": 0.0005, "max_iterations": 120}, 0.5),
+        "sweeps": ({}, 2),
     },
     "nuts": {
         "chains": ({}, 1),
@@ -83,6 +84,8 @@ REFUSED = [
     ("svi", {"network_rate": 0.1}, "network_rate=0.1 would be ignored: no classifier's weights"),
     ("svi", {"guide": "delta", "draws": 3}, "draws=3 would be ignored: the guide is a point"),
     ("svi", {"guide": "delta", "particles": 3}, "particles=3 would be ignored: the guide is a point"),
+    ("svi", {"guide": "delta", "sweeps": 3}, "sweeps=3 would be ignored: the guide is a point"),
+    ("svi", {"batch_size": 7, "sweeps": 3}, "sweeps=3 would be ignored: sweeps take all tasks at once"),
     ("nuts", {"epochs": 3}, "epochs=3 would be ignored: the story has no network"),
     ("nuts", {"network_rate": 0.1}, "network_rate=0.1 would be ignored: the story has no network"),
     ("nuts", NETWORK | {"max_iterations": 3}, "max_iterations=3 would be ignored: with a network .* give epochs"),

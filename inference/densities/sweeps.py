@@ -1,0 +1,125 @@
+r"""Sweeps of data augmentation from an approximate posterior towards the posterior itself.
+
+A guide of variational inference has a shape that the posterior may not have, and is too narrow where parameters depend
+on the labels: on forty tasks its label probabilities are far too sure. Sweeps (:mod:`.augmented`) leave the posterior
+as it is, and lead whatever they start from towards it. So some chains of them begin, half at draws of the guide and
+half at labels drawn from the votes, which are too unsure; of their later parts draws are kept, evenly spaced.
+
+Their number is bounded: all of them compute no more than the steps of the variational inference did, or than two or
+three seconds take. Where that is not enough for fifteen of each chain, and for each draw to be of a sweep of its own,
+there are none.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jax import Array
+
+from ...data import Annotations
+from .augmented import GRADIENT, LONGEST, Draws, Steps, size_of
+from .enumerated import Parameters
+from .model import Model
+
+MOST = 100  # sweeps of a chain: on forty tasks with four annotations each, labels do not change any more
+FEWEST = 15  # unless it is asked for: after fewer, chains remember where they began
+CHAINS = 100  # side by side, where so many draws are asked for
+LATER = 2 / 3  # of the sweeps, of which draws are kept at the most; of many it is the second half
+LEAPS = 5  # of a trajectory, which then ends as far from its start as one leads in units of the curvature
+WORK = 1e10  # numbers that are computed in any case, about: two or three seconds
+A_VARIATE = 300  # numbers that are computed in the time that a gamma variate takes, about
+
+
+class Swept(NamedTuple):
+    """Draws at the end of sweeps.
+
+    Args:
+        draws: by site, ``(n, ...)``; those of the chains that began at the guide's draws are the first half.
+        sweeps: of each chain; none, where they would have cost too much.
+        chains: side by side.
+    """
+
+    draws: Draws
+    sweeps: int
+    chains: int
+
+
+def swept(
+    model: Model,
+    annotations: Annotations,
+    draws: Draws,
+    fixed: Parameters,
+    key: Array,
+    *,
+    sweeps: int | None,
+    gradients: int,
+    tell: Callable[[int, int], None] = lambda done, of: None,
+) -> Swept:
+    """Return draws after sweeps, as many as there were, all in the parameters' own space.
+
+    Args:
+        model: the story.
+        annotations: the data, in memory.
+        draws: of the guide, ``(n, ...)`` by site.
+        fixed: parameters without a posterior.
+        key: random key; the same gives the same draws.
+        sweeps: of each chain; None for as many as may be.
+        gradients: of the density that the guide took.
+        tell: called with the sweeps that are done and their number.
+    """
+    n = len(next(iter(draws.values())))
+    size = size_of(model, annotations, draws, fixed)
+    most = max(WORK, gradients * GRADIENT * size)
+    if not planned(n, sweeps, int(most / (size * GRADIENT)))[1]:
+        return Swept(draws, 0, 0)
+    steps = Steps.around(model, annotations, draws, fixed, exact=True, leaps=LEAPS)
+    variates = sum(value.size for name, value in draws.items() if name not in steps.curvatures) / n
+    n_chains, n_sweeps = planned(n, sweeps, int(most / (size + steps.work + A_VARIATE * variates)))
+    if not n_sweeps:
+        return Swept(draws, 0, 0)
+    kept = kept_sweeps(n_sweeps, -(-n // n_chains))
+    of_steps, of_rows = jax.random.split(key)
+    rng = np.random.default_rng(np.asarray(jax.random.bits(of_rows, (4,))))
+    on_votes = np.arange(n_chains) >= n_chains / 2
+    now, leap, found = {name: np.asarray(value[:n_chains]) for name, value in draws.items()}, LONGEST, []
+    for done, of_step in enumerate(jax.random.split(of_steps, n_sweeps)):
+        now, leap, _ = steps.taken(now, leap, of_step, rng, on_votes & (done == 0))
+        if done in kept:
+            found.append(now)
+        tell(done + 1, n_sweeps)
+    by_chain = {name: np.stack([one[name] for one in found], 1) for name in draws}  # (chains, kept, ...)
+    chosen = np.sort(np.linspace(0, n_chains * len(kept) - 1, n).round().astype(int))
+    return Swept(
+        {name: value.reshape(-1, *value.shape[2:])[chosen] for name, value in by_chain.items()}, n_sweeps, n_chains
+    )
+
+
+def planned(n: int, sweeps: int | None, affordable: int) -> tuple[int, int]:
+    """Return how many chains take how many sweeps.
+
+    >>> planned(1000, None, 10**6), planned(1000, None, 2000), planned(1000, None, 1000), planned(1000, 8, 0)
+    ((100, 100), (100, 20), (0, 0), (200, 8))
+
+    Args:
+        n: draws that are to be kept.
+        sweeps: of each chain; None for as many as may be.
+        affordable: sweeps of one chain that all chains may take together.
+    """
+    if sweeps is None:
+        n_chains = min(n, CHAINS)
+        sweeps = min(MOST, affordable // n_chains)
+        enough = sweeps >= FEWEST and later(sweeps) * n_chains >= n
+        return (n_chains, sweeps) if enough else (0, 0)
+    return (max(min(n, CHAINS), -(-n // later(sweeps))), sweeps) if sweeps else (0, 0)
+
+
+def later(sweeps: int) -> int:
+    """Return of how many of the sweeps draws may be kept."""
+    return max(int(sweeps * LATER), min(sweeps, 1))
+
+
+def kept_sweeps(sweeps: int, n: int) -> np.ndarray:
+    """Return the ``n`` sweeps that are kept, evenly spaced over the second half, or over the later ones of few."""
+    first = sweeps - max(sweeps // 2, n)
+    return np.linspace(sweeps - 1, first, n).round().astype(int)[::-1]

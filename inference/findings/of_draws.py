@@ -9,6 +9,7 @@ import numpy as np
 
 from ..fitted.alignment import renamed
 from .convergence import Convergence, convergence
+from .facts import beside_votes
 from .register import Said, check, once
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ ESS_LIMIT = 100  # for each chain: 50 for each of its halves, which is what R̂ 
 BLOCK = 2_000_000  # numbers to work on at a time
 MOST = 40_000_000  # draws of a parameter to look at; it takes some 20 seconds
 STEADY = 1e-3  # relative change of the log-posterior in the last pass, above which stochastic EM still moves
+APART = 0.05  # mean difference of label probabilities by where sweeps began, over which they have not met
+MANY_DIFFER = 0.25  # share of the decided votes that labels may leave without a word
 FEWEST_STEPS = 100  # of SVI that say whether it converged
 
 
@@ -149,6 +152,43 @@ def svi_not_converged(of: Any) -> Iterator[Said]:
             f"SVI did not converge in {len(losses)} steps: the loss fell by {fall:,.2f} in the last {name}",
             "raise max_iterations or learning_rate",
             {"steps": len(losses), "fall": fall},
+        )
+
+
+@check("sweeps_apart", "draws", needs={"story", "memory"})
+def sweeps_apart(of: Fitted) -> Iterator[Said]:
+    """Sweeps after SVI that have other labels by where they began, at its draws or at the votes.
+
+    Where they have met, their label probabilities differ by Monte Carlo error alone: by .01 to .03 on twenty to sixty
+    tasks.
+    """
+    if of.by_start is None:
+        return
+    of_guide, of_votes = of.by_start
+    gap = float(np.abs(of_guide - of_votes).sum(-1).mean() / 2)
+    if gap > APART:
+        yield Said(
+            f"the labels depend on where SVI's sweeps began: after {of.outcome.facts['sweeps']} sweeps the label "
+            f"probabilities of those from its own draws and of those from the votes differ by {gap:.2f} on average",
+            "fit with method='nuts', or raise sweeps",
+            {"gap": gap, "sweeps": of.outcome.facts["sweeps"]},
+        )
+
+
+@check("leaves_votes", "labels", needs={"story", "memory"})
+def leaves_votes(of: Fitted) -> Iterator[Said]:
+    """Labels of SVI that are other classes than the votes decided for many tasks, as a note."""
+    if of.method != "svi":
+        return
+    beside = beside_votes(of)
+    decided, differing = int(beside.decided.sum()), int(beside.differs.sum())
+    if differing > MANY_DIFFER * max(decided, 1):
+        yield Said(
+            f"{differing} of {decided} labels are another class than the majority vote: the story takes some workers "
+            "for better than the others, or a class for another",
+            "a few gold labels of these tasks tell which is right",
+            {"differing": differing, "decided": decided},
+            severity="note",
         )
 
 

@@ -284,8 +284,20 @@ class Fitted:
         r""":math:`P(z_i = k \mid y)`, the mean over draws of :math:`P(z_i = k \mid \theta, y)`: ``(N, K)``."""
         if self.stored_posterior is not None:
             return self.stored_posterior
-        mean = label_posteriors(self).mean(0)
+        mean = (label_posteriors(self) if self.by_start is None else self.by_start).mean(0)
         return mean / mean.sum(-1, keepdims=True)
+
+    @cached_property
+    def by_start(self) -> np.ndarray | None:
+        """Label probabilities of the sweeps that began at SVI's draws, and of those that began at the votes.
+
+        ``(2, N, K)``; None where there were no sweeps.
+        """
+        chains, n = self.shape
+        if not self.outcome.facts.get("sweeps") or chains > 1 or n % 2:
+            return None
+        halves = {name: value.reshape(2, n // 2, *value.shape[2:]) for name, value in self.draws.items()}
+        return label_posteriors(self.with_draws(halves))
 
     @cached_property
     def confusion_draws(self) -> np.ndarray:

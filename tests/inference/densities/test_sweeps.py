@@ -11,6 +11,7 @@ from scipy.special import gammaln
 import crowdppl as cp
 from crowdppl.inference.densities import augmented, sweeps
 from crowdppl.inference.densities.model import Model
+from crowdppl.inference.findings.of_draws import sweeps_apart
 from crowdppl.models import find_story
 
 CROWD = {"n_tasks": 8, "n_workers": 3, "seed": 2}
@@ -141,3 +142,17 @@ def test_intervals_hold_the_confusion_matrices_and_prevalence_that_crowds_were_s
             shares.append((low <= actual[name]) & (actual[name] <= high))
     assert 0.86 < np.mean(held["confusion"]) < 0.94
     assert np.mean(held["prevalence"]) > 0.78
+
+
+def test_labels_that_depend_on_where_the_sweeps_began_are_told():
+    """The second half of the draws, which are of chains from the votes, has the classes swapped."""
+    annotations = cp.simulate("dawid_skene", **CROWD)[0].without_gold()
+    fit = cp.fit("dawid_skene", annotations, method="svi", sweeps=4, draws=20, progress=False).fitted
+    met = sweeps_apart(fit)
+    draws = {name: np.array(value) for name, value in fit.draws.items()}
+    draws["confusion"][:, 10:] = draws["confusion"][:, 10:, :, ::-1]
+    (finding,) = sweeps_apart(fit.with_draws(draws))
+    assert not met
+    assert finding.values["gap"] > 0.5
+    assert finding.values["sweeps"] == 4
+    assert "method='nuts'" in finding.remedy

@@ -36,7 +36,9 @@ settings.load_profile("crowdppl")
 
 
 STATM = Path("/proc/self/statm")
+MAPS = Path("/proc/self/maps")
 LARGE = 4 * 2**30  # bytes of a process, of which the compiler's are the most
+MUCH, MANY = 2 * 2**30, 12_000  # bytes and memory maps of a process that forgets after a file
 HEAVIEST = (
     "test_readme.py",
     "test_numpyro.py",
@@ -89,12 +91,16 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _forget() -> Iterator[None]:
-    """JAX keeps what it has traced of every function, which would be gigabytes; Matplotlib keeps every figure."""
+    """Matplotlib keeps every figure, and JAX what it has traced of every function, which in time would be gigabytes.
+
+    Files share what was traced and compiled until then: most fit data of one bucket of sizes.
+    """
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
-    jax.clear_caches()
-    gc.collect()
+    if _n_bytes() > MUCH or _n_maps() > MANY:
+        jax.clear_caches()
+        gc.collect()
     _give_memory_back()
 
 
@@ -109,6 +115,11 @@ def pytest_runtest_teardown() -> None:
 def _n_bytes() -> int:
     """Memory of this process; 0 where the system does not say."""
     return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if STATM.exists() else 0
+
+
+def _n_maps() -> int:
+    """Memory maps of this process, of which every program has some and Linux allows 65,530."""
+    return MAPS.read_bytes().count(b"\n") if MAPS.exists() else 0
 
 
 def _give_memory_back() -> None:

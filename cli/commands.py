@@ -17,6 +17,7 @@ from ..data.errors import AnnotationError, check_name
 from . import options
 from .arguments import check_input, parse_settings, read_annotations, read_probabilities
 from .estimate_command import estimate
+from .next_gold_command import next_gold
 from .output import (
     GROUPS,
     TOOLS,
@@ -132,6 +133,7 @@ def fit(
 
 app.command("report", cls=CommandWithSettings)(report)
 app.command("estimate")(estimate)
+app.command("next-gold")(next_gold)
 
 
 @app.command("demo")

@@ -1,4 +1,4 @@
-"""Gold labels that a fit used, and what speaks against them."""
+"""Gold labels that a fit used, what speaks against them, and what they would tell where there are none."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from ...data.description import count_text
 from ..fitted.misled import told_label
+from ..fitted.posterior import Posterior
 from .of_crowd import FEW
 from .register import Labels, Said, check
 
@@ -29,4 +30,24 @@ def contradicted_gold(of: Labels) -> Iterator[Said]:
         f"{others}",
         "The gold label counts as known; look whether it is right",
         {"task": task, "gold": gold, "given": given, "tasks": against.sum()},
+    )
+
+
+@check("gold_would_tell", "gold", needs={"average"})
+def gold_would_tell(of: Posterior) -> Iterator[Said]:
+    """Tasks that the stories of an average and the votes label differently, where no gold label says which is right."""
+    if (told_label(of.annotations) >= 0).any():
+        return
+    votes = np.asarray(of.annotations.votes(), float)
+    labels = [fitted.posterior.argmax(1) for fitted, _ in of.weighty]
+    differs = (np.ptp(np.stack(labels), axis=0) > 0) | (votes[np.arange(len(votes)), labels[0]] < votes.max(1))
+    if not differs.any():
+        return
+    share = float(differs.mean())
+    yield Said(
+        f"the stories and the votes label {share:.1%} of the tasks differently, and annotations alone do not tell "
+        "which to believe: by so much may true labels of 20 tasks improve the labels",
+        "cp.next_gold(fit, 20) names tasks to check, cp.fit('auto', …, gold=gold) learns from them",
+        {"share": share},
+        "note",
     )

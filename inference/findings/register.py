@@ -21,6 +21,7 @@ NEEDS: dict[str, Callable[[Any], bool]] = {
     "sampler": lambda of: hasattr(of, "outcome") and bool(of.outcome.stats),
     "story": lambda of: hasattr(of, "model"),  # one, and no average of several
     "memory": lambda of: hasattr(of, "annotations"),  # and no files
+    "average": lambda of: getattr(of, "is_average", False) and not of.on_disk,  # of stories, or of one and the votes
     "workers": lambda of: hasattr(of, "annotations") and of.annotations.named,
 }
 """Needs that a check may have of a result, each with a test for it. A check without any is asked of every result."""

@@ -55,7 +55,15 @@ def mixed(components: np.ndarray, mix: Mix) -> np.ndarray:
     return total / total.sum(-1, keepdims=True)
 
 
-def learned(components: np.ndarray, gold: np.ndarray, expected: np.ndarray) -> Mix:
+def learned(
+    components: np.ndarray,
+    gold: np.ndarray,
+    expected: np.ndarray,
+    *,
+    prior: float = PRIOR,
+    centre: float = CENTRE,
+    stiffness: float = STIFFNESS,
+) -> Mix:
     """Weights and power from gold labels, at the mode.
 
     Args:
@@ -63,15 +71,18 @@ def learned(components: np.ndarray, gold: np.ndarray, expected: np.ndarray) -> M
             ``(S, n, K)``.
         gold: their gold labels as positions of classes, ``(n,)``.
         expected: weights without gold labels, ``(S,)``, above 0.
+        prior: how many gold labels they count for.
+        centre: of the power's logarithm, that is expected.
+        stiffness: of this expectation.
     """
     expected = expected / expected.sum()
     at_gold = np.stack([tempered(components, power)[:, np.arange(len(gold)), gold] for power in POWERS])  # (G, S, n)
     weights = np.broadcast_to(expected, at_gold.shape[:2])
     for _ in range(ITERATIONS):
         parts = weights[..., None] * at_gold
-        weights = PRIOR * expected + (parts / parts.sum(1, keepdims=True)).sum(-1)
+        weights = prior * expected + (parts / parts.sum(1, keepdims=True)).sum(-1)
         weights = weights / weights.sum(1, keepdims=True)
     log_score = np.log((weights[..., None] * at_gold).sum(1)).sum(-1)
-    log_prior = PRIOR * np.log(weights) @ expected - STIFFNESS * (np.log(POWERS) - CENTRE) ** 2
+    log_prior = prior * np.log(weights) @ expected - stiffness * (np.log(POWERS) - centre) ** 2
     best = int(np.argmax(log_score + log_prior))
     return Mix(weights[best], float(POWERS[best]))

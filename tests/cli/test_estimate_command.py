@@ -44,3 +44,22 @@ def test_what_it_cannot_use_is_refused_with_what_would_do(saved, tmp_path):
     assert str(tmp_path / "nothing") in refused("estimate", tmp_path / "nothing", gold)
     (tmp_path / "gold.csv").write_text("task,label\n1000,0\n")
     assert "task 1000 is not among the annotated tasks" in refused("estimate", fit, tmp_path / "gold.csv")
+
+
+@pytest.mark.filterwarnings("ignore:the gold label contradicts")
+def test_next_gold_writes_the_table_that_is_filled_in_and_estimated_from(saved, tmp_path):
+    out = tmp_path / "asked.csv"
+    done = crowdppl("next-gold", saved / "fit", "-n", 25, "--seed", 3, "--out", out)
+    assert done.exit_code == 0, done.output
+    fit = cp.load_fit(saved / "fit")
+    expected = cp.next_gold(fit, 25, seed=3)
+    written = pd.read_csv(out)
+    assert written.columns.tolist() == ["task", "label", "inclusion_probability", "why"]
+    pd.testing.assert_frame_equal(written.drop(columns="label"), expected, check_dtype=False)
+    assert "stories disagree" in done.stdout
+    written["label"] = 1
+    written.to_csv(out, index=False)
+    done = crowdppl("estimate", saved / "fit", out)
+    assert done.exit_code == 0, done.output
+    assert " ".join(str(cp.estimate(fit, expected.assign(label=1))).split()) in " ".join(done.stdout.split())
+    assert "must end in .csv" in refused("next-gold", saved / "fit", "--out", tmp_path / "asked.txt")

@@ -107,3 +107,17 @@ def test_gold_that_cannot_be_used_is_refused_before_anything_is_fitted(crowd, go
 def test_the_default_set_is_diverse_and_has_the_story_that_is_expected_most():
     assert set(EXPECTED) < set(GOLD_SET)
     assert {about.get("story", name) for name, about in GOLD_SET.items()} >= {"dawid_skene", "one_coin", "mace", "glad"}
+
+
+def test_an_average_without_gold_labels_notes_that_they_would_tell_and_by_how_much(crowd, fit):
+    annotations, _ = crowd
+    average = cp.fit("auto", annotations, stories=TWO, **OPTIONS)
+    (note,) = (found for found in average.findings if found.code == "gold_would_tell")
+    labels = np.stack([one.posterior.argmax(1) for one in average.fits.values()])
+    votes = np.asarray(annotations.votes())
+    differs = (labels[0] != labels[1]) | (votes[np.arange(60), labels[0]] < votes.max(1))
+    assert note.values["share"] == pytest.approx(differs.mean())
+    assert (note.severity, f"{differs.mean():.1%} of the tasks" in note.text) == ("note", True)
+    assert "cp.next_gold(fit, 20)" in note.remedy
+    assert "gold_would_tell" not in {found.code for found in fit.findings}
+    assert "gold_would_tell" not in {found.code for one in average.fits.values() for found in one.findings}

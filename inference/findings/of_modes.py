@@ -8,7 +8,9 @@ from ...data.description import count_text
 from ..engines.outcome import Modes
 from ..fitted.fitted import Fitted
 from ..fitted.modes import names, shares
-from .register import Said, check
+from .of_crowd import HELP, crowd_of
+from .other_reading import other_reading as find_other_reading
+from .register import Labels, Said, check
 
 NEAR = 0.05  # mass of the second mode from which a user should know that there are two
 
@@ -34,6 +36,25 @@ def readings(of: Fitted) -> Iterator[Said]:
             "gold labels of tasks in fit.mode_labels tell which reading holds",
             values,
         )
+
+
+@check("other_reading", "crowd", needs={"workers"})
+def other_reading(of: Labels) -> Iterator[Said]:
+    """Labels of one class that are another's in a reading of the crowd that is as good: :mod:`.other_reading`."""
+    if (crowd := crowd_of(of)) is None or crowd.knows_names:
+        return
+    if (found := find_other_reading(crowd.given, crowd.posterior)) is None:
+        return
+    label, other = crowd.given.classes[found.label], crowd.given.classes[found.other]
+    yield Said(
+        f"another reading of this crowd is as good, in which {count_text(found.tasks, 'task')} of "
+        f"{len(crowd.posterior):,} have another label: of the tasks labelled {label!r} workers agree on {other!r} "
+        f"by {found.z:.1f} standard deviations more than the labels explain, as where a majority takes {other!r} for "
+        f"{label!r}. By Dawid and Skene's story its log-posterior {'leads' if found.nats > 0 else 'is behind'} by "
+        f"{abs(found.nats):.1f} nats",
+        HELP,
+        {"label": label, "other": other, "z": found.z, "tasks": found.tasks, "nats": found.nats},
+    )
 
 
 def modes_text(modes: Modes | None) -> str:

@@ -145,3 +145,35 @@ def test_a_fit_says_that_its_crowd_guesses(story):
     with pytest.warns(cp.CrowdWarning, match="no more than if none of them looked at it"):
         fit = cp.fit(story, drawn("noise, 3 classes", 0).without_gold(), progress=False)
     assert len(findings_of(fit, "no_agreement")) == 1
+
+
+def test_another_reading_is_said_where_a_majority_takes_one_class_for_another():
+    annotations = drawn("wrong majority", 0)
+    swallowed = np.eye(3)[[0, 2, 2]][annotations.gold] * 0.97 + 0.01
+    finding = found_of_crowd(annotations, swallowed)["other_reading"]
+    assert (finding.values["label"], finding.values["other"]) == ("2", "1")
+    assert finding.values["tasks"] == pytest.approx((annotations.gold == 1).sum(), rel=0.3)
+    assert finding.values["nats"] > 0
+    right = np.eye(3)[annotations.gold] * 0.97 + 0.01
+    assert "other_reading" not in found_of_crowd(annotations, right)
+
+
+@pytest.mark.parametrize("shape", HEALTHY)
+def test_right_labels_of_healthy_crowds_have_no_other_reading(shape):
+    found = []
+    for seed in range(20):
+        annotations = drawn(shape, seed)
+        n_classes = annotations.n_classes
+        right = np.eye(n_classes)[annotations.gold] * 0.9 + 0.1 / n_classes
+        found.append("other_reading" in found_of_crowd(annotations, right))
+    assert sum(found) <= 2
+
+
+@NEEDS_DATA
+def test_labels_that_dawid_and_skene_read_otherwise_are_said_of_a_real_crowd():
+    """Half of the annotators of *bluebird* take one bird for the other; one coin each follows them."""
+    annotations = cp.load_dataset("bluebird").without_gold()
+    with pytest.warns(cp.CrowdWarning, match="another reading of this crowd is as good"):
+        fit = cp.fit("one_coin", annotations, progress=False)
+    assert len(findings_of(fit, "other_reading")) == 1
+    assert not findings_of(cp.fit("dawid_skene", annotations, progress=False), "other_reading")

@@ -1,0 +1,117 @@
+r"""Another reading of a crowd: Dawid and Skene's story, started where the labels leave something to explain.
+
+Given the labels, workers' annotations of a task are independent. Where a class has swallowed another, as the wrong one
+of a majority that takes one for the other, those who tell the two apart agree on the other class more than by their
+shares among the tasks of the label: with :math:`p_{jl}` the share of class l among the annotations of worker j to tasks
+of the label k, the excess of agreement on l over the pairs of these tasks (:mod:`.beyond_chance`) is many standard
+deviations above 0. The tasks on which l is given more often than expected are then labelled l, and EM goes on from
+there; its log-posterior beside that from the given labels says whether the other reading is as good.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data import Annotations
+from ..fitted.by_rule import RIGHT
+from .beyond_chance import FirstAnnotations, first_annotations
+
+AGREES = 3.0  # standard deviations by which workers agree on another class than the label
+AS_GOOD = 5.0  # nats by which the log-posterior of the other reading may be behind
+SURE = 0.7  # probability in both readings of a task that counts as another
+MANY = 0.05  # share of the tasks that differ
+ITERATIONS = 40
+LOOKED_AT = 30_000  # annotations; of more nothing is said
+CELLS = 2e7  # tasks times pairs of classes, likewise
+
+
+class OtherReading(NamedTuple):
+    """Another reading of the crowd.
+
+    Attributes:
+        label: position of the class whose tasks are read otherwise.
+        other: position of the class that many of them have in the other reading.
+        z: standard deviations by which workers agree on the other class beyond what the labels explain.
+        tasks: how many tasks have another label, for sure in both readings.
+        nats: by which the log-posterior of the other reading leads.
+    """
+
+    label: int
+    other: int
+    z: float
+    tasks: int
+    nats: float
+
+
+def other_reading(annotations: Annotations, posterior: np.ndarray) -> OtherReading | None:
+    """Return another reading that is as good, None where there is none.
+
+    Args:
+        annotations: of named workers.
+        posterior: probabilities of the labels, ``(N, K)``.
+    """
+    given = first_annotations(annotations)
+    n_tasks, n_workers, n_classes = annotations.n_tasks, annotations.n_workers, annotations.n_classes
+    if not 0 < len(given.task) <= LOOKED_AT or n_tasks * n_classes**2 > CELLS:
+        return None
+    labels = posterior.argmax(1)
+    z, label, other, more = _unexplained(given, labels, n_tasks, n_workers, n_classes)
+    if z <= AGREES:
+        return None
+    start = posterior.copy()
+    start[more] = 0.1 / (n_classes - 1)
+    start[more, other] = 0.9
+    _, here = _dawid_skene(given, posterior, n_workers)
+    there, log_posterior = _dawid_skene(given, start, n_workers)
+    differs = (there.argmax(1) != labels) & (there.max(1) > SURE) & (posterior.max(1) > SURE)
+    nats = log_posterior - here
+    if nats < -AS_GOOD or differs.sum() < MANY * n_tasks:
+        return None
+    return OtherReading(label, other, z, int(differs.sum()), nats)
+
+
+def _unexplained(
+    given: FirstAnnotations, labels: np.ndarray, n_tasks: int, n_workers: int, n_classes: int
+) -> tuple[float, int, int, np.ndarray]:
+    """Return the largest z, its label and class given, and the tasks that have more of it than expected, ``(N,)``."""
+    label = labels[given.task]
+    cell = (given.worker.astype(np.int64) * n_classes + label) * n_classes + given.label
+    counts = np.bincount(cell, minlength=n_workers * n_classes**2).reshape(n_workers, n_classes, n_classes)
+    shares = (counts + 0.5 * (1 + np.eye(n_classes))) / (counts.sum(-1, keepdims=True) + 0.5 * (n_classes + 1))
+    most, best = 0.0, (0, 0)
+    excess: np.ndarray = np.zeros(n_tasks)
+    for k in range(n_classes):
+        of_label = label == k
+        task, worker = given.task[of_label], given.worker[of_label]
+        for m in range(n_classes):
+            share = shares[worker, k, m]
+            beyond, variance = (given.label[of_label] == m) - share, share * (1 - share)
+            sums: np.ndarray = np.bincount(task, beyond, n_tasks)
+            of_pairs = ((sums**2).sum() - (beyond**2).sum()) / 2
+            of_chance = ((np.bincount(task, variance, n_tasks) ** 2).sum() - (variance**2).sum()) / 2
+            z = of_pairs / np.sqrt(of_chance) if of_chance > 1e-9 else 0.0
+            if m != k and z > most:
+                best, most, excess = (k, m), float(z), sums
+    return most, *best, (labels == best[0]) & (excess > 0)
+
+
+def _dawid_skene(given: FirstAnnotations, posterior: np.ndarray, n_workers: int) -> tuple[np.ndarray, float]:
+    """Return the labels of Dawid and Skene's story by EM from others, ``(N, K)``, and the log-posterior."""
+    n_tasks, n_classes = posterior.shape
+    prior = 1 + (RIGHT - 1) * np.eye(n_classes)
+    cell, log_posterior = given.worker.astype(np.int64) * n_classes + given.label, -np.inf
+    for _ in range(ITERATIONS):
+        counts = [np.bincount(cell, posterior[given.task, k], n_workers * n_classes) for k in range(n_classes)]
+        table = np.stack(counts).reshape(n_classes, n_workers, n_classes) + prior[:, None]
+        table = np.log(table / table.sum(-1, keepdims=True))
+        prevalence = np.log((posterior.sum(0) + 1) / (n_tasks + n_classes))
+        joint = [np.bincount(given.task, table[k, given.worker, given.label], n_tasks) for k in range(n_classes)]
+        log_joint = np.stack(joint, 1) + prevalence
+        highest = log_joint.max(1, keepdims=True)
+        weight = np.exp(log_joint - highest)
+        total = weight.sum(1, keepdims=True)
+        before, posterior = log_posterior, weight / total
+        log_posterior = float((highest + np.log(total)).sum() + (prior[:, None] * table).sum() + prevalence.sum())
+        if log_posterior - before < 1e-3:
+            break
+    return posterior, log_posterior

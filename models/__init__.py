@@ -1,5 +1,6 @@
 """The stories, which are generative models of how workers annotate, and the parts that they are made of."""
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -149,13 +150,18 @@ def with_task_difficulty(story: str | Story, *, difficulty_weight: float = DIFFI
     return with_part(find_story(story), "task_difficulty", difficulty_weight=difficulty_weight)
 
 
+def first_line(story: Story) -> str:
+    """The first line of a story's docstring, without markup."""
+    line = (inspect.getdoc(story) or "A story without a docstring.").split("\n", 1)[0]
+    return re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line)
+
+
 def list_stories() -> pd.DataFrame:
     """The stories by name, with one line that says what each assumes of workers and tasks, and the names of papers.
 
     ``crowdppl.describe_story(name)`` has the density of one, its hyperparameters and the options of the engines.
     """
-    lines = [(story.__doc__ or "").strip().splitlines()[0] for story in KNOWN_STORIES.values()]
-    lines = [re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line) for line in lines]
+    lines = [first_line(story) for story in KNOWN_STORIES.values()]
     others = [", ".join(alias for alias, name in ALIASES.items() if name == story) for story in KNOWN_STORIES]
     frame = pd.DataFrame({"story": list(KNOWN_STORIES), "says": lines, "also_called": others}).set_index("story")
     return Listing.of(frame, "`cp.describe_story(name)` has its density, its hyperparameters, the engines' options")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import platform
-import re
 import textwrap
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,7 +15,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from ...data.fingerprint import fingerprint
-from ...models import KNOWN_STORIES
+from ...models import KNOWN_STORIES, first_line
 from ...models.parts.classifier import PREFIX
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, of_draws
@@ -54,7 +52,7 @@ def story_section(subject: Subject) -> Section:
         "Story",
         of_lead=subject.of_lead,
         name=name,
-        says=says(fit),
+        says=first_line(fit.model.story),
         pictures=pictures,
         derived=quantities(fit, list(map(str, fit.derived)), derived=True),
         parameters=quantities(fit, few, derived=False),
@@ -133,12 +131,6 @@ def reproduce_section(subject: Subject) -> Section:
         with_evidence=None if evidence is None else int((np.asarray(evidence) != 0).any(-1).sum()),
         models=list(map(str, subject.annotations.models)),
     )
-
-
-def says(fit: Fitted) -> str:
-    """The first line of the story's docstring, without markup."""
-    line = (inspect.getdoc(fit.model.story) or "A story without a docstring.").split("\n", 1)[0]
-    return re.sub(r"(:\w+:)?`+([^`]*)`+", r"\2", line)
 
 
 def _code(subject: Subject) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...data.atomic import check_new_file, write_whole
 from ...data.description import count_text
+from ...models import first_line
 from ..checks.check_results import Checks
 from ..fitted.posterior import Posterior
 from .convergence_section import convergence_section
@@ -16,7 +17,7 @@ from .overview import overview
 from .page import opening, page, tiles
 from .prior_section import prior_section
 from .sections import Section
-from .story_sections import reproduce_section, says, story_section
+from .story_sections import reproduce_section, story_section
 from .subject import Fits, Subject, subject
 from .trust_sections import checks_section, comparison_section, gold_section, make_checks
 from .vote_section import votes_section
@@ -116,4 +117,4 @@ def _lead(about: Subject) -> str:
     name, fit = about.lead
     engine = about.summary.facts["engine"]
     called = f"{fit.story}" if name == fit.story else f"{name} ({fit.story})"
-    return f"{called}, fitted by {fit.method.upper()} ({engine}). {says(fit)}"
+    return f"{called}, fitted by {fit.method.upper()} ({engine}). {first_line(fit.model.story)}"

@@ -7,8 +7,10 @@ as numbers, which programs are not compiled for. Sums over tasks or workers as s
 """
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -111,30 +113,58 @@ def padded(annotations: Annotations, *, fine: bool = False, spare: int = 0) -> P
     )
     return PaddedAnnotations(
         task=longer(annotations.task, n_rows, n_tasks - 1),
-        worker=longer(annotations.worker, n_rows, 0),
-        label=longer(annotations.label, n_rows, 0),
-        count=longer(counts(annotations), n_rows, 0),
-        gold=None,
-        features=longer(annotations.features, n_tasks, 0),
-        worker_features=longer(annotations.worker_features, n_workers, 0),
         tasks=Ids.range(n_tasks),
-        workers=Ids.range(n_workers),
-        classes=Ids.range(annotations.n_classes),
-        abstentions=numbered_abstentions(annotations),
-        category_counts=longer(annotations.category_counts, max(n_workers, 1), 0),
-        informative=annotations.informative,
-        evidence=longer(annotations.evidence, n_tasks, 0),
-        prior=longer(annotations.prior, n_tasks, 1 / annotations.n_classes),
-        model_scores=longer(annotations.model_scores, n_tasks, np.nan),
-        model_reference=longer_reference(annotations, fine=fine),
-        models=Ids.range(len(annotations.models)),
         n_real=np.array([annotations.n_tasks, annotations.n_workers], np.int32),
-        once=annotations.count is None,
-        kind=annotations.kind,
+        **lengthened_fields(
+            annotations,
+            n_workers,
+            lambda values, filling: longer(values, n_rows, filling),
+            lambda values, filling: longer(values, n_tasks, filling),
+            fine=fine,
+        ),
     )
 
 
-def longer_reference(annotations: Annotations, *, fine: bool = False) -> Array | None:
+def lengthened_fields(
+    annotations: Annotations,
+    n_workers: int,
+    by_row: Callable[[Array | None, float], Array | None],
+    by_task: Callable[[Array | None, float], Array | None],
+    *,
+    fine: bool = False,
+) -> dict[str, Any]:
+    """Return the fields of padded annotations, by name, but for their tasks and how many are real.
+
+    Args:
+        annotations: the data.
+        n_workers: padded ones among them.
+        by_row: makes longer what has a value for each row, with a filling.
+        by_task: the same for each task.
+        fine: as of :func:`padded`.
+    """
+    return {
+        "worker": by_row(annotations.worker, 0),
+        "label": by_row(annotations.label, 0),
+        "count": by_row(counts(annotations), 0),
+        "gold": None,
+        "features": by_task(annotations.features, 0),
+        "worker_features": longer(annotations.worker_features, n_workers, 0),
+        "workers": Ids.range(n_workers),
+        "classes": Ids.range(annotations.n_classes),
+        "abstentions": numbered_abstentions(annotations),
+        "category_counts": longer(annotations.category_counts, max(n_workers, 1), 0),
+        "informative": annotations.informative,
+        "evidence": by_task(annotations.evidence, 0),
+        "prior": by_task(annotations.prior, 1 / annotations.n_classes),
+        "model_scores": by_task(annotations.model_scores, np.nan),
+        "model_reference": _longer_reference(annotations, fine=fine),
+        "models": Ids.range(len(annotations.models)),
+        "once": annotations.count is None,
+        "kind": annotations.kind,
+    }
+
+
+def _longer_reference(annotations: Annotations, *, fine: bool = False) -> Array | None:
     """The models' reference tasks at the next size of the ladder: NaN weighs nothing there."""
     reference = annotations.model_reference
     if reference is None:

@@ -15,8 +15,8 @@ from jax.sharding import PartitionSpec as P
 
 from ...data import AnnotationError, Annotations, Ids
 from ...data.annotations import Array
-from ...data.arrays import counts, longer
-from ...data.padding import MOST_ROWS, ROWS, TASKS, WORKERS, longer_reference, numbered_abstentions
+from ...data.arrays import longer
+from ...data.padding import MOST_ROWS, ROWS, TASKS, WORKERS, lengthened_fields
 from ...data.sharding import SHARD, ShardedAnnotations
 
 
@@ -89,12 +89,6 @@ def sharded(annotations: Annotations, mesh: Mesh) -> ShardedAnnotations:
         n_rows, n_tasks, n_workers = ROWS.bucket(n_rows), TASKS.bucket(n_tasks), WORKERS.bucket(n_workers)
     first = int(np.argmax([device.process_index == jax.process_index() for device in mesh.devices.flat]))
 
-    def by_row(values: Array | None, filling: float) -> np.ndarray | None:
-        return _in_blocks(values, rows, n_rows, filling)
-
-    def by_task(values: Array | None, filling: float) -> np.ndarray | None:
-        return _in_blocks(values, blocks, n_tasks, filling)
-
     task = np.concatenate(
         [
             longer(annotations.task[begin:end] - block, n_rows, n_tasks - 1) + (first + number) * n_tasks
@@ -104,26 +98,14 @@ def sharded(annotations: Annotations, mesh: Mesh) -> ShardedAnnotations:
     n_real = np.column_stack([np.diff(blocks), np.full(n_blocks, annotations.n_workers)]).astype(np.int32)
     local = ShardedAnnotations(
         task=task.astype(np.int32),
-        worker=by_row(annotations.worker, 0),
-        label=by_row(annotations.label, 0),
-        count=by_row(counts(annotations), 0),
-        gold=None,
-        features=by_task(annotations.features, 0),
-        worker_features=longer(annotations.worker_features, n_workers, 0),
         tasks=Ids.range(n_tasks * mesh.size),
-        workers=Ids.range(n_workers),
-        classes=Ids.range(annotations.n_classes),
-        abstentions=numbered_abstentions(annotations),
-        category_counts=longer(annotations.category_counts, max(n_workers, 1), 0),
-        informative=annotations.informative,
-        evidence=by_task(annotations.evidence, 0),
-        prior=by_task(annotations.prior, 1 / annotations.n_classes),
-        model_scores=by_task(annotations.model_scores, np.nan),
-        model_reference=longer_reference(annotations),
-        models=Ids.range(len(annotations.models)),
         n_real=n_real,
-        kind=annotations.kind,
-        once=annotations.count is None,
+        **lengthened_fields(
+            annotations,
+            n_workers,
+            lambda values, filling: _in_blocks(values, rows, n_rows, filling),
+            lambda values, filling: _in_blocks(values, blocks, n_tasks, filling),
+        ),
         mesh=mesh,
     )
 

@@ -1,17 +1,19 @@
-"""Labels that lost a class on the way."""
+"""Labels that lost a class on the way, or may be turned around."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from ..fitted.reversal import reversal_doubt
 from .beyond_chance import agreement_of
-from .register import NEEDS, Said, check
+from .register import NEEDS, Labels, Said, check
 
 MUCH = 0.25  # without workers' names: share of the annotations from which a class should be some tasks' label
 ENOUGH = 5  # tasks that such a class should have before its absence says anything
 AGREES = 3.0  # standard deviations by which workers agree on the class beyond chance
 LEFT = 0.1  # of the class's tasks
+DOUBT = 0.05  # that the labels are turned around, beyond which it is said
 REMEDY = "compare with majority vote, give gold labels or another story"
 
 
@@ -54,4 +56,20 @@ def _of_totals(of: Any) -> Iterator[Said]:
             f"{found[k]:.1%} of the tasks",
             REMEDY,
             {"class": classes[k], "of_annotations": given[k], "of_tasks": found[k]},
+        )
+
+
+@check("turned_around", "crowd", needs={"workers"})
+def turned_around(of: Labels) -> Iterator[Said]:
+    """Labels by which workers are hardly better than chance in the mean, so that the other party may be right.
+
+    It is said from a doubt of 5 % on (:mod:`.reversal`), which speaks of ten workers or more.
+    """
+    doubt = reversal_doubt(of.annotations, of.posterior)
+    if doubt > DOUBT:
+        yield Said(
+            f"by the labels, workers are hardly better than chance in the mean: with a probability of {doubt:.0%} it "
+            "is the other workers who are right",
+            "compare with gold labels of some tasks, and give them to the fit",
+            {"doubt": doubt},
         )

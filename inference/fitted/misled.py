@@ -14,7 +14,9 @@ its prior. Gold labels that a fit was given tell of it by how often the label th
 them is right, and by nothing more: a restricted likelihood (Lewis, MacEachern & Lee 2021), since a story that is too
 sure of its labels is also wrong about which mistakes it makes. The prior's mean m and weight w, in tasks, are
 :data:`USUAL` and :data:`WEIGHT`, set with real crowds' gold labels in view; ``benchmarks/real_coverage.py`` shows what
-others give on real crowds, and what each crowd gets from those that are best on the others.
+others give on real crowds, and what each crowd gets from those that are best on the others. Where workers are hardly
+better than chance in the mean, all labels may be turned around, and the prior's mean is greater by the probability of
+that (:mod:`.reversal`).
 """
 
 from __future__ import annotations
@@ -27,9 +29,11 @@ from scipy.special import betaincinv
 
 from ...data import Annotations
 from .fitted import Fitted
+from .reversal import reversal_doubt
 
 USUAL = 0.05  # the share of misled tasks that is expected
 WEIGHT = 4.0  # of the expectation, in gold labels
+MOST = 0.95  # share at the most, so that gold labels can tell of another
 POINTS = 400  # of the share's distribution, of equal mass in the prior
 
 
@@ -74,12 +78,13 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
 
     Args:
         fitted: the fit.
-        mean: the prior's mean, from 0 to below 1; :data:`USUAL` by default. With 0 no task misleads.
+        mean: the prior's mean, from 0 to below 1; by default :data:`USUAL`, and of the rest as much as the labels are
+            doubted to be turned around. With 0 no task misleads.
 
     Raises:
         ValueError: for another `mean`.
     """
-    mean, told = USUAL if mean is None else checked(mean), told_label(fitted.annotations)
+    mean, told = _usual(fitted) if mean is None else checked(mean), told_label(fitted.annotations)
     if mean == 0:
         return MisledShare(np.zeros(1), np.ones(1), told >= 0)
     shares = betaincinv(WEIGHT * mean, WEIGHT * (1 - mean), (np.arange(POINTS) + 0.5) / POINTS)
@@ -91,6 +96,10 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
         log_prob = np.log(np.maximum(np.where(is_right, expected, 1 - expected), 1e-12)).sum(0)
     weights = np.exp(log_prob - log_prob.max())
     return MisledShare(shares, weights / weights.sum(), told >= 0)
+
+
+def _usual(fitted: Fitted) -> float:
+    return min(USUAL + (1 - USUAL) * reversal_doubt(fitted.annotations, fitted.posterior), MOST)
 
 
 def checked(mean: float) -> float:

@@ -62,7 +62,8 @@ class Posterior:
             given.
         left_out: stories that were asked for and do not fit these data, by name, with the reason.
         votes: the share of the votes of a task without annotations, from 0 to below 1; it falls with their number.
-        misled: the share of misled tasks that is expected, from 0 to below 1; None for what is usual (:mod:`.misled`).
+        misled: the share of misled tasks that is expected, from 0 to below 1; None for what is usual (:mod:`.misled`),
+            and more where workers are hardly better than chance (:mod:`.reversal`).
         rule: labels without a likelihood; None where there are members.
         power: of the label probabilities of each member and of the votes, in a mix that gold labels taught; None for an
             average of the probabilities themselves.

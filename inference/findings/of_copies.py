@@ -19,7 +19,8 @@ SHOWN = 4  # workers who repeat
 def copies(of: Labels) -> Iterator[Said]:
     """Workers who agree with each other more than independent workers can: :mod:`.copies`.
 
-    Where the story knows them as one family already, what is left is to fit without them.
+    Where the story knows them as one family already, what is left is to fit without them. Warned are 78 of 80 crowds
+    of 14 workers with two groups of four who copy .75 or .85, and none of 120 healthy (``benchmarks/findings.py``).
     """
     crowd = crowd_of(of)
     groups = [] if crowd is None else agreeing_groups(crowd.given)

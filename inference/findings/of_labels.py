@@ -24,7 +24,8 @@ def lost_class(of: Any) -> Iterator[Said]:
     Where annotations are in memory and their workers are named, a class is lost to which the majority vote gives five
     tasks or more, on which workers agree by more than three standard deviations (:mod:`.beyond_chance`), and of which
     the labels have less than a tenth of these tasks. Else, by sums over all tasks, one that a quarter of the
-    annotations give. Data so small that the class would have fewer than five tasks say nothing.
+    annotations give. Data so small that the class would have fewer than five tasks say nothing. Warned are none of 120
+    healthy crowds (``benchmarks/findings.py``).
     """
     if NEEDS["workers"](of):
         yield from _of_agreement(of)

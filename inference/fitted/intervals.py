@@ -1,9 +1,12 @@
 """Intervals: of draws, of proportions and of medians."""
 
+from bisect import bisect_left
+
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 INTERVAL = 0.9  # the mass of every interval, unless another is asked for
+FINEST = 2**40  # steps between 0 and 1 in which a share is looked for
 MOST_COUNTED = 10_000  # units whose numbers are gone through one by one
 
 
@@ -93,11 +96,12 @@ def of_count(share: float, n: float, others: int, interval: float) -> tuple[floa
         first, last = np.searchsorted(below, tail + 1e-12, "right"), np.searchsorted(below, 1 - tail - 1e-12)
         return int(first) / others, min(int(last), others) / others
 
-    def beyond(x: float, mass: float) -> float:
-        return float(np.mean([_beta_of_many(x, others, max(a, 0.0), max(b, 0.0)) for a, b in parts])) - mass
+    def below_share(number: int) -> float:
+        x = number / FINEST
+        return float(np.mean([_beta_of_many(x, others, max(a, 0.0), max(b, 0.0)) for a, b in parts]))
 
-    low = float(optimize.brentq(beyond, 0.0, 1.0, (tail,))) if r > 0 else 0.0
-    return low, float(optimize.brentq(beyond, 0.0, 1.0, (1 - tail,))) if r < n else 1.0
+    low = bisect_left(range(FINEST), tail, key=below_share) / FINEST if r > 0 else 0.0
+    return low, bisect_left(range(FINEST), 1 - tail, key=below_share) / FINEST if r < n else 1.0
 
 
 def _beta_binomial(m: int, a: float, b: float) -> np.ndarray:

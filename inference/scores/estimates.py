@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,10 @@ from ...data.description import count_text
 from ...data.errors import check_name, look_up, warn
 from ..findings.summary import Summary
 from ..fitted.intervals import INTERVAL, checked_tail, wilson
+from .against_gold import with_gold
 from .gold_plan import planned_width
 from .gold_sample import FEW, GoldSample, gold_sample
-from .gold_shares import Shares, counted, estimated
+from .gold_shares import GoldDraw, Shares, counted, estimated
 from .rogan_gladen import drawn_rates, error_rates, solved
 
 OF = ("tasks", "population")
@@ -90,9 +91,81 @@ class Estimate:
         return self.summary()._repr_html_()
 
 
+def estimate_workers(source: Any, gold: Any = None, *, interval: float = INTERVAL) -> pd.DataFrame:
+    """Each worker's share of right annotations of classes, from gold labels alone, whatever the story says.
+
+    The gold tasks that a worker annotated are a sample of all that the worker did: the interval is that of a count
+    (:func:`.of_count`), and holds where they were drawn as for :func:`estimate`, which their inclusion probabilities
+    weigh.
+
+    Args:
+        source: a fit or a stack of named workers.
+        gold: as for :func:`estimate`; labels that the fit was told count too, since the annotations are the workers'.
+        interval: mass of the intervals, between 0 and 1.
+
+    Returns:
+        By worker, the worst first: ``estimate``, ``low``, ``high``, ``n_gold`` (annotations of gold tasks),
+        ``annotations`` (of classes), and ``drop``, True where even the high end is below what a guess among all classes
+        would have. Without an annotation of a gold task the first three are NaN.
+
+    Raises:
+        AnnotationError: there are no gold labels, they do not fit the tasks or classes, or no worker is named.
+        TypeError: `source` is something else.
+    """
+    checked_tail(interval)
+    found = with_gold(source, gold)
+    annotations = found.annotations
+    if annotations is None or not annotations.named:
+        raise AnnotationError("the annotations name no workers, so that no gold label speaks of one")
+    chance = np.ones(len(found.gold)) if found.inclusion is None else found.inclusion
+    rows = np.asarray(annotations.label) < annotations.n_classes
+    worker, task, label = (np.asarray(getattr(annotations, name))[rows] for name in ("worker", "task", "label"))
+    known = found.gold[task] >= 0
+    lines = []
+    for j in range(annotations.n_workers):
+        mine = worker == j
+        judged = mine & known
+        n, others = int(judged.sum()), int((mine & ~known).sum())
+        is_right = (label[judged] == found.gold[task[judged]])[:, None].astype(float)
+        line = {"estimate": np.nan, "low": np.nan, "high": np.nan}
+        if n:
+            stands_for = 1 / chance[task[judged]] - 1 if found.inclusion is not None else np.full(n, others / n)
+            one = counted(is_right, GoldDraw(n + others, np.arange(n), stands_for), interval)
+            share = float(one.estimate[0])
+            line = {"estimate": share, "low": share - float(one.below[0]), "high": share + float(one.above[0])}
+        lines.append(line | {"n_gold": n, "annotations": n + others})
+    table = pd.DataFrame(lines, index=annotations.workers.to_index("worker"))
+    table["drop"] = table["high"] < 1 / annotations.n_classes
+    return table.sort_values(["high", "estimate"], kind="stable")
+
+
+@overload
 def estimate(
-    source: Any, gold: Any = None, *, method: str = "ppi", of: str = "tasks", interval: float = INTERVAL, seed: int = 0
-) -> Estimate:
+    source: Any,
+    gold: Any = None,
+    *,
+    by: None = None,
+    method: str = "ppi",
+    of: str = "tasks",
+    interval: float = INTERVAL,
+    seed: int = 0,
+) -> Estimate: ...
+
+
+@overload
+def estimate(source: Any, gold: Any = None, *, by: str, interval: float = INTERVAL) -> pd.DataFrame: ...
+
+
+def estimate(
+    source: Any,
+    gold: Any = None,
+    *,
+    by: str | None = None,
+    method: str = "ppi",
+    of: str = "tasks",
+    interval: float = INTERVAL,
+    seed: int = 0,
+) -> Estimate | pd.DataFrame:
     """Estimate the accuracy of the labels and the prevalence of the classes from a few gold labels.
 
     The intervals hold whatever story was fitted, and however wrong it is: its labels and probabilities are taken as
@@ -119,6 +192,8 @@ def estimate(
             one; or annotations that carry gold labels. None for the gold labels of the fit's annotations. A table may
             have a column ``inclusion_probability``, as the one that :func:`crowdppl.next_gold` returns: the tasks are
             then weighed by it.
+        by: ``"worker"`` for each worker's share of right annotations, and whom to drop: :func:`.estimate_workers`;
+            `method`, `of` and `seed` are then not used.
         method: ``"ppi"``, prediction-powered inference: the shares among the gold tasks, corrected by how the
             probabilities of the gold tasks differ from those of the others (:mod:`.gold_shares`). ``"rogan_gladen"``:
             from the labels' error rates within each class, for which the gold tasks need to be drawn at random only
@@ -131,7 +206,7 @@ def estimate(
 
     Returns:
         :class:`Estimate`, which prints as sentences: ``accuracy`` and ``prevalence``, each with ``estimate``, ``low``
-        and ``high``. The accuracy is the share of ``fit.labels`` that are right.
+        and ``high``; the accuracy is the share of ``fit.labels`` that are right. Or a frame by worker.
 
     Warns:
         AnnotationWarning: there are fewer than 20 gold labels, or some contradict all annotations of their task.
@@ -139,7 +214,7 @@ def estimate(
     Raises:
         AnnotationError: there is no gold label that the fit was not told; gold labels are of an unknown task or class;
             or, for ``"rogan_gladen"``, no gold label is of some class, or labels say nothing of the classes.
-        UnknownNameError: there is no such `method` or `of`.
+        UnknownNameError: there is no such `by`, `method` or `of`.
         ValueError: `interval` is not between 0 and 1.
         TypeError: `source` is something else.
 
@@ -147,6 +222,9 @@ def estimate(
         Angelopoulos, Duchi & Zrnic 2023, "PPI++: Efficient prediction-powered inference"; Rogan & Gladen 1978,
         "Estimating prevalence from the results of a screening test"; Wilson 1927.
     """
+    if by is not None:
+        check_name("value of by", by, ("worker",))
+        return estimate_workers(source, gold, interval=interval)
     find = look_up("method", method, METHODS)
     check_name("value of of", of, OF)
     checked_tail(interval)

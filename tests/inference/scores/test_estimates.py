@@ -439,3 +439,37 @@ def test_the_examples_give_what_they_show(function):
     found = doctest.DocTestFinder(recurse=False).find(function, function.__name__)
     assert found[0].examples
     assert doctest.DocTestRunner().run(found[0]).failed == 0
+
+
+def test_by_worker_the_share_of_right_annotations_is_of_gold_tasks_alone(crowd, fit):
+    annotations, truth = crowd
+    gold = dict(list(truth.items())[:40])
+    found = cp.estimate(fit, gold, by="worker")
+    rows = annotations.to_frame()
+    rows["right"] = rows["label"] == rows["task"].map(truth)
+    mine = rows[rows["task"].isin(gold) & (rows["worker"] == 1)]["right"]
+    low, high = of_count(mine.mean(), 40, 80, 0.9)
+    ends = (40 * mine.mean() + 80 * np.array([low, high])) / 120
+    assert found.loc[1, ["estimate", "low", "high"]].tolist() == pytest.approx([mine.mean(), *ends])
+    assert found.loc[1, ["n_gold", "annotations"]].tolist() == [40, 120]
+    assert found["high"].is_monotonic_increasing
+    assert not found["drop"].any()
+
+
+def test_a_worker_whose_interval_is_below_a_guess_is_one_to_drop_and_one_without_gold_tasks_is_not():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 100)
+    rows = [(i, "good", truth[i]) for i in range(100)] + [(i, "inverse", 1 - truth[i]) for i in range(100)]
+    rows += [(i, "elsewhere", truth[i]) for i in range(60, 100)]
+    annotations = Annotations.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]))
+    fit = fit_at("dawid_skene", annotations, random_confusions(annotations))
+    gold = pd.DataFrame({"task": range(30), "label": truth[:30]})
+    found = cp.estimate(fit, gold, by="worker")
+    assert found["drop"].to_dict() == {"inverse": True, "good": False, "elsewhere": False}
+    assert np.isnan(found.loc["elsewhere", "estimate"])
+    weighed = cp.estimate(fit, gold.assign(inclusion_probability=0.3), by="worker")
+    pd.testing.assert_frame_equal(weighed, found)
+    with pytest.raises(UnknownNameError, match="unknown value of by 'task'"):
+        cp.estimate(fit, gold, by="task")
+    with pytest.raises(AnnotationError, match="the annotations name no workers"):
+        cp.estimate(fit.probabilities, gold, by="worker")

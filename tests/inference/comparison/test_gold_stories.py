@@ -55,7 +55,7 @@ def test_gold_labels_stay_known_and_are_no_sample_of_the_others(crowd, fit):
         cp.estimate(fit, gold)
 
 
-def test_a_mix_is_saved_stacked_again_shown_and_updated(fit, tmp_path):
+def test_a_mix_is_saved_stacked_again_and_shown(fit, tmp_path):
     fit.save(tmp_path / "fit")
     again = cp.load_fit(tmp_path / "fit")
     assert again.power == fit.power

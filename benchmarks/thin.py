@@ -57,9 +57,9 @@ def main(
     report = Report(f"Crowds of 20 to 60 tasks: {frame['story'].nunique()} stories by every engine")
     report.table("Log-score and accuracy, means over crowds", rows(frame), absolute=["s"])
     report.note(
-        f"Crowds of {', '.join(map(str, sorted(frame['classes'].unique())))} classes, {frame['seed'].nunique()} of "
-        f"each: {WORKERS} workers, {ANNOTATIONS} annotations a task, a worker in five annotates by chance, the others "
-        "are right in 73 % on average. The difference is the mean of the log-score less that of NUTS on the crowd, "
+        f"Crowds of {', '.join(map(str, sorted(frame['classes'].unique())))} classes, up to {frame['seed'].nunique()} "
+        f"of each: {WORKERS} workers, {ANNOTATIONS} annotations a task, a worker in five at chance, the others are "
+        "right in 73 % on average. The difference is the mean of the log-score less that of NUTS on the crowd, "
         "with its standard error; far, of the fits those with a log-score of more than 0.1 less, and how many of these "
         "have a warning."
     )
@@ -124,16 +124,17 @@ def read(results: Path) -> list[dict[str, Any]]:
 def rows(frame: pd.DataFrame) -> list[dict[str, object]]:
     """A row for each story and engine."""
     exact = frame[frame["engine"] == "nuts"].set_index(["story", "classes", "seed"])["log_score"]
-    frame = frame.join(exact.rename("exact"), on=["story", "classes", "seed"])
+    frame = frame.join(exact.rename("exact"), on=["story", "classes", "seed"]).dropna(subset="exact")
     made: list[dict[str, object]] = []
     for (story, engine), part in frame.groupby(["story", "engine"], sort=False):
         difference = part["log_score"] - part["exact"]
         far = part[difference < -0.1]
-        error = difference.std() / np.sqrt(max(difference.count(), 1))
+        error = difference.std() / np.sqrt(len(part))
         made.append(
             {
                 "story": story,
                 "engine": engine,
+                "crowds": len(part),
                 "log-score": round(part["log_score"].mean(), 3),
                 "less NUTS": "" if engine == "nuts" else f"{difference.mean():+.3f} ± {error:.3f}",
                 "accuracy": round(part["accuracy"].mean(), 3),

@@ -159,8 +159,8 @@ def svi_not_converged(of: Any) -> Iterator[Said]:
 def sweeps_apart(of: Fitted) -> Iterator[Said]:
     """Sweeps after SVI that have other labels by where they began, at its draws or at the votes.
 
-    Where they have met, their label probabilities differ by Monte Carlo error alone: by .01 to .03 on twenty to sixty
-    tasks.
+    Where they have met, their label probabilities differ by Monte Carlo error alone: by .01 to .02 on sixty tasks of
+    one crowd, and by .05 where thirty sweeps of ``one_coin`` were too few there.
     """
     if of.by_start is None:
         return

@@ -10,6 +10,8 @@ from ..fitted.posterior import Posterior
 from .of_crowd import FEW
 from .register import Labels, Said, check
 
+FEW_GOLD = 5  # labels below which one class among them says nothing
+
 
 @check("contradicted_gold", "gold", needs={"memory"})
 def contradicted_gold(of: Labels) -> Iterator[Said]:
@@ -49,5 +51,22 @@ def gold_would_tell(of: Posterior) -> Iterator[Said]:
         "which to believe: by so much may true labels of 20 tasks improve the labels",
         "cp.next_gold(fit, 20) names tasks to check, cp.fit('auto', …, gold=gold) learns from them",
         {"share": share},
+        "note",
+    )
+
+
+@check("one_gold_class", "gold", needs={"memory"})
+def one_gold_class(of: Labels) -> Iterator[Said]:
+    """Gold labels that a fit used and that are all of one class, where others are likely."""
+    annotations = of.annotations
+    known = told_label(annotations)
+    given = known[known >= 0]
+    if len(given) < FEW_GOLD or (given != given[0]).any():
+        return
+    name = annotations.classes[int(given[0])]
+    yield Said(
+        f"all {len(given):,} gold labels are {name!r}: they do not tell how workers err on the other classes",
+        "check tasks of the other classes too; cp.next_gold(fit, 20) draws from all",
+        {"class": name, "gold": len(given)},
         "note",
     )

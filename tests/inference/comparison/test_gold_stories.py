@@ -121,3 +121,13 @@ def test_an_average_without_gold_labels_notes_that_they_would_tell_and_by_how_mu
     assert "cp.next_gold(fit, 20)" in note.remedy
     assert "gold_would_tell" not in {found.code for found in fit.findings}
     assert "gold_would_tell" not in {found.code for one in average.fits.values() for found in one.findings}
+
+
+def test_gold_labels_of_one_class_alone_are_noted(crowd, fit):
+    annotations, gold = crowd
+    one = [task for task, label in gold.items() if label == 0]
+    others = dict.fromkeys(annotations.tasks[20:25], 0)
+    found = cp.fit("one_coin", annotations, gold=dict.fromkeys(one, 0) | others, **OPTIONS)
+    (note,) = (finding for finding in found.findings if finding.code == "one_gold_class")
+    assert note.text.startswith(f"all {len(one) + 5} gold labels are 0")
+    assert "one_gold_class" not in {finding.code for finding in fit.findings}

@@ -85,3 +85,15 @@ def constant_workers(of: Labels) -> Iterator[Said]:
     else:
         is_much = found.share >= MUCH
         yield Said(f"{text}. Labels may follow them", "leave them out", values, "warning" if is_much else "note")
+
+
+@check("not_looked_at", "crowd", needs={"story"})
+def not_looked_at(of: Fitted) -> Iterator[Said]:
+    """Annotations that stay on the disk, of which the checks on crowds were not made."""
+    if of.files is not None:
+        yield Said(
+            "the annotations stay on the disk, and it was not looked whether workers agree beyond chance, give one "
+            "class always, or copy each other",
+            "fit some of the tasks in memory to see",
+            severity="note",
+        )

@@ -177,3 +177,12 @@ def test_labels_that_dawid_and_skene_read_otherwise_are_said_of_a_real_crowd():
         fit = cp.fit("one_coin", annotations, progress=False)
     assert len(findings_of(fit, "other_reading")) == 1
     assert not findings_of(cp.fit("dawid_skene", annotations, progress=False), "other_reading")
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_a_fit_of_a_scan_says_that_it_did_not_look_at_the_crowd(tmp_path):
+    drawn("plain", 0).to_frame().to_parquet(tmp_path / "crowd.parquet")
+    fit = cp.fit("one_coin", cp.scan(str(tmp_path / "crowd.parquet")), progress=False)
+    (finding,) = findings_of(fit, "not_looked_at")
+    assert finding.severity == "note"
+    assert not findings_of(cp.fit("one_coin", drawn("plain", 0).without_gold(), progress=False), "not_looked_at")

@@ -37,7 +37,7 @@ class Model:
 
     def tree_flatten(self) -> tuple[tuple, "Frame"]:
         """The numbers as leaves, and the rest."""
-        return tuple(self.hyperparameters[name] for name in self.numbers), self.frame
+        return self._leaves, self.frame
 
     @classmethod
     def tree_unflatten(cls, frame: "Frame", leaves: tuple) -> "Model":
@@ -98,8 +98,12 @@ class Model:
         return Frame(self.story, others, self.numbers)
 
     @cached_property
+    def _leaves(self) -> tuple:
+        return tuple(self.hyperparameters[name] for name in self.numbers)
+
+    @cached_property
     def _key(self) -> tuple:
-        return (self.frame, *(self.hyperparameters[name] for name in self.numbers))
+        return (self.frame, *self._leaves)
 
     def __hash__(self) -> int:
         return hash(self._key)

@@ -67,7 +67,9 @@ def _spec_of(sites: Mapping[str, Site]) -> ParameterSpec:
     has_factors = False
     for name, site in sites.items():
         if site["type"] == "sample":
-            has_factors |= site["is_observed"] or _may_overstep(site)
+            # Tables may enter the annotations' probabilities otherwise than as factors and in sums.
+            may_overstep = not site.get("infer", {}).get("exact_step", True)
+            has_factors |= site["is_observed"] or may_overstep
         elif site["type"] in ("param", "mutable"):
             without_posterior.append(name)
         if not is_latent(site):
@@ -259,11 +261,6 @@ def placeholder(site: Site) -> Array | None:
         return None
     shape = site["fn"].shape()
     return jnp.full(shape, 1 / shape[-1] if shape else 0.5)
-
-
-def _may_overstep(site: Site) -> bool:
-    """Return whether tables may enter the annotations' probabilities otherwise than as factors and in sums."""
-    return not site.get("infer", {}).get("exact_step", True)
 
 
 def support(site: Site) -> Constraint:

@@ -159,7 +159,8 @@ class Confusion(Emission):
 
     def check(self, annotations: Annotations) -> None:
         """A table of every worker; its columns may be more than the classes."""
-        shape, needed = jnp.shape(self.table), (annotations.n_workers, annotations.n_classes, annotations.n_classes)
+        n_classes = annotations.n_classes
+        shape, needed = jnp.shape(self.table), (annotations.n_workers, n_classes, n_classes)
         if len(shape) != 3 or shape[:2] != needed[:2] or shape[2] < needed[2]:
             raise misshaped(
                 "table",

@@ -149,13 +149,13 @@ class Prevalence(ClassPrior):
         Raises:
             StoryError: it is not positive, or has another number of classes.
         """
-        concentration = np.asarray(self.concentration, dtype=np.float32)
-        if concentration.shape not in {(), (annotations.n_classes,)} or not (concentration > 0).all():
+        n_classes, concentration = annotations.n_classes, np.asarray(self.concentration, dtype=np.float32)
+        if concentration.shape not in {(), (n_classes,)} or not (concentration > 0).all():
             raise StoryError(
                 f"Prevalence(concentration={self.concentration}): give one positive number, "
-                f"or one for each of the {annotations.n_classes} classes {list(annotations.classes)}"
+                f"or one for each of the {n_classes} classes {list(annotations.classes)}"
             )
-        return np.broadcast_to(concentration, (annotations.n_classes,))
+        return np.broadcast_to(concentration, (n_classes,))
 
     def to_json(self) -> dict[str, Any]:
         """Its kind and its concentration, a number or a list of numbers."""

@@ -227,8 +227,11 @@ def test_nearby_data_share_programs_whatever_their_names_numbers_and_seeds():
     assert [program.n_programs for program in programs] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("options", [{}, {"method": "svi", "max_iterations": 5, "draws": 5}], ids=["em", "svi"])
-def test_a_second_fit_runs_the_story_once_against_the_data(options):
+@pytest.mark.parametrize(
+    ("options", "n_estimates"), [({}, 0), ({"method": "svi", "max_iterations": 5, "draws": 5}, 2)], ids=["em", "svi"]
+)
+def test_a_second_fit_runs_the_story_once_against_the_data(options, n_estimates):
+    """SVI's sweeps estimate what a step of theirs computes by a run for each kind of step."""
     runs = []
 
     @promised
@@ -240,7 +243,7 @@ def test_a_second_fit_runs_the_story_once_against_the_data(options):
     for _ in range(2):
         runs.clear()
         cp.fit(counted, named(rng, 50, 10, "named "), progress=False, **options)
-    assert runs == [Annotations]
+    assert runs == [Annotations, *[PaddedAnnotations] * n_estimates]
 
 
 def test_nuts_is_compiled_once_whatever_the_names_seeds_and_numbers():

@@ -379,12 +379,12 @@ def _taken_over(old: np.ndarray, fresh: np.ndarray) -> jax.Array:
     return jnp.asarray(found)
 
 
-def _looked_at(fitted: Fitted, constant: ConstantWorkers | None) -> Fitted:
+def _looked_at(fitted: Fitted, constant: ConstantWorkers | None = None) -> Fitted:
     """Return the fit with its draws in one order, its posterior and modes, and the findings on it.
 
     Args:
         fitted: as an engine left it.
-        constant: workers who were left out.
+        constant: workers who were left out, if any.
     """
     fitted = aligned(fitted)
     by_chain = label_posteriors(fitted)

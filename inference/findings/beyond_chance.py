@@ -36,7 +36,7 @@ class FirstAnnotations(NamedTuple):
 class Agreement(NamedTuple):
     """Agreement beyond chance: over all classes, and of each class ``(K,)``.
 
-    Attributes:
+    Args:
         z: the excess in standard deviations of workers who look at no task; 0 where it has none.
         share: the excess over what it would be if all workers gave the same, near the mean correlation of two workers.
         share_se: standard deviation of the share, of workers who look at no task; infinite without pairs.

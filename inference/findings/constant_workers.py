@@ -44,7 +44,7 @@ ABSTAINS = 0.1  # share of abstentions among a worker's annotations from which t
 class ConstantWorkers(NamedTuple):
     """Workers who give one class whatever the task.
 
-    Attributes:
+    Args:
         workers: their positions, ``(C,)``.
         classes: the position of the class that each gives, ``(C,)``.
         share: their share of the annotations that are classes.

@@ -28,7 +28,7 @@ CELLS = 2e7  # tasks times pairs of classes, likewise
 class OtherReading(NamedTuple):
     """Another reading of the crowd.
 
-    Attributes:
+    Args:
         label: position of the class whose tasks are read otherwise.
         other: position of the class that many of them have in the other reading.
         z: standard deviations by which workers agree on the other class beyond what the labels explain.

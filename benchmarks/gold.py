@@ -36,7 +36,7 @@ OF_POWER = {"log-power 0": (0.0, 2.0), "the default": (CENTRE, STIFFNESS)}
 
 
 class Setting(NamedTuple):
-    """What the gold labels are not asked about."""
+    """Settings of the mix that no gold label of the crowd decides."""
 
     stories: str = "all"
     weights: str = "the default"
@@ -89,7 +89,7 @@ def main(cache: Path | None = None, leave_one_dataset_out: bool = False, write: 
 
 
 def choose(crowds: dict[str, Crowd], report: Report) -> None:
-    """What each dataset gets with the settings that are best on the others, 20 gold labels, asked."""
+    """Accuracy and log-score of each dataset with the settings that are best on the others, 20 gold labels, asked."""
     settings = [Setting(*each) for each in itertools.product(FEWER, WEIGHTS, PRIORS, OF_POWER)]
     found = {setting: [scores(crowd, setting, NUMBERS[0], True) for crowd in crowds.values()] for setting in settings}
     table = np.array([found[setting] for setting in settings])  # settings, datasets, accuracy and log-score

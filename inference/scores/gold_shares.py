@@ -43,7 +43,7 @@ class Residuals(NamedTuple):
     alone: np.ndarray  # (Q,) after the mean
 
     def shorter(self, n: float, interval: float) -> np.ndarray:
-        """How much shorter those after the predictions are, by n gold tasks: ``(Q,)``."""
+        """The factor that makes those after the predictions shorter, by n gold tasks: ``(Q,)``."""
         few = quantile(interval) ** 2
         return (n * self.tuned + few) / (n * self.alone + few)
 

@@ -215,7 +215,7 @@ def _concentration(annotations: Annotations) -> Array:
 
 
 def category_counts(annotations: Annotations) -> Array:
-    """How often each worker gave each category, ``(J, L)``; all workers together where none is named, ``(1, L)``."""
+    """Annotations by worker and category, ``(J, L)``; all workers together where none is named, ``(1, L)``."""
     if annotations.category_counts is not None:
         return annotations.category_counts
     n_workers, n_categories = max(annotations.n_workers, 1), annotations.n_categories

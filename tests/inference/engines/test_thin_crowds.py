@@ -8,7 +8,8 @@ import crowdppl as cp
 
 @pytest.mark.slow
 @pytest.mark.parametrize("story", ["dawid_skene", "one_coin"])
-def test_label_probabilities_of_svi_are_those_of_nuts_where_the_guides_are_not(story):
+def test_label_probabilities_of_svi_are_those_of_nuts(story):
+    """Of one_coin the guide's are, too; of dawid_skene they are too sure."""
     annotations = cp.simulate("dawid_skene", n_tasks=40, n_workers=10, annotations_per_task=4, diagonal=2.0, seed=1)[0]
     options = {"progress": False, "seed": 0}
     exact, guide, swept = (
@@ -20,5 +21,5 @@ def test_label_probabilities_of_svi_are_those_of_nuts_where_the_guides_are_not(s
         )
     )
     off = [np.abs(found - exact).mean() for found in (guide, swept)]
-    assert off[1] < 0.04  # the Monte Carlo error of both
-    assert off[1] < max(off[0], 0.02)
+    assert off[1] < 0.02  # the Monte Carlo error of both
+    assert story == "one_coin" or off[1] < off[0]

@@ -370,7 +370,8 @@ class Annotations(Constructors):
     def _extras(self) -> list[str]:
         """Return what is known beside the annotations, such as "gold labels of 3 tasks"."""
         arrays = {"features": self.features, "worker features": self.worker_features, "given prior": self.prior}
-        known = [f"{name} {tuple(np.shape(array))}" for name, array in arrays.items() if array is not None]
+        known = [self.kind.remark] if self.kind.remark else []
+        known += [f"{name} {tuple(np.shape(array))}" for name, array in arrays.items() if array is not None]
         if self.abstains:
             known.append(f"abstentions {', '.join(map(repr, self.abstentions[:10]))}")
         if isinstance(self.gold, np.ndarray):

@@ -41,7 +41,7 @@ def build(
     rows: Rows,
     *,
     classes: Iterable[Any] | None = None,
-    ordered: Iterable[Any] | None = None,
+    ordered: bool | Iterable[Any] | None = None,
     abstain: Any = None,
     tasks: Iterable[Any] | None = None,
     workers: Iterable[Any] | None = None,
@@ -53,24 +53,27 @@ def build(
     names: tuple[str, str, str] = ("task", "worker", "label"),
     gold_where: Where | None = None,
     suggest: Callable[[], str] = lambda: "",
-    kind: Kind = NOMINAL,
+    kind: Kind | None = None,
     tell: bool = True,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations`: checked, sorted by task, read-only.
 
     The options are those of `Annotations.from_frame`; `names` are the columns of tables given for gold and
     features, `gold_where` and `suggest` improve messages (see `resolve_gold` and `Kind.with_classes`), `tell` is
-    whether to warn of what abstentions leave without an annotation, and of abstentions that nobody used.
+    whether to warn of what abstentions leave without an annotation, and of abstentions that nobody used. `kind` is the
+    kind of the labels where it is known, else `ordered` and the labels' type say it.
 
     Raises:
         AnnotationError: a label, task, worker, gold label, feature or count cannot be used, or an option needs named
             workers.
     """
     label = rows.label
-    if ordered is not None:
+    if ordered is not None and not isinstance(ordered, bool):
         if classes is not None:
             raise AnnotationError("classes= and ordered= both list the classes; give one of them")
-        classes, kind = Ids(ordered, what="ordered"), Ordered()
+        classes, ordered = Ids(ordered, what="ordered"), True
+    if kind is None:
+        kind = Ordered() if ordered or (ordered is None and label.in_order) else NOMINAL
     if tidy:
         classes = None if classes is None else Ids(classes, what="classes")
         abstain = list(abstain) if isinstance(abstain, Iterator) else abstain

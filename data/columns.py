@@ -30,6 +30,7 @@ class Column:
     ids: Ids  # the distinct values, in order of first appearance unless aligned
     where: Where = row_number
     categories: Ids | None = None  # all values that the column's type lists, in its order; None where it lists none
+    in_order: bool = False  # whether the type says that its values are in an order, from the least to the greatest
 
     def rows_with(self, code: int) -> np.ndarray:
         """Return the rows that hold an identifier, shape (number of them,)."""
@@ -72,7 +73,8 @@ def encode(values: Any, title: str, where: Where = row_number) -> Column:
         raise missing_values({title: missing}, where)
     if isinstance(series.dtype, pd.CategoricalDtype):
         categories = Ids(series.cat.categories, what=title)
-        return replace(encode(series.astype(series.cat.categories.dtype), title, where), categories=categories)
+        column = encode(series.astype(series.cat.categories.dtype), title, where)
+        return replace(column, categories=categories, in_order=bool(series.cat.ordered))
     if series.dtype != object:
         codes, distinct = pd.factorize(series)
         return Column(title, codes.astype(np.int32), Ids(distinct, what=title), where)

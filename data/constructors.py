@@ -10,6 +10,7 @@ from .abstentions import abstentions_of
 from .build import build
 from .errors import AnnotationError
 from .frames import read_parquet
+from .kinds import listed_classes
 from .long import Missing, csv_fields, long_fields
 from .nested import nested_rows, read_nested
 from .repeats import Repeats
@@ -35,7 +36,7 @@ class Constructors:
         count: str | None = None,
         seconds: str | None = None,
         classes: Iterable[Any] | None = None,
-        ordered: Iterable[Any] | None = None,
+        ordered: bool | Iterable[Any] | None = None,
         abstain: Any = None,
         tasks: Iterable[Any] | None = None,
         workers: Iterable[Any] | None = None,
@@ -63,9 +64,11 @@ class Constructors:
             classes: all classes in the wanted order, also those that nobody used; else the categories of a pandas
                 Categorical or a polars Enum in their order, else the labels used, sorted. Labels that are fractions are
                 classes only where they are listed.
-            ordered: in the place of `classes`, all classes from the least to the greatest, such as ["low", "mid",
-                "high"]: a label is the more wrong, the more classes lie between. Tasks then get the median class, and
-                agreement and costs go by the number of steps between classes.
+            ordered: all classes from the least to the greatest, such as ["low", "mid", "high"], in the place of
+                `classes`; or True for whole numbers, and for categories or `classes` listed in their order; False for
+                classes without an order. By default the categories of an ordered pandas Categorical are ordered. A
+                label is the more wrong, the more classes lie between: agreement and costs go by the number of steps,
+                and a fit has expected scores.
             abstain: the values of annotations that are no class, such as ["abstain", "can't tell"], or one value:
                 they are the attribute `abstentions`, and the classes are without them. A value that nobody used, and
                 tasks or workers with nothing but abstentions, are warned of.
@@ -170,7 +173,7 @@ class Constructors:
                 as −1 in the matrices of weak supervision, its cells are abstentions, and only None and NaN are missing.
             tasks: names of an array's rows (else 0, 1, ...), or the wanted order of a table's.
             workers: names of an array's columns (else 0, 1, ...), or the wanted order of a table's.
-            **options: classes, abstain, gold, features (an array is in the order of the rows), worker_features
+            **options: classes, ordered, abstain, gold, features (an array is in the order of the rows), worker_features
                 and repeats as for `from_frame`.
 
         Raises:
@@ -178,8 +181,7 @@ class Constructors:
         """
         abstain = abstentions_of(options.get("abstain"))
         missing = None if missing in abstain else missing
-        classes = options.get("classes")
-        rows = matrix_rows(matrix, missing, tasks, workers, classes)
+        rows = matrix_rows(matrix, missing, tasks, workers, listed_classes(options))
         return cls(**build(rows, **options))
 
     @classmethod
@@ -200,8 +202,8 @@ class Constructors:
             tasks: names of an array's rows (else 0, 1, ...), or the wanted order of a table's.
             classes: names of an array's columns (else 0, 1, ...), or the wanted order of a table's.
             abstain: those of the columns that are no class, as for `from_frame`.
-            **options: gold and features as for `from_frame`; an array of features is in the order of the
-                rows.
+            **options: gold and features as for `from_frame`, and ordered=True for columns that are ordered classes;
+                an array of features is in the order of the rows.
 
         Raises:
             AnnotationError: a cell is no whole number from 0, or as `from_frame`.
@@ -219,14 +221,14 @@ class Constructors:
             by_task: the dictionary.
             outer: whether the outer keys are each a "task" or a "worker", whose dictionary is {task: label}. None for
                 tasks, with a warning where there are at least five times as many inner keys.
-            **options: tasks, workers, classes, abstain, gold, features, worker_features and repeats as for
+            **options: tasks, workers, classes, ordered, abstain, gold, features, worker_features and repeats as for
                 `from_frame`.
 
         Raises:
             AnnotationError: as `from_frame`; the dictionary is empty or not nested.
             UnknownNameError: `outer` is another word.
         """
-        return cls(**build(nested_rows(by_task, options.get("classes"), outer), **options))
+        return cls(**build(nested_rows(by_task, listed_classes(options), outer), **options))
 
     @classmethod
     def from_json(cls, path: str | Path, **options: Any) -> Self:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
 
 from .columns import Column, Where, encode, row_number
-from .errors import AnnotationError
+from .errors import AnnotationError, unknown_name
 from .ids import Ids
 from .text import are_digits
 
@@ -23,6 +24,13 @@ LARGEST_WHOLE = 2.0**53
 """Below it, double precision has each whole number."""
 
 
+POWERS = {"absolute": 1, "squared": 2}
+"""Costs by name: powers of the difference of two classes' values."""
+
+ROUNDING = 1e-6
+"""Sums of probabilities that differ by less are equal: they come in single precision."""
+
+
 class Kind(Protocol):
     """A kind of labels: which classes there are, in what order, and how far apart they are.
 
@@ -32,6 +40,9 @@ class Kind(Protocol):
 
     name: ClassVar[str]
     """Its name in files."""
+
+    remark: ClassVar[str]
+    """A few words on the classes for descriptions of annotations; empty of nominal ones."""
 
     def with_classes(self, label: Column, classes: Iterable[Any] | None, suggest: Callable[[], str] = ...) -> Column:
         """Return the label column with codes into the K classes in their order, which are its `ids`.
@@ -77,6 +88,42 @@ class Kind(Protocol):
         """
         ...
 
+    def values(self, classes: Sequence[Any]) -> np.ndarray:
+        """Return the number that each class stands for in a mean, shape (K,), rising.
+
+        Raises:
+            AnnotationError: classes of this kind have no mean; the message says how an order is stated.
+        """
+        ...
+
+    def costs(self, classes: Sequence[Any], name: str | None = None) -> np.ndarray:
+        """Return the costs of each label by true class, shape (K, K): those that `label` keeps least by default.
+
+        Args:
+            classes: the K classes.
+            name: ``"absolute"`` or ``"squared"`` difference of the classes' values; None for the default.
+
+        Raises:
+            AnnotationError: costs are named, and the classes have no values.
+            UnknownNameError: there are no costs of that name.
+        """
+        ...
+
+    def label_scores(
+        self, probabilities: np.ndarray, gold: np.ndarray, classes: Sequence[Any]
+    ) -> dict[str, float | np.ndarray]:
+        """Return the scores of labels that this kind has beside those of every kind, by name.
+
+        Args:
+            probabilities: of the classes, shape (n, K).
+            gold: the true classes as class indices, shape (n,).
+            classes: the K classes.
+
+        Returns:
+            Numbers, and arrays of shape (n,) where the score is the mean over tasks.
+        """
+        ...
+
     def worker_scores(self, confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
         """Return the scores of workers that this kind has beside those of every kind, by name, shape (..., J) each.
 
@@ -92,6 +139,8 @@ class Nominal:
     """Classes without an order: a label is right or wrong."""
 
     name: ClassVar[str] = "nominal"
+    remark: ClassVar[str] = ""
+    option: ClassVar[str] = "classes"  # of a constructor, that lists the classes
 
     def with_classes(
         self, label: Column, classes: Iterable[Any] | None, suggest: Callable[[], str] = lambda: ""
@@ -108,10 +157,10 @@ class Nominal:
                 values in more than half of 50 rows or more.
         """
         if classes is not None:
-            given = Ids(classes, what="classes")
+            given = Ids(classes, what=self.option)
             if len(given) < 2:
-                raise AnnotationError(f"classes={list(given)!r} must list at least two classes")
-            return label.aligned(given, "classes")
+                raise AnnotationError(f"{self.option}={list(given)!r} must list at least two classes")
+            return label.aligned(given, self.option)
         if label.categories is not None and len(label.categories) > 1:
             _refuse_identifiers(label, suggest)
             return label.aligned(label.categories, "classes")
@@ -140,6 +189,38 @@ class Nominal:
         """Return the most probable class, shape (N,)."""
         return posterior.argmax(-1)
 
+    def values(self, classes: Sequence[Any]) -> np.ndarray:
+        """Refuse: the mean of classes without an order is nothing.
+
+        Raises:
+            AnnotationError: always.
+        """
+        listing = ", ".join(map(repr, classes[:4])) + (", ..." if len(classes) > 4 else "")
+        raise AnnotationError(
+            f"classes {listing} have no order, and so no mean; make the annotations with ordered=[...], all classes "
+            "from the least to the greatest, or with ordered=True where they are whole numbers"
+        )
+
+    def costs(self, classes: Sequence[Any], name: str | None = None) -> np.ndarray:
+        """Return 0 for the true class and 1 for every other, or a power of the difference of values, shape (K, K).
+
+        Raises:
+            AnnotationError: costs are named, and the classes have no order.
+            UnknownNameError: there are no costs of that name.
+        """
+        if name is None:
+            return 1.0 - np.eye(len(classes))
+        if name not in POWERS:
+            raise unknown_name("costs", name, list(POWERS))
+        values = self.values(classes)
+        return np.abs(values[:, None] - values) ** POWERS[name]
+
+    def label_scores(
+        self, probabilities: np.ndarray, gold: np.ndarray, classes: Sequence[Any]
+    ) -> dict[str, float | np.ndarray]:
+        """Return no score: those of every kind say how often a label is right."""
+        return {}
+
     def worker_scores(self, confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
         """Return no score: those of every kind say how often a worker is right."""
         return {}
@@ -147,9 +228,15 @@ class Nominal:
 
 @dataclass(frozen=True)
 class Ordered(Nominal):
-    """Classes in an order, such as low, mid, high: a label is the more wrong, the more classes lie between."""
+    """Classes in an order, such as low, mid, high: a label is the more wrong, the more classes lie between.
+
+    Votes, majority vote and label are those of nominal classes: whole numbers may be codes of classes without an order,
+    which lose nothing by it. The order enters through distance, means and scores.
+    """
 
     name: ClassVar[str] = "ordered"
+    remark: ClassVar[str] = "classes from the least to the greatest"
+    option: ClassVar[str] = "ordered"
 
     def with_classes(
         self, label: Column, classes: Iterable[Any] | None, suggest: Callable[[], str] = lambda: ""
@@ -157,14 +244,15 @@ class Ordered(Nominal):
         """Return the label column with codes into the classes, those of nominal labels.
 
         Raises:
-            AnnotationError: as for nominal labels; or the order is not known, of text without given classes.
+            AnnotationError: as for nominal labels; or the order is not known, of text without given classes, or is not
+                the one that the column's type states.
         """
-        values = label.ids
-        if classes is None and label.categories is None and not all(type(value) is int for value in values):
-            raise AnnotationError(
-                f"{label.title}: labels such as {values[0]!r} have no order of their own; list the classes from the "
-                "least to the greatest in ordered=[...]"
-            )
+        stated = label.categories if label.in_order else None
+        if classes is not None:
+            classes = Ids(classes, what=self.option)
+            _refuse_two_orders(label.title, classes, stated)
+        elif stated is None:
+            _refuse_alphabet(label)
         return super().with_classes(label, classes, suggest)
 
     def distance(self, n_classes: int) -> np.ndarray:
@@ -172,18 +260,46 @@ class Ordered(Nominal):
         position = np.arange(n_classes, dtype=np.float64)
         return np.abs(position[:, None] - position)
 
-    def majority(self, counts: np.ndarray) -> np.ndarray:
-        """Return the median vote, shape (N, K): of an even number half each of the two in the middle."""
-        cumulative, n_classes = np.cumsum(counts, axis=-1), np.shape(counts)[-1]
-        total = cumulative[..., -1:]
-        middle = (2 * cumulative < total).sum(-1), (2 * cumulative <= total).sum(-1)  # K where there is no vote
-        shares = sum(np.eye(n_classes)[np.minimum(at, n_classes - 1)] for at in middle) / 2
-        return np.where(total > 0, shares, 1 / n_classes)
+    def values(self, classes: Sequence[Any]) -> np.ndarray:
+        """Return the classes where they are whole numbers that rise, else their positions from 0, shape (K,)."""
+        are_whole = all(type(name) is int for name in classes)
+        if are_whole and all(low < high for low, high in pairwise(classes)):
+            return np.array(classes, dtype=np.float64)
+        return np.arange(len(classes), dtype=np.float64)
 
-    def label(self, posterior: np.ndarray) -> np.ndarray:
-        """Return the median class, shape (N,): the first with at least half of the probability up to it."""
-        cumulative = np.cumsum(posterior, axis=-1, dtype=np.float64)
-        return (2 * cumulative[..., :-1] < cumulative[..., -1:]).sum(-1)
+    def label_scores(
+        self, probabilities: np.ndarray, gold: np.ndarray, classes: Sequence[Any]
+    ) -> dict[str, float | np.ndarray]:
+        r"""Return how far labels and probabilities are from gold labels, by name.
+
+        With :math:`x_k` the value of class k (:meth:`values`), :math:`m_i` the median class of task i, :math:`l_i` its
+        most probable class, :math:`F_{ik}` the probability of the classes up to k, and :math:`g_i` the true class:
+
+        - mae, the mean of :math:`|x_{m_i} - x_{g_i}|`,
+        - ranked_probability, the mean of :math:`\frac{1}{K - 1} \sum_{k < K} (F_{ik} - [g_i \le k])^2`, between 0 and
+          1, lower is better (Epstein 1969; Murphy 1971),
+        - weighted_kappa, :math:`1 - \sum_i (l_i - g_i)^2 / \frac1n \sum_{ij} (l_i - g_j)^2` (Cohen 1968); NaN where
+          all labels and gold labels are one class,
+        - spearman, the rank correlation of :math:`\sum_k p_{ik} x_k` with :math:`x_{g_i}`; NaN where one of both does
+          not vary.
+        """
+        from scipy.stats import rankdata
+
+        values, label, n_classes = self.values(classes), self.label(probabilities), len(classes)
+        cumulative = np.cumsum(probabilities, axis=-1)[:, :-1]
+        reached = gold[:, None] <= np.arange(n_classes - 1)
+        by_chance = (label[:, None] - gold) ** 2
+        return {
+            "mae": np.abs(values[self.median(probabilities)] - values[gold]),
+            "ranked_probability": ((cumulative - reached) ** 2).mean(-1),
+            "weighted_kappa": 1 - ((label - gold) ** 2).mean() / by_chance.mean() if by_chance.any() else np.nan,
+            "spearman": _correlation(rankdata(np.round(probabilities @ values, 6)), rankdata(gold)),
+        }
+
+    @staticmethod
+    def median(posterior: np.ndarray) -> np.ndarray:
+        """Return the median class as a class index, shape (N,): the first with half of the probability up to it."""
+        return quantile(posterior, 0.5)
 
     def worker_scores(self, confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
         r"""Return bias and mean absolute error in classes, given an annotation that is a class, shape (..., J) each.
@@ -205,6 +321,17 @@ class Ordered(Nominal):
             name: np.where(total > 0, (weights * error).sum((-1, -2)) / np.where(total > 0, total, 1.0), np.nan)
             for name, error in errors.items()
         }
+
+
+def quantile(posterior: np.ndarray, mass: float) -> np.ndarray:
+    """Return the first class with at least a mass of the probability up to it, as a class index, shape (N,).
+
+    Args:
+        posterior: probabilities of the classes in their order, shape (N, K).
+        mass: between 0 and 1.
+    """
+    cumulative = np.cumsum(posterior, axis=-1, dtype=np.float64)
+    return (cumulative[..., :-1] < mass * cumulative[..., -1:] - ROUNDING).sum(-1)
 
 
 SIDES = ("left", "right", "tie")
@@ -294,6 +421,12 @@ def sorted_labels(labels: Iterable[Any]) -> list[Any]:
         return sorted(values, key=str)
 
 
+def listed_classes(options: Mapping[str, Any]) -> Any:
+    """Return the classes that the option `classes` or `ordered` of a constructor lists; None where none does."""
+    ordered = options.get("ordered")
+    return options.get("classes") if ordered is None or isinstance(ordered, bool) else ordered
+
+
 def single_class(title: str, value: object, n_rows: int) -> AnnotationError:
     """Make the error for a column whose labels are all alike."""
     return AnnotationError(
@@ -322,6 +455,38 @@ def _refuse_fractions(label: Column) -> None:
         row = int(np.flatnonzero(np.isin(label.codes, fractions))[0])
         value = label.ids[int(label.codes[row])]
         raise AnnotationError(f"{label.title}, {label.where(row)}: {fraction_text(value)}")
+
+
+def _refuse_two_orders(title: str, classes: Ids, stated: Ids | None) -> None:
+    """Refuse classes in another order than the one that the column's type states."""
+    common = [name for name in stated or () if name in classes]
+    if common != [name for name in classes if name in common]:
+        raise AnnotationError(
+            f"{title}: its type has the order {common}, and ordered={list(classes)!r} has another; leave ordered out "
+            "to take the column's, or make the column unordered (.cat.as_unordered())"
+        )
+
+
+def _refuse_alphabet(label: Column) -> None:
+    """Refuse text without a stated order, also as categories that are sorted as pandas sorts text."""
+    names = list(label.ids if label.categories is None else label.categories)
+    if all(type(name) is int for name in names):
+        return
+    texts = [name for name in names if isinstance(name, str)]
+    if len(texts) == len(names) and are_digits(texts):
+        return
+    if label.categories is None or names == sorted(texts):
+        raise AnnotationError(
+            f"{label.title}: labels such as {names[0]!r} have no order of their own; list the classes from the "
+            "least to the greatest in ordered=[...]"
+        )
+
+
+def _correlation(x: np.ndarray, y: np.ndarray) -> float:
+    """Return Pearson's correlation; NaN where one of both does not vary."""
+    x, y = x - x.mean(), y - y.mean()
+    scale = np.sqrt((x**2).sum() * (y**2).sum())
+    return float((x * y).sum() / scale) if scale > 0 else float("nan")
 
 
 def _refuse_identifiers(label: Column, suggest: Callable[[], str]) -> None:

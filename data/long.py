@@ -14,7 +14,7 @@ from .columns import Where, encode, missing_values, row_number, some_rows
 from .errors import AnnotationError, check_name, warn
 from .frames import as_frame, read_csv_tables, row_and_line, take_column
 from .ids import Ids
-from .kinds import MOST_CLASSES, encode_labels, fraction_text, whole_as_integers
+from .kinds import MOST_CLASSES, encode_labels, fraction_text, listed_classes, whole_as_integers
 from .text import decimal_numbers
 from .text_files import check_roles, suffix_of
 
@@ -110,7 +110,8 @@ def long_fields(
     **options: Any,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations` for a long table; `options` are those of `build`."""
-    options |= {name: Ids(options[name], what=name) for name in LISTS if options.get(name) is not None}
+    lists = {name: options[name] for name in LISTS if not isinstance(options.get(name), bool | None)}
+    options |= {name: Ids(values, what=name) for name, values in lists.items()}
     rows = frame_rows(
         table,
         task=task,
@@ -120,7 +121,7 @@ def long_fields(
         seconds=seconds,
         where=where,
         source=source,
-        classes=next((options[name] for name in LISTS if options.get(name) is not None), None),
+        classes=listed_classes(options),
         missing=missing,
         skip_blank=skip_blank,
     )
@@ -146,7 +147,7 @@ def csv_fields(
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator, encoding)}
     where = row_and_line(path, separator, encoding)
     label = str(columns["label"])
-    if label in table and all(options.get(name) is None for name in LISTS):
+    if label in table and listed_classes(options) is None:
         _refuse_fractions(table[label], options.get("abstain"), f"column {label!r}", where)
     return long_fields(table, where=where, source=str(path), **options)
 

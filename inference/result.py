@@ -32,6 +32,7 @@ from .findings.summary import in_brief, summary
 from .fit_story import update
 from .fitted.confusions import confusion_frame, extreme_frame
 from .fitted.decisions import decide
+from .fitted.expected_scores import expected_scores
 from .fitted.given_models import model_frame
 from .fitted.intervals import INTERVAL
 from .fitted.modes import mode_frame, mode_labels
@@ -108,7 +109,7 @@ class Fit(Posterior):
         *,
         threshold: float | None = None,
         positive: object = None,
-        costs: pd.DataFrame | np.ndarray | None = None,
+        costs: pd.DataFrame | np.ndarray | str | None = None,
         abstain: float | None = None,
     ) -> pd.DataFrame:
         """A label for each task by a threshold or by least expected cost: :func:`.decisions.decide`."""
@@ -120,6 +121,25 @@ class Fit(Posterior):
             abstain=abstain,
             kind=self.annotations.kind,
         )
+
+    @property
+    def expected(self) -> pd.DataFrame:
+        """By task the expected score of ordered classes, with its 90 % interval: :meth:`expected_scores`."""
+        return self.expected_scores()
+
+    def expected_scores(self, interval: float = INTERVAL) -> pd.DataFrame:
+        """By task of ordered classes the expected score, its interval and the median class.
+
+        The score of a class is the class itself where all are whole numbers, else its position from 0:
+        :func:`.expected_scores.expected_scores`.
+
+        Args:
+            interval: mass, between 0 and 1.
+
+        Raises:
+            AnnotationError: the classes have no order; the message says how to state one.
+        """
+        return expected_scores(self.probabilities, self.annotations.kind, interval)
 
     def worker_groups(self, min_group: int = 5) -> pd.DataFrame:
         """A table of the crowd in which every row stands for at least `min_group` workers (k-anonymity).

@@ -20,6 +20,7 @@ from ..description import count_text
 from ..errors import AnnotationError, check_name, warn
 from ..frames import read_parquet_table, read_text_table, row_and_line
 from ..json_files import read_json
+from ..kinds import listed_classes
 from ..long import csv_fields, long_fields
 from ..nested import flat_records
 from ..repeats import n_repeated
@@ -46,7 +47,18 @@ from .opening import (
 from .table_tools import read_tool_table
 
 STANDARD_INPUT = "-"
-OPTIONS = ("classes", "abstain", "tasks", "workers", "features", "worker_features", "repeats", "tidy", "missing")
+OPTIONS = (
+    "classes",
+    "ordered",
+    "abstain",
+    "tasks",
+    "workers",
+    "features",
+    "worker_features",
+    "repeats",
+    "tidy",
+    "missing",
+)
 SEVERAL = ("refuse", "leave_out")
 MOST_KINDS = 20  # values of a column that tells a worker's annotations to a task apart, such as a temperature
 ACCEPTED = "CSV or TSV, Parquet, Excel, JSON, JSON Lines, and what annotation tools export as one of these"
@@ -108,7 +120,7 @@ def read(
         gold: as for :meth:`Annotations.from_frame`, or a column's name; by default what the file itself has, None for
             none.
         tell: say on standard error what was taken for what, where anything had to be found out.
-        **options: classes, abstain, tasks, workers, features, worker_features, repeats, tidy and missing as
+        **options: classes, ordered, abstain, tasks, workers, features, worker_features, repeats, tidy and missing as
             for :meth:`Annotations.from_frame`; missing is of tables with a row for each annotation, and in one with a
             row for each task an empty cell is no annotation.
 
@@ -377,7 +389,7 @@ def _wide_roles(
     if named or given["worker"] is None:
         return None
     task = None if given["task"] == INFER else given["task"]
-    asks = options.get("workers") is None and options.get("classes") is None
+    asks = options.get("workers") is None and listed_classes(options) is None
     return wide_roles(table, what, task=task, gold=gold_column(table, gold), columns=given["columns"], asks=asks)
 
 

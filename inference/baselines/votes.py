@@ -23,8 +23,7 @@ def majority_vote(annotations: Annotations) -> np.ndarray:
 
     .. math:: p_{ik} = [k \in B_i] / |B_i|, \quad B_i = \arg\max_k n_{ik}
 
-    Of ordered classes it is the median vote (:meth:`.Kind.majority`). A task without annotations is a tie of all
-    classes.
+    A task without annotations is a tie of all classes.
     """
     return annotations.kind.majority(annotations.votes())
 

@@ -12,22 +12,22 @@ def decide(
     *,
     threshold: float | None = None,
     positive: object = None,
-    costs: pd.DataFrame | np.ndarray | None = None,
+    costs: pd.DataFrame | np.ndarray | str | None = None,
     abstain: float | None = None,
     kind: Kind = NOMINAL,
 ) -> pd.DataFrame:
     r"""A label for each task, with its probability and expected cost.
 
-    Without arguments the label of the kind: the most probable class (ties: the first), or the median one of ordered
-    classes. The expected cost of the label :math:`l` is :math:`\sum_k P(z_i = k) \, C[k, l]`, and the least one is
-    taken.
+    Without arguments the most probable class (ties: the first). The expected cost of the label :math:`l` is
+    :math:`\sum_k P(z_i = k) \, C[k, l]`, and the least one is taken.
 
     Args:
         probabilities: tasks × classes.
         threshold: two classes: label ``positive`` where its probability is at least this.
         positive: the class that the threshold speaks of; the second one by default.
-        costs: :math:`C`, true classes × labels, as a frame or ``(K, K)``; the distances of the
-            kind by default: 0 right and 1 wrong of nominal labels.
+        costs: :math:`C`, true classes × labels, as a frame or ``(K, K)``; or, of ordered classes, ``"absolute"`` or
+            ``"squared"`` for the difference of the classes' values (:meth:`.Kind.costs`). By default 0 right and 1
+            wrong.
         abstain: cost of giving no label; a task whose every label would cost more gets None.
         kind: the kind of the labels.
 
@@ -81,9 +81,9 @@ def _positive_class(threshold: float, positive: object, classes: list) -> int:
     return classes.index(positive)
 
 
-def _cost_matrix(costs: pd.DataFrame | np.ndarray | None, classes: list, kind: Kind) -> np.ndarray:
-    if costs is None:
-        return kind.distance(len(classes))
+def _cost_matrix(costs: pd.DataFrame | np.ndarray | str | None, classes: list, kind: Kind) -> np.ndarray:
+    if costs is None or isinstance(costs, str):
+        return kind.costs(classes, costs)
     if isinstance(costs, pd.DataFrame):
         unknown = [name for name in classes if name not in costs.index or name not in costs.columns]
         if unknown:

@@ -278,10 +278,7 @@ class Posterior:
 
     @property
     def labels(self) -> pd.DataFrame:
-        """By task: the label (the most probable class; ties: the first), its probability, and the entropy in nats.
-
-        Of ordered classes the label is the median one.
-        """
+        """By task: the label (the most probable class; ties: the first), its probability, and the entropy in nats."""
         frame = decide(self.probabilities, kind=self.annotations.kind)[["label", "probability"]]
         return frame.assign(entropy=entropy(np.asarray(self.posterior, dtype=float)))
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations, Ids, unknown_name
 from ...data.gold import resolve_gold, resolve_inclusion
+from ...data.kinds import NOMINAL, Kind
 from ..fitted.posterior import Posterior
 
 TIE = 1e-6  # probabilities that differ by less are equal: they come in single precision
@@ -23,6 +24,7 @@ class GoldTasks:
         tasks: the tasks, n of them.
         classes: the K classes.
         gold_used: how many further gold tasks are left out, because the fit used their gold labels as evidence.
+        kind: the kind of the labels.
     """
 
     probabilities: np.ndarray
@@ -30,6 +32,7 @@ class GoldTasks:
     tasks: pd.Index
     classes: pd.Index
     gold_used: int
+    kind: Kind = NOMINAL
 
     @property
     def right(self) -> np.ndarray:
@@ -81,7 +84,8 @@ def against_gold(source: Any, gold: Any = None) -> GoldTasks:
         TypeError: `source` is something else.
     """
     found = with_gold(source, gold)
-    return _of_arrays(found.probabilities, found.gold, found.gold_used)
+    kind = NOMINAL if found.annotations is None else found.annotations.kind
+    return _of_arrays(found.probabilities, found.gold, found.gold_used, kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +163,7 @@ def _of_frame(frame: pd.DataFrame, gold: Any, needed: bool) -> TasksWithGold:
     return TasksWithGold(frame, known, np.zeros(len(frame), bool), None, drawn)
 
 
-def _of_arrays(probabilities: pd.DataFrame, gold: np.ndarray, gold_used: np.ndarray) -> GoldTasks:
+def _of_arrays(probabilities: pd.DataFrame, gold: np.ndarray, gold_used: np.ndarray, kind: Kind) -> GoldTasks:
     """The tasks whose gold label, ``gold (N,)`` with −1 for none, is known and is not among ``gold_used (N,)``."""
     known = gold >= 0
     use = known & ~gold_used
@@ -172,6 +176,7 @@ def _of_arrays(probabilities: pd.DataFrame, gold: np.ndarray, gold_used: np.ndar
         probabilities.index[use],
         probabilities.columns,
         int((known & gold_used).sum()),
+        kind,
     )
 
 

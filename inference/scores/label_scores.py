@@ -45,8 +45,9 @@ def score(source: Any, gold: Any = None) -> pd.Series | pd.DataFrame:
     Returns:
         ``tasks``, how many gold tasks are scored; ``gold_used``, how many are not, because the fit used their gold
         labels; ``accuracy``, ``log_score`` (nats), ``brier``, each with its standard error in ``_se``; ``ece``; with
-        two classes ``auc`` and ``auc_se`` (NaN where all gold labels are one class). For a mapping a frame with a row
-        for each name.
+        two classes ``auc`` and ``auc_se`` (NaN where all gold labels are one class); of ordered classes ``mae``,
+        ``ranked_probability``, ``weighted_kappa`` and ``spearman`` (:meth:`.Ordered.label_scores`). For a mapping a
+        frame with a row for each name.
 
     Raises:
         AnnotationError: there is no gold label to score by, or labels do not fit tasks or classes.
@@ -129,6 +130,9 @@ def scores_of(found: GoldTasks) -> dict[str, float | int]:
     row["ece"] = calibration_error(found)
     if len(found.classes) == 2:
         row["auc"], row["auc_se"] = _area(found.probabilities[:, 1], found.gold == 1)
+    for name, values in found.kind.label_scores(found.probabilities, found.gold, list(found.classes)).items():
+        row[name] = float(np.mean(values))
+        row |= {f"{name}_se": standard_error(values)} if isinstance(values, np.ndarray) else {}
     return row
 
 

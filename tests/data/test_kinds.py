@@ -15,6 +15,7 @@ from crowdppl.data import AnnotationError, Annotations, Ids
 from crowdppl.data.kinds import KINDS, NOMINAL, Kind, Nominal, Ordered, Pairwise
 from crowdppl.inference.fitted.confusion_scores import scores
 from crowdppl.inference.fitted.decisions import decide
+from crowdppl.inference.fitted.expected_scores import expected_scores
 from crowdppl.models.parts.starts import soft_votes
 
 COUNTS = arrays.arrays(np.int64, st.tuples(st.integers(1, 6), st.integers(2, 5)), elements=st.integers(0, 4))
@@ -37,10 +38,10 @@ def test_votes_of_every_kind_are_probabilities_and_equal_without_annotations(kin
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 @given(counts=COUNTS)
-def test_the_label_of_every_kind_is_the_one_of_least_expected_distance(kind, counts):
+def test_the_label_of_every_kind_is_the_one_of_least_expected_cost(kind, counts):
     weights = counts + np.linspace(1, 1.01, counts.shape[1])
     posterior = weights / weights.sum(-1, keepdims=True)
-    cost = posterior @ kind.distance(posterior.shape[1])
+    cost = posterior @ kind.costs(range(posterior.shape[1]))
     rows = np.arange(len(posterior))
     assert cost[rows, kind.label(posterior)] == pytest.approx(cost.min(-1))
 
@@ -54,15 +55,15 @@ def test_distances_of_every_kind_are_those_of_a_metric(kind):
 
 
 @given(counts=COUNTS)
-def test_the_median_vote_is_that_of_the_annotations_listed(counts):
-    for row, votes in zip(counts, Ordered().majority(counts), strict=True):
-        listed = np.repeat(np.arange(len(row)), row)
-        if listed.size:
-            assert votes @ np.arange(len(row)) == pytest.approx(np.median(listed))
+def test_votes_and_labels_of_ordered_classes_are_those_of_nominal_ones(counts):
+    assert (Ordered().majority(counts) == NOMINAL.majority(counts)).all()
+    assert (Ordered().label(counts) == NOMINAL.label(counts)).all()
 
 
-def test_of_ordered_classes_that_tie_the_first_is_the_label():
-    assert Ordered().label(np.array([[0.5, 0.0, 0.5], [0.2, 0.2, 0.6], [0.4, 0.2, 0.4]])).tolist() == [0, 2, 1]
+def test_the_median_is_the_first_class_with_half_of_the_probability_up_to_it():
+    posterior = np.array([[0.5, 0.0, 0.5], [0.2, 0.2, 0.6], [0.4, 0.2, 0.4]])
+    assert Ordered.median(posterior).tolist() == [0, 2, 1]
+    assert Ordered.median(posterior.astype(np.float32)).tolist() == [0, 2, 1]
 
 
 def test_bias_and_mean_absolute_error_of_workers_without_errors_one_step_high_and_with_abstentions():
@@ -111,14 +112,126 @@ def test_agreement_of_ordered_labels_is_krippendorffs_of_interval_data():
     assert Annotations.from_frame(frame, ordered=range(1, 6)).krippendorff_alpha() == pytest.approx(0.849, abs=5e-4)
 
 
-def test_labels_costs_and_the_majority_vote_of_ordered_classes_are_medians():
-    annotations = Annotations.from_frame(ROWS, ordered=GRADES)
-    fit = cp.fit("majority_vote", annotations)
-    assert fit.probabilities.loc["t1"].tolist() == [0, 0.5, 0.5]
-    probabilities = pd.DataFrame([[0.4, 0.25, 0.35]], columns=GRADES)
-    assert decide(probabilities)["label"].tolist() == ["low"]
-    ordered = decide(probabilities, kind=Ordered())
-    assert (ordered["label"].tolist(), ordered["expected_cost"].tolist()) == (["mid"], [0.75])
+def test_costs_by_name_choose_the_median_and_the_class_next_to_the_mean():
+    probabilities = pd.DataFrame([[0.45, 0.0, 0.0, 0.35, 0.2]], columns=[0, 1, 2, 3, 10])
+    by_costs = {name: decide(probabilities, costs=name, kind=Ordered()) for name in (None, "absolute", "squared")}
+    assert {name: frame["label"].tolist() for name, frame in by_costs.items()} == {
+        None: [0],
+        "absolute": [3],
+        "squared": [3],
+    }
+    assert by_costs["absolute"]["expected_cost"].tolist() == pytest.approx([0.45 * 3 + 0.2 * 7])
+    assert by_costs["squared"]["expected_cost"].tolist() == pytest.approx([0.45 * 9 + 0.2 * 49])
+    with pytest.raises(cp.UnknownNameError, match=r"cubed.*absolute"):
+        decide(probabilities, costs="cubed", kind=Ordered())
+    with pytest.raises(AnnotationError, match=r"no order.*ordered="):
+        decide(probabilities, costs="absolute")
+
+
+def test_expected_scores_are_means_of_positions_or_of_the_whole_numbers_themselves():
+    probabilities = pd.DataFrame([[0.25, 0.5, 0.25], [0.98, 0.0, 0.02]], index=["a", "b"])
+    for classes, values in ((GRADES, [0, 1, 2]), ([0, 10, 20], [0, 10, 20]), ([3, 2, 1], [0, 1, 2])):
+        frame = expected_scores(probabilities.set_axis(classes, axis=1), Ordered())
+        assert frame["expected"].to_numpy() == pytest.approx([values[1], 0.02 * values[2]])
+        assert frame["expected_low"].tolist() == [values[0], values[0]]
+        assert frame["expected_high"].to_numpy() == pytest.approx([values[2], 0.02 * values[2]])
+        assert frame["median"].tolist() == [classes[1], classes[0]]
+    narrow = expected_scores(probabilities.set_axis(GRADES, axis=1), Ordered(), 0.4)
+    assert narrow.loc["a", ["expected_low", "expected_high"]].tolist() == [1, 1]
+    with pytest.raises(ValueError, match=r"interval=1"):
+        expected_scores(probabilities, Ordered(), 1)
+
+
+def test_a_fit_has_expected_scores_of_ordered_classes_and_says_how_to_state_an_order():
+    fit = cp.fit("naive_soft", Annotations.from_frame(ROWS, ordered=GRADES))
+    assert fit.expected.loc["t1", "expected"] == pytest.approx(0.25 + 2 * 0.5)
+    with pytest.raises(AnnotationError, match=r"'low'.*ordered=\[\.\.\.\]"):
+        cp.fit("naive_soft", Annotations.from_frame(ROWS, classes=GRADES)).expected  # noqa: B018
+
+
+def test_scores_of_ordered_labels_are_those_by_hand():
+    probabilities = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.2, 0.6, 0.2]])
+    by_name = Ordered().label_scores(probabilities, np.array([1, 2, 0]), [0, 10, 30])
+    assert by_name["mae"].tolist() == [10, 0, 10]  # medians 0 and 2 and 1
+    assert by_name["ranked_probability"] == pytest.approx([(0.25 + 0.04) / 2, (0.01 + 0.09) / 2, (0.64 + 0.04) / 2])
+    # Labels 0, 2, 1 and gold 1, 2, 0: squared differences 1, 0, 1; of all nine pairs 1 4 0, 1 0 4, 0 1 1.
+    assert by_name["weighted_kappa"] == pytest.approx(1 - (2 / 3) / (12 / 9))
+    assert by_name["spearman"] == pytest.approx(0.5)  # means 9, 23, 12 against 10, 30, 0
+    flat = Ordered().label_scores(np.array([[1.0, 0.0]] * 2), np.array([0, 0]), ["a", "b"])
+    assert np.isnan([flat["weighted_kappa"], flat["spearman"]]).all()
+    assert NOMINAL.label_scores(probabilities, np.array([1, 2, 0]), GRADES) == {}
+
+
+def test_score_has_the_scores_of_order_for_ordered_annotations_alone():
+    gold = {"t1": "mid", "t2": "low"}
+    ordered = cp.score(cp.fit("naive_soft", Annotations.from_frame(ROWS, ordered=GRADES, gold=gold)))
+    assert (ordered["mae"], ordered["ranked_probability"]) == pytest.approx((0.0, (0.25**2 + 0.5**2) / 4))
+    nominal = cp.score(cp.fit("naive_soft", Annotations.from_frame(ROWS, classes=GRADES, gold=gold)))
+    assert set(ordered.index) - set(nominal.index) == {
+        "mae",
+        "mae_se",
+        "ranked_probability",
+        "ranked_probability_se",
+        "weighted_kappa",
+        "spearman",
+    }
+
+
+WHOLE = {"t1": {"ann": 10, "bob": 2}, "t2": {"ann": 5}}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda folder, **options: Annotations.from_dict(WHOLE, **options),
+        lambda folder, **options: Annotations.from_frame(long_table(), **options),
+        lambda folder, **options: Annotations.from_matrix([[10, 2], [5, -1]], **options),
+        lambda folder, **options: Annotations.from_csv(long_file(folder), **options),
+        lambda folder, **options: cp.read(long_file(folder), tell=False, **options),
+    ],
+    ids=["dict", "frame", "matrix", "csv", "read"],
+)
+def test_every_constructor_takes_an_order(make, tmp_path):
+    assert make(tmp_path).kind == make(tmp_path, ordered=False).kind == NOMINAL
+    assert (make(tmp_path, ordered=True).kind, make(tmp_path, ordered=True).classes) == (Ordered(), Ids([2, 5, 10]))
+    assert make(tmp_path, ordered=[10, 5, 2, 0]).classes == Ids([10, 5, 2, 0])
+    with pytest.raises(AnnotationError, match=r"10 is not in ordered=\[2, 5\].*add it to ordered"):
+        make(tmp_path, ordered=[2, 5])
+
+
+def long_table():
+    return pd.DataFrame([(task, worker, y) for task, by in WHOLE.items() for worker, y in by.items()]).set_axis(
+        ["task", "worker", "label"], axis=1
+    )
+
+
+def long_file(folder):
+    long_table().to_csv(folder / "rows.csv", index=False)
+    return folder / "rows.csv"
+
+
+def test_an_ordered_categorical_is_ordered_by_itself_unless_that_is_refused():
+    stated = pd.CategoricalDtype(GRADES, ordered=True)
+    frame = ROWS.astype({"label": stated})
+    annotations = Annotations.from_frame(frame)
+    assert (annotations.kind, annotations.classes) == (Ordered(), Ids(GRADES))
+    assert "from the least to the greatest" in repr(annotations)
+    assert Annotations.from_frame(frame, ordered=False).kind == NOMINAL
+    assert "least" not in repr(Annotations.from_frame(frame, ordered=False))
+    assert Annotations.from_frame(frame, abstain="high").classes == Ids(["low", "mid"])
+    assert Annotations.from_frame(ROWS.astype({"label": pd.CategoricalDtype(GRADES)})).kind == NOMINAL
+    assert Annotations.from_frame(ROWS, classes=GRADES).joined(frame.assign(task="t3")).kind == NOMINAL
+    with pytest.raises(AnnotationError, match=r"column 'label'.*\['low', 'mid', 'high'\].*as_unordered"):
+        Annotations.from_frame(frame, ordered=GRADES[::-1])
+
+
+def test_the_order_of_text_is_never_the_alphabets():
+    for labels in (ROWS["label"], ROWS["label"].astype("category")):
+        with pytest.raises(AnnotationError, match=r"column 'label'.*no order.*ordered=\[\.\.\.\]"):
+            Annotations.from_frame(ROWS.assign(label=labels), ordered=True)
+    written = ROWS.assign(label=["10", "9", "9", "2", "10"])
+    assert Annotations.from_frame(written, ordered=True).classes == Ids(["2", "9", "10"])
+    assert Annotations.from_frame(ROWS, classes=GRADES, ordered=True).classes == Ids(GRADES)
 
 
 def test_the_kind_is_saved_with_a_fit(tmp_path):
@@ -204,6 +317,9 @@ class Circular(Nominal):
 
     def label(self, posterior):
         return (posterior @ self.distance(posterior.shape[-1])).argmin(-1)
+
+    def costs(self, classes, name=None):
+        return self.distance(len(classes))
 
     def worker_scores(self, confusions, shares):
         return {"mean_distance": np.einsum("...kl,kl,k->...", confusions, self.distance(len(shares)), shares)}

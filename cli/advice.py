@@ -18,6 +18,7 @@ _RULES = (
     (r"\bencoding=(?=[\s,;.]|$)", "--encoding"),
     (r"\btidy=True\b", "--tidy"),
     (rf"\b({_COLUMNS})=(?=[\s,;.]|$)", r"--\1"),
+    (r"\bin ordered=\[\.\.\.\]", "in --classes A,B,C beside --ordered"),
     (r"\bclasses=\[\.\.\.\]", "--classes A,B,C"),
     (
         r"round them \(\.round\(\)\), bin them \(pd\.cut, pd\.qcut\) or rank them",

@@ -120,6 +120,8 @@ def read_annotations(request: Request) -> Annotations:
     options: dict[str, Any] = {**request.named_columns, **request.kind_of_file, "repeats": request.repeats}
     if request.tidy:
         options["tidy"] = True
+    if request.ordered:
+        options["ordered"] = True
     if request.no_worker:
         options["worker"] = None
     if request.separator is not None:

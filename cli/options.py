@@ -55,6 +55,7 @@ OPTIONS = (
         outer=_option("What the outer keys of nested dictionaries are.", "task|worker"),
         several=_option("What is done with annotations of several classes in an export.", "refuse|leave_out"),
         classes=_option("All classes in their order.", "A,B,C", default="the annotations' values, sorted"),
+        ordered=_option("The classes are ordered: whole numbers, or --classes from the least to the greatest."),
         abstain=_option(
             "A value that is no class, such as abstain; may be given several times. Whether abstentions say "
             "something of the true class: --set abstentions=uninformative for no.",

@@ -40,6 +40,7 @@ class Request:
     outer: str | None = None
     several: str | None = None
     classes: str | None = None
+    ordered: bool = False
     abstain: list[str] | None = None
     repeats: str = "keep"
     tidy: bool = False

@@ -103,6 +103,7 @@ def _not_streamed(request: Request, story: str, method: str) -> list[str]:
         "--probabilities": bool(request.probabilities),
         "--classifier": request.classifier is not None,
         "--seconds": request.seconds is not None,
+        "--ordered": request.ordered,
         "--abstain": bool(request.abstain),
         "--repeats": request.repeats != "keep",
         "--separator": request.separator is not None,

@@ -18,6 +18,7 @@ from crowdppl.data.kinds import fraction_text
         ("given for both task= and label=; name", "given for both --task and --label; name"),
         ("pass repeats='keep' to use", "pass --repeats 'keep' to use"),
         ("list all in classes=[...]", "list all in --classes A,B,C"),
+        ("the greatest in ordered=[...]", "the greatest in --classes A,B,C beside --ordered"),
         (
             fraction_text("0.5"),
             "'0.5' is a fraction, and real numbers are not made classes: write a file with them rounded, or as a few "

@@ -164,6 +164,19 @@ def test_columns_and_classes_are_those_asked_for(tmp_path, out):
     assert pd.read_csv(out / "workers.csv", index_col="worker")["annotations"].to_dict() == {"a": 4, "b": 3}
 
 
+def test_ordered_classes_are_whole_numbers_or_those_listed_and_text_alone_is_refused(tmp_path):
+    path = tmp_path / "crowd.csv"
+    for labels, options in (("213", ()), ("aba", ("--classes", "b,a"))):
+        rows = [f"{task},{worker},{label}" for task, label in enumerate(labels) for worker in "xy"]
+        path.write_text("\n".join(["task,worker,label", *rows]) + "\n")
+        done = crowdppl("fit", path, "--ordered", *options, "--story", "majority_vote", "--out", tmp_path / labels)
+        assert done.exit_code == 0, done.output
+        assert cp.load_fit(tmp_path / labels).annotations.kind.name == "ordered"
+    done = crowdppl("fit", path, "--ordered", "--out", tmp_path / "refused")
+    assert done.exit_code != 0
+    assert "--classes A,B,C beside --ordered" in " ".join(done.output.split())
+
+
 def test_gold_labels_measure_the_fit_and_are_used_in_it_only_on_request(crowd, tmp_path, out):
     gold = tmp_path / "gold.csv"
     gold.write_text("task,label\n🦊,猫\n", encoding="utf-8")

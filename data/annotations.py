@@ -13,7 +13,7 @@ import pandas as pd
 
 from . import description
 from .agreement import krippendorff_alpha
-from .arrays import BY_ROW, changed, read_only
+from .arrays import BY_ROW, BY_TASK, changed, read_only
 from .build import build
 from .cards import never_raising
 from .column_names import own_or_known_column
@@ -26,6 +26,7 @@ from .joining import joined, refuse_new_classes
 from .kinds import NOMINAL, Kind
 from .long import frame_rows
 from .pseudonyms import Key, check_workers, pseudonyms, read_key
+from .questions import QUESTION, Units, questions_of, tasks_of
 from .repeats import Repeats, n_repeated
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
@@ -61,7 +62,7 @@ class Annotations(Constructors):
         gold: (N,) int32, the true label where it is known, −1 where not; None where no gold was given.
         features: (N, ...) float32 or None.
         worker_features: (J, D) float32 or None.
-        tasks: the N original identifiers.
+        tasks: the N original identifiers; where several questions are asked about a task, pairs (task, question).
         workers: the J original identifiers, none where no worker is named.
         classes: the K classes in their order.
         population: how many tasks these stand for where they are a minibatch; None for their own number.
@@ -115,6 +116,28 @@ class Annotations(Constructors):
     def n_tasks(self) -> int:
         """N, the number of tasks, also of those without an annotation."""
         return len(self.tasks)
+
+    @property
+    def questions(self) -> Ids:
+        """The questions that are asked about tasks, where there are several: each task is then a pair with one."""
+        return questions_of(self.tasks)
+
+    def of_question(self, question: Hashable) -> Annotations:
+        """Return the annotations of one question, whose tasks are those that it is asked about; workers are all.
+
+        Raises:
+            AnnotationError: there is no such question.
+        """
+        units = self.tasks
+        if not isinstance(units, Units) or question not in units.questions:
+            known = ", ".join(map(repr, self.questions)) or "none"
+            raise AnnotationError(f"there is no question {question!r}; the questions are: {known}")
+        chosen = units.question == units.questions.index_of([question])[0]
+        place = np.cumsum(chosen, dtype=np.int32) - 1
+        own = self.rows(chosen[np.asarray(self.task)])
+        kept = changed(self, BY_TASK, lambda values: read_only(np.asarray(values)[chosen]))
+        tasks = Ids([units.tasks[int(task)] for task in units.task[chosen]], what="tasks")
+        return own.replace(task=read_only(place[np.asarray(own.task)]), tasks=tasks, **kept)
 
     @property
     def n_workers(self) -> int:
@@ -209,8 +232,12 @@ class Annotations(Constructors):
             return self
         if not isinstance(more, Annotations):
             columns = as_frame(more).columns
+            columns = [name for name in columns if name != QUESTION or not len(self.questions)]
             task, worker, label = (own_or_known_column(role, columns, "the table") for role in COLUMNS)
-            rows = frame_rows(more, task=task, worker=worker, label=label, count=None, classes=self.categories)
+            question = QUESTION if len(self.questions) else None
+            rows = frame_rows(
+                more, task=task, worker=worker, label=label, count=None, question=question, classes=self.categories
+            )
             refuse_new_classes(self, rows.label)
             fields = build(rows, classes=self.classes, abstain=self.abstentions, kind=self.kind, tell=False)
             more = Annotations(**fields)
@@ -328,8 +355,8 @@ class Annotations(Constructors):
     def to_frame(self, *, workers: str = "keep", key: Key | None = None) -> pd.DataFrame:
         """Return the annotations with their original identifiers, A rows.
 
-        The columns are task, worker (where workers are named), label, count (where rows have counts) and seconds
-        (where times were given).
+        The columns are task, question (where there are several), worker (where workers are named), label, count (where
+        rows have counts) and seconds (where times were given).
 
         Args:
             workers: ``"keep"`` for their names, ``"hash"`` for pseudonyms, ``"drop"`` for counts by task and label.
@@ -343,12 +370,10 @@ class Annotations(Constructors):
         if workers != "keep":
             found = self.without_workers() if workers == "drop" else self.pseudonymised(read_key(key))
             return found.to_frame()
-        columns = {"task": self.tasks.to_index()[np.asarray(self.task)]}
+        columns = self.tasks.to_columns("task", np.asarray(self.task))
         if self.worker is not None:
-            columns["worker"] = self.workers.to_index()[np.asarray(self.worker)]
-        columns["label"] = self.categories.to_index()[np.asarray(self.label)]
-        rows = pd.RangeIndex(self.n_rows)
-        frame = pd.DataFrame({name: index.to_series(index=rows) for name, index in columns.items()})
+            columns |= self.workers.to_columns("worker", np.asarray(self.worker))
+        frame = pd.DataFrame(columns | self.categories.to_columns("label", np.asarray(self.label)))
         if self.count is not None:
             count = np.asarray(self.count)
             is_whole = (count == np.round(count)).all()  # weights may be fractions
@@ -372,6 +397,10 @@ class Annotations(Constructors):
         arrays = {"features": self.features, "worker features": self.worker_features, "given prior": self.prior}
         known = [self.kind.remark] if self.kind.remark else []
         known += [f"{name} {tuple(np.shape(array))}" for name, array in arrays.items() if array is not None]
+        if len(self.questions):
+            names = f"{', '.join(map(repr, self.questions[:10]))}{' …' * (len(self.questions) > 10)}"
+            of = description.count_text(len(tasks_of(self.tasks)), "task")
+            known.insert(0, f"questions {names} about {of}, each a task of its own")
         if self.abstains:
             known.append(f"abstentions {', '.join(map(repr, self.abstentions[:10]))}")
         if isinstance(self.gold, np.ndarray):

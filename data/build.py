@@ -18,6 +18,7 @@ from .gold import resolve_gold
 from .ids import Ids
 from .input_warnings import tell_classes, tell_repeated_table, tidied
 from .kinds import NOMINAL, Kind, Ordered
+from .questions import QUESTION, Units, in_order, questions_of, refuse_other_classes, tasks_of, tell_lone_workers
 from .repeats import Repeats, resolve_repeats
 from .text import decimal_numbers
 
@@ -51,6 +52,7 @@ def build(
     repeats: Repeats = "keep",
     tidy: bool = False,
     names: tuple[str, str, str] = ("task", "worker", "label"),
+    question: str = QUESTION,
     gold_where: Where | None = None,
     suggest: Callable[[], str] = lambda: "",
     kind: Kind | None = None,
@@ -58,10 +60,11 @@ def build(
 ) -> dict[str, Any]:
     """Return the fields of `Annotations`: checked, sorted by task, read-only.
 
-    The options are those of `Annotations.from_frame`; `names` are the columns of tables given for gold and
-    features, `gold_where` and `suggest` improve messages (see `resolve_gold` and `Kind.with_classes`), `tell` is
-    whether to warn of what abstentions leave without an annotation, and of abstentions that nobody used. `kind` is the
-    kind of the labels where it is known, else `ordered` and the labels' type say it.
+    The options are those of `Annotations.from_frame`; `names` are the columns of tables given for gold and features,
+    `question` that of questions, `gold_where` and `suggest` improve messages (see `resolve_gold` and
+    `Kind.with_classes`), `tell` is whether to warn of what abstentions leave without an annotation, of abstentions that
+    nobody used, and of questions that one worker alone answered. `kind` is
+    the kind of the labels where it is known, else `ordered` and the labels' type say it.
 
     Raises:
         AnnotationError: a label, task, worker, gold label, feature or count cannot be used, or an option needs named
@@ -78,12 +81,17 @@ def build(
         classes = None if classes is None else Ids(classes, what="classes")
         abstain = list(abstain) if isinstance(abstain, Iterator) else abstain
         label = tidied(label, [*(classes or ()), *abstentions_of(abstain)])
+    if classes is None and label.categories is None:
+        refuse_other_classes(label, rows.task.ids, rows.task.codes, abstain)
     label, named, abstentions = resolve_kinds(label, classes, abstain, suggest, kind=kind, tell=tell)
     if tell and classes is None:
         tell_classes(named)
     ordered_tasks = rows.ordered_tasks or tasks is not None
     ordered_workers = rows.ordered_workers or workers is not None
-    task = rows.task if tasks is None else rows.task.aligned(Ids(tasks, what="tasks"), "tasks")
+    task = rows.task
+    if tasks is not None:
+        asked = questions_of(task.ids)
+        task = in_order(task, tasks) if asked else task.aligned(Ids(tasks, what="tasks"), "tasks")
     worker, count, seconds = rows.worker, rows.count, rows.seconds
     if worker is None:
         _refuse_worker_options(workers, worker_features, repeats, seconds)
@@ -92,6 +100,8 @@ def build(
         worker = worker if workers is None else worker.aligned(Ids(workers, what="workers"), "workers")
         if tell and rows.count is None and repeats == "keep":
             tell_repeated_table(task.codes, worker.codes, label.codes)
+        if tell:
+            tell_lone_workers(task.ids, task.codes, worker)
         kept, count = resolve_repeats(task, worker, rows.count, repeats)
         task, worker, label = (replace(column, codes=column.codes[kept]) for column in (task, worker, label))
         seconds = None if seconds is None else seconds[kept]
@@ -117,10 +127,21 @@ def build(
         tell_abstainers(fields["task"], task.ids, fields["worker"], fields["workers"], given)
     if gold is not None:
         fields["gold"] = resolve_gold(
-            gold, task.ids, named, task=names[0], label=names[2], where=gold_where, abstentions=abstentions
+            gold,
+            task.ids,
+            named,
+            task=names[0],
+            label=names[2],
+            question=question,
+            where=gold_where,
+            abstentions=abstentions,
         )
     if features is not None:
-        fields["features"] = resolve_features(features, task.ids, noun="task", column=names[0], ordered=ordered_tasks)
+        fields["features"] = resolve_features(
+            features, tasks_of(task.ids), noun="task", column=names[0], ordered=ordered_tasks
+        )
+        if isinstance(task.ids, Units):
+            fields["features"] = fields["features"][task.ids.task]
         fields["feature_names"] = feature_names(features, names[0])
     if worker_features is not None and worker is not None:
         fields["worker_features"] = resolve_features(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from .abstentions import abstentions_of
 from .build import build
 from .errors import AnnotationError
-from .frames import read_parquet
+from .frames import listed, read_parquet
 from .kinds import listed_classes
 from .long import Missing, csv_fields, long_fields
 from .nested import nested_rows, read_nested
@@ -35,6 +35,7 @@ class Constructors:
         label: str = "label",
         count: str | None = None,
         seconds: str | None = None,
+        question: str | Sequence[str] | None = None,
         classes: Iterable[Any] | None = None,
         ordered: bool | Iterable[Any] | None = None,
         abstain: Any = None,
@@ -61,6 +62,10 @@ class Constructors:
             count: the column that says how many equal annotations a row stands for, or None for one each.
             seconds: the column that says how long each annotation took, in seconds; a missing time is unknown. Where
                 rows have counts, it is the time of each of the annotations that a row stands for.
+            question: where several questions are asked about each task, the column that says which one a row answers;
+                or a list of columns, one for each question, with labels in the place of `label`, where an empty cell is
+                no annotation. The tasks are then the pairs (task, question), the :attr:`.Annotations.questions` are
+                known, and tables have the index levels, or columns, task and question. All have the same classes.
             classes: all classes in the wanted order, also those that nobody used; else the categories of a pandas
                 Categorical or a polars Enum in their order, else the labels used, sorted. Labels that are fractions are
                 classes only where they are listed.
@@ -73,12 +78,14 @@ class Constructors:
                 they are the attribute `abstentions`, and the classes are without them. A value that nobody used, and
                 tasks or workers with nothing but abstentions, are warned of.
             tasks: all tasks in the wanted order, also those without an annotation; else in order of first
-                appearance.
+                appearance. With questions each of them has every question, unless these are pairs (task, question).
             workers: all workers in the wanted order, also those without an annotation; else in order of first
                 appearance.
             gold: true labels of some tasks: a dictionary task -> label, a Series indexed by task, a table
                 with the columns `task` and `label`, or the path of a .csv, .tsv or .parquet file with such a table. Its
-                columns may have other common names, such as ``id`` and ``answer``. A missing label is unknown.
+                columns may have other common names, such as ``id`` and ``answer``. A missing label is unknown. With
+                questions its keys are pairs (task, question), and a table has a column of questions, too, or a column
+                for each.
             features: features of all tasks: a dictionary task -> array, a table with the column `task` (or,
                 in pandas, an index of tasks) and numbers, or, where `tasks` gives the order, an array
                 (N, ...).
@@ -106,6 +113,7 @@ class Constructors:
                 label=label,
                 count=count,
                 seconds=seconds,
+                question=question,
                 classes=classes,
                 ordered=ordered,
                 abstain=abstain,
@@ -151,6 +159,9 @@ class Constructors:
         names = {role: options.get(role, role) for role in ("task", "worker", "label")}
         names |= {role: options.get(role) for role in ("count", "seconds")}
         check_roles(names)
+        names |= {f"question {name!r}": name for name in listed(options.get("question"))}
+        if options.get("question") is not None and not isinstance(options["question"], str):
+            del names["label"]
         wanted = {role: name for role, name in names.items() if name is not None}
         return cls.from_frame(read_parquet(path, wanted), **options)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +155,7 @@ def read_csv_tables(
     path: str | Path,
     gold: str | Path | None,
     separator: str | None,
-    columns: Mapping[str, str | None],
+    columns: Mapping[str, str | Sequence[str] | None],
     encoding: str | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Read annotations and, where given, gold labels.
@@ -170,15 +170,44 @@ def read_csv_tables(
     truth = None if gold is None else read_text_table(gold, separator, encoding)
     beside = {}
     if truth is not None:
-        names = gold_columns(truth.columns, str(columns["task"]), str(columns["label"]), f"gold={str(gold)!r}")
-        beside = dict(zip(("task", "label"), names, strict=True))
-    for role, name in columns.items():
-        having = [(table, name)] if name in table.columns else []
-        having += [(truth, beside[role])] if truth is not None and role in beside else []
+        named = {role: name if isinstance(name, str) else role for role, name in columns.items()}
+        beside = columns_of_gold(truth.columns, named, listed(columns["label"]), f"gold={str(gold)!r}")
+    for role, names in columns.items():
+        having = [(table, name) for name in listed(names) if name in table.columns]
+        having += [(truth, name) for name in beside.get(role, ()) if truth is not None]
         convert = convert_labels if role == "label" else convert_text
         for (each, own), column in zip(having, convert(*(each[own] for each, own in having)), strict=True):
             each[own] = column
     return table, truth
+
+
+def listed(names: str | Sequence[str] | None) -> list[str]:
+    """Return the names of columns as a list: none, one, or several."""
+    return [names] if isinstance(names, str) else list(names or ())
+
+
+def columns_of_gold(
+    columns: Iterable[str], named: Mapping[str, str], answers: Sequence[str], what: str
+) -> dict[str, list[str]]:
+    """Return by role the columns of a table of gold labels: tasks, labels, and questions where there are some.
+
+    Args:
+        columns: the table's.
+        named: by role the annotations' columns.
+        answers: the columns of labels there.
+        what: the table, for messages.
+
+    Raises:
+        AnnotationError: as `gold_columns`.
+    """
+    question, names = named.get("question", "question"), [str(name) for name in columns]
+    wide = [name for name in names if name in answers] if len(answers) > 1 else []
+    if wide:
+        return {"task": [gold_columns([*names, named["label"]], named["task"], named["label"], what)[0]], "label": wide}
+    has_questions = ("question" in named or len(answers) > 1) and question in names
+    free = [name for name in names if not (has_questions and name == question)]
+    task, label = gold_columns(free, named["task"], named["label"], what)
+    return {"task": [task], "label": [label]} | ({"question": [question]} if has_questions else {})
 
 
 def read_parquet(path: str | Path, names: dict[str, str]) -> pa.Table:

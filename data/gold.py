@@ -18,6 +18,7 @@ from .ids import Ids
 from .input_warnings import spellings
 from .json_files import JSON, read_json
 from .kinds import encode_labels
+from .questions import QUESTION, Units, pairs_in, questions_of, tasks_of, unknown_question
 from .text import as_numbers
 from .text_files import suffix_of
 
@@ -33,6 +34,7 @@ def resolve_gold(
     *,
     task: str = "task",
     label: str = "label",
+    question: str = QUESTION,
     where: Where | None = None,
     abstentions: Ids = NO_ABSTENTIONS,
 ) -> np.ndarray:
@@ -49,6 +51,7 @@ def resolve_gold(
         classes: the K classes.
         task: the column of the table that names the task.
         label: the column of the table that holds the label.
+        question: where the tasks have questions, the column of the table that names the question.
         where: says where a row of the table is, for messages.
         abstentions: the annotations that are no class.
 
@@ -57,10 +60,7 @@ def resolve_gold(
             is no such file.
     """
     what = f"gold={str(gold)!r}" if isinstance(gold, str | Path) else "gold"
-    if isinstance(gold, str | Path):
-        gold, task, label, where = _read(Path(gold), tasks, classes, task, label)
-    elif is_frame(gold):
-        task, label = _columns_in(as_frame(gold, "gold"), tasks, classes, task, label, what)
+    gold, task, label, where = _table(gold, tasks, classes, task, label, question, what, where)
     named, labels = _columns(gold, task, label, where)
     known = ~labels.isna().to_numpy(dtype=bool)
     given = encode_labels(labels[known], "gold label", classes=classes)
@@ -74,7 +74,7 @@ def resolve_gold(
         more = f" ({unknown.size} such tasks)" if unknown.size > 1 else ""
         raise AnnotationError(
             f"gold, {named.where(row)}: task {value!r} is not among the annotated "
-            f"tasks{type_hint(value, tasks)}{more}; "
+            f"tasks{type_hint(value, tasks)}{more}{unknown_question(value, tasks)}; "
             "to keep a task that nobody has annotated, list all tasks in tasks=[...]"
         )
     given = _spelt_as_classes(given, classes)
@@ -123,12 +123,10 @@ def resolve_inclusion(gold: Any, tasks: Ids, classes: Ids, *, task: str = "task"
     Raises:
         AnnotationError: a task has none, or it is not above 0 and at most 1.
     """
-    if isinstance(gold, str | Path):
-        gold, task, _, _ = _read(Path(gold), tasks, classes, task, "label")
+    gold, task, _, _ = _table(gold, tasks, classes, task, "label", QUESTION, "gold", None)
     if not is_frame(gold) or INCLUSION not in gold.columns:
         return None
     frame = as_frame(gold, "gold")
-    task, _ = _columns_in(frame, tasks, classes, task, "label", "gold")
     given = pd.to_numeric(take_column(frame, INCLUSION, "probability", "gold"), errors="coerce").to_numpy(dtype=float)
     named = take_column(frame, task, "task", "gold").tolist()
     if (bad := np.flatnonzero(~((given > 0) & (given <= 1)))).size:
@@ -160,7 +158,29 @@ def _spelt_as_classes(given: Column, classes: Ids) -> Column:
     return replace(given, codes=kinds.index_of(named)[given.codes], ids=kinds)
 
 
-def _read(path: Path, tasks: Ids, classes: Ids, task: str, label: str) -> tuple[pd.DataFrame, str, str, Where | None]:
+def _table(
+    gold: Any, tasks: Ids, classes: Ids, task: str, label: str, question: str, what: str, where: Where | None
+) -> tuple[Any, str, str, Where | None]:
+    """Return the gold labels, their columns of tasks and labels where they are a table, and what says where a row is.
+
+    Where the tasks have questions, a table's tasks are pairs.
+    """
+    asked = questions_of(tasks)
+    if isinstance(gold, str | Path):
+        gold, task, label, where = _read(Path(gold), tasks, classes, task, label, question)
+    elif is_frame(gold):
+        if asked:
+            frame = as_frame(gold, "gold")
+            gold = pd.DataFrame({name: take_column(frame, name, "task", what) for name in frame.columns})
+        task, label = _columns_in(as_frame(gold, "gold"), tasks, classes, task, label, question, what)
+    if isinstance(tasks, Units) and is_frame(gold):
+        gold, where = pairs_in(gold, tasks, task, label, question, what), where if question in gold.columns else None
+    return gold, task, label, where
+
+
+def _read(
+    path: Path, tasks: Ids, classes: Ids, task: str, label: str, question: str
+) -> tuple[pd.DataFrame, str, str, Where | None]:
     """Return the table in a file, its columns of tasks and labels, and what says where a row is.
 
     Text is the identifiers that it stands for.
@@ -173,13 +193,19 @@ def _read(path: Path, tasks: Ids, classes: Ids, task: str, label: str) -> tuple[
     what, is_json = f"gold={str(path)!r}", suffix_of(path) in JSON
     if path.suffix.lower() == ".parquet":
         table = read_parquet_table(path)
-        return table, *_columns_in(table, tasks, classes, task, label, what), None
+        return table, *_columns_in(table, tasks, classes, task, label, question, what), None
     table = _json_table(path, task, label) if is_json else read_text_table(path)
-    task, label = _columns_in(table, tasks, classes, task, label, what)
+    task, label = _columns_in(table, tasks, classes, task, label, question, what)
     # No two identifiers look alike as text: `Ids` refuses them.
-    table[task] = _identified(table[task], {str(value): value for value in tasks})
+    table[task] = _identified(table[task], {str(value): value for value in tasks_of(tasks)})
+    asked = {str(value): value for value in questions_of(tasks)}
+    if asked:
+        table = table.rename(columns={name: asked[name] for name in table.columns if name in asked})
+    if asked and question in table:
+        table[question] = _identified(table[question], asked)
     with_point = {f"{value}.0": value for value in classes if type(value) is int}
-    table[label] = _identified(table[label], with_point | {str(value): value for value in classes})
+    for name in [label] if label in table else [name for name in table if name in asked.values()]:
+        table[name] = _identified(table[name], with_point | {str(value): value for value in classes})
     return table, task, label, None if is_json else row_and_line(path)
 
 
@@ -198,18 +224,25 @@ def _json_table(path: Path, task: str, label: str) -> pd.DataFrame:
     return table.where(table.isna(), table.map(str))
 
 
-def _columns_in(table: Any, tasks: Ids, classes: Ids, task: str, label: str, what: str) -> tuple[str, str]:
+def _columns_in(
+    table: Any, tasks: Ids, classes: Ids, task: str, label: str, question: str, what: str
+) -> tuple[str, str]:
     """The columns of tasks and of labels: by their names, or with a warning by what is in them.
+
+    Of a table with a column for each question, the labels are to be in a new column, called `label`.
 
     Raises:
         AnnotationError: neither tells.
     """
+    asked = questions_of(tasks)
+    names = [name for name in table.columns if not (asked and (name == question or name in asked))]
+    names += [label] if asked and question not in table.columns and label not in names else []
     try:
-        return gold_columns(table.columns, task, label, what)
+        return gold_columns(names, task, label, what)
     except AnnotationError:
         if not isinstance(table, pd.DataFrame):
             table = pd.DataFrame({name: take_column(table, name, "label", what) for name in table.columns})
-        of_tasks, of_labels = columns_with(table, tasks), columns_with(table, classes)
+        of_tasks, of_labels = columns_with(table, tasks_of(tasks)), columns_with(table, classes)
         pairs = [(one, other) for one in of_tasks for other in of_labels if one != other]
         if len(pairs) != 1:
             raise

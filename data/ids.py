@@ -167,6 +167,15 @@ class Ids(Sequence[Hashable]):
         dtype = None if self._kind is not None or kinds == {pd.Timestamp} else object
         return pd.Index(list(self._values), dtype=dtype, name=name, tupleize_cols=False)
 
+    def to_columns(self, name: str, at: np.ndarray) -> dict[str, pd.Series]:
+        """Return the columns of a table whose rows are some of the identifiers: one, called `name`.
+
+        Args:
+            name: of the column.
+            at: the positions of the rows' identifiers, shape (rows,).
+        """
+        return {name: self.to_index()[at].to_series(index=pd.RangeIndex(len(at)))}
+
     def coords(self) -> np.ndarray:
         """Return a coordinate for netCDF, shape (len(self),): int64 if all are ints, else their text."""
         if self._kind is int:

@@ -12,6 +12,7 @@ from .columns import Column, type_hint
 from .errors import AnnotationError, warn
 from .features import columns_by_name
 from .ids import Ids
+from .questions import questions_of
 from .repeats import resolve_repeats
 
 NO_CHOICE = (
@@ -36,6 +37,9 @@ def joined(first: Any, more: Any) -> Any:
             f"these annotations have {first.kind.name} labels and those to be added {more.kind.name} ones; make both "
             "of one kind"
         )
+    if bool(questions_of(first.tasks)) != bool(questions_of(more.tasks)):
+        whose = "these annotations" if questions_of(first.tasks) else "the annotations to be added"
+        raise AnnotationError(f"only {whose} have questions; both or neither are to have them")
     classes = np.array([_class(first, name) for name in more.classes], np.int32)
     kinds = np.array([*classes, *(_abstention(first, name) for name in more.abstentions)], np.int32)
     tasks, task = _together(first.tasks, more.tasks)
@@ -152,7 +156,7 @@ def _together(old: Ids, new: Ids) -> tuple[Ids, np.ndarray]:
         return old, np.arange(len(new))
     known = set(old)
     added = [name for name in new if name not in known]
-    both = Ids([*old, *added])
+    both = type(old)([*old, *added])
     return both, np.asarray(both.index_of(new))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -12,9 +13,10 @@ from .abstentions import abstentions_of
 from .build import Rows, build, check_counts, check_seconds
 from .columns import Where, encode, missing_values, row_number, some_rows
 from .errors import AnnotationError, check_name, warn
-from .frames import as_frame, read_csv_tables, row_and_line, take_column
+from .frames import as_frame, listed, read_csv_tables, row_and_line, take_column
 from .ids import Ids
 from .kinds import MOST_CLASSES, encode_labels, fraction_text, listed_classes, whole_as_integers
+from .questions import QUESTION, long_of_wide, paired
 from .text import decimal_numbers
 from .text_files import check_roles, suffix_of
 
@@ -31,6 +33,7 @@ def frame_rows(
     label: str,
     count: str | None,
     seconds: str | None = None,
+    question: str | Sequence[str] | None = None,
     where: Where | None = None,
     source: str = "the table",
     classes: Ids | None = None,
@@ -46,6 +49,8 @@ def frame_rows(
         label: the column of annotations.
         count: the column of counts, or None for one annotation a row.
         seconds: the column of times, or None where none are given.
+        question: the column of questions; or several columns, one for each question, with labels in the place of
+            `label`; or None for one question.
         where: says where a row is, for messages.
         source: what messages call the table.
         classes: those that were given; None for those that are used.
@@ -59,10 +64,16 @@ def frame_rows(
     """
     if missing is not None:
         check_name("value of missing", missing, get_args(Missing))
-    check_roles({"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds})
     where = where or row_number
+    if question is not None and not isinstance(question, str):
+        own = {"task": task, "worker": worker, "count": count, "seconds": seconds}
+        table, where = _answers(as_frame(table), own, list(question), label, where, source)
+        question = QUESTION
+    check_roles(
+        {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds, "question": question}
+    )
     frame = as_frame(table)
-    named = {"task": task, "worker": worker, "label": label}
+    named = {"task": task, "worker": worker, "question": question, "label": label}
     columns = {role: (name, take_column(frame, name, role, source)) for role, name in named.items() if name is not None}
     counts = None if count is None else take_column(frame, count, "count", source)
     times = None if seconds is None else take_column(frame, seconds, "seconds", source)
@@ -92,7 +103,20 @@ def frame_rows(
         if not numbers.any():
             raise AnnotationError(f"{title} is 0 in every row: there is no annotation")
     taken = None if times is None else check_seconds(times, f"column {seconds!r}", where)
-    return Rows(coded["task"], coded.get("worker"), coded["label"], numbers, taken)
+    units = paired(coded["task"], coded["question"]) if "question" in coded else coded["task"]
+    return Rows(units, coded.get("worker"), coded["label"], numbers, taken)
+
+
+def _answers(
+    frame: Any, own: dict[str, str | None], questions: list[str], label: str, where: Where, source: str
+) -> tuple[pd.DataFrame, Where]:
+    """The table with a row for each answer, of one with columns for questions; see `long_of_wide`."""
+    roles = {name: role for role, name in own.items() if name is not None}
+    if both := [name for name in questions if name in roles]:
+        check_roles({roles[both[0]]: both[0], "question": both[0]})
+    columns = {name: take_column(frame, name, role, source) for name, role in roles.items()}
+    columns |= {name: take_column(frame, name, "question", source) for name in questions}
+    return long_of_wide(pd.DataFrame(columns), questions, label, where, source)
 
 
 def long_fields(
@@ -103,6 +127,7 @@ def long_fields(
     label: str = "label",
     count: str | None = None,
     seconds: str | None = None,
+    question: str | Sequence[str] | None = None,
     where: Where | None = None,
     source: str = "the table",
     missing: Missing = "refuse",
@@ -119,6 +144,7 @@ def long_fields(
         label=label,
         count=count,
         seconds=seconds,
+        question=question,
         where=where,
         source=source,
         classes=listed_classes(options),
@@ -126,6 +152,7 @@ def long_fields(
         skip_blank=skip_blank,
     )
     names = (task, worker or "worker", label)
+    options |= {"question": question} if isinstance(question, str) else {}
     return build(rows, names=names, suggest=lambda: suggest_label(table, label, taken=(task, worker)), **options)
 
 
@@ -141,14 +168,19 @@ def csv_fields(
     # Text in both files is converted together; gold labels in a Parquet file have types of their own.
     together = isinstance(gold, str | Path) and suffix_of(gold) != ".parquet" and Path(gold).is_file()
     columns = {role: options.get(role, role) for role in ("task", "worker", "label")} | {"count": options.get("count")}
+    question = options.get("question")
+    if isinstance(question, str):
+        columns["question"] = question
     check_roles(columns)
+    if question is not None and not isinstance(question, str):
+        columns["label"] = list(question)
     table, truth = read_csv_tables(path, gold if together else None, separator, columns, encoding)
     if truth is not None:
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator, encoding)}
     where = row_and_line(path, separator, encoding)
-    label = str(columns["label"])
-    if label in table and listed_classes(options) is None:
-        _refuse_fractions(table[label], options.get("abstain"), f"column {label!r}", where)
+    for label in listed(columns["label"]):
+        if label in table and listed_classes(options) is None:
+            _refuse_fractions(table[label], options.get("abstain"), f"column {label!r}", where)
     return long_fields(table, where=where, source=str(path), **options)
 
 

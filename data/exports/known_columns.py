@@ -95,8 +95,10 @@ def gold_column(table: pd.DataFrame, gold: Any) -> str | None:
     return gold if isinstance(gold, str) and gold in table.columns and not Path(gold).is_file() else None
 
 
-def gold_in(table: pd.DataFrame, roles: Roles, gold: Any) -> tuple[Any, str]:
+def gold_in(table: pd.DataFrame, roles: Roles, gold: Any, question: str | None = None) -> tuple[Any, str]:
     """Return the gold labels that were given, or those of a column of the table, and what is said of them.
+
+    Those of a column are by task, or by task and question where there is a column of questions.
 
     Raises:
         AnnotationError: the column has two for one task.
@@ -107,13 +109,15 @@ def gold_in(table: pd.DataFrame, roles: Roles, gold: Any) -> tuple[Any, str]:
         return gold, ""
     if roles.gold is None:
         return None, ""
-    given = [column for column in (roles.task, roles.worker, roles.label) if column is not None]
-    known = table.dropna(subset=given)[[roles.task, roles.gold]].dropna()
+    keys = [roles.task] if question is None else [roles.task, question]
+    given = [column for column in (*keys, roles.worker, roles.label) if column is not None]
+    known = table.dropna(subset=given)[[*keys, roles.gold]].dropna()
     distinct = known.drop_duplicates()
-    twice = distinct[roles.task].duplicated()
+    twice = distinct[keys].duplicated()
     if twice.any():
-        name = distinct[roles.task][twice].iloc[0]
-        values = ", ".join(map(repr, distinct[distinct[roles.task] == name][roles.gold]))
+        first = distinct[keys][twice].iloc[0]
+        name = first[roles.task]
+        values = ", ".join(map(repr, distinct[(distinct[keys] == first).all(axis=1)][roles.gold]))
         raise AnnotationError(
             f"column {roles.gold!r}: task {name!r} has the gold labels {values}; keep one, or give gold=None to leave "
             "the column out"
@@ -122,11 +126,13 @@ def gold_in(table: pd.DataFrame, roles: Roles, gold: Any) -> tuple[Any, str]:
     if is_text:
         distinct = distinct.assign(
             **{
-                roles.task: _like(distinct[roles.task], table[roles.task]),
+                **{key: _like(distinct[key], table[key]) for key in keys},
                 roles.gold: _like(distinct[roles.gold], table[roles.label], distinct[roles.gold]),
             }
         )
-    truth = dict(zip(distinct[roles.task].tolist(), distinct[roles.gold].tolist(), strict=True))
+    columns = [distinct[key].tolist() for key in keys]
+    named = columns[0] if question is None else list(zip(*columns, strict=True))
+    truth = dict(zip(named, distinct[roles.gold].tolist(), strict=True))
     return truth, f", {count_text(len(truth), 'gold label')} in {roles.gold!r}"
 
 

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ..annotations import Annotations
+from ..column_names import missing_column
 from ..columns import Where, missing_values, row_number
 from ..description import count_text
 from ..errors import AnnotationError, check_name, warn
@@ -23,6 +25,7 @@ from ..json_files import read_json
 from ..kinds import listed_classes
 from ..long import csv_fields, long_fields
 from ..nested import flat_records
+from ..questions import question_column
 from ..repeats import n_repeated
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
@@ -67,7 +70,7 @@ ACCEPTED = "CSV or TSV, Parquet, Excel, JSON, JSON Lines, and what annotation to
 def read(
     source: Any,
     *,
-    question: str | None = None,
+    question: Any = INFER,
     task: str = INFER,
     worker: str | None = INFER,
     label: str = INFER,
@@ -102,7 +105,10 @@ def read(
     Args:
         source: a path, ``"-"`` for standard input, a table in memory, or what a JSON file would have: a list of
             dictionaries, or a dictionary.
-        question: of an export with several questions, the one to read.
+        question: of an export with several questions, the one to read. Of a table with a row for each annotation the
+            column of questions, and of one with a row for each task and worker the columns of labels, a list with one
+            for each question, as for :meth:`Annotations.from_frame`; by default a column that is called so (question,
+            aspect, dimension, criterion) and has several for a task; None not to look for one.
         task: the column of tasks; by default found out by its name.
         worker: that of workers; None where no worker is named.
         label: that of annotations.
@@ -136,7 +142,8 @@ def read(
     if encoding is not None:
         check_encoding(encoding)
     given = {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds}
-    given |= {"question": question, "separator": separator, "encoding": encoding, "sheet": sheet, "outer": outer}
+    given |= {"question": None if question == INFER else question, "looks": question == INFER}
+    given |= {"separator": separator, "encoding": encoding, "sheet": sheet, "outer": outer}
     given |= {"several": several, "columns": columns}
     if isinstance(source, str) and source == STANDARD_INPUT:
         with tempfile.TemporaryDirectory() as folder:
@@ -201,6 +208,9 @@ def _from_table(
 ) -> tuple[Annotations, str]:
     """Read a table; ``path`` is the text file that it was read from, None for tables that have types of their own."""
     table = table.rename(columns=str)
+    answers = given["question"] if isinstance(given["question"], list | tuple) else None
+    if answers or given["question"] in table.columns:
+        return _long(table, what, given, gold, options, where, path)
     if held := read_tool_table(table.astype(object), what, given["question"]):
         return _of_held(held, given, gold, options)
     name = what if path is None else path.stem
@@ -211,18 +221,48 @@ def _from_table(
         return _form(table, form, what, gold, options)
     if wide := _wide_roles(table, what, given, gold, options):
         return _wide(table, wide, what, given["columns"], gold, options)
-    roles = find_roles(list(table.columns), given, what)
-    truth, said_gold = gold_in(table, roles, gold)
-    columns = {"task": roles.task, "worker": roles.worker, "label": roles.label, "count": given["count"]}
+    return _long(table, what, given, gold, options, where, path)
+
+
+def _long(
+    table: pd.DataFrame,
+    what: str,
+    given: dict[str, Any],
+    gold: Any,
+    options: dict[str, Any],
+    where: Where | None,
+    path: Path | None,
+) -> tuple[Annotations, str]:
+    """Read a table with a row for each annotation, or for each task and worker with a column for each question."""
+    question = given["question"]
+    answers = list(question) if isinstance(question, list | tuple) else []
+    if lacking := [name for name in answers if name not in table.columns]:
+        raise missing_column(lacking[0], "question", table.columns, what)
+    names = [name for name in table.columns if name not in (*answers, question)]
+    roles = find_roles([*names, "label"] if answers else names, given, what)
+    if given["looks"]:
+        taken = (roles.worker, roles.label, roles.seconds, roles.gold)
+        question = question_column(table, roles.task, taken)
+    if answers:
+        roles, asked = replace(roles, gold=None), f"a column for each of {len(answers)} questions"
+    else:
+        asked = "" if question is None else f"question {question!r}"
+    truth, said_gold = gold_in(table, roles, gold, question if asked and not answers else None)
+    columns = {"question": question} if question is not None else {}
+    columns |= {"task": roles.task, "worker": roles.worker, "label": roles.label, "count": given["count"]}
     columns |= {"seconds": _seconds(roles, given)}
     options = {**columns, **options, "gold": truth, "skip_blank": True}
     if path is None:
         fields = long_fields(table, where=where, source=what, **options)
     else:
         separator, encoding = given["separator"], given["encoding"]
-        _refuse_repeated_header(table, roles, path, separator, encoding)
+        _refuse_repeated_header(
+            table, [roles.task, roles.worker, *(answers or [roles.label])], path, separator, encoding
+        )
         fields = csv_fields(path, separator, options, encoding or encoding_of(path))
-    return _with_said(Annotations(**fields), what, roles.said(), said_gold, _telling_apart(table, roles))
+    apart = "" if question is not None else _telling_apart(table, roles)
+    said = ", ".join(filter(None, (roles.said(), asked)))
+    return _with_said(Annotations(**fields), what, said, said_gold, apart)
 
 
 def _from_json(
@@ -394,10 +434,10 @@ def _wide_roles(
 
 
 def _refuse_repeated_header(
-    table: pd.DataFrame, roles: Roles, path: Path, separator: str | None, encoding: str | None
+    table: pd.DataFrame, columns: list[str | None], path: Path, separator: str | None, encoding: str | None
 ) -> None:
     """Refuse a row that is the header again, as where files were put one after the other."""
-    names = [name for name in (roles.task, roles.worker, roles.label) if name is not None]
+    names = [name for name in columns if name is not None]
     again = np.flatnonzero((table[names] == names).all(axis=1))
     if again.size:
         where = row_and_line(path, separator, encoding)(int(again[0]))

@@ -160,9 +160,8 @@ def _rounds(
         label[chosen], count[chosen], since[chosen] = p[chosen].argmax(-1), 1.0, number
         is_open[chosen] = False
     made = np.flatnonzero(since)
-    names = {"task": grid.tasks.to_index()[task[made]], "worker": grid.workers.to_index()[worker[made]]}
-    names["label"] = grid.classes.to_index()[label[made]]
-    pseudo = pd.DataFrame({name: index.to_series(index=pd.RangeIndex(len(made))) for name, index in names.items()})
+    names = grid.tasks.to_columns("task", task[made]) | grid.workers.to_columns("worker", worker[made])
+    pseudo = pd.DataFrame(names | grid.classes.to_columns("label", label[made]))
     own = own.replace(stored_posterior=own.posterior) if isinstance(own, Fitted) else own
     return SelfTraining(Posterior.of(own), pd.DataFrame(rows).set_index("round"), pseudo.assign(round=since[made]))
 

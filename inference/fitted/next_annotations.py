@@ -97,11 +97,11 @@ def next_annotations(
     chosen = _choose(np.stack(gains), joints, is_open, n, repeats, most_per_worker, again=asked is None and repeats > 1)
     rows = pd.DataFrame(chosen, columns=["task", "worker", "expected_gain"])
     task = rows["task"].to_numpy(dtype=int)
-    found = {"task": annotations.tasks.to_index()[task]}
+    found = annotations.tasks.to_columns("task", task)
     if asked is not None:
-        found["worker"] = annotations.workers.to_index()[asked[rows["worker"].to_numpy(dtype=int)]]
+        found |= annotations.workers.to_columns("worker", asked[rows["worker"].to_numpy(dtype=int)])
     return pd.DataFrame(
-        {name: index.to_series(index=rows.index) for name, index in found.items()}
+        found
         | {
             "expected_gain": rows["expected_gain"].astype(float),
             "entropy": entropy(source.posterior.astype(float))[task],

@@ -93,8 +93,8 @@ def next_gold(fit: Posterior | Fitted, n: int, *, seed: int = 0, among: Any = No
     drawn = systematic(chance, np.random.default_rng(seed))
     evenly = share[drawn] * len(open_) < 2 * EVENLY
     return pd.DataFrame(
-        {
-            "task": annotations.tasks.to_index()[open_[drawn]],
+        annotations.tasks.to_columns("task", open_[drawn])
+        | {
             INCLUSION: chance[drawn],
             "why": np.where(evenly, AT_RANDOM, DISAGREEMENT),
         }

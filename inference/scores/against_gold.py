@@ -9,6 +9,7 @@ import pandas as pd
 from ...data import AnnotationError, Annotations, Ids, unknown_name
 from ...data.gold import resolve_gold, resolve_inclusion
 from ...data.kinds import NOMINAL, Kind
+from ...data.questions import ids_of_index
 from ..fitted.posterior import Posterior
 
 TIE = 1e-6  # probabilities that differ by less are equal: they come in single precision
@@ -157,7 +158,7 @@ def _of_frame(frame: pd.DataFrame, gold: Any, needed: bool) -> TasksWithGold:
             f"task {frame.index[row]!r} has {values[row].tolist()}, no probabilities; numbers from 0 that sum to 1 "
             f"over the classes {frame.columns.tolist()} are needed"
         )
-    tasks, classes = Ids(frame.index, what="tasks"), Ids(frame.columns, what="classes")
+    tasks, classes = ids_of_index(frame.index), Ids(frame.columns, what="classes")
     known = np.full(len(frame), -1) if gold is None else resolve_gold(gold, tasks, classes)
     drawn = None if gold is None else resolve_inclusion(gold, tasks, classes)
     return TasksWithGold(frame, known, np.zeros(len(frame), bool), None, drawn)

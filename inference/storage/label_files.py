@@ -21,6 +21,7 @@ from ...data.exports.json_tools import argilla_question, studio_key, studio_labe
 from ...data.exports.opening import records_in, table_of
 from ...data.harmless_csv import write_csv
 from ...data.id_json import encode_id
+from ...data.questions import QUESTION, questions_of, tasks_of
 from ..engines.progress import progress_bar
 from ..fitted.by_batch import posteriors
 from ..fitted.confusion_scores import entropy
@@ -36,7 +37,8 @@ def join_labels(fit: Posterior, table: Any, task: str | None = None, prefix: str
 
     Args:
         fit: what has the labels.
-        table: of pandas, polars, pyarrow or Hugging Face, with a column of tasks, in any order and with repeats.
+        table: of pandas, polars, pyarrow or Hugging Face, with a column of tasks, in any order and with repeats, and
+            one called "question" where the fit has several.
         task: that column; None for the one that is called so or has nothing but tasks of the fit, and without one for
             the index of a pandas table, if it has some.
         prefix: put before the names of the new columns.
@@ -53,9 +55,14 @@ def join_labels(fit: Posterior, table: Any, task: str | None = None, prefix: str
     if taken := [f"{prefix}{name}" for name in JOINED if f"{prefix}{name}" in table.columns]:
         raise AnnotationError(f"the table has a column {taken[0]!r} itself; give a prefix=, such as prefix='crowd_'")
     labels = fit.labels
-    known = pd.Index(list(fit.annotations.tasks), dtype=object)
-    given, where = _tasks_of(table, task, known)
-    place = known.get_indexer(pd.Index(given, dtype=object))
+    units = fit.annotations.tasks
+    given, where = _tasks_of(table, task, pd.Index(list(tasks_of(units)), dtype=object, tupleize_cols=False))
+    if questions_of(units):
+        if QUESTION not in table.columns:
+            raise missing_column(QUESTION, None, table.columns, "the table")
+        given = list(zip(given, table[QUESTION].tolist(), strict=True))
+    known = pd.Index(list(units), dtype=object, tupleize_cols=False)
+    place = known.get_indexer(pd.Index(given, dtype=object, tupleize_cols=False))
     if len(table) and not (place >= 0).any():
         raise AnnotationError(
             f"{where}: none of its values is a task of the fit, such as {next(iter(fit.annotations.tasks))!r}; "
@@ -135,7 +142,7 @@ def write_labels(
             new folder, such as ``"labels/"``.
         to: the tool, one of these, which has no default; a fit of a scan takes none.
         question: its name there: of the control tag in Label Studio, of the question in Argilla; by default the one
-            that the source has, else ``"label"``.
+            that the source has, else ``"label"``. Where the annotations have several questions, the one to write.
         source: for Label Studio the export in JSON that was read; for Argilla the export that was read.
         overwrite: replace a folder that has something in it.
 
@@ -192,17 +199,22 @@ def _suffix(tool: str) -> str:
     return {"hf": ".parquet", "csv": ".csv"}.get(tool, ".json")
 
 
-def _rows(fit: Posterior) -> list[tuple[Any, Any, float]]:
-    """Task, label and its probability, as JSON knows them."""
-    labels = fit.labels
-    return [
-        (encode_id(task), encode_id(label), round(float(p), 6))
-        for task, label, p in zip(fit.annotations.tasks, labels["label"].tolist(), labels["probability"], strict=True)
-    ]
+def _rows(fit: Posterior, question: str | None) -> list[tuple[Any, Any, float]]:
+    """Task, label and its probability, as JSON knows them; where there are several questions, those of one.
+
+    Raises:
+        AnnotationError: there are several, and none of them is named.
+    """
+    labels, units = fit.labels, fit.annotations.tasks
+    rows: list[Any] = list(zip(units, labels["label"].tolist(), labels["probability"], strict=True))
+    if asked := questions_of(units):
+        chosen = chosen_question(question, [str(name) for name in asked], "the fit")
+        rows = [(task, label, p) for (task, name), label, p in rows if str(name) == chosen]
+    return [(encode_id(task), encode_id(label), round(float(p), 6)) for task, label, p in rows]
 
 
 def _label_studio(fit: Posterior, question: str | None, source: Path | None) -> list[dict[str, Any]]:
-    rows = _rows(fit)
+    rows = _rows(fit, question)
     if source is None:
         pattern = {"from_name": question or "label", "to_name": "text", "type": "choices"}
         return [
@@ -253,6 +265,7 @@ def _prediction(pattern: Mapping[str, Any], value: Mapping[str, Any], score: flo
 
 
 def _argilla(fit: Posterior, question: str | None, source: Path | None) -> list[dict[str, Any]]:
+    asked_of_fit = question
     if source is not None:
         records = records_in(source)
         asked = None if records is None else argilla_question(records, question, str(source))
@@ -267,7 +280,7 @@ def _argilla(fit: Posterior, question: str | None, source: Path | None) -> list[
             f"{question}.suggestion.score": p,
             f"{question}.suggestion.agent": AGENT,
         }
-        for task, label, p in _rows(fit)
+        for task, label, p in _rows(fit, asked_of_fit)
     ]
 
 
@@ -275,9 +288,10 @@ def _hugging_face(fit: Posterior, question: str | None, source: Path | None) -> 
     labels, classes = fit.labels, list(fit.annotations.classes)
     code = {name: number for number, name in enumerate(classes)}
     posterior = np.asarray(fit.posterior, dtype=np.float32)
+    tasks = fit.annotations.tasks.to_columns("task", np.arange(fit.annotations.n_tasks))
     return pd.DataFrame(
-        {
-            "task": list(fit.annotations.tasks),
+        tasks
+        | {
             "label": [code[name] for name in labels["label"]],
             "label_name": [str(name) for name in labels["label"]],
             "probability": labels["probability"].to_numpy(),

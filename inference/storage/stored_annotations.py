@@ -11,6 +11,7 @@ import numpy as np
 from ...data import Annotations, Ids
 from ...data.errors import AnnotationError, StorageError
 from ...data.kinds import KINDS, NOMINAL
+from ...data.questions import ids_from_json
 from .checked_arrays import Arrays
 from .checked_json import DECODING
 
@@ -112,8 +113,8 @@ def checked_probabilities(values: np.ndarray, annotations: Annotations, folder: 
 
 def _ids(saved: Mapping[str, Any], kind: str, folder: Path) -> Ids:
     try:
-        return Ids.from_json(saved[kind]) if kind in saved else Ids()
-    except (AnnotationError, *DECODING) as error:
+        return ids_from_json(saved[kind]) if kind in saved else Ids()
+    except (AnnotationError, IndexError, *DECODING) as error:
         raise StorageError(f"{folder}: the ids of {kind} in manifest.json cannot be read: {error}") from None
 
 

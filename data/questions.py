@@ -1,0 +1,290 @@
+"""Several questions about each task: the tasks of annotations are then pairs of a task and a question, `Units`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .abstentions import abstentions_of
+from .columns import Column, Where, encode
+from .errors import AnnotationError, warn
+from .ids import NO_IDS, Ids
+
+QUESTION = "question"
+"""The column of questions in tables that are made of annotations, and the level of their index."""
+
+NAMES = (QUESTION, "aspect", "dimension", "criterion", "criteria")
+"""Names that a column of questions may have."""
+
+MOST_QUESTIONS = 100
+"""A column with more distinct values holds no questions that are asked about every task."""
+
+
+class Units(Ids):
+    """The units of annotations with several questions: distinct pairs (task, question), in order.
+
+    Tables by unit have the index levels, or the columns, task and question.
+
+    Args:
+        values: the pairs.
+        what: what they are, for messages.
+
+    Raises:
+        AnnotationError: a value is no pair, or as `Ids`.
+    """
+
+    __slots__ = ("_question", "_questions", "_task", "_tasks")
+
+    def __init__(self, values: Iterable[Any] = (), *, what: str = "tasks") -> None:
+        super().__init__(values, what=what)
+        pairs: list[Any] = list(self)
+        if wrong := [pair for pair in pairs if not (isinstance(pair, tuple) and len(pair) == 2)]:
+            raise AnnotationError(f"{what}: {wrong[0]!r} is no pair (task, question), of which the others are")
+        task = encode(pd.Series([pair[0] for pair in pairs], dtype=object), what)
+        question = encode(pd.Series([pair[1] for pair in pairs], dtype=object), f"questions of {what}")
+        self._task, self._tasks = task.codes, task.ids
+        self._question, self._questions = question.codes, question.ids
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Units) and super().__eq__(other))
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+    @property
+    def questions(self) -> Ids:
+        """The questions, in order of first appearance."""
+        return self._questions
+
+    @property
+    def question(self) -> np.ndarray:
+        """The question of each unit, as an index into `questions`, shape (N,) int32."""
+        return self._question
+
+    @property
+    def tasks(self) -> Ids:
+        """The tasks that the questions are asked about, in order of first appearance."""
+        return self._tasks
+
+    @property
+    def task(self) -> np.ndarray:
+        """The task of each unit, as an index into `tasks`, shape (N,) int32."""
+        return self._task
+
+    def to_index(self, name: str | None = None) -> pd.Index:
+        """Return a pandas index with the levels task (or `name`) and question."""
+        parts = [self.tasks.to_index()[self.task], self.questions.to_index()[self.question]]
+        return pd.MultiIndex.from_arrays(parts, names=[name or "task", QUESTION])
+
+    def to_columns(self, name: str, at: np.ndarray) -> dict[str, pd.Series]:
+        """Return the columns of a table whose rows are these units: the tasks, called `name`, and the questions."""
+        return self.tasks.to_columns(name, self.task[at]) | self.questions.to_columns(QUESTION, self.question[at])
+
+    def to_json(self) -> Any:
+        """Return a JSON value from which `ids_from_json` makes the same units."""
+        of = {"tasks": self.tasks.to_json(), "questions": self.questions.to_json()}
+        return {"units": of | {"task": self.task.tolist(), "question": self.question.tolist()}}
+
+
+def ids_from_json(data: Any) -> Ids:
+    """Return the identifiers, or units, that `to_json` turned into `data`."""
+    if not (isinstance(data, dict) and "units" in data):
+        return Ids.from_json(data)
+    saved = data["units"]
+    tasks, questions = list(Ids.from_json(saved["tasks"])), list(Ids.from_json(saved["questions"]))
+    return Units((tasks[i], questions[q]) for i, q in zip(saved["task"], saved["question"], strict=True))
+
+
+def ids_of_index(index: pd.Index, what: str = "tasks") -> Ids:
+    """Return the identifiers, or units, of which `to_index` made an index."""
+    return Units(index, what=what) if index.nlevels == 2 and index.names[1] == QUESTION else Ids(index, what=what)
+
+
+def paired(task: Column, question: Column) -> Column:
+    """Return the column of pairs (task, question), whose ids are `Units`: task by task, each in the questions' order.
+
+    A question that the column's type lists (a pandas Categorical) and that no row has is warned of.
+    """
+    unused = [name for name in question.categories or () if name not in question.ids]
+    if unused:
+        names = ", ".join(map(repr, unused))
+        warn(f"{question.title}: no row answers {names}, so that nothing can be said of it; it is left out")
+    cell, codes = np.unique(task.codes.astype(np.int64) * len(question.ids) + question.codes, return_inverse=True)
+    of_task, of_question = np.divmod(cell, len(question.ids))
+    units = Units((task.ids[int(i)], question.ids[int(q)]) for i, q in zip(of_task, of_question, strict=True))
+    return Column(f"{task.title} and {question.title}", codes.astype(np.int32), units, task.where)
+
+
+def in_order(column: Column, tasks: Iterable[Any]) -> Column:
+    """Return a column of pairs with the units of all `tasks`, in this order: every question of each, or those listed.
+
+    Args:
+        column: the pairs of the rows.
+        tasks: tasks, or pairs of a task and a question.
+
+    Raises:
+        AnnotationError: a row's pair is not among them.
+    """
+    units, given = column.ids, Ids(tasks, what="tasks")
+    assert isinstance(units, Units)
+    pairs = [each for each in given if isinstance(each, tuple) and len(each) == 2 and each[1] in units.questions]
+    if len(pairs) < len(given):
+        pairs = [(task, question) for task in given for question in units.questions]
+    return column.aligned(Units(pairs), "tasks")
+
+
+def long_of_wide(
+    table: pd.DataFrame, questions: Sequence[str], label: str, where: Where, source: str
+) -> tuple[pd.DataFrame, Where]:
+    """Return the table with a row for each answer, of one with a column for each question; empty cells are no answer.
+
+    Args:
+        table: the columns of `questions` and those that belong to a whole row, shape (rows, columns).
+        questions: the columns of questions.
+        label: the name of the new column of labels; that of questions is called "question".
+        where: says where a row is.
+        source: what messages call the table.
+
+    Returns:
+        The table, row by row in the order of `questions`, and what says where a row of it was.
+
+    Raises:
+        AnnotationError: a column of questions is listed twice, or is empty.
+    """
+    if len(questions) < 2 or len(set(questions)) < len(questions):
+        raise AnnotationError(
+            f"question={list(questions)!r}: two columns or more are needed, each once; for one question name its "
+            f"column by label="
+        )
+    if empty := [name for name in questions if table[name].isna().all()]:
+        raise AnnotationError(
+            f"{source}, column {empty[0]!r}: the question has no annotation; leave it out of question=[...]"
+        )
+    others = table.drop(columns=list(questions))
+    row = np.arange(len(table))
+    own = [pd.DataFrame({QUESTION: name, label: table[name]}) for name in questions]
+    parts = [pd.concat([others, each], axis=1) for each in own]
+    rows = np.tile(row, len(parts))
+    stacked = pd.concat(parts, ignore_index=True)
+    order = np.argsort(rows, kind="stable")
+    order = order[stacked[label].notna().to_numpy(dtype=bool)[order]]
+    stacked, rows = stacked.iloc[order].reset_index(drop=True), rows[order]
+    if pd.api.types.is_float_dtype(stacked[label]) and any(table[name].dtype.kind in "iu" for name in questions):
+        stacked[label] = stacked[label].astype(object)
+    answered = stacked[QUESTION].to_numpy()
+    return stacked, lambda place: f"{where(int(rows[place]))}, column {answered[place]!r}"
+
+
+def question_column(table: pd.DataFrame, task: str, taken: Iterable[str | None] = ()) -> str | None:
+    """Return the column that names a question by its name and has several for some task; None where there is none.
+
+    Args:
+        table: with a row for each annotation.
+        task: its column of tasks.
+        taken: columns that are something else.
+    """
+    for name in table.columns:
+        if str(name).casefold() in NAMES and name != task and name not in set(taken):
+            known = table[[task, name]].dropna().astype(str).drop_duplicates()
+            if known[task].duplicated().any() and known[name].nunique() <= MOST_QUESTIONS:
+                return str(name)
+    return None
+
+
+def refuse_other_classes(label: Column, units: Ids, task: np.ndarray, abstain: Any) -> None:
+    """Refuse a question whose labels are none of those of the other questions.
+
+    Args:
+        label: the labels of the rows, whose classes nobody listed.
+        units: the tasks, which have questions or none.
+        task: the unit of each row, shape (A,).
+        abstain: the values that are no class.
+
+    Raises:
+        AnnotationError: there is such a question.
+    """
+    if not isinstance(units, Units):
+        return
+    used = np.zeros((len(units.questions), len(label.ids)), bool)
+    used[units.question[task], label.codes] = True
+    used[:, label.ids.index_of([value for value in abstentions_of(abstain) if value in label.ids])] = False
+    alone = used.any(-1) & ~(used & (used.sum(0) > 1)).any(-1)
+    if len(used) > 1 and alone.any():
+        at = int(np.argmax(alone))
+        others = used[np.arange(len(used)) != at].any(0)
+        own, theirs = (
+            ", ".join(repr(label.ids[int(code)]) for code in np.flatnonzero(codes)[:5]) for codes in (used[at], others)
+        )
+        raise AnnotationError(
+            f"question {units.questions[at]!r} has the labels {own}, and the other questions {theirs}: no class is "
+            "shared, so that nothing of a worker's errors is; make annotations of each such question alone, or, where "
+            "all questions have the same classes, list them in classes=[...]"
+        )
+
+
+def tell_lone_workers(units: Ids, task: np.ndarray, worker: Column) -> None:
+    """Warn of questions that one worker alone answered, while there are others.
+
+    Args:
+        units: the tasks, which have questions or none.
+        task: the unit of each row, shape (A,).
+        worker: the workers of the rows.
+    """
+    if not isinstance(units, Units) or len(worker.ids) < 2:
+        return
+    pairs = pd.DataFrame({QUESTION: units.question[task], "worker": worker.codes}).drop_duplicates()
+    answering = np.bincount(pairs[QUESTION], minlength=len(units.questions))
+    for question, who in pairs.to_numpy():
+        if answering[question] == 1:
+            warn(
+                f"question {units.questions[int(question)]!r} was answered by one worker alone, "
+                f"{worker.ids[int(who)]!r}, so that nothing tells errors from the truth there; have another "
+                "worker answer it, or leave the question out"
+            )
+
+
+def pairs_in(table: pd.DataFrame, units: Units, task: str, label: str, question: str, what: str) -> pd.DataFrame:
+    """Return a table with a row for each unit: its pair in the column `task`, and the others as they were.
+
+    Args:
+        table: with a column of questions, or with a column for each question, whose cells are labels.
+        units: the tasks and questions.
+        task: the column of tasks.
+        label: the name of the column of labels.
+        question: that of questions.
+        what: the table, for messages.
+
+    Raises:
+        AnnotationError: it has neither.
+    """
+    if question not in table.columns:
+        wide = [name for name in table.columns if name in units.questions]
+        if not wide:
+            raise AnnotationError(
+                f"{what} has no column {question!r}, and the annotations have the questions "
+                f"{', '.join(map(repr, units.questions[:5]))}: columns of tasks, questions and labels are needed, or a "
+                "column for each question"
+            )
+        table = table.melt([name for name in table.columns if name not in wide], wide, question, label)
+    pairs = pd.Series(list(zip(table[task].tolist(), table[question].tolist(), strict=True)), dtype=object)
+    return table.reset_index(drop=True).assign(**{task: pairs})
+
+
+def unknown_question(pair: Hashable, units: Ids) -> str:
+    """Say, after a colon, where the question of a pair is none of those there are."""
+    if not isinstance(units, Units) or not isinstance(pair, tuple) or pair[-1] in units.questions:
+        return ""
+    return f": question {pair[-1]!r} is none of {', '.join(map(repr, units.questions))}"
+
+
+def questions_of(ids: Ids) -> Ids:
+    """Return the questions of units, none of identifiers without questions."""
+    return ids.questions if isinstance(ids, Units) else NO_IDS
+
+
+def tasks_of(ids: Ids) -> Ids:
+    """Return the tasks of units, and identifiers without questions as they are."""
+    return ids.tasks if isinstance(ids, Units) else ids

@@ -1,0 +1,224 @@
+"""Several questions a task: tables in and out, gold labels, what is refused and what is warned of."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.data.errors import AnnotationWarning
+from crowdppl.data.ids import Ids
+from crowdppl.data.questions import Units
+
+QUESTIONS = ["coherence", "fluency"]
+
+
+def long(n_tasks: int = 4, workers: tuple[str, ...] = ("ann", "bob", "cy")) -> pd.DataFrame:
+    """A complete table, whose label is a function of task, question and worker."""
+    rows = [
+        {"task": f"t{i}", "worker": worker, "question": question, "label": "yes" if (i + q + j // 2) % 2 else "no"}
+        for i in range(n_tasks)
+        for j, worker in enumerate(workers)
+        for q, question in enumerate(QUESTIONS)
+    ]
+    return pd.DataFrame(rows)
+
+
+def wide(table: pd.DataFrame) -> pd.DataFrame:
+    return table.pivot(index=["task", "worker"], columns="question", values="label").reset_index().rename_axis(None)
+
+
+def cells(annotations: cp.Annotations) -> list[tuple[str, ...]]:
+    return sorted(annotations.to_frame().astype(str).itertuples(index=False, name=None))
+
+
+def gold_by_pair(annotations: cp.Annotations) -> dict:
+    assert annotations.gold is not None
+    return {pair: annotations.classes[k] for pair, k in zip(annotations.tasks, annotations.gold, strict=True) if k >= 0}
+
+
+GOLD = {("t0", "coherence"): "no", ("t0", "fluency"): "yes", ("t2", "fluency"): "yes"}
+GOLD_TABLE = pd.DataFrame([{"task": task, "question": name, "label": label} for (task, name), label in GOLD.items()])
+
+
+def test_a_unit_is_a_pair_of_task_and_question():
+    annotations = cp.Annotations.from_frame(long(), question="question")
+    assert list(annotations.tasks[:3]) == [("t0", "coherence"), ("t0", "fluency"), ("t1", "coherence")]
+    assert list(annotations.questions) == QUESTIONS
+    assert annotations.votes()[1].tolist() == [1, 2]  # of fluency in t0
+    assert annotations.to_frame().columns.tolist() == ["task", "question", "worker", "label"]
+    assert "'coherence', 'fluency' about 4 tasks" in repr(annotations)
+
+
+def test_columns_for_questions_are_the_long_table():
+    table = long()
+    both = [cp.Annotations.from_frame(table, question="question"), None]
+    both[1] = cp.Annotations.from_frame(wide(table), question=QUESTIONS)
+    assert cells(both[0]) == cells(both[1])
+
+
+def test_an_empty_cell_of_a_column_for_a_question_is_no_annotation():
+    table = wide(long())
+    table.loc[3, "fluency"] = None
+    annotations = cp.Annotations.from_frame(table, question=QUESTIONS)
+    assert annotations.n_annotations == 2 * len(table) - 1
+
+
+def test_integers_beside_an_empty_cell_stay_integers():
+    table = pd.DataFrame({"task": ["a", "a", "b"], "worker": ["x", "y", "y"], "one": [1, 2, 1], "two": [1, None, 2]})
+    assert list(cp.Annotations.from_frame(table, question=["one", "two"]).classes) == [1, 2]
+
+
+def test_files_are_read_like_tables(tmp_path):
+    table = long()
+    table.to_csv(tmp_path / "long.csv", index=False)
+    wide(table).to_csv(tmp_path / "wide.csv", index=False)
+    wide(table).to_parquet(tmp_path / "wide.parquet")
+    table.to_parquet(tmp_path / "long.parquet")
+    wanted = cells(cp.Annotations.from_frame(table, question="question"))
+    for name, question in (("long", "question"), ("wide", QUESTIONS)):
+        assert cells(cp.Annotations.from_csv(tmp_path / f"{name}.csv", question=question)) == wanted
+        assert cells(cp.Annotations.from_parquet(tmp_path / f"{name}.parquet", question=question)) == wanted
+        assert cells(cp.read(tmp_path / f"{name}.csv", question=question, tell=False)) == wanted
+
+
+@pytest.mark.parametrize("name", ["question", "aspect", "dimension", "criterion"])
+def test_read_finds_the_column_of_questions_and_says_so(name, capsys):
+    annotations = cp.read(long().rename(columns={"question": name}))
+    assert list(annotations.questions) == QUESTIONS
+    assert f"question {name!r}" in capsys.readouterr().err
+
+
+def test_read_leaves_a_column_that_is_the_content_of_tasks():
+    table = long()[lambda frame: frame["question"] == "fluency"]
+    assert not cp.read(table.assign(question="what of " + table["task"]), tell=False).questions
+    assert not cp.read(long(), question=None, tell=False).questions
+
+
+def test_read_takes_gold_labels_of_a_column_by_question():
+    table = long()
+    table["gold"] = [GOLD.get(pair) for pair in zip(table["task"], table["question"], strict=True)]
+    assert gold_by_pair(cp.read(table, tell=False)) == GOLD
+
+
+def test_gold_labels_in_any_form(tmp_path):
+    GOLD_TABLE.to_csv(tmp_path / "truth.csv", index=False)
+    by_question = GOLD_TABLE.pivot(index="task", columns="question", values="label").reset_index()
+    by_question.to_csv(tmp_path / "wide_truth.csv", index=False)
+    table = long()
+    table.to_csv(tmp_path / "long.csv", index=False)
+    series = GOLD_TABLE.set_index(["task", "question"])["label"]
+    files = [tmp_path / "truth.csv", tmp_path / "wide_truth.csv"]
+    for gold in (GOLD, GOLD_TABLE, by_question, series, *files):
+        annotations = cp.Annotations.from_frame(table, question="question", gold=gold)
+        assert gold_by_pair(annotations) == GOLD
+        assert gold_by_pair(annotations.without_gold().with_gold(gold)) == GOLD
+    assert gold_by_pair(cp.read(tmp_path / "long.csv", gold=str(files[0]), tell=False)) == GOLD
+
+
+def test_gold_of_an_unknown_question_is_refused_with_its_row():
+    gold = GOLD_TABLE.replace({"question": {"coherence": "tone"}})
+    with pytest.raises(cp.AnnotationError, match=r"row 0.*'tone' is none of 'coherence', 'fluency'"):
+        cp.Annotations.from_frame(long(), question="question", gold=gold)
+
+
+def test_gold_without_questions_is_refused():
+    with pytest.raises(cp.AnnotationError, match=r"gold has no column 'question'.*a column for each"):
+        cp.Annotations.from_frame(long(), question="question", gold=GOLD_TABLE.drop(columns="question"))
+
+
+def test_tasks_have_every_question_or_those_that_are_listed():
+    annotations = cp.Annotations.from_frame(long(2), question="question", tasks=["t1", "t0", "new"])
+    assert list(annotations.tasks) == [(task, name) for task in ("t1", "t0", "new") for name in QUESTIONS]
+    listed = [*annotations.tasks[:4], ("new", "fluency")]
+    assert list(cp.Annotations.from_frame(long(2), question="question", tasks=listed).tasks) == listed
+
+
+def test_features_of_a_task_are_those_of_its_questions():
+    features = {f"t{i}": np.array([i, 2 * i]) for i in range(4)}
+    annotations = cp.Annotations.from_frame(long(), question="question", features=features)
+    for (task, _), row in zip(annotations.tasks, annotations.features, strict=True):
+        assert row.tolist() == features[task].tolist()
+
+
+def test_one_question_is_what_its_rows_alone_would_be():
+    table = long()
+    one = cp.Annotations.from_frame(table, question="question", gold=GOLD).of_question("fluency")
+    alone = cp.Annotations.from_frame(table[table["question"] == "fluency"])
+    pd.testing.assert_frame_equal(one.to_frame(), alone.to_frame())
+    assert gold_by_pair(one) == {"t0": "yes", "t2": "yes"}
+    with pytest.raises(cp.AnnotationError, match=r"'tone'; the questions are: 'coherence', 'fluency'"):
+        cp.Annotations.from_frame(table, question="question").of_question("tone")
+
+
+def test_more_annotations_join_theirs_of_the_same_question():
+    table = long()
+    whole = cp.Annotations.from_frame(table, question="question")
+    first = cp.Annotations.from_frame(table[:14], question="question")
+    for more in (table[14:], cp.Annotations.from_frame(table[14:], question="question")):
+        joined = first.joined(more)
+        assert cells(joined) == cells(whole)
+        assert list(joined.questions) == QUESTIONS
+    with pytest.raises(cp.AnnotationError, match="only these annotations have questions"):
+        whole.joined(cp.Annotations.from_frame(table[table["question"] == "fluency"]))
+
+
+def test_units_with_and_without_questions_are_two_things():
+    pairs = [("a", "x"), ("b", "x")]
+    assert Units(pairs) == Units(pairs)
+    assert Units(pairs) != Ids(pairs)
+    assert Ids(pairs) != Units(pairs)
+
+
+def test_a_question_that_one_worker_alone_answered_is_warned_of():
+    table = long()
+    table = table[(table["question"] == "coherence") | (table["worker"] == "bob")]
+    with pytest.warns(AnnotationWarning, match=r"'fluency' was answered by one worker alone, 'bob'"):
+        cp.Annotations.from_frame(table, question="question")
+
+
+def test_a_question_without_annotations_is_named():
+    table = long()
+    table["question"] = pd.Categorical(table["question"], [*QUESTIONS, "tone"])
+    with pytest.warns(AnnotationWarning, match=r"column 'question': no row answers 'tone'"):
+        cp.Annotations.from_frame(table, question="question")
+    with pytest.raises(cp.AnnotationError, match=r"column 'tone': the question has no annotation; leave it out"):
+        cp.Annotations.from_frame(wide(long()).assign(tone=None), question=[*QUESTIONS, "tone"])
+
+
+@pytest.mark.parametrize("question", [["fluency"], ["fluency", "fluency"]])
+def test_columns_for_questions_are_two_or_more_each_once(question):
+    with pytest.raises(cp.AnnotationError, match=r"two columns or more are needed, each once"):
+        cp.Annotations.from_frame(wide(long()), question=question)
+
+
+def test_a_column_of_questions_that_is_not_there_is_refused():
+    with pytest.raises(cp.AnnotationError, match=r"no column 'aspects'"):
+        cp.Annotations.from_frame(long(), question="aspects")
+    with pytest.raises(cp.AnnotationError, match=r"no column 'tone'"):
+        cp.Annotations.from_frame(wide(long()), question=["fluency", "tone"])
+    with pytest.raises(cp.AnnotationError, match=r"column 'worker' is given for both"):
+        cp.Annotations.from_frame(wide(long()), question=["fluency", "worker"])
+
+
+def test_a_missing_label_in_a_long_table_names_its_row():
+    table = long()
+    table.loc[5, "question"] = None
+    with pytest.raises(cp.AnnotationError, match=r"column 'question': the value is missing in row 5"):
+        cp.Annotations.from_frame(table, question="question")
+
+
+def test_a_wrong_cell_of_a_column_for_a_question_is_named():
+    table = wide(long()).astype(object)
+    table.loc[2, "fluency"] = 0.5
+    with pytest.raises(cp.AnnotationError, match=r"row 2, column 'fluency'"):
+        cp.Annotations.from_frame(table, question=QUESTIONS)
+
+
+def test_a_question_of_other_classes_is_refused_unless_classes_are_listed():
+    table = long()
+    own = table["question"] == "fluency"
+    table.loc[own, "label"] = table.loc[own, "label"].replace({"yes": "good", "no": "bad"})
+    with pytest.raises(cp.AnnotationError, match=r"'coherence' has the labels 'no', 'yes'.*'good', 'bad'.*alone"):
+        cp.Annotations.from_frame(table, question="question")
+    classes = ["yes", "no", "good", "bad"]
+    assert cp.Annotations.from_frame(table, question="question", classes=classes).n_classes == 4

@@ -1,0 +1,108 @@
+"""Several questions a task in what follows from a fit: tables, files, storage, scores and more annotations."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.data.gold import resolve_inclusion
+from crowdppl.data.questions import ids_from_json
+
+QUESTIONS = ["coherence", "fluency"]
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, (12, 2))
+    wrong = rng.random((12, 4, 2)) < 0.2
+    rows = [
+        {"task": f"t{i}", "worker": f"w{j}", "question": name, "label": int(truth[i, q] ^ wrong[i, j, q])}
+        for i in range(12)
+        for j in range(4)
+        for q, name in enumerate(QUESTIONS)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def fit(table) -> cp.Fit:
+    return cp.fit("one_coin", cp.Annotations.from_frame(table, question="question"), progress=False)
+
+
+def test_results_have_a_row_for_task_and_question(fit):
+    for frame in (fit.labels, fit.probabilities, fit.tasks, fit.entropies):
+        assert frame.index.names == ["task", "question"]
+    assert fit.labels.loc["t3"].index.tolist() == QUESTIONS
+    assert fit.labels.xs("fluency", level="question").shape[0] == 12
+
+
+def test_the_fit_is_that_of_pairs_as_tasks(table, fit):
+    pairs = table.assign(task=table["task"] + "/" + table["question"]).drop(columns="question")
+    plain = cp.fit("one_coin", pairs, progress=False).probabilities
+    ours = fit.probabilities
+    rows = [f"{task}/{question}" for task, question in ours.index]
+    np.testing.assert_allclose(ours, plain.loc[rows], atol=1e-6)
+
+
+def test_a_saved_fit_has_its_questions(fit, tmp_path):
+    fit.save(tmp_path / "fit")
+    again = cp.load_fit(tmp_path / "fit")
+    assert again.annotations.tasks == fit.annotations.tasks
+    assert list(again.annotations.questions) == QUESTIONS
+    pd.testing.assert_frame_equal(again.labels, fit.labels)
+
+
+def test_questions_come_back_from_json_and_positions_beyond_them_do_not(fit):
+    saved = {"units": {"tasks": ["a"], "questions": ["x"], "task": [0], "question": [1]}}
+    assert ids_from_json(fit.annotations.tasks.to_json()) == fit.annotations.tasks
+    with pytest.raises(IndexError):
+        ids_from_json(saved)
+
+
+def test_gold_labels_score_questions(fit):
+    label = fit.labels["label"]
+    by_table = label.rename("label").reset_index()
+    for gold in (by_table, label.to_dict()):
+        assert cp.score(fit, gold)["accuracy"] == 1
+        assert cp.score(fit.probabilities, gold)["accuracy"] == 1
+
+
+def test_tasks_to_ask_about_have_a_column_of_questions(fit):
+    asked = cp.next_gold(fit, 5)
+    assert asked.columns[:2].tolist() == ["task", "question"]
+    assert cp.next_annotations(fit, 3).columns[:2].tolist() == ["task", "question"]
+    place = pd.MultiIndex.from_frame(asked[["task", "question"]])
+    checked = asked.assign(label=fit.labels.loc[place, "label"].to_numpy())
+    annotations = fit.annotations
+    chance = resolve_inclusion(checked, annotations.tasks, annotations.classes)
+    assert chance is not None
+    np.testing.assert_allclose(chance[annotations.tasks.index_of(list(place))], asked["inclusion_probability"])
+
+
+def test_files_of_labels_have_a_column_of_questions(table, fit, tmp_path):
+    fit.write_labels(tmp_path / "labels.csv", to="csv")
+    fit.write_labels(tmp_path / "labels.parquet", to="hf")
+    for frame in (pd.read_csv(tmp_path / "labels.csv"), pd.read_parquet(tmp_path / "labels.parquet")):
+        assert frame.columns[:2].tolist() == ["task", "question"]
+        assert len(frame) == 24
+    fit.write_labels(tmp_path / "labels.json", to="label-studio", question="fluency")
+    assert [each["data"]["task"] for each in json.loads((tmp_path / "labels.json").read_text())][:2] == ["t0", "t1"]
+    with pytest.raises(cp.AnnotationError, match="several questions: 'coherence', 'fluency'"):
+        fit.write_labels(tmp_path / "labels.json", to="label-studio")
+
+
+def test_labels_join_the_table_by_task_and_question(table, fit):
+    joined = fit.join(table.drop(columns="label"))
+    for row in joined.iloc[:4].itertuples():
+        assert row.label == fit.labels.loc[(row.task, row.question), "label"]
+    with pytest.raises(cp.AnnotationError, match="no column 'question'"):
+        fit.join(table[["task"]])
+
+
+def test_more_annotations_update_their_question(table, fit):
+    more = fit.update(table[:4].assign(worker="new"), progress=False)
+    assert list(more.annotations.questions) == QUESTIONS
+    assert more.annotations.n_annotations == len(table) + 4

@@ -17,6 +17,7 @@ from .arrays import BY_ROW, BY_TASK, changed, read_only
 from .build import build
 from .cards import never_raising
 from .column_names import own_or_known_column
+from .comparisons import pairs_frame
 from .constructors import Constructors
 from .errors import AnnotationError
 from .frames import as_frame, is_frame
@@ -35,7 +36,7 @@ COLUMNS = ("task", "worker", "label")
 LARGE = 2_000_000  # rows that are not counted for a card
 STATIC = (
     "tasks", "workers", "classes", "population", "abstentions", "informative", "repeats", "models",
-    "feature_names", "worker_feature_names", "kind",
+    "feature_names", "worker_feature_names", "kind", "items",
 )  # fmt: skip
 
 
@@ -85,6 +86,9 @@ class Annotations(Constructors):
         feature_names: the names of the features, where a table gave them; else none.
         worker_feature_names: those of the workers' features.
         kind: the kind of the labels: nominal, ordered or pairwise (:mod:`.kinds`).
+        sides: (N, 2) int32, of comparisons the positions in `items` of what is left and right in each task; None where
+            nothing is compared. `pairs` has their names.
+        items: what is compared, sorted; none where nothing is.
     """
 
     task: Array
@@ -111,6 +115,8 @@ class Annotations(Constructors):
     feature_names: Ids = NO_IDS
     worker_feature_names: Ids = NO_IDS
     kind: Kind = NOMINAL
+    sides: Array | None = None
+    items: Ids = NO_IDS
 
     @property
     def n_tasks(self) -> int:
@@ -179,6 +185,22 @@ class Annotations(Constructors):
         """True where it is known which worker gave which annotation."""
         return self.worker is not None
 
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """The two items that each task compares: a frame by task with the columns left and right.
+
+        A true label "left" says that the item in the column left is the better one.
+
+        Raises:
+            AnnotationError: nothing is compared.
+        """
+        if self.sides is None:
+            raise AnnotationError(
+                "these annotations are no comparisons, and have no pairs of items; cp.Annotations.from_comparisons "
+                "makes annotations of a table with the columns left, right, worker and label"
+            )
+        return pairs_frame(self.tasks, np.asarray(self.sides), self.items)
+
     def replace(self, **changes: Any) -> Annotations:
         """Return the same annotations with some attributes changed, unchecked."""
         return dataclasses.replace(self, **changes)
@@ -233,6 +255,11 @@ class Annotations(Constructors):
         if not isinstance(more, Annotations):
             columns = as_frame(more).columns
             columns = [name for name in columns if name != QUESTION or not len(self.questions)]
+            if self.sides is not None:
+                raise AnnotationError(
+                    "these annotations are comparisons, and a table to be added is to say of what: give "
+                    "cp.Annotations.from_comparisons(table)"
+                )
             task, worker, label = (own_or_known_column(role, columns, "the table") for role in COLUMNS)
             question = QUESTION if len(self.questions) else None
             rows = frame_rows(

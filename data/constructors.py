@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .abstentions import abstentions_of
 from .build import build
+from .comparisons import comparison_fields
 from .errors import AnnotationError
 from .frames import listed, read_parquet
 from .kinds import listed_classes
@@ -125,6 +126,66 @@ class Constructors:
                 repeats=repeats,
                 tidy=tidy,
                 missing=missing,
+            )
+        )
+
+    @classmethod
+    def from_comparisons(
+        cls,
+        frame: Any,
+        *,
+        left: str = "left",
+        right: str = "right",
+        worker: str | None = "worker",
+        label: str = "label",
+        task: str | None = None,
+        prompt: str | None = None,
+        count: str | None = None,
+        seconds: str | None = None,
+        abstain: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Make annotations from a table of comparisons: which of two items is better, one row for each annotation.
+
+        A task is a pair of items, and its classes are left, right and, where it is used, tie; :attr:`pairs` has the
+        items of each task. A pair that is shown in both orders is one task: left is what stood left in its first row,
+        and labels of rows in the other order are mirrored, so that true labels and votes are of items. Workers whose
+        preference depends on the position alone are then not told from those who err.
+
+        Args:
+            frame: a pandas, polars or pyarrow table with A rows.
+            left: the column of the items shown left, or first.
+            right: the column of the items shown right, or second.
+            worker: the column of workers; None where no worker is named.
+            label: the column of annotations. They are sides, as shown in the row ("left", "right"; also "a" and "b", 1
+                and 2, "model_a" and "model_b", or the names of the two columns), or in all rows the name of the
+                better item; "tie", "draw", "equal", "same", "both" and "tie (bothbad)" are ties.
+            task: the column that names the pair; None for the tuple of the two items, sorted.
+            prompt: in the place of `task`, the column of what items are compared by: tasks are then tuples (prompt,
+                item, item).
+            count: the column that says how many equal annotations a row stands for, or None for one each.
+            seconds: the column that says how long each annotation took, in seconds.
+            abstain: the values of annotations that are no class, as for `from_frame`.
+            **options: classes, workers, gold, features, worker_features and repeats as for `from_frame`. Gold labels
+                are "left", "right" or "tie" as the task's `pairs` have it.
+
+        Raises:
+            AnnotationError: an item is compared with itself, a label is neither a side nor an item of its row, a task
+                has two pairs, or as `from_frame`. Items that no chain of comparisons connects are warned of.
+        """
+        return cls(
+            **comparison_fields(
+                frame,
+                left=left,
+                right=right,
+                worker=worker,
+                label=label,
+                task=task,
+                prompt=prompt,
+                count=count,
+                seconds=seconds,
+                abstain=abstain,
+                **options,
             )
         )
 

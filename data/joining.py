@@ -9,6 +9,7 @@ import pandas as pd
 
 from .arrays import counts, longer, read_only
 from .columns import Column, type_hint
+from .comparisons import together
 from .errors import AnnotationError, warn
 from .features import columns_by_name
 from .ids import Ids
@@ -40,6 +41,7 @@ def joined(first: Any, more: Any) -> Any:
     if bool(questions_of(first.tasks)) != bool(questions_of(more.tasks)):
         whose = "these annotations" if questions_of(first.tasks) else "the annotations to be added"
         raise AnnotationError(f"only {whose} have questions; both or neither are to have them")
+    more, of_pairs = together(first, more)
     classes = np.array([_class(first, name) for name in more.classes], np.int32)
     kinds = np.array([*classes, *(_abstention(first, name) for name in more.abstentions)], np.int32)
     tasks, task = _together(first.tasks, more.tasks)
@@ -87,6 +89,7 @@ def joined(first: Any, more: Any) -> Any:
         model_scores=longer(first.model_scores, len(tasks), np.nan),
         tasks=tasks,
         workers=workers,
+        **of_pairs,
     )
 
 

@@ -124,6 +124,10 @@ class Kind(Protocol):
         """
         ...
 
+    def mirror(self, n_classes: int) -> np.ndarray:
+        """Return each class as a class index where a task's two sides change places, shape (K,)."""
+        ...
+
     def worker_scores(self, confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
         """Return the scores of workers that this kind has beside those of every kind, by name, shape (..., J) each.
 
@@ -220,6 +224,10 @@ class Nominal:
     ) -> dict[str, float | np.ndarray]:
         """Return no score: those of every kind say how often a label is right."""
         return {}
+
+    def mirror(self, n_classes: int) -> np.ndarray:
+        """Return the classes themselves, shape (K,): a task has no sides."""
+        return np.arange(n_classes)
 
     def worker_scores(self, confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
         """Return no score: those of every kind say how often a worker is right."""

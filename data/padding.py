@@ -156,6 +156,8 @@ def lengthened_fields(
         "informative": annotations.informative,
         "evidence": by_task(annotations.evidence, 0),
         "prior": by_task(annotations.prior, 1 / annotations.n_classes),
+        "sides": by_task(annotations.sides, 0),
+        "items": Ids.range(len(annotations.items)),
         "model_scores": by_task(annotations.model_scores, np.nan),
         "model_reference": _longer_reference(annotations, fine=fine),
         "models": Ids.range(len(annotations.models)),

@@ -193,6 +193,7 @@ def constants_of(annotations: Annotations) -> xr.Dataset:
         "gold": (("task",), annotations.gold),
         "evidence": (("task", "truth"), annotations.evidence),
         "prior": (("task", "truth"), annotations.prior),
+        "sides": (("task", "side"), annotations.sides),
         "model_scores": (("task", "model", "truth"), annotations.model_scores),
         "model_reference": (("model", "reference", "truth"), annotations.model_reference),
         "features": (("task", *_unnamed("features", n_feature_dims)), annotations.features),

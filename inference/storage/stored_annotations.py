@@ -33,6 +33,8 @@ def ids_json(annotations: Annotations) -> dict[str, Any]:
         about["informative"] = annotations.informative
     if len(annotations.models):
         about["ids"]["models"] = annotations.models.to_json()
+    if len(annotations.items):
+        about["ids"]["items"] = annotations.items.to_json()
     about["ids"] |= {kind: names.to_json() for kind in FEATURES if len(names := getattr(annotations, kind))}
     if annotations.repeats != "keep":
         about["repeats"] = annotations.repeats
@@ -52,7 +54,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
     constant = groups["constant_data"]
     ids: dict[str, Any] = {
         kind: _ids(about["ids"], kind, folder)
-        for kind in ("tasks", "workers", "classes", "abstentions", "models", *FEATURES)
+        for kind in ("tasks", "workers", "classes", "abstentions", "models", "items", *FEATURES)
     }
     held = sum(values.nbytes for arrays in groups.values() for values in arrays.values())
     if claimed := [kind for kind, names in ids.items() if len(names) > max(held, 1)]:
@@ -83,6 +85,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         model_scores=_numbers(read("model_scores"), "model_scores", (n, m, k), folder, missing=np.nan),
         model_reference=_numbers(read("model_reference"), "model_reference", (m, ..., k), folder, missing=np.nan),
         seconds=_numbers(read("row_seconds"), "row_seconds", (rows,), folder, missing=np.nan),
+        sides=_codes(read("sides"), "sides", len(ids["items"]), (n, 2), folder),
         **ids,
         informative=about.get("informative", True),
         repeats=about.get("repeats", "keep"),

@@ -1,0 +1,266 @@
+"""Comparisons of two items: a table with the columns left, right, worker and label as annotations of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from .abstentions import abstentions_of
+from .arrays import read_only
+from .column_names import plain
+from .columns import Column, encode, row_number
+from .errors import AnnotationError, warn
+from .frames import as_frame, take_column
+from .ids import Ids
+from .kinds import SIDES, Pairwise, encode_labels, sorted_labels
+from .long import long_fields
+from .text_files import check_roles
+
+KIND = Pairwise()
+
+WORDS: dict[str, tuple[str, ...]] = {
+    "left": ("left", "a", "1", "first", "modela", "itema", "answera", "responsea", "outputa"),
+    "right": ("right", "b", "2", "second", "modelb", "itemb", "answerb", "responseb", "outputb"),
+    "tie": ("tie", "tied", "draw", "equal", "same", "both", "tiebothbad", "bothbad"),
+}
+"""By class the labels that stand for it, in small letters and digits alone."""
+
+OPTIONS = ("classes", "workers", "gold", "features", "worker_features", "repeats")
+"""Those of `Annotations.from_frame` that comparisons take, beside columns and abstentions."""
+
+NAMED_PARTS = 3  # of a disconnected graph that a warning lists
+
+
+def comparison_fields(
+    table: Any,
+    *,
+    left: str,
+    right: str,
+    worker: str | None,
+    label: str,
+    task: str | None,
+    prompt: str | None,
+    count: str | None,
+    seconds: str | None,
+    abstain: Any,
+    **options: Any,
+) -> dict[str, Any]:
+    """Return the fields of `Annotations` for a table of comparisons; see :meth:`.Annotations.from_comparisons`."""
+    if other := sorted(options.keys() - set(OPTIONS)):
+        raise AnnotationError(f"{other[0]}= cannot be used of comparisons; options are {', '.join(OPTIONS)}")
+    frame = as_frame(table)
+    roles = {"left": left, "right": right, "worker": worker, "label": label, "task": task, "prompt": prompt}
+    check_roles(roles | {"count": count, "seconds": seconds})
+    if task is not None and prompt is not None:
+        raise AnnotationError("task= and prompt= both say what is asked of a pair; give one of them")
+    shown = _encoded(frame, left, "left"), _encoded(frame, right, "right")
+    items = Ids(sorted_labels(Ids(dict.fromkeys([*shown[0].ids, *shown[1].ids]), what="items")), what="items")
+    sides = np.column_stack([column.aligned(items, "items").codes for column in shown])
+    if (alike := np.flatnonzero(sides[:, 0] == sides[:, 1])).size:
+        row = int(alike[0])
+        raise AnnotationError(
+            f"columns {left!r} and {right!r}, {row_number(row)}: {items[int(sides[row, 0])]!r} is compared with "
+            "itself; leave the row out, or mend one of the two items"
+        )
+    named = prompt if task is None else task
+    asked = None if named is None else _encoded(frame, named, "prompt" if task is None else "task")
+    ids, first = _tasks(sides, items, asked, by_pair=task is None, columns=(left, right))
+    is_mirrored = sides[:, 0] != sides[first, 0]
+    abstentions = abstentions_of(abstain)
+    said = _sides_said(take_column(frame, label, "label"), label, sides, items, (left, right), abstentions)
+    mirror = KIND.mirror(len(SIDES))
+    labels = [
+        value if isinstance(value, _Abstention) else SIDES[mirror[value] if swapped else value]
+        for value, swapped in zip(said, is_mirrored, strict=True)
+    ]
+    rows = pd.DataFrame(
+        {
+            "pair" if task is None else task: pd.Series(ids, dtype=object),
+            label: pd.Series([v.value if isinstance(v, _Abstention) else v for v in labels], dtype=object),
+        }
+    )
+    for role, name in {"worker": worker, "count": count, "seconds": seconds}.items():
+        if name is not None:
+            rows[name] = take_column(frame, name, role)
+    fields = long_fields(
+        rows,
+        task=str(rows.columns[0]),
+        worker=worker,
+        label=label,
+        count=count,
+        seconds=seconds,
+        abstain=abstain,
+        kind=KIND,
+        **options,
+    )
+    at_task = np.full((len(fields["tasks"]), 2), -1, np.int32)
+    at_task[fields["tasks"].index_of(ids)] = sides[first]
+    _tell_parts(at_task, items)
+    return fields | {"sides": read_only(at_task), "items": items}
+
+
+def pairs_frame(tasks: Ids, sides: np.ndarray, items: Ids) -> pd.DataFrame:
+    """Return the items of each task, with the columns left and right: N rows."""
+    index, names = tasks.to_index("task"), items.to_index()
+    return pd.DataFrame({side: names[sides[:, at]] for at, side in enumerate(SIDES[:2])}, index=index)
+
+
+def parts(sides: np.ndarray, n_items: int) -> np.ndarray:
+    """Return the number of the connected part of the graph of comparisons that each item is of, shape (items,)."""
+    ones = np.ones(len(sides))
+    graph = coo_matrix((ones, (sides[:, 0], sides[:, 1])), (n_items, n_items))
+    return np.asarray(connected_components(graph, directed=False)[1])
+
+
+def together(first: Any, more: Any) -> tuple[Any, dict[str, Any]]:
+    """Return comparisons to be added in the order of sides that is known of their tasks, and the fields of both.
+
+    Args:
+        first: annotations.
+        more: annotations to be added. Where a task has its two items the other way round, its left is right here.
+
+    Returns:
+        `more`, and the fields `sides` and `items` of both; no fields where neither is of comparisons.
+
+    Raises:
+        AnnotationError: a task has other items in both, or only one of them knows the items.
+    """
+    if first.sides is None and more.sides is None:
+        return more, {}
+    if first.sides is None or more.sides is None:
+        raise AnnotationError(
+            "only one of both says which items are compared; make both by cp.Annotations.from_comparisons"
+        )
+    items = Ids([*first.items, *(name for name in more.items if first.items.index_of([name])[0] < 0)])
+    sides = items.index_of(more.items)[np.asarray(more.sides)]
+    place = first.tasks.index_of(more.tasks)
+    known = place >= 0
+    before = np.where(known[:, None], np.asarray(first.sides)[place], sides)
+    is_mirrored = (before == sides[:, ::-1]).all(1)
+    if (other := np.flatnonzero(~is_mirrored & (before != sides).any(1))).size:
+        task = int(other[0])
+        names = [tuple(items[int(item)] for item in each[task]) for each in (before, sides)]
+        raise AnnotationError(
+            f"the task {more.tasks[task]!r} compares {names[0][0]!r} with {names[0][1]!r} here, and {names[1][0]!r} "
+            f"with {names[1][1]!r} in what is to be added; name one of the two otherwise"
+        )
+    mirror = np.append(more.kind.mirror(more.n_classes), -1)  # the last is of an unknown gold label
+    label = np.asarray(more.label)
+    swapped = is_mirrored[np.asarray(more.task)] & (label < more.n_classes)
+    changes: dict[str, Any] = {"label": np.where(swapped, mirror[np.where(swapped, label, 0)], label)}
+    if more.gold is not None:
+        changes["gold"] = np.where(is_mirrored, mirror[np.asarray(more.gold)], more.gold)
+    both = np.concatenate([np.asarray(first.sides), sides[~known]]).astype(np.int32)
+    return more.replace(**changes), {"sides": read_only(both), "items": items}
+
+
+class _Abstention:
+    """A label that is no class, as the table has it."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _encoded(frame: Any, name: str, role: str) -> Column:
+    return encode(take_column(frame, name, role), f"column {name!r}")
+
+
+def _tasks(
+    sides: np.ndarray, items: Ids, asked: Column | None, *, by_pair: bool, columns: tuple[str, str]
+) -> tuple[list[Any], np.ndarray]:
+    """The task's identifier of each row, and the row in which its pair is shown first, shape (A,).
+
+    Raises:
+        AnnotationError: a task that was named has two pairs.
+    """
+    pair = np.sort(sides, axis=1)
+    question = np.zeros(len(sides), int) if asked is None else asked.codes.astype(int)
+    keys = np.column_stack([question, pair]) if by_pair else question[:, None]
+    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    of_row = first[inverse.ravel()]
+    if by_pair:
+        head = [()] * len(sides) if asked is None else [(asked.ids[int(code)],) for code in question]
+        ids = [(*q, items[int(i)], items[int(j)]) for q, (i, j) in zip(head, pair, strict=True)]
+        return ids, of_row
+    assert asked is not None  # tasks are by pair where no column names them
+    if (other := np.flatnonzero((pair != pair[of_row]).any(1))).size:
+        row = int(other[0])
+        raise AnnotationError(
+            f"{asked.title}, {row_number(row)}: the task {asked.ids[int(question[row])]!r} compares other items in "
+            f"columns {columns[0]!r} and {columns[1]!r} than in {row_number(int(of_row[row]))}; where the column names "
+            "what several pairs are compared by, say prompt= in the place of task="
+        )
+    return [asked.ids[int(code)] for code in question], of_row
+
+
+def _sides_said(
+    values: pd.Series, label: str, sides: np.ndarray, items: Ids, columns: tuple[str, str], abstentions: Iterable[Any]
+) -> list[Any]:
+    """The side that each row names, as shown: 0 for left, 1 for right, 2 for a tie; or an abstention.
+
+    Raises:
+        AnnotationError: a label is neither side nor item of its row, or may be either.
+    """
+    column = encode_labels(values, f"column {label!r}")
+    silent = set(abstentions)
+    given = [name for name in column.ids if name not in silent]
+    words = {name: _word(name, columns) for name in given}
+    item = {name: int(items.index_of([name])[0]) for name in given}
+    are_sides = all(word is not None for word in words.values())
+    are_items = all(item[name] >= 0 or words[name] == 2 for name in given)
+    named = [name for name in given if item[name] >= 0]
+    if are_sides and are_items and named:
+        raise AnnotationError(
+            f"{column.title}: {named[0]!r} names a side and an item; write the labels 'left', 'right' and 'tie'"
+        )
+    if not are_sides and not are_items:
+        wrong = [name for name in given if words[name] is None and item[name] < 0] or named
+        row = int(column.rows_with(list(column.ids).index(wrong[0]))[0])
+        raise _neither(column, row, columns)
+    said: list[Any] = []
+    for row, code in enumerate(column.codes):
+        name = column.ids[int(code)]
+        if name in silent:
+            said.append(_Abstention(name))
+        elif are_sides:
+            said.append(words[name])
+        elif item[name] < 0:
+            said.append(2)
+        elif item[name] in sides[row]:
+            said.append(int(sides[row, 1] == item[name]))
+        else:
+            raise _neither(column, row, columns)
+    return said
+
+
+def _word(name: Any, columns: tuple[str, str]) -> int | None:
+    """The class that a label stands for by its words, or by the name of the side's column."""
+    text = plain(str(name))
+    own: Mapping[str, str] = dict(zip(SIDES, map(plain, columns), strict=False))
+    return next((k for k, side in enumerate(SIDES) if text in WORDS[side] or text == own.get(side)), None)
+
+
+def _neither(column: Column, row: int, columns: tuple[str, str]) -> AnnotationError:
+    return AnnotationError(
+        f"{column.title}, {column.where(row)}: {column.ids[int(column.codes[row])]!r} is neither a side nor an item of "
+        f"the row; expected left, right or tie (also a, b, 1, 2, model_a, model_b), or in every row the item in "
+        f"{columns[0]!r} or {columns[1]!r} that is better; name what is no class in abstain=[...]"
+    )
+
+
+def _tell_parts(sides: np.ndarray, items: Ids) -> None:
+    """Warn of items that no chain of comparisons connects."""
+    part = parts(sides, len(items))
+    if (n_parts := int(part.max()) + 1) > 1:
+        members = [[items[int(i)] for i in np.flatnonzero(part == each)] for each in range(min(n_parts, NAMED_PARTS))]
+        listing = "; ".join(", ".join(map(repr, of[:5])) + " …" * (len(of) > 5) for of in members)
+        more = f"; and {n_parts - NAMED_PARTS} more" if n_parts > NAMED_PARTS else ""
+        warn(
+            f"the comparisons fall into {n_parts} parts that no comparison connects ({listing}{more}): items are "
+            "comparable only within a part; add comparisons between the parts, or rank each alone"
+        )

@@ -1,0 +1,142 @@
+"""Comparisons: what labels stand for, that true labels are of items, and that the items go wherever annotations go."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import crowdppl as cp
+from crowdppl.data import AnnotationError, Annotations
+from crowdppl.data.errors import AnnotationWarning
+from crowdppl.data.kinds import Pairwise
+from crowdppl.data.padding import padded
+from crowdppl.data.some_tasks import some_tasks
+
+ROWS = pd.DataFrame(
+    [("x", "y", "ann", "left"), ("y", "x", "bob", "left"), ("y", "z", "ann", "tie"), ("x", "z", "bob", "right")],
+    columns=["left", "right", "worker", "label"],
+)
+
+
+def items_said(annotations):
+    """By row the worker and the better item, or "tie"."""
+    pairs, rows = annotations.pairs, annotations.to_frame()
+    said = zip(annotations.task, rows["label"], strict=True)
+    better = [pairs[side].iloc[task] if side in pairs else side for task, side in said]
+    return list(zip(rows["worker"], better, strict=True))
+
+
+def test_a_pair_in_both_orders_is_one_task_whose_labels_are_of_items():
+    annotations = Annotations.from_comparisons(ROWS)
+    assert annotations.kind == Pairwise()
+    assert list(annotations.tasks) == [("x", "y"), ("y", "z"), ("x", "z")]
+    assert annotations.pairs.to_numpy().tolist() == [["x", "y"], ["y", "z"], ["x", "z"]]
+    assert annotations.votes().tolist() == [[1, 1, 0], [0, 0, 1], [0, 1, 0]]
+    assert items_said(annotations) == [("ann", "x"), ("bob", "y"), ("ann", "tie"), ("bob", "z")]
+
+
+@given(
+    st.lists(
+        st.tuples(st.permutations("pqr"), st.sampled_from("uvw"), st.sampled_from([0, 1, 2])), min_size=1, max_size=12
+    )
+)
+@pytest.mark.filterwarnings("ignore::crowdppl.data.errors.AnnotationWarning")
+def test_sides_and_names_of_winners_in_any_order_say_the_same(rows):
+    frame = pd.DataFrame(
+        [(*pair[:2], worker, said) for pair, worker, said in rows], columns=["one", "two", "w", "said"]
+    )
+    by_side = frame.assign(said=frame["said"].map(["model_a", "model_b", "tie"].__getitem__))
+    by_name = frame.assign(said=[(*row[:2], "tie")[row.said] for row in frame.itertuples(index=False)])
+    columns = {"left": "one", "right": "two", "worker": "w", "label": "said"}
+    sides, names = (Annotations.from_comparisons(each, **columns) for each in (by_side, by_name))
+    pd.testing.assert_frame_equal(sides.to_frame(), names.to_frame())
+    expected = sorted((row.w, (row.one, row.two, "tie")[row.said]) for row in frame.itertuples())
+    assert sorted(items_said(sides)) == expected
+
+
+@pytest.mark.parametrize("words", [("A", "B"), (1, 2), ("1", "2"), ("model_a", "model_b"), ("left", "right")])
+def test_a_side_has_several_names(words):
+    said = ROWS.assign(label=[words[0], words[0], "tie (bothbad)", words[1]])
+    assert Annotations.from_comparisons(said).votes().tolist() == Annotations.from_comparisons(ROWS).votes().tolist()
+
+
+def test_tasks_are_named_by_the_column_or_made_of_prompt_and_pair():
+    frame = ROWS.assign(question=[1, 1, 2, 3])
+    named = Annotations.from_comparisons(frame, task="question")
+    assert list(named.tasks) == [1, 2, 3]
+    by_prompt = Annotations.from_comparisons(frame.assign(question=[1, 2, 2, 2]), prompt="question")
+    assert list(by_prompt.tasks) == [(1, "x", "y"), (2, "x", "y"), (2, "y", "z"), (2, "x", "z")]
+    assert by_prompt.pairs.loc[[(2, "x", "y")]].to_numpy().tolist() == [["y", "x"]]
+
+
+@pytest.mark.filterwarnings("ignore:1 of 3 tasks have abstentions only")
+def test_counts_times_abstentions_gold_and_unnamed_workers_are_taken():
+    frame = ROWS.assign(n=[1, 2, 3, 4], s=[1.0, 2.0, 3.0, 4.0], label=["left", "left", "tie", "none"])
+    whole = Annotations.from_comparisons(frame, count="n", seconds="s", abstain="none", gold={("x", "y"): "right"})
+    assert whole.counts_by_kind().tolist() == [[1, 2, 0, 0], [0, 0, 3, 0], [0, 0, 0, 4]]
+    assert whole.seconds.tolist() == [1, 2, 3, 4]
+    assert whole.gold.tolist() == [1, -1, -1]
+    unnamed = Annotations.from_comparisons(ROWS, worker=None)
+    assert unnamed.votes().tolist() == [[1, 1, 0], [0, 0, 1], [0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({"right": ["y", "y", "z", "z"]}, {}, r"'left' and 'right', row 1: 'y' is compared with itself"),
+        ({"label": ["left", "up", "tie", "left"]}, {}, r"'label', row 1: 'up' is neither a side nor an item.*abstain="),
+        ({"label": ["x", "z", "tie", "x"]}, {}, r"'label', row 1: 'z' is neither"),
+        ({"label": ["left", "x", "tie", "z"]}, {}, r"'label', row 1: 'x' is neither"),
+        (
+            {"left": ["a", "b", "b", "a"], "right": ["b", "a", "c", "c"], "label": list("aaba")},
+            {},
+            r"'a' names a side and",
+        ),
+        ({"q": 1}, {"task": "q"}, r"'q', row 2: the task 1 compares other items.*row 0; .*prompt="),
+        ({"q": 1}, {"task": "q", "prompt": "q"}, r"'q'"),
+        ({"left": ["x", None, "y", "x"]}, {}, r"'left': the value is missing in row 1"),
+        ({}, {"ordered": ["left", "right"]}, r"ordered=.*cannot be used.*repeats"),
+        ({}, {"left": "model"}, r"no column 'model'"),
+    ],
+)
+def test_bad_comparisons_are_refused_with_place_value_and_mend(change, options, message):
+    with pytest.raises(AnnotationError, match=message):
+        Annotations.from_comparisons(ROWS.assign(**change), **options)
+
+
+def test_a_graph_in_parts_is_warned_of_with_its_parts():
+    frame = pd.concat([ROWS, pd.DataFrame([("u", "v", "ann", "left")], columns=ROWS.columns)])
+    with pytest.warns(AnnotationWarning, match=r"2 parts.*'u', 'v'; 'x', 'y', 'z'\).*only within"):
+        Annotations.from_comparisons(frame)
+
+
+def test_comparisons_joined_are_those_of_one_table():
+    whole = Annotations.from_comparisons(ROWS)
+    parts = [Annotations.from_comparisons(ROWS.iloc[rows]) for rows in ([0, 2], [1, 3])]
+    joined = parts[0].joined(parts[1].with_gold({("x", "y"): "left"}))
+    assert joined.pairs.loc[list(whole.tasks)].equals(whole.pairs)
+    assert sorted(items_said(joined)) == sorted(items_said(whole))
+    assert joined.gold.tolist() == [1, -1, -1]  # left of y and x is y
+    with pytest.raises(AnnotationError, match=r"from_comparisons"):
+        whole.joined(ROWS)
+    first, other = (Annotations.from_comparisons(ROWS.iloc[[row]].assign(q=1), task="q") for row in (0, 3))
+    with pytest.raises(AnnotationError, match=r"the task 1 compares 'x' with 'y' here, and 'x' with 'z'"):
+        first.joined(other)
+    with pytest.raises(AnnotationError, match=r"only one of both .*from_comparisons"):
+        first.joined(other.replace(sides=None))
+
+
+@pytest.mark.filterwarnings("ignore:the prior outweighs")
+def test_items_go_wherever_the_annotations_go(tmp_path):
+    annotations = Annotations.from_comparisons(ROWS)
+    some = some_tasks(annotations, np.array([False, True, True]))
+    assert some.pairs.to_numpy().tolist() == [["y", "z"], ["x", "z"]]
+    assert padded(annotations).sides[:3].tolist() == annotations.sides.tolist()
+    assert annotations.without_workers().pairs.equals(annotations.pairs)
+    fit = cp.fit("dawid_skene", annotations, progress=False)
+    assert list(fit.labels.index) == list(annotations.tasks)
+    fit.save(tmp_path / "fit")
+    assert cp.load_fit(tmp_path / "fit").annotations.pairs.equals(annotations.pairs)
+    with pytest.raises(AnnotationError, match=r"from_comparisons"):
+        _ = Annotations.from_dict({"t": {"a": 1, "b": 2}}).pairs

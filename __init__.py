@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.fitted.next_gold import next_gold
     from .inference.fitted.tasks import expected_confusion
     from .inference.plots import (
+        plot_agreement,
         plot_annotations,
         plot_check,
         plot_checks,
@@ -65,9 +66,11 @@ if TYPE_CHECKING:  # imported when first used
     )
     from .inference.result import Fit, load_fit, stack, without_workers
     from .inference.scores import (
+        Agreement,
         Estimate,
         GoldNeeded,
         LabelCalibration,
+        agreement,
         annotations_needed,
         calibrate_labels,
         confusion_divergences,
@@ -107,6 +110,7 @@ __getattr__, __dir__ = lazy_names(__name__, __file__)
 __version__ = "0.1.0"
 
 __all__ = [
+    "Agreement",
     "AnnotationError",
     "AnnotationLikelihood",
     "Annotations",
@@ -139,6 +143,7 @@ __all__ = [
     "StoryError",
     "TaskDifficulty",
     "UnknownNameError",
+    "agreement",
     "annotations_needed",
     "calibrate",
     "calibrate_labels",
@@ -175,6 +180,7 @@ __all__ = [
     "next_annotations",
     "next_gold",
     "observe",
+    "plot_agreement",
     "plot_annotations",
     "plot_check",
     "plot_checks",

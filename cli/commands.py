@@ -15,6 +15,7 @@ import typer
 from .. import __version__
 from ..data.errors import AnnotationError, check_name
 from . import options
+from .agreement_command import agreement
 from .arguments import check_input, parse_settings, read_annotations, read_probabilities
 from .estimate_command import estimate
 from .next_gold_command import next_gold
@@ -133,6 +134,7 @@ def fit(
 
 app.command("report", cls=CommandWithSettings)(report)
 app.command("estimate")(estimate)
+app.command("agreement")(agreement)
 app.command("next-gold")(next_gold)
 
 

@@ -1,44 +1,180 @@
-"""Agreement of the workers beyond chance: Krippendorff's alpha."""
+"""Coefficients of agreement of the workers, each as a function of vote counts, tasks' weights and classes' distances.
+
+Tasks' weights, shape (B, N), are how often each of B resamples has each task, so that a bootstrap is one product of
+matrices; a single row of ones gives the coefficients of the data.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from .errors import check_name
 from .kinds import NOMINAL, Kind
+
+METRICS = ("nominal", "ordinal", "interval")
+
+Chance = tuple[np.ndarray, np.ndarray]  # observed agreement and agreement by chance, (B,) each
+
+
+def distances(n_classes: int, kind: Kind = NOMINAL, metric: str | None = None) -> np.ndarray:
+    r"""Return how much two classes disagree, shape (K, K).
+
+    Args:
+        n_classes: K.
+        kind: the kind of the labels, whose squared distance it is where no metric is given.
+        metric: ``"nominal"``: 0 or 1; ``"interval"``: :math:`(k - l)^2`; ``"ordinal"``: :math:`{|k - l| + 1 \choose
+            2}`, the number of pairs of classes from k to l (Gwet 2014, section 3.5), which stands for Krippendorff's
+            ordinal metric in the coefficients that are not his; None for that of the kind.
+
+    Raises:
+        UnknownNameError: there is no such metric.
+    """
+    if metric is None:
+        return kind.distance(n_classes) ** 2
+    check_name("metric", metric, METRICS)
+    position = np.arange(n_classes, dtype=np.float64)
+    steps = np.abs(position[:, None] - position)
+    if metric == "nominal":
+        return 1.0 * (steps > 0)
+    return steps**2 if metric == "interval" else steps * (steps + 1) / 2
+
+
+@dataclass(frozen=True)
+class VoteAgreement:
+    """Agreement by the votes alone: what the coefficients of a crowd are made of.
+
+    Attributes:
+        votes: how many annotations of each class each task has, shape (N, K).
+        distance: how much two classes disagree, shape (K, K).
+        ranks: True for Krippendorff's ordinal metric in alpha, whose distances are those of the classes' mean ranks.
+    """
+
+    votes: np.ndarray
+    distance: np.ndarray
+    ranks: bool = False
+
+    def krippendorff_alpha(self, weights: np.ndarray) -> np.ndarray:
+        r"""Return Krippendorff's alpha, shape (B,).
+
+        With :math:`n_{ik}` annotations of class k for task i, :math:`m_i = \sum_k n_{ik}`, over tasks with :math:`m_i
+        \ge 2`, and the squared distance :math:`\delta_{kl}^2`,
+
+        .. math::
+            D_o = \sum_i \frac{1}{m_i - 1} \sum_{kl} n_{ik} n_{il} \delta_{kl}^2, \quad n_k = \sum_i n_{ik},
+            \quad n = \sum_k n_k, \quad \alpha = 1 - (n - 1) \frac{D_o}{\sum_{kl} n_k n_l \delta_{kl}^2}.
+
+        It is 1 where all agree and 0 where they agree as often as by chance; NaN where no task has two annotations or
+        all are of one class, which leaves nothing to compare. A task with one annotation does not count.
+
+        Source:
+            K. Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", sections C (nominal data, any number
+            of observers, missing data) and D (other metrics).
+        """
+        total = self.votes.sum(1, dtype=np.float64)
+        pairable = total >= 2
+        counts, m, w = self.votes[pairable].astype(np.float64), total[pairable], weights[:, pairable]
+        n_k = w @ counts
+        n = n_k.sum(1)
+        if self.ranks:  # Σ_kl n_k n_l (R_k − R_l)² is 2 (n Σ_k n_k R_k² − (Σ_k n_k R_k)²)
+            rank = np.cumsum(n_k, axis=1) - n_k / 2
+            spread = 2 * (m * (rank**2 @ counts.T) - (rank @ counts.T) ** 2)
+            observed = (w * spread / (m - 1)).sum(1)
+            by_chance = 2 * (n * (n_k * rank**2).sum(1) - (n_k * rank).sum(1) ** 2)
+        else:
+            observed = w @ (((counts @ self.distance) * counts).sum(1) / (m - 1))
+            by_chance = ((n_k @ self.distance) * n_k).sum(1)
+        return 1 - (n - 1) * _ratio(observed, by_chance)
+
+    def observed(self, weights: np.ndarray) -> np.ndarray:
+        r"""Return how much two annotations of a task agree, shape (B,): the mean over tasks with two or more.
+
+        :math:`\sum_{kl} w_{kl} n_{ik} (n_{il} - [k = l]) / (m_i (m_i - 1))`, with
+        :math:`w_{kl} = 1 - \delta_{kl} / \max \delta`: the share of pairs of annotations that are equal, for nominal
+        classes.
+        """
+        agreement, pairable = self.by_task()
+        return _ratio(weights @ np.where(pairable, agreement, 0.0), weights @ (1.0 * pairable))
+
+    def by_task(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return how much two annotations of each task agree, and which tasks have two, shape (N,) each."""
+        counts = self.votes.astype(np.float64)
+        m = counts.sum(1)
+        pairs = m * (m - 1)
+        return _ratio(((counts @ self.class_weights) * counts).sum(1) - m, pairs), pairs > 0
+
+    @property
+    def class_weights(self) -> np.ndarray:
+        """How much two classes agree, 1 where they are equal and 0 where they are farthest apart, shape (K, K)."""
+        return class_weights(self.distance)
+
+    def shares(self, weights: np.ndarray) -> np.ndarray:
+        r"""Return the mean share of each class in a task's annotations, shape (B, K), over tasks with any."""
+        m = self.votes.sum(1, dtype=np.float64)
+        share = self.votes / np.maximum(m, 1)[:, None]
+        return _ratio(weights @ share, (weights @ (1.0 * (m > 0)))[:, None])
+
+    def fleiss(self, weights: np.ndarray) -> Chance:
+        r"""Return observed agreement, and that by chance :math:`\sum_{kl} w_{kl} \pi_k \pi_l`, of Fleiss' kappa.
+
+        Source:
+            J. L. Fleiss (1971), "Measuring nominal scale agreement among many raters", with weights and missing
+            annotations as K. L. Gwet (2014), "Handbook of Inter-Rater Reliability", chapters 2 and 3.
+        """
+        share = self.shares(weights)
+        return self.observed(weights), ((share @ self.class_weights) * share).sum(1)
+
+    def gwet(self, weights: np.ndarray) -> Chance:
+        r"""Return observed agreement, and that by chance of Gwet's AC1, or AC2 where classes are partly alike.
+
+        By chance :math:`\frac{\sum_{kl} w_{kl}}{K (K - 1)} \sum_k \pi_k (1 - \pi_k)`.
+
+        Source:
+            K. L. Gwet (2008), "Computing inter-rater reliability and its variance in the presence of high agreement";
+            missing annotations as in his handbook.
+        """
+        n_classes, share = len(self.distance), self.shares(weights)
+        factor = self.class_weights.sum() / (n_classes * (n_classes - 1))
+        return self.observed(weights), factor * (share * (1 - share)).sum(1)
+
+    def by_class(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        r"""Return each class's share, its specific agreement, and alpha of this class against the rest, (B, K) each.
+
+        Specific agreement is the probability that a second annotation of the task is of class k where one is,
+        :math:`\sum_i n_{ik} (n_{ik} - 1) / (m_i - 1) / \sum_i n_{ik}`, over tasks with two annotations (Cicchetti &
+        Feinstein 1990, "High agreement but low kappa: II", of any number of annotations).
+        """
+        total = self.votes.sum(1, dtype=np.float64)
+        pairable = total >= 2
+        counts, m, w = self.votes[pairable].astype(np.float64), total[pairable, None], weights[:, pairable]
+        n_k = w @ counts
+        n = n_k.sum(1, keepdims=True)
+        alike, apart = w @ (counts * (counts - 1) / (m - 1)), w @ (counts * (m - counts) / (m - 1))
+        return _ratio(n_k, n), _ratio(alike, n_k), 1 - (n - 1) * _ratio(apart, n_k * (n - n_k))
+
+
+def class_weights(distance: np.ndarray) -> np.ndarray:
+    """Return how much two classes agree, 1 where they are equal and 0 where they are farthest apart, shape (K, K)."""
+    return 1 - distance / distance.max()
+
+
+def beyond_chance(observed: np.ndarray, by_chance: np.ndarray) -> np.ndarray:
+    r"""Return :math:`(p_o - p_e) / (1 - p_e)`, NaN where chance alone agrees always."""
+    return _ratio(observed - by_chance, 1 - by_chance)
 
 
 def krippendorff_alpha(votes: np.ndarray, kind: Kind = NOMINAL) -> float:
-    r"""Return Krippendorff's alpha.
+    """Return Krippendorff's alpha of vote counts, shape (N, K), by the squared distance of their kind.
 
-    With :math:`n_{ik}` annotations of class k for task i, :math:`m_i = \sum_k n_{ik}`, over tasks with :math:`m_i
-    \ge 2`, and the distance :math:`\delta_{kl}` of the kind of labels,
-
-    .. math::
-        D_o = \sum_i \frac{1}{m_i - 1} \sum_{kl} n_{ik} n_{il} \delta_{kl}^2, \quad n_k = \sum_i n_{ik},
-        \quad n = \sum_k n_k, \quad \alpha = 1 - (n - 1) \frac{D_o}{\sum_{kl} n_k n_l \delta_{kl}^2}.
-
-    It is 1 where all agree and 0 where they agree as often as by chance. Several annotations of one worker for a task
-    count as those of several workers.
-
-    Args:
-        votes: how many annotations of each class each task has, shape (N, K).
-        kind: the kind of the labels, whose distance is 0 or 1 for nominal data, and the number of steps between two
-            classes for ordered data ("interval data" of the source, with classes for numbers).
-
-    Returns:
-        alpha, or NaN where no task has two annotations or all annotations are of one class, which leaves nothing to
-        compare.
-
-    Source:
-        K. Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", sections C (nominal data, any
-        number of observers, missing data) and D (other metrics).
+    See :meth:`VoteAgreement.krippendorff_alpha`. Several annotations of one worker for a task count as those of
+    several workers.
     """
-    n_i = votes.sum(axis=1, dtype=np.float64)
-    pairable = n_i >= 2
-    n_ik, m = votes[pairable].astype(np.float64), n_i[pairable, None]
-    n_k = n_ik.sum(axis=0)
-    n = n_k.sum()
-    difference = kind.distance(votes.shape[1]) ** 2
-    observed = ((n_ik @ difference) * n_ik / (m - 1)).sum()
-    by_chance = n_k @ difference @ n_k
-    return float(1 - (n - 1) * observed / by_chance) if by_chance > 0 else float("nan")
+    agreement = VoteAgreement(votes, distances(votes.shape[1], kind))
+    return float(agreement.krippendorff_alpha(np.ones((1, len(votes))))[0])
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Return a quotient, NaN where it divides by nothing, or by what rounding left of nothing."""
+    is_some = below > 1e-12
+    return np.where(is_some, above / np.where(is_some, below, 1.0), np.nan)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...data.lazy import lazy_names
 
 if TYPE_CHECKING:  # imported when first used
+    from .agreement_intervals import plot_agreement
     from .compared_stories import plot_comparison
     from .confusion_matrices import plot_confusions, plot_groups
     from .estimated_shares import plot_estimate
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # imported when first used
 __getattr__, __dir__ = lazy_names(__name__, __file__)
 
 __all__ = [
+    "plot_agreement",
     "plot_annotations",
     "plot_check",
     "plot_checks",

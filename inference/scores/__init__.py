@@ -12,13 +12,16 @@ if TYPE_CHECKING:  # imported when first used
     from .gold_plan import GoldNeeded, gold_needed
     from .label_calibration import LabelCalibration, calibrate_labels
     from .label_scores import label_confusion, roc, score
+    from .worker_agreement import Agreement, agreement
 
 __getattr__, __dir__ = lazy_names(__name__, __file__)
 
 __all__ = [
+    "Agreement",
     "Estimate",
     "GoldNeeded",
     "LabelCalibration",
+    "agreement",
     "annotations_needed",
     "calibrate_labels",
     "confusion_divergences",

@@ -1,0 +1,67 @@
+"""The subcommand ``crowdppl agreement``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..data.atomic import check_new_file, whole_file
+from .arguments import check_input, holds_saved, read_annotations
+from .request import Request
+from .terminal import frame_table, plain_messages, stdout
+
+
+def agreement(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="Annotations: a file, or the name of a dataset, as crowdppl fit takes it. Or the folder of a saved "
+            "fit, which adds what the fit says of its workers' agreement.",
+            show_default=False,
+        ),
+    ],
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="nominal|ordinal|interval",
+            help="How far apart two classes are.",
+            show_default="as the kind of the labels says",
+        ),
+    ] = None,
+    task: Annotated[str | None, typer.Option(metavar="COL", help="Column of the tasks.")] = None,
+    worker: Annotated[str | None, typer.Option(metavar="COL", help="Column of the workers.")] = None,
+    label: Annotated[str | None, typer.Option(metavar="COL", help="Column of the labels.")] = None,
+    abstain: Annotated[
+        list[str] | None, typer.Option(metavar="VALUE", help="A label that is no class; may be given several times.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="SEED", help="Of the resamples.", min=0)] = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE.csv", help="Write all figures to a new file.")
+    ] = None,
+) -> None:
+    """Measure the workers' agreement: alpha, kappa and AC with bootstrap intervals, by class, worker and pair."""
+    with plain_messages():
+        if out is not None:
+            check_new_file(out, (".csv",))
+        is_saved = holds_saved(Path(file))
+        request = Request(file=file, task=task, worker=worker, label=label, abstain=abstain)
+        check_input(request, saved=is_saved)
+        from rich.text import Text
+
+        from .. import agreement as measured
+        from .. import load_fit
+        from ..data.harmless_csv import write_csv
+
+        fit = load_fit(file) if is_saved else None
+        found = measured(read_annotations(request) if fit is None else fit.annotations, fit, metric=metric, seed=seed)
+        console = stdout()
+        console.print(Text(str(found)))
+        for title, frame in (("By class", found.by_class), ("By worker", found.by_worker)):
+            if len(frame):
+                console.print(frame_table(frame, title))
+        if out is not None:
+            with whole_file(out) as path:
+                write_csv(found.to_frame().set_index(["of", "name", "quantity"]), path)

@@ -1,0 +1,445 @@
+"""Agreement of the workers as people report it, with bootstrap intervals, and what a fit says of the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from ...data import AnnotationError, Annotations
+from ...data.agreement import METRICS, VoteAgreement, beyond_chance, class_weights, distances
+from ...data.arrays import counts
+from ...data.cards import never_raising
+from ...data.description import count_text
+from ..fitted.error_correlation import error_correlation
+from ..fitted.fitted import Fitted
+from ..fitted.intervals import INTERVAL, checked_tail
+from ..fitted.posterior import Posterior, fitted_of
+from ..fitted.replicated_annotations import posterior_predictive
+
+DRAWS = (200, 1000)  # of the bootstrap, at the least and at the most
+NUMBERS = 3e7  # annotations in all of these draws, about
+CELLS = 4e6  # numbers in memory at a time, about
+MOST_PAIRS = 1000  # pairs of workers, those with the most tasks in common
+REPLICATES = 50  # of a fit's draws, at the most
+MISLEADS = 0.2  # difference of kappa to that of even classes from which it is said
+MODERATE = 0.4  # kappa of even classes from which it is said: moderate agreement of Landis & Koch 1977
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Agreement:
+    """Coefficients of agreement, by :func:`agreement`. All frames have ``low`` and ``high`` of the bootstrap.
+
+    Attributes:
+        table: by coefficient ``estimate``, ``low``, ``high``; with a fit also ``even_classes``, the coefficient of the
+            same workers if each class were as common as the others, and ``expected``, ``expected_low`` and
+            ``expected_high``, those of annotations that the fitted story would write again.
+        by_class: by class its ``share`` of the annotations, ``specific`` agreement (the probability that a second
+            annotation is of the class where one is), and ``alpha`` of the class against the rest.
+        by_worker: by worker the number of ``tasks`` shared with others, ``agreement`` with another worker, and
+            ``kappa`` with the others; empty where no worker is named.
+        pairs: by pair of workers the number of ``tasks`` in common and Cohen's ``kappa``: of the 1,000 pairs with the
+            most tasks in common.
+        by_group: by group of tasks and coefficient, as in `table`: by question, or as ``by`` says; else empty.
+        metric: how far apart two classes are: a name, or that of the labels' kind.
+        interval: mass of the intervals.
+        n_tasks: tasks with two annotations or more.
+        n_effective: like how many independent workers the crowd counts, by the fit; None without.
+    """
+
+    table: pd.DataFrame
+    by_class: pd.DataFrame
+    by_worker: pd.DataFrame
+    pairs: pd.DataFrame
+    by_group: pd.DataFrame
+    metric: str
+    interval: float
+    n_tasks: int
+    n_effective: float | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return all figures as one frame.
+
+        Columns: of ("crowd", "class", "worker", "pair", "group"), name, quantity, estimate, low, high.
+        """
+        crowd = self.table[["estimate", "low", "high"]].rename_axis("quantity").reset_index()
+        parts = [crowd.assign(of="crowd", name="")]
+        for of, frame in (("class", self.by_class), ("worker", self.by_worker), ("pair", self.pairs)):
+            for quantity in (name.removesuffix("_low") for name in frame.columns if name.endswith("_low")):
+                values = frame[[quantity, f"{quantity}_low", f"{quantity}_high"]].set_axis(
+                    ["estimate", "low", "high"], axis=1
+                )
+                names = [" & ".join(map(str, key)) if of == "pair" else key for key in frame.index]
+                parts.append(values.assign(of=of, name=names, quantity=quantity).reset_index(drop=True))
+        if len(self.by_group):
+            groups = self.by_group.reset_index().rename(columns={"group": "name", "coefficient": "quantity"})
+            parts.append(groups.assign(of="group"))
+        return pd.concat(parts, ignore_index=True)[["of", "name", "quantity", "estimate", "low", "high"]]
+
+    @property
+    def misleads(self) -> bool:
+        """True where the same workers would have a kappa of .4 or more if classes were even, and .2 more than it is."""
+        if "even_classes" not in self.table:
+            return False
+        kappa = self.table.loc["fleiss_kappa"]
+        even = kappa["even_classes"]
+        return bool(even >= MODERATE and even - kappa["estimate"] >= MISLEADS)
+
+    def __str__(self) -> str:
+        rows = {str(name): row for name, row in self.table.iterrows()}
+        lines = [
+            f"Agreement on {count_text(self.n_tasks, 'task')} with two annotations or more ({self.metric} classes, "
+            f"{self.interval:.0%} intervals by task): two annotations of a task agree by {_text(rows['observed'])}"
+        ]
+        lines += [f"{NAMES[name]}: {_text(row)}" for name, row in rows.items() if name != "observed"]
+        if self.n_effective is not None:
+            lines.append(f"by the fit its workers count like {self.n_effective:.1f} independent ones")
+        if self.misleads:
+            kappa, most = self.table.loc["fleiss_kappa"], self.by_class["share"].idxmax()
+            lines.append(
+                f"kappa misleads here: {self.by_class['share'].max():.0%} of the annotations are {most!r}, so that "
+                f"chance alone agrees often; if the classes were even, the same workers would have "
+                f"{kappa['even_classes']:.2f} in the place of {kappa['estimate']:.2f}. Look at the agreement by class, "
+                "and at AC1"
+            )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    @never_raising
+    def _repr_html_(self) -> str:
+        return self.table.rename(index=NAMES).style.format(precision=3, na_rep="–").to_html()
+
+
+NAMES = {
+    "observed": "observed agreement",
+    "alpha": "Krippendorff's alpha",
+    "fleiss_kappa": "Fleiss' kappa",
+    "cohen_kappa": "Cohen's kappa, mean over pairs",
+    "gwet_ac": "Gwet's AC",
+}
+
+
+def agreement(
+    annotations: Annotations,
+    fit: Posterior | Fitted | None = None,
+    *,
+    metric: str | None = None,
+    by: Mapping[Any, Any] | pd.Series | None = None,
+    interval: float = INTERVAL,
+    draws: int | None = None,
+    seed: int = 0,
+) -> Agreement:
+    r"""Return coefficients of the workers' agreement with bootstrap intervals, and what a fit says beside them.
+
+    Krippendorff's alpha, Fleiss' kappa, the mean of Cohen's kappas over pairs of workers (Light 1971), and Gwet's AC1,
+    which is AC2 where classes are partly alike. Abstentions are missing. Alpha leaves out tasks with one annotation;
+    Fleiss' kappa and AC count them for the classes' shares alone; a pair's kappa is of the tasks that both annotated,
+    where repeated annotations of a worker share the place of one. A worker's kappa is that of the worker and any other
+    worker of the same task (Schouten 1982). Where workers are not named, there are none by worker or pair.
+
+    Intervals are quantiles over resamples of the tasks with replacement: how far other tasks of the same kind would
+    give other figures.
+
+    Args:
+        annotations: of any kind of label.
+        fit: a fit of them. It gives ``even_classes``: tasks are weighed by their label probabilities such that each
+            class weighs as much; and, of one story, ``expected``: the coefficients of up to 50 replicates of the
+            annotations (posterior predictive).
+        metric: how far apart classes are: ``"nominal"``, ``"ordinal"`` (alpha by mean ranks, the others by Gwet's
+            ordinal weights), ``"interval"`` (quadratic weights, with positions of the classes for numbers); by default
+            as the kind of the labels says: 0 or 1, and for ordered classes the interval metric.
+        by: group of each task: a mapping or series by task; tasks that are not in it are in no group. By default the
+            questions, where there are several.
+        interval: mass of the intervals, between 0 and 1.
+        draws: resamples; by default 1,000, and down to 200 for many annotations.
+        seed: of the resamples and replicates.
+
+    Raises:
+        TypeError: `annotations` are something else.
+        AnnotationError: no task has two annotations, or `by` names an unknown task.
+        UnknownNameError: there is no such metric.
+        ValueError: `interval` is not between 0 and 1, or `draws` is below 1.
+
+    Source:
+        Krippendorff 2011; Fleiss 1971; Cohen 1968, "Weighted kappa"; Light 1971; Gwet 2008, 2014; Schouten 1982.
+
+    Examples:
+        >>> import crowdppl as cp
+        >>> cp.agreement(cp.load_dataset("anesthesia")).table["estimate"].round(3).to_dict()["alpha"]
+        0.583
+    """
+    if not isinstance(annotations, Annotations):
+        raise TypeError(f"annotations are needed, got a {type(annotations).__name__}")
+    tail = checked_tail(interval)
+    if draws is not None and draws < 1:
+        raise ValueError(f"draws={draws} must be at least 1")
+    of = annotations.of_classes()
+    if by is None and len(of.questions):
+        by = {unit: unit[1] for unit in of.tasks if isinstance(unit, tuple)}
+    distance = distances(of.n_classes, of.kind, metric)
+    votes = VoteAgreement(of.votes(), distance, ranks=metric == "ordinal")
+    pairable = votes.by_task()[1]
+    if not pairable.any():
+        raise AnnotationError("no task has two annotations, so that there is no agreement to measure")
+    n_draws = draws or int(np.clip(NUMBERS / max(of.n_rows, of.n_tasks), *DRAWS))
+    rng = np.random.default_rng(seed)
+
+    def summarised(figures: Callable[[np.ndarray], np.ndarray], width: int, tasks: np.ndarray) -> np.ndarray:
+        """Return estimate, low and high of figures of the tasks' weights, (B, C) of (B, N): shape (3, C)."""
+        estimate = figures(1.0 * tasks[None])[0]
+        n, places, resampled = int(tasks.sum()), np.flatnonzero(tasks), []
+        block = max(1, int(CELLS // max(len(tasks), width)))
+        for first in range(0, n_draws, block):
+            weights = np.zeros((min(block, n_draws - first), len(tasks)))
+            for row in weights:
+                row[places] = np.bincount(rng.integers(n, size=n), minlength=n)
+            resampled.append(figures(weights))
+        drawn = np.concatenate(resampled)
+        known = np.where(np.isnan(drawn).all(0), 0.0, drawn)
+        ends = np.nanquantile(known, [tail, 1 - tail], axis=0)
+        ends = np.where(np.isnan(drawn).all(0), np.nan, ends)
+        return np.stack([estimate, np.fmin(ends[0], estimate), np.fmax(ends[1], estimate)])
+
+    rows = _votes_of_workers(of) if of.named else None
+    pairs = None if rows is None else _Pairs.of_most(rows, of, distance)
+
+    def figures(weights: np.ndarray) -> np.ndarray:
+        mean = np.full(len(weights), np.nan) if pairs is None else _mean(pairs.kappas(weights))
+        return np.stack([*_by_votes(votes, weights), mean], 1)
+
+    everything = np.ones(of.n_tasks, bool)
+    width = 1 if pairs is None else pairs.width
+    names = ["observed", "alpha", "fleiss_kappa", "gwet_ac", "cohen_kappa"]
+    ends = ["estimate", "low", "high"]
+    table = pd.DataFrame(summarised(figures, width, everything).T, pd.Index(names, name="coefficient"), ends)
+    table = table.loc[[name for name in NAMES if name in names]]
+    classes = of.n_classes
+    by_class = summarised(lambda w: np.concatenate(votes.by_class(w), 1), 3 * classes, everything)
+    workers, pair_frame = pd.DataFrame(), pd.DataFrame()
+    if rows is not None and pairs is not None:
+        others = _Others(rows, of, class_weights(distance))
+        found = summarised(others.figures, others.width, everything)
+        workers = _frame(["agreement", "kappa"], found, of.workers.to_index("worker"))
+        workers.insert(0, "tasks", others.tasks)
+        index = pd.MultiIndex.from_arrays(
+            [of.workers.to_index()[pairs.first], of.workers.to_index()[pairs.second]], names=["worker", "other"]
+        )
+        pair_frame = _frame(["kappa"], summarised(pairs.kappas, pairs.width, everything), index)
+        pair_frame.insert(0, "tasks", pairs.tasks)
+    groups = {
+        name: pd.DataFrame(summarised(figures, width, tasks).T, pd.Index(names, name="coefficient"), ends)
+        for name, tasks in _groups(of, by).items()
+    }
+    n_effective = None
+    if fit is not None:
+        table, n_effective = _with_fit(table, annotations, fit, votes, figures, seed)
+    return Agreement(
+        table,
+        _frame(["share", "specific", "alpha"], by_class, of.classes.to_index("class")),
+        workers,
+        pair_frame,
+        pd.concat(groups, names=["group"]) if groups else pd.DataFrame(),
+        metric
+        or next((name for name in METRICS if np.array_equal(distances(classes, metric=name), distance)), of.kind.name),
+        interval,
+        int(pairable.sum()),
+        n_effective,
+    )
+
+
+def _name_of(distance: np.ndarray, default: str) -> str:
+    """Return the name of the metric that has these distances of two classes, or the default."""
+    names = (name for name in METRICS if np.array_equal(distances(len(distance), metric=name), distance))
+    return next(names, default)
+
+
+def _by_votes(votes: VoteAgreement, weights: np.ndarray) -> list[np.ndarray]:
+    """Return observed agreement, alpha, Fleiss' kappa and Gwet's AC, shape (B,) each."""
+    return [
+        votes.observed(weights),
+        votes.krippendorff_alpha(weights),
+        beyond_chance(*votes.fleiss(weights)),
+        beyond_chance(*votes.gwet(weights)),
+    ]
+
+
+def _with_fit(
+    table: pd.DataFrame,
+    annotations: Annotations,
+    fit: Posterior | Fitted,
+    votes: VoteAgreement,
+    figures: Callable[[np.ndarray], np.ndarray],
+    seed: int,
+) -> tuple[pd.DataFrame, float | None]:
+    """Return the table with what the fit says beside, and like how many independent workers they count."""
+    if fit.annotations.n_tasks != annotations.n_tasks or list(fit.annotations.tasks) != list(annotations.tasks):
+        raise AnnotationError("the fit is of other tasks than the annotations; give a fit of these annotations")
+    order = ["observed", "alpha", "fleiss_kappa", "gwet_ac", "cohen_kappa"]
+    posterior = np.asarray(fit.posterior, np.float64)
+    mass = posterior.sum(0)
+    kept = mass >= 1  # of a class that hardly any task has, little is known
+    even = (posterior[:, kept] / mass[kept]).sum(1) * annotations.n_tasks / kept.sum()
+    table = table.assign(even_classes=pd.Series(figures(even[None])[0], order))
+    n_effective = None
+    if annotations.named:
+        try:
+            n_effective = error_correlation(fit, seed=seed).n_effective
+        except AnnotationError:  # nobody errs, or nobody shares a task
+            n_effective = None
+    if isinstance(fit, Posterior) and (fit.rule is not None or len(fit.members) != 1):
+        return table, n_effective
+    label = np.asarray(posterior_predictive(fitted_of(fit), seed=seed)["annotation"])
+    label = label.reshape(-1, label.shape[-1])
+    label = label[np.linspace(0, len(label) - 1, min(REPLICATES, len(label))).astype(int)]
+    ones = np.ones((1, annotations.n_tasks))
+    again = []
+    for one in label:
+        new = annotations.replace(label=one.astype(np.int32))
+        replicate = VoteAgreement(new.votes(), votes.distance, votes.ranks)
+        again.append([float(value[0]) for value in _by_votes(replicate, ones)])
+    low, high = np.nanquantile(again, [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2], axis=0)
+    columns = {"expected": np.nanmean(again, 0), "expected_low": low, "expected_high": high}
+    return table.assign(**{name: pd.Series(values, order[:4]) for name, values in columns.items()}), n_effective
+
+
+def _groups(annotations: Annotations, by: Mapping[Any, Any] | pd.Series | None) -> dict[Any, np.ndarray]:
+    """Return which tasks each group has, (N,) bool, in the order of the groups."""
+    if by is None:
+        return {}
+    group = dict(by.items())
+    known = set(annotations.tasks)
+    if strange := next((task for task in group if task not in known), None):
+        raise AnnotationError(f"by= has the task {strange!r}, which has no annotations")
+    of_task = [group.get(task) for task in annotations.tasks]
+    return {name: np.array([one == name for one in of_task]) for name in dict.fromkeys(group.values())}
+
+
+def _frame(names: list[str], values: np.ndarray, index: pd.Index) -> pd.DataFrame:
+    """Return (3, C) values as a frame with columns ``name``, ``name_low`` and ``name_high`` for each name."""
+    blocks = values.reshape(3, len(names), len(index))
+    ends = ("", "_low", "_high")
+    return pd.DataFrame(
+        {f"{name}{end}": blocks[i, j] for j, name in enumerate(names) for i, end in enumerate(ends)}, index
+    )
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Return the mean of each row over its numbers, (B,): NaN where it has none."""
+    known = ~np.isnan(values)
+    n = known.sum(1)
+    return np.where(n > 0, np.where(known, values, 0.0).sum(1) / np.maximum(n, 1), np.nan)
+
+
+@dataclass(frozen=True)
+class _Votes:
+    """Of each worker on each task that the worker annotated, P pairs by task: the share of each class, (P, K)."""
+
+    task: np.ndarray
+    worker: np.ndarray
+    share: np.ndarray
+
+
+def _votes_of_workers(annotations: Annotations) -> _Votes:
+    """Return the shares of classes by worker and task; repeated annotations have one place together."""
+    pair = np.asarray(annotations.task, np.int64) * annotations.n_workers + np.asarray(annotations.worker)
+    pair, place = np.unique(pair, return_inverse=True)
+    cell = place * annotations.n_classes + np.asarray(annotations.label)
+    votes = np.bincount(cell, np.asarray(counts(annotations)), len(pair) * annotations.n_classes)
+    votes = votes.reshape(len(pair), annotations.n_classes)
+    share = votes / votes.sum(1, keepdims=True)
+    return _Votes(pair // annotations.n_workers, pair % annotations.n_workers, share)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs of workers, and by task what each adds to its pair's joint counts: sparse, (N, pairs K K)."""
+
+    first: np.ndarray
+    second: np.ndarray
+    tasks: np.ndarray
+    joint: sparse.csr_matrix
+    weights: np.ndarray
+
+    @classmethod
+    def of_most(cls, votes: _Votes, annotations: Annotations, distance: np.ndarray) -> _Pairs:
+        """Return the pairs of workers with the most tasks in common."""
+        n_workers, n_tasks, k = annotations.n_workers, annotations.n_tasks, annotations.n_classes
+        size = np.bincount(votes.task, minlength=n_tasks)
+        start = np.cumsum(size) - size
+        ahead = size[votes.task] - 1 - (np.arange(len(votes.task)) - start[votes.task])
+        one = np.repeat(np.arange(len(votes.task)), ahead)
+        other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(ahead) - ahead, ahead)
+        key = votes.worker[one] * n_workers + votes.worker[other]
+        keys, n_common = np.unique(key, return_counts=True)
+        most = np.sort(np.argsort(-n_common, kind="stable")[:MOST_PAIRS])
+        keys, n_common = keys[most], n_common[most]
+        place = np.minimum(np.searchsorted(keys, key), max(len(keys) - 1, 0))
+        is_kept = keys[place] == key if len(keys) else np.zeros(0, bool)
+        one, other, place = one[is_kept], other[is_kept], place[is_kept]
+        joint = (votes.share[one][:, :, None] * votes.share[other][:, None, :]).reshape(len(one), k * k)
+        column = place[:, None] * k * k + np.arange(k * k)
+        row = np.broadcast_to(votes.task[one][:, None], column.shape)
+        is_some = joint > 0
+        found = sparse.csr_matrix(
+            (joint[is_some], (row[is_some], column[is_some])), shape=(n_tasks, max(len(keys), 0) * k * k)
+        )
+        return cls(keys // n_workers, keys % n_workers, n_common, found, class_weights(distance))
+
+    @property
+    def width(self) -> int:
+        """The numbers that one resample has."""
+        return max(1, self.joint.shape[1])
+
+    def kappas(self, weights: np.ndarray) -> np.ndarray:
+        r"""Return Cohen's weighted kappa of each pair, (B, pairs).
+
+        With the joint shares :math:`p_{kl}` of two workers,
+        :math:`p_o = \sum w_{kl} p_{kl}` and :math:`p_e = \sum w_{kl} p_{k\cdot} p_{\cdot l}` (Cohen 1968).
+        """
+        k = len(self.weights)
+        table = np.asarray((self.joint.T @ weights.T).T).reshape(len(weights), len(self.first), k, k)
+        total = table.sum((-1, -2), keepdims=True)
+        share = np.where(total > 0, table / np.where(total > 0, total, 1.0), np.nan)
+        observed = (share * self.weights).sum((-1, -2))
+        by_chance = ((share.sum(-1) @ self.weights) * share.sum(-2)).sum(-1)
+        return beyond_chance(observed, by_chance)
+
+
+class _Others:
+    """Agreement of each worker with any other worker of the same task."""
+
+    def __init__(self, votes: _Votes, annotations: Annotations, weights: np.ndarray) -> None:
+        n_workers, n_tasks, k = annotations.n_workers, annotations.n_tasks, annotations.n_classes
+        total = np.zeros((n_tasks, k))
+        np.add.at(total, votes.task, votes.share)
+        n = np.bincount(votes.task, minlength=n_tasks)
+        kept = n[votes.task] > 1
+        task, worker, own = votes.task[kept], votes.worker[kept], votes.share[kept]
+        others = (total[task] - own) / (n[task] - 1)[:, None]
+        agree = ((own @ weights) * others).sum(1)
+        self.weights, self.n_workers = weights, n_workers
+        self.tasks = np.bincount(worker, minlength=n_workers)
+        self.width = n_workers * (2 * k + 2)
+        values = np.concatenate([np.ones((len(task), 1)), agree[:, None], own, others], 1)
+        column = worker[:, None] * (2 * k + 2) + np.arange(2 * k + 2)
+        row = np.broadcast_to(task[:, None], column.shape)
+        self.sums = sparse.csr_matrix((values.ravel(), (row.ravel(), column.ravel())), shape=(n_tasks, self.width))
+
+    def figures(self, weights: np.ndarray) -> np.ndarray:
+        """Return the workers' agreement with another worker, and the same beyond chance, (B, 2 J)."""
+        k = len(self.weights)
+        total = np.asarray((self.sums.T @ weights.T).T).reshape(len(weights), self.n_workers, -1)
+        n = total[..., :1]
+        mean = np.where(n > 0, total / np.where(n > 0, n, 1.0), np.nan)
+        observed, own, others = mean[..., 1], mean[..., 2 : 2 + k], mean[..., 2 + k :]
+        by_chance = ((own @ self.weights) * others).sum(-1)
+        return np.concatenate([observed, beyond_chance(observed, by_chance)], 1)
+
+
+def _text(row: pd.Series) -> str:
+    return f"{row['estimate']:.3f} ({row['low']:.3f}–{row['high']:.3f})"

@@ -1,0 +1,178 @@
+"""cp.agreement against irrCAC's stored figures, krippendorff, scikit-learn, and what must hold of intervals."""
+
+import json
+from pathlib import Path
+
+import krippendorff
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import crowdppl
+from sklearn.metrics import cohen_kappa_score
+
+import crowdppl as cp
+
+STORED = json.loads((Path(__file__).parent / "agreement_figures.json").read_text())
+METRICS = ["nominal", "ordinal", "interval"]
+WEIGHTS = {"nominal": None, "interval": "quadratic"}
+
+
+def crowd(matrix):
+    values = np.array([[0 if one is None else one for one in row] for row in matrix])
+    return cp.Annotations.from_matrix(values, missing=0)
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    parameters = {"ability": np.tile([0.05, 0.95], (5, 1)), "prevalence": np.array([0.95, 0.05])}
+    made, _ = cp.simulate("one_coin", n_tasks=400, n_workers=5, annotations_per_task=5, parameters=parameters, seed=0)
+    return made
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("stored", STORED, ids=["published", "skewed"])
+def test_fleiss_kappa_and_gwets_ac_are_those_of_irrcac_with_missing_annotations(stored, metric):
+    table = cp.agreement(crowd(stored["matrix"]), metric=metric, draws=2).table
+    for name, figure in stored["figures"][metric].items():
+        assert table.loc[name, "estimate"] == pytest.approx(figure, abs=1e-6), name
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("stored", STORED, ids=["published", "skewed"])
+def test_alpha_is_that_of_krippendorff(stored, metric):
+    matrix = np.array(stored["matrix"], dtype=float)
+    expected = krippendorff.alpha(matrix.T, level_of_measurement=metric)
+    found = cp.agreement(crowd(stored["matrix"]), metric=metric, draws=2).table.loc["alpha", "estimate"]
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("metric", WEIGHTS)
+def test_a_pairs_kappa_is_cohens_of_the_tasks_that_both_annotated_and_the_headline_their_mean(metric):
+    matrix = STORED[1]["matrix"]
+    found = cp.agreement(crowd(matrix), metric=metric, draws=2)
+    expected = []
+    for first, second in found.pairs.index:
+        both = [(row[first], row[second]) for row in matrix if row[first] and row[second]]
+        expected.append(cohen_kappa_score(*zip(*both, strict=True), labels=range(1, 5), weights=WEIGHTS[metric]))
+        assert found.pairs.loc[(first, second), "tasks"] == len(both)
+    np.testing.assert_allclose(found.pairs["kappa"], expected, atol=1e-9)
+    assert found.table.loc["cohen_kappa", "estimate"] == pytest.approx(np.mean(expected))
+
+
+def test_of_two_workers_each_has_the_kappa_of_the_pair():
+    found = cp.agreement(crowd([row[:2] for row in STORED[1]["matrix"] if row[0] and row[1]]), draws=2)
+    np.testing.assert_allclose(found.by_worker["kappa"], found.pairs["kappa"].iloc[0])
+
+
+def test_by_default_the_distance_is_that_of_the_kind_of_labels():
+    frame = crowd(STORED[1]["matrix"]).to_frame()
+    ordered = cp.Annotations.from_frame(frame, ordered=[1, 2, 3, 4])
+    found = cp.agreement(ordered, draws=2)
+    assert found.metric == "interval"
+    assert found.table.loc["alpha", "estimate"] == ordered.krippendorff_alpha()
+    pd.testing.assert_frame_equal(found.table, cp.agreement(ordered, metric="interval", draws=2).table)
+
+
+def test_intervals_are_those_of_a_bootstrap_by_task_written_out(skewed):
+    found = cp.agreement(skewed, draws=400, seed=1).table
+    votes, rng, again = skewed.votes(), np.random.default_rng(7), []
+    for _ in range(400):
+        n = votes[rng.integers(len(votes), size=len(votes))]
+        agree = (n * (n - 1)).sum(1) / 20
+        share = n.sum(0) / n.sum()
+        again.append([agree.mean(), (agree.mean() - (share**2).sum()) / (1 - (share**2).sum())])
+    low, high = np.quantile(again, [0.05, 0.95], axis=0)
+    # 400 resamples leave an end of a 90 % interval uncertain by about a tenth of the interval's width
+    for i, name in enumerate(["observed", "fleiss_kappa"]):
+        width = high[i] - low[i]
+        assert found.loc[name, ["low", "high"]].tolist() == pytest.approx([low[i], high[i]], abs=0.15 * width)
+    pd.testing.assert_frame_equal(found, cp.agreement(skewed, draws=400, seed=1).table)
+    assert not found.equals(cp.agreement(skewed, draws=400, seed=2).table)
+
+
+def test_a_rare_class_has_its_own_agreement_by_the_definition(skewed):
+    found = cp.agreement(skewed, draws=50).by_class
+    n = skewed.votes()
+    for k, name in enumerate(skewed.classes):
+        pairs = n[:, k] * (n[:, k] - 1)
+        assert found.loc[name, "specific"] == pytest.approx(pairs.sum() / (n[:, k] * 4).sum())
+        binary = np.stack([n[:, k], n.sum(1) - n[:, k]], 1)
+        expected = krippendorff.alpha(value_counts=binary, level_of_measurement="nominal")
+        assert found.loc[name, "alpha"] == pytest.approx(expected)
+
+
+def test_a_fit_says_when_the_shares_of_classes_make_kappa_small(skewed):
+    fit = cp.fit("one_coin", skewed.without_gold(), progress=False)
+    found = cp.agreement(skewed, fit, draws=50)
+    kappa = found.table.loc["fleiss_kappa"]
+    assert found.misleads
+    assert kappa["even_classes"] == pytest.approx(0.81, abs=0.12)  # (.905 − .5) / .5 of workers right in 95 %
+    assert kappa["estimate"] < 0.5
+    assert kappa["expected_low"] - 0.1 < kappa["estimate"] < kappa["expected_high"] + 0.1
+    assert f"{kappa['even_classes']:.2f}" in str(found)
+    assert 1 <= found.n_effective <= 5
+    workers = {"ability": np.tile([0.05, 0.95], (5, 1)), "prevalence": np.array([0.5, 0.5])}
+    even, _ = cp.simulate("one_coin", n_tasks=400, n_workers=5, annotations_per_task=5, parameters=workers, seed=1)
+    assert not cp.agreement(even, cp.fit("one_coin", even.without_gold(), progress=False), draws=5).misleads
+    ax = cp.plot_agreement(found)
+    drawn = {label.get_text(): line for label, line in zip(ax.get_yticklabels(), ax.get_yticks(), strict=True)}
+    points = ax.collections[1].get_offsets()
+    assert points[int(drawn["Fleiss' kappa"])][0] == pytest.approx(kappa["estimate"])
+
+
+def test_groups_of_tasks_have_the_figures_of_their_tasks_alone(skewed):
+    group = {task: "a" if i < 150 else "b" for i, task in enumerate(skewed.tasks)}
+    found = cp.agreement(skewed, by=group, draws=20)
+    frame = skewed.to_frame()
+    for name in "ab":
+        alone = cp.Annotations.from_frame(frame[frame["task"].map(group) == name], classes=list(skewed.classes))
+        expected = cp.agreement(alone, draws=20).table["estimate"]
+        np.testing.assert_allclose(found.by_group.loc[name, "estimate"], expected.loc[found.by_group.loc[name].index])
+    with pytest.raises(cp.AnnotationError, match="nowhere"):
+        cp.agreement(skewed, by={"nowhere": 1})
+
+
+def test_questions_are_groups_of_their_own_by_default(skewed):
+    frame = skewed.to_frame()
+    several = pd.concat([frame.assign(question="one"), frame.iloc[:500].assign(question="two")])
+    found = cp.agreement(cp.Annotations.from_frame(several, question="question", ordered=False), draws=5).by_group
+    expected = cp.agreement(skewed, draws=5).table["estimate"]
+    assert list(found.index.unique("group")) == ["one", "two"]
+    np.testing.assert_allclose(found.loc["one", "estimate"], expected.loc[found.loc["one"].index])
+
+
+def test_without_names_there_are_figures_of_the_crowd_and_its_classes_alone(skewed):
+    named, unnamed = cp.agreement(skewed, draws=20), cp.agreement(skewed.without_workers(), draws=20)
+    rest = ["observed", "alpha", "fleiss_kappa", "gwet_ac"]
+    pd.testing.assert_frame_equal(unnamed.table.loc[rest], named.table.loc[rest])
+    assert unnamed.by_worker.empty
+    assert unnamed.pairs.empty
+    assert np.isnan(unnamed.table.loc["cohen_kappa", "estimate"])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"metric": "cubic"}, cp.UnknownNameError, "cubic"),
+        ({"draws": 0}, ValueError, "draws=0"),
+        ({"interval": 2}, ValueError, "2"),
+    ],
+)
+def test_what_it_cannot_use_is_refused_by_name(skewed, options, error, said):
+    with pytest.raises(error, match=said):
+        cp.agreement(skewed, **options)
+
+
+def test_tasks_with_one_annotation_each_have_no_agreement():
+    with pytest.raises(cp.AnnotationError, match="no task has two annotations"):
+        cp.agreement(cp.Annotations.from_dict({"a": {"x": 0}, "b": {"y": 1}}))
+
+
+def test_the_command_prints_and_writes_what_python_gives(tmp_path):
+    out = tmp_path / "agreement.csv"
+    done = crowdppl("agreement", "anesthesia", "--metric", "ordinal", "--out", out)
+    assert done.exit_code == 0, done.output
+    expected = cp.agreement(cp.load_dataset("anesthesia"), metric="ordinal")
+    assert f"{expected.table.loc['alpha', 'estimate']:.3f}" in done.stdout
+    written = pd.read_csv(out)
+    np.testing.assert_allclose(written["estimate"], expected.to_frame()["estimate"])

@@ -152,7 +152,7 @@ def test_labels_workers_and_derived_quantities_are_those_in_memory(pair):
 
 
 PROPERTIES_IN_MEMORY = {
-    *("annotations", "labels", "probabilities", "posterior", "entropies", "tasks", "posterior_of_workers"),
+    *("annotations", "expected", "labels", "probabilities", "posterior", "entropies", "tasks", "posterior_of_workers"),
     *("with_uncertainty", "modes", "mode_labels", "models", "idata", "n_mixture_draws"),
 }
 VIEWS_IN_MEMORY = [

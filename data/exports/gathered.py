@@ -19,11 +19,14 @@ class Held:
 
     Args:
         what: the file and what it is, for messages: "export.json: Label Studio export".
-        frame: a row for each annotation: task, worker, label, and seconds where the file has times.
+        frame: a row for each annotation: task, worker, label, seconds where the file has times, and
+            question where several are read.
         said: what was taken for what, a sentence without its full stop.
         gold: true labels by task; empty where the file has none.
         places: where each row is, for messages.
         several: what is wrong with each annotation and gold label of several classes; they are not in `frame`.
+        abstain: labels that are abstentions.
+        ordered: the classes from the least to the greatest; empty where they have no order.
     """
 
     what: str
@@ -32,6 +35,8 @@ class Held:
     gold: Mapping[Any, Any] = field(default_factory=dict)
     places: Sequence[str] = ()
     several: Sequence[str] = ()
+    abstain: Sequence[Any] = ()
+    ordered: Sequence[Any] = ()
 
 
 class Gathered:

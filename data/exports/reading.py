@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..abstentions import abstentions_of
 from ..annotations import Annotations
 from ..column_names import missing_column
 from ..columns import Where, missing_values, row_number
@@ -30,6 +31,7 @@ from ..repeats import n_repeated
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from ..wide import COLUMNS, Wide, wide_roles
+from .eval_logs import NO_ANSWER, is_log, read_logs
 from .excel import read_excel
 from .form_tables import Form, answers_of, form_roles
 from .gathered import Held
@@ -99,6 +101,9 @@ def read(
       ``judge.model`` and ``verdict.label``: any place in them can be named so.
     - Exports of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka and CrowdFlower (Appen), and LeWiDi's datasets.
       Cancelled, rejected and ignored annotations are left out, which is said; gold labels are taken.
+    - Logs of evaluations, one or a folder of them: inspect_ai's ``.json`` and ``.eval``, and lm-evaluation-harness's
+      ``samples_*.jsonl``. Scorers annotate samples; where several models are under test, each model's answer is a task.
+      Here `tasks` may be ``"sample"``, ``"answer"`` or ``"epoch"``, and `workers` ``"scorer"`` or ``"model"``.
 
     Files may be compressed (.gz, .zst, .bz2, .xz); of a .zip or a folder, all files are annotators' of one export.
 
@@ -178,10 +183,14 @@ def _from_path(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
     if suffix_of(path) == ".zip":
         return _from_zip(path, given, gold, options)
     if path.is_dir():
+        if logs := [file for file in files_in(path) if is_log(file)]:
+            return _of_logs(logs, path, given, gold, options)
         return _of_held(_of_folder(path, path, given), given, gold, options)
     start = first_bytes(path, 4096)
     if not start.strip():
         raise AnnotationError(f"{path}: the file is empty; there is to be {ACCEPTED}")
+    if is_log(path):
+        return _of_logs([path], path, given, gold, options)
     _refuse_unused(path, start, given)
     if start.startswith(PARQUET):
         return _from_table(read_parquet_table(path), str(path), given, gold, options)
@@ -316,8 +325,14 @@ def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, An
     if isinstance(truth, Mapping):
         known = set(held.frame["task"])
         truth = {task: label for task, label in truth.items() if task in known} or None
+    if held.abstain:
+        abstain = abstentions_of(options.get("abstain"), held.frame["label"].unique())
+        options = options | {"abstain": list(dict.fromkeys([*abstain, *held.abstain]))}
+    if held.ordered and options.get("ordered") is None and options.get("classes") is None:
+        options = options | {"ordered": held.ordered}
     fields = long_fields(
         held.frame,
+        question="question" if "question" in held.frame else None,
         seconds="seconds" if "seconds" in held.frame else None,
         where=(lambda row: places[row]) if places else None,
         source=held.what,
@@ -325,6 +340,18 @@ def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, An
         **options,
     )
     return Annotations(**fields), held.said
+
+
+def _of_logs(
+    logs: list[Path], path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any]
+) -> tuple[Annotations, str]:
+    """Read logs of evaluations, where `tasks` and `workers` may say what these are."""
+    said = {name: options[name] for name in ("tasks", "workers") if isinstance(options.get(name), str)}
+    abstain = abstentions_of(options.get("abstain"))
+    held = read_logs(
+        logs, str(path), given["question"], said.get("tasks"), said.get("workers"), no_answer=NO_ANSWER in abstain
+    )
+    return _of_held(held, given, gold, {name: value for name, value in options.items() if name not in said})
 
 
 def _wide(

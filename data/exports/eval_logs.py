@@ -1,0 +1,281 @@
+"""Logs of evaluations as annotations: what is a task, a worker and a label there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..description import count_text
+from ..errors import AnnotationError, check_name
+from .gathered import Held
+from .harness_logs import is_harness_log, read_harness_log
+from .inspect_logs import is_inspect_log, read_inspect_log
+from .verdicts import Log, Verdict
+
+READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Log]], ...] = (
+    (is_inspect_log, read_inspect_log),
+    (is_harness_log, read_harness_log),
+)
+"""By format, whether a file is one, and what reads it."""
+
+TASKS = ("sample", "answer", "epoch")
+WORKERS = ("scorer", "model")
+
+UNREADABLE = "unreadable"
+"""The abstention of a scorer that came to no verdict, or of a model without an answer."""
+
+LETTERS = {"I": 0.0, "P": 0.5, "C": 1.0}  # inspect_ai's verdicts, and the numbers that it takes them for
+NO_ANSWER = "N"
+MOST_NAMED = 12  # labels that are numbers are named where they are no more
+
+
+def is_log(path: Path) -> bool:
+    """Return whether a file is a log of an evaluation that is known."""
+    return any(is_of(path) for is_of, _ in READERS)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a scorer's values are.
+
+    Args:
+        name: verdict, score, fraction or text.
+        keeps: whether letters stand for verdicts that are numbers, too.
+    """
+
+    name: str
+    keeps: bool = False
+
+    def label(self, value: Any, *, no_answer: bool) -> Any:
+        """Return the label of a value; ``N`` is one where `no_answer`, else ``I``."""
+        if value is None:
+            return UNREADABLE
+        if self.name == "verdict":
+            if value == NO_ANSWER:
+                return NO_ANSWER if no_answer else "I"
+            if self.keeps and not isinstance(value, str):
+                return next(letter for letter, number in LETTERS.items() if number == value)
+            return value if isinstance(value, str) else int(value)
+        return int(value) if self.name == "score" else value
+
+
+def read_logs(
+    files: Sequence[Path],
+    what: str,
+    question: Any,
+    tasks: str | None,
+    workers: str | None,
+    *,
+    no_answer: bool,
+) -> Held:
+    """Return the annotations in logs of evaluations.
+
+    A task is a sample, and where several models are under test a model's answer to a sample; a worker is a scorer.
+    Epochs are repeats, as several logs of one evaluation are; a sample that a retried log has again is read once.
+
+    Args:
+        files: the logs.
+        what: where they are, for messages.
+        question: of scorers that give several values, or values of different scales, the one to read, or several; None
+            where there is one.
+        tasks: what a task is: a ``"sample"`` whichever model answers it, a model's ``"answer"`` to it, or the answer of
+            one ``"epoch"``; None to find out.
+        workers: who annotates: ``"scorer"``, or ``"model"`` for the models under test, whose labels are their answers
+            and whose gold labels are the samples' targets; None for scorers.
+        no_answer: whether the verdict ``N`` stays; else it is ``I``.
+
+    Raises:
+        AnnotationError: a log cannot be read, or there is more than one question and none is named.
+    """
+    for name, value, known in (("tasks", tasks, TASKS), ("workers", workers, WORKERS)):
+        if value is not None:
+            check_name(f"value of {name}", value, known)
+    logs = [next(read for is_of, read in READERS if is_of(path))(path) for path in files]
+    verdicts, n_again = _once([verdict for log in logs for verdict in log.verdicts])
+    kinds = Counter(log.tool for log in logs)
+    what = f"{what}: {' and '.join(count_text(n, f'log of {tool}') for tool, n in kinds.items())}"
+    left_out = sum((log.left_out for log in logs), Counter[str]())
+    notes = [log.said for log in logs if log.said]
+    notes += [f"{count_text(n_again, 'score')} again in another log left out"] if n_again else []
+    notes += [f"{count_text(n, kind)} left out" for kind, n in left_out.items()]
+    if not verdicts:
+        said = f" ({'; '.join(notes)})" if notes else ""
+        raise AnnotationError(f"{what}: there is no score{said}; evaluate with a scorer, or `inspect score` the logs")
+    if workers == "model":
+        return _answers(verdicts, what, question, tasks, notes)
+    return _verdicts(verdicts, what, question, tasks, notes, no_answer=no_answer)
+
+
+def _once(verdicts: Sequence[Verdict]) -> tuple[list[Verdict], int]:
+    """The verdicts, those on an answer that several logs have from the first of them; how many were left out."""
+    seen: dict[Any, Verdict] = {}
+    for number, verdict in enumerate(verdicts):
+        of = (verdict.uuid, verdict.scorer, verdict.key) if verdict.uuid is not None else number
+        seen.setdefault(of, verdict)
+    return list(seen.values()), len(verdicts) - len(seen)
+
+
+def _verdicts(
+    verdicts: Sequence[Verdict], what: str, question: Any, tasks: str | None, notes: list[str], *, no_answer: bool
+) -> Held:
+    """What scorers say of models' answers."""
+    scales = _scales(verdicts)
+    asked = {_question(verdict, scales): None for verdict in verdicts}
+    chosen = _chosen(question, list(asked), what)
+    kept = [verdict for verdict in verdicts if _question(verdict, scales) in chosen]
+    several_models = len({verdict.model for verdict in kept}) > 1
+    tasks = tasks or ("answer" if several_models else "sample")
+    of_model = several_models and tasks == "sample"
+    rows, places, scorers, models = [], [], dict[str, None](), dict[str, None]()
+    name_of = _task_names(kept, tasks)
+    no_answers = 0
+    for verdict in kept:
+        scale = scales[verdict.scorer, verdict.key]
+        worker = f"{verdict.model}: {verdict.scorer}" if of_model else verdict.scorer
+        no_answers += scale.name == "verdict" and verdict.value == NO_ANSWER and not no_answer
+        label = scale.label(verdict.value, no_answer=no_answer)
+        rows.append((name_of(verdict), worker, _question(verdict, scales), label))
+        places.append(verdict.place)
+        scorers[verdict.scorer], models[verdict.model] = None, None
+    frame = pd.DataFrame(rows, columns=["task", "worker", "question", "label"], dtype=object)
+    task = {"sample": "a sample", "answer": "a model's answer to a sample", "epoch": "an answer of one epoch"}[tasks]
+    said = [f"task = {task} ({count_text(frame['task'].nunique(), 'task')} of {count_text(len(models), 'model')})"]
+    said += [f"worker = {'a model and its' if of_model else 'a'} scorer ({', '.join(scorers)})"]
+    numbers = {type(label) for label in frame["label"]} - {str}
+    used = set(frame["label"])
+    in_order = _in_order(used - {UNREADABLE}, scales)
+    order = f", from {in_order[0]} to {in_order[-1]} in order" if in_order else ""
+    names = sorted(used - {UNREADABLE}, key=str) if not numbers or len(used) < 12 else []
+    said += [
+        f"label = the scorer's verdict ({', '.join(map(str, names))}{order})" if names else f"label = score{order}"
+    ]
+    if no_answers:
+        said += [f"{NO_ANSWER}, no answer by the model, is I {_times(no_answers)} (abstain='N' makes it an abstention)"]
+    return _held(what, frame, [*said, *_repeated(kept, tasks), *notes], places, in_order, several=len(chosen) > 1)
+
+
+def _answers(verdicts: Sequence[Verdict], what: str, question: Any, tasks: str | None, notes: list[str]) -> Held:
+    """What models answer, as the first scorer that has answers read it."""
+    if question is not None or tasks not in (None, "sample"):
+        wrong = f"question={question!r}" if question is not None else f"tasks={tasks!r}"
+        raise AnnotationError(f"{what}: workers='model' takes the models' answers to samples; leave {wrong} out")
+    scorer = next((verdict.scorer for verdict in verdicts if verdict.answer is not None), None)
+    if scorer is None:
+        raise AnnotationError(f"{what}: no scorer has the models' answers; give workers='scorer'")
+    kept = list({v.place.partition(", scorer ")[0]: v for v in verdicts if v.scorer == scorer}.values())
+    name_of = _task_names(kept, "sample")
+    gold = {name_of(verdict): verdict.target for verdict in kept if verdict.target is not None}
+    rows = [(name_of(v), v.model, None, v.answer if v.answer not in (None, "") else UNREADABLE) for v in kept]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "question", "label"], dtype=object)
+    said = [f"task = a sample ({count_text(frame['task'].nunique(), 'task')})"]
+    said += [f"worker = a model under test ({', '.join(dict.fromkeys(frame['worker']))})"]
+    said += [f"label = its answer as {scorer} read it", f"gold label = the target ({len(gold):,})"]
+    places = [verdict.place for verdict in kept]
+    return _held(what, frame, [*said, *_repeated(kept, "sample"), *notes], places, None, gold=gold)
+
+
+def _held(
+    what: str,
+    frame: pd.DataFrame,
+    said: list[str],
+    places: Sequence[str],
+    in_order: list[Any] | None,
+    *,
+    several: bool = False,
+    gold: Mapping[Any, Any] | None = None,
+) -> Held:
+    unreadable = int((frame["label"] == UNREADABLE).sum())
+    if unreadable:
+        said = [*said, f"no verdict {_times(unreadable)}: an abstention"]
+    if not several:
+        frame = frame.drop(columns="question")
+    abstain = (UNREADABLE,) if unreadable else ()
+    return Held(
+        what, frame, f"{what}: {'; '.join(said)}", gold or {}, places, abstain=abstain, ordered=tuple(in_order or ())
+    )
+
+
+def _scales(verdicts: Sequence[Verdict]) -> dict[tuple[str, str | None], Scale]:
+    """The scale of each scorer's values, and of each of its keys."""
+    values: dict[tuple[str, str | None], list[Any]] = {}
+    for verdict in verdicts:
+        of_scorer = values.setdefault((verdict.scorer, verdict.key), [])
+        if verdict.value is not None:
+            of_scorer.append(verdict.value)
+    has_letters = any(
+        value in (*LETTERS, NO_ANSWER) for column in values.values() for value in column if type(value) is str
+    )
+    names = {of: _scale_name(column, has_letters=has_letters) for of, column in values.items()}
+    if not has_letters and "score" in names.values():  # scores of which 0 and 1 alone are used
+        yes_or_no = {of for of, column in values.items() if any(isinstance(value, bool) for value in column)}
+        names = {of: "score" if name == "verdict" and of not in yes_or_no else name for of, name in names.items()}
+    return {of: Scale(name, keeps=has_letters) for of, name in names.items()}
+
+
+def _scale_name(values: Sequence[Any], *, has_letters: bool) -> str:
+    text = [value for value in values if isinstance(value, str)]
+    numbers = [value for value in values if not isinstance(value, str)]
+    halves = tuple(LETTERS.values()) if has_letters else (0, 1)
+    if all(value in (*LETTERS, NO_ANSWER) for value in text) and all(value in halves for value in numbers):
+        return "verdict"
+    if text:
+        return "text"
+    return "score" if all(float(value).is_integer() for value in numbers) else "fraction"
+
+
+def _question(verdict: Verdict, scales: Mapping[tuple[str, str | None], Scale]) -> str:
+    return verdict.key if verdict.key is not None else scales[verdict.scorer, None].name
+
+
+def _chosen(given: Any, known: Sequence[str], what: str) -> tuple[str, ...]:
+    """The questions to read: the only one, or those asked for."""
+    names = ", ".join(map(repr, known))
+    asked = tuple(given) if isinstance(given, list | tuple) else () if given is None else (given,)
+    if unknown := [name for name in asked if name not in known]:
+        raise AnnotationError(f"{what}: there is no question {unknown[0]!r}; there are {names}")
+    if not asked and len(known) > 1:
+        raise AnnotationError(
+            f"{what}: the scorers' values are of several questions or scales: {names}; say which by "
+            f"question={known[0]!r}, or a list of several with the same classes"
+        )
+    return asked or tuple(known)
+
+
+def _task_names(verdicts: Sequence[Verdict], tasks: str) -> Callable[[Verdict], Any]:
+    """What names a verdict's task: the sample's id, and what else tells tasks apart in these logs."""
+    several_suites = len({verdict.suite for verdict in verdicts}) > 1
+
+    def name(verdict: Verdict) -> Any:
+        if not several_suites and tasks == "sample":
+            return verdict.sample
+        text = f"{verdict.suite}: {verdict.sample}" if several_suites else str(verdict.sample)
+        text += f" @ {verdict.model}" if tasks in ("answer", "epoch") else ""
+        return f"{text} #{verdict.epoch}" if tasks == "epoch" else text
+
+    return name
+
+
+def _in_order(labels: set[Any], scales: Mapping[tuple[str, str | None], Scale]) -> list[Any] | None:
+    """The classes from the least to the greatest where they have an order: I, P, C, or three scores or more."""
+    if "P" in labels and labels <= LETTERS.keys():
+        return [letter for letter in LETTERS if letter in labels or letter != "P"]
+    if len(labels) > 2 and all(type(label) is int for label in labels):
+        return sorted(labels)
+    return None
+
+
+def _repeated(verdicts: Sequence[Verdict], tasks: str) -> list[str]:
+    """What is said of epochs, where they are repeats."""
+    epochs = len({verdict.epoch for verdict in verdicts})
+    if epochs < 2 or tasks == "epoch":
+        return []
+    return [f"{epochs} epochs are repeats by the same worker (tasks='epoch' makes each a task)"]
+
+
+def _times(n: int) -> str:
+    return "once" if n == 1 else f"{n:,} times"

@@ -1,0 +1,85 @@
+"""Logs of lm-evaluation-harness: ``samples_<task>_<date>.jsonl``, with ``results_<date>.json`` beside."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import AnnotationError
+from ..text_files import open_bytes
+from .verdicts import Log, Verdict
+
+TOOL = "lm-evaluation-harness"
+NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
+NEEDED = ("doc_id", "metrics", "filter")
+VERSION = "0.4.13"
+"""The version whose logs the tests have; older ones that lack a field are refused."""
+
+
+def is_harness_log(path: Path) -> bool:
+    """Return whether a file has the name that lm-evaluation-harness gives to its samples."""
+    return NAME.fullmatch(path.name) is not None
+
+
+def read_harness_log(path: Path) -> Log:
+    """Return the verdicts of a task's samples: of each metric and filter as a scorer.
+
+    Metrics that are no number of one sample, such as those of perplexity, are left out.
+
+    Raises:
+        AnnotationError: a line is no JSON, or no sample that names its metrics and filter.
+    """
+    named = NAME.fullmatch(path.name)
+    assert named is not None
+    model = _model(path, named["date"])
+    verdicts: list[Verdict] = []
+    left_out: Counter[str] = Counter()
+    for number, sample in _lines(path):
+        if not isinstance(sample, Mapping) or not all(name in sample for name in NEEDED):
+            raise AnnotationError(
+                f"{path}, line {number}: a sample with {', '.join(NEEDED)} is needed, as lm-evaluation-harness writes "
+                f"it in version {VERSION}; evaluate with that, or leave the file out"
+            )
+        names = sample["metrics"]
+        if not isinstance(names, list) or not all(isinstance(name, str) and name in sample for name in names):
+            raise AnnotationError(
+                f"{path}, line {number}: metrics is to be a list of names in the sample, not {names!r}"
+            )
+        for name in names:
+            value, by = sample[name], sample["filter"]
+            if not isinstance(value, bool | int | float):
+                left_out[f"{name!r} that is no number"] += 1
+                continue
+            scorer = name if by == "none" else f"{name},{by}"
+            place = f"{path.name}, line {number}, {scorer}"
+            value = None if value != value else value
+            verdicts.append(Verdict(place, named["task"], sample["doc_id"], 1, model, scorer, None, value))
+    return Log(TOOL, verdicts, left_out)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, Any]]:
+    with open_bytes(path) as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise AnnotationError(f"{path}, line {number}: it is no JSON: {error}; remove the line") from None
+
+
+def _model(path: Path, date: str) -> str:
+    """The model's name: of the results of the same run, else of the folder, which bears it."""
+    results = path.with_name(f"results_{date}.json")
+    if results.is_file():
+        try:
+            name = json.loads(results.read_text(encoding="utf-8")).get("model_name")
+        except (ValueError, AttributeError, RecursionError) as error:
+            raise AnnotationError(f"{results}: it is no JSON of results: {error}; leave the file out") from None
+        if isinstance(name, str) and name:
+            return name
+    return path.resolve().parent.name

@@ -1,0 +1,56 @@
+"""What logs of evaluations hold: what a scorer said of a model's answer to a sample."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one scorer said of one answer.
+
+    Args:
+        place: where it stands, for messages.
+        suite: the evaluation that the sample is of, such as ``"gsm8k"``.
+        sample: the sample's id there.
+        epoch: which of the model's answers to the sample it is, from 1.
+        model: the model under test.
+        scorer: the scorer's name, with its judge's where it has one.
+        key: which of a scorer's several values it is; None where it gives one.
+        value: the score; None where the scorer came to none.
+        answer: the model's answer as the scorer read it; None where the log has none.
+        target: the right answer; None where the log has none, or several.
+        uuid: the answer's, which a retried evaluation's log has again; None where the log has none.
+    """
+
+    place: str
+    suite: str
+    sample: Any
+    epoch: int
+    model: str
+    scorer: str
+    key: str | None
+    value: Any
+    answer: str | None = None
+    target: str | None = None
+    uuid: str | None = None
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log of one evaluation.
+
+    Args:
+        tool: what wrote it.
+        verdicts: all there are.
+        left_out: what was left out, by what it is and how often.
+        said: what there is to say of the log as a whole, such as that it was cancelled; empty for nothing.
+    """
+
+    tool: str
+    verdicts: Sequence[Verdict]
+    left_out: Counter[str] = field(default_factory=Counter)
+    said: str = ""

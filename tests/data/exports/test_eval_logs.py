@@ -1,0 +1,224 @@
+"""Logs of evaluations that the tools' own writers made (`make_logs.py`), and damaged ones."""
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import crowdppl as cp
+from crowdppl import AnnotationError, UnknownNameError
+from crowdppl.data.exports import inspect_logs
+
+LOGS = Path(__file__).with_name("logs")
+JUDGE = "model_graded_qa (openai/judge)"
+
+
+def labels(annotations):
+    """Labels by task and worker, a list with one for each repeat."""
+    frame = annotations.to_frame()
+    return frame.groupby(["task", "worker"], sort=False)["label"].agg(list).to_dict()
+
+
+def log(samples, **header):
+    spec = {"task": "sums", "model": "mock/a"}
+    return {"version": 2, "status": "success", "eval": spec, "samples": samples} | header
+
+
+def sample(number, epoch=1, **scores):
+    return {"id": number, "epoch": epoch, "scores": {name: {"value": value} for name, value in scores.items()}}
+
+
+def write(path, content):
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_a_log_with_one_model_has_samples_as_tasks_and_epochs_as_repeats(capsys):
+    annotations = cp.read(LOGS / "inspect" / "one.json")
+    assert labels(annotations) == {
+        (1, "match"): ["C", "C"],
+        (1, JUDGE): ["C", "P"],
+        (2, "match"): ["I", "C"],
+        (2, JUDGE): ["unreadable", "C"],
+        (3, "match"): ["I", "I"],
+        (3, JUDGE): ["I", "I"],
+    }
+    said = capsys.readouterr().err
+    assert "task = a sample (3 tasks of 1 model)" in said
+    assert f"worker = a scorer (match, {JUDGE})" in said
+    assert "2 epochs are repeats" in said
+
+
+def test_a_folder_with_several_models_has_their_answers_as_tasks(capsys):
+    annotations = cp.read(LOGS / "inspect")
+    assert list(annotations.tasks) == [f"{i} @ mock/{model}" for model in "ab" for i in (1, 2, 3)]
+    assert labels(annotations)["3 @ mock/b", JUDGE] == ["P"]
+    said = capsys.readouterr().err
+    assert "task = a model's answer to a sample (6 tasks of 2 models)" in said
+    assert "two.eval has the status 'cancelled'" in said
+
+
+def test_partial_credit_orders_the_verdicts_and_a_failed_judge_abstains():
+    annotations = cp.read(LOGS / "inspect")
+    assert list(annotations.classes) == ["I", "P", "C"]
+    assert list(annotations.abstentions) == ["unreadable"]
+    assert annotations.kind.distance(3)[0, 2] == 2
+
+
+def test_no_answer_is_incorrect_unless_it_is_called_an_abstention(capsys):
+    assert labels(cp.read(LOGS / "inspect" / "one.json"))[3, "match"] == ["I", "I"]
+    assert "N, no answer by the model, is I once" in capsys.readouterr().err
+    kept = cp.read(LOGS / "inspect" / "one.json", abstain="N")
+    assert labels(kept)[3, "match"] == ["N", "I"]
+    assert set(kept.abstentions) == {"N", "unreadable"}
+    assert "is I once" not in capsys.readouterr().err
+
+
+def test_tasks_says_whether_models_and_epochs_make_tasks():
+    by_epoch = cp.read(LOGS / "inspect" / "one.json", tasks="epoch")
+    assert set(by_epoch.tasks) == {f"{i} @ mock/a #{epoch}" for i in (1, 2, 3) for epoch in (1, 2)}
+    by_sample = cp.read(LOGS / "inspect", tasks="sample")
+    assert list(by_sample.tasks) == [1, 2, 3]
+    assert set(by_sample.workers) == {f"mock/{model}: {scorer}" for model in "ab" for scorer in ("match", JUDGE)}
+    assert list(cp.read(LOGS / "inspect" / "one.json", tasks="answer").tasks) == [f"{i} @ mock/a" for i in (1, 2, 3)]
+    with pytest.raises(UnknownNameError, match=r"tasks.*'answer'"):
+        cp.read(LOGS / "inspect", tasks="answers")
+
+
+def test_models_are_workers_where_that_is_asked_for_and_targets_are_gold():
+    annotations = cp.read(LOGS / "inspect", workers="model")
+    assert labels(annotations) == {
+        (1, "mock/a"): ["4", "4"],
+        (2, "mock/a"): ["5", "6"],
+        (3, "mock/a"): ["unreadable", "8"],
+        (1, "mock/b"): ["3"],
+        (2, "mock/b"): ["6"],
+        (3, "mock/b"): ["7"],
+    }
+    assert [annotations.classes[k] for k in annotations.gold] == ["4", "6", "7"]
+    with pytest.raises(AnnotationError, match=r"workers='scorer'"):
+        cp.read(LOGS / "harness", workers="model")
+
+
+def test_harness_metrics_and_filters_are_workers(capsys):
+    annotations = cp.read(LOGS / "harness")
+    by = labels(annotations)
+    assert by["0 @ org/small", "exact_match,flexible-extract"] == [1]
+    assert by["0 @ org/small", "exact_match,strict-match"] == [0]
+    assert annotations.n_tasks == 6
+    assert "2 logs of lm-evaluation-harness" in capsys.readouterr().err
+
+
+def test_a_harness_log_without_results_has_the_name_of_its_folder(tmp_path):
+    folder = tmp_path / "org__small"
+    shutil.copytree(LOGS / "harness" / "org__small", folder)
+    next(folder.glob("results_*")).unlink()
+    assert next(iter(cp.read(folder, tasks="answer").tasks)) == "0 @ org__small"
+
+
+def test_values_of_a_scorer_are_questions_of_which_one_or_several_are_read(capsys):
+    with pytest.raises(AnnotationError, match=r"'style', 'facts', 'verdict'.*question='style'"):
+        cp.read(LOGS / "rubric")
+    style = cp.read(LOGS / "rubric", question="style")
+    assert labels(style) == {(f"essay-{n}", "judge"): [score] for n, score in enumerate((1, 3, 5, 2))}
+    assert style.kind.distance(4)[0, 3] == 3
+    both = cp.read(LOGS / "rubric", question=["style", "facts"])
+    assert list(both.questions) == ["style", "facts"]
+    with pytest.raises(AnnotationError, match=r"no question 'tone'"):
+        cp.read(LOGS / "rubric", question="tone")
+
+
+def test_numbers_are_letters_where_other_scorers_give_letters(tmp_path):
+    path = write(tmp_path / "a.json", log([sample(1, a="C", b=1), sample(2, a="I", b=0.0), sample(3, a="I", b=0.5)]))
+    annotations = cp.read(path)
+    assert labels(annotations)[3, "b"] == ["P"]
+    assert labels(annotations)[1, "b"] == ["C"]
+    assert list(annotations.classes) == ["I", "P", "C"]
+
+
+def test_fractions_are_refused_with_the_choice_to_bin(tmp_path):
+    path = write(tmp_path / "a.json", log([sample(1, a=0.3), sample(2, a=0.7)]))
+    with pytest.raises(AnnotationError, match=r"a\.json, sample 1, epoch 1.*0\.3 is a fraction.*bin"):
+        cp.read(path)
+
+
+def test_an_answer_that_a_retried_log_has_again_is_read_once(tmp_path, capsys):
+    again = [sample(i, a="CI"[i]) | {"uuid": str(i)} for i in range(2)]
+    write(tmp_path / "first.json", log(again, status="error"))
+    write(tmp_path / "second.json", log([*again, sample(2, a="C") | {"uuid": "2"}]))
+    assert cp.read(tmp_path).n_annotations == 3
+    assert "2 scores again in another log left out" in capsys.readouterr().err
+
+
+def test_samples_of_two_evaluations_are_other_tasks(tmp_path):
+    for name in ("sums", "products"):
+        write(tmp_path / f"{name}.json", log([sample(1, a="C"), sample(2, a="I")], eval={"task": name, "model": "m"}))
+    assert set(cp.read(tmp_path).tasks) == {f"{name}: {i}" for name in ("sums", "products") for i in (1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (log([sample(1, a="C")], version=3), r"log\.json.*version 3.*inspect log convert"),
+        (log([]), r"log\.json.*no score.*inspect score"),
+        (log([{"id": 1, "epoch": 1, "error": {}}], status="error"), r"status 'error'.*1 sample with an error left out"),
+        (log({"id": 1}), r"log\.json: samples is a dict; a list"),
+        (log([{"epoch": 1}]), r"log\.json, samples\[0\].*id"),
+        (log([{"id": 1, "epoch": 1, "scores": ["C"]}]), r"log\.json, samples\[0\]: scores"),
+        (log([sample(1, a="C")], eval={"model": "m"}), r"log\.json: eval\.task"),
+    ],
+)
+def test_a_log_that_cannot_be_used_is_refused_by_its_place(tmp_path, content, message):
+    with pytest.raises(AnnotationError, match=message):
+        cp.read(write(tmp_path / "log.json", content))
+
+
+def test_a_broken_line_of_a_harness_log_is_named(tmp_path):
+    path = tmp_path / "samples_x_2026-11-25T08-00-00.0.jsonl"
+    path.write_text('{"doc_id": 0, "metrics": ["acc"], "filter": "none", "acc": 1.0}\n{"doc_id": \n')
+    with pytest.raises(AnnotationError, match=r"jsonl, line 2: it is no JSON.*remove the line"):
+        cp.read(path)
+    path.write_text('{"doc_id": 0, "acc": 1.0}\n')
+    with pytest.raises(AnnotationError, match=r"jsonl, line 1: .*metrics, filter.*0\.4\.13"):
+        cp.read(path)
+
+
+def packed(path, members, method=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, json.dumps(content))
+    return path
+
+
+def test_a_deflated_log_is_read_and_no_name_in_it_is_a_path(tmp_path):
+    header = log(None)
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    members = {"header.json": header, "samples/1_epoch_1.json": sample(1, a="C")}
+    members |= {"samples/2_epoch_1.json": sample(2, a="I"), "samples/../../out.json": {}, "/tmp/out.json": {}}
+    annotations = cp.read(packed(folder / "a.eval", members))
+    assert list(annotations.tasks) == [1, 2]
+    assert [file.name for file in tmp_path.rglob("*")] == ["logs", "a.eval"]
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(monkeypatch):
+    monkeypatch.setattr(inspect_logs, "LARGEST", 100)
+    with pytest.raises(AnnotationError, match=r"two\.eval, .*json: unpacked it has more than 100 bytes"):
+        cp.read(LOGS / "inspect" / "two.eval")
+
+
+def test_a_damaged_or_unfinished_eval_file_is_refused(tmp_path):
+    whole = (LOGS / "inspect" / "two.eval").read_bytes()
+    path = tmp_path / "a.eval"
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(AnnotationError, match=r"a\.eval is no \.eval file"):
+        cp.read(path)
+    with zipfile.ZipFile(LOGS / "inspect" / "two.eval") as archive:
+        at = archive.getinfo("header.json").header_offset + 60
+    path.write_bytes(whole[:at] + bytes(40) + whole[at + 40 :])
+    with pytest.raises(AnnotationError, match=r"a\.eval, .*: it cannot be unpacked"):
+        cp.read(path)
+    with pytest.raises(AnnotationError, match=r"no header\.json.*eval-retry"):
+        cp.read(packed(path, {"samples/1_epoch_1.json": sample(1, a="C")}))

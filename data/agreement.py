@@ -24,9 +24,9 @@ def distances(n_classes: int, kind: Kind = NOMINAL, metric: str | None = None) -
     Args:
         n_classes: K.
         kind: the kind of the labels, whose squared distance it is where no metric is given.
-        metric: ``"nominal"``: 0 or 1; ``"interval"``: :math:`(k - l)^2`; ``"ordinal"``: :math:`{|k - l| + 1 \choose
-            2}`, the number of pairs of classes from k to l (Gwet 2014, section 3.5), which stands for Krippendorff's
-            ordinal metric in the coefficients that are not his; None for that of the kind.
+        metric: ``"nominal"``: 0 or 1; ``"interval"``: :math:`(k - l)^2`; ``"ordinal"``: :math:`|k - l|
+            \, (|k - l| + 1) / 2`, the number of pairs of classes from k to l (Gwet 2014, section 3.5), which stands for
+            Krippendorff's ordinal metric in the coefficients that are not his; None for that of the kind.
 
     Raises:
         UnknownNameError: there is no such metric.

@@ -147,10 +147,10 @@ class Constructors:
     ) -> Self:
         """Make annotations from a table of comparisons: which of two items is better, one row for each annotation.
 
-        A task is a pair of items, and its classes are left, right and, where it is used, tie; :attr:`pairs` has the
-        items of each task. A pair that is shown in both orders is one task: left is what stood left in its first row,
-        and labels of rows in the other order are mirrored, so that true labels and votes are of items. Workers whose
-        preference depends on the position alone are then not told from those who err.
+        A task is a pair of items, and its classes are left, right and, where it is used, tie;
+        :attr:`.Annotations.pairs` has the items of each task. A pair that is shown in both orders is one task: left is
+        what stood left in its first row, and labels of rows in the other order are mirrored, so that true labels and
+        votes are of items. Workers whose preference depends on the position alone are then not told from those who err.
 
         Args:
             frame: a pandas, polars or pyarrow table with A rows.

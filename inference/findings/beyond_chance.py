@@ -33,7 +33,7 @@ class FirstAnnotations(NamedTuple):
     label: np.ndarray
 
 
-class Agreement(NamedTuple):
+class BeyondChance(NamedTuple):
     """Agreement beyond chance: over all classes, and of each class ``(K,)``.
 
     Args:
@@ -73,7 +73,7 @@ def class_counts(given: FirstAnnotations, n_workers: int, n_classes: int) -> np.
     return np.bincount(cell, minlength=n_workers * n_classes).reshape(n_workers, n_classes)
 
 
-def agreement(annotations: Annotations) -> Agreement:
+def agreement(annotations: Annotations) -> BeyondChance:
     """Return the agreement of workers beyond chance.
 
     Args:
@@ -100,12 +100,12 @@ def agreement(annotations: Annotations) -> Agreement:
     deviation = np.sqrt(max(variance.sum() + of_classes, 0.0))
     z_by_class = np.where(variance > 1e-9, excess / np.sqrt(np.maximum(variance, 1e-9)), 0.0)
     if most < 1e-9 or deviation < 1e-9:
-        return Agreement(0.0, 0.0, np.inf, z_by_class, votes)
-    return Agreement(excess.sum() / deviation, excess.sum() / most, deviation / most, z_by_class, votes)
+        return BeyondChance(0.0, 0.0, np.inf, z_by_class, votes)
+    return BeyondChance(excess.sum() / deviation, excess.sum() / most, deviation / most, z_by_class, votes)
 
 
 @once
-def agreement_of(of: Labels) -> Agreement:
+def agreement_of(of: Labels) -> BeyondChance:
     """Return the agreement of the workers beyond chance in a result's annotations."""
     return agreement(of.annotations)
 

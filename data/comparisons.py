@@ -33,6 +33,9 @@ WORDS: dict[str, tuple[str, ...]] = {
 OPTIONS = ("classes", "workers", "gold", "features", "worker_features", "repeats")
 """Those of `Annotations.from_frame` that comparisons take, beside columns and abstentions."""
 
+TASK = "task"
+"""The column of tasks, which a table need not have."""
+
 NAMED_PARTS = 3  # of a disconnected graph that a warning lists
 
 
@@ -54,6 +57,8 @@ def comparison_fields(
     if other := sorted(options.keys() - set(OPTIONS)):
         raise AnnotationError(f"{other[0]}= cannot be used of comparisons; options are {', '.join(OPTIONS)}")
     frame = as_frame(table)
+    if task == TASK and (prompt is not None or TASK not in frame.columns):
+        task = None
     roles = {"left": left, "right": right, "worker": worker, "label": label, "task": task, "prompt": prompt}
     check_roles(roles | {"count": count, "seconds": seconds})
     if task is not None and prompt is not None:

@@ -138,7 +138,7 @@ class Constructors:
         right: str = "right",
         worker: str | None = "worker",
         label: str = "label",
-        task: str | None = None,
+        task: str | None = "task",
         prompt: str | None = None,
         count: str | None = None,
         seconds: str | None = None,
@@ -160,7 +160,8 @@ class Constructors:
             label: the column of annotations. They are sides, as shown in the row ("left", "right"; also "a" and "b", 1
                 and 2, "model_a" and "model_b", or the names of the two columns), or in all rows the name of the
                 better item; "tie", "draw", "equal", "same", "both" and "tie (bothbad)" are ties.
-            task: the column that names the pair; None for the tuple of the two items, sorted.
+            task: the column that names the pair, where the table has it; else, and for None, a task is the tuple of
+                the two items, sorted, and all rows of a pair are of one task.
             prompt: in the place of `task`, the column of what items are compared by: tasks are then tuples (prompt,
                 item, item).
             count: the column that says how many equal annotations a row stands for, or None for one each.

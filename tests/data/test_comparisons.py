@@ -70,6 +70,13 @@ def test_tasks_are_named_by_the_column_or_made_of_prompt_and_pair():
     assert by_prompt.pairs.loc[[(2, "x", "y")]].to_numpy().tolist() == [["y", "x"]]
 
 
+def test_a_column_named_task_is_taken_where_it_is_there_and_none_makes_the_pair_the_task():
+    frame = ROWS.assign(task=[f"t{row}" for row in range(len(ROWS))])
+    assert list(Annotations.from_comparisons(frame).tasks) == list(frame["task"])
+    by_pair = Annotations.from_comparisons(frame, task=None)
+    assert list(by_pair.tasks) == list(Annotations.from_comparisons(ROWS).tasks)
+
+
 @pytest.mark.filterwarnings("ignore:1 of 3 tasks have abstentions only")
 def test_counts_times_abstentions_gold_and_unnamed_workers_are_taken():
     frame = ROWS.assign(n=[1, 2, 3, 4], s=[1.0, 2.0, 3.0, 4.0], label=["left", "left", "tie", "none"])

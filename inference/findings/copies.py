@@ -9,8 +9,14 @@ others by b, while the others agree by o, :math:`w\, o = b^2`. Able workers amon
 not: they agree with each other, and are worth no more to the others than the one who was copied.
 
 Which of the two sides is right is not told by it, and nothing at all where no two others agree.
+
+Workers whose annotations are the same on many tasks, where every other worker's differ, need no second other: each of
+two who err by :math:`e` independently of each other differs from the other in about :math:`2e` of the tasks, so that
+nearly none means nearly no error. Either they know the truth, and the others err many times as often, or they copy.
+Differing is compared with that by chance, as in Cohen's kappa, and question by question.
 """
 
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -21,6 +27,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
 from ...data import Annotations
+from ...data.questions import Units
+from ...data.some_tasks import some_tasks
 from ..fitted.intervals import jeffreys
 
 COMMON = 20  # tasks that two workers share at the least
@@ -35,6 +43,8 @@ DRAWS = 200  # of the tasks' weights
 LOOKED_AT = 20_000  # tasks that a group shares: of more a sample
 PRODUCTS = 5e7  # of two annotations of one task, about: of more tasks a sample is looked at
 TESTED = 50  # groups, the largest first
+TIMES = 20.0  # as often as the same workers differ from each other, any other differs from them at the least
+NEARNESS = TIMES * 2.0 ** np.arange(8)  # parts of the differing by chance at which workers are linked as the same
 
 
 @dataclass(frozen=True)
@@ -45,11 +55,15 @@ class AgreeingGroup:
         workers: their positions.
         within: the share of their pairs of annotations of one task that are the same.
         outside: the same of one of theirs and one of the others, of the tasks that two of theirs share.
+        n_tasks: tasks that two of theirs share.
+        question: the one in which they agree so, None for all.
     """
 
     workers: np.ndarray
     within: float
     outside: float
+    n_tasks: int
+    question: Hashable = None
 
 
 def agreeing_groups(annotations: Annotations) -> list[AgreeingGroup]:
@@ -74,12 +88,60 @@ def agreeing_groups(annotations: Annotations) -> list[AgreeingGroup]:
         if (taken & is_member).any():
             continue
         shared = _of_shared_tasks(given, is_member)
-        same, pairs = _pair_sums(shared, is_member, np.zeros_like(given.mean), np.ones(len(given.mean)))
-        within, outside, _ = same.sum(0) / np.maximum(pairs.sum(0), 1e-9)
         if _is_apart(shared, is_member):
-            found.append(AgreeingGroup(group, float(within), float(outside)))
+            found.append(_described(shared, group))
             taken |= is_member
     return found
+
+
+def copying_groups(annotations: Annotations) -> list[AgreeingGroup]:
+    """Return the groups of :func:`same_groups`, then those of :func:`agreeing_groups` that are not among them.
+
+    Args:
+        annotations: of named workers, without abstentions.
+    """
+    same = same_groups(annotations)
+    known = {tuple(group.workers.tolist()) for group in same if group.question is None}
+    return same + [group for group in agreeing_groups(annotations) if tuple(group.workers.tolist()) not in known]
+
+
+def same_groups(annotations: Annotations) -> list[AgreeingGroup]:
+    """Return the groups of two workers or more who give the same, while nobody else gives what they give.
+
+    No worker is in two of them of one question. With :math:`u` the upper limit of the share of tasks on which two
+    workers differ, as a part of that by chance, a group counts where the largest :math:`u` within it is at most
+    1 / :data:`TIMES` of the smallest of a member with another worker. The limit has a doubt of :data:`DOUBT` for all
+    pairs together.
+
+    Args:
+        annotations: of named workers, without abstentions.
+    """
+    units = annotations.tasks
+    if not isinstance(units, Units):
+        return list(_same(annotations, None))
+    questions = units.question
+    each = (some_tasks(annotations, questions == i) for i in range(len(units.questions)))
+    return [one for name, part in zip(units.questions, each, strict=True) for one in _same(part, name)]
+
+
+def _same(annotations: Annotations, question: Hashable) -> Iterator[AgreeingGroup]:
+    """The groups of workers who give the same, of one question."""
+    given = _given(annotations)
+    pairs = None if given is None else _pairs_of_workers(given)
+    if given is None or pairs is None:
+        return
+    apart = (1 - pairs.least) / (1 - pairs.by_chance)
+    taken = np.zeros(annotations.n_workers, bool)
+    for nearness in NEARNESS:
+        for group in pairs.linked(apart < 1 / nearness):
+            is_member = np.isin(np.arange(annotations.n_workers), group)
+            n_inside = is_member[pairs.first].astype(int) + is_member[pairs.second]
+            outside = apart[n_inside == 1]
+            if (taken & is_member).any() or not len(outside):
+                continue
+            if TIMES * apart[n_inside == 2].max() <= outside.min():
+                yield replace(_described(_of_shared_tasks(given, is_member), group), question=question)
+                taken |= is_member
 
 
 @dataclass(frozen=True)
@@ -123,12 +185,29 @@ def _given(annotations: Annotations) -> _Given | None:
     return _Given(task, worker[kept], label[kept], share[kept], is_first[kept], mean, spread, len(tasks))
 
 
-def _candidates(given: _Given) -> list[np.ndarray]:
-    """Groups of workers who might be apart, the largest first.
+@dataclass(frozen=True)
+class _PairsOfWorkers:
+    """Pairs of workers who share enough tasks, P of them, and their agreement, (P,) each."""
 
-    They are linked by pairs who agree for sure, at several levels of agreement beyond chance; of at most
-    :data:`CLUSTERED` workers also by the mean agreement of two groups, which is seen where that of no single pair is.
-    """
+    first: np.ndarray
+    second: np.ndarray
+    n: np.ndarray  # tasks that they share
+    same: np.ndarray  # of these, on which they agree
+    by_chance: np.ndarray  # the share on which they would agree by chance
+    least: np.ndarray  # lower limit of the share on which they agree
+    n_workers: int
+
+    def linked(self, of: np.ndarray) -> list[np.ndarray]:
+        """Return the groups of two workers or more that some of the pairs, ``(P,)`` bool, link."""
+        edges = (np.ones(of.sum()), (self.first[of], self.second[of]))
+        _, component = connected_components(sparse.coo_matrix(edges, (self.n_workers, self.n_workers)), directed=False)
+        order = np.argsort(component, kind="stable")
+        cuts = np.append(np.flatnonzero(np.diff(component[order], prepend=-1)), self.n_workers)
+        return [order[begin:end] for begin, end in pairwise(cuts) if end - begin >= 2]
+
+
+def _pairs_of_workers(given: _Given) -> _PairsOfWorkers | None:
+    """Return the pairs of workers with :data:`COMMON` tasks in common; None where there is none."""
     n_workers, n_classes = given.mean.shape
     rows, shape = given.task * n_classes + given.label, (given.n_tasks * n_classes, n_workers)
     gave = sparse.csr_matrix((given.share, (rows, given.worker)), shape)
@@ -140,28 +219,36 @@ def _candidates(given: _Given) -> list[np.ndarray]:
     enough = common.data >= COMMON
     a, b, n = common.row[enough], common.col[enough], common.data[enough]
     if not len(n):
-        return []
+        return None
     same = np.asarray((gave.T @ gave).tocsr()[a, b]).ravel()
     by_chance = sum(of_class[a] * of_class[b] for of_class in given.mean.T)
-    scale = given.spread[a] * given.spread[b]
     least, _ = jeffreys(same, n, 1 - 2 * DOUBT / len(n))
-    low = (least - by_chance) / scale
+    return _PairsOfWorkers(a, b, n, same, by_chance, least, n_workers)
+
+
+def _candidates(given: _Given) -> list[np.ndarray]:
+    """Groups of workers who might be apart, the largest first.
+
+    They are linked by pairs who agree for sure, at several levels of agreement beyond chance; of at most
+    :data:`CLUSTERED` workers also by the mean agreement of two groups, which is seen where that of no single pair is.
+    """
+    of_workers = _pairs_of_workers(given)
+    if of_workers is None:
+        return []
+    n_workers, a, b, n = of_workers.n_workers, of_workers.first, of_workers.second, of_workers.n
+    scale = given.spread[a] * given.spread[b]
+    low = (of_workers.least - of_workers.by_chance) / scale
     groups: dict[tuple[int, ...], None] = {}
     for level in LEVELS:
-        linked = low > level
-        graph = sparse.coo_matrix((np.ones(linked.sum()), (a[linked], b[linked])), (n_workers, n_workers))
-        _, component = connected_components(graph, directed=False)
-        order = np.argsort(component, kind="stable")
-        cuts = np.append(np.flatnonzero(np.diff(component[order], prepend=-1)), n_workers)
-        for begin, end in pairwise(cuts):
-            if 2 <= end - begin <= n_workers - 2:
-                groups[tuple(order[begin:end].tolist())] = None
+        for group in of_workers.linked(low > level):
+            if len(group) <= n_workers - 2:
+                groups[tuple(group.tolist())] = None
     linked_groups = sorted(groups, key=len, reverse=True)[:TESTED]
     active = np.unique(given.worker)
     if len(active) > CLUSTERED:
         return [np.array(group) for group in linked_groups]
     products, pairs = np.zeros((2, n_workers, n_workers))
-    products[a, b] = products[b, a] = (same - n * by_chance) / scale
+    products[a, b] = products[b, a] = (of_workers.same - n * of_workers.by_chance) / scale
     pairs[a, b] = pairs[b, a] = n
     return _clearest([*linked_groups, *_clustered(products, pairs, active)], products, pairs)
 
@@ -222,6 +309,14 @@ def _of_shared_tasks(given: _Given, is_member: np.ndarray) -> _Given:
     kept = place[given.task] >= 0
     rows = {name: getattr(given, name)[kept] for name in ("worker", "label", "share", "is_first")}
     return replace(given, task=place[given.task[kept]], n_tasks=len(tasks), **rows)
+
+
+def _described(shared: _Given, group: np.ndarray) -> AgreeingGroup:
+    """Return a group with how often its pairs agree, from the annotations of the tasks that members share."""
+    is_member = np.isin(np.arange(len(shared.mean)), group)
+    same, pairs = _pair_sums(shared, is_member, np.zeros_like(shared.mean), np.ones(len(shared.mean)))
+    within, outside, _ = same.sum(0) / np.maximum(pairs.sum(0), 1e-9)
+    return AgreeingGroup(group, float(within), float(outside), shared.n_tasks)
 
 
 def _pair_sums(

@@ -6,7 +6,7 @@ from ...data.description import count_text
 from ...models.parts.shared_error import families_of
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
-from .copies import agreeing_groups
+from .copies import copying_groups
 from .facts import listed
 from .of_crowd import crowd_of, open_question
 from .register import Labels, Said, check
@@ -23,7 +23,7 @@ def copies(of: Labels) -> Iterator[Said]:
     of 14 workers with two groups of four who copy .75 or .85, and none of 120 healthy (``benchmarks/findings.py``).
     """
     crowd = crowd_of(of)
-    groups = [] if crowd is None else agreeing_groups(crowd.given)
+    groups = [] if crowd is None else copying_groups(crowd.given)
     if not groups:
         return
     first, workers, families = groups[0], list(of.annotations.workers), _families(of)
@@ -37,15 +37,19 @@ def copies(of: Labels) -> Iterator[Said]:
         else "the labels are far too sure: keep one of them, or fit with shared_error=True, worker_families={worker: "
         "family, …}"
     )
+    asked = {} if first.question is None else {"question": first.question}
+    place = f" of question {first.question!r}" if asked else ""
     yield open_question(
         f"whether {listed(names)} are much better than the rest, or copies that count as one: they give the same "
-        f"label in {first.within:.0%} of their annotations of one task, and the label of others in "
-        f"{first.outside:.0%}, more than workers who err independently of each other would{others}",
+        f"label in {first.within:.0%} of their annotations of one task{place} ({count_text(first.n_tasks, 'task')}), "
+        f"and the label of others in {first.outside:.0%}, more than workers who err independently of each other "
+        f"would{others}",
         f"If they are copies {remedy}; cp.error_correlation(fit, gold) says like how many they count",
         workers=names,
         within=first.within,
         outside=first.outside,
         groups=len(groups),
+        **asked,
     )
 
 

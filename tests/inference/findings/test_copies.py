@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from picked_findings import codes, findings_of
 
 import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, copies
-from crowdppl.inference.findings.copies import agreeing_groups
+from crowdppl.inference.findings.copies import agreeing_groups, copying_groups, same_groups
 
 JUDGES = {"human": 0.9, "claude": 0.87, "llama": 0.73, "gpt-a": 0.7, "gpt-b": 0.7, "gpt-c": 0.7, "gpt-d": 0.7}
 
@@ -58,7 +59,7 @@ def test_two_groups_that_copy_a_share_are_found_though_no_single_pair_is_sure(sh
 @pytest.mark.parametrize("shape", HEALTHY)
 def test_healthy_crowds_give_no_alarm(shape):
     crowds = (HEALTHY[shape](np.random.default_rng(seed)).of_classes() for seed in range(20))
-    assert sum(bool(agreeing_groups(annotations)) for annotations in crowds) <= 1
+    assert sum(bool(copying_groups(annotations)) for annotations in crowds) <= 1
 
 
 @pytest.mark.parametrize(
@@ -68,19 +69,75 @@ def test_healthy_crowds_give_no_alarm(shape):
         {"accuracy": [0.97, 0.97, 0.97, 0.6, 0.6, 0.6, 0.6, 0.6]},
         {"accuracy": [0.97, 0.97, 0.75, 0.75, 0.7, 0.7], "n_tasks": 2000},
         {"accuracy": [0.95, 0.95, 0.5, 0.5, 0.4, 0.3], "n_classes": 4},
+        {"accuracy": [0.99, 0.99, 0.8], "n_tasks": 1000, "n_classes": 4},  # three workers: nobody else tells
         {"accuracy": np.linspace(0.5, 1, 60), "n_tasks": 1500, "per_task": 8},  # pairs share 26 tasks
     ],
-    ids=["pair", "three", "many tasks", "four classes", "few common tasks"],
+    ids=["pair", "three", "many tasks", "four classes", "three workers", "few common tasks"],
 )
 def test_able_workers_among_poor_ones_give_no_alarm(options):
-    assert np.mean([bool(agreeing_groups(crowd(independent(seed=seed, **options)))) for seed in range(40)]) <= 0.05
+    assert np.mean([bool(copying_groups(crowd(independent(seed=seed, **options)))) for seed in range(40)]) <= 0.05
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_crowds_of_dawid_and_skenes_prior_give_no_alarm(n_classes):
     sizes = {"n_tasks": 1000, "n_workers": 10, "n_classes": n_classes}
     crowds = (cp.simulate("dawid_skene", seed=seed, **sizes)[0] for seed in range(40))
-    assert np.mean([bool(agreeing_groups(annotations)) for annotations in crowds]) <= 0.05
+    assert np.mean([bool(copying_groups(annotations)) for annotations in crowds]) <= 0.05
+
+
+def rated(questions, n_tasks=300):
+    """Three raters' scores from 1 to 5; of the question "style" the last one's are those of the second."""
+    parts = []
+    for seed, question in enumerate(questions):
+        given = independent([0.6, 0.6, 0.6], seed, n_tasks, n_classes=5)
+        if question == "style":
+            given[:, 2] = given[:, 1]
+        parts.append(pd.DataFrame(given.astype(int) + 1, columns=["a", "b", "c"]).assign(question=question))
+    wide = pd.concat(parts).rename_axis("task").reset_index()
+    return wide.melt(["task", "question"], var_name="worker", value_name="label")
+
+
+def test_workers_who_give_the_same_on_all_tasks_are_copies_though_only_one_other_differs():
+    annotations = cp.Annotations.from_frame(rated(["style"]).drop(columns="question"))
+    (group,) = same_groups(annotations)
+    assert [annotations.workers[j] for j in group.workers] == ["b", "c"]
+    assert (group.within, group.n_tasks, group.question) == (1.0, 300, None)
+
+
+def test_copies_of_one_question_are_named_with_it():
+    annotations = cp.Annotations.from_frame(rated(["facts", "style", "tone"]), question="question")
+    with pytest.warns(cp.CrowdWarning, match="'b' and 'c' are much better than the rest, or copies"):
+        fit = cp.fit("one_coin", annotations, progress=False)
+    (finding,) = findings_of(fit, "copies")
+    assert finding.values["question"] == "style"
+    assert finding.values["workers"] == ["b", "c"]
+    assert "100% of their annotations of one task of question 'style' (300 tasks)" in finding.sentence
+
+
+def test_workers_who_give_the_same_among_others_who_do_so_too_are_no_copies():
+    given = independent([1.0, 1.0, 0.99, 0.98], 0, 1000, n_classes=5)
+    assert same_groups(crowd(given)) == []
+
+
+def test_equal_annotations_of_nearly_one_class_say_nothing():
+    given = np.zeros((500, 3))
+    given[:3, :2] = given[:200, 2:] = 1
+    assert same_groups(crowd(given)) == []
+
+
+@pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
+def test_two_raters_of_one_question_of_a_rubric_are_found():
+    table = pd.read_csv(Path(os.environ["CROWDPPL_DATA"]) / "rubric_campus" / "annotations.csv")
+    annotations = cp.Annotations.from_frame(table, question="question")
+    (group,) = same_groups(annotations)
+    assert [annotations.workers[j] for j in group.workers] == ["rater1", "rater2"]
+    assert (group.question, group.within, group.n_tasks) == ("coherence", 1.0, 1400)
+
+
+@pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
+@pytest.mark.parametrize("name", ["bluebird", "dog", "rte", "weather_amt", "judges_llmbar"])
+def test_no_two_workers_of_open_crowds_give_the_same(name):
+    assert same_groups(cp.load_dataset(name).of_classes()) == []
 
 
 def test_repeated_annotations_change_nothing():

@@ -9,6 +9,7 @@ import typer
 
 from ..data.atomic import check_new_file, whole_file
 from .arguments import check_input, holds_saved, read_annotations
+from .options import OPTIONS
 from .request import Request
 from .terminal import frame_table, plain_messages, stdout
 
@@ -31,12 +32,16 @@ def agreement(
             show_default="as the kind of the labels says",
         ),
     ] = None,
-    task: Annotated[str | None, typer.Option(metavar="COL", help="Column of the tasks.")] = None,
-    worker: Annotated[str | None, typer.Option(metavar="COL", help="Column of the workers.")] = None,
-    label: Annotated[str | None, typer.Option(metavar="COL", help="Column of the labels.")] = None,
+    task: Annotated[str | None, OPTIONS["task"]] = None,
+    worker: Annotated[str | None, OPTIONS["worker"]] = None,
+    label: Annotated[str | None, OPTIONS["label"]] = None,
+    question: Annotated[str | None, OPTIONS["question"]] = None,
+    classes: Annotated[str | None, OPTIONS["classes"]] = None,
+    ordered: Annotated[bool, typer.Option("--ordered", help=OPTIONS["ordered"].help)] = False,
     abstain: Annotated[
         list[str] | None, typer.Option(metavar="VALUE", help="A label that is no class; may be given several times.")
     ] = None,
+    interval: Annotated[float, typer.Option(metavar="MASS", help="Mass of the intervals, between 0 and 1.")] = 0.9,
     seed: Annotated[int, typer.Option(metavar="SEED", help="Of the resamples.", min=0)] = 0,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE.csv", help="Write all figures to a new file.")
@@ -47,7 +52,16 @@ def agreement(
         if out is not None:
             check_new_file(out, (".csv",))
         is_saved = holds_saved(Path(file))
-        request = Request(file=file, task=task, worker=worker, label=label, abstain=abstain)
+        request = Request(
+            file=file,
+            task=task,
+            worker=worker,
+            label=label,
+            question=question,
+            classes=classes,
+            ordered=ordered,
+            abstain=abstain,
+        )
         check_input(request, saved=is_saved)
         from rich.text import Text
 
@@ -56,12 +70,13 @@ def agreement(
         from ..data.harmless_csv import write_csv
 
         fit = load_fit(file) if is_saved else None
-        found = measured(read_annotations(request) if fit is None else fit.annotations, fit, metric=metric, seed=seed)
+        annotations = read_annotations(request) if fit is None else fit.annotations
+        found = measured(annotations, fit, metric=metric, interval=interval, seed=seed)
         console = stdout()
         console.print(Text(str(found)))
         for title, frame in (("By class", found.by_class), ("By worker", found.by_worker)):
             if len(frame):
-                console.print(frame_table(frame, title))
+                console.print(frame_table(frame, title, interval=interval))
         if out is not None:
             with whole_file(out) as path:
                 write_csv(found.to_frame().set_index(["of", "name", "quantity"]), path)

@@ -113,7 +113,9 @@ def show_result(result: Fit, files: Mapping[str, str], began: float) -> None:
     show_files(files, console)
 
 
-def frame_table(frame: pd.DataFrame, title: str | None = None, width: int | None = None) -> Table:
+def frame_table(
+    frame: pd.DataFrame, title: str | None = None, width: int | None = None, *, interval: float | None = None
+) -> Table:
     """Return a frame as a table; the columns `x_low` and `x_high`, or `low` and `high`, become one of intervals.
 
     Where not all columns fit, the last ones are left out, which the caption says: no number is cut.
@@ -122,10 +124,11 @@ def frame_table(frame: pd.DataFrame, title: str | None = None, width: int | None
         frame: the rows.
         title: above the table.
         width: of the terminal; None to ask it.
+        interval: mass of the intervals; None for the one that fits have.
     """
     from rich.text import Text
 
-    shown, left_out = _fitting(frame, _columns(frame), width)
+    shown, left_out = _fitting(frame, _columns(frame, interval), width)
     table = _filled(frame, shown, title)
     names = "; ".join(column.name.replace("_", " ") for column in left_out if column.of == column.name)
     if names:
@@ -198,11 +201,12 @@ MOST_NAME = 30  # a row's name is folded beyond it
 MOST_TEXT = 40  # and a column's text
 
 
-def _columns(frame: pd.DataFrame) -> list[_Column]:
+def _columns(frame: pd.DataFrame, interval: float | None = None) -> list[_Column]:
     from pandas.api.types import is_numeric_dtype
 
     from ..inference.fitted.intervals import INTERVAL
 
+    heading = f"{interval or INTERVAL:.0%} interval"
     found: list[_Column] = []
     for name in map(str, frame.columns):
         if name.endswith("high") or (len(frame) and frame[name].isna().all()):
@@ -211,7 +215,7 @@ def _columns(frame: pd.DataFrame) -> list[_Column]:
             stem = name.removesuffix("low")
             bounds = zip(frame[name], frame[f"{stem}high"], strict=True)
             cells = [interval_text(*pair) for pair in bounds]
-            found.append(_Column(name, stem.rstrip("_") or name, f"{INTERVAL:.0%} interval", cells, True))
+            found.append(_Column(name, stem.rstrip("_") or name, heading, cells, True))
         else:
             cells = [_cell(value) for value in frame[name].tolist()]
             is_number = is_numeric_dtype(frame[name])
@@ -250,8 +254,8 @@ def make_table(title: str | None = None, *heads: str, right: Collection[str] = (
 
 
 def interval_text(low: float, high: float) -> str:
-    """Return an interval with three decimals: 0.267–0.487."""
-    return f"{low:.3f}–{high:.3f}"
+    """Return an interval with three decimals: 0.267–0.487, and -0.120 to 0.035 where a dash would be one more."""
+    return f"{low:.3f}{' to ' if low < 0 else '–'}{high:.3f}"
 
 
 def _cell(value: object) -> str:

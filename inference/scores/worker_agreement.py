@@ -123,6 +123,9 @@ NAMES = {
     "gwet_ac": "Gwet's AC",
 }
 
+BY_VOTES = ["observed", "alpha", "fleiss_kappa", "gwet_ac"]  # in the order of their figures, before Cohen's kappa
+PAIR_MEAN = (len(BY_VOTES),)  # the place of Cohen's kappa
+
 
 def agreement(
     annotations: Annotations,
@@ -143,7 +146,8 @@ def agreement(
     worker of the same task (Schouten 1982). Where workers are not named, there are none by worker or pair.
 
     Intervals are quantiles over resamples of the tasks with replacement: how far other tasks of the same kind would
-    give other figures.
+    give other figures. The mean of Cohen's kappas has the basic bootstrap interval (Davison & Hinkley 1997, section
+    5.2): the kappa of a pair with few tasks in common is too small in a resample, as it is in the annotations.
 
     Args:
         annotations: of any kind of label.
@@ -189,8 +193,13 @@ def agreement(
     n_draws = draws or int(np.clip(NUMBERS / max(of.n_rows, of.n_tasks), *DRAWS))
     rng = np.random.default_rng(seed)
 
-    def summarised(figures: Callable[[np.ndarray], np.ndarray], width: int, tasks: np.ndarray) -> np.ndarray:
-        """Return estimate, low and high of figures of the tasks' weights, (B, C) of (B, N): shape (3, C)."""
+    def summarised(
+        figures: Callable[[np.ndarray], np.ndarray], width: int, tasks: np.ndarray, basic: tuple[int, ...] = ()
+    ) -> np.ndarray:
+        """Return estimate, low and high of figures of the tasks' weights, (B, C) of (B, N): shape (3, C).
+
+        The columns `basic` have basic intervals, the others quantiles.
+        """
         estimate = figures(1.0 * tasks[None])[0]
         n, places, resampled = int(tasks.sum()), np.flatnonzero(tasks), []
         block = max(1, int(CELLS // max(len(tasks), width)))
@@ -203,6 +212,8 @@ def agreement(
         known = np.where(np.isnan(drawn).all(0), 0.0, drawn)
         ends = np.nanquantile(known, [tail, 1 - tail], axis=0)
         ends = np.where(np.isnan(drawn).all(0), np.nan, ends)
+        for at in basic:
+            ends[:, at] = np.minimum(2 * estimate[at] - ends[::-1, at], 1.0)
         return np.stack([estimate, np.fmin(ends[0], estimate), np.fmax(ends[1], estimate)])
 
     rows = _votes_of_workers(of) if of.named else None
@@ -214,9 +225,9 @@ def agreement(
 
     everything = np.ones(of.n_tasks, bool)
     width = 1 if pairs is None else pairs.width
-    names = ["observed", "alpha", "fleiss_kappa", "gwet_ac", "cohen_kappa"]
+    names = [*BY_VOTES, "cohen_kappa"]
     ends = ["estimate", "low", "high"]
-    table = pd.DataFrame(summarised(figures, width, everything).T, pd.Index(names, name="coefficient"), ends)
+    table = pd.DataFrame(summarised(figures, width, everything, PAIR_MEAN).T, pd.Index(names, name="coefficient"), ends)
     table = table.loc[[name for name in NAMES if name in names]]
     classes = of.n_classes
     by_class = summarised(lambda w: np.concatenate(votes.by_class(w), 1), 3 * classes, everything)
@@ -232,7 +243,7 @@ def agreement(
         pair_frame = _frame(["kappa"], summarised(pairs.kappas, pairs.width, everything), index)
         pair_frame.insert(0, "tasks", pairs.tasks)
     groups = {
-        name: pd.DataFrame(summarised(figures, width, tasks).T, pd.Index(names, name="coefficient"), ends)
+        name: pd.DataFrame(summarised(figures, width, tasks, PAIR_MEAN).T, pd.Index(names, name="coefficient"), ends)
         for name, tasks in _groups(of, by).items()
     }
     n_effective = None
@@ -244,8 +255,7 @@ def agreement(
         workers,
         pair_frame,
         pd.concat(groups, names=["group"]) if groups else pd.DataFrame(),
-        metric
-        or next((name for name in METRICS if np.array_equal(distances(classes, metric=name), distance)), of.kind.name),
+        metric or _name_of(distance, of.kind.name),
         interval,
         int(pairable.sum()),
         n_effective,
@@ -279,7 +289,7 @@ def _with_fit(
     """Return the table with what the fit says beside, and like how many independent workers they count."""
     if fit.annotations.n_tasks != annotations.n_tasks or list(fit.annotations.tasks) != list(annotations.tasks):
         raise AnnotationError("the fit is of other tasks than the annotations; give a fit of these annotations")
-    order = ["observed", "alpha", "fleiss_kappa", "gwet_ac", "cohen_kappa"]
+    order = [*BY_VOTES, "cohen_kappa"]
     posterior = np.asarray(fit.posterior, np.float64)
     mass = posterior.sum(0)
     kept = mass >= 1  # of a class that hardly any task has, little is known
@@ -304,7 +314,7 @@ def _with_fit(
         again.append([float(value[0]) for value in _by_votes(replicate, ones)])
     low, high = np.nanquantile(again, [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2], axis=0)
     columns = {"expected": np.nanmean(again, 0), "expected_low": low, "expected_high": high}
-    return table.assign(**{name: pd.Series(values, order[:4]) for name, values in columns.items()}), n_effective
+    return table.assign(**{name: pd.Series(values, BY_VOTES) for name, values in columns.items()}), n_effective
 
 
 def _groups(annotations: Annotations, by: Mapping[Any, Any] | pd.Series | None) -> dict[Any, np.ndarray]:
@@ -442,4 +452,7 @@ class _Others:
 
 
 def _text(row: pd.Series) -> str:
-    return f"{row['estimate']:.3f} ({row['low']:.3f}–{row['high']:.3f})"
+    if np.isnan(row["estimate"]):
+        return "not defined"
+    to = " to " if row["low"] < 0 else "–"
+    return f"{row['estimate']:.3f} ({row['low']:.3f}{to}{row['high']:.3f})"

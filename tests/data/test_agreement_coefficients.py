@@ -163,6 +163,28 @@ def test_what_it_cannot_use_is_refused_by_name(skewed, options, error, said):
         cp.agreement(skewed, **options)
 
 
+def test_the_mean_of_kappas_of_pairs_with_few_common_tasks_has_an_interval_that_holds():
+    workers = {"ability": np.tile([0.3, 0.7], (12, 1)), "prevalence": np.full(4, 0.25)}
+    sizes = {"n_tasks": 300, "n_workers": 12, "n_classes": 4, "annotations_per_task": 4}  # pairs share 27 tasks
+    by_chance = 0.25
+    kappa = (0.7**2 + 0.3**2 / 3 - by_chance) / (1 - by_chance)
+    held = []
+    for seed in range(20):
+        crowd, _ = cp.simulate("one_coin", parameters=workers, seed=seed, **sizes)
+        low, high = cp.agreement(crowd, draws=60, seed=seed).table.loc["cohen_kappa", ["low", "high"]]
+        held.append(low <= kappa <= high)
+    assert np.mean(held) >= 0.8  # quantiles hold it in 13 of 20
+
+
+def test_annotations_of_one_class_have_agreement_and_no_coefficient_beyond_chance():
+    annotations = cp.Annotations.from_matrix(np.ones((20, 3), int), missing=0, classes=[1, 2])
+    found = cp.agreement(annotations, draws=5)
+    assert found.table.loc["observed", ["estimate", "low", "high"]].tolist() == [1, 1, 1]
+    assert found.table.loc[["alpha", "fleiss_kappa", "cohen_kappa"], "estimate"].isna().all()
+    assert found.by_class.loc[2, ["specific", "alpha"]].isna().all()
+    assert "nan" not in str(found)
+
+
 def test_tasks_with_one_annotation_each_have_no_agreement():
     with pytest.raises(cp.AnnotationError, match="no task has two annotations"):
         cp.agreement(cp.Annotations.from_dict({"a": {"x": 0}, "b": {"y": 1}}))
@@ -176,3 +198,34 @@ def test_the_command_prints_and_writes_what_python_gives(tmp_path):
     assert f"{expected.table.loc['alpha', 'estimate']:.3f}" in done.stdout
     written = pd.read_csv(out)
     np.testing.assert_allclose(written["estimate"], expected.to_frame()["estimate"])
+
+
+def test_the_command_takes_the_order_of_the_classes_and_the_mass_of_intervals(tmp_path):
+    table = crowd(STORED[1]["matrix"]).to_frame()
+    table["label"] = table["label"].map({1: "bad", 2: "poor", 3: "fair", 4: "good"})
+    table.to_csv(tmp_path / "scores.csv", index=False)
+    order = ["bad", "poor", "fair", "good"]
+    options = ["--ordered", "--classes", ",".join(order), "--interval", "0.5", "--out", tmp_path / "out.csv"]
+    done = crowdppl("agreement", tmp_path / "scores.csv", *options)
+    assert done.exit_code == 0, done.output
+    expected = cp.agreement(cp.Annotations.from_frame(table, ordered=order), interval=0.5)
+    assert expected.metric == "interval"
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["high"], expected.to_frame()["high"])
+    assert "50% interval" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "said"),
+    [
+        ([1, 1, 1, 1], [], "1"),
+        ([1, 2, 1, 2], ["--interval", "1.5"], "interval=1.5"),
+        (["a", "b", "a", "b"], ["--ordered"], "have no order of their own"),
+    ],
+    ids=["one class", "interval", "no order"],
+)
+def test_the_command_refuses_what_it_cannot_measure(tmp_path, labels, options, said):
+    table = pd.DataFrame({"task": [0, 0, 1, 1], "worker": ["x", "y"] * 2, "label": labels})
+    table.to_csv(tmp_path / "scores.csv", index=False)
+    done = crowdppl("agreement", tmp_path / "scores.csv", *options)
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.split())

@@ -96,6 +96,10 @@ def fit(
             check_privacy(workers, key, min_group, plot=plot)
             for tool in to or []:
                 check_name("tool", tool, TOOLS)
+                if tool == "inspect" and workers != "keep":
+                    raise AnnotationError(
+                        f"--to inspect copies logs with the workers' names; --workers {workers} hides them"
+                    )
             with doing("starting", request):
                 from .. import fit as fit_story
                 from ..data.harmless_csv import write_csv

@@ -143,8 +143,8 @@ OPTIONS = (
         ),
         overwrite=_option("Replace the results of an earlier fit."),
         to=_option(
-            "Write the labels for a tool too: label-studio, argilla, or hf (Hugging Face, with soft labels); may be "
-            "given several times.",
+            "Write the labels for a tool too: label-studio, argilla, hf (Hugging Face, with soft labels), jsonl, or "
+            "inspect (copies of inspect_ai's logs with one more scorer); may be given several times.",
             "TOOL",
         ),
         plot=_option("Draw the workers' confusion matrices, to workers.png."),

@@ -30,9 +30,17 @@ TOOL_FILES = {
     "label-studio.json": "labels as predictions with scores, for Label Studio to import",
     "argilla.json": "labels as suggestions with scores, for Argilla",
     "hf.parquet": "labels and soft labels, for Hugging Face datasets",
+    "labels.jsonl": "label of each task, and the probabilities of all classes",
+    "inspect": "copies of inspect_ai's logs, with crowdppl as one more scorer",
 }
-TOOLS = {"label-studio": "label-studio.json", "argilla": "argilla.json", "hf": "hf.parquet"}
-"""The file that is written for each tool."""
+TOOLS = {
+    "label-studio": "label-studio.json",
+    "argilla": "argilla.json",
+    "hf": "hf.parquet",
+    "jsonl": "labels.jsonl",
+    "inspect": "inspect",
+}
+"""The file or folder that is written for each tool."""
 FILES = {
     "labels.csv": "label of each task, and the probabilities of all classes",
     **WORKER_FILES,
@@ -143,8 +151,8 @@ def write_for_tool(result: Fit, folder: Path, to: str, request: Request) -> dict
     if result.on_disk:
         raise AnnotationError(f"--to {to} takes a fit in memory; labels of a streamed fit are in the folder labels")
     name = TOOLS[to]
-    question = None if to == "hf" else request.question
-    source = request.file if _is_export_of(to, request.file) else None
+    question = request.question if to in ("label-studio", "argilla") else None
+    source = request.file if to == "inspect" or _is_export_of(to, request.file) else None
     result.write_labels(folder / name, to=to, question=question, source=source)
     return {name: TOOL_FILES[name]}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -99,8 +100,8 @@ def text(
 
 def count_text(n: int, noun: str) -> str:
     """Return a number with its noun: "1 task", "1,200 tasks", "3 columns of labels"."""
-    first, of, rest = noun.partition(" of ")
-    return f"{n:,} {first}{'' if n == 1 else 's'}{of}{rest}"
+    first = re.split(r" (?:of|with|without|that) ", noun, maxsplit=1)[0]
+    return f"{n:,} {first}{'' if n == 1 else 's'}{noun.removeprefix(first)}"
 
 
 def annotations_card(found: pd.Series, by_task: np.ndarray, by_worker: np.ndarray | None) -> str:

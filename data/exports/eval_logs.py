@@ -15,7 +15,7 @@ from ..errors import AnnotationError, check_name
 from .gathered import Held
 from .harness_logs import is_harness_log, read_harness_log
 from .inspect_logs import is_inspect_log, read_inspect_log
-from .verdicts import Log, Verdict
+from .verdicts import TASKS, Log, Verdict, task_name
 
 READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Log]], ...] = (
     (is_inspect_log, read_inspect_log),
@@ -23,7 +23,6 @@ READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Log]], ...] = (
 )
 """By format, whether a file is one, and what reads it."""
 
-TASKS = ("sample", "answer", "epoch")
 WORKERS = ("scorer", "model")
 
 UNREADABLE = "unreadable"
@@ -248,16 +247,8 @@ def _chosen(given: Any, known: Sequence[str], what: str) -> tuple[str, ...]:
 
 def _task_names(verdicts: Sequence[Verdict], tasks: str) -> Callable[[Verdict], Any]:
     """What names a verdict's task: the sample's id, and what else tells tasks apart in these logs."""
-    several_suites = len({verdict.suite for verdict in verdicts}) > 1
-
-    def name(verdict: Verdict) -> Any:
-        if not several_suites and tasks == "sample":
-            return verdict.sample
-        text = f"{verdict.suite}: {verdict.sample}" if several_suites else str(verdict.sample)
-        text += f" @ {verdict.model}" if tasks in ("answer", "epoch") else ""
-        return f"{text} #{verdict.epoch}" if tasks == "epoch" else text
-
-    return name
+    with_suite = len({verdict.suite for verdict in verdicts}) > 1
+    return lambda of: task_name(of.suite, of.sample, of.epoch, of.model, tasks, with_suite=with_suite)
 
 
 def _in_order(labels: set[Any], scales: Mapping[tuple[str, str | None], Scale]) -> list[Any] | None:

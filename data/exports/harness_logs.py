@@ -52,7 +52,7 @@ def read_harness_log(path: Path) -> Log:
         for name in names:
             value, by = sample[name], sample["filter"]
             if not isinstance(value, bool | int | float):
-                left_out[f"{name!r} that is no number"] += 1
+                left_out[f"value of {name!r} that is no number"] += 1
                 continue
             scorer = name if by == "none" else f"{name},{by}"
             place = f"{path.name}, line {number}, {scorer}"

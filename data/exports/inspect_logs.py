@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from ..errors import AnnotationError
 from ..json_files import read_json
 from ..text_files import first_bytes, suffix_of
-from .verdicts import Log, Verdict
+from .verdicts import OURS, Log, Verdict
 
 TOOL = "inspect_ai"
 VERSION = 2
@@ -50,7 +50,7 @@ def read_inspect_log(path: Path) -> Log:
     Raises:
         AnnotationError: the file cannot be read, or is of another version of the format.
     """
-    header, samples = _header_and_samples(path)
+    header, samples = header_and_samples(path)
     version = header.get("version")
     if version != VERSION:
         raise AnnotationError(
@@ -78,6 +78,9 @@ def read_inspect_log(path: Path) -> Log:
         common |= {"uuid": sample.get("uuid")}
         common |= {"target": target if isinstance(target, str) and target else None}
         for name, score in scores.items():
+            if name == OURS:
+                left_out[f"score that {OURS} wrote"] += 1
+                continue
             value, failed = score.get("value"), score.get("reason") in SCORER_FAILED
             for key, one in value.items() if isinstance(value, Mapping) else ((None, value),):
                 if isinstance(one, list | Mapping):
@@ -91,8 +94,12 @@ def read_inspect_log(path: Path) -> Log:
     return Log(TOOL, verdicts, left_out, said)
 
 
-def _header_and_samples(path: Path) -> tuple[Mapping[str, Any], Iterator[tuple[str, Any]]]:
-    """The log without its samples, and each sample with its place in the file."""
+def header_and_samples(path: Path) -> tuple[Mapping[str, Any], Iterator[tuple[str, Any]]]:
+    """Return the log without its samples, and each sample with its place in the file.
+
+    Raises:
+        AnnotationError: the file cannot be read.
+    """
     if suffix_of(path) == ".eval":
         return _packed(path)
     content = read_json(path)
@@ -101,7 +108,8 @@ def _header_and_samples(path: Path) -> tuple[Mapping[str, Any], Iterator[tuple[s
     samples = content.get("samples") or []
     if not isinstance(samples, list):
         raise AnnotationError(f"{path}: samples is a {type(samples).__name__}; a list is needed")
-    return content, ((f"samples[{number}]", sample) for number, sample in enumerate(samples))
+    header = {name: value for name, value in content.items() if name != "samples"}
+    return header, ((f"samples[{number}]", sample) for number, sample in enumerate(samples))
 
 
 def _packed(path: Path) -> tuple[Mapping[str, Any], Iterator[tuple[str, Any]]]:

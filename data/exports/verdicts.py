@@ -7,6 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+TASKS = ("sample", "answer", "epoch")
+"""What a task may be: a sample whichever model answers it, a model's answer to it, or the answer of one epoch."""
+
+OURS = "crowdppl"
+"""The scorer that labels are written as, and that is left out where logs are read."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -54,3 +60,21 @@ class Log:
     verdicts: Sequence[Verdict]
     left_out: Counter[str] = field(default_factory=Counter)
     said: str = ""
+
+
+def task_name(suite: str, sample: Any, epoch: int, model: str, tasks: str, *, with_suite: bool) -> Any:
+    """Return the name of a task: the sample's id, and what else tells tasks apart.
+
+    Args:
+        suite: the evaluation that the sample is of.
+        sample: the sample's id there.
+        epoch: which of the model's answers it is.
+        model: the model under test.
+        tasks: what a task is, one of `TASKS`.
+        with_suite: whether samples of several evaluations are told apart.
+    """
+    if not with_suite and tasks == "sample":
+        return sample
+    text = f"{suite}: {sample}" if with_suite else str(sample)
+    text += "" if tasks == "sample" else f" @ {model}"
+    return f"{text} #{epoch}" if tasks == "epoch" else text

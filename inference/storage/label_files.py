@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from ..fitted.by_batch import posteriors
 from ..fitted.confusion_scores import entropy
 from ..fitted.posterior import Posterior
 from ..sources.on_disk import Files, OnDiskError
+from .evaluation_files import write_inspect_logs, write_jsonl
 
 AGENT = "crowdppl"
 JOINED = ("label", "probability", "entropy")
@@ -135,15 +137,20 @@ def write_labels(
       ``probabilities``, the soft label to train on.
     - ``"csv"``: task, label, probability, entropy, and ``p_<class>`` for each class. Cells that a spreadsheet would run
       are made harmless (:mod:`crowdppl.data.harmless_csv`), and come back the same where crowdppl reads them.
+    - ``"jsonl"``: a line of JSON for each task, or task and question: task, question where there are several, label,
+      probability, ``probabilities`` by class, and expected, the expected score, where the classes have an order.
+    - ``"inspect"``: copies of the logs of inspect_ai that were read, ``source``, in which crowdppl is one more scorer:
+      its values are the labels, of several questions dictionaries, and the scores' metadata have the probabilities.
 
     Args:
         fit: what has the labels.
-        path: the file to write or to replace: .json, .parquet for ``"hf"``, .csv for ``"csv"``; of a fit of a scan the
-            new folder, such as ``"labels/"``.
+        path: the file to write or to replace: .json, .parquet for ``"hf"``, .csv for ``"csv"``, .jsonl for ``"jsonl"``;
+            for ``"inspect"`` and of a fit of a scan the new folder, such as ``"labels/"``.
         to: the tool, one of these, which has no default; a fit of a scan takes none.
         question: its name there: of the control tag in Label Studio, of the question in Argilla; by default the one
             that the source has, else ``"label"``. Where the annotations have several questions, the one to write.
-        source: for Label Studio the export in JSON that was read; for Argilla the export that was read.
+        source: for Label Studio the export in JSON that was read; for Argilla the export that was read; for inspect_ai
+            the log, or the folder of logs.
         overwrite: replace a folder that has something in it.
 
     Returns:
@@ -152,7 +159,7 @@ def write_labels(
     Raises:
         UnknownNameError: no such tool is known.
         AnnotationError: no tool is named; the source is no export of the tool, has none of the tasks, or several
-            questions; an option or a suffix is of another tool.
+            questions, or is missing; an option or a suffix is of another tool.
         StorageError: the file or the folder cannot be written, or the folder has something in it.
         OnDiskError: the labels of a scan are asked for in the shape of a tool.
     """
@@ -160,25 +167,26 @@ def write_labels(
         if (to, question, source) != (None, None, None):
             raise OnDiskError
         return _write_chunks(fit, fit.source, Path(path), overwrite=overwrite)
+    suffix, options = Path(path).suffix.lower(), {"question": question, "source": source}
     if to is None:
-        fitting = [tool for tool in TOOLS if Path(path).suffix.lower() == _suffix(tool)]
+        fitting = [tool for tool, each in TOOLS.items() if suffix and suffix == each.suffix]
         said = " or ".join(f"to={tool!r}" for tool in fitting or TOOLS)
         raise AnnotationError(f"{path}: to= says for what the labels are written: {', '.join(TOOLS)}; give {said}")
-    make, suffix = look_up("tool", to, TOOLS), _suffix(to)
-    if Path(path).suffix.lower() != suffix:
-        raise AnnotationError(f"{path}: to={to!r} writes a {suffix} file; give it that suffix")
-    if source is not None and to not in ("label-studio", "argilla"):
-        raise AnnotationError(f"source= is an export of Label Studio or Argilla, and to={to!r} takes none")
-    if question is not None and to in ("hf", "csv"):
-        raise AnnotationError(f"question= is a name in Label Studio or Argilla, and to={to!r} takes none")
-    content = make(fit, question, None if source is None else Path(source))
-    with whole_file(path) as part:
-        if isinstance(content, pd.DataFrame) and to == "csv":
-            write_csv(content, part)
-        elif isinstance(content, pd.DataFrame):
-            content.to_parquet(part)
-        else:
-            part.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
+    tool = look_up("tool", to, TOOLS)
+    if suffix != tool.suffix:
+        shape = f"a {tool.suffix} file; give it that suffix" if tool.suffix else "a folder; give it no suffix"
+        raise AnnotationError(f"{path}: to={to!r} writes {shape}")
+    for name, value in options.items():
+        if value is not None and name not in tool.takes:
+            takes = " or ".join(repr(other) for other, each in TOOLS.items() if name in each.takes)
+            raise AnnotationError(f"{name}= is of to={takes}, and to={to!r} takes none")
+    origin = None if source is None else Path(source)
+    if tool.suffix:
+        with whole_file(path) as part:
+            tool.write(fit, part, question, origin)
+    else:
+        with whole_folder(path, overwrite=overwrite) as folder:
+            tool.write(fit, folder, question, origin)
     return Path(path)
 
 
@@ -195,10 +203,6 @@ def _write_chunks(fit: Posterior, files: Files, path: Path, *, overwrite: bool) 
     return path
 
 
-def _suffix(tool: str) -> str:
-    return {"hf": ".parquet", "csv": ".csv"}.get(tool, ".json")
-
-
 def _rows(fit: Posterior, question: str | None) -> list[tuple[Any, Any, float]]:
     """Task, label and its probability, as JSON knows them; where there are several questions, those of one.
 
@@ -211,6 +215,17 @@ def _rows(fit: Posterior, question: str | None) -> list[tuple[Any, Any, float]]:
         chosen = chosen_question(question, [str(name) for name in asked], "the fit")
         rows = [(task, label, p) for (task, name), label, p in rows if str(name) == chosen]
     return [(encode_id(task), encode_id(label), round(float(p), 6)) for task, label, p in rows]
+
+
+def _as_json(
+    make: Callable[[Posterior, str | None, Path | None], list[dict[str, Any]]],
+) -> Callable[[Posterior, Path, str | None, Path | None], None]:
+    """A function that writes what another makes."""
+
+    def write(fit: Posterior, path: Path, question: str | None, source: Path | None) -> None:
+        path.write_text(json.dumps(make(fit, question, source), ensure_ascii=False, indent=1), encoding="utf-8")
+
+    return write
 
 
 def _label_studio(fit: Posterior, question: str | None, source: Path | None) -> list[dict[str, Any]]:
@@ -284,7 +299,7 @@ def _argilla(fit: Posterior, question: str | None, source: Path | None) -> list[
     ]
 
 
-def _hugging_face(fit: Posterior, question: str | None, source: Path | None) -> pd.DataFrame:
+def _hugging_face(fit: Posterior) -> pd.DataFrame:
     labels, classes = fit.labels, list(fit.annotations.classes)
     code = {name: number for number, name in enumerate(classes)}
     posterior = np.asarray(fit.posterior, dtype=np.float32)
@@ -306,14 +321,27 @@ def label_table(fit: Posterior) -> pd.DataFrame:
     return fit.labels.join(fit.probabilities.set_axis(names, axis=1))
 
 
-def _csv(fit: Posterior, question: str | None, source: Path | None) -> pd.DataFrame:
-    return label_table(fit)
+@dataclass(frozen=True)
+class Tool:
+    """What writes labels for a tool.
+
+    Args:
+        write: takes the fit, the file or folder, the question and the source.
+        suffix: of the file; empty where it is a folder.
+        takes: which of question and source it takes.
+    """
+
+    write: Callable[[Posterior, Path, str | None, Path | None], None]
+    suffix: str
+    takes: tuple[str, ...] = ()
 
 
-TOOLS: dict[str, Callable[[Posterior, str | None, Path | None], Any]] = {
-    "label-studio": _label_studio,
-    "argilla": _argilla,
-    "hf": _hugging_face,
-    "csv": _csv,
+TOOLS = {
+    "label-studio": Tool(_as_json(_label_studio), ".json", ("question", "source")),
+    "argilla": Tool(_as_json(_argilla), ".json", ("question", "source")),
+    "hf": Tool(lambda fit, path, *_: _hugging_face(fit).to_parquet(path), ".parquet"),
+    "csv": Tool(lambda fit, path, *_: write_csv(label_table(fit), path), ".csv"),
+    "jsonl": Tool(lambda fit, path, *_: write_jsonl(fit, path), ".jsonl"),
+    "inspect": Tool(lambda fit, folder, _, source: write_inspect_logs(fit, folder, source), "", ("source",)),
 }
-"""Functions that make a file's content, by tool."""
+"""What writes labels, by tool."""

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -465,6 +466,17 @@ def test_labels_are_written_for_other_tools(tmp_path, out, tool, name):
         assert [task["data"] for task in tasks] == [{"text": "x"}] * 4
         assert {task["predictions"][0]["result"][0]["from_name"] for task in tasks} == {"q"}
     assert "did you mean 'argilla'" in refused("fit", path, "--to", "argila", "--out", tmp_path / "other")
+
+
+def test_labels_of_evaluation_logs_are_written_back_beside_the_scores(tmp_path, out):
+    logs = Path(__file__).parents[1] / "data" / "exports" / "logs" / "inspect"
+    done = crowdppl("fit", logs, "--to", "inspect", "--to", "jsonl", "--story", "one_coin", "--out", out)
+    assert done.exit_code == 0, done.output
+    only(out, *FILES, "inspect", "labels.jsonl")
+    assert "crowdppl" in json.loads((out / "inspect" / "one.json").read_text())["samples"][0]["scores"]
+    assert len((out / "labels.jsonl").read_text().splitlines()) == 6
+    hidden = ("fit", logs, "--to", "inspect", "--workers", "drop", "--out", tmp_path / "other")
+    assert "copies logs with the workers' names" in refused(*hidden)
 
 
 @pytest.mark.parametrize("name", ["export.json", "export.jsonl", "export.parquet", "export.csv"])

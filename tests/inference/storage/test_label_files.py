@@ -105,9 +105,12 @@ def test_what_cannot_be_written_says_why_and_leaves_nothing(fit, export, tmp_pat
         "x.csv": "'csv'",
         "x.parquet": "'hf'",
         "x.json": "'label-studio' or to='argilla'",
-        "x": "'label-studio' or to='argilla' or to='hf' or to='csv'",
+        "x.jsonl": "'jsonl'",
+        "x": " or to=".join(map(repr, ("label-studio", "argilla", "hf", "csv", "jsonl", "inspect"))),
     }.items():
-        with pytest.raises(cp.AnnotationError, match=f"label-studio, argilla, hf, csv; give to={tools}$"):
+        with pytest.raises(
+            cp.AnnotationError, match=f"label-studio, argilla, hf, csv, jsonl, inspect; give to={tools}$"
+        ):
             fit.write_labels(tmp_path / name)
         assert not (tmp_path / name).exists()
     (tmp_path / "other.json").write_text("{}")

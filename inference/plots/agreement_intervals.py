@@ -53,9 +53,8 @@ def plot_agreement(agreement: Agreement, *, ax: Axes | None = None) -> Axes:
         )  # fmt: skip
     ax.set_yticks(at, [NAMES[name] for name in table.index])
     ax.set_ylim(len(table) - 0.5, -0.5)
-    ax.set_xlabel("agreement: 1 where all agree, 0 for coefficients as often as by chance")
+    ax.set_xlabel("1: all agree; 0 of a coefficient: as often as by chance")
     clean(ax, grid="x")
-    lines = -(-len(ax.get_legend_handles_labels()[0]) // 2)
-    title(ax, "Agreement of the workers", pad=9 + 13 * lines)
-    legend(ax, loc="lower center", bbox_to_anchor=(0.5, 0.99), borderaxespad=0, fontsize=7.5, ncols=2)
+    title(ax, "Agreement of the workers", pad=9 + 13 * len(ax.get_legend_handles_labels()[0]))
+    legend(ax, loc="lower right", bbox_to_anchor=(1, 0.99), borderaxespad=0, fontsize=7.5)
     return ax

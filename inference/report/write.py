@@ -11,6 +11,7 @@ from ...data.description import count_text
 from ...models import first_line
 from ..checks.check_results import Checks
 from ..fitted.posterior import Posterior
+from .agreement_section import agreement_section
 from .convergence_section import convergence_section
 from .label_sections import data_section, labels_section, next_section
 from .overview import overview
@@ -34,7 +35,7 @@ def report(
     checks: bool = True,
     seed: int = 0,
 ) -> Path:
-    """Write a page (HTML) on a fit: what was found, labels, workers, checks, data, prior, story and computation.
+    """Write a page (HTML) on a fit: labels, workers, agreement, checks, data, prior, story and computation.
 
     It begins with three sentences and with what to act on, the weightiest first: warnings of the engine, labels to
     review, workers to review, checks that failed, a prior that outweighs the annotations, and labels that gold labels
@@ -81,7 +82,8 @@ def report(
 
 def _sections(about: Subject, checks: Checks | str | None) -> list[Section]:
     """The sections of the page, in their order."""
-    made = [labels_section(about), votes_section(about), workers_section(about), gold_section(about)]
+    made: list[Section | None] = [labels_section(about), votes_section(about), workers_section(about)]
+    made += [agreement_section(about), gold_section(about)]
     if about.source.rule is None:
         made += [
             None if checks is None else checks_section(about, checks),

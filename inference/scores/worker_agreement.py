@@ -303,7 +303,7 @@ def _with_fit(
             n_effective = None
     if isinstance(fit, Posterior) and (fit.rule is not None or len(fit.members) != 1):
         return table, n_effective
-    label = np.asarray(posterior_predictive(fitted_of(fit), seed=seed)["annotation"])
+    label = np.asarray(posterior_predictive(fitted_of(fit).with_uncertainty, seed=seed)["annotation"])
     label = label.reshape(-1, label.shape[-1])
     label = label[np.linspace(0, len(label) - 1, min(REPLICATES, len(label))).astype(int)]
     ones = np.ones((1, annotations.n_tasks))

@@ -40,7 +40,8 @@ def test_report_writes_the_page_of_the_fit_that_was_asked_for(crowd, tmp_path):
     assert "dawid_skene fitted by EM" in done.stdout
     assert str(out) in done.stdout
     page, found = sections(out)
-    expected = ["labels", "votes", "workers", "gold", "next", "data", "prior", "story", "reproduce", "convergence"]
+    expected = ["labels", "votes", "workers", "agreement", "gold", "next", "data", "prior", "story", "reproduce"]
+    expected += ["convergence"]
     assert found == expected
     assert page.all("h1")[0]["text"] == "Mine & yours"
     annotations = cp.Annotations.from_csv(crowd, task="item", worker="rater", label="annotation")

@@ -22,8 +22,9 @@ from crowdppl.inference.fitted.intervals import jeffreys
 from crowdppl.inference.report import label_sections as labels
 from crowdppl.inference.report import report
 from crowdppl.inference.report import worker_section as workers
+from crowdppl.inference.report.agreement_section import agreement_section
 from crowdppl.inference.report.convergence_section import convergence_section
-from crowdppl.inference.report.subject import Subject
+from crowdppl.inference.report.subject import Subject, subject
 from crowdppl.inference.report.trust_sections import checks_in_words
 from crowdppl.inference.scores.label_scores import score
 
@@ -34,8 +35,8 @@ def test_the_page_is_well_formed_and_its_contents_lead_to_its_sections(evil_page
     links = [e["href"] for e in evil_page.all("a") if "nav" in e["inside"]]
     sections = [e["id"] for e in evil_page.all("section")]
     assert links == [f"#{one}" for one in sections]
-    expected = ["labels", "votes", "workers", "gold", "checks", "next", "data", "prior", "story", "reproduce"]
-    assert sections == [*expected, "convergence"]
+    expected = ["labels", "votes", "workers", "agreement", "gold", "checks", "next", "data", "prior", "story"]
+    assert sections == [*expected, "reproduce", "convergence"]
     headings = evil_page.all("h1", "h2", "h3")
     assert [e["tag"] for e in headings].count("h1") == 1
     assert headings[0]["tag"] == "h1"
@@ -76,6 +77,24 @@ def test_nothing_refers_to_anything_outside(evil_page):
             links = re.findall(r"""(?:href|src)\s*=\s*["']([^"']*)""", drawing) + re.findall(r"url\(([^)]*)", drawing)
             assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
             assert "<script" not in drawing.lower()
+
+
+def test_the_coefficients_of_agreement_are_those_of_the_fit_with_what_it_says_beside(evil_fit, evil_page):
+    heads, *rows = evil_page.table("Agreement of the crowd")
+    found = cp.agreement(evil_fit.annotations, evil_fit, draws=200)
+    shown = {row[0]: dict(zip(heads, row, strict=True)) for row in rows}
+    numbers = re.findall(r"\d\.\d+", shown["Krippendorff's alpha"]["estimate"])
+    assert numbers == [f"{value:.3f}" for value in found.table.loc["alpha", ["estimate", "low", "high"]]]
+    assert float(shown["Fleiss' kappa"]["even classes"]) == pytest.approx(
+        found.table.loc["fleiss_kappa", "even_classes"], abs=0.0006
+    )
+    assert sorted(row[0] for row in evil_page.table("By worker")[1:]) == sorted(WORKERS)
+
+
+def test_annotations_of_which_no_two_share_a_task_have_no_section_on_agreement():
+    annotations = cp.Annotations.from_dict({"a": {"x": 0}, "b": {"y": 1}})
+    fit = cp.fit("majority_vote", annotations, progress=False)
+    assert agreement_section(subject(fit, None, None, 0)) is None
 
 
 def test_names_are_text_wherever_they_stand(evil_page):

@@ -27,7 +27,7 @@ from .joining import joined, refuse_new_classes
 from .kinds import NOMINAL, Kind
 from .long import frame_rows
 from .pseudonyms import Key, check_workers, pseudonyms, read_key
-from .questions import QUESTION, Units, questions_of, tasks_of
+from .questions import QUESTION, Units, fields_of, tasks_of
 from .repeats import Repeats, n_repeated
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
@@ -36,7 +36,7 @@ COLUMNS = ("task", "worker", "label")
 LARGE = 2_000_000  # rows that are not counted for a card
 STATIC = (
     "tasks", "workers", "classes", "population", "abstentions", "informative", "repeats", "models",
-    "feature_names", "worker_feature_names", "kind", "items",
+    "feature_names", "worker_feature_names", "kind", "items", "questions",
 )  # fmt: skip
 
 
@@ -89,6 +89,8 @@ class Annotations(Constructors):
         sides: (N, 2) int32, of comparisons the positions in `items` of what is left and right in each task; None where
             nothing is compared. `pairs` has their names.
         items: what is compared, sorted; none where nothing is.
+        question: (N,) int32, where several questions are asked the position in `questions` of each task's; else None.
+        questions: the questions that are asked about tasks, where there are several: each task is then a pair with one.
     """
 
     task: Array
@@ -117,16 +119,13 @@ class Annotations(Constructors):
     kind: Kind = NOMINAL
     sides: Array | None = None
     items: Ids = NO_IDS
+    question: Array | None = None
+    questions: Ids = NO_IDS
 
     @property
     def n_tasks(self) -> int:
         """N, the number of tasks, also of those without an annotation."""
         return len(self.tasks)
-
-    @property
-    def questions(self) -> Ids:
-        """The questions that are asked about tasks, where there are several: each task is then a pair with one."""
-        return questions_of(self.tasks)
 
     def of_question(self, question: Hashable) -> Annotations:
         """Return the annotations of one question, whose tasks are those that it is asked about; workers are all.
@@ -143,7 +142,7 @@ class Annotations(Constructors):
         own = self.rows(chosen[np.asarray(self.task)])
         kept = changed(self, BY_TASK, lambda values: read_only(np.asarray(values)[chosen]))
         tasks = Ids([units.tasks[int(task)] for task in units.task[chosen]], what="tasks")
-        return own.replace(task=read_only(place[np.asarray(own.task)]), tasks=tasks, **kept)
+        return own.replace(task=read_only(place[np.asarray(own.task)]), tasks=tasks, **kept | fields_of(tasks))
 
     @property
     def n_workers(self) -> int:

@@ -18,7 +18,16 @@ from .gold import resolve_gold
 from .ids import Ids
 from .input_warnings import tell_classes, tell_repeated_table, tidied
 from .kinds import NOMINAL, Kind, Ordered
-from .questions import QUESTION, Units, in_order, questions_of, refuse_other_classes, tasks_of, tell_lone_workers
+from .questions import (
+    QUESTION,
+    Units,
+    fields_of,
+    in_order,
+    questions_of,
+    refuse_other_classes,
+    tasks_of,
+    tell_lone_workers,
+)
 from .repeats import Repeats, resolve_repeats
 from .text import decimal_numbers
 
@@ -115,6 +124,7 @@ def build(
         "features": None,
         "worker_features": None,
         "tasks": task.ids,
+        **fields_of(task.ids),
         "workers": Ids() if worker is None else worker.ids,
         "classes": named,
         "seconds": None if seconds is None else seconds[order].astype(np.float32),

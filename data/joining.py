@@ -13,7 +13,7 @@ from .comparisons import together
 from .errors import AnnotationError, warn
 from .features import columns_by_name
 from .ids import Ids
-from .questions import questions_of
+from .questions import fields_of, questions_of
 from .repeats import resolve_repeats
 
 NO_CHOICE = (
@@ -88,6 +88,7 @@ def joined(first: Any, more: Any) -> Any:
         evidence=longer(first.evidence, len(tasks), 0),
         model_scores=longer(first.model_scores, len(tasks), np.nan),
         tasks=tasks,
+        **fields_of(tasks),
         workers=workers,
         **of_pairs,
     )

@@ -158,6 +158,8 @@ def lengthened_fields(
         "prior": by_task(annotations.prior, 1 / annotations.n_classes),
         "sides": by_task(annotations.sides, 0),
         "items": Ids.range(len(annotations.items)),
+        "question": by_task(annotations.question, 0),
+        "questions": Ids.range(len(annotations.questions)),
         "model_scores": by_task(annotations.model_scores, np.nan),
         "model_reference": _longer_reference(annotations, fine=fine),
         "models": Ids.range(len(annotations.models)),
@@ -187,7 +189,8 @@ def anonymous(annotations: Annotations) -> Annotations:
     """Return the annotations with numbers as identifiers, which all data of these sizes share."""
     names = {"tasks": annotations.n_tasks, "workers": annotations.n_workers, "classes": annotations.n_classes}
     numbered = {name: _range(size) for name, size in names.items()}
-    others = {"abstentions": numbered_abstentions(annotations), "models": _range(len(annotations.models))}
+    others = {name: _range(len(getattr(annotations, name))) for name in ("models", "questions")}
+    others["abstentions"] = numbered_abstentions(annotations)
     return annotations.replace(**numbered, **others, repeats="keep")
 
 

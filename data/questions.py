@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .abstentions import abstentions_of
+from .arrays import read_only
 from .columns import Column, Where, encode
 from .errors import AnnotationError, warn
 from .ids import NO_IDS, Ids
@@ -278,6 +279,13 @@ def unknown_question(pair: Hashable, units: Ids) -> str:
     if not isinstance(units, Units) or not isinstance(pair, tuple) or pair[-1] in units.questions:
         return ""
     return f": question {pair[-1]!r} is none of {', '.join(map(repr, units.questions))}"
+
+
+def fields_of(tasks: Ids) -> dict[str, Any]:
+    """Return the fields of annotations that say which question each task is of: `question`, (N,), and `questions`."""
+    if not isinstance(tasks, Units):
+        return {"question": None, "questions": NO_IDS}
+    return {"question": read_only(tasks.question.astype(np.int32)), "questions": tasks.questions}
 
 
 def questions_of(ids: Ids) -> Ids:

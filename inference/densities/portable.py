@@ -123,6 +123,7 @@ def _structure(annotations: Annotations) -> Hashable:
     return (
         tuple((name, np.shape(value)[1:]) for name, value in arrays.items() if not (once and name == "count")),
         (annotations.n_classes, annotations.n_categories, annotations.informative, len(annotations.models)),
+        len(annotations.questions),
         annotations.kind,
     )
 
@@ -144,7 +145,7 @@ def _pieces(annotations: Annotations) -> tuple[Annotations, Annotations]:
         worker = worker.astype(np.int32)
     by_task = {
         name: some(getattr(annotations, name), slice(n_tasks))
-        for name in ("features", "evidence", "prior", "model_scores")
+        for name in ("features", "evidence", "prior", "model_scores", "question")
     }
     own = Annotations(
         task=np.asarray(annotations.task)[rows],
@@ -165,6 +166,8 @@ def _pieces(annotations: Annotations) -> tuple[Annotations, Annotations]:
         prior=by_task["prior"],
         model_scores=by_task["model_scores"],
         kind=annotations.kind,
+        question=by_task["question"],
+        questions=Ids.range(len(annotations.questions)),
     )
     return own, unread(padded(own, spare=1))
 

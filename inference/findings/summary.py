@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -430,7 +430,16 @@ def gold_accuracy(fitted: Posterior | Fitted) -> str:
 def _classes(fitted: Fitted, interval: float) -> pd.DataFrame:
     frame = _label_shares(fitted)
     if "prevalence" in fitted.draws:
-        frame["prevalence"] = estimate = fitted.draws["prevalence"].mean((0, 1))
-        draws = fitted.with_uncertainty.draws["prevalence"]
+        share = _over_questions(fitted)
+        frame["prevalence"] = estimate = share(fitted.draws["prevalence"]).mean((0, 1))
+        draws = share(fitted.with_uncertainty.draws["prevalence"])
         frame["low"], frame["high"] = interval_around(fitted, estimate, draws, interval)
     return frame
+
+
+def _over_questions(fitted: Fitted) -> Callable[[np.ndarray], np.ndarray]:
+    """The mean of values by question over all tasks, (..., Q, K) to (..., K); of values without, as they are."""
+    if "question" not in fitted.dims["prevalence"]:
+        return np.asarray
+    weight = np.bincount(np.asarray(fitted.annotations.question), minlength=len(fitted.annotations.questions))
+    return lambda values: np.einsum("...qk,q->...k", np.asarray(values), weight / weight.sum())

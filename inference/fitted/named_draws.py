@@ -52,6 +52,7 @@ def coords_of(annotations: Annotations, dims: Iterable[str]) -> dict[str, np.nda
         "annotation": classes,
         "kind": annotations.categories.coords(),
         "model": annotations.models.coords(),
+        "question": annotations.questions.coords(),
         DIM: np.array(["a class", *map(str, annotations.abstentions)]),
     }
     wanted = set(dims)

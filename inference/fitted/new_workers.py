@@ -103,7 +103,9 @@ def _everything_once(fitted: Fitted, x: Any) -> Annotations:
         if not len(x):
             raise ValueError("x has no tasks; one or more are needed")
         prior = None if data.prior is None else np.full((len(x), data.n_classes), 1 / data.n_classes, np.float32)
-        unknown = {"evidence": None, "model_scores": None, "model_reference": None, "models": Ids()}
+        unknown: dict[str, Any] = {"evidence": None, "model_scores": None, "model_reference": None, "models": Ids()}
+        if data.question is not None:
+            unknown["question"] = np.arange(len(x), dtype=np.int32) % len(data.questions)
         data = data.replace(features=x, tasks=Ids.range(len(x)), prior=prior, population=None, **unknown)
     rows, first = np.arange(data.n_tasks, dtype=np.int32), np.zeros(data.n_tasks, np.int32)
     one = np.zeros((1, np.asarray(data.worker_features).shape[1]), np.float32)

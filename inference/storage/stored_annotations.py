@@ -11,7 +11,7 @@ import numpy as np
 from ...data import Annotations, Ids
 from ...data.errors import AnnotationError, StorageError
 from ...data.kinds import KINDS, NOMINAL
-from ...data.questions import ids_from_json
+from ...data.questions import fields_of, ids_from_json
 from .checked_arrays import Arrays
 from .checked_json import DECODING
 
@@ -87,6 +87,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         seconds=_numbers(read("row_seconds"), "row_seconds", (rows,), folder, missing=np.nan),
         sides=_codes(read("sides"), "sides", len(ids["items"]), (n, 2), folder),
         **ids,
+        **fields_of(ids["tasks"]),
         informative=about.get("informative", True),
         repeats=about.get("repeats", "keep"),
         kind=KINDS[kind],

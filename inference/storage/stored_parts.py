@@ -174,6 +174,7 @@ def _check_lengths(dims: Mapping[str, Any], outcome: Outcome, annotations: Annot
         "abstaining": 1 + annotations.n_categories - k,
         "model": len(annotations.models),
         "row": annotations.n_rows,
+        "question": len(annotations.questions) or 1,
     }
     for site, value in outcome.draws.items():
         for name, length in zip(dims.get(site, ()), value.shape[2:], strict=False):

@@ -1,6 +1,7 @@
 """Priors of the true labels: what is known of a task's class before anyone annotates it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -30,7 +31,7 @@ class ClassPrior:
     """
 
     kind: ClassVar[str]  # its name in files
-    by_task: ClassVar[bool]  # whether tasks differ in it: log-probabilities are (N, K), not (K,)
+    by_task: ClassVar[bool]  # whether tasks differ in it, not only their questions
     learns: ClassVar[bool] = False  # whether it is a classifier, whose weights a fit trains
 
     @property
@@ -128,20 +129,28 @@ and shares of the classes, ``(K,)`` or by class, stand for a :class:`FixedPreval
 class Prevalence(ClassPrior):
     r"""One share of each class for all tasks, :math:`\rho \sim \text{Dirichlet}(\alpha)`: the site ``prevalence``.
 
+    Where several questions are asked about tasks, each question has shares of its own: the site is ``(Q, K)``.
+
     Args:
         concentration: :math:`\alpha`, one positive number, or one for each class ``(K,)``.
+        by_question: whether each question has its own; False for one share of each class over all questions.
     """
 
     concentration: float | tuple[float, ...] = 1.0
+    by_question: bool = True
 
     kind: ClassVar[str] = "prevalence"
     by_task: ClassVar[bool] = False
 
     def __call__(self, annotations: Annotations) -> Array:
-        """Sample the prevalence and return its logarithms, ``(K,)``."""
+        """Sample the prevalence and return its logarithms, ``(K,)``; those of each task's question, ``(N, K)``."""
         prior = dist.Dirichlet(self.by_class(annotations))
-        prevalence = numpyro.sample("prevalence", prior, infer={"event_dims": ["truth"]})
-        return jnp.log(jnp.maximum(prevalence, SMALLEST))
+        by_question = self.by_question and annotations.question is not None
+        plate = numpyro.plate("question", len(annotations.questions), dim=-1) if by_question else nullcontext()
+        with plate:
+            prevalence = numpyro.sample("prevalence", prior, infer={"event_dims": ["truth"]})
+        log_probs = jnp.log(jnp.maximum(prevalence, SMALLEST))
+        return log_probs[annotations.question] if by_question else log_probs
 
     def by_class(self, annotations: Annotations) -> np.ndarray:
         """The concentration of each class, ``(K,)``.
@@ -158,14 +167,16 @@ class Prevalence(ClassPrior):
         return np.broadcast_to(concentration, (n_classes,))
 
     def to_json(self) -> dict[str, Any]:
-        """Its kind and its concentration, a number or a list of numbers."""
-        return {"kind": self.kind, "concentration": np.asarray(self.concentration, dtype=float).tolist()}
+        """Its kind and its concentration, a number or a list of numbers; by_question where that is False."""
+        saved = {"kind": self.kind, "concentration": np.asarray(self.concentration, dtype=float).tolist()}
+        return saved if self.by_question else saved | {"by_question": False}
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
         """The prior that :meth:`to_json` wrote."""
         concentration = saved["concentration"]
-        return cls(tuple(concentration) if isinstance(concentration, list) else concentration)
+        given = tuple(concentration) if isinstance(concentration, list) else concentration
+        return cls(given, saved.get("by_question", True))
 
 
 @promised

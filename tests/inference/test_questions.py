@@ -39,10 +39,12 @@ def test_results_have_a_row_for_task_and_question(fit):
     assert fit.labels.xs("fluency", level="question").shape[0] == 12
 
 
-def test_the_fit_is_that_of_pairs_as_tasks(table, fit):
+def test_with_one_prevalence_the_fit_is_that_of_pairs_as_tasks(table):
     pairs = table.assign(task=table["task"] + "/" + table["question"]).drop(columns="question")
     plain = cp.fit("one_coin", pairs, progress=False).probabilities
-    ours = fit.probabilities
+    annotations = cp.Annotations.from_frame(table, question="question")
+    prior = cp.Prevalence(by_question=False)
+    ours = cp.fit("one_coin", annotations, truth_prior=prior, progress=False).probabilities
     rows = [f"{task}/{question}" for task, question in ours.index]
     np.testing.assert_allclose(ours, plain.loc[rows], atol=1e-6)
 
@@ -106,3 +108,35 @@ def test_more_annotations_update_their_question(table, fit):
     more = fit.update(table[:4].assign(worker="new"), progress=False)
     assert list(more.annotations.questions) == QUESTIONS
     assert more.annotations.n_annotations == len(table) + 4
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+@pytest.mark.parametrize("method", ["em", "svi", "nuts"])
+def test_each_question_has_its_own_prevalence(method):
+    rng = np.random.default_rng(1)
+    truth = rng.random((60, 2)) < [0.1, 0.7]
+    said = truth[:, None] ^ (rng.random((60, 5, 2)) < 0.1)
+    cells = [(i, j, QUESTIONS[q], int(said[i, j, q])) for i, j, q in np.ndindex(said.shape)]
+    annotations = cp.Annotations.from_frame(
+        pd.DataFrame(cells, columns=["task", "worker", "question", "label"]), question="question"
+    )
+    few = {"nuts": {"warmup": 100, "draws": 50}, "svi": {"max_iterations": 500}}.get(method, {})
+    fit = cp.fit("one_coin", annotations, method=method, seed=0, progress=False, **few)
+    share = fit.parameters["prevalence"]
+    assert share.dims == ("question", "truth")
+    assert share.coords["question"].to_numpy().tolist() == QUESTIONS
+    np.testing.assert_allclose(share.to_numpy()[:, 1], truth.mean(0), atol=0.08)  # of 60 tasks, with few draws
+
+
+@pytest.mark.filterwarnings("ignore:the annotations alone do not tell workers of different groups")
+def test_prevalences_of_questions_alone_are_those_of_separate_fits():
+    rng = np.random.default_rng(2)
+    said = (rng.random((40, 1, 2)) < [0.2, 0.6]) ^ (rng.random((40, 3, 2)) < 0.2)
+    names = {0: ["a", "b", "c"], 1: ["d", "e", "f"]}  # no worker answers both questions
+    cells = [(i, names[q][j], QUESTIONS[q], int(said[i, j, q])) for i, j, q in np.ndindex(said.shape)]
+    table = pd.DataFrame(cells, columns=["task", "worker", "question", "label"])
+    annotations = cp.Annotations.from_frame(table, question="question")
+    both = cp.fit("dawid_skene", annotations, progress=False).probabilities
+    for name in QUESTIONS:
+        alone = cp.fit("dawid_skene", annotations.of_question(name), progress=False).probabilities
+        np.testing.assert_allclose(both.xs(name, level="question"), alone, atol=1e-3)

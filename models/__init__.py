@@ -17,6 +17,7 @@ from .crowd_layer import crowd_layer
 from .dawid_skene import dawid_skene
 from .difficulty import difficulty
 from .glad import glad
+from .graded_response import graded_response
 from .hierarchical_dawid_skene import hierarchical_dawid_skene
 from .independent_confusion_subtypes import ebcc, independent_confusion_subtypes
 from .item_response import item_response
@@ -30,6 +31,7 @@ from .parts.correct import Correct
 from .parts.derived import derived
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion, Switch
 from .parts.general import with_part
+from .parts.graded import Graded
 from .parts.handlers_of_threads import use_handlers_of_threads
 from .parts.likelihood import AnnotationLikelihood
 from .parts.scored_annotations import CrowdLayer
@@ -64,6 +66,7 @@ STORIES: dict[str, Story] = {
         worker_clusters,
         independent_confusion_subtypes,
         confusion_from_features,
+        graded_response,
     )
 }
 
@@ -185,6 +188,7 @@ __all__ = [
     "FixedPrevalence",
     "Gated",
     "Given",
+    "Graded",
     "NetworkLogits",
     "PerAnnotation",
     "Prevalence",

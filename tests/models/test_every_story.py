@@ -38,6 +38,7 @@ ABLE = {
     "hierarchical_dawid_skene": {"diagonal": 1.5, "spread": 0.5},
     "worker_clusters": {"diagonal": 2.0, "strength": 10.0},
     "confusion_from_features": {"accuracy": 0.9, "spread": 0.5},
+    "graded_response": {"step": 5.0},
 }
 """Hyperparameters that draw workers who are better than chance; the diagonal where there are none here."""
 

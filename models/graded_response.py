@@ -1,0 +1,77 @@
+r"""Classes lie on a line, which every worker cuts into ordered levels in a way of their own (Uebersax & Grove 1993).
+
+.. math::
+    \rho &\sim \text{Dirichlet}(\alpha) & (K) \\
+    \delta_k &\sim \text{Normal}(\log d, 1/2) & (K - 1) \\
+    \mu_m &\sim \text{Normal}(0, 1/2) & (K - 1) \\
+    \epsilon_{jm} &\sim \text{Normal}(0, \sigma) & (J, K) \\
+    x_k &= \textstyle\sum_{m \le k} e^{\delta_m}, \quad x_0 = 0, \quad h_k = (x_{k-1} + x_k) / 2 & (K) \\
+    a_j &= e^{\epsilon_{j1}}, \quad \bar c_j = \bar h + \mu_1 + \epsilon_{j2} & (J) \\
+    c_{j,l+1} - c_{jl} &= (h_{l+1} - h_l) \, e^{\mu_{l+1} + \epsilon_{j,l+2}} & (J, K - 2) \\
+    z_i &\sim \text{Categorical}(\rho) & (N) \\
+    P(y_a \ge l \mid z_i = k) &= \sigma(a_j (x_k - c_{jl})) & (A)
+
+The first class lies at 0, and the crowd's discrimination is 1, by which the steps between classes, and all cuts, are
+in logits. A worker has :math:`a_j`, how finely they discriminate; :math:`\bar c_j`, the mean of their cuts, which is
+high for a severe one; and the widths of the K − 2 levels that are not at the ends. All shrink to the crowd's, and the
+crowd's cuts to the middle between classes. A level that is wide for the whole crowd takes annotations from its
+neighbours, whose tasks are then told by who went beyond it. (How far workers differ, :math:`\sigma`, is not learned:
+the mode of it and of what workers differ in is far above it.)
+"""
+
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+
+from ..data import Annotations
+from .parts.concentration import positive
+from .parts.derived import derived
+from .parts.graded import Graded, cuts_around, places
+from .parts.truth import named_workers, observe, tasks
+from .parts.truth_prior import TruthPrior
+
+SCALE = 0.5  # standard deviations of what is the crowd's, in logits and in logarithms of widths
+
+
+def graded_response(
+    annotations: Annotations,
+    *,
+    truth_prior: TruthPrior | None = None,
+    step: float = 3.0,
+    spread: float = 0.3,
+) -> None:
+    r"""Every worker cuts the line of the ordered classes at places of their own, near those of the crowd.
+
+    Sites: ``prevalence (K,)``, ``step (K - 1,)`` (:math:`\delta`, logarithms of the distances of neighbouring classes),
+    ``common (K - 1,)`` (:math:`\mu`, the crowd's cuts: how far their mean lies above the middle, and the logarithms of
+    how much wider each inner level is than the class), ``individual (J, K)`` (:math:`\epsilon`), ``truth
+    (N,)``, ``annotation (A,)``. Derived: ``confusion (J, K, K)``, ``discrimination (J,)``, ``severity (J,)``, how many
+    logits the worker's cuts lie above the crowd's, and ``cuts (J, K - 1)``.
+
+    Args:
+        annotations: who labelled what, in classes from the least to the greatest; workers are named.
+        truth_prior: prior of the true labels; a prevalence with a flat Dirichlet by default.
+        step: the distance of neighbouring classes that is expected, :math:`d`, in logits; at 3, and with cuts in the
+            middle between them, 64 % of the annotations of an inner class are right, and 82 % at the ends.
+        spread: :math:`\sigma`, how far workers differ in their cuts' mean, in logits, and in the logarithms of
+            discrimination and widths.
+
+    Raises:
+        StoryError: no worker is named, or ``step`` or ``spread`` is not positive.
+    """
+    n_workers, n_classes = named_workers(annotations), annotations.n_classes
+    usual, apart = jnp.log(positive("step", step, "distance")), positive("spread", spread, "scale")
+    steps = dist.Normal(usual, SCALE).expand([n_classes - 1]).to_event(1)
+    place = places(numpyro.sample("step", steps, infer={"event_dims": ["gap"]}))
+    cuts = dist.Normal(0.0, SCALE).expand([n_classes - 1]).to_event(1)
+    common = numpyro.sample("common", cuts, infer={"event_dims": ["cut"]})
+    with numpyro.plate("worker", n_workers, dim=-1):
+        around = dist.Normal(0.0, apart).expand([n_classes]).to_event(1)
+        own = numpyro.sample("individual", around, infer={"event_dims": ["facet"]})
+    emission = Graded(place, jnp.exp(own[:, 0]), cuts_around((place[1:] + place[:-1]) / 2, common + own[:, 1:]))
+    with tasks(annotations, truth_prior) as truth:
+        observe(truth, emission, annotations)
+    derived("confusion", emission.table, "worker", "class", "annotation", role="confusion")
+    derived("discrimination", emission.discrimination, "worker")
+    derived("severity", own[:, 1], "worker")
+    derived("cuts", emission.cut, "worker", "cut")

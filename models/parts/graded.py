@@ -1,0 +1,100 @@
+"""The emission of graded responses: a worker cuts the line on which the true classes lie into levels."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from ...data import Annotations
+from .emissions import Confusion, Emission, misshaped
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Graded(Emission):
+    r"""Cumulative logits: L ordered levels of K true classes that have places on a line, where K and L may differ.
+
+    .. math::
+        P(y \ge l \mid z = k, j) = \sigma(a_j (x_k - c_{jl})), \qquad l = 1, \dots, L - 1
+
+    Worker j perceives the class at :math:`x_k` with logistic noise, the less the larger :math:`a_j` is, and gives the
+    level between whose cuts it falls. Cuts that are higher by the same number are a severe worker's, cuts that lie
+    close a worker's who uses the ends of the scale. Only :math:`a_j (x_k - c_{jl})` matters, so that a story fixes the
+    places.
+
+    (The graded response model, Samejima 1969, with a rater's own cuts, Uebersax & Grove 1993, and severity, Linacre
+    1989, whose many-facet Rasch model has logits of adjacent levels instead.)
+
+    Args:
+        place: :math:`x`, of the classes, rising, ``(K,)``.
+        discrimination: :math:`a`, positive, ``(J,)``.
+        cut: :math:`c`, rising along the levels, ``(J, L - 1)``.
+    """
+
+    place: Array
+    discrimination: Array
+    cut: Array
+
+    def check(self, annotations: Annotations) -> None:
+        """A place of every class, a discrimination and cuts of every worker."""
+        n_workers = annotations.n_workers
+        for name, needed in (("place", (annotations.n_classes,)), ("discrimination", (n_workers,))):
+            if jnp.shape(getattr(self, name)) != needed:
+                raise misshaped(name, self, annotations, f"{needed} is needed")
+        if jnp.ndim(self.cut) != 2 or jnp.shape(self.cut)[0] != n_workers:
+            raise misshaped("cut", self, annotations, f"({n_workers}, levels - 1) is needed")
+
+    @property
+    def table(self) -> Array:
+        r"""The workers' confusion matrices, ``(J, K, L)``.
+
+        The probability between two cuts is :math:`\sigma(u) \, \sigma(-v) \, (1 - e^{v - u})` of the logits
+        :math:`u > v` of reaching the lower and the upper one, which keeps its digits where both are far away.
+        """
+        logit = self.discrimination[:, None, None] * (self.place[:, None] - self.cut[:, None])
+        inner = jax.nn.sigmoid(logit[..., :-1]) * jax.nn.sigmoid(-logit[..., 1:])
+        inner = inner * -jnp.expm1(logit[..., 1:] - logit[..., :-1])
+        ends = jax.nn.sigmoid(-logit[..., :1]), jax.nn.sigmoid(logit[..., -1:])
+        return jnp.concatenate([ends[0], inner, ends[1]], axis=-1)
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """The workers' tables: ``(A, K, L)``."""
+        return Confusion(self.table).probs(worker, task)
+
+    def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
+        """Columns of the tables: ``(A, K)``."""
+        return Confusion(self.table).log_prob(worker, task, annotation)
+
+    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
+        """Rows of the tables: ``(A, L)``."""
+        return Confusion(self.table).probs_given(worker, task, truth)
+
+    def tempered(self, power: Array | float) -> Emission:
+        """The tables with their rows to the power."""
+        return Confusion(self.table).tempered(power)
+
+    def confusions(self, annotations: Annotations) -> Array:
+        """The tables themselves: ``(J, K, L)``."""
+        return self.table
+
+
+def places(step: Array) -> Array:
+    """Return the places of K classes on a line, the first at 0, ``(K,)``.
+
+    Args:
+        step: logarithms of the distances of neighbours, ``(K - 1,)``.
+    """
+    return jnp.concatenate([jnp.zeros_like(step[:1]), jnp.cumsum(jnp.exp(step))])
+
+
+def cuts_around(usual: Array, change: Array) -> Array:
+    """Return cuts between L levels, which rise whatever the change, ``(..., L - 1)``.
+
+    Args:
+        usual: the cuts that they are at no change, rising, ``(L - 1,)``.
+        change: of the cuts' mean, and of the logarithms of the widths of the L - 2 inner levels, ``(..., L - 1)``.
+    """
+    above_first = jnp.cumsum((usual[1:] - usual[:-1]) * jnp.exp(change[..., 1:]), axis=-1)
+    cut = jnp.concatenate([jnp.zeros_like(change[..., :1]), above_first], axis=-1)
+    return cut + (usual.mean() + change[..., :1] - cut.mean(-1, keepdims=True))

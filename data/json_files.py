@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,26 @@ LINES = (".jsonl", ".ndjson")
 JSON = (".json", *LINES)
 
 
-def read_json(path: Path, encoding: str | None = None) -> Any:
+def read_json(path: Path, encoding: str | None = None, *, largest: int | None = None) -> Any:
     """Return the value in a JSON file, or the list of those in its lines.
 
+    Args:
+        path: the file.
+        encoding: of the text; None to find out.
+        largest: bytes, unpacked, beyond which the file is refused; None for any size.
+
     Raises:
-        AnnotationError: it is neither, or a key stands twice in one dictionary.
+        AnnotationError: it is neither, a key stands twice in one dictionary, or the file is too large.
         FileNotFoundError: there is no such file.
     """
     with reading(path), open_bytes(path) as file:
-        text = file.read().decode(encoding or encoding_of(path))
+        content = file.read() if largest is None else file.read(largest + 1)
+    if largest is not None and len(content) > largest:
+        raise AnnotationError(
+            f"{path} has more than {largest:,} bytes, and would take several times that in memory; split it, leave it "
+            "out, or write a log of inspect_ai by `inspect log convert --to eval`"
+        )
+    text = content.decode(encoding or encoding_of(path))
     try:
         value = json.loads(text, object_pairs_hook=lambda pairs: _without_repeats(pairs, path))
     except json.JSONDecodeError as whole:
@@ -35,6 +47,22 @@ def read_json(path: Path, encoding: str | None = None) -> Any:
                 raise AnnotationError(f"{path} is no JSON file: {reason}") from None
         return found
     return [value] if isinstance(value, dict) and suffix_of(path) in LINES else value
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield the number of each line of a file of JSON Lines, from 1, and its value; empty lines are left out.
+
+    Raises:
+        AnnotationError: a line is no JSON.
+    """
+    with reading(path), open_bytes(path) as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise AnnotationError(f"{path}, line {number}: it is no JSON: {error}; remove the line") from None
 
 
 def _without_repeats(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:

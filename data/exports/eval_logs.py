@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,22 @@ import pandas as pd
 
 from ..description import count_text
 from ..errors import AnnotationError, check_name
+from .deepeval_logs import is_deepeval_log, read_deepeval_log
 from .gathered import Held
 from .harness_logs import is_harness_log, read_harness_log
 from .inspect_logs import is_inspect_log, read_inspect_log
+from .langfuse_scores import is_langfuse_log, read_langfuse_log
+from .openai_logs import is_openai_log, read_openai_log
+from .promptfoo_logs import is_promptfoo_log, read_promptfoo_log
 from .verdicts import TASKS, Log, Verdict, task_name
 
 READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Log]], ...] = (
     (is_inspect_log, read_inspect_log),
     (is_harness_log, read_harness_log),
+    (is_promptfoo_log, read_promptfoo_log),
+    (is_openai_log, read_openai_log),
+    (is_deepeval_log, read_deepeval_log),
+    (is_langfuse_log, read_langfuse_log),
 )
 """By format, whether a file is one, and what reads it."""
 
@@ -99,7 +107,7 @@ def read_logs(
     kinds = Counter(log.tool for log in logs)
     what = f"{what}: {' and '.join(count_text(n, f'log of {tool}') for tool, n in kinds.items())}"
     left_out = sum((log.left_out for log in logs), Counter[str]())
-    notes = [log.said for log in logs if log.said]
+    notes = list(dict.fromkeys(log.said for log in logs if log.said))
     notes += [f"{count_text(n_again, 'score')} again in another log left out"] if n_again else []
     notes += [f"{count_text(n, kind)} left out" for kind, n in left_out.items()]
     if not verdicts:
@@ -123,6 +131,11 @@ def _verdicts(
     verdicts: Sequence[Verdict], what: str, question: Any, tasks: str | None, notes: list[str], *, no_answer: bool
 ) -> Held:
     """What scorers say of models' answers."""
+    asides = {verdict.key for verdict in verdicts if verdict.aside}
+    named = question if isinstance(question, list | tuple) else (question,)
+    if not asides & set(named):
+        verdicts = [verdict for verdict in verdicts if not verdict.aside]
+        notes = notes + [f"question={name!r} reads the {name}s" for name in sorted(map(str, asides))]
     scales = _scales(verdicts)
     asked = {_question(verdict, scales): None for verdict in verdicts}
     chosen = _chosen(question, list(asked), what)
@@ -143,7 +156,8 @@ def _verdicts(
         scorers[verdict.scorer], models[verdict.model] = None, None
     frame = pd.DataFrame(rows, columns=["task", "worker", "question", "label"], dtype=object)
     task = {"sample": "a sample", "answer": "a model's answer to a sample", "epoch": "an answer of one epoch"}[tasks]
-    said = [f"task = {task} ({count_text(frame['task'].nunique(), 'task')} of {count_text(len(models), 'model')})"]
+    of_models = f" of {count_text(len(models), 'model')}" if all(models) else ""
+    said = [f"task = {task} ({count_text(frame['task'].nunique(), 'task')}{of_models})"]
     said += [f"worker = {'a model and its' if of_model else 'a'} scorer ({', '.join(scorers)})"]
     numbers = {type(label) for label in frame["label"]} - {str}
     used = set(frame["label"])
@@ -175,7 +189,9 @@ def _answers(verdicts: Sequence[Verdict], what: str, question: Any, tasks: str |
     said += [f"worker = a model under test ({', '.join(dict.fromkeys(frame['worker']))})"]
     said += [f"label = its answer as {scorer} read it", f"gold label = the target ({len(gold):,})"]
     places = [verdict.place for verdict in kept]
-    return _held(what, frame, [*said, *_repeated(kept, "sample"), *notes], places, None, gold=gold)
+    held = _held(what, frame, [*said, *_repeated(kept, "sample"), *notes], places, None, gold=gold)
+    classes = {*frame["label"], *gold.values()} - {UNREADABLE}  # a target may be what no model answers
+    return replace(held, classes=sorted(classes))
 
 
 def _held(
@@ -202,14 +218,16 @@ def _held(
 def _scales(verdicts: Sequence[Verdict]) -> dict[tuple[str, str | None], Scale]:
     """The scale of each scorer's values, and of each of its keys."""
     values: dict[tuple[str, str | None], list[Any]] = {}
+    texts = {(verdict.scorer, verdict.key) for verdict in verdicts if verdict.is_text}
     for verdict in verdicts:
         of_scorer = values.setdefault((verdict.scorer, verdict.key), [])
-        if verdict.value is not None:
+        if verdict.value is not None and (verdict.scorer, verdict.key) not in texts:
             of_scorer.append(verdict.value)
     has_letters = any(
         value in (*LETTERS, NO_ANSWER) for column in values.values() for value in column if type(value) is str
     )
     names = {of: _scale_name(column, has_letters=has_letters) for of, column in values.items()}
+    names |= dict.fromkeys(texts, "text")
     if not has_letters and "score" in names.values():  # scores of which 0 and 1 alone are used
         yes_or_no = {of for of, column in values.items() if any(isinstance(value, bool) for value in column)}
         names = {of: "score" if name == "verdict" and of not in yes_or_no else name for of, name in names.items()}

@@ -26,6 +26,7 @@ class Held:
         places: where each row is, for messages.
         several: what is wrong with each annotation and gold label of several classes; they are not in `frame`.
         abstain: labels that are abstentions.
+        classes: all there are; empty for those that annotations have.
         ordered: the classes from the least to the greatest; empty where they have no order.
     """
 
@@ -36,6 +37,7 @@ class Held:
     places: Sequence[str] = ()
     several: Sequence[str] = ()
     abstain: Sequence[Any] = ()
+    classes: Sequence[Any] = ()
     ordered: Sequence[Any] = ()
 
 

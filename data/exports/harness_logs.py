@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ..errors import AnnotationError
-from ..text_files import open_bytes
+from ..json_files import numbered_lines
 from .verdicts import Log, Verdict
 
 TOOL = "lm-evaluation-harness"
@@ -38,7 +37,7 @@ def read_harness_log(path: Path) -> Log:
     model = _model(path, named["date"])
     verdicts: list[Verdict] = []
     left_out: Counter[str] = Counter()
-    for number, sample in _lines(path):
+    for number, sample in numbered_lines(path):
         if not isinstance(sample, Mapping) or not all(name in sample for name in NEEDED):
             raise AnnotationError(
                 f"{path}, line {number}: a sample with {', '.join(NEEDED)} is needed, as lm-evaluation-harness writes "
@@ -59,17 +58,6 @@ def read_harness_log(path: Path) -> Log:
             value = None if value != value else value
             verdicts.append(Verdict(place, named["task"], sample["doc_id"], 1, model, scorer, None, value))
     return Log(TOOL, verdicts, left_out)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, Any]]:
-    with open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise AnnotationError(f"{path}, line {number}: it is no JSON: {error}; remove the line") from None
 
 
 def _model(path: Path, date: str) -> str:

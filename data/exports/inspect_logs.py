@@ -19,13 +19,13 @@ from typing import Any, BinaryIO
 from ..errors import AnnotationError
 from ..json_files import read_json
 from ..text_files import first_bytes, suffix_of
-from .verdicts import OURS, Log, Verdict
+from .verdicts import LARGEST, OURS, Log, Verdict, scorer_name
 
 TOOL = "inspect_ai"
 VERSION = 2
 """The version of the format that is read."""
 
-LARGEST = 2**29
+LARGEST_SAMPLE = 2**29
 """Bytes of one sample, unpacked, beyond which a file is refused; samples with long transcripts have some 10⁷."""
 
 ZSTD = 93  # its number among the methods of .zip files
@@ -102,7 +102,7 @@ def header_and_samples(path: Path) -> tuple[Mapping[str, Any], Iterator[tuple[st
     """
     if suffix_of(path) == ".eval":
         return _packed(path)
-    content = read_json(path)
+    content = read_json(path, largest=LARGEST)
     if not isinstance(content, Mapping):
         raise AnnotationError(f"{path} is no log of inspect_ai: a dictionary with version, eval and samples is needed")
     samples = content.get("samples") or []
@@ -134,7 +134,7 @@ def _member(path: Path, member: zipfile.ZipInfo) -> Any:
     """The value of JSON in a file of a .zip.
 
     Raises:
-        AnnotationError: it is larger than `LARGEST`, or cannot be read.
+        AnnotationError: it is larger than `LARGEST_SAMPLE`, or cannot be read.
     """
     place = f"{path}, {member.filename}"
     try:
@@ -142,10 +142,10 @@ def _member(path: Path, member: zipfile.ZipInfo) -> Any:
             content = _zstd(file, member) if member.compress_type == ZSTD else _other(file, member)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError) as error:
         raise AnnotationError(f"{place}: it cannot be unpacked: {error}") from None
-    if len(content) > LARGEST:
+    if len(content) > LARGEST_SAMPLE:
         raise AnnotationError(
-            f"{place}: unpacked it has more than {LARGEST:,} bytes, which no sample is expected to have; leave the "
-            "file out, or write the log as .json"
+            f"{place}: unpacked it has more than {LARGEST_SAMPLE:,} bytes, which no sample is expected to have; leave "
+            "the file out, or write the log as .json"
         )
     try:
         return json.loads(content)
@@ -155,11 +155,11 @@ def _member(path: Path, member: zipfile.ZipInfo) -> Any:
 
 def _other(file: BinaryIO, member: zipfile.ZipInfo) -> bytes:
     with zipfile.ZipFile(file) as archive, archive.open(member) as part:
-        return part.read(LARGEST + 1)
+        return part.read(LARGEST_SAMPLE + 1)
 
 
 def _zstd(file: BinaryIO, member: zipfile.ZipInfo) -> bytes:
-    """Up to `LARGEST` + 1 bytes of a file of a .zip that is packed by zstd, of one or several frames."""
+    """Up to `LARGEST_SAMPLE` + 1 bytes of a file of a .zip that is packed by zstd, of one or several frames."""
     import pyarrow as pa
 
     file.seek(member.header_offset)
@@ -169,8 +169,8 @@ def _zstd(file: BinaryIO, member: zipfile.ZipInfo) -> bytes:
     file.seek(int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little"), 1)
     packed = pa.BufferReader(file.read(member.compress_size))
     with pa.CompressedInputStream(packed, "zstd") as stream:
-        content = bytes(stream.read(LARGEST + 1))
-    if len(content) <= LARGEST and zlib.crc32(content) != member.CRC:
+        content = bytes(stream.read(LARGEST_SAMPLE + 1))
+    if len(content) <= LARGEST_SAMPLE and zlib.crc32(content) != member.CRC:
         raise zipfile.BadZipFile("its checksum is another")
     return content
 
@@ -190,5 +190,5 @@ def _judges(spec: Mapping[str, Any]) -> dict[str, str]:
             model = by_role
         if isinstance(model, str):
             short = scorer["name"].rpartition("/")[2]
-            named[short] = f"{short} ({model})"
+            named[short] = scorer_name(short, model)
     return named

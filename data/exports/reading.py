@@ -101,8 +101,9 @@ def read(
       ``judge.model`` and ``verdict.label``: any place in them can be named so.
     - Exports of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka and CrowdFlower (Appen), and LeWiDi's datasets.
       Cancelled, rejected and ignored annotations are left out, which is said; gold labels are taken.
-    - Logs of evaluations, one or a folder of them: inspect_ai's ``.json`` and ``.eval``, and lm-evaluation-harness's
-      ``samples_*.jsonl``. Scorers annotate samples; where several models are under test, each model's answer is a task.
+    - Logs of evaluations, one or a folder of them: inspect_ai's ``.json`` and ``.eval``, lm-evaluation-harness's
+      ``samples_*.jsonl``, results of promptfoo, logs of OpenAI's evals, test runs of deepeval, and exported scores of
+      langfuse. Scorers annotate samples; where several models are under test, each model's answer is a task.
       Here `tasks` may be ``"sample"``, ``"answer"`` or ``"epoch"``, and `workers` ``"scorer"`` or ``"model"``.
 
     Files may be compressed (.gz, .zst, .bz2, .xz); of a .zip or a folder, all files are annotators' of one export.
@@ -328,8 +329,11 @@ def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, An
     if held.abstain:
         abstain = abstentions_of(options.get("abstain"), held.frame["label"].unique())
         options = options | {"abstain": list(dict.fromkeys([*abstain, *held.abstain]))}
-    if held.ordered and options.get("ordered") is None and options.get("classes") is None:
-        options = options | {"ordered": held.ordered}
+    if options.get("ordered") is None and options.get("classes") is None:
+        classes = [label for label in held.classes if label not in abstentions_of(options.get("abstain"))]
+        options = (
+            options | ({"ordered": held.ordered} if held.ordered else {}) | ({"classes": classes} if classes else {})
+        )
     fields = long_fields(
         held.frame,
         question="question" if "question" in held.frame else None,

@@ -10,6 +10,9 @@ from typing import Any
 TASKS = ("sample", "answer", "epoch")
 """What a task may be: a sample whichever model answers it, a model's answer to it, or the answer of one epoch."""
 
+LARGEST = 2**30
+"""Bytes of a log in plain JSON beyond which it is refused; in memory it takes several times that."""
+
 OURS = "crowdppl"
 """The scorer that labels are written as, and that is left out where logs are read."""
 
@@ -30,6 +33,8 @@ class Verdict:
         answer: the model's answer as the scorer read it; None where the log has none.
         target: the right answer; None where the log has none, or several.
         uuid: the answer's, which a retried evaluation's log has again; None where the log has none.
+        is_text: whether the value is one of the scorer's own words, whatever letters like it mean elsewhere.
+        aside: whether it is read only where its key is asked for, as a question.
     """
 
     place: str
@@ -43,6 +48,8 @@ class Verdict:
     answer: str | None = None
     target: str | None = None
     uuid: str | None = None
+    is_text: bool = False
+    aside: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,3 +85,8 @@ def task_name(suite: str, sample: Any, epoch: int, model: str, tasks: str, *, wi
     text = f"{suite}: {sample}" if with_suite else str(sample)
     text += "" if tasks == "sample" else f" @ {model}"
     return f"{text} #{epoch}" if tasks == "epoch" else text
+
+
+def scorer_name(name: str, judge: Any) -> str:
+    """Return a scorer's name with its judge's, where the log says which: ``rubric (openai/gpt-4o)``."""
+    return f"{name} ({judge})" if isinstance(judge, str) and judge else name

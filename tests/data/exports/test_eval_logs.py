@@ -204,7 +204,7 @@ def test_a_deflated_log_is_read_and_no_name_in_it_is_a_path(tmp_path):
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr(inspect_logs, "LARGEST", 100)
+    monkeypatch.setattr(inspect_logs, "LARGEST_SAMPLE", 100)
     with pytest.raises(AnnotationError, match=r"two\.eval, .*json: unpacked it has more than 100 bytes"):
         cp.read(LOGS / "inspect" / "two.eval")
 

@@ -1,0 +1,126 @@
+"""Scores of langfuse: exported as CSV or JSON from its page of scores, to a blob storage, or got from its API."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import AnnotationError
+from ..frames import read_text_table
+from ..json_files import JSON, read_json
+from ..text_files import first_bytes, suffix_of
+from .opening import TEXT, as_records
+from .verdicts import LARGEST, Log, Verdict
+
+TOOL = "langfuse"
+NEEDED = ("traceid", "name", "value", "source", "datatype")
+"""Columns without which a table is no export of scores; their names are written in several ways."""
+
+KEY = re.compile(rb'"([A-Za-z_ ]{2,30})"\s*:')
+RATERS = ("authoruserid", "authorusername", "evaluatorid")
+PEOPLE = "ANNOTATION"  # the source of scores that people gave
+TYPES = ("NUMERIC", "BOOLEAN", "CATEGORICAL")
+
+
+def is_langfuse_log(path: Path) -> bool:
+    """Return whether a file is an export of langfuse's scores, by its columns or keys."""
+    suffix = suffix_of(path)
+    if suffix not in (*TEXT, *JSON):
+        return False
+    start = first_bytes(path)
+    if suffix in TEXT:
+        header = start.partition(b"\n")[0].decode("utf-8", "replace")
+        names = {_plain(name) for name in re.split("[,;\t]", header)}
+    else:
+        names = {_plain(name.decode()) for name in KEY.findall(start)}
+    return set(NEEDED) <= names
+
+
+def read_langfuse_log(path: Path) -> Log:
+    """Return the scores of an export.
+
+    A sample is an observation, or a trace where a score is of none. Where several people or evaluators gave scores of
+    one name, names are questions and those who gave them scorers; else names are scorers.
+
+    Raises:
+        AnnotationError: the file cannot be read, or a score lacks what is needed.
+    """
+    rows = [{_plain(str(name)): value for name, value in row.items()} for row in _rows(path)]
+    left_out: Counter[str] = Counter()
+    raters: dict[str, set[str]] = {}
+    for row in rows:
+        raters.setdefault(str(row.get("name")), set()).add(_rater(row))
+    are_questions = any(len(of_name) > 1 for of_name in raters.values())
+    verdicts: list[Verdict] = []
+    for number, row in enumerate(rows, start=1):
+        name, kind = row.get("name"), row.get("datatype")
+        sample = row.get("observationid") or row.get("traceid")
+        if not isinstance(name, str) or not name:
+            raise AnnotationError(f"{path}, score {number}: a name is needed")
+        if not sample:
+            left_out["score of no trace"] += 1
+            continue
+        if kind not in TYPES:
+            left_out[f"score of the type {kind}"] += 1
+            continue
+        place = f"{path.name}, score {number} ({name!r})"
+        verdicts.append(
+            Verdict(
+                place=place,
+                suite=TOOL,
+                sample=str(sample),
+                epoch=1,
+                model="",
+                scorer=_rater(row) if are_questions else name,
+                key=name if are_questions and len(raters) > 1 else None,
+                value=_value(row, str(kind), f"{path}, score {number} ({name!r})"),
+                uuid=row.get("id") or None,
+                is_text=kind == "CATEGORICAL",
+            )
+        )
+    as_what = "its name is a question" if are_questions and len(raters) > 1 else "its name is the scorer"
+    as_what = "the scorer is who gave it" if are_questions and len(raters) == 1 else as_what
+    return Log(TOOL, verdicts, left_out, f"a sample is an observation or a trace, and of a score {as_what}")
+
+
+def _rows(path: Path) -> list[Mapping[str, Any]]:
+    if suffix_of(path) in TEXT:
+        return list(as_records(read_text_table(path)))
+    content = read_json(path, largest=LARGEST)
+    if isinstance(content, Mapping):
+        content = content.get("data", [content])
+    if not isinstance(content, list) or not all(isinstance(row, Mapping) for row in content):
+        raise AnnotationError(f"{path}: a list of scores is needed")
+    return content
+
+
+def _plain(name: str) -> str:
+    """A column's name without what differs between exports: ``traceId``, ``trace_id``, ``Trace ID``."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _rater(row: Mapping[str, Any]) -> str:
+    """Who gave a score: a person or an evaluator where the export names one, else its source."""
+    source = str(row.get("source"))
+    named = next((str(row[name]) for name in RATERS if row.get(name)), None)
+    if named is None:
+        return source
+    return named if source == PEOPLE else f"{source} ({named})"
+
+
+def _value(row: Mapping[str, Any], kind: str, place: str) -> Any:
+    value, text = row.get("value"), row.get("stringvalue")
+    if kind == "CATEGORICAL":
+        return text if text not in (None, "") else None if value in (None, "") else str(value)
+    if value in (None, ""):
+        return None
+    if kind == "BOOLEAN" and str(value).lower() in ("true", "false"):
+        return str(value).lower() == "true"
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise AnnotationError(f"{place}: the value {value!r} is no number, and its type is {kind}") from None
+    return bool(number) if kind == "BOOLEAN" else number

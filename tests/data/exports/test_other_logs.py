@@ -1,0 +1,230 @@
+"""Logs of promptfoo, OpenAI's evals, deepeval and langfuse.
+
+Those of evals 3.0.1.post1 and deepeval 4.3.1 are by their own writers (`make_logs.py`). promptfoo and langfuse are
+written in TypeScript: their files are made here by hand, after promptfoo's `EvaluateSummaryV3` and langfuse's fields of
+exported scores.
+"""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import crowdppl as cp
+from crowdppl import AnnotationError
+from crowdppl.data.errors import AnnotationWarning
+from crowdppl.data.exports import deepeval_logs, promptfoo_logs
+
+LOGS = Path(__file__).with_name("logs")
+
+
+def labels(annotations):
+    """Labels by task and worker, a list with one for each repeat."""
+    frame = annotations.to_frame()
+    return frame.groupby(["task", "worker"], sort=False)["label"].agg(list).to_dict()
+
+
+def write(path, content):
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def assertion(passed, kind="llm-rubric", score=None, error=False, **more):
+    metadata = {"graderError": True} if error else {}
+    score = float(passed) if score is None else score
+    return {"pass": passed, "score": score, "reason": "", "metadata": metadata, "assertion": {"type": kind, **more}}
+
+
+def result(test, provider, *components, prompt=0, **more):
+    return {
+        "id": f"{test}-{provider}-{prompt}-{len(more)}",
+        "testIdx": test,
+        "promptIdx": prompt,
+        "provider": {"id": provider, "label": ""},
+        "prompt": {"raw": "Answer {{q}}", "label": "Answer\n{{q}}" if prompt else "short"},
+        "vars": {"q": f"question {test}"},
+        "testCase": {"vars": {"q": f"question {test}"}},
+        "failureReason": 0,
+        "success": True,
+        "score": 1,
+        "gradingResult": {"pass": True, "score": 1, "componentResults": list(components)},
+    } | more
+
+
+def promptfoo(path, results, version=3):
+    content = {"evalId": "eval-1", "results": {"version": version, "timestamp": "2026", "results": results}}
+    return write(path, content | {"config": {"description": "sums"}})
+
+
+def test_promptfoo_assertions_are_scorers_and_providers_models(tmp_path, capsys):
+    judge = {"provider": "openai:judge"}
+    rows = [
+        result(0, "a", assertion(True), assertion(False, **judge), assertion(True, "equals")),
+        result(0, "b", assertion(False), assertion(True, error=True, **judge), assertion(False, "equals")),
+        result(1, "a", assertion(True), assertion(True), error="timeout", failureReason=2),
+    ]
+    annotations = cp.read(promptfoo(tmp_path / "results.json", rows))
+    assert labels(annotations) == {
+        ("0 @ a", "llm-rubric"): [1],
+        ("0 @ a", "llm-rubric (openai:judge)"): [0],
+        ("0 @ a", "equals"): [1],
+        ("0 @ b", "llm-rubric"): [0],
+        ("0 @ b", "llm-rubric (openai:judge)"): ["unreadable"],
+        ("0 @ b", "equals"): [0],
+    }
+    said = capsys.readouterr().err
+    assert "1 log of promptfoo" in said
+    assert "1 sample with an error left out" in said
+
+
+def test_promptfoo_repeats_are_of_one_sample_and_assertions_of_one_kind_are_numbered(tmp_path):
+    rows = [result(0, "a", assertion(True), assertion(False)), result(1, "a", assertion(True), assertion(True))]
+    rows[1] |= {"vars": rows[0]["vars"], "testCase": rows[0]["testCase"]}
+    annotations = cp.read(promptfoo(tmp_path / "results.json", rows))
+    assert labels(annotations) == {(0, "llm-rubric"): [1, 1], (0, "llm-rubric 2"): [0, 1]}
+
+
+def test_promptfoo_prompts_are_part_of_the_model(tmp_path):
+    rows = [result(0, "a", assertion(True)), result(0, "a", assertion(False), prompt=1)]
+    assert set(cp.read(promptfoo(tmp_path / "results.json", rows)).tasks) == {"0 @ a, short", "0 @ a, prompt 2"}
+
+
+def test_promptfoo_scores_are_read_where_they_are_asked_for(tmp_path, capsys):
+    rows = [result(n, "a", assertion(n > 1, score=n, metric="quality")) for n in range(4)]
+    path = promptfoo(tmp_path / "results.json", rows)
+    assert [found for (found,) in labels(cp.read(path)).values()] == [0, 0, 1, 1]
+    assert "question='score' reads the scores" in capsys.readouterr().err
+    assert [found for (found,) in labels(cp.read(path, question="score")).values()] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("results", "version", "message"),
+    [
+        ([], 3, r"results\.json.*there is no score"),
+        ([result(0, "a")], 3, r"1 sample without assertions left out"),
+        ([{"testIdx": 0}], 3, r"results\[0\].*a provider"),
+        ([], 9, r"version 9 .*promptfoo export eval"),
+    ],
+)
+def test_promptfoo_results_that_cannot_be_used_are_refused(tmp_path, results, version, message):
+    with pytest.raises(AnnotationError, match=message):
+        cp.read(promptfoo(tmp_path / "results.json", results, version))
+
+
+def test_openai_matches_and_judges_are_scorers_and_an_invalid_choice_abstains(capsys):
+    with pytest.warns(AnnotationWarning, match="abstentions only"):
+        by_choice = cp.read(LOGS / "openai", question="choice", tell=False)
+    assert list(by_choice.classes) == ["N", "Y"]
+    annotations = cp.read(LOGS / "openai")
+    assert labels(annotations) == {
+        ("sums.dev.0", "match"): [1],
+        ("sums.dev.1", "match"): [0],
+        ("sums.dev.2", "match"): [1],
+        ("sums.dev.0", "closedqa (gpt-judge)"): [1],
+        ("sums.dev.1", "closedqa (gpt-judge)"): [0],
+        ("sums.dev.2", "closedqa (gpt-judge)"): ["unreadable"],
+    }
+    said = capsys.readouterr().err
+    assert "2 logs of OpenAI evals" in said
+    assert "judged.jsonl has no final report" in said
+
+
+def test_openai_models_are_workers_and_expected_answers_gold():
+    annotations = cp.read(LOGS / "openai" / "match.jsonl", workers="model")
+    assert labels(annotations) == {(f"sums.dev.{n}", "gpt-a"): [picked] for n, picked in enumerate("457")}
+    assert [annotations.classes[k] for k in annotations.gold] == ["4", "6", "7"]  # nobody answered 6
+
+
+def test_openai_events_without_a_sample_are_refused(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"spec": {"completion_fns": ["a"], "eval_name": "x"}}\n{"type": "match", "data": {}}\n')
+    with pytest.raises(AnnotationError, match=r"log\.jsonl, line 2: an event with sample_id and data"):
+        cp.read(path)
+
+
+def test_deepeval_metrics_are_scorers_and_runs_models(capsys):
+    annotations = cp.read(LOGS / "deepeval")
+    judged = "Correctness [GEval] (gpt-judge)"
+    found = labels(annotations)
+    assert [found[f"test_case_{n} @ model-a", judged] for n in range(3)] == [[1], [0], ["unreadable"]]
+    assert [found[f"test_case_{n} @ model-b", "Exact Match"] for n in range(3)] == [[1], [1], [0]]
+    assert "2 logs of deepeval" in capsys.readouterr().err
+    with pytest.raises(AnnotationError, match=r"0\.9 is a fraction.*bin"):
+        cp.read(LOGS / "deepeval", question="score")
+
+
+def test_deepeval_cases_that_cannot_be_used_are_refused(tmp_path):
+    with pytest.raises(AnnotationError, match=r"testCases\[0\].*a name"):
+        cp.read(write(tmp_path / "run.json", {"testCases": [{}]}))
+    with pytest.raises(AnnotationError, match=r"1 test case without metrics left out"):
+        cp.read(write(tmp_path / "run.json", {"testCases": [{"name": "a"}]}))
+
+
+def test_a_log_that_is_too_large_is_refused(monkeypatch):
+    monkeypatch.setattr(deepeval_logs, "LARGEST", 100)
+    with pytest.raises(AnnotationError, match=r"model-a\.json has more than 100 bytes.*split it"):
+        cp.read(LOGS / "deepeval")
+
+
+def score(number, name, value, source="EVAL", kind="NUMERIC", **more):
+    own = {"stringValue": value} if kind == "CATEGORICAL" else {"value": value, "stringValue": None}
+    base = {"id": f"s{len(more)}{name}{number}{source}", "traceId": f"t{number}", "observationId": None, "value": 0}
+    return base | {"name": name, "dataType": kind, "source": source} | own | more
+
+
+def test_langfuse_names_are_questions_where_several_gave_them(tmp_path, capsys):
+    rows = [
+        score(n, name, values[n], source, **more)
+        for name in ("tone", "facts")
+        for source, values, more in (
+            ("EVAL", (1, 2, 3), {}),
+            ("ANNOTATION", (1, 3, 3), {"authorUserId": "ann"}),
+            ("ANNOTATION", (2, 2, 3), {"authorUserId": "bob", "comment": "x"}),
+        )
+        for n in range(3)
+    ]
+    path = write(tmp_path / "scores.json", {"data": rows, "meta": {"page": 1}})
+    with pytest.raises(AnnotationError, match=r"'tone', 'facts'.*question='tone'"):
+        cp.read(path)
+    annotations = cp.read(path, question="tone")
+    assert set(annotations.workers) == {"EVAL", "ann", "bob"}
+    assert labels(annotations)["t1", "ann"] == [3]
+    assert annotations.kind.distance(3)[0, 2] == 2
+    assert "its name is a question" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("style", ["camel", "snake"])
+def test_langfuse_names_are_scorers_where_each_has_one_source(tmp_path, style, capsys):
+    rows = [score(n, name, "CI"[n % 2], kind="CATEGORICAL") for name in ("judge-a", "judge-b") for n in range(3)]
+    rows.append(score(0, "judge-a", "free text", kind="CORRECTION"))
+    if style == "snake":
+        names = {"traceId": "trace_id", "observationId": "observation_id", "dataType": "data_type"}
+        names |= {"stringValue": "string_value"}
+        rows = [{names.get(name, name): value for name, value in row.items()} for row in rows]
+    path = tmp_path / "scores.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    annotations = cp.read(path)
+    assert labels(annotations) == {
+        (f"t{n}", judge): ["CI"[n % 2]] for judge in ("judge-a", "judge-b") for n in range(3)
+    }
+    said = capsys.readouterr().err
+    assert "its name is the scorer" in said
+    assert "1 score of the type CORRECTION left out" in said
+
+
+def test_langfuse_truth_values_are_verdicts_and_a_value_that_is_no_number_is_refused(tmp_path):
+    rows = [score(n, judge, n % 2, kind="BOOLEAN") for judge in "ab" for n in range(3)]
+    assert list(cp.read(write(tmp_path / "scores.json", rows)).classes) == [0, 1]
+    rows[4]["value"] = "high"
+    with pytest.raises(AnnotationError, match=r"score 5 \('b'\): the value 'high' is no number"):
+        cp.read(write(tmp_path / "scores.json", rows))
+
+
+def test_the_limit_of_plain_logs_is_one(monkeypatch, tmp_path):
+    monkeypatch.setattr(promptfoo_logs, "LARGEST", 100)
+    with pytest.raises(AnnotationError, match=r"results\.json has more than 100 bytes"):
+        cp.read(promptfoo(tmp_path / "results.json", [result(0, "a", assertion(True))]))

@@ -86,6 +86,7 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.training_on_labels import label_then_train, self_train
     from .models import (
         AnnotationLikelihood,
+        BradleyTerry,
         Classifier,
         Confusion,
         Correct,
@@ -114,6 +115,7 @@ __all__ = [
     "AnnotationError",
     "AnnotationLikelihood",
     "Annotations",
+    "BradleyTerry",
     "Checks",
     "Choice",
     "Classifier",

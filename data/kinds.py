@@ -44,6 +44,9 @@ class Kind(Protocol):
     remark: ClassVar[str]
     """A few words on the classes for descriptions of annotations; empty of nominal ones."""
 
+    truth_prior: ClassVar[str]
+    """The kind of truth prior where none is given: the name of a `ClassPrior` in files."""
+
     def with_classes(self, label: Column, classes: Iterable[Any] | None, suggest: Callable[[], str] = ...) -> Column:
         """Return the label column with codes into the K classes in their order, which are its `ids`.
 
@@ -144,6 +147,7 @@ class Nominal:
 
     name: ClassVar[str] = "nominal"
     remark: ClassVar[str] = ""
+    truth_prior: ClassVar[str] = "prevalence"
     option: ClassVar[str] = "classes"  # of a constructor, that lists the classes
 
     def with_classes(
@@ -353,6 +357,7 @@ class Pairwise(Nominal):
     """
 
     name: ClassVar[str] = "pairwise"
+    truth_prior: ClassVar[str] = "bradley_terry"
 
     def with_classes(
         self, label: Column, classes: Iterable[Any] | None, suggest: Callable[[], str] = lambda: ""

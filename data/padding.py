@@ -189,7 +189,7 @@ def anonymous(annotations: Annotations) -> Annotations:
     """Return the annotations with numbers as identifiers, which all data of these sizes share."""
     names = {"tasks": annotations.n_tasks, "workers": annotations.n_workers, "classes": annotations.n_classes}
     numbered = {name: _range(size) for name, size in names.items()}
-    others = {name: _range(len(getattr(annotations, name))) for name in ("models", "questions")}
+    others = {name: _range(len(getattr(annotations, name))) for name in ("models", "questions", "items")}
     others["abstentions"] = numbered_abstentions(annotations)
     return annotations.replace(**numbered, **others, repeats="keep")
 

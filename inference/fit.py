@@ -69,7 +69,7 @@ def fit(
             options; or a ``torch.nn.Module`` (the extra ``pyro``), which is copied and trained in minibatches.
         truth_prior: another prior of the true labels: a :class:`.Prevalence`, which is estimated; ``"uniform"`` or
             the shares of the classes, ``(K,)`` or by class, which are not; or probabilities of the classes that are
-            given, tasks × classes. The story's own by default.
+            given, tasks × classes. The story's own by default, which of comparisons is a :class:`.BradleyTerry`.
         gold: labels that are known: True for those that the annotations carry, or label by task (mapping, series,
             frame). They are not used unless asked for here. ``"auto"`` weighs its stories by them
             (:func:`.auto_with_gold`), unless weights, votes or misled are given.

@@ -24,6 +24,7 @@ from .item_response import item_response
 from .mace import mace
 from .one_coin import one_coin
 from .parts.abstaining import Abstaining
+from .parts.bradley_terry import BradleyTerry
 from .parts.classifier import Classifier
 from .parts.confusion_logits import AddedLogits, NetworkLogits
 from .parts.contract import promised
@@ -179,6 +180,7 @@ __all__ = [
     "Abstaining",
     "AddedLogits",
     "AnnotationLikelihood",
+    "BradleyTerry",
     "ClassPrior",
     "Classifier",
     "Confusion",

@@ -145,7 +145,7 @@ def _pieces(annotations: Annotations) -> tuple[Annotations, Annotations]:
         worker = worker.astype(np.int32)
     by_task = {
         name: some(getattr(annotations, name), slice(n_tasks))
-        for name in ("features", "evidence", "prior", "model_scores", "question")
+        for name in ("features", "evidence", "prior", "sides", "model_scores", "question")
     }
     own = Annotations(
         task=np.asarray(annotations.task)[rows],
@@ -164,6 +164,8 @@ def _pieces(annotations: Annotations) -> tuple[Annotations, Annotations]:
         models=Ids.range(len(annotations.models)),
         evidence=by_task["evidence"],
         prior=by_task["prior"],
+        sides=by_task["sides"],
+        items=Ids.range(len(annotations.items)),
         model_scores=by_task["model_scores"],
         kind=annotations.kind,
         question=by_task["question"],

@@ -53,6 +53,7 @@ def coords_of(annotations: Annotations, dims: Iterable[str]) -> dict[str, np.nda
         "kind": annotations.categories.coords(),
         "model": annotations.models.coords(),
         "question": annotations.questions.coords(),
+        "item": annotations.items.coords(),
         DIM: np.array(["a class", *map(str, annotations.abstentions)]),
     }
     wanted = set(dims)

@@ -11,7 +11,7 @@ from ...data import Annotations
 from .kernels import row_weights
 from .whole_sums import over_all
 
-Role = Literal["group_share", "group_confusion", "membership", "switch", "clarity", "confusion"]
+Role = Literal["group_share", "group_confusion", "membership", "switch", "clarity", "confusion", "item_score", "tie"]
 
 
 def derived(name: str, value: Array, *dims: str, role: Role | None = None) -> None:
@@ -29,7 +29,9 @@ def derived(name: str, value: Array, *dims: str, role: Role | None = None) -> No
             (how much of the annotations, or of the workers, a group has; (M,)), ``"group_confusion"`` (the groups'
             confusion matrices; (M, K, K)), ``"membership"`` (probability that a worker is of a group; (J, M)),
             ``"switch"`` (probability that an annotation follows what all workers have in common),
-            ``"clarity"`` (how clear a task is, 0 for the hardest; (N,)), ``"confusion"`` (confusion matrices).
+            ``"clarity"`` (how clear a task is, 0 for the hardest; (N,)), ``"confusion"`` (confusion matrices),
+            ``"item_score"`` (log-odds with which compared items are better; (I,)), ``"tie"`` (the log-weight of ties
+            beside the mean score of two items).
     """
     message: dict[str, Any] = {
         "type": "deterministic",

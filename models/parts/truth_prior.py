@@ -174,7 +174,7 @@ class Prevalence(ClassPrior):
     @classmethod
     def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
         """The prior that :meth:`to_json` wrote."""
-        concentration = saved["concentration"]
+        concentration = saved.get("concentration", 1.0)
         given = tuple(concentration) if isinstance(concentration, list) else concentration
         return cls(given, saved.get("by_question", True))
 
@@ -290,21 +290,22 @@ class Given(ClassPrior):
 
 
 def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Array | None = None) -> Array:
-    """Prior log-probabilities of the true classes, ``(K,)`` or ``(N, K)``; of a :class:`Prevalence` by default.
+    """Prior log-probabilities of the true classes, ``(K,)`` or ``(N, K)``; by default of the prior of their kind.
 
     A story that needs them beside the truth calls this once, and gives the result to :func:`tasks`.
     """
-    if truth_prior is None:
-        truth_prior = Prevalence()
-    prior: Any = by_name(truth_prior, annotations)
+    prior: Any = by_name(usual_prior(annotations) if truth_prior is None else truth_prior, annotations)
     return prior(annotations) if callable(prior) else prior
+
+
+def usual_prior(annotations: Annotations) -> ClassPrior:
+    """The truth prior where none is given, which the kind of the labels names."""
+    return truth_prior_from_json({"kind": annotations.kind.truth_prior})
 
 
 def differs_by_task(truth_prior: TruthPrior | Array | None, annotations: Annotations) -> bool:
     """Return whether the prior's log-probabilities are ``(N, K)``, one row a task; no site is sampled to find out."""
-    prior: Any = by_name(truth_prior, annotations)
-    if prior is None:
-        return False
+    prior: Any = by_name(usual_prior(annotations) if truth_prior is None else truth_prior, annotations)
     if isinstance(prior, ClassPrior):
         return prior.by_task
     if not callable(prior):

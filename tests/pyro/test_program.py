@@ -14,6 +14,8 @@ from pyro import poutine
 from pyro.infer import Trace_ELBO, TraceEnum_ELBO
 
 from crowdppl import Classifier, Prevalence, StoryError
+from crowdppl.data import Ids
+from crowdppl.data.kinds import Pairwise
 from crowdppl.inference.densities import enumerated
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.programs import compiled
@@ -153,6 +155,13 @@ def same_story(model, annotations, arguments=()):
 @pytest.mark.parametrize("option", [pytest.param(option, id=option.name) for option in [*DEFAULTS, *FURTHER]])
 def test_both_programs_have_the_density_label_posterior_and_slopes_of_the_story(option):
     same_story(Model(KNOWN_STORIES[option.story], option.options), option.annotations())
+
+
+def test_scores_of_items_as_the_prior_are_those_of_the_story():
+    annotations = annotations_of(3, 3, evidence=False)
+    sides = np.array([[i % 4, (i + 1 + i % 3) % 4] for i in range(9)], dtype=np.int32)
+    compared = annotations.replace(sides=sides, items=Ids(["a", "b", "c", "d"]), kind=Pairwise())
+    same_story(Model(KNOWN_STORIES["dawid_skene"], {}), compared)
 
 
 @pytest.mark.slow

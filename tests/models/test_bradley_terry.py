@@ -1,0 +1,201 @@
+"""Scores of items as the prior of comparisons: the program that others write, all labellings, and every engine."""
+
+import os
+from itertools import product
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+from numpyro import handlers
+from numpyro.infer import MCMC, NUTS
+from numpyro.infer.util import log_density
+from whole_density import density
+
+import crowdppl as cp
+from crowdppl import StoryError
+from crowdppl.data.padding import padded, unread
+from crowdppl.inference.densities.enumerated import is_latent
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.portable import gives_the_same
+from crowdppl.inference.engines.registry import ENGINES
+from crowdppl.models import STORIES, BradleyTerry
+
+BINARY = {"two_coin", "item_response"}
+
+
+def comparisons(*, n_pairs=6, n_items=4, workers="uvw", ties=True, seed=0):
+    """Comparisons of each pair by all workers, who are better than chance."""
+    rng = np.random.default_rng(seed)
+    score = np.linspace(1.5, -1.5, n_items)
+    rows = []
+    for pair in range(n_pairs):
+        one, two = rng.permutation(n_items)[:2]
+        better = "left" if rng.random() < 1 / (1 + np.exp(score[two] - score[one])) else "right"
+        for worker in workers:
+            other = ["left", "right"] + ["tie"] * ties
+            said = better if rng.random() < 0.8 else rng.choice(other)
+            rows.append((f"p{pair}", f"i{one}", f"i{two}", worker, said))
+    frame = pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"])
+    classes = ["left", "right", "tie"] if ties else ["left", "right"]
+    return cp.Annotations.from_comparisons(frame, task="task", classes=classes)
+
+
+def drawn(model, annotations, seed=0):
+    """Parameters from the prior by site."""
+    sites = handlers.trace(handlers.seed(model, seed)).get_trace(annotations)
+    return {site["name"]: site["value"] for site in sites.values() if is_latent(site) and site["name"] != "truth"}
+
+
+def log_probs_by_hand(values, annotations, scale=None):
+    """Log-probabilities of the classes of each pair, by the formulas of the papers."""
+    effect = np.asarray(values["item_effect"], dtype=float)
+    worth = np.exp(float(values.get("item_scale", scale)) * (effect - effect.mean()))
+    rows = []
+    for left, right in np.asarray(annotations.sides):
+        tie = np.exp(values["tie"]) * np.sqrt(worth[left] * worth[right]) if "tie" in values else 0.0
+        rows.append([worth[left], worth[right], tie][: annotations.n_classes])
+    return np.log(np.array(rows) / np.sum(rows, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("story", list(STORIES))
+def test_density_of_every_story_is_the_sum_over_all_labellings(story):
+    annotations = comparisons(ties=story not in BINARY)
+    model = Model(STORIES[story], {"truth_prior": BradleyTerry()})
+    values = drawn(model, annotations)
+    at = density(model, values, annotations)
+    prior = log_probs_by_hand(values, annotations)
+    np.testing.assert_allclose(at.truth_prior, prior, atol=1e-5)
+    emission = at.likelihood.emission
+    scores = np.asarray(emission.by_task(annotations, annotations.label), dtype=float) + prior
+    total, mass = 0.0, np.zeros(prior.shape)
+    for labelling in product(range(annotations.n_classes), repeat=annotations.n_tasks):
+        p = np.exp(scores[np.arange(annotations.n_tasks), labelling].sum())
+        total += p
+        mass[np.arange(annotations.n_tasks), labelling] += p
+    np.testing.assert_allclose(at.log_likelihood.sum(), np.log(total), rtol=1e-5)
+    np.testing.assert_allclose(at.posterior, mass / total, atol=1e-5)
+
+
+def plain(annotations):
+    """Dawid & Skene's story over Bradley & Terry's prior, written out in NumPyro, the truth summed out."""
+    n_classes, sides = annotations.n_classes, np.asarray(annotations.sides)
+    scale = numpyro.sample("item_scale", dist.LogNormal(0.0, 0.5))
+    effect = numpyro.sample("item_effect", dist.Normal(0.0, 1.0).expand([len(annotations.items)]).to_event(1))
+    tie = numpyro.sample("tie", dist.Normal(-1.0, 1.0))
+    score = numpyro.deterministic("score", scale * (effect - effect.mean()))
+    left, right = score[sides[:, 0]], score[sides[:, 1]]
+    concentration = 0.5 + 1.5 * jnp.eye(n_classes)
+    with numpyro.plate("worker", annotations.n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
+        confusion = numpyro.sample("confusion", dist.Dirichlet(concentration))
+    prior = jax.nn.log_softmax(jnp.stack([left, right, tie + (left + right) / 2], axis=-1), axis=-1)
+    of_row = jnp.log(confusion)[annotations.worker, :, annotations.label]
+    joint = prior + jax.ops.segment_sum(of_row, annotations.task, annotations.n_tasks)
+    numpyro.factor("annotations", jax.scipy.special.logsumexp(joint, axis=-1))
+
+
+def test_density_is_that_of_the_model_in_plain_numpyro():
+    annotations = comparisons(n_pairs=12)
+    given = drawn(Model(STORIES["dawid_skene"]), annotations, 3)
+    program, data = cp.marginal("dawid_skene", annotations)
+    ours, _ = log_density(program, data, {}, given)
+    theirs, _ = log_density(plain, (annotations,), {}, given)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_nuts_has_the_posterior_of_the_model_in_plain_numpyro():
+    """On real comparisons: five items, 999 pairs, five judges."""
+    if "CROWDPPL_DATA" not in os.environ:
+        pytest.skip("CROWDPPL_DATA is unset: it names the folder of the real datasets")
+    frame = pd.read_csv(Path(os.environ["CROWDPPL_DATA"], "pairs_pandalm", "comparisons.csv"))
+    annotations = cp.Annotations.from_comparisons(frame[frame["label"] != "abstain"], task="task")
+    fit = cp.fit("dawid_skene", annotations, method="nuts", seed=0, draws=1000, progress=False)
+    mcmc = MCMC(
+        NUTS(plain), num_warmup=500, num_samples=1000, num_chains=4, chain_method="sequential", progress_bar=False
+    )
+    mcmc.run(jax.random.key(1), annotations)
+    theirs = mcmc.get_samples()
+    np.testing.assert_allclose(fit.derived["score"], theirs["score"].mean(0), atol=1e-2)
+    np.testing.assert_allclose(
+        fit.derived_draws("score")["score"].std(("chain", "draw")), theirs["score"].std(0), atol=1e-2
+    )
+    np.testing.assert_allclose(fit.parameters["tie"], theirs["tie"].mean(), atol=1e-2)
+    np.testing.assert_allclose(fit.parameters["confusion"], theirs["confusion"].mean(0), atol=1e-2)
+
+
+def test_a_given_scale_is_not_learned_and_spreads_scores():
+    annotations = comparisons(n_pairs=12)
+    near, far = (
+        cp.fit("dawid_skene", annotations, truth_prior=BradleyTerry(scale=scale), seed=0, progress=False)
+        for scale in (0.1, 2.0)
+    )
+    assert "item_scale" not in near.parameters
+    assert float(far.derived["score"].std()) > 5 * float(near.derived["score"].std())
+
+
+@pytest.mark.parametrize("method", list(ENGINES))
+def test_scores_of_every_engine_sum_to_zero_and_a_folder_keeps_them(method, tmp_path):
+    annotations = comparisons(n_pairs=30)
+    few = {"em": {}, "svi": {"max_iterations": 300, "sweeps": 0}, "nuts": {"warmup": 50, "draws": 50, "chains": 1}}[
+        method
+    ]
+    fit = cp.fit("one_coin", annotations, method=method, truth_prior=BradleyTerry(1.0), seed=0, progress=False, **few)
+    scores = fit.derived_draws("score")["score"]
+    np.testing.assert_allclose(scores.sum("item"), 0.0, atol=1e-5)
+    assert list(scores["item"].values) == ["i0", "i1", "i2", "i3"]
+    fit.save(tmp_path / "fit")
+    again = cp.load_fit(tmp_path / "fit")
+    assert again.model.truth_prior == BradleyTerry(1.0)
+    np.testing.assert_array_equal(again.derived["score"], fit.derived["score"])
+
+
+def test_it_is_the_prior_of_comparisons_where_none_is_given():
+    annotations = comparisons()
+    default, given, even = (
+        cp.fit("one_coin", annotations, truth_prior=prior, seed=0, progress=False)
+        for prior in (None, BradleyTerry(), "uniform")
+    )
+    np.testing.assert_array_equal(default.posterior, given.posterior)
+    assert "score" in default.derived
+    assert "score" not in even.derived
+
+
+def test_parts_over_a_story_and_minibatches_leave_the_scores_in_place():
+    annotations = comparisons(n_pairs=40, workers="stuvwxyz")
+    whole = cp.fit("dawid_skene", annotations, seed=0, progress=False).derived["score"]
+    shared = cp.fit("dawid_skene", annotations, shared_error=True, seed=0, progress=False).derived["score"]
+    in_batches = cp.fit(
+        "dawid_skene", annotations, method="svi", batch_size=20, max_iterations=1500, sweeps=0, seed=0, progress=False
+    ).derived["score"]
+    for scores in (shared, in_batches):
+        assert list(scores.argsort().values) == list(whole.argsort().values)
+        np.testing.assert_allclose(scores, whole, atol=0.35)
+
+
+def test_abstentions_say_nothing_of_the_scores_that_the_story_does_not():
+    frame = comparisons(n_pairs=20).to_frame()
+    pairs = comparisons(n_pairs=20).pairs
+    frame = frame.join(pairs, on="task")
+    silent = frame.assign(worker="mute", label="refused").drop_duplicates("task")
+    both = cp.Annotations.from_comparisons(pd.concat([frame, silent]), task="task", abstain=["refused"])
+    alone = cp.Annotations.from_comparisons(frame, task="task")
+    ours, theirs = (cp.fit("dawid_skene", each, seed=0, tolerance=1e-9, progress=False) for each in (both, alone))
+    np.testing.assert_allclose(ours.derived["score"], theirs.derived["score"], atol=1e-2)
+
+
+def test_padding_leaves_it_as_it_is():
+    annotations = comparisons(n_pairs=20)
+    assert gives_the_same(Model(STORIES["dawid_skene"]), annotations, unread(padded(annotations, spare=1)))
+
+
+def test_annotations_without_items_and_a_scale_that_is_none_are_refused():
+    frame = pd.DataFrame({"task": [0, 0, 1, 1], "worker": [0, 1, 0, 1], "label": list("abba")})
+    with pytest.raises(StoryError, match=r"from_comparisons"):
+        cp.fit("dawid_skene", cp.Annotations.from_frame(frame), truth_prior=BradleyTerry(), progress=False)
+    with pytest.raises(StoryError, match=r"scale=-1"):
+        cp.fit("dawid_skene", comparisons(), truth_prior=BradleyTerry(scale=-1), progress=False)

@@ -45,6 +45,7 @@ FILES = {
     "labels.csv": "label of each task, and the probabilities of all classes",
     **WORKER_FILES,
     **TOOL_FILES,
+    "ranking.csv": "score and rank of each item that was compared",
     "comparison.csv": "how well each story predicts held-out annotations, and its weight",
     "posterior.nc": "posterior and log-likelihood, for arviz.from_netcdf",
     "weights.safetensors": "weights of the classifier",
@@ -185,6 +186,7 @@ def write_results(result: Fit, folder: Path, *, plot: bool = False) -> dict[str,
         What is in each of the files that were written, by name.
     """
     from ..data.harmless_csv import write_csv
+    from ..inference.fitted.item_ranking import ranks_items
     from ..inference.storage.label_files import label_table
 
     named = result.source.named
@@ -198,6 +200,8 @@ def write_results(result: Fit, folder: Path, *, plot: bool = False) -> dict[str,
             write_csv(table, folder / "comparison.csv")
         _save(result, folder)
         write_csv(label_table(result), folder / "labels.csv")
+        if ranks_items(result):
+            write_csv(result.ranking, folder / "ranking.csv")
         if plot and named:
             _draw_confusions(result, folder / "workers.png")
     if named:

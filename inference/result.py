@@ -35,6 +35,7 @@ from .fitted.decisions import decide
 from .fitted.expected_scores import expected_scores
 from .fitted.given_models import model_frame
 from .fitted.intervals import INTERVAL
+from .fitted.item_ranking import beats, item_ranking
 from .fitted.modes import mode_frame, mode_labels
 from .fitted.new_tasks import predict_proba
 from .fitted.new_workers import new_worker_confusions
@@ -75,6 +76,7 @@ class Fit(Posterior):
     new_worker_confusions = new_worker_confusions
     predict_proba = predict_proba
     posterior_predictive = posterior_predictive
+    item_ranking = item_ranking
     summary = summary
     join = join_labels
     iter_labels = iter_labels
@@ -140,6 +142,16 @@ class Fit(Posterior):
             AnnotationError: the classes have no order; the message says how to state one.
         """
         return expected_scores(self.probabilities, self.annotations.kind, interval)
+
+    @property
+    def ranking(self) -> pd.DataFrame:
+        """By item of comparisons its score and rank, the best first, with 90 % intervals: :meth:`item_ranking`."""
+        return self.item_ranking()
+
+    @property
+    def beats(self) -> pd.DataFrame:
+        """The probability that the row's item is better than the column's, ties half: :func:`.item_ranking.beats`."""
+        return beats(self)
 
     def worker_groups(self, min_group: int = 5) -> pd.DataFrame:
         """A table of the crowd in which every row stands for at least `min_group` workers (k-anonymity).

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # imported when first used
     from .pointwise_elpd import plot_differences, plot_pareto_k
     from .predictive_checks import plot_check, plot_checks
     from .prior_and_likelihood import plot_prior_sensitivity
+    from .ranked_items import plot_ranking
     from .ranks import plot_ranks
     from .reliability_and_roc import plot_reliability, plot_roc
     from .sensitivity import plot_sensitivity_specificity
@@ -39,6 +40,7 @@ __all__ = [
     "plot_history",
     "plot_pareto_k",
     "plot_prior_sensitivity",
+    "plot_ranking",
     "plot_ranks",
     "plot_reliability",
     "plot_roc",

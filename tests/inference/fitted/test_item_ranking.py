@@ -1,0 +1,128 @@
+"""The ranking of compared items, of draws that are known and of a crowd whose truth is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.cli.output import write_results
+from crowdppl.data import AnnotationError
+from crowdppl.inference.fitted.item_ranking import beats, item_ranking
+from crowdppl.inference.fitted.posterior import Posterior
+
+TRUE = {"best": 1.5, "good": 0.5, "fair": -0.5, "poor": -1.5}
+
+
+def table(n_pairs=40, seed=0):
+    """Comparisons by three judges; one row more is an abstention."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for pair in range(n_pairs):
+        left, right = rng.permutation(list(TRUE))[:2]
+        odds = np.exp(TRUE[left] - TRUE[right])
+        truth = rng.choice(
+            ["left", "right", "tie"], p=np.array([odds, 1, 0.4 * odds**0.5]) / (1 + odds + 0.4 * odds**0.5)
+        )
+        for worker in ("ann", "bob", "cy"):
+            said = truth if rng.random() < 0.85 else rng.choice(["left", "right", "tie"])
+            rows.append((pair, left, right, worker, said))
+    rows.append((0, *rows[0][1:3], "dee", "refused"))
+    return pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"])
+
+
+@pytest.fixture(scope="module")
+def fit():
+    annotations = cp.Annotations.from_comparisons(table(), task="task", abstain=["refused"])
+    return cp.fit("one_coin", annotations, seed=0, progress=False)
+
+
+@pytest.fixture
+def drawn(fit):
+    """A posterior whose draws are given: the scores best, good, fair, poor, and the ties."""
+
+    def with_draws(scores, ties):
+        scores = np.asarray(scores, dtype=float)
+        order = [list(TRUE).index(name) for name in fit.annotations.items]
+        n = len(scores)
+        draws = {name: np.repeat(value[:, :1], n, 1) for name, value in fit.fitted.draws.items()}
+        draws |= {
+            "item_scale": np.ones((1, n)),
+            "item_effect": scores[None][..., order],
+            "tie": np.asarray(ties, dtype=float)[None],
+        }
+        fitted = fit.fitted.with_draws(draws)
+        return Posterior.of(fitted.replace(outcome=fitted.outcome._replace(is_point=False)))
+
+    return with_draws
+
+
+def test_score_rank_and_probability_of_being_best_are_those_of_the_draws(drawn):
+    scores = [[1.0, 0.5, -0.5, -1.0], [1.0, 0.0, 0.5, -1.5], [0.5, 1.0, -0.5, -1.0], [1.5, 0.5, 0.0, -2.0]]
+    found = item_ranking(drawn(scores, np.zeros(4)), interval=0.9)
+    assert list(found.index) == ["best", "good", "fair", "poor"]
+    np.testing.assert_allclose(found["score"], np.mean(scores, 0), atol=1e-6)
+    np.testing.assert_allclose(found["score_low"], np.quantile(scores, 0.05, axis=0), atol=1e-6)
+    np.testing.assert_allclose(found["score_high"], np.quantile(scores, 0.95, axis=0), atol=1e-6)
+    assert found[["rank", "rank_low", "rank_high"]].to_numpy().tolist() == [[1, 1, 2], [2, 1, 3], [3, 2, 3], [4, 4, 4]]
+    np.testing.assert_allclose(found["p_best"], [0.75, 0.25, 0, 0])
+
+
+def test_who_beats_whom_counts_ties_half(drawn):
+    found = beats(drawn([[1.0, 0.5, -0.5, -1.0], [800.0, 0.0, 0.0, -800.0]], [0.3, -1.0]))
+    ties = np.exp([0.3, -1.0])
+    left = np.exp(1.0) / (np.exp(1.0) + np.exp(0.5) + ties[0] * np.exp(0.75))
+    tie = ties[0] * np.exp(0.75) / (np.exp(1.0) + np.exp(0.5) + ties[0] * np.exp(0.75))
+    np.testing.assert_allclose(found.loc["best", "good"], (left + tie / 2 + 1) / 2, rtol=1e-6)
+    off = ~np.eye(4, dtype=bool)
+    np.testing.assert_allclose((found + found.T).to_numpy()[off], 1.0)
+    assert np.isnan(found.to_numpy().diagonal()).all()
+
+
+def test_comparisons_are_counted_without_abstentions(fit):
+    said = table()[:-1]
+    expected = pd.concat([said["left"], said["right"]]).value_counts()
+    pd.testing.assert_series_equal(
+        fit.ranking["n_comparisons"].sort_index(), expected.sort_index(), check_names=False, check_index_type=False
+    )
+
+
+def test_a_point_has_intervals_of_draws_around_it_that_hold_the_score(fit):
+    found = fit.ranking
+    assert ((found["score_low"] < found["score"]) & (found["score"] < found["score_high"])).all()
+    assert ((found["rank_low"] <= found["rank"]) & (found["rank"] <= found["rank_high"])).all()
+    assert found["p_best"].sum() == pytest.approx(1)
+    assert (found["score_high"] - found["score_low"]).between(0.3, 4).all()
+    assert list(found.index) == list(TRUE)
+
+
+def test_an_average_mixes_the_stories_scores(fit):
+    other = cp.fit("dawid_skene", fit.annotations, seed=0, progress=False)
+    both = cp.stack({"one": fit, "other": other}, weights={"one": 0.75, "other": 0.25})
+    expected = 0.75 * fit.ranking["score"] + 0.25 * other.ranking["score"]
+    pd.testing.assert_series_equal(both.ranking["score"].sort_index(), expected.sort_index(), rtol=1e-5)
+
+
+def test_what_has_no_items_or_no_scores_is_refused(fit):
+    even = cp.fit("one_coin", fit.annotations, truth_prior="uniform", seed=0, progress=False)
+    with pytest.raises(AnnotationError, match=r"truth_prior=cp\.BradleyTerry\(\)"):
+        even.ranking  # noqa: B018
+    votes = cp.fit("majority_vote", fit.annotations)
+    with pytest.raises(AttributeError, match="no likelihood"):
+        votes.ranking  # noqa: B018
+    plain = cp.fit("one_coin", cp.load_dataset("anesthesia"), progress=False)
+    with pytest.raises(AnnotationError, match="from_comparisons"):
+        plain.beats  # noqa: B018
+
+
+def test_the_files_of_a_fit_have_the_ranking(fit, tmp_path):
+    assert "ranking.csv" in write_results(fit, tmp_path)
+    found = pd.read_csv(tmp_path / "ranking.csv", index_col="item")
+    assert list(found.index) == list(TRUE)
+    assert list(found) == list(fit.ranking)
+
+
+def test_the_plot_has_the_best_item_at_the_top(fit):
+    ax = cp.plot_ranking(fit, interval=0.5)
+    assert [text.get_text() for text in ax.get_yticklabels()] == list(TRUE)[::-1]
+    assert "50%" in ax.get_title()
+    np.testing.assert_allclose(ax.collections[-1].get_offsets()[:, 0], fit.ranking["score"][::-1])

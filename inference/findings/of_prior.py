@@ -28,6 +28,7 @@ from .register import Said, check
 
 DRAWS = (50, 200)  # from the prior, at the least and at the most, where its moments are estimated
 CLOSE = 1e-3  # relatively, of weights that are one number
+MOVED = 0.05  # by which a prior moves the median worker's accuracy, from which it is warned of
 WEAKENED = ("diagonal", "off_diagonal", "right", "wrong")  # options of which smaller ones are a weaker prior
 ENTRIES = 4e6  # of confusion matrices drawn, about
 OF_ROWS = (("worker", "class", "annotation"), ("worker", "annotation"))
@@ -115,7 +116,12 @@ def exact_worker_prior(fitted: Fitted) -> WorkerPrior | None:
 
 @check("outweighed", "prior", needs={"story", "workers"})
 def outweighed(of: Fitted) -> Iterator[Said]:
-    """A prior that counts for more than the annotations do, of half of the workers."""
+    """A prior that counts for more than the annotations do, of half of the workers.
+
+    It is a warning where the prior expects another accuracy than that of all annotations by the labels, so that the
+    median worker's is moved by more than 5 points: :math:`g_j / (g_j + n_j)` of the difference, with weight g and n
+    annotations. Else it is a note, as on crowds of ten classes with the default prior, which expects what they show.
+    """
     prior = exact_worker_prior(of)
     if prior is None:
         return
@@ -124,14 +130,31 @@ def outweighed(of: Fitted) -> Iterator[Said]:
     few = asked & (prior.weight > given)
     if not asked.any() or 2 * few.sum() < asked.sum():
         return
+    shares = prior.weight[asked] / (prior.weight + given)[asked]
+    moved = float(np.median(shares * (prior.accuracy[asked] - _accuracy_by_labels(of))))
     weight, accuracy, median = (float(np.median(x)) for x in (prior.weight, prior.accuracy, given[asked]))
     yield Said(
         f"the prior outweighs the annotations of {few.sum():,} of {asked.sum():,} workers: it counts like "
         f"{pseudo_annotations(weight)} a worker with accuracy {accuracy:.2f}, and the median worker gave "
-        f"{median:,.0f}; accuracies are drawn to it",
+        f"{median:,.0f}; accuracies are drawn to it, by {100 * moved:+.0f} points in the median",
         _remedy(of),
-        {"weight": weight, "accuracy": accuracy, "annotations": median, "few": few.sum(), "asked": asked.sum()},
+        {
+            "weight": weight,
+            "accuracy": accuracy,
+            "annotations": median,
+            "few": few.sum(),
+            "asked": asked.sum(),
+            "moved": moved,
+        },
+        "warning" if abs(moved) > MOVED else "note",
     )
+
+
+def _accuracy_by_labels(fitted: Fitted) -> float:
+    """The share of the annotations of classes that is right by the labels' probabilities."""
+    data = fitted.annotations.of_classes()
+    right = np.asarray(fitted.posterior, float)[np.asarray(data.task), np.asarray(data.label)]
+    return float(np.average(right, weights=None if data.count is None else np.asarray(data.count, float)))
 
 
 def _of_classes(fitted: Fitted) -> Fitted:

@@ -6,6 +6,7 @@ import torch
 from pyro.ops.indexing import Vindex
 
 from ...data import Annotations
+from ..parts.concentration import diagonal_concentration
 from .padded import padded
 
 
@@ -27,8 +28,7 @@ def annotator_groups(
         share: concentration of each group's weight.
     """
     worker, label, is_real, _, k = padded(annotations)
-    wrong = 1 / (k - 1) if off_diagonal is None else off_diagonal
-    concentration = torch.full((k, k), wrong).fill_diagonal_(diagonal)
+    concentration = torch.tensor(diagonal_concentration(k, diagonal, off_diagonal), dtype=torch.get_default_dtype())
     with pyro.plate("group", groups, dim=-2), pyro.plate("class", k, dim=-1):
         tables = pyro.sample("group_confusion", dist.Dirichlet(concentration))  # (M, K, K)
     weights = pyro.sample("weights", dist.Dirichlet(torch.full((groups,), share)))

@@ -6,6 +6,7 @@ import torch
 from pyro.ops.indexing import Vindex
 
 from ...data import Annotations
+from ..parts.concentration import diagonal_concentration
 from .padded import padded
 
 
@@ -21,8 +22,9 @@ def common_individual(
         coin: concentration of both sides of a worker's coin.
     """
     worker, label, is_real, n_workers, k = padded(annotations)
-    wrong = 1 / (k - 1) if off_diagonal is None else off_diagonal
-    rows = dist.Dirichlet(torch.full((k, k), wrong).fill_diagonal_(diagonal))
+    rows = dist.Dirichlet(
+        torch.tensor(diagonal_concentration(k, diagonal, off_diagonal), dtype=torch.get_default_dtype())
+    )
     with pyro.plate("class", k, dim=-1):
         common = pyro.sample("common", rows)  # (K, K)
     with pyro.plate("worker", n_workers, dim=-1):

@@ -6,6 +6,7 @@ import torch
 from pyro.ops.indexing import Vindex
 
 from ...data import Annotations
+from ..parts.concentration import diagonal_concentration
 from .padded import padded
 
 
@@ -18,8 +19,7 @@ def dawid_skene(annotations: Annotations, *, diagonal: float = 2.0, off_diagonal
         off_diagonal: of each wrong annotation; 1 / (K - 1) by default.
     """
     worker, label, is_real, n_workers, k = padded(annotations)
-    wrong = 1 / (k - 1) if off_diagonal is None else off_diagonal
-    concentration = torch.full((k, k), wrong).fill_diagonal_(diagonal)
+    concentration = torch.tensor(diagonal_concentration(k, diagonal, off_diagonal), dtype=torch.get_default_dtype())
     with pyro.plate("worker", n_workers, dim=-2), pyro.plate("class", k, dim=-1):
         confusion = pyro.sample("confusion", dist.Dirichlet(concentration))  # (J, K, K)
     prevalence = pyro.sample("prevalence", dist.Dirichlet(torch.ones(k)))

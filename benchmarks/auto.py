@@ -149,9 +149,14 @@ def measure_unnamed(name: str) -> dict[str, float]:
 def given(name: str) -> tuple[cp.Annotations, pd.Series]:
     """A dataset's annotations without its gold labels, and these by task."""
     annotations = cp.load_dataset(name)
+    return annotations.without_gold(), gold_of(annotations)
+
+
+def gold_of(annotations: cp.Annotations) -> pd.Series:
+    """The classes of the tasks with a gold label, by task."""
     gold = pd.Series(np.asarray(annotations.gold), index=annotations.tasks.to_index("task"))
     classes = annotations.classes.to_index("class")
-    return annotations.without_gold(), gold[gold >= 0].map(lambda at: classes[at])
+    return gold[gold >= 0].map(lambda at: classes[at])
 
 
 def shares_of_votes(annotations: cp.Annotations) -> np.ndarray:

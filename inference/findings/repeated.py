@@ -110,12 +110,12 @@ def _moments(
     shares = given[others].toarray() / size[others, None]
     n, total, own = n_others[kept][:, None, None], sums @ shares, given[repeated[kept]].toarray()
     m = size[repeated[kept]][:, None, None]
-    squares = sums @ (shares[:, :, None] * shares[:, None, :]).reshape(len(others), -1)
+    squares = sums @ (shares[:, :, None] * shares[:, None, :]).reshape(len(others), n_classes**2)
     mean, mean_of_others = own / m[:, 0], total / n[:, 0]
     of_own = (own[:, :, None] * own[:, None, :] - own[:, :, None] * np.eye(n_classes)) / (m * (m - 1))
     of_others = (total[:, :, None] * total[:, None, :] - squares.reshape(-1, n_classes, n_classes)) / (n * (n - 1))
     of_both = mean[:, :, None] * mean_of_others[:, None, :]
-    products = [each.reshape(len(kept), -1) for each in (of_own, of_both, of_others)]
+    products = [each.reshape(len(kept), n_classes**2) for each in (of_own, of_both, of_others)]
     return np.concatenate([mean, mean_of_others, *products], axis=1)
 
 

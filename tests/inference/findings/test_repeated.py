@@ -55,6 +55,11 @@ def test_repeats_that_a_story_draws_are_not_told(options):
         assert agreeing_repeats(fit.annotations.replace(label=drawn.astype(np.int32))) == []
 
 
+def test_repeats_of_two_workers_have_no_others_to_tell_by():
+    """A fit of them failed where no task had two others."""
+    assert agreeing_repeats(crowd_with_a_judge(2, same=1.0, people=1)) == []
+
+
 def test_repeats_that_are_few_or_left_out_are_not_told():
     annotations = crowd_with_a_judge(3, same=1.0)
     frame = annotations.to_frame()

@@ -37,6 +37,8 @@ def agreement(
     label: Annotated[str | None, OPTIONS["label"]] = None,
     question: Annotated[str | None, OPTIONS["question"]] = None,
     classes: Annotated[str | None, OPTIONS["classes"]] = None,
+    log_tasks: Annotated[str | None, OPTIONS["log_tasks"]] = None,
+    log_workers: Annotated[str | None, OPTIONS["log_workers"]] = None,
     ordered: Annotated[bool, typer.Option("--ordered", help=OPTIONS["ordered"].help)] = False,
     abstain: Annotated[
         list[str] | None, typer.Option(metavar="VALUE", help="A label that is no class; may be given several times.")
@@ -58,6 +60,8 @@ def agreement(
             worker=worker,
             label=label,
             question=question,
+            log_tasks=log_tasks,
+            log_workers=log_workers,
             classes=classes,
             ordered=ordered,
             abstain=abstain,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.errors import AnnotationError, UnknownNameError, nearest
 from ..data.text_files import check_columns, read_header, suffix_of
+from .advice import for_the_shell
 from .request import Request
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def read_annotations(request: Request) -> Annotations:
     from ..data.abstentions import Written
 
     options: dict[str, Any] = {**request.named_columns, **request.kind_of_file, "repeats": request.repeats}
+    options |= request.of_logs
     if request.tidy:
         options["tidy"] = True
     if request.ordered:
@@ -255,7 +257,7 @@ def _read(request: Request, options: dict[str, Any]) -> Annotations:
     path = Path(request.file)
     if request.file == STANDARD_INPUT or path.exists():
         try:
-            return read(request.file, tell=not request.quiet, **options)
+            return read(request.file, tell=not request.quiet and for_the_shell, **options)
         except OSError as error:
             raise _unreadable(path, error) from error
     try:

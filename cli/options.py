@@ -9,8 +9,9 @@ import typer
 ANNOTATIONS, KNOWN, FIT, OUTPUT = "Annotations", "Gold labels and features", "Fit", "Output"  # panels of the help
 FILE = (
     "Annotations: a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines; a row for each annotation, or a column for each "
-    "worker or class), an export of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka or Appen, - for standard "
-    "input, or the name of a dataset (see crowdppl datasets). "
+    "worker or class), an export of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka or Appen, a folder of "
+    "logs of evaluations (inspect_ai, lm-evaluation-harness, promptfoo, OpenAI evals, deepeval, langfuse), - for "
+    "standard input, or the name of a dataset (see crowdppl datasets). "
 )
 FOLDER = "Or a folder of .parquet files, which are streamed."
 SAVED = (
@@ -54,6 +55,16 @@ OPTIONS = (
         ),
         outer=_option("What the outer keys of nested dictionaries are.", "task|worker"),
         several=_option("What is done with annotations of several classes in an export.", "refuse|leave_out"),
+        log_tasks=_option(
+            "What a task is in logs of evaluations: a sample, each model's answer to it, or the answer of each epoch.",
+            "sample|answer|epoch",
+            default="answer where there are several models",
+        ),
+        log_workers=_option(
+            "Who annotates in logs of evaluations: scorers, or the models under test, whose labels are their answers.",
+            "scorer|model",
+            default="scorer",
+        ),
         classes=_option("All classes in their order.", "A,B,C", default="the annotations' values, sorted"),
         ordered=_option("The classes are ordered: whole numbers, or --classes from the least to the greatest."),
         abstain=_option(

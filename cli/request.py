@@ -39,6 +39,8 @@ class Request:
     columns: str | None = None
     outer: str | None = None
     several: str | None = None
+    log_tasks: str | None = None
+    log_workers: str | None = None
     classes: str | None = None
     ordered: bool = False
     abstain: list[str] | None = None
@@ -71,6 +73,12 @@ class Request:
     def kind_of_file(self) -> dict[str, str]:
         """Options on the file's kind that were given, by name."""
         return self._given("encoding", "sheet", "question", "columns", "outer", "several", "missing")
+
+    @property
+    def of_logs(self) -> dict[str, str]:
+        """The options on what is a task and a worker in logs of evaluations that were given, by the names of `read`."""
+        given = {"tasks": self.log_tasks, "workers": self.log_workers}
+        return {name: value for name, value in given.items() if value is not None}
 
     def _given(self, *names: str) -> dict[str, str]:
         given = {name: getattr(self, name) for name in names}

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from ..description import count_text
-from ..errors import AnnotationError, check_name
+from ..errors import AnnotationError, check_name, warn
 from .deepeval_logs import is_deepeval_log, read_deepeval_log
 from .gathered import Held
 from .harness_logs import is_harness_log, read_harness_log
@@ -38,7 +38,9 @@ UNREADABLE = "unreadable"
 
 LETTERS = {"I": 0.0, "P": 0.5, "C": 1.0}  # inspect_ai's verdicts, and the numbers that it takes them for
 NO_ANSWER = "N"
-MOST_NAMED = 12  # labels that are numbers are named where they are no more
+MOST_NAMED = 11  # labels that are numbers are named where they are no more
+LOOKED_AT = 1000  # tasks whose epochs are compared
+ENOUGH, MARGIN, ERRORS = 20, 0.05, 3  # tasks, excess of the agreement, and its standard errors, to warn of
 
 
 def is_log(path: Path) -> bool:
@@ -79,6 +81,7 @@ def read_logs(
     workers: str | None,
     *,
     no_answer: bool,
+    others: int = 0,
 ) -> Held:
     """Return the annotations in logs of evaluations.
 
@@ -95,6 +98,7 @@ def read_logs(
         workers: who annotates: ``"scorer"``, or ``"model"`` for the models under test, whose labels are their answers
             and whose gold labels are the samples' targets; None for scorers.
         no_answer: whether the verdict ``N`` stays; else it is ``I``.
+        others: how many other files there are.
 
     Raises:
         AnnotationError: a log cannot be read, or there is more than one question and none is named.
@@ -110,6 +114,7 @@ def read_logs(
     notes = list(dict.fromkeys(log.said for log in logs if log.said))
     notes += [f"{count_text(n_again, 'score')} again in another log left out"] if n_again else []
     notes += [f"{count_text(n, kind)} left out" for kind, n in left_out.items()]
+    notes += [f"{count_text(others, 'other file')} left out"] if others else []
     if not verdicts:
         said = f" ({'; '.join(notes)})" if notes else ""
         raise AnnotationError(f"{what}: there is no score{said}; evaluate with a scorer, or `inspect score` the logs")
@@ -141,6 +146,7 @@ def _verdicts(
     chosen = _chosen(question, list(asked), what)
     kept = [verdict for verdict in verdicts if _question(verdict, scales) in chosen]
     several_models = len({verdict.model for verdict in kept}) > 1
+    finds_out = tasks is None
     tasks = tasks or ("answer" if several_models else "sample")
     of_model = several_models and tasks == "sample"
     rows, places, scorers, models = [], [], dict[str, None](), dict[str, None]()
@@ -156,20 +162,54 @@ def _verdicts(
         scorers[verdict.scorer], models[verdict.model] = None, None
     frame = pd.DataFrame(rows, columns=["task", "worker", "question", "label"], dtype=object)
     task = {"sample": "a sample", "answer": "a model's answer to a sample", "epoch": "an answer of one epoch"}[tasks]
+    suites = len({verdict.suite for verdict in kept})
     of_models = f" of {count_text(len(models), 'model')}" if all(models) else ""
+    of_models += f" in {suites} evaluations" if suites > 1 else ""
     said = [f"task = {task} ({count_text(frame['task'].nunique(), 'task')}{of_models})"]
     said += [f"worker = {'a model and its' if of_model else 'a'} scorer ({', '.join(scorers)})"]
     numbers = {type(label) for label in frame["label"]} - {str}
     used = set(frame["label"])
     in_order = _in_order(used - {UNREADABLE}, scales)
-    order = f", from {in_order[0]} to {in_order[-1]} in order" if in_order else ""
-    names = sorted(used - {UNREADABLE}, key=str) if not numbers or len(used) < 12 else []
-    said += [
-        f"label = the scorer's verdict ({', '.join(map(str, names))}{order})" if names else f"label = score{order}"
-    ]
+    names = in_order or sorted(used - {UNREADABLE}, key=str)
+    if len(names) <= MOST_NAMED or not numbers:
+        said += [f"label = the scorer's verdict ({(' < ' if in_order else ', ').join(map(str, names))})"]
+    else:
+        said += [f"label = score, from {names[0]} to {names[-1]}"]
     if no_answers:
         said += [f"{NO_ANSWER}, no answer by the model, is I {_times(no_answers)} (abstain='N' makes it an abstention)"]
+    if finds_out:
+        _warn_of_epochs(frame.assign(epoch=[verdict.epoch for verdict in kept]), what)
     return _held(what, frame, [*said, *_repeated(kept, tasks), *notes], places, in_order, several=len(chosen) > 1)
+
+
+def _warn_of_epochs(frame: pd.DataFrame, what: str) -> None:
+    """Warn where scorers agree more on one epoch's answer than across epochs: the answers differ in their truth.
+
+    The first two epochs of some tasks are looked at.
+
+    Args:
+        frame: a row for each annotation: task, worker, question, label and epoch.
+        what: where they are, for messages.
+    """
+    frame = frame[frame["label"] != UNREADABLE]
+    of_task = frame.groupby(["task", "question"], sort=False, dropna=False)
+    frame = frame[(of_task["epoch"].rank("dense") <= 2) & (of_task.ngroup() < LOOKED_AT)]
+    pairs = frame.merge(frame, on=["task", "question"])
+    pairs = pairs[pairs["worker_x"] < pairs["worker_y"]]
+    same = pairs["label_x"] == pairs["label_y"]
+    one = pairs["epoch_x"] == pairs["epoch_y"]
+    by_task = [same[which].groupby([pairs["task"][which], pairs["question"][which]]).mean() for which in (one, ~one)]
+    rates = pd.concat(by_task, axis=1, join="inner").to_numpy(dtype=float)
+    if len(rates) < ENOUGH:
+        return
+    excess = rates[:, 0] - rates[:, 1]
+    if excess.mean() > max(MARGIN, ERRORS * excess.std() / len(excess) ** 0.5):
+        within, across = rates.mean(0)
+        warn(
+            f"{what}: two scorers agree in {within:.0%} where they judge one epoch's answer, and in {across:.0%} where "
+            "they judge those of two: answers of one sample differ, and one truth for all of them makes good scorers "
+            "look bad; tasks='epoch' gives each answer its own"
+        )
 
 
 def _answers(verdicts: Sequence[Verdict], what: str, question: Any, tasks: str | None, notes: list[str]) -> Held:
@@ -206,7 +246,7 @@ def _held(
 ) -> Held:
     unreadable = int((frame["label"] == UNREADABLE).sum())
     if unreadable:
-        said = [*said, f"no verdict {_times(unreadable)}: an abstention"]
+        said = [*said, f"no verdict {_times(unreadable)}, an abstention called {UNREADABLE!r}"]
     if not several:
         frame = frame.drop(columns="question")
     abstain = (UNREADABLE,) if unreadable else ()

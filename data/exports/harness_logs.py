@@ -14,6 +14,7 @@ from .verdicts import Log, Verdict
 
 TOOL = "lm-evaluation-harness"
 NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
+RESULTS = re.compile(r"results_\d{4}-\d\d-\d\dT[\d.-]+\.json")
 NEEDED = ("doc_id", "metrics", "filter")
 VERSION = "0.4.13"
 """The version whose logs the tests have; older ones that lack a field are refused."""
@@ -22,6 +23,11 @@ VERSION = "0.4.13"
 def is_harness_log(path: Path) -> bool:
     """Return whether a file has the name that lm-evaluation-harness gives to its samples."""
     return NAME.fullmatch(path.name) is not None
+
+
+def is_beside(path: Path) -> bool:
+    """Return whether a file has the name that lm-evaluation-harness gives to the results beside its samples."""
+    return RESULTS.fullmatch(path.name) is not None
 
 
 def read_harness_log(path: Path) -> Log:

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from .eval_logs import NO_ANSWER, is_log, read_logs
 from .excel import read_excel
 from .form_tables import Form, answers_of, form_roles
 from .gathered import Held
+from .harness_logs import is_beside
 from .json_tools import read_mapping, read_records
 from .known_columns import INFER, Roles, find_roles, gold_column, gold_in
 from .opening import (
@@ -85,7 +86,7 @@ def read(
     outer: str | None = None,
     several: str = "refuse",
     gold: Any = INFER,
-    tell: bool = True,
+    tell: bool | Callable[[str], str] = True,
     **options: Any,
 ) -> Annotations:
     """Read annotations from any file that people have them in, and say what was taken for what.
@@ -131,7 +132,8 @@ def read(
             the first, or ``"leave_out"`` them.
         gold: as for :meth:`Annotations.from_frame`, or a column's name; by default what the file itself has, None for
             none.
-        tell: say on standard error what was taken for what, where anything had to be found out.
+        tell: say on standard error what was taken for what, where anything had to be found out; or a function of that
+            sentence, which returns the one to say.
         **options: classes, ordered, abstain, tasks, workers, features, worker_features, repeats, tidy and missing as
             for :meth:`Annotations.from_frame`; missing is of tables with a row for each annotation, and in one with a
             row for each task an empty cell is no annotation.
@@ -168,7 +170,7 @@ def read(
     else:
         annotations, said = _from_table(table_of(source), "the table", given, gold, options)
     if tell and said:
-        sys.stderr.write(f"{_wrapped(said)}\n")
+        sys.stderr.write(f"{_wrapped(tell(said) if callable(tell) else said)}\n")
     return annotations
 
 
@@ -184,14 +186,18 @@ def _from_path(path: Path, given: dict[str, Any], gold: Any, options: dict[str, 
     if suffix_of(path) == ".zip":
         return _from_zip(path, given, gold, options)
     if path.is_dir():
-        if logs := [file for file in files_in(path) if is_log(file)]:
-            return _of_logs(logs, path, given, gold, options)
+        files = files_in(path)
+        if logs := [file for file in files if is_log(file)]:
+            others = sum(not is_beside(file) for file in files) - len(logs)
+            return _of_logs(logs, path, given, gold, options, others)
+        _refuse_of_logs(path, options)
         return _of_held(_of_folder(path, path, given), given, gold, options)
     start = first_bytes(path, 4096)
     if not start.strip():
         raise AnnotationError(f"{path}: the file is empty; there is to be {ACCEPTED}")
     if is_log(path):
         return _of_logs([path], path, given, gold, options)
+    _refuse_of_logs(path, options)
     _refuse_unused(path, start, given)
     if start.startswith(PARQUET):
         return _from_table(read_parquet_table(path), str(path), given, gold, options)
@@ -347,13 +353,19 @@ def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, An
 
 
 def _of_logs(
-    logs: list[Path], path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any]
+    logs: list[Path], path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any], others: int = 0
 ) -> tuple[Annotations, str]:
     """Read logs of evaluations, where `tasks` and `workers` may say what these are."""
     said = {name: options[name] for name in ("tasks", "workers") if isinstance(options.get(name), str)}
     abstain = abstentions_of(options.get("abstain"))
     held = read_logs(
-        logs, str(path), given["question"], said.get("tasks"), said.get("workers"), no_answer=NO_ANSWER in abstain
+        logs,
+        str(path),
+        given["question"],
+        said.get("tasks"),
+        said.get("workers"),
+        no_answer=NO_ANSWER in abstain,
+        others=others,
     )
     return _of_held(held, given, gold, {name: value for name, value in options.items() if name not in said})
 
@@ -521,6 +533,15 @@ def _refuse_unused(path: Path, start: bytes, given: dict[str, Any]) -> None:
     for name, unused in wrong.items():
         if unused and given[name] is not None:
             raise AnnotationError(f"{name}={given[name]!r} is of another kind of file than {path}")
+
+
+def _refuse_of_logs(path: Path, options: dict[str, Any]) -> None:
+    """Refuse what says what tasks and workers are in logs of evaluations."""
+    for name in ("tasks", "workers"):
+        if isinstance(options.get(name), str):
+            raise AnnotationError(
+                f"{name}={options[name]!r} is of logs of evaluations, and {path} is none; leave it out"
+            )
 
 
 def _from_zip(path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:

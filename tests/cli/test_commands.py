@@ -475,6 +475,9 @@ def test_labels_of_evaluation_logs_are_written_back_beside_the_scores(tmp_path, 
     only(out, *FILES, "inspect", "labels.jsonl")
     assert "crowdppl" in json.loads((out / "inspect" / "one.json").read_text())["samples"][0]["scores"]
     assert len((out / "labels.jsonl").read_text().splitlines()) == 6
+    assert "--log-tasks epoch makes each a task" in done.output
+    by_epoch = crowdppl("fit", logs, "--log-tasks", "epoch", "--story", "one_coin", "--out", tmp_path / "epochs")
+    assert "9 tasks of 2 models" in by_epoch.output
     hidden = ("fit", logs, "--to", "inspect", "--workers", "drop", "--out", tmp_path / "other")
     assert "copies logs with the workers' names" in refused(*hidden)
 

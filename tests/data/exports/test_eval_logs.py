@@ -2,13 +2,16 @@
 
 import json
 import shutil
+import warnings
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import crowdppl as cp
 from crowdppl import AnnotationError, UnknownNameError
+from crowdppl.data.errors import AnnotationWarning
 from crowdppl.data.exports import inspect_logs
 
 LOGS = Path(__file__).with_name("logs")
@@ -128,6 +131,47 @@ def test_values_of_a_scorer_are_questions_of_which_one_or_several_are_read(capsy
     assert list(both.questions) == ["style", "facts"]
     with pytest.raises(AnnotationError, match=r"no question 'tone'"):
         cp.read(LOGS / "rubric", question="tone")
+
+
+def epochs(tmp_path, truth_of):
+    """A log of two epochs of 60 samples with two scorers that say a truth by sample and epoch in nine of ten."""
+    rng = np.random.default_rng(0)
+    samples = []
+    for number in range(60):
+        for epoch in (1, 2):
+            right = truth_of(number, epoch)
+            said = {name: "CI"[int(right != (rng.random() < 0.9))] for name in ("a", "b")}
+            samples.append(sample(number, epoch, **said))
+    return write(tmp_path / "log.json", log(samples))
+
+
+def test_epochs_whose_answers_differ_in_their_truth_are_warned_of_unless_tasks_are_named(tmp_path):
+    path = epochs(tmp_path, lambda number, epoch: (number + epoch) % 2 == 0)
+    with pytest.warns(AnnotationWarning, match=r"two scorers agree in \d+% .*one epoch's answer.*tasks='epoch'"):
+        cp.read(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cp.read(path, tasks="epoch")
+        cp.read(path, tasks="sample")
+        cp.read(epochs(tmp_path, lambda number, epoch: number % 2 == 0))
+
+
+def test_other_files_of_a_folder_are_counted_and_evaluations_too(tmp_path, capsys):
+    for name in ("sums", "products"):
+        write(tmp_path / f"{name}.json", log([sample(1, a="C"), sample(2, a="I")], eval={"task": name, "model": "m"}))
+    write(tmp_path / "notes.json", {})
+    shutil.copytree(LOGS / "harness", tmp_path / "harness")
+    cp.read(tmp_path, question="verdict")
+    said = capsys.readouterr().err
+    assert "1 other file left out" in said
+    assert "in 3 evaluations" in said
+
+
+def test_what_is_said_of_logs_is_of_logs_alone(tmp_path):
+    (tmp_path / "a.csv").write_text("task,worker,label\n1,a,x\n1,b,y\n")
+    for option in ({"tasks": "epoch"}, {"workers": "model"}):
+        with pytest.raises(AnnotationError, match=r"is of logs of evaluations, and .*a\.csv is none"):
+            cp.read(tmp_path / "a.csv", **option)
 
 
 def test_numbers_are_letters_where_other_scorers_give_letters(tmp_path):

@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.fitted.next_annotations import next_annotations
     from .inference.fitted.next_gold import next_gold
     from .inference.fitted.tasks import expected_confusion
+    from .inference.panel import Panel, judge
     from .inference.plots import (
         plot_agreement,
         plot_annotations,
@@ -134,6 +135,7 @@ __all__ = [
     "FixedPrevalence",
     "GoldNeeded",
     "LabelCalibration",
+    "Panel",
     "Potential",
     "Prevalence",
     "Ranks",
@@ -167,6 +169,7 @@ __all__ = [
     "group_memberships",
     "group_worker_confusions",
     "imbalance_ratio",
+    "judge",
     "kfold",
     "label_confusion",
     "label_error_bound",

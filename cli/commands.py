@@ -18,6 +18,7 @@ from . import options
 from .agreement_command import agreement
 from .arguments import check_input, parse_settings, read_annotations, read_probabilities
 from .estimate_command import estimate
+from .judge_command import judge
 from .next_gold_command import next_gold
 from .output import (
     GROUPS,
@@ -139,6 +140,7 @@ def fit(
 app.command("report", cls=CommandWithSettings)(report)
 app.command("estimate")(estimate)
 app.command("agreement")(agreement)
+app.command("judge", cls=CommandWithSettings)(judge)
 app.command("next-gold")(next_gold)
 
 

@@ -35,6 +35,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/training_on_labels",),
     ("inference/fit",),
     ("inference/choose",),
+    ("inference/panel",),
     ("inference/described",),
     ("inference/__init__",),
     ("__init__",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,6 +42,10 @@ NO_ANSWER = "N"
 MOST_NAMED = 11  # labels that are numbers are named where they are no more
 LOOKED_AT = 1000  # tasks whose epochs are compared
 ENOUGH, MARGIN, ERRORS = 20, 0.05, 3  # tasks, excess of the agreement, and its standard errors, to warn of
+
+
+BY = " @ "
+"""Between a sample and the model that answered it, in the name of a task."""
 
 
 def is_log(path: Path) -> bool:
@@ -307,6 +312,12 @@ def _task_names(verdicts: Sequence[Verdict], tasks: str) -> Callable[[Verdict], 
     """What names a verdict's task: the sample's id, and what else tells tasks apart in these logs."""
     with_suite = len({verdict.suite for verdict in verdicts}) > 1
     return lambda of: task_name(of.suite, of.sample, of.epoch, of.model, tasks, with_suite=with_suite)
+
+
+def answered_by(task: Any) -> str | None:
+    """Return the model that gave the answer which a task is; None of a task that is a sample, whoever answers it."""
+    model = str(task).rpartition(BY)[2] if BY in str(task) else ""
+    return re.sub(r" #\d+$", "", model) or None
 
 
 def _in_order(labels: set[Any], scales: Mapping[tuple[str, str | None], Scale]) -> list[Any] | None:

@@ -43,8 +43,8 @@ DRAWS = 200  # of the tasks' weights
 LOOKED_AT = 20_000  # tasks that a group shares: of more a sample
 PRODUCTS = 5e7  # of two annotations of one task, about: of more tasks a sample is looked at
 TESTED = 50  # groups, the largest first
-TIMES = 20.0  # as often as the same workers differ from each other, any other differs from them at the least
-NEARNESS = TIMES * 2.0 ** np.arange(8)  # parts of the differing by chance at which workers are linked as the same
+TIMES = (10.0, 20.0)  # as often as the same workers differ, any other differs from them: with and without others' word
+NEARNESS = TIMES[0] * 2.0 ** np.arange(8)  # parts of the differing by chance at which workers are linked as the same
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,10 @@ def same_groups(annotations: Annotations) -> list[AgreeingGroup]:
     """Return the groups of two workers or more who give the same, while nobody else gives what they give.
 
     No worker is in two of them of one question. With :math:`u` the upper limit of the share of tasks on which two
-    workers differ, as a part of that by chance, a group counts where the largest :math:`u` within it is at most
-    1 / :data:`TIMES` of the smallest of a member with another worker. The limit has a doubt of :data:`DOUBT` for all
-    pairs together.
+    workers differ, as a part of that by chance, a group counts where the smallest :math:`u` of a member with another
+    worker is 20 times the largest within the group or more (:data:`TIMES`); or 10 times, and the others agree with each
+    other more than with workers without error, :math:`o > b^2`, by :data:`ERRORS` standard errors. The limit has a
+    doubt of :data:`DOUBT` for all pairs together.
 
     Args:
         annotations: of named workers, without abstentions.
@@ -139,8 +140,10 @@ def _same(annotations: Annotations, question: Hashable) -> Iterator[AgreeingGrou
             outside = apart[n_inside == 1]
             if (taken & is_member).any() or not len(outside):
                 continue
-            if TIMES * apart[n_inside == 2].max() <= outside.min():
-                yield replace(_described(_of_shared_tasks(given, is_member), group), question=question)
+            times = outside.min() / apart[n_inside == 2].max()
+            shared = _of_shared_tasks(given, is_member)
+            if times >= TIMES[1] or (times >= TIMES[0] and _errs(shared, is_member)):
+                yield replace(_described(shared, group), question=question)
                 taken |= is_member
 
 
@@ -367,11 +370,36 @@ def _is_apart(given: _Given, is_member: np.ndarray) -> bool:
         given: the annotations of the tasks that members share.
         is_member: of the group, ``(J,)``.
     """
+    sides = _resampled(given, is_member)
+    return sides is not None and _is_above_zero(_excess(*sides))
+
+
+def _errs(given: _Given, is_member: np.ndarray) -> bool:
+    """Return whether others agree with each other more than if the group's members made no error.
+
+    Args:
+        given: the annotations of the tasks that members share.
+        is_member: of the group, ``(J,)``.
+    """
+    sides = _resampled(given, is_member)
+    return sides is not None and _is_above_zero((sides[2] - sides[1] ** 2)[None])
+
+
+def _resampled(given: _Given, is_member: np.ndarray) -> np.ndarray | None:
+    """Return agreement beyond chance within a group, between it and others, and among these, by the tasks' bootstrap.
+
+    Returns:
+        ``(3, draw)``; None where too few pairs of annotations are of one of the three.
+    """
     products, pairs = _pair_sums(given, is_member, given.mean, given.spread)
     if (pairs.sum(0) < COMMON).any():
-        return False
+        return None
     weights = np.random.default_rng(0).standard_exponential((DRAWS, len(pairs)))
-    excess = _excess(*((weights @ products) / np.maximum(weights @ pairs, 1e-9)).T)
+    return ((weights @ products) / np.maximum(weights @ pairs, 1e-9)).T
+
+
+def _is_above_zero(excess: np.ndarray) -> bool:
+    """Return whether each row of ``(n, draw)`` is above 0 by :data:`ERRORS` standard errors."""
     return bool((excess.mean(1) > ERRORS * excess.std(1)).all())
 
 

@@ -70,9 +70,10 @@ def test_healthy_crowds_give_no_alarm(shape):
         {"accuracy": [0.97, 0.97, 0.75, 0.75, 0.7, 0.7], "n_tasks": 2000},
         {"accuracy": [0.95, 0.95, 0.5, 0.5, 0.4, 0.3], "n_classes": 4},
         {"accuracy": [0.99, 0.99, 0.8], "n_tasks": 1000, "n_classes": 4},  # three workers: nobody else tells
+        {"accuracy": [0.995, 0.995, 0.8, 0.8], "n_tasks": 500},
         {"accuracy": np.linspace(0.5, 1, 60), "n_tasks": 1500, "per_task": 8},  # pairs share 26 tasks
     ],
-    ids=["pair", "three", "many tasks", "four classes", "three workers", "few common tasks"],
+    ids=["pair", "three", "many tasks", "four classes", "three workers", "hardly an error", "few common tasks"],
 )
 def test_able_workers_among_poor_ones_give_no_alarm(options):
     assert np.mean([bool(copying_groups(crowd(independent(seed=seed, **options)))) for seed in range(40)]) <= 0.05
@@ -112,6 +113,14 @@ def test_copies_of_one_question_are_named_with_it():
     assert finding.values["question"] == "style"
     assert finding.values["workers"] == ["b", "c"]
     assert "100% of their annotations of one task of question 'style' (300 tasks)" in finding.sentence
+
+
+def test_the_copy_of_an_able_worker_is_found_among_others_who_are_nearly_as_able():
+    given = independent([0.9, 0.85, 0.8, 0.5], 0, 400)
+    annotations = crowd(np.column_stack([given, given[:, 0]]), ["a", "b", "c", "d", "copy of a"])
+    assert [[annotations.workers[j] for j in group.workers] for group in same_groups(annotations)] == [
+        ["a", "copy of a"]
+    ]
 
 
 def test_workers_who_give_the_same_among_others_who_do_so_too_are_no_copies():

@@ -1,0 +1,220 @@
+"""Judges weighed: a fit of their annotations, and what it and gold labels say of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...data import AnnotationError, Annotations
+from ...data.description import count_text
+from ...data.exports.reading import read
+from ..findings.constant_workers import constant_workers
+from ..findings.copies import AgreeingGroup, copying_groups, same_groups
+from ..findings.facts import suspects
+from ..fit import fit as fit_story
+from ..fitted.error_correlation import ErrorCorrelation, error_correlation
+from ..fitted.intervals import INTERVAL, checked_tail
+from ..fitted.next_gold import next_gold
+from ..fitted.posterior import Posterior
+from ..result import Fit
+from ..scores.estimates import estimate, estimate_workers
+from ..scores.gold_plan import gold_needed
+from ..scores.worker_agreement import agreement
+from .of_panel import Panel
+from .systems import scores_of_classes, system_scores, systems_of
+
+WIDTH = 0.1  # of the interval of the labels' accuracy that gold labels are counted for
+ASKED = 20  # tasks to have checked first
+
+
+def judge(
+    source: Any,
+    gold: Any = None,
+    *,
+    system: Any = None,
+    positive: Any = None,
+    story: Any = "auto",
+    width: float = WIDTH,
+    n_gold: int = ASKED,
+    interval: float = INTERVAL,
+    seed: int = 0,
+    progress: bool = False,
+    **options: Any,
+) -> Panel:
+    """Weigh a panel of judges, such as language models that score answers: whom to trust, whom to drop.
+
+    The labels are those of a fit that was not told the gold labels, so that these judge it. What a judge gets right is
+    by the fit and, with gold labels, by them alone; how judges err together too.
+
+    Args:
+        source: annotations of named judges; a path, such as a folder of logs, or table that :func:`crowdppl.read`
+            takes; or a fit.
+        gold: known true labels of tasks that were drawn at random, as for :func:`crowdppl.estimate`; None for those
+            that the annotations carry.
+        system: what was judged: the system of each task, a mapping or series; or the column of a table that has it. Of
+            logs it is the model that gave the answer.
+        positive: of classes without an order, the one whose share is a system's score; by default the one that is
+            called C, correct, yes, pass, true or 1, else the last.
+        story: as for :func:`crowdppl.fit`, where `source` is no fit.
+        width: of the interval of the labels' accuracy that ``gold_needed`` is for.
+        n_gold: how many tasks to name that should be checked first.
+        interval: mass of the intervals.
+        seed: of the fit and of all that is drawn.
+        progress: show the fit's progress, and say what was taken for what in a file.
+        **options: further ones of :func:`crowdppl.fit`.
+
+    Raises:
+        AnnotationError: no judge is named, no task has two annotations, or gold labels or systems do not fit the tasks.
+        TypeError: `system` is something else.
+
+    Example:
+        >>> import crowdppl as cp
+        >>> annotations, _ = cp.simulate("one_coin", n_tasks=200, n_workers=5, annotations_per_task=5, seed=0)
+        >>> panel = cp.judge(annotations, story="one_coin")
+        >>> list(panel.judges.columns[:3])
+        ['annotations', 'right', 'right_low']
+    """
+    checked_tail(interval)
+    is_fit = isinstance(source, Posterior)
+    annotations = source.annotations if is_fit else _annotations(source, tell=progress)
+    if not annotations.named:
+        raise AnnotationError("the annotations name no workers, so that no judge can be weighed")
+    annotations = annotations if gold is None else annotations.with_gold(gold)
+    tasks = systems_of(annotations, system, source)
+    if is_fit:
+        found = Fit.of(source)
+    else:
+        found = fit_story(story, annotations.without_gold(), seed=seed, progress=progress, **options)
+    known = gold if gold is not None or annotations.gold is None else annotations
+    judged = None if known is None else estimate_workers(found, known, interval=interval)
+    agreed = agreement(annotations, found, interval=interval, seed=seed)
+    errors = _errors(found, annotations, interval, seed)
+    given = annotations.of_classes()
+    groups = copying_groups(given)
+    scores = found.worker_scores(interval)
+    judges = _judges(scores, annotations, judged, agreed.by_worker, errors)
+    values, said = scores_of_classes(annotations.kind, list(annotations.classes), positive)
+    return Panel(
+        fit=found,
+        judges=judges,
+        copies=_copies(groups, annotations),
+        drop=_to_drop(scores, judged, list(judges.index), same_groups(given), annotations),
+        errors=errors,
+        agreement=agreed,
+        systems=None if tasks is None else system_scores(found, tasks, values, interval=interval, seed=seed),
+        system_score=said,
+        estimate=None if known is None else estimate(found, known, interval=interval, seed=seed),
+        gold_needed=gold_needed(found, width, gold=known, interval=interval),
+        next_gold=_next_gold(found, annotations, n_gold, seed),
+        gold=annotations.gold,
+        interval=interval,
+        seed=seed,
+    )
+
+
+def _annotations(source: Any, *, tell: bool) -> Annotations:
+    return source if isinstance(source, Annotations) else read(source, tell=tell)
+
+
+def _errors(fit: Fit, annotations: Annotations, interval: float, seed: int) -> ErrorCorrelation | None:
+    """Return how judges err together: by gold labels where all tasks have them, else by the labels' probabilities."""
+    knows_all = annotations.gold is not None and bool((np.asarray(annotations.gold) >= 0).all())
+    try:
+        return error_correlation(annotations if knows_all else fit, interval=interval, seed=seed)
+    except AnnotationError:  # nobody errs, or nobody shares a task
+        return None
+
+
+def _judges(
+    scores: pd.DataFrame,
+    annotations: Annotations,
+    judged: pd.DataFrame | None,
+    others: pd.DataFrame,
+    errors: ErrorCorrelation | None,
+) -> pd.DataFrame:
+    """Return the figures of each judge, those first who are most often right for sure."""
+    k = annotations.n_classes
+    leaning = list(annotations.kind.worker_scores(np.eye(k)[None], np.full(k, 1 / k)))
+    frame = scores[["annotations"]].copy()
+    renamed = {"realised_accuracy": "right", "sensitivity": "sensitivity", "specificity": "specificity"}
+    renamed |= {name: name for name in leaning} | {"abstention_rate": "abstention_rate"}
+    parts = [_with_ends(scores, name, new) for name, new in renamed.items() if name in scores]
+    if judged is not None:
+        by_gold = judged.rename(columns={"estimate": "gold_right", "low": "gold_right_low", "high": "gold_right_high"})
+        parts.insert(1, by_gold[["gold_right", "gold_right_low", "gold_right_high", "n_gold"]])
+    parts.append(_with_ends(others, "kappa"))
+    if errors is not None:
+        parts.append(_with_ends(errors.by_worker, "n_effective"))
+    for part in parts:
+        frame = frame.join(part)
+    first = "gold_right_low" if judged is not None else "right_low" if "right_low" in frame else "right"
+    return frame.rename_axis("judge").sort_values([first, "annotations"], ascending=False, kind="stable")
+
+
+def _with_ends(frame: pd.DataFrame, name: str, new: str | None = None) -> pd.DataFrame:
+    """Return a column with the columns of its interval, by another name."""
+    names = [f"{name}{end}" for end in ("", "_low", "_high") if f"{name}{end}" in frame]
+    return frame[names].rename(columns=lambda one: one.replace(name, new or name, 1))
+
+
+def _copies(groups: list[AgreeingGroup], annotations: Annotations) -> pd.DataFrame:
+    rows = [
+        {
+            "judges": [annotations.workers[j] for j in group.workers.tolist()],
+            "question": group.question,
+            "same": group.within,
+            "others": group.outside,
+            "tasks": group.n_tasks,
+        }
+        for group in groups
+    ]
+    return pd.DataFrame(rows, columns=["judges", "question", "same", "others", "tasks"])
+
+
+def _to_drop(
+    scores: pd.DataFrame,
+    judged: pd.DataFrame | None,
+    judges: list[Any],
+    same: list[AgreeingGroup],
+    annotations: Annotations,
+) -> pd.DataFrame:
+    """Return whom to leave out and why: each judge once for all questions, for the first reason that holds."""
+    workers = annotations.workers
+    reasons: dict[tuple[Any, Any], str] = {}
+    if judged is not None:
+        for name, row in judged[judged["drop"]].iterrows():
+            text = (
+                f"right on at most {row['high']:.0%} by {count_text(int(row['n_gold']), 'gold label')}, as by guessing"
+            )
+            reasons[name, None] = text
+    constant = constant_workers(annotations)
+    for worker, code in zip(constant.workers.tolist(), constant.classes.tolist(), strict=True):
+        reasons.setdefault((workers[worker], None), f"gives {annotations.classes[code]!r} whatever the task")
+    by_text = {str(name): name for name in workers}
+    for text, reason in suspects(scores, annotations.n_classes):
+        reasons.setdefault((by_text[text], None), reason)
+    for group in same:
+        names = [workers[j] for j in group.workers.tolist()]
+        kept = next((name for name in judges if name in names and (name, None) not in reasons), None)
+        for name in names:
+            if kept is not None and name != kept and (name, None) not in reasons:
+                place = "" if group.question is None else f" of question {group.question!r}"
+                reasons[name, group.question] = f"the same as {kept!r} on {group.within:.0%} of the tasks{place}"
+    index = pd.Index([name for name, _ in reasons], name="judge", dtype=object)
+    questions = [question for _, question in reasons]
+    return pd.DataFrame({"question": questions, "reason": list(reasons.values())}, index, dtype=object)
+
+
+def _next_gold(fit: Fit, annotations: Annotations, n: int, seed: int) -> pd.DataFrame | None:
+    """Return the tasks to have checked first, of those whose true label is unknown; None where none is."""
+    tasks = annotations.tasks
+    known = np.zeros(len(tasks), bool) if annotations.gold is None else np.asarray(annotations.gold) >= 0
+    if known.all():
+        return None
+    among = [tasks[int(i)] for i in np.flatnonzero(~known)]
+    try:
+        return next_gold(fit, min(n, len(among)), seed=seed, among=among)
+    except AnnotationError:  # the fit knows them all
+        return None

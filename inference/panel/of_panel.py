@@ -1,0 +1,312 @@
+"""A panel of judges: what its annotations, a fit of them and gold labels say of each judge and of all together."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...data.atomic import check_new_file, write_whole
+from ...data.cards import never_raising
+from ...data.description import count_text
+from ..fitted.error_correlation import ErrorCorrelation
+from ..plots import plot_workers
+from ..plots.shown_workers import meanings
+from ..report.agreement_section import section_of
+from ..report.label_sections import labels_section
+from ..report.page import page, tiles
+from ..report.said_first import Alert
+from ..report.sections import Section, section
+from ..report.subject import subject
+from ..report.templates import render
+from ..report.trust_sections import gold_section
+from ..result import Fit
+from ..scores.estimates import Estimate
+from ..scores.gold_plan import GoldNeeded
+from ..scores.worker_agreement import Agreement
+
+NAMED = 4  # judges that a sentence names
+MEANINGS = {
+    "right": "share of the judge’s annotations that are the truth, by the fit",
+    "gold_right": "the same by gold labels alone",
+    "n_gold": "annotations of gold tasks",
+    "bias": "how many classes the judge’s annotations are above the truth, on average",
+    "mean_absolute_error": "how many classes they are away from it, on average",
+    "kappa": "agreement with another judge beyond chance",
+}
+"""Of the columns of judges that ``fit.workers`` does not have, or has by another name."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Panel:
+    """A panel of judges, by :func:`judge`. Columns ``x_low`` and ``x_high`` are the interval of ``x``.
+
+    Attributes:
+        fit: the labels and what was fitted, with ``fit.labels`` and ``fit.findings``.
+        judges: by judge, the best first: ``annotations``; ``right``, the share of its annotations that are the truth,
+            by the fit; with gold labels ``gold_right``, the same by them alone, and ``n_gold``; what the kind of the
+            labels has of a judge's leaning, such as ``bias`` of ordered classes (how many classes too high) and
+            ``mean_absolute_error``, or ``sensitivity`` and ``specificity`` of two; ``abstention_rate``; ``kappa`` with
+            the others; ``n_effective``, like how much of an independent judge it counts.
+        copies: by group of judges who agree more than independent ones can: ``judges``, ``question`` (the one in which
+            they do, or None), ``same`` (the share of tasks of two of them with one label), ``others`` (the same of one
+            of them and another judge), ``tasks``.
+        drop: by judge and ``question`` (None for all) the ``reason`` to leave it out.
+        errors: how the judges err together, and like how many independent ones they count; None where nothing tells.
+        agreement: coefficients of agreement.
+        systems: what was judged, by :func:`.system_scores`; None where no task is of a system.
+        system_score: what their score is, in words.
+        estimate: how often the labels are right, by gold labels; None without.
+        gold_needed: how many gold labels make the panel's accuracy known as well as wanted.
+        next_gold: tasks to have checked first, with the probability of having been drawn; None where all are known.
+        gold: the true class of each task, −1 where unknown, shape (N,); None without gold labels.
+        interval: mass of the intervals.
+        seed: of what was drawn.
+    """
+
+    fit: Fit
+    judges: pd.DataFrame
+    copies: pd.DataFrame
+    drop: pd.DataFrame
+    errors: ErrorCorrelation | None
+    agreement: Agreement
+    systems: pd.DataFrame | None
+    system_score: str
+    estimate: Estimate | None
+    gold_needed: GoldNeeded
+    next_gold: pd.DataFrame | None
+    gold: np.ndarray | None
+    interval: float
+    seed: int = 0
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Sentences that can be repeated: on the panel, its judges, its labels, and what was judged."""
+        said = [self._of_independence(), self._of_judges(), self._of_labels()]
+        if self.systems is not None:
+            said.append(self._of_systems(self.systems))
+        return tuple(said)
+
+    @property
+    def alerts(self) -> list[tuple[str, tuple[str, ...], str]]:
+        """What to act on, the weightiest first: a title, sentences, and the section of the page that has more."""
+        made: list[tuple[str, tuple[str, ...], str]] = []
+        if len(self.copies):
+            texts = tuple(_of_group(row) for _, row in self.copies.head(NAMED).iterrows())
+            made.append((f"{count_text(len(self.copies), 'group')} who agree as copies do", texts, "copies"))
+        if len(self.drop):
+            reasons = dict.fromkeys(self.drop["reason"].tolist())
+            by_reason = {reason: list(self.drop.index[self.drop["reason"] == reason]) for reason in reasons}
+            texts = tuple(f"{_listed(names)}: {reason}." for reason, names in by_reason.items())
+            made.append((f"{count_text(len(self.drop.index.unique()), 'judge')} to leave out", texts, "drop"))
+        others = [one for one in self.fit.findings.warnings if one.code != "copies"]
+        if others:
+            made.append(("Warnings of the fit", tuple(_sentence(one.sentence) for one in others), "labels"))
+        return made
+
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """Write the panel's page (HTML): judges, copies, agreement, what was judged, gold labels to get, labels.
+
+        Args:
+            path: the file to write, ending in ``.html`` or ``.htm``.
+            title: heading of the page; by default the numbers of tasks and judges.
+
+        Returns:
+            The path of the page.
+
+        Raises:
+            StorageError: `path` does not end so, or cannot be written.
+        """
+        path = Path(path)
+        check_new_file(path, (".html", ".htm"))
+        about = subject(self.fit, None, self.gold, self.seed)
+        annotations = about.annotations
+        judges, tasks = count_text(len(self.judges), "judge"), count_text(annotations.n_tasks, "task")
+        found = [Alert(*one) for one in self.alerts]
+        first = render("opening", sentences=self.sentences, alerts=found, all_clear=[])
+        shown = tiles(about, None)
+        if self.errors is not None:
+            least = "" if self.errors.sees_shared else ", at most"
+            shown.insert(2, (f"independent judges that they count like{least}", f"{self.errors.n_effective:.1f}"))
+        made = [self._judges_section(), self._copies_section(), self._drop_section(), self._systems_section()]
+        made += [self._human_labels_section(), gold_section(about), section_of(self.agreement), labels_section(about)]
+        lead = f"Labels by {self.fit.story}; gold labels were not told to it, so that they judge it."
+        heading = title or f"A panel of {judges} on {tasks}"
+        write_whole(path, page(heading, lead, first, shown, [one for one in made if one is not None]))
+        return path
+
+    def _judges_section(self) -> Section:
+        frame = self.judges.set_axis(self.judges.index.map(str).rename("judge"))
+        known = meanings(self.fit.annotations.classes) | MEANINGS
+        meant = "; ".join(f"{name.replace('_', ' ')}: {means}" for name, means in known.items() if name in frame)
+        return section(
+            "judges",
+            "Judges",
+            judges=frame,
+            meanings=meant,
+            interval=f"{self.interval:.0%}",
+            files=[(count_text(len(frame), "judge"), frame)],
+            accuracies=lambda: plot_workers(self.fit),
+        )
+
+    def _copies_section(self) -> Section:
+        shown = self.copies.assign(judges=self.copies["judges"].map(_listed))
+        if self.copies["question"].isna().all():
+            shown = shown.drop(columns="question")
+        return section("copies", "Who copies whom", copies=shown.set_index("judges"), errors=self.errors)
+
+    def _drop_section(self) -> Section:
+        shown = self.drop.set_axis(self.drop.index.map(str).rename("judge"))
+        if self.drop["question"].isna().all():
+            shown = shown.drop(columns="question")
+        return section("drop", "Whom to leave out", drop=shown)
+
+    def _systems_section(self) -> Section | None:
+        if self.systems is None:
+            return None
+        frame = self.systems.set_axis(self.systems.index.map(str).rename("system"))
+        files = [(count_text(len(frame), "system"), frame)]
+        return section("systems", "What was judged", systems=frame, said=self.system_score, files=files)
+
+    def _human_labels_section(self) -> Section:
+        asked = self.next_gold
+        if asked is not None:
+            asked = asked.assign(task=asked["task"].map(str)).set_index("task")
+        return section("human_labels", "How many human labels would settle it", said=str(self.gold_needed), asked=asked)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all figures as values of JSON: sentences, tables as lists of rows, and numbers."""
+        tables = {
+            "judges": self.judges,
+            "copies": self.copies,
+            "drop": self.drop,
+            "systems": self.systems,
+            "next_gold": self.next_gold,
+        }
+        found: dict[str, Any] = {name: None if table is None else _records(table) for name, table in tables.items()}
+        errors, estimate = self.errors, self.estimate
+        return {
+            "sentences": list(self.sentences),
+            **found,
+            "agreement": _records(self.agreement.table),
+            "n_judges": len(self.judges),
+            "n_effective": None if errors is None else errors.n_effective,
+            "n_effective_interval": None if errors is None else list(errors.interval),
+            "estimate": None if estimate is None else _records(estimate.table),
+            "gold_needed": int(self.gold_needed),
+            "system_score": self.system_score,
+            "interval": self.interval,
+        }
+
+    def write_json(self, path: str | os.PathLike[str]) -> Path:
+        """Write :meth:`to_json` to a file ending in ``.json``, and return its path."""
+        path = Path(path)
+        check_new_file(path, (".json",))
+        write_whole(path, json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n")
+        return path
+
+    def __str__(self) -> str:
+        acted = [f"{title}. {' '.join(texts)}" for title, texts, _ in self.alerts]
+        return "\n".join([*self.sentences, *acted, str(self.gold_needed)])
+
+    __repr__ = __str__
+
+    @never_raising
+    def _repr_html_(self) -> str:
+        return self.judges.style.format(precision=3, na_rep="–").to_html()
+
+    def _of_independence(self) -> str:
+        annotations = self.fit.annotations
+        judged = f"{count_text(len(self.judges), 'judge')} annotated {count_text(annotations.n_tasks, 'task')}"
+        if self.errors is None:
+            return f"{judged}; nothing tells like how many independent ones they count."
+        errors = self.errors
+        low, high = errors.interval
+        if errors.sees_shared and errors.is_known:
+            return f"{judged}, and count like {errors.n_effective:.1f} independent ones ({low:.1f}–{high:.1f})."
+        if errors.sees_shared:
+            return (
+                f"{judged}, and count like {errors.n_effective:.1f} independent ones as far as the fit tells; gold "
+                "labels tell for sure."
+            )
+        return (
+            f"{judged}, and count like at most {errors.n_effective:.1f} independent ones: the story is nearly blind to "
+            "errors that they share."
+        )
+
+    def _of_judges(self) -> str:
+        by = "gold_right" if "gold_right" in self.judges and self.judges["gold_right"].notna().any() else "right"
+        known = self.judges[self.judges[by].notna()].sort_values(by, ascending=False, kind="stable")
+        if not len(known):
+            return "Nothing tells how often a judge is right."
+        ends = known.iloc[[0, -1]] if len(known) > 1 else known.iloc[:1]
+        each = [
+            f"{name!r} {row[by]:.0%}" + (f" ({row[f'{by}_low']:.0%}–{row[f'{by}_high']:.0%})" if _has(row, by) else "")
+            for name, row in ends.iterrows()
+        ]
+        best = f"Most often right is {each[0]}"
+        source = "by gold labels" if by == "gold_right" else "by the fit, which no gold label has judged"
+        return f"{best}{f', least often {each[1]}' if len(each) > 1 else ''}, {source}."
+
+    def _of_labels(self) -> str:
+        if self.estimate is not None:
+            return str(self.estimate)
+        promised = float(np.asarray(self.fit.posterior).max(-1).mean())
+        needed = self.gold_needed
+        return (
+            f"The labels say that {promised:.0%} of them are right, and labels without gold are often too sure; "
+            f"{count_text(int(needed), 'gold label')} would tell it by an interval {needed.width:g} wide."
+        )
+
+    def _of_systems(self, systems: pd.DataFrame) -> str:
+        best = systems.iloc[0]
+        first = (
+            f"Of {count_text(len(systems), 'system')} the best is {systems.index[0]!r}, {self.system_score} "
+            f"{best['score']:.3f} ({best['score_low']:.3f}–{best['score_high']:.3f})"
+        )
+        return f"{first}, with probability {best['best']:.2f} that none is better, as far as the labels are right."
+
+
+def _of_group(row: pd.Series) -> str:
+    question = "" if row["question"] is None else f" of question {row['question']!r}"
+    return (
+        f"{_listed(row['judges'])} give the same label on {row['same']:.0%} of {count_text(row['tasks'], 'task')}"
+        f"{question}, and that of another judge on {row['others']:.0%}: copies, or much better than the rest."
+    )
+
+
+def _has(row: pd.Series, name: str) -> bool:
+    return f"{name}_low" in row and not np.isnan(row[f"{name}_low"])
+
+
+def _listed(names: Any) -> str:
+    shown = ", ".join(map(repr, names[:NAMED]))
+    return shown if len(names) <= NAMED else f"{shown} and {len(names) - NAMED:,} more"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table, its index as columns, as values of JSON."""
+    has_names = table.index.names != [None]
+    rows = (table.reset_index() if has_names else table).to_dict("records")
+    return [{str(name): _value(value) for name, value in row.items()} for row in rows]
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, list | tuple):
+        return [_value(one) for one in value]
+    return value if value is None or isinstance(value, str) else str(value)

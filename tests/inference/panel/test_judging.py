@@ -1,0 +1,202 @@
+"""cp.judge: what it says of judges, copies, systems and gold labels, the page, and the command."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import crowdppl
+from report_pages import Page
+
+import crowdppl as cp
+from crowdppl.inference.panel.systems import scores_of_classes, system_scores
+
+ACCURACY = {"a": 0.9, "b": 0.85, "c": 0.8, "d": 0.75, "guess": 0.5}
+N_TASKS = 400
+
+
+def judged(seed=0):
+    """A long table of five judges and a copy of b, of four systems whose answers are right more or less often."""
+    rng = np.random.default_rng(seed)
+    system = np.arange(N_TASKS) % 4
+    truth = (rng.random(N_TASKS) < np.array([0.85, 0.6, 0.45, 0.2])[system]).astype(int)
+    right = rng.random((N_TASKS, len(ACCURACY))) < list(ACCURACY.values())
+    given = pd.DataFrame(np.where(right, truth[:, None], 1 - truth[:, None]), columns=list(ACCURACY))
+    given["copy of b"] = given["b"]
+    given["model"] = [f"model {s}" for s in system]
+    table = given.rename_axis("task").reset_index().melt(["task", "model"], var_name="worker", value_name="label")
+    return table.assign(label=table["label"].map({0: "fail", 1: "pass"})), np.array(["fail", "pass"])[truth]
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return judged()
+
+
+@pytest.fixture(scope="module")
+def panel(crowd):
+    table, truth = crowd
+    known = {int(task): truth[task] for task in np.random.default_rng(1).choice(N_TASKS, 100, replace=False)}
+    with pytest.warns(cp.CrowdWarning, match="copies"):
+        return cp.judge(table, known, system="model", story="majority_vote", n_gold=7)
+
+
+def test_judges_are_ordered_by_what_gold_labels_say_of_them(panel, crowd):
+    _, truth = crowd
+    assert list(panel.judges.index)[-1] == "guess"
+    table = crowd[0].set_index(["worker", "task"])["label"]
+    for name, row in panel.judges.iterrows():
+        right = (table[name].to_numpy() == truth).mean()
+        assert row["gold_right_low"] <= right <= row["gold_right_high"], name
+        assert row["n_gold"] == 100
+    assert {"sensitivity", "specificity", "kappa", "n_effective"} <= set(panel.judges)
+    best = panel.judges["gold_right"].idxmax()
+    assert repr(best) in panel.sentences[1]
+
+
+def test_copies_and_those_who_guess_are_named_with_the_reason(panel):
+    assert sorted(panel.copies.loc[0, "judges"]) == ["b", "copy of b"]
+    assert panel.copies.loc[0, ["same", "tasks"]].tolist() == [1.0, N_TASKS]
+    assert len(panel.drop.index.intersection(["b", "copy of b"])) == 1
+    assert "100%" in panel.drop.loc[panel.drop.index.intersection(["b", "copy of b"])[0], "reason"]
+    assert not set(panel.drop.index) & {"a", "c"}
+    assert panel.alerts[0][2] == "copies"
+
+
+def test_systems_are_ranked_by_the_share_of_the_class_that_counts(panel):
+    assert list(panel.systems.index) == [f"model {i}" for i in range(4)]
+    assert panel.system_score == "share of 'pass'"
+    expected = panel.fit.probabilities["pass"].to_numpy().reshape(-1, 4).mean(0)
+    np.testing.assert_allclose(panel.systems["score"], expected)
+    assert panel.systems["rank"].tolist() == [1, 2, 3, 4]
+    assert panel.systems["best"].sum() == pytest.approx(1, abs=0.01)
+    assert panel.systems["best"].iloc[0] > 0.95
+
+
+def test_gold_labels_judge_labels_that_were_not_told_them(panel, crowd):
+    right = (panel.fit.labels["label"].to_numpy() == crowd[1]).mean()
+    assert panel.estimate.accuracy["low"] <= right <= panel.estimate.accuracy["high"]
+    assert panel.fit.annotations.gold is None
+    assert len(panel.next_gold) == 7
+    assert not set(panel.next_gold["task"]) & {t for t, g in zip(range(N_TASKS), panel.gold, strict=True) if g >= 0}
+    assert panel.gold_needed.pilot == 100
+
+
+def test_the_page_has_the_figures_and_leads_to_its_sections(panel, tmp_path):
+    page = Page(panel.report(tmp_path / "panel.html").read_text(encoding="utf-8"))
+    sections = [e["id"] for e in page.all("section")]
+    assert sections == ["judges", "copies", "drop", "systems", "human_labels", "gold", "agreement", "labels"]
+    ids = [e["id"] for e in page.elements if "id" in e]
+    assert len(ids) == len(set(ids))
+    assert {e["href"] for e in page.all("a") if e.get("href", "").startswith("#")} <= {f"#{one}" for one in ids}
+    heads, *rows = page.table("Judges")
+    assert [row[0] for row in rows] == list(panel.judges.index)
+    first = rows[0][heads.index("gold right")].split()[0]
+    assert float(first) == pytest.approx(panel.judges["gold_right"].iloc[0], abs=0.0006)
+    assert [row[0] for row in page.table("Systems")[1:]] == list(panel.systems.index)
+
+
+def test_json_has_all_tables_and_no_number_that_json_lacks(panel, tmp_path):
+    found = json.loads(panel.write_json(tmp_path / "panel.json").read_text(), parse_constant=pytest.fail)
+    assert [row["judge"] for row in found["judges"]] == list(panel.judges.index)
+    assert found["n_effective"] == panel.errors.n_effective
+    assert found["gold_needed"] == int(panel.gold_needed)
+    assert found["systems"][0]["score"] == panel.systems["score"].iloc[0]
+
+
+def test_judges_of_ordered_classes_have_a_bias():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(1, 6, 300)
+    given = {name: np.where(rng.random(300) < 0.8, truth, rng.integers(1, 6, 300)) for name in "abc"}
+    given["high"] = np.minimum(given["a"] + (rng.random(300) < 0.7), 5)
+    table = pd.DataFrame(given).rename_axis("task").reset_index().melt("task", var_name="worker", value_name="label")
+    panel = cp.judge(cp.Annotations.from_frame(table, ordered=True), story="majority_vote")
+    assert panel.judges["bias"].idxmax() == "high"
+    assert panel.judges.loc["high", "bias_low"] > 0.2
+    assert panel.systems is None
+    assert panel.estimate is None
+    assert panel.system_score == "expected score"
+
+
+def test_systems_scores_of_certain_labels_are_means_of_their_values():
+    annotations = cp.Annotations.from_matrix(np.repeat([[1], [2], [3], [3]], 3, axis=1), ordered=True)
+    fit = cp.fit("majority_vote", annotations, progress=False)
+    values, _ = scores_of_classes(annotations.kind, list(annotations.classes))
+    tasks = list(annotations.tasks)
+    found = system_scores(fit, {tasks[0]: "x", tasks[1]: "x", tasks[2]: "y"}, values, interval=0.9)
+    assert found["score"].to_dict() == {"y": 3.0, "x": 1.5}
+    assert found["tasks"].to_dict() == {"y": 1, "x": 2}
+
+
+def test_intervals_of_scores_hold_the_shares_that_the_systems_have():
+    held = []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        share = rng.uniform(0.1, 0.9, 4)
+        truth = (rng.random(200) < share[np.arange(200) % 4]).astype(int)
+        given = np.where(rng.random((200, 5)) < 0.97, truth[:, None], 1 - truth[:, None])
+        fit = cp.fit("majority_vote", cp.Annotations.from_matrix(given, missing=None), progress=False)
+        found = system_scores(fit, {i: i % 4 for i in range(200)}, np.array([0, 1]), interval=0.9, seed=seed)
+        true = share[found.index.to_numpy(int)]
+        held += list((found["score_low"] <= true) & (true <= found["score_high"]))
+    assert 0.83 <= np.mean(held) <= 0.97  # 100 intervals of mass .9
+
+
+@pytest.mark.parametrize(
+    ("classes", "positive", "expected"),
+    [
+        (["C", "I"], None, [1, 0]),
+        (["fail", "pass"], None, [0, 1]),
+        (["x", "y"], None, [0, 1]),
+        (["x", "y"], "x", [1, 0]),
+    ],
+)
+def test_the_class_that_counts_is_the_one_whose_name_says_right(classes, positive, expected):
+    annotations = cp.Annotations.from_dict({"t": {"a": classes[0], "b": classes[1]}})
+    assert scores_of_classes(annotations.kind, classes, positive)[0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"system": "modle"}, cp.AnnotationError, "no such column"),
+        ({"system": {"nowhere": "x"}}, cp.AnnotationError, "no task has a system"),
+        ({"system": 3}, TypeError, "int"),
+        ({"positive": "maybe"}, cp.AnnotationError, "'maybe' is none of the classes"),
+        ({"gold": {0: "maybe"}}, cp.AnnotationError, "maybe"),
+        ({"interval": 2}, ValueError, "interval=2"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
+def test_what_it_cannot_use_is_refused_by_name(crowd, options, error, said):
+    with pytest.raises(error, match=said):
+        cp.judge(crowd[0], story="majority_vote", **options)
+
+
+def test_judges_without_names_cannot_be_weighed(crowd):
+    annotations = cp.Annotations.from_frame(crowd[0]).without_workers()
+    with pytest.raises(cp.AnnotationError, match="name no workers"):
+        cp.judge(annotations)
+
+
+def test_the_command_prints_and_writes_what_python_gives(crowd, panel, tmp_path):
+    table, truth = crowd
+    table.to_csv(tmp_path / "verdicts.csv", index=False)
+    known = np.flatnonzero(panel.gold >= 0)
+    pd.DataFrame({"task": known, "label": truth[known]}).to_csv(tmp_path / "gold.csv", index=False)
+    options = ["--gold", tmp_path / "gold.csv", "--system", "model", "--story", "majority_vote"]
+    done = crowdppl("judge", tmp_path / "verdicts.csv", *options, "--json", tmp_path / "panel.json")
+    assert done.exit_code == 0, done.output
+    written = json.loads((tmp_path / "panel.json").read_text())
+    assert [row["judge"] for row in written["judges"]] == list(panel.judges.index)
+    assert [row["system"] for row in written["systems"]] == list(panel.systems.index)
+    shown = " ".join(done.stdout.split())
+    assert panel.sentences[0] in shown
+    assert "Systems by share of 'pass'" in shown
+    assert "copy of b" in shown
+
+
+def test_the_command_refuses_a_page_that_is_none_before_it_reads(tmp_path):
+    done = crowdppl("judge", tmp_path / "nothing.csv", "--out", tmp_path / "page.pdf")
+    assert done.exit_code == 2
+    assert ".html" in done.output

@@ -152,8 +152,18 @@ def test_labels_workers_and_derived_quantities_are_those_in_memory(pair):
 
 
 PROPERTIES_IN_MEMORY = {
-    *("annotations", "expected", "labels", "probabilities", "posterior", "entropies", "tasks", "posterior_of_workers"),
-    *("with_uncertainty", "modes", "mode_labels", "models", "idata", "n_mixture_draws"),
+    *(
+        "annotations",
+        "beats",
+        "expected",
+        "labels",
+        "probabilities",
+        "posterior",
+        "entropies",
+        "tasks",
+        "posterior_of_workers",
+    ),
+    *("with_uncertainty", "modes", "mode_labels", "models", "idata", "n_mixture_draws", "ranking"),
 }
 VIEWS_IN_MEMORY = [
     *(cp.plot_workers, cp.plot_confusions, cp.error_correlation, cp.score, cp.worker_divergences),

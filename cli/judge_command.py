@@ -16,7 +16,8 @@ from .arguments import check_input, holds_saved, parse_settings, read_annotation
 from .request import Request, takes_request
 from .terminal import doing, frame_table, plain_messages, show_files, stdout
 
-SHOWN = ("annotations", "right", "gold_right", "bias", "sensitivity", "specificity", "kappa", "n_effective")
+LEANING = ("bias", "position_bias", "sensitivity", "specificity")
+SHOWN = ("annotations", "right", "gold_right", *LEANING, "kappa", "n_effective")
 
 
 @partial(takes_request, more="Or a folder of logs of evaluations, or of a saved fit.")

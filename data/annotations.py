@@ -89,6 +89,8 @@ class Annotations(Constructors):
         sides: (N, 2) int32, of comparisons the positions in `items` of what is left and right in each task; None where
             nothing is compared. `pairs` has their names.
         items: what is compared, sorted; none where nothing is.
+        mirrored: (A,) bool, whether a row showed its pair the other way round than `sides` has it; `label` is of
+            `sides` all the same, and confusion matrices are of what was shown. None where no row did.
         question: (N,) int32, where several questions are asked the position in `questions` of each task's; else None.
         questions: the questions that are asked about tasks, where there are several: each task is then a pair with one.
     """
@@ -119,6 +121,7 @@ class Annotations(Constructors):
     kind: Kind = NOMINAL
     sides: Array | None = None
     items: Ids = NO_IDS
+    mirrored: Array | None = None
     question: Array | None = None
     questions: Ids = NO_IDS
 
@@ -199,6 +202,20 @@ class Annotations(Constructors):
                 "makes annotations of a table with the columns left, right, worker and label"
             )
         return pairs_frame(self.tasks, np.asarray(self.sides), self.items)
+
+    def as_shown(self, by_task: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return values of each row's task by class, (A, K), and labels, (A,), of the sides as the row showed them.
+
+        Args:
+            by_task: values by task and class, such as probabilities of the true labels, shape (N, K).
+        """
+        of_row, label = by_task[np.asarray(self.task)], np.asarray(self.label)
+        if self.mirrored is None:
+            return of_row, label
+        mirror = np.append(self.kind.mirror(self.n_classes), np.arange(self.n_classes, self.n_categories))
+        swapped = np.asarray(self.mirrored)
+        exchanged = of_row[:, mirror[: self.n_classes]]
+        return np.where(swapped[:, None], exchanged, of_row), np.where(swapped, mirror[label], label)
 
     def replace(self, **changes: Any) -> Annotations:
         """Return the same annotations with some attributes changed, unchecked."""
@@ -375,6 +392,7 @@ class Annotations(Constructors):
             worker_features=None,
             worker_feature_names=NO_IDS,
             seconds=None,
+            mirrored=None,
             repeats="keep",
         )
 

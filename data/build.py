@@ -43,6 +43,7 @@ class Rows:
     label: Column
     count: np.ndarray | None = None  # (A,) float64, whole and not negative
     seconds: np.ndarray | None = None  # (A,) float64, not negative, NaN where unknown
+    mirrored: np.ndarray | None = None  # (A,) bool, whether a pair was shown the other way round
     ordered_tasks: bool = False  # whether the input itself gives the order of the tasks, as a matrix does
     ordered_workers: bool = False  # whether it gives the order of the workers
 
@@ -101,10 +102,11 @@ def build(
     if tasks is not None:
         asked = questions_of(task.ids)
         task = in_order(task, tasks) if asked else task.aligned(Ids(tasks, what="tasks"), "tasks")
-    worker, count, seconds = rows.worker, rows.count, rows.seconds
+    worker, count, seconds, mirrored = rows.worker, rows.count, rows.seconds, rows.mirrored
     if worker is None:
         _refuse_worker_options(workers, worker_features, repeats, seconds)
         task, label, count = _aggregate(task, label, rows.count)
+        mirrored = None
     else:
         worker = worker if workers is None else worker.aligned(Ids(workers, what="workers"), "workers")
         if tell and rows.count is None and repeats == "keep":
@@ -113,7 +115,7 @@ def build(
             tell_lone_workers(task.ids, task.codes, worker)
         kept, count = resolve_repeats(task, worker, rows.count, repeats)
         task, worker, label = (replace(column, codes=column.codes[kept]) for column in (task, worker, label))
-        seconds = None if seconds is None else seconds[kept]
+        seconds, mirrored = (None if values is None else values[kept] for values in (seconds, mirrored))
     order = np.argsort(task.codes, kind="stable")
     fields: dict[str, Any] = {
         "task": task.codes[order],
@@ -128,6 +130,7 @@ def build(
         "workers": Ids() if worker is None else worker.ids,
         "classes": named,
         "seconds": None if seconds is None else seconds[order].astype(np.float32),
+        "mirrored": mirrored[order] if mirrored is not None and mirrored.any() else None,
         "abstentions": abstentions,
         "repeats": repeats,
         "kind": kind,

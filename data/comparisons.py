@@ -101,6 +101,7 @@ def comparison_fields(
         seconds=seconds,
         abstain=abstain,
         kind=KIND,
+        mirrored=is_mirrored,
         **options,
     )
     at_task = np.full((len(fields["tasks"]), 2), -1, np.int32)
@@ -156,8 +157,10 @@ def together(first: Any, more: Any) -> tuple[Any, dict[str, Any]]:
         )
     mirror = np.append(more.kind.mirror(more.n_classes), -1)  # the last is of an unknown gold label
     label = np.asarray(more.label)
-    swapped = is_mirrored[np.asarray(more.task)] & (label < more.n_classes)
+    of_row = is_mirrored[np.asarray(more.task)]
+    swapped = of_row & (label < more.n_classes)
     changes: dict[str, Any] = {"label": np.where(swapped, mirror[np.where(swapped, label, 0)], label)}
+    changes["mirrored"] = of_row if more.mirrored is None else of_row ^ more.mirrored
     if more.gold is not None:
         changes["gold"] = np.where(is_mirrored, mirror[np.asarray(more.gold)], more.gold)
     both = np.concatenate([np.asarray(first.sides), sides[~known]]).astype(np.int32)

@@ -150,13 +150,14 @@ class Constructors:
         A task is a pair of items, and its classes are left, right and, where it is used, tie;
         :attr:`.Annotations.pairs` has the items of each task. A pair that is shown in both orders is one task: left is
         what stood left in its first row, and labels of rows in the other order are mirrored, so that true labels and
-        votes are of items. Workers whose preference depends on the position alone are then not told from those who err.
+        votes are of items. Which rows these are is kept (:attr:`.Annotations.mirrored`), and workers' confusion
+        matrices are of sides as they were shown: a worker who prefers a position is told from one who errs.
 
         Args:
             frame: a pandas, polars or pyarrow table with A rows.
             left: the column of the items shown left, or first.
             right: the column of the items shown right, or second.
-            worker: the column of workers; None where no worker is named.
+            worker: the column of workers; None where no worker is named, by which orders are lost.
             label: the column of annotations. They are sides, as shown in the row ("left", "right"; also "a" and "b", 1
                 and 2, "model_a" and "model_b", or the names of the two columns), or in all rows the name of the
                 better item; "tie", "draw", "equal", "same", "both" and "tie (bothbad)" are ties.

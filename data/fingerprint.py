@@ -14,4 +14,6 @@ def fingerprint(annotations: Annotations) -> str:
         digest.update(repr(list(annotations.workers)).encode())
     for column in (annotations.task, annotations.worker, annotations.label, annotations.count):
         digest.update(b"-" if column is None else np.asarray(column).astype("<i8").tobytes())
+    if annotations.mirrored is not None:
+        digest.update(np.packbits(np.asarray(annotations.mirrored)).tobytes())
     return digest.hexdigest()[:16]

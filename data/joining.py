@@ -70,7 +70,7 @@ def joined(first: Any, more: Any) -> Any:
         if old is None and new is None:
             return None
         parts = [
-            np.full(n_rows, missing, np.float32) if values is None else np.asarray(values)
+            np.full(n_rows, missing, type(missing)) if values is None else np.asarray(values)
             for values, n_rows in ((old, first.n_rows), (new, more.n_rows))
         ]
         return read_only(np.concatenate(parts)[order])
@@ -81,6 +81,7 @@ def joined(first: Any, more: Any) -> Any:
         label=by_row(first.label, kinds[np.asarray(more.label)], 0),
         count=None if count is None else read_only(count[place].astype(np.float32)),
         seconds=by_row(first.seconds, more.seconds, np.nan),
+        mirrored=by_row(first.mirrored, more.mirrored, False),
         gold=_gold(first, more, classes, task, len(tasks)),
         features=_of(first, more, "features", first.tasks, more.tasks, task, len(tasks)),
         worker_features=_of(first, more, "worker_features", first.workers, more.workers, worker, len(workers)),

@@ -378,6 +378,21 @@ class Pairwise(Nominal):
         """Return each class of the exchanged pair as a class index, shape (K,): left and right change places."""
         return np.array([1, 0, 2])[:n_classes]
 
+    def worker_scores(self, confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
+        r"""Return the position bias, shape (..., J): from −1, who always takes the right side, to 1, always the left.
+
+        .. math:: \text{bias}_j = \frac{\sum_{k < 2} (\beta_j[k, 0] - \beta_j[k, 1])}
+            {\sum_{k < 2} (\beta_j[k, 0] + \beta_j[k, 1])}
+
+        is by how much more often left is named than right, among annotations that name a side of pairs whose better
+        item is as often left as right. Of two items about equally good, left is named with the probability
+        :math:`(1 + \text{bias}_j) / 2`.
+        """
+        named = confusions[..., :2, :2].sum(-2)
+        total = named.sum(-1)
+        bias = (named[..., 0] - named[..., 1]) / np.where(total > 0, total, 1.0)
+        return {"position_bias": np.where(total > 0, bias, np.nan)}
+
 
 NOMINAL = Nominal()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -132,9 +133,13 @@ def long_fields(
     source: str = "the table",
     missing: Missing = "refuse",
     skip_blank: bool = False,
+    mirrored: np.ndarray | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Return the fields of `Annotations` for a long table; `options` are those of `build`."""
+    """Return the fields of `Annotations` for a long table; `options` are those of `build`.
+
+    `mirrored` says of each row of comparisons whether it shows its pair the other way round.
+    """
     lists = {name: options[name] for name in LISTS if not isinstance(options.get(name), bool | None)}
     options |= {name: Ids(values, what=name) for name, values in lists.items()}
     rows = frame_rows(
@@ -153,6 +158,7 @@ def long_fields(
     )
     names = (task, worker or "worker", label)
     options |= {"question": question} if isinstance(question, str) else {}
+    rows = replace(rows, mirrored=mirrored)
     return build(rows, names=names, suggest=lambda: suggest_label(table, label, taken=(task, worker)), **options)
 
 

@@ -158,6 +158,7 @@ def lengthened_fields(
         "prior": by_task(annotations.prior, 1 / annotations.n_classes),
         "sides": by_task(annotations.sides, 0),
         "items": Ids.range(len(annotations.items)),
+        "mirrored": by_row(annotations.mirrored, False),
         "question": by_task(annotations.question, 0),
         "questions": Ids.range(len(annotations.questions)),
         "model_scores": by_task(annotations.model_scores, np.nan),

@@ -94,6 +94,7 @@ def self_train(
             "annotations.of_classes()"
         )
     checkpoints.check_new()
+    annotations = annotations.replace(mirrored=None)  # annotations that a story makes up were shown in no order
     given = {"growth": growth, "select": select, "anew": anew, "seed": seed, "watch": watch, **options}
     if held_out:
         kept, out = _split(annotations, held_out, seed)

@@ -234,6 +234,7 @@ def lesson_of(labelled: ByRule, *, soft: bool) -> Annotations:
         count=q[task, label],
         gold=None,
         seconds=None,
+        mirrored=None,
         evidence=None,
         worker_features=None,
         worker_feature_names=Ids(),

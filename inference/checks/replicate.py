@@ -30,7 +30,8 @@ def from_posterior(
     The draws are the fit's, evenly thinned or, where it has fewer, each taken several times; a point is one draw.
     """
     flat, available = fitted.flat_draws, int(np.prod(fitted.shape))
-    at_one = fitted.replace(source=jax.tree.map(jnp.asarray, fitted.data))
+    data = fitted.data if design.mirrored is None else design  # orders are of the rows that the story is run with
+    at_one = fitted.replace(source=jax.tree.map(jnp.asarray, data))
     rows = jax.tree.map(jnp.asarray, (design.worker, design.task))
     there = None
     for i in range(draws):

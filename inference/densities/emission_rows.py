@@ -8,6 +8,7 @@ from numpyro import handlers
 from numpyro.infer import init_to_uniform
 
 from ...data import Annotations, Ids
+from ...data.arrays import BY_ROW, changed
 from ...models import Emission, StoryError
 from ...models.parts.contract import is_promised
 from ...models.parts.general import GENERAL
@@ -76,10 +77,7 @@ def _some_rows(annotations: Annotations) -> Annotations:
     if annotations.worker is not None:
         first = np.sort(np.unique(np.asarray(annotations.worker), return_index=True)[1])
     chosen = first[np.linspace(0, len(first) - 1, min(n, len(first))).astype(int)]
-    rows = {name: getattr(annotations, name) for name in ("task", "worker", "label", "count")}
-    return annotations.replace(
-        **{name: None if value is None else np.asarray(value)[chosen] for name, value in rows.items()}
-    )
+    return annotations.replace(**changed(annotations, ("task", *BY_ROW), lambda values: np.asarray(values)[chosen]))
 
 
 @compiled(once=True)

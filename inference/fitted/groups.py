@@ -116,7 +116,8 @@ def group_memberships(fit: Posterior | Fitted, annotations: Annotations | None =
     shares = group_share_draws(fitted)
     share = np.full(len(tables), 1 / len(tables)) if shares is None else shares.mean((0, 1))
     truth, asked = _truth(fitted, asked), asked.of_classes()
-    by_row = np.log(np.maximum(np.einsum("ak,mka->am", truth[asked.task], tables[:, :, asked.label]), SMALLEST))
+    of_row, label = asked.as_shown(truth)
+    by_row = np.log(np.maximum(np.einsum("ak,mka->am", of_row, tables[:, :, label]), SMALLEST))
     if asked.count is not None:
         by_row *= np.asarray(asked.count)[:, None]
     scores = np.tile(np.log(np.maximum(share, SMALLEST)), (asked.n_workers, 1))

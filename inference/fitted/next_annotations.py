@@ -244,6 +244,7 @@ def _joint_under(fitted: Fitted, workers: np.ndarray | None, weights: np.ndarray
         worker=worker,
         label=np.concatenate([annotations.label, more * 0])[order],
         count=np.concatenate([count, np.ones(len(more))]).astype(np.float32)[order],
+        mirrored=None if annotations.mirrored is None else np.concatenate([annotations.mirrored, more < 0])[order],
     )
     some = fitted.thinned(min(int(np.prod(fitted.shape)), MOST_DRAWS))
     is_new = order >= annotations.n_rows
@@ -281,6 +282,8 @@ def _joint(fitted: Fitted, asked: Annotations, is_new: Array, workers: Array | N
             return at.posterior[..., None] * probs
 
         before = at.log_joint - emission.by_task(data, data.label) - at.log_likelihood[:, None]
+        if asked.mirrored is not None:
+            emission = fitted.with_data(asked).at(draw).likelihood.emission
 
         def of_label(rows: Annotations, label: Array) -> Array:
             return jnp.exp(before + emission.by_task(rows, jnp.where(is_new, label, rows.label)))

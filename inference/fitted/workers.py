@@ -31,7 +31,7 @@ def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
     _named(source)
     frame = pd.DataFrame(index=source.workers.to_index("worker"))
     frame["annotations"] = source.n_by_worker().astype(int)
-    scores = partial(confusion_scores.scores, shares=fit.class_shares, kind=source.kind)
+    scores = partial(confusion_scores.scores, shares=_shares_shown(fit), kind=source.kind)
     return _with_scores(fit, frame, scores, interval)
 
 
@@ -94,7 +94,7 @@ def worker_scores(
             fitted_of(fit)
         return frame.assign(realised_accuracy=realised_accuracy(fit.posterior, fit.annotations), **fit.rule.by_worker)
     if fit.only is not None:
-        more_scores = partial(confusion_scores.more_scores, shares=fit.class_shares)
+        more_scores = partial(confusion_scores.more_scores, shares=_shares_shown(fit))
         frame = _with_scores(fit, frame, more_scores, interval)
         frame = _with_scores(fit, frame, _rank_one, interval) if rank_one else frame
     if fitted is not None and fitted.files is not None:
@@ -111,6 +111,15 @@ def worker_scores(
     if fit.annotations.seconds is not None:
         frame = frame.join(seconds_by_worker(fit.annotations, interval))
     return frame
+
+
+def _shares_shown(fit: Posterior | Fitted) -> np.ndarray:
+    """The classes' shares of the labels, ``(K,)``; of comparisons of sides as they were shown, whatever the task."""
+    shares, source = fit.class_shares, fit.source
+    if not isinstance(source, Annotations) or source.mirrored is None:
+        return shares
+    part = float(np.average(source.mirrored, weights=source.count))
+    return (1 - part) * shares + part * shares[source.kind.mirror(len(shares))]
 
 
 def _realised_accuracy_draws(fit: Posterior, misled: float | None) -> Iterator[np.ndarray]:

@@ -101,6 +101,7 @@ class InMemory:
             task=slot,
             worker=None if annotations.worker is None else annotations.worker[row],
             label=annotations.label[row],
+            mirrored=None if annotations.mirrored is None else annotations.mirrored[row],
             count=jnp.where(real, weight, 0.0),
             tasks=Ids.range(self._size),
             **changed(annotations, BY_TASK, lambda values: values[chosen]),

@@ -72,6 +72,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
     kind = about.get("kind", NOMINAL.name)
     if kind not in KINDS:
         raise StorageError(f"{folder}: manifest.json says kind={kind!r}; the kinds of labels are {', '.join(KINDS)}")
+    mirrored = _codes(read("row_mirrored"), "row_mirrored", 2, (rows,), folder)
     found = Annotations(
         task=_codes(task, "row_task", n, (rows,), folder),
         worker=_codes(read("row_worker"), "row_worker", j, (rows,), folder),
@@ -85,6 +86,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         model_scores=_numbers(read("model_scores"), "model_scores", (n, m, k), folder, missing=np.nan),
         model_reference=_numbers(read("model_reference"), "model_reference", (m, ..., k), folder, missing=np.nan),
         seconds=_numbers(read("row_seconds"), "row_seconds", (rows,), folder, missing=np.nan),
+        mirrored=None if mirrored is None else mirrored.astype(bool),
         sides=_codes(read("sides"), "sides", len(ids["items"]), (n, 2), folder),
         **ids,
         **fields_of(ids["tasks"]),

@@ -31,9 +31,11 @@ class Emission:
     Attributes:
         independent: whether the annotations to a task are independent given its class, so that :meth:`by_task` is the
             sum of :meth:`log_prob`. An emission whose annotations share more than the class says False.
+        by_truth: whether annotations follow the task's true class; False where they follow its prior alone.
     """
 
     independent: ClassVar[bool] = True
+    by_truth: ClassVar[bool] = True
 
     def check(self, annotations: Annotations) -> None:
         """Refuse arrays that are not of these workers, tasks and classes, which indexing would not notice.

@@ -25,6 +25,8 @@ class Scored(Emission):
     A task's annotations then leave its class at its prior. A subclass defines :meth:`scores`.
     """
 
+    by_truth: ClassVar[bool] = False
+
     def scores(self, worker: Array | None, task: Array) -> Array:
         r""":math:`\log P(y = l \mid i, j)` of each (worker, task) pair: ``(A, K)``."""
         raise NotImplementedError(f"{type(self).__name__} has no scores(worker, task)")

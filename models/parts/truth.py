@@ -14,6 +14,7 @@ from ...data import Annotations
 from .abstaining import sample_rates, with_abstentions, with_rates
 from .emissions import Emission
 from .likelihood import AnnotationLikelihood, select
+from .mirrored import in_order
 from .model_probabilities import model_evidence
 from .story_error import StoryError
 from .truth_prior import TruthPrior, class_log_probs
@@ -97,7 +98,8 @@ def observe(truth: Array, emission: Emission, annotations: Annotations) -> Array
 
     Args:
         truth: what :func:`tasks` yields.
-        emission: of the K classes; rates of abstention are put over it where there are any.
+        emission: of the K classes; the orders of comparisons and rates of abstention are put over it where there are
+            any.
         annotations: who annotated what.
 
     Raises:
@@ -110,7 +112,7 @@ def observe(truth: Array, emission: Emission, annotations: Annotations) -> Array
         )
     if "check" in vars(type(emission)):  # a class that inherits it may read its arrays in another way
         emission.check(annotations)
-    emission = with_abstentions(emission, annotations)
+    emission = with_abstentions(in_order(emission, annotations), annotations)
     return numpyro.sample("annotation", AnnotationLikelihood(truth, emission, annotations), obs=annotations.label)
 
 

@@ -34,6 +34,8 @@ def test_a_pair_in_both_orders_is_one_task_whose_labels_are_of_items():
     assert annotations.pairs.to_numpy().tolist() == [["x", "y"], ["y", "z"], ["x", "z"]]
     assert annotations.votes().tolist() == [[1, 1, 0], [0, 0, 1], [0, 1, 0]]
     assert items_said(annotations) == [("ann", "x"), ("bob", "y"), ("ann", "tie"), ("bob", "z")]
+    assert annotations.mirrored.tolist() == [False, True, False, False]
+    assert Annotations.from_comparisons(ROWS.iloc[[0, 2, 3]]).mirrored is None
 
 
 @given(
@@ -125,6 +127,8 @@ def test_comparisons_joined_are_those_of_one_table():
     assert joined.pairs.loc[list(whole.tasks)].equals(whole.pairs)
     assert sorted(items_said(joined)) == sorted(items_said(whole))
     assert joined.gold.tolist() == [1, -1, -1]  # left of y and x is y
+    shown = sorted(zip(joined.to_frame()["worker"], joined.mirrored, strict=True))
+    assert shown == [("ann", False), ("ann", False), ("bob", False), ("bob", True)]
     with pytest.raises(AnnotationError, match=r"from_comparisons"):
         whole.joined(ROWS)
     first, other = (Annotations.from_comparisons(ROWS.iloc[[row]].assign(q=1), task="q") for row in (0, 3))

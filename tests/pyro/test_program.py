@@ -162,6 +162,8 @@ def test_scores_of_items_as_the_prior_are_those_of_the_story():
     sides = np.array([[i % 4, (i + 1 + i % 3) % 4] for i in range(9)], dtype=np.int32)
     compared = annotations.replace(sides=sides, items=Ids(["a", "b", "c", "d"]), kind=Pairwise())
     same_story(Model(KNOWN_STORIES["dawid_skene"], {}), compared)
+    mirrored = np.random.default_rng(4).random(annotations.n_rows) < 0.5
+    same_story(Model(KNOWN_STORIES["dawid_skene"], {}), compared.replace(mirrored=mirrored))
 
 
 @pytest.mark.slow

@@ -42,20 +42,20 @@ def readings(of: Fitted) -> Iterator[Said]:
 def other_reading(of: Labels) -> Iterator[Said]:
     """Labels of one class that are another's in a reading of the crowd that is as good: :mod:`.other_reading`.
 
-    Where 65 % of the workers take a class for another, warned are 13 of 20 averages by ``auto`` and 4 more are right
-    within ten points of their confidence; majority vote is never warned of (``benchmarks/findings.py``).
+    Where 65 % of the workers take a class for another, all of 20 averages by ``auto`` are warned of, or right within
+    ten points of their confidence; majority vote is never warned of (``benchmarks/findings.py``).
     """
     if (crowd := crowd_of(of)) is None or crowd.knows_names:
         return
     if (found := find_other_reading(crowd.given, crowd.posterior)) is None:
         return
     label, other = crowd.given.classes[found.label], crowd.given.classes[found.other]
+    height = f"its log-posterior {'leads' if found.nats > 0 else 'is behind'} by {abs(found.nats):.1f} nats"
     yield Said(
         f"another reading of this crowd is as good, in which {count_text(found.tasks, 'task')} of "
         f"{len(crowd.posterior):,} have another label: of the tasks labelled {label!r} workers agree on {other!r} "
         f"by {found.z:.1f} standard deviations more than the labels explain, as where a majority takes {other!r} for "
-        f"{label!r}. By Dawid and Skene's story its log-posterior {'leads' if found.nats > 0 else 'is behind'} by "
-        f"{abs(found.nats):.1f} nats",
+        f"{label!r}. By Dawid and Skene's story {'EM goes there from these labels' if found.same_end else height}",
         HELP,
         {"label": label, "other": other, "z": found.z, "tasks": found.tasks, "nats": found.nats},
     )

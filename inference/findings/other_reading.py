@@ -3,23 +3,34 @@ r"""Another reading of a crowd: Dawid and Skene's story, started where the label
 Given the labels, workers' annotations of a task are independent. Where a class has swallowed another, as the wrong one
 of a majority that takes one for the other, those who tell the two apart agree on the other class more than by their
 shares among the tasks of the label: with :math:`p_{jl}` the share of class l among the annotations of worker j to tasks
-of the label k, the excess of agreement on l over the pairs of these tasks (:mod:`.beyond_chance`) is many standard
+of the label k, the excess of agreement on l over the pairs of these tasks (:mod:`.beyond_chance`) is some standard
 deviations above 0. The tasks on which l is given more often than expected are then labelled l, and EM goes on from
-there; its log-posterior beside that from the given labels says whether the other reading is as good.
+there; its log-posterior beside that from the given labels says whether the other reading is as good. A low bar for the
+excess costs time alone: on crowds without such a reading EM comes back to the labels that were given.
 """
 
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ...data import Annotations
-from ..fitted.by_rule import RIGHT
+from ...models import find_story
+from ..densities.model import Model
+from ..densities.sites import parameter_dims
+from ..engines import at_size
+from ..engines.registry import ENGINES
+from ..engines.settings import EMSettings
+from ..fitted.by_rule import ByRule
+from ..fitted.fitted import Fitted, label_posteriors
 from .beyond_chance import FirstAnnotations, first_annotations
 
-AGREES = 3.0  # standard deviations by which workers agree on another class than the label
+AGREES = 1.5  # standard deviations by which workers agree on another class than the label, to look for a reading
 AS_GOOD = 5.0  # nats by which the log-posterior of the other reading may be behind
+SAME = 0.05  # nats within which both ends are one
 SURE = 0.7  # probability in both readings of a task that counts as another
-MANY = 0.05  # share of the tasks that differ
+MANY = 0.05  # share of the tasks that have the other label
 ITERATIONS = 40
 LOOKED_AT = 30_000  # annotations; of more nothing is said
 CELLS = 2e7  # tasks times pairs of classes, likewise
@@ -30,9 +41,9 @@ class OtherReading(NamedTuple):
 
     Args:
         label: position of the class whose tasks are read otherwise.
-        other: position of the class that many of them have in the other reading.
+        other: position of the class that many of them have there.
         z: standard deviations by which workers agree on the other class beyond what the labels explain.
-        tasks: how many tasks have another label, for sure in both readings.
+        tasks: how many of them have it, for sure in both readings.
         nats: by which the log-posterior of the other reading leads.
     """
 
@@ -41,6 +52,11 @@ class OtherReading(NamedTuple):
     z: float
     tasks: int
     nats: float
+
+    @property
+    def same_end(self) -> bool:
+        """Whether EM ends in the other reading from the given labels, too."""
+        return abs(self.nats) < SAME
 
 
 def other_reading(annotations: Annotations, posterior: np.ndarray) -> OtherReading | None:
@@ -61,9 +77,9 @@ def other_reading(annotations: Annotations, posterior: np.ndarray) -> OtherReadi
     start = posterior.copy()
     start[more] = 0.1 / (n_classes - 1)
     start[more, other] = 0.9
-    _, here = _dawid_skene(given, posterior, n_workers)
-    there, log_posterior = _dawid_skene(given, start, n_workers)
-    differs = (there.argmax(1) != labels) & (there.max(1) > SURE) & (posterior.max(1) > SURE)
+    _, here = _dawid_skene(annotations, posterior)
+    there, log_posterior = _dawid_skene(annotations, start)
+    differs = (labels == label) & (there[:, other] > SURE) & (posterior.max(1) > SURE)
     nats = log_posterior - here
     if nats < -AS_GOOD or differs.sum() < MANY * n_tasks:
         return None
@@ -95,23 +111,14 @@ def _unexplained(
     return most, *best, (labels == best[0]) & (excess > 0)
 
 
-def _dawid_skene(given: FirstAnnotations, posterior: np.ndarray, n_workers: int) -> tuple[np.ndarray, float]:
-    """Return the labels of Dawid and Skene's story by EM from others, ``(N, K)``, and the log-posterior."""
-    n_tasks, n_classes = posterior.shape
-    prior = 1 + (RIGHT - 1) * np.eye(n_classes)
-    cell, log_posterior = given.worker.astype(np.int64) * n_classes + given.label, -np.inf
-    for _ in range(ITERATIONS):
-        counts = [np.bincount(cell, posterior[given.task, k], n_workers * n_classes) for k in range(n_classes)]
-        table = np.stack(counts).reshape(n_classes, n_workers, n_classes) + prior[:, None]
-        table = np.log(table / table.sum(-1, keepdims=True))
-        prevalence = np.log((posterior.sum(0) + 1) / (n_tasks + n_classes))
-        joint = [np.bincount(given.task, table[k, given.worker, given.label], n_tasks) for k in range(n_classes)]
-        log_joint = np.stack(joint, 1) + prevalence
-        highest = log_joint.max(1, keepdims=True)
-        weight = np.exp(log_joint - highest)
-        total = weight.sum(1, keepdims=True)
-        before, posterior = log_posterior, weight / total
-        log_posterior = float((highest + np.log(total)).sum() + (prior[:, None] * table).sum() + prevalence.sum())
-        if log_posterior - before < 1e-3:
-            break
-    return posterior, log_posterior
+def _dawid_skene(annotations: Annotations, posterior: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the labels of Dawid and Skene's story by EM from others, ``(N, K)``, and its log-posterior there."""
+    model, data = Model(find_story("dawid_skene")), annotations.replace(gold=None, seconds=None, prior=None)
+    prevalence = posterior.sum(0) + 1
+    start = {
+        "confusion": jnp.asarray(ByRule("labels", data, posterior).confusion_draws[0, 0], jnp.float32),
+        "prevalence": jnp.asarray(prevalence / prevalence.sum(), jnp.float32),
+    }
+    dims, settings = parameter_dims(model, data), EMSettings(max_iterations=ITERATIONS)
+    outcome = at_size.run(ENGINES["em"], model, data, dims, jax.random.key(0), settings, progress=False, start=start)
+    return label_posteriors(Fitted(model, data, outcome, dims=dims))[0], float(outcome.history[-1])

@@ -23,6 +23,7 @@ from .independent_confusion_subtypes import ebcc, independent_confusion_subtypes
 from .item_response import item_response
 from .mace import mace
 from .one_coin import one_coin
+from .ordinal_dawid_skene import ordinal_dawid_skene
 from .parts.abstaining import Abstaining
 from .parts.bradley_terry import BradleyTerry
 from .parts.classifier import Classifier
@@ -68,6 +69,7 @@ STORIES: dict[str, Story] = {
         independent_confusion_subtypes,
         confusion_from_features,
         graded_response,
+        ordinal_dawid_skene,
     )
 }
 

@@ -39,6 +39,7 @@ ABLE = {
     "worker_clusters": {"diagonal": 2.0, "strength": 10.0},
     "confusion_from_features": {"accuracy": 0.9, "spread": 0.5},
     "graded_response": {"step": 5.0},
+    "ordinal_dawid_skene": {"fall": 4.0, "shift": 0.1, "strength": 20.0},
 }
 """Hyperparameters that draw workers who are better than chance; the diagonal where there are none here."""
 

@@ -55,6 +55,13 @@ OPTIONS = (
         ),
         outer=_option("What the outer keys of nested dictionaries are.", "task|worker"),
         several=_option("What is done with annotations of several classes in an export.", "refuse|leave_out"),
+        comparisons=_option(
+            "Whether a table with two columns of items, such as model_a and model_b, is of comparisons: which item is "
+            "better.",
+            None,
+            "--comparisons/--no-comparisons",
+            default="found by the columns' names",
+        ),
         log_tasks=_option(
             "What a task is in logs of evaluations: a sample, each model's answer to it, or the answer of each epoch.",
             "sample|answer|epoch",

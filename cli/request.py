@@ -39,6 +39,7 @@ class Request:
     columns: str | None = None
     outer: str | None = None
     several: str | None = None
+    comparisons: bool | None = None
     log_tasks: str | None = None
     log_workers: str | None = None
     classes: str | None = None
@@ -70,9 +71,9 @@ class Request:
         return self._given("task", "worker", "label", "count", "seconds", "separator")
 
     @property
-    def kind_of_file(self) -> dict[str, str]:
+    def kind_of_file(self) -> dict[str, Any]:
         """Options on the file's kind that were given, by name."""
-        return self._given("encoding", "sheet", "question", "columns", "outer", "several", "missing")
+        return self._given("encoding", "sheet", "question", "columns", "outer", "several", "missing", "comparisons")
 
     @property
     def of_logs(self) -> dict[str, str]:
@@ -80,7 +81,7 @@ class Request:
         given = {"tasks": self.log_tasks, "workers": self.log_workers}
         return {name: value for name, value in given.items() if value is not None}
 
-    def _given(self, *names: str) -> dict[str, str]:
+    def _given(self, *names: str) -> dict[str, Any]:
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 

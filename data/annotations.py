@@ -16,8 +16,9 @@ from .agreement import krippendorff_alpha
 from .arrays import BY_ROW, BY_TASK, changed, read_only
 from .build import build
 from .cards import never_raising
-from .column_names import own_or_known_column
-from .comparisons import pairs_frame
+from .column_names import missing_column, own_or_known_column
+from .comparison_columns import needed_comparison_columns
+from .comparisons import columns_of_tasks, comparison_fields, pairs_frame
 from .constructors import Constructors
 from .errors import AnnotationError
 from .frames import as_frame, is_frame
@@ -268,14 +269,11 @@ class Annotations(Constructors):
         """
         if more is None or (is_frame(more) and not len(as_frame(more))):
             return self
-        if not isinstance(more, Annotations):
+        if not isinstance(more, Annotations) and self.sides is not None:
+            more = self._more_comparisons(as_frame(more).to_pandas())
+        elif not isinstance(more, Annotations):
             columns = as_frame(more).columns
             columns = [name for name in columns if name != QUESTION or not len(self.questions)]
-            if self.sides is not None:
-                raise AnnotationError(
-                    "these annotations are comparisons, and a table to be added is to say of what: give "
-                    "cp.Annotations.from_comparisons(table)"
-                )
             task, worker, label = (own_or_known_column(role, columns, "the table") for role in COLUMNS)
             question = QUESTION if len(self.questions) else None
             rows = frame_rows(
@@ -285,6 +283,38 @@ class Annotations(Constructors):
             fields = build(rows, classes=self.classes, abstain=self.abstentions, kind=self.kind, tell=False)
             more = Annotations(**fields)
         return joined(self, more)
+
+    def _more_comparisons(self, table: pd.DataFrame) -> Annotations:
+        """Return a table of comparisons as annotations whose tasks are named as these are.
+
+        Raises:
+            AnnotationError: it is none, or lacks a column of what these tasks are named by.
+        """
+        given = {} if self.named else {"worker": None}
+        found = needed_comparison_columns(table, "the table", given=given, abstain=self.abstentions)
+        n_asked, asked = columns_of_tasks(self), found.task or found.prompt
+        if n_asked != 0 and asked is None:
+            role = "prompts" if n_asked else "tasks"
+            raise AnnotationError(
+                f"the table has no column of {role}, and these comparisons are by {role}: "
+                f"{self.tasks[0]!r} is one; add it, or give cp.Annotations.from_comparisons(table)"
+            )
+        if self.named and found.worker is None:
+            raise missing_column("worker", None, table.columns, "the table")
+        fields = comparison_fields(
+            table,
+            left=found.left,
+            right=found.right,
+            worker=found.worker,
+            label=found.label,
+            task=asked if n_asked is None else None,
+            prompt=asked if n_asked else None,
+            count=None,
+            seconds=None,
+            abstain=list(self.abstentions) or None,
+            tell=False,
+        )
+        return Annotations(**fields)
 
     def expanded(self) -> Annotations:
         """Return the same annotations with one row for each: a row with a count of n becomes n rows without counts."""

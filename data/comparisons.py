@@ -51,9 +51,13 @@ def comparison_fields(
     count: str | None,
     seconds: str | None,
     abstain: Any,
+    tell: bool = True,
     **options: Any,
 ) -> dict[str, Any]:
-    """Return the fields of `Annotations` for a table of comparisons; see :meth:`.Annotations.from_comparisons`."""
+    """Return the fields of `Annotations` for a table of comparisons; see :meth:`.Annotations.from_comparisons`.
+
+    `tell` is whether to warn of what the table lacks, as of one that is to be added to others it may.
+    """
     if other := sorted(options.keys() - set(OPTIONS)):
         raise AnnotationError(f"{other[0]}= cannot be used of comparisons; options are {', '.join(OPTIONS)}")
     frame = as_frame(table)
@@ -102,11 +106,13 @@ def comparison_fields(
         abstain=abstain,
         kind=KIND,
         mirrored=is_mirrored,
+        tell=tell,
         **options,
     )
     at_task = np.full((len(fields["tasks"]), 2), -1, np.int32)
     at_task[fields["tasks"].index_of(ids)] = sides[first]
-    _tell_parts(at_task, items)
+    if tell:
+        _tell_parts(at_task, items)
     return fields | {"sides": read_only(at_task), "items": items}
 
 
@@ -121,6 +127,19 @@ def parts(sides: np.ndarray, n_items: int) -> np.ndarray:
     ones = np.ones(len(sides))
     graph = coo_matrix((ones, (sides[:, 0], sides[:, 1])), (n_items, n_items))
     return np.asarray(connected_components(graph, directed=False)[1])
+
+
+def columns_of_tasks(annotations: Any) -> int | None:
+    """Return of how many columns beside the two items the names of tasks are made: 1 with a prompt, else 0.
+
+    None where a column of the table named them.
+    """
+    if not annotations.n_tasks:
+        return None
+    name, sides = annotations.tasks[0], np.asarray(annotations.sides)[0]
+    pair = {annotations.items[int(item)] for item in sides}
+    is_made = isinstance(name, tuple) and len(name) in (2, 3) and set(name[-2:]) == pair
+    return len(name) - 2 if is_made else None
 
 
 def together(first: Any, more: Any) -> tuple[Any, dict[str, Any]]:
@@ -217,7 +236,7 @@ def _sides_said(
     column = encode_labels(values, f"column {label!r}")
     silent = set(abstentions)
     given = [name for name in column.ids if name not in silent]
-    words = {name: _word(name, columns) for name in given}
+    words = {name: word_of_side(name, columns) for name in given}
     item = {name: int(items.index_of([name])[0]) for name in given}
     are_sides = all(word is not None for word in words.values())
     are_items = all(item[name] >= 0 or words[name] == 2 for name in given)
@@ -246,8 +265,8 @@ def _sides_said(
     return said
 
 
-def _word(name: Any, columns: tuple[str, str]) -> int | None:
-    """The class that a label stands for by its words, or by the name of the side's column."""
+def word_of_side(name: Any, columns: tuple[str, str]) -> int | None:
+    """Return the class that a label stands for by its words, or by the name of the side's column; None for none."""
     text = plain(str(name))
     own: Mapping[str, str] = dict(zip(SIDES, map(plain, columns), strict=False))
     return next((k for k, side in enumerate(SIDES) if text in WORDS[side] or text == own.get(side)), None)

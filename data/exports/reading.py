@@ -26,11 +26,13 @@ from ..json_files import read_json
 from ..kinds import listed_classes
 from ..long import csv_fields, long_fields
 from ..nested import flat_records
+from ..numbers import truth_value
 from ..questions import question_column
 from ..repeats import n_repeated
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from ..wide import COLUMNS, Wide, wide_roles
+from .comparison_tables import compared_annotations, comparison_roles
 from .eval_logs import NO_ANSWER, is_log, read_logs
 from .excel import read_excel
 from .form_tables import Form, answers_of, form_roles
@@ -85,6 +87,7 @@ def read(
     columns: str | None = None,
     outer: str | None = None,
     several: str = "refuse",
+    comparisons: bool | None = None,
     gold: Any = INFER,
     tell: bool | Callable[[str], str] = True,
     **options: Any,
@@ -100,6 +103,8 @@ def read(
     - Dictionaries ``{task: {worker: label}}`` or ``{judge: {item: label}}`` in JSON, also where a label stands in a
       dictionary, ``{"label": …, "reason": …}``; records with nested judges and verdicts, whose columns are called
       ``judge.model`` and ``verdict.label``: any place in them can be named so.
+    - Tables of comparisons, with two columns of items (left and right, model_a and model_b, item1 and item2) and one of
+      which is better (a side or an item; ``tie (bothbad)``, too): :meth:`Annotations.from_comparisons`.
     - Exports of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka and CrowdFlower (Appen), and LeWiDi's datasets.
       Cancelled, rejected and ignored annotations are left out, which is said; gold labels are taken.
     - Logs of evaluations, one or a folder of them: inspect_ai's ``.json`` and ``.eval``, lm-evaluation-harness's
@@ -130,6 +135,8 @@ def read(
         outer: of nested dictionaries, whether the outer keys are each a ``"task"`` or a ``"worker"``.
         several: of an export, what is done with annotations of several classes in one: ``"refuse"`` the file and name
             the first, or ``"leave_out"`` them.
+        comparisons: whether a table with a row for each annotation is of comparisons of two items; by default found out
+            by its columns' names, and False for labels left and right that are classes like any other.
         gold: as for :meth:`Annotations.from_frame`, or a column's name; by default what the file itself has, None for
             none.
         tell: say on standard error what was taken for what, where anything had to be found out; or a function of that
@@ -153,6 +160,7 @@ def read(
     given |= {"question": None if question == INFER else question, "looks": question == INFER}
     given |= {"separator": separator, "encoding": encoding, "sheet": sheet, "outer": outer}
     given |= {"several": several, "columns": columns}
+    given["comparisons"] = truth_value("comparisons", comparisons, maybe=True, error=AnnotationError)
     if isinstance(source, str) and source == STANDARD_INPUT:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "input"
@@ -229,6 +237,8 @@ def _from_table(
         return _long(table, what, given, gold, options, where, path)
     if held := read_tool_table(table.astype(object), what, given["question"]):
         return _of_held(held, given, gold, options)
+    if given["comparisons"] is not False and (compared := comparison_roles(table, what, given, options)):
+        return compared_annotations(table, compared, what, given, gold, options)
     name = what if path is None else path.stem
     if _has_lists(table) and (held := read_records(as_records(table), what, given["question"], name)):
         return _of_held(held, given, gold, options)

@@ -129,8 +129,6 @@ def test_comparisons_joined_are_those_of_one_table():
     assert joined.gold.tolist() == [1, -1, -1]  # left of y and x is y
     shown = sorted(zip(joined.to_frame()["worker"], joined.mirrored, strict=True))
     assert shown == [("ann", False), ("ann", False), ("bob", False), ("bob", True)]
-    with pytest.raises(AnnotationError, match=r"from_comparisons"):
-        whole.joined(ROWS)
     first, other = (Annotations.from_comparisons(ROWS.iloc[[row]].assign(q=1), task="q") for row in (0, 3))
     with pytest.raises(AnnotationError, match=r"the task 1 compares 'x' with 'y' here, and 'x' with 'z'"):
         first.joined(other)

@@ -1,0 +1,85 @@
+"""Tables of comparisons in files: two columns of items, and one of which of both is better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..abstentions import abstentions_of
+from ..annotations import Annotations
+from ..comparison_columns import ComparisonColumns, find_comparison_columns, needed_comparison_columns
+from ..description import count_text
+from ..errors import AnnotationError
+from ..text import convert_text
+from .known_columns import INFER
+
+ROLES = ("task", "worker", "label")
+OTHERS = ("question", "columns", "outer")
+"""Options that say that a table is something else."""
+
+
+def comparison_roles(
+    table: pd.DataFrame, what: str, given: Mapping[str, Any], options: Mapping[str, Any]
+) -> ComparisonColumns | None:
+    """Return the columns of a table of comparisons; None where it is none, or was said to be something else.
+
+    Raises:
+        AnnotationError: it was said to be one, and is none.
+    """
+    named = {role: given[role] for role in ROLES if given[role] != INFER}
+    about: dict[str, Any] = {"given": named, "abstain": abstentions_of(options.get("abstain"))}
+    if given["comparisons"]:
+        return needed_comparison_columns(table, what, **about)
+    if any(given[name] is not None for name in OTHERS) or options.get("ordered") is not None:
+        return None
+    return find_comparison_columns(table, **about)
+
+
+def compared_annotations(
+    table: pd.DataFrame,
+    found: ComparisonColumns,
+    what: str,
+    given: Mapping[str, Any],
+    gold: Any,
+    options: Mapping[str, Any],
+) -> tuple[Annotations, str]:
+    """Return the annotations of a table of comparisons, and what was taken for what.
+
+    Raises:
+        AnnotationError: as :meth:`.Annotations.from_comparisons`, with the table.
+    """
+    names = [found.left, found.right, found.label, found.worker, found.task, found.prompt]
+    columns = {name: table[name] for name in names if name is not None}
+    columns |= {given[role]: table[given[role]] for role in ("count", "seconds") if given[role] in table.columns}
+    of_numbers: list[list[str | None]] = [[found.left, found.right], [found.worker], [found.task], [found.prompt]]
+    for same in of_numbers:
+        texts = [columns[name] for name in same if name is not None]
+        if texts and all(isinstance(value, str) for column in texts for value in column.dropna()):
+            columns |= dict(zip([name for name in same if name is not None], convert_text(*texts), strict=True))
+    items = {str(item): item for side in (found.left, found.right) for item in columns[side].dropna().unique()}
+    columns[found.label] = columns[found.label].map(lambda value: items.get(value, value), na_action="ignore")
+    truth = None if isinstance(gold, str) and gold == INFER else gold
+    try:
+        annotations = Annotations.from_comparisons(
+            pd.DataFrame(columns),
+            left=found.left,
+            right=found.right,
+            worker=found.worker,
+            label=found.label,
+            task=found.task,
+            prompt=found.prompt,
+            count=given["count"],
+            seconds=None if given["seconds"] == INFER else given["seconds"],
+            gold=truth,
+            **options,
+        )
+    except AnnotationError as error:
+        raise AnnotationError(f"{what}: {error}") from None
+    pairs = np.unique(np.sort(np.asarray(annotations.sides), axis=1), axis=0)
+    sizes = f"{count_text(annotations.n_annotations, 'comparison')} of {count_text(len(annotations.items), 'item')}, "
+    sizes += f"{count_text(len(pairs), 'pair')}, "
+    sizes += count_text(annotations.n_workers, "worker") if annotations.named else "workers not named"
+    return annotations, f"{what}: comparisons ({found.said()}): {sizes}"

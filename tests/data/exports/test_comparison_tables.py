@@ -1,0 +1,134 @@
+"""Tables of comparisons are found by their columns, whatever tool wrote them, and can be refused."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.cli.arguments import read_annotations
+from crowdppl.cli.request import Request
+from crowdppl.data import AnnotationError, Annotations
+
+ARENA = pd.DataFrame(
+    [
+        ("q1", "gpt", "llama", "j1", "model_a"),
+        ("q1", "llama", "gpt", "j2", "model_b"),
+        ("q2", "gpt", "vicuna", "j1", "tie (bothbad)"),
+        ("q2", "vicuna", "llama", "j2", "tie"),
+        ("q3", "gpt", "vicuna", "j2", "model_b"),
+    ],
+    columns=["question_id", "model_a", "model_b", "judge", "winner"],
+)
+WANTED = Annotations.from_comparisons(
+    ARENA, left="model_a", right="model_b", worker="judge", label="winner", prompt="question_id"
+)
+
+
+def same(ours, theirs):
+    return ours.pairs.equals(theirs.pairs) and ours.to_frame().equals(theirs.to_frame())
+
+
+def test_an_export_of_an_arena_is_read_from_csv_json_and_a_table_and_it_is_said_as_what(tmp_path, capsys):
+    told = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
+    records = [
+        {**row, "conversation_a": told, "conversation_b": told, "turn": 1} for row in ARENA.to_dict(orient="records")
+    ]
+    (tmp_path / "arena.json").write_text(json.dumps(records))
+    ARENA.to_csv(tmp_path / "arena.csv", index=False)
+    for source in (tmp_path / "arena.json", tmp_path / "arena.csv", ARENA):
+        assert same(cp.read(source), WANTED)
+        said = capsys.readouterr().err
+        assert "'model_a' with 'model_b', label 'winner', worker 'judge', prompt 'question_id'" in said
+        assert "5 comparisons of 3 items, 3 pairs, 2 workers" in said
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("left", "right", "label", "worker"),
+        ("item1", "item2", "preference", "rater"),
+        ("left_system", "right_system", "verdict", "annotator"),
+        ("option_first", "option_second", "choice", "user"),
+        ("Response A", "Response B", "Winner", "Judge"),
+    ],
+)
+def test_columns_and_labels_have_many_names(names):
+    left, right, label, worker = names
+    frame = ARENA[["model_a", "model_b", "winner", "judge"]].set_axis([left, right, label, worker], axis=1)
+    for words in ({"model_a": "A", "model_b": "B"}, {"model_a": "left", "model_b": "right"}, {}):
+        said = frame.assign(**{label: ARENA["winner"].replace(words)})
+        by_pair = Annotations.from_comparisons(
+            ARENA, left="model_a", right="model_b", worker="judge", label="winner", task=None
+        )
+        if words or left == "left":
+            assert same(cp.read(said, tell=False), by_pair)
+    winners = [row.model_a if row.winner == "model_a" else row.model_b for row in ARENA.itertuples()]
+    winners = ["tie" if "tie" in said else name for said, name in zip(ARENA["winner"], winners, strict=True)]
+    assert same(cp.read(frame.assign(**{label: winners}), tell=False), by_pair)
+
+
+def test_numbers_in_text_are_numbers_and_a_column_task_names_the_pairs_where_it_does(tmp_path):
+    frame = pd.DataFrame(
+        {"task": [7, 7, 8], "left": [10, 20, 20], "right": [20, 10, 30], "worker": [1, 2, 1], "label": [10, 10, 30]}
+    )
+    frame.to_csv(tmp_path / "pairs.csv", index=False)
+    found = cp.read(tmp_path / "pairs.csv", tell=False)
+    assert list(found.tasks) == [7, 8]
+    assert list(found.items) == [10, 20, 30]
+    assert found.votes().tolist() == [[2, 0], [0, 1]]
+    of_prompts = cp.read(frame.assign(task=1), tell=False)
+    assert list(of_prompts.tasks) == [(1, 10, 20), (1, 20, 30)]
+
+
+def test_what_is_no_comparison_stays_what_it_was():
+    labels = ARENA.assign(winner=["good", "bad", "good", "good", "bad"])
+    assert list(cp.read(labels, tell=False).classes) == ["bad", "good"]
+    refused = cp.read(ARENA, comparisons=False, tell=False)
+    assert refused.sides is None
+    assert "tie (bothbad)" in refused.classes
+    with pytest.raises(AnnotationError, match=r"no table of comparisons.*'winner'.*nothing but sides.*left="):
+        cp.read(labels, comparisons=True)
+    with pytest.raises(AnnotationError, match=r"no two columns of items.*model_a"):
+        cp.read(ARENA[["question_id", "judge", "winner"]], comparisons=True)
+    with pytest.raises(AnnotationError, match=r"comparisons='no'"):
+        cp.read(ARENA, comparisons="no")
+    with pytest.raises(AnnotationError, match=r"'model_a' and 'model_b', row 0: 'gpt' is compared with itself"):
+        cp.read(ARENA.assign(model_b="gpt"))
+
+
+def test_the_command_line_finds_and_refuses_them(tmp_path):
+    path = str(tmp_path / "arena.csv")
+    ARENA.to_csv(path, index=False)
+    assert same(read_annotations(Request(file=path, quiet=True)), WANTED)
+    assert read_annotations(Request(file=path, quiet=True, comparisons=False)).sides is None
+    unnamed = read_annotations(Request(file=path, quiet=True, no_worker=True))
+    assert unnamed.sides is not None
+    assert not unnamed.named
+
+
+def test_a_table_of_more_comparisons_is_joined_as_what_these_are():
+    half, rest = ARENA.iloc[:3], ARENA.iloc[3:]
+    named = {"left": "model_a", "right": "model_b", "worker": "judge", "label": "winner"}
+    first = Annotations.from_comparisons(half, **named, prompt="question_id")
+    joined = first.joined(rest)
+    assert joined.pairs.loc[list(WANTED.tasks)].equals(WANTED.pairs)
+    pd.testing.assert_frame_equal(joined.to_frame(), WANTED.to_frame())
+    by_pair = Annotations.from_comparisons(half, **named).joined(rest)
+    assert list(by_pair.tasks) == [("gpt", "llama"), ("gpt", "vicuna"), ("llama", "vicuna")]
+    unnamed = {**named, "worker": None}
+    assert Annotations.from_comparisons(half, **unnamed).joined(rest).n_annotations == 5
+    with pytest.raises(AnnotationError, match=r"no column of prompts.*\('q1', 'gpt', 'llama'\)"):
+        first.joined(rest.drop(columns="question_id"))
+    with pytest.raises(AnnotationError, match=r"no column 'worker'"):
+        first.joined(rest.drop(columns="judge"))
+    with pytest.raises(AnnotationError, match=r"no table of comparisons"):
+        first.joined(rest.drop(columns="winner"))
+
+
+def test_a_fit_goes_on_with_a_table_of_more_comparisons_also_of_new_items():
+    named = {"left": "model_a", "right": "model_b", "worker": "judge", "label": "winner"}
+    fit = cp.fit("one_coin", Annotations.from_comparisons(ARENA.iloc[:3], **named), progress=False)
+    more = fit.update(ARENA.iloc[3:].replace("llama", "new"))
+    assert sorted(more.ranking.index) == ["gpt", "llama", "new", "vicuna"]
+    assert more.ranking["n_comparisons"]["new"] == 1

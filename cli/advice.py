@@ -22,6 +22,8 @@ _RULES = (
     (r"\btidy=True\b", "--tidy"),
     (rf"\b({_COLUMNS})=(?=[\s,;.]|$)", r"--\1"),
     (r"\bin ordered=\[\.\.\.\]", "in --classes A,B,C beside --ordered"),
+    (r"\bordered=True\b", "--ordered"),
+    (r"\bordered=False\b", "--no-ordered"),
     (r"\bclasses=\[\.\.\.\]", "--classes A,B,C"),
     (
         r"round them \(\.round\(\)\), bin them \(pd\.cut, pd\.qcut\) or rank them",

@@ -39,7 +39,7 @@ def agreement(
     classes: Annotated[str | None, OPTIONS["classes"]] = None,
     log_tasks: Annotated[str | None, OPTIONS["log_tasks"]] = None,
     log_workers: Annotated[str | None, OPTIONS["log_workers"]] = None,
-    ordered: Annotated[bool, typer.Option("--ordered", help=OPTIONS["ordered"].help)] = False,
+    ordered: Annotated[bool | None, OPTIONS["ordered"]] = None,
     abstain: Annotated[
         list[str] | None, typer.Option(metavar="VALUE", help="A label that is no class; may be given several times.")
     ] = None,

@@ -122,8 +122,8 @@ def read_annotations(request: Request) -> Annotations:
     options |= request.of_logs
     if request.tidy:
         options["tidy"] = True
-    if request.ordered:
-        options["ordered"] = True
+    if request.ordered is not None:
+        options["ordered"] = request.ordered
     if request.no_worker:
         options["worker"] = None
     if request.separator is not None:

@@ -73,7 +73,10 @@ OPTIONS = (
             default="scorer",
         ),
         classes=_option("All classes in their order.", "A,B,C", default="the annotations' values, sorted"),
-        ordered=_option("The classes are ordered: whole numbers, or --classes from the least to the greatest."),
+        ordered=_option(
+            "The classes are ordered: whole numbers, or --classes from the least to the greatest; or they are not.",
+            default="3 to 20 whole numbers from -100 to 100, without --classes, are ordered",
+        ),
         abstain=_option(
             "A value that is no class, such as abstain; may be given several times. Whether abstentions say "
             "something of the true class: --set abstentions=uninformative for no.",

@@ -43,7 +43,7 @@ class Request:
     log_tasks: str | None = None
     log_workers: str | None = None
     classes: str | None = None
-    ordered: bool = False
+    ordered: bool | None = None
     abstain: list[str] | None = None
     repeats: str = "keep"
     tidy: bool = False

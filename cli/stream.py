@@ -53,6 +53,7 @@ def scan_of(request: Request, *, stream: bool | None, memory: str | None, story:
 
     roles = {role: name for role, name in request.named_columns.items() if role in ("task", "worker", "label", "count")}
     columns: dict[str, Any] = roles | ({"worker": None} if request.no_worker else {})
+    columns |= {"ordered": request.ordered}
     classes = None if request.classes is None else class_names(request.classes)
     try:
         found = scan(request.file, **columns, classes=classes, memory=memory, missing=request.missing or "refuse")
@@ -103,7 +104,6 @@ def _not_streamed(request: Request, story: str, method: str) -> list[str]:
         "--probabilities": bool(request.probabilities),
         "--classifier": request.classifier is not None,
         "--seconds": request.seconds is not None,
-        "--ordered": request.ordered,
         "--abstain": bool(request.abstain),
         "--repeats": request.repeats != "keep",
         "--separator": request.separator is not None,

@@ -261,11 +261,12 @@ class Annotations(Constructors):
         Args:
             more: annotations of the same classes and abstentions, or some of them, with features where these have
                 them; or a table with the columns task, worker and label, or what they are often called, which may have
-                no row; None for none.
+                no row; None for none. The kind of labels, and with it the order of classes, is that of these.
 
         Raises:
-            AnnotationError: a class is not among these, a new task or worker lacks features that the others have,
-                only one side names workers, or a worker annotates a task again and the rule is ``"error"``.
+            AnnotationError: a class is not among these, both have an order of classes and not the same, a new task or
+                worker lacks features that the others have, only one side names workers, or a worker annotates a task
+                again and the rule is ``"error"``.
         """
         if more is None or (is_frame(more) and not len(as_frame(more))):
             return self

@@ -16,8 +16,8 @@ from .errors import AnnotationError
 from .features import feature_names, resolve_features
 from .gold import resolve_gold
 from .ids import Ids
-from .input_warnings import tell_classes, tell_repeated_table, tidied
-from .kinds import NOMINAL, Kind, Ordered
+from .input_warnings import tell_classes, tell_order, tell_repeated_table, tidied
+from .kinds import Kind, kind_of, stated_order
 from .questions import (
     QUESTION,
     Units,
@@ -81,21 +81,21 @@ def build(
             workers.
     """
     label = rows.label
-    if ordered is not None and not isinstance(ordered, bool):
-        if classes is not None:
-            raise AnnotationError("classes= and ordered= both list the classes; give one of them")
-        classes, ordered = Ids(ordered, what="ordered"), True
+    abstain = list(abstain) if isinstance(abstain, Iterator) else abstain
+    classes, is_ordered = stated_order(classes, ordered)
+    of_itself = False
     if kind is None:
-        kind = Ordered() if ordered or (ordered is None and label.in_order) else NOMINAL
+        kind, of_itself = kind_of(label, classes, is_ordered, abstentions_of(abstain, label.ids))
     if tidy:
         classes = None if classes is None else Ids(classes, what="classes")
-        abstain = list(abstain) if isinstance(abstain, Iterator) else abstain
         label = tidied(label, [*(classes or ()), *abstentions_of(abstain)])
     if classes is None and label.categories is None:
         refuse_other_classes(label, rows.task.ids, rows.task.codes, abstain)
     label, named, abstentions = resolve_kinds(label, classes, abstain, suggest, kind=kind, tell=tell)
     if tell and classes is None:
         tell_classes(named)
+    if tell and of_itself:
+        tell_order(label.title, named)
     ordered_tasks = rows.ordered_tasks or tasks is not None
     ordered_workers = rows.ordered_workers or workers is not None
     task = rows.task

@@ -72,7 +72,8 @@ class Constructors:
                 classes only where they are listed.
             ordered: all classes from the least to the greatest, such as ["low", "mid", "high"], in the place of
                 `classes`; or True for whole numbers, and for categories or `classes` listed in their order; False for
-                classes without an order. By default the categories of an ordered pandas Categorical are ordered. A
+                classes without an order. By default the categories of an ordered pandas Categorical are ordered, and so
+                are, with a warning, 3 to 20 whole numbers from −100 to 100 where no `classes` are listed. A
                 label is the more wrong, the more classes lie between: agreement and costs go by the number of steps,
                 and a fit has expected scores.
             abstain: the values of annotations that are no class, such as ["abstain", "can't tell"], or one value:

@@ -41,7 +41,7 @@ class Embedded(NamedTuple):
 
 
 _EMBEDDED = {
-    "anesthesia": Embedded(lambda: {"frame": anesthesia()}, lambda: _count(anesthesia())),
+    "anesthesia": Embedded(lambda: {"frame": anesthesia(), "ordered": True}, lambda: _count(anesthesia())),
     "digits": Embedded(digits, lambda: DIGITS_FACTS, {"test": digits_test}),
     "toy": Embedded(TOY.arguments, lambda: TOY.facts),
     "toy_sparse": Embedded(TOY_SPARSE.arguments, lambda: TOY_SPARSE.facts),

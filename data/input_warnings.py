@@ -38,6 +38,15 @@ def tell_classes(classes: Ids) -> None:
     _tell_missing(classes)
 
 
+def tell_order(title: str, classes: Ids) -> None:
+    """Say of whole numbers that they are taken as ordered, and how to say it, or refuse it."""
+    first = ", ".join(map(repr, classes[:5])) + (", …" if len(classes) > 5 else "")
+    warn(
+        f"{title}: the whole numbers {first} are taken as ordered classes, by which agreement, costs and expected "
+        "scores go; ordered=True says so, and ordered=False that they are names"
+    )
+
+
 def tell_repeated_table(task: np.ndarray, worker: np.ndarray, label: np.ndarray) -> None:
     """Warn where each row, ``(A,)`` of the three, is there twice or more often."""
     if _all_twice(task, worker, label):

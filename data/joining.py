@@ -33,11 +33,8 @@ def joined(first: Any, more: Any) -> Any:
     if (first.worker is None) != (more.worker is None):
         whose = "these annotations" if first.named else "the annotations to be added"
         raise AnnotationError(f"only {whose} name workers; both or neither are to name them")
-    if first.kind != more.kind:
-        raise AnnotationError(
-            f"these annotations have {first.kind.name} labels and those to be added {more.kind.name} ones; make both "
-            "of one kind"
-        )
+    if first.kind == more.kind:
+        first.kind.refuse_other_order(first.classes, more.classes)
     if bool(questions_of(first.tasks)) != bool(questions_of(more.tasks)):
         whose = "these annotations" if questions_of(first.tasks) else "the annotations to be added"
         raise AnnotationError(f"only {whose} have questions; both or neither are to have them")

@@ -23,6 +23,11 @@ MOST_CLASSES = 1000
 LARGEST_WHOLE = 2.0**53
 """Below it, double precision has each whole number."""
 
+MOST_SCORES = 20
+"""More distinct whole numbers than this are not taken as ordered by themselves: they may be codes."""
+
+LARGEST_SCORE = 100
+"""Nor are whole numbers further from zero."""
 
 POWERS = {"absolute": 1, "squared": 2}
 """Costs by name: powers of the difference of two classes' values."""
@@ -131,6 +136,14 @@ class Kind(Protocol):
         """Return each class as a class index where a task's two sides change places, shape (K,)."""
         ...
 
+    def refuse_other_order(self, classes: Sequence[Any], others: Sequence[Any]) -> None:
+        """Refuse classes of annotations that are to be added to those of `classes`, where they are in another order.
+
+        Raises:
+            AnnotationError: they have an order, and not the same.
+        """
+        ...
+
     def worker_scores(self, confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
         """Return the scores of workers that this kind has beside those of every kind, by name, shape (..., J) each.
 
@@ -233,6 +246,9 @@ class Nominal:
         """Return the classes themselves, shape (K,): a task has no sides."""
         return np.arange(n_classes)
 
+    def refuse_other_order(self, classes: Sequence[Any], others: Sequence[Any]) -> None:
+        """Refuse nothing: the classes have no order."""
+
     def worker_scores(self, confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
         """Return no score: those of every kind say how often a worker is right."""
         return {}
@@ -264,7 +280,7 @@ class Ordered(Nominal):
             classes = Ids(classes, what=self.option)
             _refuse_two_orders(label.title, classes, stated)
         elif stated is None:
-            _refuse_alphabet(label)
+            refuse_alphabet(label)
         return super().with_classes(label, classes, suggest)
 
     def distance(self, n_classes: int) -> np.ndarray:
@@ -307,6 +323,19 @@ class Ordered(Nominal):
             "weighted_kappa": 1 - ((label - gold) ** 2).mean() / by_chance.mean() if by_chance.any() else np.nan,
             "spearman": _correlation(rankdata(np.round(probabilities @ values, 6)), rankdata(gold)),
         }
+
+    def refuse_other_order(self, classes: Sequence[Any], others: Sequence[Any]) -> None:
+        """Refuse classes of annotations that are to be added to those of `classes`, where they are in another order.
+
+        Raises:
+            AnnotationError: two classes that both have stand the other way round.
+        """
+        common = [name for name in others if name in classes]
+        if common != (ours := [name for name in classes if name in common]):
+            raise AnnotationError(
+                f"these annotations have the order {ours}, from the least to the greatest, and those to be added the "
+                f"order {common}; make both with the same ordered=[...]"
+            )
 
     @staticmethod
     def median(posterior: np.ndarray) -> np.ndarray:
@@ -455,6 +484,46 @@ def listed_classes(options: Mapping[str, Any]) -> Any:
     return options.get("classes") if ordered is None or isinstance(ordered, bool) else ordered
 
 
+def stated_order(classes: Any, ordered: Any) -> tuple[Any, bool | None]:
+    """Return the classes that either option of a constructor lists, and whether it says that they are ordered.
+
+    Raises:
+        AnnotationError: both list the classes.
+    """
+    if ordered is None or isinstance(ordered, bool):
+        return classes, ordered
+    if classes is not None:
+        raise AnnotationError("classes= and ordered= both list the classes; give one of them")
+    return Ids(ordered, what="ordered"), True
+
+
+def kind_of(label: Column, classes: Any, ordered: bool | None, silent: Iterable[Any] = ()) -> tuple[Kind, bool]:
+    """Return the kind of labels, and whether they are ordered for no other reason than that they are scores.
+
+    Args:
+        label: the labels.
+        classes: those that are listed; None where none are.
+        ordered: what is said of their order.
+        silent: the labels that are no class.
+    """
+    if ordered is not None or label.in_order:
+        return (Ordered() if ordered is not False else NOMINAL), False
+    alone = classes is None and label.categories is None
+    scores = alone and are_scores(name for name in label.ids if name not in set(silent))
+    return (Ordered() if scores else NOMINAL), scores
+
+
+def are_scores(labels: Iterable[Any]) -> bool:
+    """Return whether distinct labels are whole numbers that are taken as ordered where nothing else is said.
+
+    They are 3 to 20 whole numbers from −100 to 100: with two classes an order says nothing, and more or larger ones
+    are likely to be codes.
+    """
+    values = list(labels)
+    whole = all(type(value) is int and abs(value) <= LARGEST_SCORE for value in values)
+    return whole and 3 <= len(values) <= MOST_SCORES
+
+
 def single_class(title: str, value: object, n_rows: int) -> AnnotationError:
     """Make the error for a column whose labels are all alike."""
     return AnnotationError(
@@ -495,7 +564,7 @@ def _refuse_two_orders(title: str, classes: Ids, stated: Ids | None) -> None:
         )
 
 
-def _refuse_alphabet(label: Column) -> None:
+def refuse_alphabet(label: Column) -> None:
     """Refuse text without a stated order, also as categories that are sorted as pandas sorts text."""
     names = list(label.ids if label.categories is None else label.categories)
     if all(type(name) is int for name in names):

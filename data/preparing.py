@@ -24,9 +24,19 @@ from filelock import FileLock
 
 from .atomic import whole_folder
 from .build import check_counts
+from .columns import Column
 from .errors import AnnotationError, StorageError
 from .ids import Ids
-from .kinds import MOST_CLASSES, fraction_text, is_fraction, single_class, sorted_labels, whole_as_integers
+from .kinds import (
+    MOST_CLASSES,
+    fraction_text,
+    is_fraction,
+    kind_of,
+    refuse_alphabet,
+    single_class,
+    sorted_labels,
+    whole_as_integers,
+)
 from .scan import File, Scan, size_text
 
 BATCH = 2**17  # rows that are read at a time
@@ -283,11 +293,14 @@ def _of_whole_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
 
 def _write(scan: Scan, names: Names, batches: Iterator[pa.RecordBatch], final: Path) -> None:
     """Append the rows, which are sorted by task, to the arrays in the folder ``final``."""
-    labels = names.labels.values
+    labels, title = names.labels.values, f"column {scan.columns['label']!r}"
     if scan.classes is None:
         labels = whole_as_integers(pd.Series(labels, dtype=object)).to_list()
         if len(labels) == 1:
-            raise single_class(f"column {scan.columns['label']!r}", labels[0], scan.n_rows)
+            raise single_class(title, labels[0], scan.n_rows)
+    kind, _ = kind_of(column := Column(title, np.arange(len(labels)), Ids(labels)), scan.classes, scan.ordered)
+    if scan.ordered and scan.classes is None:
+        refuse_alphabet(column)
     classes = Ids(sorted_labels(labels)) if scan.classes is None else scan.classes
     order = classes.index_of(labels)
     types = ARRAYS | {"label": np.int8 if len(classes) <= 127 else np.int16}
@@ -325,6 +338,7 @@ def _write(scan: Scan, names: Names, batches: Iterator[pa.RecordBatch], final: P
         "most_rows": most,
         "arrays": {name: np.dtype(kind).str for name, kind in types.items()},
         "classes": classes.to_json(),
+        "kind": kind.name,
         "by_class": by_label.tolist(),
     }
     (final / "about.json").write_text(json.dumps(about), encoding="utf-8")

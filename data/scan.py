@@ -20,6 +20,7 @@ from .column_names import missing_column
 from .description import count_text
 from .errors import AnnotationError, check_name
 from .ids import Ids
+from .kinds import stated_order
 from .text_files import check_roles
 
 MISSING = ("refuse", "drop")
@@ -63,6 +64,7 @@ class Scan:
         memory: bytes that a fit may take.
         folder: where what is prepared of the files is kept; None for a temporary folder.
         missing: what a fit does with rows that lack a value: "refuse" the file, or "drop" them.
+        ordered: whether the classes are said to be ordered; None where it follows from the labels.
     """
 
     files: tuple[File, ...]
@@ -72,6 +74,7 @@ class Scan:
     folder: Path | None
     given_memory: bool = field(default=True, compare=False)
     missing: str = "refuse"
+    ordered: bool | None = None
 
     @property
     def n_rows(self) -> int:
@@ -96,7 +99,8 @@ class Scan:
         """Of the files' paths, sizes and times of modification, and of how they are read."""
         classes = None if self.classes is None else [repr(value) for value in self.classes]
         files = [(str(file.path), file.size, file.modified) for file in self.files]
-        content = (FORMAT, files, sorted(self.columns.items()), classes, self.missing)
+        order = () if self.ordered is None else (self.ordered,)
+        content = (FORMAT, files, sorted(self.columns.items()), classes, self.missing, *order)
         return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
     def __repr__(self) -> str:
@@ -125,7 +129,10 @@ class Scan:
         if self.missing == "drop":
             lines["missing"] = "rows that lack a value are left out"
         if self.classes is not None:
-            lines["classes"] = ", ".join(map(repr, self.classes))
+            from_least = ", from the least to the greatest" if self.ordered else ""
+            lines["classes"] = ", ".join(map(repr, self.classes)) + from_least
+        elif self.ordered is not None:
+            lines["classes"] = "ordered" if self.ordered else "without an order"
         head = f"Scan of {count_text(len(self.files), 'Parquet file')} ({size}): {self.n_rows:,} rows in {groups}"
         return "\n".join([head, *(f"  {name:<8} {text}" for name, text in lines.items())])
 
@@ -138,6 +145,7 @@ def scan(
     label: str = "label",
     count: str | None = None,
     classes: Iterable[Any] | None = None,
+    ordered: bool | Iterable[Any] | None = None,
     abstain: Any = None,
     memory: str | int | None = None,
     folder: str | os.PathLike[str] | None = None,
@@ -156,6 +164,9 @@ def scan(
         label: the column of annotations: whole numbers, text, truth values or real numbers.
         count: the column that says how many equal annotations a row stands for, or None for one each.
         classes: all classes in the wanted order; else the labels used, sorted.
+        ordered: all classes from the least to the greatest, in the place of `classes`; True for whole numbers, and for
+            `classes` listed in their order; False for classes without an order. By default 3 to 20 whole numbers from
+            −100 to 100 are ordered where no `classes` are listed, which a fit says.
         abstain: not taken: annotations that are no class are read into memory, by ``Annotations.from_parquet``.
         memory: what a fit may take beside Python and JAX themselves, in bytes or as text such as ``"4GiB"``; half of
             the machine's by default.
@@ -186,6 +197,7 @@ def scan(
         _refuse_other_kinds(files[0], file, columns)
     if not sum(file.rows for file in files):
         raise AnnotationError(f"{files[0].path}{' and the other files' * (len(files) > 1)}: no row: no annotations")
+    classes, in_order = stated_order(classes, ordered)
     wanted = None if classes is None else Ids(classes, what="classes")
     if wanted is not None and len(wanted) < 2:
         raise AnnotationError(f"classes={list(wanted)!r} must list at least two classes")
@@ -193,7 +205,9 @@ def scan(
         raise AnnotationError(f"classes=[…] lists {len(wanted):,} classes; at most {MOST_GIVEN:,} can be scanned")
     limit = physical_memory() // 2 if memory is None else parse_size("memory", memory)
     where = None if folder is None else Path(folder).absolute()
-    return Scan(files, columns, wanted, limit, where, given_memory=memory is not None, missing=missing)
+    return Scan(
+        files, columns, wanted, limit, where, given_memory=memory is not None, missing=missing, ordered=in_order
+    )
 
 
 def parse_size(name: str, size: object) -> int:

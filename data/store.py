@@ -19,6 +19,8 @@ from .annotations import Annotations
 from .batch import Batch
 from .errors import StorageError, warn
 from .ids import Ids
+from .input_warnings import tell_order
+from .kinds import KINDS, NOMINAL
 from .preparing import prepare
 from .scan import Scan
 
@@ -58,6 +60,7 @@ class Store:
         self.n_rows: int = about["rows"]
         self.most_rows: int = about["most_rows"]
         self.classes = Ids.from_json(about["classes"])
+        self.kind = KINDS[about.get("kind", NOMINAL.name)]
         self.by_class = np.array(about["by_class"])
         self._types = {name: np.dtype(kind) for name, kind in about["arrays"].items()}
         self._check()
@@ -101,7 +104,7 @@ class Store:
         none = np.zeros(0, np.int32)
         workers, classes = self.workers, self.classes
         worker = none if self.named else None
-        return Annotations(none, worker, none, None, None, None, None, Ids(), workers, classes)
+        return Annotations(none, worker, none, None, None, None, None, Ids(), workers, classes, kind=self.kind)
 
     def plan(self, n_rows: int) -> Plan:
         """Return a plan to read the data in batches of whole tasks, as even as they come.
@@ -151,6 +154,7 @@ class Store:
             tasks=Ids.range(plan.n_tasks),
             workers=self.workers if with_names else Ids.range(n_workers),
             classes=self.classes if with_names else Ids.range(len(self.classes)),
+            kind=self.kind,
             n_real=np.array([n_tasks, n_workers], np.int32),
             once=self.once,
             first=np.int32(part.tasks.start),
@@ -216,6 +220,8 @@ def open_store(scan: Scan, folder: Path | None = None) -> Store:
     store = Store(prepare(scan, where), temporary)
     if (left_out := scan.n_rows - store.n_rows) > 0:
         warn(f"missing='drop' left out {left_out:,} of {scan.n_rows:,} rows, which lack a value")
+    if scan.classes is None and scan.ordered is None and store.kind != NOMINAL:
+        tell_order(f"column {scan.columns['label']!r}", store.classes)
     return store
 
 

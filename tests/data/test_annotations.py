@@ -173,14 +173,14 @@ def test_the_text_and_the_notebook_table_say_the_same_as_describe():
     assert repr(annotations) == (
         "Annotations: 315 annotations of 45 tasks by 5 workers\n"
         "  4 classes: 1, 2, 3, 4\n"
-        "  with neither gold labels nor features"
+        "  with classes from the least to the greatest"
     )
     shown = html.unescape(" ".join(re.sub(r"<[^>]+>", " ", annotations._repr_html_()).split()))
     for expected in (
         "tasks 45",
         "repeated annotations 90",
         "repeated annotations with the same label 77",
-        "Krippendorff's alpha 0.583",
+        "Krippendorff's alpha 0.791",
         "40.3%",
     ):
         assert expected in shown

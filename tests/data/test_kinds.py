@@ -83,8 +83,9 @@ def test_ordered_classes_are_those_listed_and_their_kind_goes_wherever_the_annot
     assert annotations.joined(ROWS.assign(task="t3")).kind == Ordered()
     assert annotations.replace(gold=None).kind == annotations.of_classes().kind == Ordered()
     assert annotations.without_workers().kind == Ordered()
-    with pytest.raises(AnnotationError, match=r"ordered labels and those to be added nominal"):
-        annotations.joined(Annotations.from_frame(ROWS, classes=GRADES))
+    assert annotations.joined(Annotations.from_frame(ROWS.assign(task="t3"), classes=GRADES)).kind == Ordered()
+    with pytest.raises(AnnotationError, match=r"\['low', 'mid', 'high'\].*\['high', 'mid', 'low'\].*ordered="):
+        annotations.joined(Annotations.from_frame(ROWS.assign(task="t3"), ordered=GRADES[::-1]))
     with pytest.raises(AnnotationError, match=r"classes= and ordered="):
         Annotations.from_frame(ROWS, ordered=GRADES, classes=GRADES)
 
@@ -192,11 +193,69 @@ WHOLE = {"t1": {"ann": 10, "bob": 2}, "t2": {"ann": 5}}
     ids=["dict", "frame", "matrix", "csv", "read"],
 )
 def test_every_constructor_takes_an_order(make, tmp_path):
-    assert make(tmp_path).kind == make(tmp_path, ordered=False).kind == NOMINAL
+    assert make(tmp_path, ordered=False).kind == make(tmp_path, classes=[2, 5, 10]).kind == NOMINAL
     assert (make(tmp_path, ordered=True).kind, make(tmp_path, ordered=True).classes) == (Ordered(), Ids([2, 5, 10]))
     assert make(tmp_path, ordered=[10, 5, 2, 0]).classes == Ids([10, 5, 2, 0])
     with pytest.raises(AnnotationError, match=r"10 is not in ordered=\[2, 5\].*add it to ordered"):
         make(tmp_path, ordered=[2, 5])
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        ([10, 2, 5], Ordered()),
+        ([-1, 0, 1], Ordered()),
+        ([1.0, 2.0, 3.0], Ordered()),
+        ([1, 2, 1], NOMINAL),
+        ([1, 2, 101], NOMINAL),
+        (range(21), NOMINAL),
+        (["1", "2", "3"], NOMINAL),
+        ([1, 2, "3"], NOMINAL),
+        (pd.Categorical([1, 2, 3]), NOMINAL),
+    ],
+    ids=str,
+)
+def test_three_to_twenty_whole_numbers_are_ordered_by_themselves_which_is_said_once(labels, kind, recwarn):
+    frame = pd.DataFrame({"task": range(len(labels)), "worker": "w", "label": labels})
+    annotations = Annotations.from_frame(frame)
+    assert annotations.kind == kind
+    said = [str(each.message) for each in recwarn if "ordered" in str(each.message)]
+    assert len(said) == (kind == Ordered())
+    if said:
+        assert "column 'label'" in said[0]
+        assert "ordered=True" in said[0]
+        assert "ordered=False" in said[0]
+        assert list(annotations.classes) == sorted(annotations.classes)
+    recwarn.clear()
+    for options in ({"ordered": False}, {"classes": sorted(set(labels), key=str)}):
+        assert Annotations.from_frame(frame, **options).kind == NOMINAL
+    assert not recwarn.list
+
+
+def test_abstentions_are_no_scores():
+    frame = pd.DataFrame({"task": range(4), "worker": "w", "label": [0, 1, 2, 999]})
+    assert Annotations.from_frame(frame).kind == NOMINAL
+    with pytest.warns(cp.data.errors.AnnotationWarning, match=r"0, 1, 2 are taken as ordered"):
+        assert Annotations.from_frame(frame, abstain=iter([999])).kind == Ordered()
+    frame["label"] = [0, 1, 1, 2]
+    assert Annotations.from_frame(frame, abstain=2).kind == NOMINAL
+
+
+@pytest.mark.filterwarnings("ignore:column 'label'")
+def test_a_part_with_two_of_four_scores_joins_and_updates_the_others():
+    rows = [(task, worker, 1 + (task + worker) % 4) for task in range(6) for worker in range(4)]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    whole = Annotations.from_frame(frame)
+    more = frame[frame["label"] < 3].assign(task=lambda rows: rows["task"] + 10)
+    part = Annotations.from_frame(more)
+    assert (whole.kind, part.kind) == (Ordered(), NOMINAL)
+    for added in (part, more):
+        both = whole.joined(added)
+        assert (both.kind, both.classes) == (Ordered(), Ids([1, 2, 3, 4]))
+        assert both.votes()[6:].tolist() == [[*row, 0, 0] for row in part.votes().tolist()]
+        assert cp.fit("one_coin", whole, progress=False).update(added).annotations.kind == Ordered()
+    refused = Annotations.from_frame(frame, ordered=False)
+    assert refused.joined(whole.replace(tasks=Ids(range(10, 16)))).kind == NOMINAL
 
 
 def long_table():

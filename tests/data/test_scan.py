@@ -57,6 +57,40 @@ def few_rows(monkeypatch):
     monkeypatch.setattr(preparing, "SORTED_BATCH", 200)
 
 
+def of_labels(folder, labels, **options):
+    frame = table(text=False).assign(label=lambda rows: np.resize(labels, len(rows)))
+    frame.to_parquet(folder / "rows.parquet")
+    return cp.scan(folder / "rows.parquet", folder=folder, **options)
+
+
+def test_a_scan_takes_an_order_and_says_that_whole_numbers_have_one(tmp_path, recwarn):
+    for _ in ("prepared anew", "prepared already"):
+        store = open_store(of_labels(tmp_path, [3, 1, 2]))
+        assert (store.kind.name, list(store.classes)) == ("ordered", [1, 2, 3])
+        assert store.names().kind.name == store.batch(store.plan(100), 0).kind.name == "ordered"
+        (said,) = (str(each.message) for each in recwarn)
+        assert re.search(r"column 'label'.*1, 2, 3.*ordered=True.*ordered=False", said)
+        recwarn.clear()
+    for options, kind, classes in (
+        ({"ordered": False}, "nominal", [1, 2, 3]),
+        ({"classes": [3, 2, 1]}, "nominal", [3, 2, 1]),
+        ({"ordered": True}, "ordered", [1, 2, 3]),
+        ({"ordered": [3, 2, 1, 0]}, "ordered", [3, 2, 1, 0]),
+    ):
+        store = open_store(of_labels(tmp_path, [3, 1, 2], **options))
+        assert (store.kind.name, list(store.classes)) == (kind, classes)
+    assert not recwarn.list
+    assert "from the least to the greatest" in repr(of_labels(tmp_path, ["b"], ordered=["b", "a"]))
+    assert "bias" in cp.fit("one_coin", of_labels(tmp_path, [3, 1, 2], ordered=True), progress=False).workers
+
+
+def test_a_scan_of_text_needs_its_order(tmp_path):
+    with pytest.raises(cp.data.AnnotationError, match=r"column 'label'.*no order.*ordered=\[\.\.\.\]"):
+        open_store(of_labels(tmp_path, ["low", "high"], ordered=True))
+    with pytest.raises(cp.data.AnnotationError, match=r"classes= and ordered="):
+        of_labels(tmp_path, ["low", "high"], classes=["low", "high"], ordered=["low", "high"])
+
+
 @pytest.mark.parametrize("text", [True, False])
 @pytest.mark.parametrize("is_sorted", [True, False])
 def test_rows_come_out_sorted_by_task_and_otherwise_in_the_order_of_the_files(tmp_path, few_rows, text, is_sorted):

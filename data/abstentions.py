@@ -33,6 +33,7 @@ def resolve_kinds(
     suggest: Callable[[], str] = lambda: "",
     *,
     kind: Kind = NOMINAL,
+    option: str = "classes",
     tell: bool = True,
 ) -> Kinds:
     """Return the label column with codes into the classes and then the abstentions.
@@ -43,6 +44,7 @@ def resolve_kinds(
         abstain: the values that are no class, one or several; None for none.
         suggest: as for :meth:`.Kind.with_classes`.
         kind: the kind of the labels, which has the order of the classes.
+        option: that lists the classes, for messages.
         tell: whether to warn of abstentions that nobody used.
 
     Raises:
@@ -51,11 +53,11 @@ def resolve_kinds(
     """
     abstentions = abstentions_of(abstain, label.ids)
     if not len(abstentions):
-        label = kind.with_classes(label, classes, suggest)
+        label = kind.with_classes(label, classes, suggest, option)
         return Kinds(label, label.ids, abstentions)
-    wanted = None if classes is None else Ids(classes, what="classes")
+    wanted = None if classes is None else Ids(classes, what=option)
     if wanted is not None:
-        _refuse_classes(abstentions, wanted)
+        _refuse_classes(abstentions, wanted, option)
     without = _without(label, abstentions)
     if not len(without.ids) and wanted is None and not without.categories:
         raise AnnotationError(
@@ -63,7 +65,9 @@ def resolve_kinds(
             "list the classes in classes=[...]"
         )
     named = (
-        kind.with_classes(without, wanted, suggest).ids if len(without.ids) else Ids(wanted or without.categories or ())
+        kind.with_classes(without, wanted, suggest, option).ids
+        if len(without.ids)
+        else Ids(wanted or without.categories or ())
     )
     kinds = Ids([*named, *abstentions], what="classes and abstain")
     if tell:
@@ -126,12 +130,12 @@ def _only_abstained(unit: np.ndarray, n: int, given: np.ndarray) -> np.ndarray:
     return np.flatnonzero((np.bincount(unit, minlength=n) > 0) & (np.bincount(unit[given], minlength=n) == 0))
 
 
-def _refuse_classes(abstentions: Ids, classes: Ids) -> None:
+def _refuse_classes(abstentions: Ids, classes: Ids, option: str) -> None:
     both = [value for value in abstentions if value in classes]
     if both:
         raise AnnotationError(
-            f"abstain={list(abstentions)!r}: {both[0]!r} is in classes={list(classes)!r} too; a value is a class or an "
-            "abstention, so leave it out of one of the two"
+            f"abstain={list(abstentions)!r}: {both[0]!r} is in {option}={list(classes)!r} too; a value is a class or "
+            "an abstention, so leave it out of one of the two"
         )
 
 

@@ -17,7 +17,7 @@ from .features import feature_names, resolve_features
 from .gold import resolve_gold
 from .ids import Ids
 from .input_warnings import tell_classes, tell_order, tell_repeated_table, tidied
-from .kinds import Kind, kind_of, stated_order
+from .kinds import Kind, kind_of, stated_classes
 from .questions import (
     QUESTION,
     Units,
@@ -82,7 +82,7 @@ def build(
     """
     label = rows.label
     abstain = list(abstain) if isinstance(abstain, Iterator) else abstain
-    classes, is_ordered = stated_order(classes, ordered)
+    classes, is_ordered, option = stated_classes(classes, ordered)
     of_itself = False
     if kind is None:
         kind, of_itself = kind_of(label, classes, is_ordered, abstentions_of(abstain, label.ids))
@@ -91,7 +91,7 @@ def build(
         label = tidied(label, [*(classes or ()), *abstentions_of(abstain)])
     if classes is None and label.categories is None:
         refuse_other_classes(label, rows.task.ids, rows.task.codes, abstain)
-    label, named, abstentions = resolve_kinds(label, classes, abstain, suggest, kind=kind, tell=tell)
+    label, named, abstentions = resolve_kinds(label, classes, abstain, suggest, kind=kind, option=option, tell=tell)
     if tell and classes is None:
         tell_classes(named)
     if tell and of_itself:

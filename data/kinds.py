@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -52,13 +52,20 @@ class Kind(Protocol):
     truth_prior: ClassVar[str]
     """The kind of truth prior where none is given: the name of a `ClassPrior` in files."""
 
-    def with_classes(self, label: Column, classes: Iterable[Any] | None, suggest: Callable[[], str] = ...) -> Column:
+    def with_classes(
+        self,
+        label: Column,
+        classes: Iterable[Any] | None,
+        suggest: Callable[[], str] = ...,
+        option: str = ...,
+    ) -> Column:
         """Return the label column with codes into the K classes in their order, which are its `ids`.
 
         Args:
             label: the labels.
             classes: all classes in the wanted order, or None.
             suggest: says which other column may hold the labels, for the message where this one seems not to.
+            option: that lists the classes, for messages.
 
         Raises:
             AnnotationError: a label cannot be a class.
@@ -161,10 +168,13 @@ class Nominal:
     name: ClassVar[str] = "nominal"
     remark: ClassVar[str] = ""
     truth_prior: ClassVar[str] = "prevalence"
-    option: ClassVar[str] = "classes"  # of a constructor, that lists the classes
 
     def with_classes(
-        self, label: Column, classes: Iterable[Any] | None, suggest: Callable[[], str] = lambda: ""
+        self,
+        label: Column,
+        classes: Iterable[Any] | None,
+        suggest: Callable[[], str] = lambda: "",
+        option: str = "classes",
     ) -> Column:
         """Return the label column with codes into the classes.
 
@@ -178,10 +188,10 @@ class Nominal:
                 values in more than half of 50 rows or more.
         """
         if classes is not None:
-            given = Ids(classes, what=self.option)
+            given = Ids(classes, what=option)
             if len(given) < 2:
-                raise AnnotationError(f"{self.option}={list(given)!r} must list at least two classes")
-            return label.aligned(given, self.option)
+                raise AnnotationError(f"{option}={list(given)!r} must list at least two classes")
+            return label.aligned(given, option)
         if label.categories is not None and len(label.categories) > 1:
             _refuse_identifiers(label, suggest)
             return label.aligned(label.categories, "classes")
@@ -264,10 +274,13 @@ class Ordered(Nominal):
 
     name: ClassVar[str] = "ordered"
     remark: ClassVar[str] = "classes from the least to the greatest"
-    option: ClassVar[str] = "ordered"
 
     def with_classes(
-        self, label: Column, classes: Iterable[Any] | None, suggest: Callable[[], str] = lambda: ""
+        self,
+        label: Column,
+        classes: Iterable[Any] | None,
+        suggest: Callable[[], str] = lambda: "",
+        option: str = "classes",
     ) -> Column:
         """Return the label column with codes into the classes, those of nominal labels.
 
@@ -277,11 +290,11 @@ class Ordered(Nominal):
         """
         stated = label.categories if label.in_order else None
         if classes is not None:
-            classes = Ids(classes, what=self.option)
-            _refuse_two_orders(label.title, classes, stated)
+            classes = Ids(classes, what=option)
+            _refuse_two_orders(label.title, classes, stated, option)
         elif stated is None:
             refuse_alphabet(label)
-        return super().with_classes(label, classes, suggest)
+        return super().with_classes(label, classes, suggest, option)
 
     def distance(self, n_classes: int) -> np.ndarray:
         r"""Return the number of steps between two classes, :math:`|k - l|`, shape (K, K)."""
@@ -389,7 +402,11 @@ class Pairwise(Nominal):
     truth_prior: ClassVar[str] = "bradley_terry"
 
     def with_classes(
-        self, label: Column, classes: Iterable[Any] | None, suggest: Callable[[], str] = lambda: ""
+        self,
+        label: Column,
+        classes: Iterable[Any] | None,
+        suggest: Callable[[], str] = lambda: "",
+        option: str = "classes",
     ) -> Column:
         """Return the label column with codes into left, right and, where it is given or used, tie.
 
@@ -447,6 +464,35 @@ def encode_labels(
     return encode(values if has_floats else whole_as_integers(values), title, where)
 
 
+def order_of_all(columns: Mapping[str, pd.Series]) -> pd.CategoricalDtype | None:
+    """Return the type of columns of labels that are all ordered categoricals: that of the one with the most categories.
+
+    Args:
+        columns: by title.
+
+    Returns:
+        The type; None where a column is no ordered categorical, or has categories that the others have not.
+
+    Raises:
+        AnnotationError: two columns have two orders.
+    """
+    dtypes = {title: values.dtype for title, values in columns.items()}
+    types = {title: each for title, each in dtypes.items() if isinstance(each, pd.CategoricalDtype) and each.ordered}
+    if len(types) < len(dtypes):
+        return None
+    listed = {title: list(each.categories) for title, each in types.items()}
+    longest = max(listed, key=lambda title: len(listed[title]))
+    for title, names in listed.items():
+        common = [name for name in names if name in listed[longest]]
+        if common != [name for name in listed[longest] if name in names]:
+            raise AnnotationError(
+                f"{longest} has the order {listed[longest]}, from the least to the greatest, and {title} has {names}; "
+                "make one of them the other's, by .cat.reorder_categories([...], ordered=True), or both unordered "
+                "(.cat.as_unordered())"
+            )
+    return types[longest] if all(set(names) <= set(listed[longest]) for names in listed.values()) else None
+
+
 def whole_as_integers(values: pd.Series) -> pd.Series:
     """Return a column with its floats as integers where all of them are whole; else unchanged.
 
@@ -480,21 +526,28 @@ def sorted_labels(labels: Iterable[Any]) -> list[Any]:
 
 def listed_classes(options: Mapping[str, Any]) -> Any:
     """Return the classes that the option `classes` or `ordered` of a constructor lists; None where none does."""
-    ordered = options.get("ordered")
-    return options.get("classes") if ordered is None or isinstance(ordered, bool) else ordered
+    return stated_classes(options.get("classes"), options.get("ordered")).classes
 
 
-def stated_order(classes: Any, ordered: Any) -> tuple[Any, bool | None]:
-    """Return the classes that either option of a constructor lists, and whether it says that they are ordered.
+class Stated(NamedTuple):
+    """What the options of a constructor say of the classes."""
+
+    classes: Any  # in their order; None where none are listed
+    ordered: bool | None  # None where nothing is said of it
+    option: str  # that lists the classes
+
+
+def stated_classes(classes: Any, ordered: Any) -> Stated:
+    """Return what the options `classes` and `ordered` of a constructor say, of which either may list the classes.
 
     Raises:
-        AnnotationError: both list the classes.
+        AnnotationError: both do.
     """
     if ordered is None or isinstance(ordered, bool):
-        return classes, ordered
+        return Stated(classes, ordered, "classes")
     if classes is not None:
         raise AnnotationError("classes= and ordered= both list the classes; give one of them")
-    return Ids(ordered, what="ordered"), True
+    return Stated(Ids(ordered, what="ordered"), True, "ordered")
 
 
 def kind_of(label: Column, classes: Any, ordered: bool | None, silent: Iterable[Any] = ()) -> tuple[Kind, bool]:
@@ -554,12 +607,12 @@ def _refuse_fractions(label: Column) -> None:
         raise AnnotationError(f"{label.title}, {label.where(row)}: {fraction_text(value)}")
 
 
-def _refuse_two_orders(title: str, classes: Ids, stated: Ids | None) -> None:
+def _refuse_two_orders(title: str, classes: Ids, stated: Ids | None, option: str) -> None:
     """Refuse classes in another order than the one that the column's type states."""
     common = [name for name in stated or () if name in classes]
     if common != [name for name in classes if name in common]:
         raise AnnotationError(
-            f"{title}: its type has the order {common}, and ordered={list(classes)!r} has another; leave ordered out "
+            f"{title}: its type has the order {common}, and {option}={list(classes)!r} has another; leave {option} out "
             "to take the column's, or make the column unordered (.cat.as_unordered())"
         )
 

@@ -216,8 +216,8 @@ def _refuse_labels(codes: np.ndarray, labels: Sequence[Any], place: Place, file:
     if refused.any():
         at = int(np.argmax(refused))
         value, listing = labels[codes[at]], ", ".join(map(repr, list(scan.classes or ())[:10]))
-        advice = "add it to classes, or leave classes out to take all that there are"
-        reason = f"{value!r} is not in classes=[{listing}]; {advice}" if scan.classes else fraction_text(value)
+        advice = f"add it to {scan.option}, or leave {scan.option} out to take all that there are"
+        reason = f"{value!r} is not in {scan.option}=[{listing}]; {advice}" if scan.classes else fraction_text(value)
         raise AnnotationError(f"{file.path}, {place(at, 'label')}: {reason}")
 
 

@@ -13,6 +13,7 @@ from .arrays import read_only
 from .columns import Column, Where, encode
 from .errors import AnnotationError, warn
 from .ids import NO_IDS, Ids
+from .kinds import order_of_all
 
 QUESTION = "question"
 """The column of questions in tables that are made of annotations, and the level of their index."""
@@ -153,7 +154,7 @@ def long_of_wide(
         The table, row by row in the order of `questions`, and what says where a row of it was.
 
     Raises:
-        AnnotationError: a column of questions is listed twice, or is empty.
+        AnnotationError: a column of questions is listed twice, or is empty, or two have two orders of classes.
     """
     if len(questions) < 2 or len(set(questions)) < len(questions):
         raise AnnotationError(
@@ -164,6 +165,7 @@ def long_of_wide(
         raise AnnotationError(
             f"{source}, column {empty[0]!r}: the question has no annotation; leave it out of question=[...]"
         )
+    of_all = order_of_all({f"column {name!r}": table[name] for name in questions})
     others = table.drop(columns=list(questions))
     row = np.arange(len(table))
     own = [pd.DataFrame({QUESTION: name, label: table[name]}) for name in questions]
@@ -173,6 +175,8 @@ def long_of_wide(
     order = np.argsort(rows, kind="stable")
     order = order[stacked[label].notna().to_numpy(dtype=bool)[order]]
     stacked, rows = stacked.iloc[order].reset_index(drop=True), rows[order]
+    if of_all is not None:
+        stacked[label] = stacked[label].astype(of_all)
     if pd.api.types.is_float_dtype(stacked[label]) and any(table[name].dtype.kind in "iu" for name in questions):
         stacked[label] = stacked[label].astype(object)
     answered = stacked[QUESTION].to_numpy()

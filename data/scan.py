@@ -20,7 +20,7 @@ from .column_names import missing_column
 from .description import count_text
 from .errors import AnnotationError, check_name
 from .ids import Ids
-from .kinds import stated_order
+from .kinds import stated_classes
 from .text_files import check_roles
 
 MISSING = ("refuse", "drop")
@@ -65,6 +65,7 @@ class Scan:
         folder: where what is prepared of the files is kept; None for a temporary folder.
         missing: what a fit does with rows that lack a value: "refuse" the file, or "drop" them.
         ordered: whether the classes are said to be ordered; None where it follows from the labels.
+        option: the option that lists the classes.
     """
 
     files: tuple[File, ...]
@@ -75,6 +76,7 @@ class Scan:
     given_memory: bool = field(default=True, compare=False)
     missing: str = "refuse"
     ordered: bool | None = None
+    option: str = field(default="classes", compare=False)
 
     @property
     def n_rows(self) -> int:
@@ -197,17 +199,15 @@ def scan(
         _refuse_other_kinds(files[0], file, columns)
     if not sum(file.rows for file in files):
         raise AnnotationError(f"{files[0].path}{' and the other files' * (len(files) > 1)}: no row: no annotations")
-    classes, in_order = stated_order(classes, ordered)
-    wanted = None if classes is None else Ids(classes, what="classes")
+    classes, in_order, option = stated_classes(classes, ordered)
+    wanted = None if classes is None else Ids(classes, what=option)
     if wanted is not None and len(wanted) < 2:
-        raise AnnotationError(f"classes={list(wanted)!r} must list at least two classes")
+        raise AnnotationError(f"{option}={list(wanted)!r} must list at least two classes")
     if wanted is not None and len(wanted) > MOST_GIVEN:
-        raise AnnotationError(f"classes=[…] lists {len(wanted):,} classes; at most {MOST_GIVEN:,} can be scanned")
+        raise AnnotationError(f"{option}=[…] lists {len(wanted):,} classes; at most {MOST_GIVEN:,} can be scanned")
     limit = physical_memory() // 2 if memory is None else parse_size("memory", memory)
     where = None if folder is None else Path(folder).absolute()
-    return Scan(
-        files, columns, wanted, limit, where, given_memory=memory is not None, missing=missing, ordered=in_order
-    )
+    return Scan(files, columns, wanted, limit, where, memory is not None, missing, in_order, option)
 
 
 def parse_size(name: str, size: object) -> int:

@@ -17,7 +17,7 @@ from .columns import Column
 from .errors import AnnotationError
 from .frames import as_frame, is_frame
 from .ids import Ids
-from .kinds import encode_labels
+from .kinds import encode_labels, order_of_all
 from .text import without_point
 
 MOST_VALUES = 100
@@ -212,8 +212,8 @@ def matrix_rows(
         classes: those that were given; None for those that are used.
 
     Raises:
-        AnnotationError: the matrix does not have two dimensions, or has an empty cell that is not
-            `missing`.
+        AnnotationError: the matrix does not have two dimensions, or has an empty cell that is not `missing`, or two
+            of its columns have two orders of classes.
     """
     values, task_ids, worker_ids = _axes(matrix, tasks, workers, ("tasks", "workers"), "matrix")
 
@@ -226,6 +226,9 @@ def matrix_rows(
             f"matrix: all {values.size} cells are {missing!r}, which stands for no annotation; expected at least one"
         )
     labels = pd.Series(values[at_task, at_worker])
+    if isinstance(matrix, pd.DataFrame):
+        of_all = order_of_all({f"column {name!r}": column for name, column in matrix.items()})
+        labels = labels if of_all is None else labels.astype(of_all)
 
     def where(row: int) -> str:
         return cell(int(at_task[row]), int(at_worker[row]))

@@ -284,6 +284,40 @@ def test_an_ordered_categorical_is_ordered_by_itself_unless_that_is_refused():
         Annotations.from_frame(frame, ordered=GRADES[::-1])
 
 
+ORDERS = {"low to high": GRADES, "high to low": GRADES[::-1], "without mid": ["low", "high"]}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda table: Annotations.from_matrix(table, missing=None),
+        lambda table: Annotations.from_frame(table.assign(task=[1, 2]), worker=None, question=list(table.columns)),
+    ],
+    ids=["workers", "questions"],
+)
+def test_columns_of_one_table_have_one_order_or_are_refused_with_both(make):
+    columns = {name: pd.Categorical(["high", "low"], order, ordered=True) for name, order in ORDERS.items()}
+    table = pd.DataFrame(columns)
+    annotations = make(table[["without mid", "low to high"]])
+    assert (annotations.kind, annotations.classes) == (Ordered(), Ids(GRADES))
+    with pytest.raises(
+        AnnotationError, match=r"'low to high'.*\['low', .*'high to low'.*\['high', .*reorder_categories"
+    ):
+        make(table)
+
+
+def test_a_label_outside_of_the_stated_order_is_refused_by_the_name_of_the_option():
+    frame = pd.DataFrame({"task": [1, 2, 3], "worker": "w", "label": [1, 9, 3]})
+    for option, options in (
+        ("ordered", {"ordered": [1, 2, 3]}),
+        ("classes", {"ordered": True, "classes": [1, 2, 3]}),
+        ("ordered", {"ordered": [1, 2, 3], "abstain": 2}),
+    ):
+        expected = "2 is in ordered=" if "abstain" in options else rf"row 1: 9 is not in {option}=\[1, 2, 3\]"
+        with pytest.raises(AnnotationError, match=expected):
+            Annotations.from_frame(frame, **options)
+
+
 def test_the_order_of_text_is_never_the_alphabets():
     for labels in (ROWS["label"], ROWS["label"].astype("category")):
         with pytest.raises(AnnotationError, match=r"column 'label'.*no order.*ordered=\[\.\.\.\]"):

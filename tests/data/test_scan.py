@@ -85,6 +85,12 @@ def test_a_scan_takes_an_order_and_says_that_whole_numbers_have_one(tmp_path, re
 
 
 def test_a_scan_of_text_needs_its_order(tmp_path):
+    for options, option in (
+        ({"ordered": ["b", "a"]}, "ordered"),
+        ({"ordered": True, "classes": ["b", "a"]}, "classes"),
+    ):
+        with pytest.raises(cp.data.AnnotationError, match=rf"row 2, column 'label': 'c' is not in {option}="):
+            open_store(of_labels(tmp_path, ["a", "b", "c"], **options))
     with pytest.raises(cp.data.AnnotationError, match=r"column 'label'.*no order.*ordered=\[\.\.\.\]"):
         open_store(of_labels(tmp_path, ["low", "high"], ordered=True))
     with pytest.raises(cp.data.AnnotationError, match=r"classes= and ordered="):

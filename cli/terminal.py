@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
 
 import typer
 
+from ..data.ids import name_text
 from ..inference.engines import progress
 from .advice import for_the_shell
 from .request import Request
@@ -158,9 +159,10 @@ def frame_tables(frame: pd.DataFrame, title: str, width: int | None = None) -> I
 
 def _fitting(frame: pd.DataFrame, columns: Sequence[_Column], width: int | None) -> tuple[list[_Column], list[_Column]]:
     """The columns that fit beside the rows' names, each score with its interval, and those that do not."""
-    index = list(map(str, frame.index))
+    index = list(map(name_text, frame.index))
     columns = [column for column in columns if column.cells or not len(frame)]
-    room = (stdout().width if width is None else width) - EDGES - _width(str(frame.index.name), index, fold=MOST_NAME)
+    head = name_text(tuple(frame.index.names))
+    room = (stdout().width if width is None else width) - EDGES - _width(head, index, fold=MOST_NAME)
     shown: list[_Column] = []
     for at, column in enumerate(columns):
         together = [column, *(other for other in columns[at + 1 : at + 2] if other.of == column.of)]
@@ -175,12 +177,12 @@ def _filled(frame: pd.DataFrame, columns: Sequence[_Column], title: str | None) 
     from rich.text import Text
 
     table = make_table(title)
-    table.add_column(str(frame.index.name), overflow="fold", max_width=MOST_NAME)
+    table.add_column(name_text(tuple(frame.index.names)), overflow="fold", max_width=MOST_NAME)
     for column in columns:
         side: Literal["left", "right"] = "right" if column.is_number else "left"
         least = _needed(column) - GAP
         table.add_column(column.heading, justify=side, overflow="fold", min_width=least)
-    for row in zip(map(str, frame.index), *(column.cells for column in columns), strict=True):
+    for row in zip(map(name_text, frame.index), *(column.cells for column in columns), strict=True):
         table.add_row(*map(Text, row))
     return table
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .columns import Column
 from .errors import AnnotationError, nearest, warn
-from .ids import Ids
+from .ids import Ids, name_quoted
 from .kinds import NOMINAL, Kind
 
 
@@ -115,8 +115,9 @@ def tell_abstainers(task: np.ndarray, tasks: Ids, worker: np.ndarray | None, wor
     empty = _only_abstained(task, len(tasks), given)
     if len(empty):
         warn(
-            f"{len(empty):,} of {len(tasks):,} tasks have abstentions only, such as {tasks[int(empty[0])]!r}: their "
-            "labels follow from the prevalence, and from what abstaining says of the class"
+            f"{len(empty):,} of {len(tasks):,} tasks have abstentions only, such as "
+            f"{name_quoted(tasks[int(empty[0])])}: their labels follow from the prevalence, and from what abstaining "
+            "says of the class"
         )
     silent = np.zeros(0, int) if worker is None else _only_abstained(worker, len(workers), given)
     if len(silent):

@@ -14,6 +14,7 @@ import numpy as np
 from markupsafe import Markup
 
 from .html_templates import templates_of
+from .ids import name_text
 
 T = TypeVar("T")
 
@@ -134,6 +135,6 @@ def _columns(values: np.ndarray, width: int, height: int) -> list[dict[str, obje
 
 def short(name: object) -> str:
     """A name, its middle left out where it is long: ids often differ only at the end."""
-    text = str(name)
+    text = name_text(name)
     end = LONGEST // 3
     return text if len(text) <= LONGEST else f"{text[: LONGEST - end - 1]}…{text[-end:]}"

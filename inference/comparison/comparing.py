@@ -8,6 +8,7 @@ import pandas as pd
 
 from ...data import Annotations
 from ...data.errors import check_name, warn
+from ...data.ids import name_quoted
 from ..engines.finding import ConvergenceWarning
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, fitted_of
@@ -205,7 +206,7 @@ def _difference(a: Annotations, b: Annotations) -> str | None:
     )
     if (differ := np.flatnonzero((ours != theirs).any(-1))).size:
         task = list(a.tasks)[int(differ[0])]
-        return f"they used other gold labels or evidence, first of task {task!r}"
+        return f"they used other gold labels or evidence, first of task {name_quoted(task)}"
     return _other_probabilities(a, b)
 
 

@@ -1,11 +1,13 @@
 r"""The expected log predictive density of a story: how well it predicts held-out tasks or annotations."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from ...data import Annotations
+from ...data.questions import QUESTION
 
 UNITS = ("task", "annotation")
 
@@ -79,4 +81,13 @@ class Elpd:
 def annotation_index(annotations: Annotations) -> pd.MultiIndex:
     """Task, worker (where workers are named) and label of each row."""
     frame = annotations.to_frame()
-    return pd.MultiIndex.from_frame(frame[[name for name in ("task", "worker", "label") if name in frame]])
+    return pd.MultiIndex.from_frame(frame[[name for name in ("task", QUESTION, "worker", "label") if name in frame]])
+
+
+def tasks_and_workers(units: pd.Index) -> list[tuple[Hashable, ...]]:
+    """Return the task of each unit of an index, a pair where it has questions, and the worker of an annotation's."""
+    if not isinstance(units, pd.MultiIndex):
+        return [(task,) for task in units]
+    level = {name: units.get_level_values(name) for name in ("task", QUESTION, "worker") if name in units.names}
+    tasks = zip(level["task"], level[QUESTION], strict=True) if QUESTION in level else level["task"]
+    return list(zip(tasks, level["worker"], strict=True)) if "worker" in level else [(task,) for task in tasks]

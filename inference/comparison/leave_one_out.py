@@ -11,11 +11,12 @@ import pandas as pd
 
 from ...data.arrays import counts
 from ...data.errors import check_name
+from ...data.ids import name_quoted
 from ..fitted.fitted import Fitted
 from ..fitted.pointwise import log_likelihood_by_annotation, rounds
 from ..fitted.posterior import Posterior, fitted_of
 from ..storage.arviz_data import is_tree, make_idata
-from .elpd import UNITS, Elpd, annotation_index
+from .elpd import UNITS, Elpd, annotation_index, tasks_and_workers
 from .held_out import predict_annotations, predict_tasks, reads_counts, refit_without
 
 MAX_DRAWS = 2000  # more of them are thinned, since every unit takes a number a draw
@@ -92,7 +93,7 @@ def high_k_message(scores: Mapping[str, Elpd]) -> str | None:
     first = scores[next(iter(high))]
     said = "; ".join(
         f"{len(k):,} of {len(first.values):,} {first.by}s under {name}, as "
-        + ", ".join(f"{_name(unit)} ({value:.2f})" for unit, value in k.head(NAMED).items())
+        + ", ".join(map("{} ({:.2f})".format, _names(k.index[:NAMED]), k))
         for name, k in high.items()
     )
     return (
@@ -102,11 +103,10 @@ def high_k_message(scores: Mapping[str, Elpd]) -> str | None:
     )
 
 
-def _name(unit: Any) -> str:
-    """A task; or for an annotation its task and, where workers are named, its worker."""
-    if not isinstance(unit, tuple):
-        return repr(unit)
-    return f"task {unit[0]!r}, worker {unit[1]!r}" if len(unit) == 3 else f"task {unit[0]!r}"
+def _names(units: pd.Index) -> list[str]:
+    """The tasks; or for annotations their tasks and, where workers are named, their workers."""
+    named = [list(map(name_quoted, unit)) for unit in tasks_and_workers(units)]
+    return [", worker ".join(("task " * isinstance(units, pd.MultiIndex) + unit[0], *unit[1:])) for unit in named]
 
 
 def _pointwise(fitted: Fitted, by: str) -> tuple[np.ndarray, pd.Index, np.ndarray]:

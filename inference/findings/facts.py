@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ...data.ids import name_quoted
 from ..fitted.by_batch import SURE as SURE
 from .register import Labels
 
@@ -18,7 +19,7 @@ BELOW_CHANCE = "is right less often than by guessing"
 def listed(names: Sequence[Hashable]) -> str:
     """Return names in words, the first :data:`SHOWN` of many."""
     n_left = len(names) - SHOWN
-    shown = [*map(repr, names[:SHOWN]), *([f"{n_left:,} more"] if n_left > 0 else [])]
+    shown = [*map(name_quoted, names[:SHOWN]), *([f"{n_left:,} more"] if n_left > 0 else [])]
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 

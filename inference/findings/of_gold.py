@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...data.description import count_text
+from ...data.ids import name_quoted
 from ..fitted.misled import told_label
 from ..fitted.posterior import Posterior
 from .of_crowd import FEW
@@ -28,8 +29,8 @@ def contradicted_gold(of: Labels) -> Iterator[Said]:
     gold, given = classes[known[first]], classes[int(votes[first].argmax())]
     others = f"; so it is with {count_text(int(against.sum()) - 1, 'other task')}" if against.sum() > 1 else ""
     yield Said(
-        f"the gold label of the task {task!r} is {gold!r}, and all {n[first]:g} annotations of it are {given!r}"
-        f"{others}",
+        f"the gold label of the task {name_quoted(task)} is {gold!r}, and all {n[first]:g} annotations of it are "
+        f"{given!r}{others}",
         "The gold label counts as known; look whether it is right",
         {"task": task, "gold": gold, "given": given, "tasks": against.sum()},
     )

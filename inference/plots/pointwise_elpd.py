@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ...data.description import count_text
-from ..comparison.elpd import Elpd
+from ...data.ids import name_text
+from ..comparison.elpd import Elpd, tasks_and_workers
 from .style import (
     ACCENT,
     check_kind,
@@ -158,7 +159,4 @@ def _steps(ranks: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _names(units: pd.Index) -> list[str]:
     """Names of the units: a task, or a task and the worker that annotated it."""
-    if not isinstance(units, pd.MultiIndex):
-        return [str(unit) for unit in units]
-    parts = [units.get_level_values(name) for name in ("task", "worker") if name in units.names]
-    return [" by ".join(map(str, unit)) for unit in zip(*parts, strict=True)]
+    return [" by ".join(map(name_text, unit)) for unit in tasks_and_workers(units)]

@@ -9,6 +9,7 @@ from unicodedata import east_asian_width
 import numpy as np
 
 from ...data.description import count_text
+from ...data.ids import name_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -207,8 +208,7 @@ def density_colours() -> Colormap:
 
 def short(name: object, width: int) -> str:
     """A name on one line, its middle left out where it is long: ids often differ only at the end."""
-    parts = name if isinstance(name, tuple) else (name,)
-    text = " ".join(" · ".join(map(str, parts)).split())
+    text = " ".join(name_text(name).split())
     if columns(text) <= width:
         return text
     return f"{_start(text, width - width // 3 - 1)}…{_start(text[::-1], width // 3)[::-1]}"

@@ -11,6 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from ...data import Annotations
+from ...data.ids import name_text
 from ..fitted.intervals import INTERVAL, of_draws
 from ..fitted.posterior import Posterior
 from .subject import Subject
@@ -144,7 +145,10 @@ def _examples(source: Posterior, annotations: Annotations, shown: np.ndarray) ->
         own = own[is_class[own] & (kind[own] != labels[task[own]])]
         own = own[np.argsort(p[own], kind="stable")[:EXAMPLES]]
         found.append(
-            [[str(names[task[row]]), int(kind[row]), int(labels[task[row]]), round(float(p[row]), 3)] for row in own]
+            [
+                [name_text(names[task[row]]), int(kind[row]), int(labels[task[row]]), round(float(p[row]), 3)]
+                for row in own
+            ]
         )
     return found
 

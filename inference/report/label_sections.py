@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from ...data import Annotations
 from ...data.description import count_text
+from ...data.ids import name_text
 from ..findings.summary import certainty
 from ..fitted.next_annotations import next_annotations
 from ..fitted.tasks import task_scores
@@ -67,7 +68,7 @@ def next_section(subject: Subject) -> Section:
     """Tasks where one more annotation lowers the entropy of the label the most."""
     found = next_annotations(subject.lead[1], PROPOSED)
     useful = found[found["expected_gain"] > 0]
-    shown = useful.assign(task=useful["task"].map(str)).set_index("task")
+    shown = useful.assign(task=useful["task"].map(name_text)).set_index("task")
     return section("next", "What to annotate next", of_lead=subject.of_lead, useful=shown)
 
 
@@ -96,7 +97,7 @@ def _labels(subject: Subject) -> pd.DataFrame:
     source, annotations = subject.source, subject.annotations
     names = [str(name) for name in annotations.classes]
     frame = source.labels
-    frame = frame.set_axis(frame.index.map(str).rename("task"), axis=0)
+    frame = frame.set_axis(frame.index.map(name_text).rename("task"), axis=0)
     frame["label"] = [str(name) for name in frame["label"]]
     frame["majority_vote"] = _majorities(annotations, np.arange(len(frame)), names)
     if annotations.gold is not None:
@@ -169,7 +170,7 @@ def given_in_words(annotations: Annotations, shown: np.ndarray) -> list[str]:
 
 def task_names(annotations: Annotations, shown: np.ndarray) -> pd.Index:
     """The tasks at these positions, as text."""
-    return pd.Index([str(task) for task in annotations.tasks.to_index()[shown]], name="task")
+    return pd.Index([name_text(task) for task in annotations.tasks.to_index()[shown]], name="task")
 
 
 def gold_names(annotations: Annotations, shown: np.ndarray) -> list[str | None]:

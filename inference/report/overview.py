@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError
+from ...data.ids import name_text
 from ...data.majority import majority_accuracy
 from ..checks.check_results import Checks
 from ..checks.discrepancy_result import LEVEL
@@ -105,7 +106,7 @@ def overview(subject: Subject, scores: pd.DataFrame | None, checks: Checks | Non
     found = {} if checks is None else {r.title: r.p_value for r in checks.results.values() if r.p_value < LEVEL}
     return Overview(
         n_tasks=annotations.n_tasks,
-        unsure=tuple(map(str, unsure.index)),
+        unsure=tuple(map(name_text, unsure.index)),
         differing=int(beside_votes(source).differs.sum()),
         n_workers=annotations.n_workers if annotations.named else 0,
         suspects=() if scores is None else suspects(scores, annotations.n_classes),

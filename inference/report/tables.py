@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup, escape
 
+from ...data.ids import name_text
 from .templates import render
 
 LONG = 12  # rows from which a table has a filter and a box of its own height
@@ -107,7 +108,7 @@ def text(value: object) -> str:
         return "yes" if value else "no"
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return NOTHING
-    return " · ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return name_text(value)
 
 
 def _head(name: str, texts: pd.Series | None, most: int) -> Head:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.errors import warn
+from ...data.ids import name_quoted
 from .against_gold import TasksWithGold, with_gold
 from .gold_shares import GoldDraw, drawn_alike
 
@@ -135,7 +136,7 @@ def contradicted_by_all(annotations: Annotations | None, gold: np.ndarray) -> pd
 
 def _contradiction_text(contradicted: pd.DataFrame) -> str:
     rows = [
-        f"{task!r} (gold {row.gold!r}, all {row.annotations} annotations {row.annotation!r})"
+        f"{name_quoted(task)} (gold {row.gold!r}, all {row.annotations} annotations {row.annotation!r})"
         for task, row in zip(contradicted.index, contradicted.head(NAMED).itertuples(index=False), strict=False)
     ]
     more = f" and {len(contradicted) - NAMED:,} more" if len(contradicted) > NAMED else ""

@@ -38,6 +38,13 @@ def test_every_number_of_the_workers_stands_in_a_terminal_of_any_width(width):
     assert all(len(line) <= width for line in text.splitlines())
 
 
+def test_rows_of_tasks_and_questions_have_both_names():
+    index = pd.MultiIndex.from_tuples([("t1", "fluency")], names=["task", "question"])
+    text = printed(frame_tables(pd.DataFrame({"probability": [0.5]}, index), "labels", 80), 80)
+    assert "task · question" in text
+    assert "t1 · fluency" in text
+
+
 def test_columns_that_go_on_below_have_the_rows_names_and_a_title_again():
     tables = list(frame_tables(workers(), "workers", 80))
     assert [table.title for table in tables] == ["workers", "workers, more columns", "workers, more columns"]

@@ -1,6 +1,7 @@
 """Several questions a task in what follows from a fit: tables, files, storage, scores and more annotations."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 import crowdppl as cp
 from crowdppl.data.gold import resolve_inclusion
 from crowdppl.data.questions import ids_from_json
+from crowdppl.inference.comparison.elpd import annotation_index, tasks_and_workers
 
 QUESTIONS = ["coherence", "fluency"]
 
@@ -37,6 +39,26 @@ def test_results_have_a_row_for_task_and_question(fit):
         assert frame.index.names == ["task", "question"]
     assert fit.labels.loc["t3"].index.tolist() == QUESTIONS
     assert fit.labels.xs("fluency", level="question").shape[0] == 12
+
+
+def test_people_read_a_task_and_its_question_with_a_dot_between(table, tmp_path):
+    lone = ("t3", "fluency")
+    of_unit = (table["task"] == lone[0]) & (table["question"] == lone[1])
+    annotations = cp.Annotations.from_frame(table.assign(label=table["label"].where(~of_unit, 1)), question="question")
+    fit = cp.fit("one_coin", annotations.with_gold({lone: 0}), gold=True, progress=False)
+    assert "the gold label of the task 't3 · fluency' is 0" in str(fit.summary())
+    fit.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "t3 · fluency" in page
+    for text in (page, str(fit.summary()), fit._repr_html_()):
+        assert not re.search(r"\((?:'|&#39;|\\u0027)t\d", text)
+
+
+def test_plots_and_warnings_name_single_annotations_by_task_question_and_worker(fit):
+    by_task, by_annotation = fit.probabilities.index, annotation_index(fit.annotations)
+    assert tasks_and_workers(by_task)[0] == (("t0", "coherence"),)
+    assert tasks_and_workers(by_annotation)[0] == (("t0", "coherence"), "w0")
+    assert tasks_and_workers(pd.Index(["t0"], name="task")) == [("t0",)]
 
 
 def test_with_one_prevalence_the_fit_is_that_of_pairs_as_tasks(table):

@@ -173,6 +173,14 @@ def test_ordered_classes_are_whole_numbers_or_those_listed_and_text_alone_is_ref
         done = crowdppl("fit", path, "--ordered", *options, "--story", "majority_vote", "--out", tmp_path / labels)
         assert done.exit_code == 0, done.output
         assert cp.load_fit(tmp_path / labels).annotations.kind.name == "ordered"
+    path.write_text("task,worker,label\n1,x,1\n2,x,2\n3,x,3\n3,y,1\n")
+    for options, kind in (((), "ordered"), (("--no-ordered",), "nominal")):
+        out = tmp_path / f"numbers-{kind}"
+        done = crowdppl("fit", path, *options, "--story", "majority_vote", "--out", out)
+        assert cp.load_fit(out).annotations.kind.name == kind
+        said = " ".join(done.output.split())
+        assert ("--ordered says so, and --no-ordered that they are names" in said) == (kind == "ordered")
+    path.write_text("task,worker,label\n1,x,a\n2,x,b\n")
     done = crowdppl("fit", path, "--ordered", "--out", tmp_path / "refused")
     assert done.exit_code != 0
     assert "--classes A,B,C beside --ordered" in " ".join(done.output.split())

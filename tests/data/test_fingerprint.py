@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -36,7 +37,7 @@ def test_annotations_that_differ_in_order_items_sides_units_or_abstentions_diffe
         pairs.replace(sides=pairs.sides[:, ::-1]),
         pairs.replace(items=Ids(["x", "z", "y"])),
         pairs.replace(sides=None, items=Ids(), mirrored=None),
-        Annotations.from_comparisons(PAIRS.assign(left=PAIRS["right"], right=PAIRS["left"])),
+        pairs.replace(mirrored=np.array([True, False])),
         units,
         units.replace(tasks=Ids(list(units.tasks)), question=None, questions=Ids()),
         units.replace(kind=Ordered()),

@@ -45,6 +45,7 @@ from .parts.task_difficulty import WEIGHT as DIFFICULTY_WEIGHT
 from .parts.task_difficulty import TaskDifficulty
 from .parts.truth import Truth, observe, tasks
 from .parts.truth_prior import ClassPrior, FixedPrevalence, Given, Prevalence, TruthPrior, class_log_probs
+from .score_factor import score_factor
 from .two_coin import two_coin
 from .worker_clusters import worker_clusters
 
@@ -70,6 +71,7 @@ STORIES: dict[str, Story] = {
         confusion_from_features,
         graded_response,
         ordinal_dawid_skene,
+        score_factor,
     )
 }
 

@@ -16,7 +16,7 @@ WITH_CODE = sorted(
     for path in ([DOCS / f"{part}.rst"] if (DOCS / f"{part}.rst").exists() else (DOCS / part).glob("*.rst"))
     if path.stem not in MADE and ".. code-block:: python" in path.read_text(encoding="utf-8")
 )
-SLOW = {"choose_a_story", "judges", "plan_annotations", "large_data", "calibration"}  # more than five seconds each
+SLOW = {"choose_a_story", "judges", "plan_annotations", "large_data", "calibration", "scores"}  # more than five seconds
 CASES = [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in SLOW)) for path in WITH_CODE]
 
 

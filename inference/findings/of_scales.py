@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpyro import handlers
+from numpyro.distributions import constraints
 
 from ...models.parts.contract import is_promised
 from ..densities.enumerated import Parameters, is_latent, run_enumerated, site_values
@@ -34,6 +35,7 @@ class Prior(NamedTuple):
 
     deviation: Array  # its standard deviation, the mean over members
     is_standard: Array  # whether each member's has the mean 0 and the variance 1
+    is_positive: Array  # whether it is of positive numbers alone, as a scale's is
 
 
 @check("no_maximum", "draws", needs={"story", "memory"})
@@ -63,7 +65,10 @@ def wide_scale(of: Fitted) -> Iterator[Said]:
     if of.method != "em" or not _has_scale(of):
         return
     end = _end(of)
-    standard = [name for name, prior in _priors(of, end).items() if prior.is_standard]
+    priors = _priors(of, end)
+    if not any(prior.is_positive for prior in priors.values()):
+        return
+    standard = [name for name, prior in priors.items() if prior.is_standard]
     squares = {name: float(jnp.mean(end[name] ** 2)) for name in standard if "worker" in of.dims.get(name, ())}
     for name, square in squares.items():
         if square < SMALL:
@@ -103,5 +108,12 @@ def _priors(fitted: Fitted, parameters: Parameters | None) -> dict[str, Prior]:
                 mean, variance = jnp.asarray(site["fn"].mean), jnp.asarray(site["fn"].variance)
             except NotImplementedError:  # of an improper prior
                 continue
-            found[name] = Prior(jnp.sqrt(jnp.mean(variance)), jnp.all(mean == 0) & jnp.all(variance == 1))
+            is_standard = jnp.all(mean == 0) & jnp.all(variance == 1)
+            is_positive = jnp.asarray(_innermost(site["fn"].support) is constraints.positive)
+            found[name] = Prior(jnp.sqrt(jnp.mean(variance)), is_standard, is_positive)
     return found
+
+
+def _innermost(support: constraints.Constraint) -> constraints.Constraint:
+    """Return the constraint of one number of a site's value."""
+    return getattr(support, "base_constraint", support)

@@ -24,7 +24,8 @@ class Subtypes(Emission):
     The annotations to a task share its subtype, so they are not independent given its class.
 
     Args:
-        table: ``(J, K, M, L)``, rows sum to one.
+        table: ``(J, K, M, L)``, rows sum to one; ``(J, 1, M, L)`` where the classes have the same subtypes, and differ
+            in how often.
         weights: :math:`w`, shares of the subtypes of each class: ``(K, M)``.
     """
 
@@ -37,10 +38,10 @@ class Subtypes(Emission):
         return self._averaged()[worker]
 
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
-        """Of each annotation under each class and subtype: ``(A, K, M)``."""
-        n_workers, n_classes, n_subtypes, n_annotations = self.table.shape
+        """Of each annotation under each class and subtype: ``(A, K, M)``, or ``(A, 1, M)``."""
+        n_workers, n_tables, n_subtypes, n_annotations = self.table.shape
         rows = Confusion(self.table.reshape(n_workers, -1, n_annotations)).log_prob(worker, task, annotation)
-        return rows.reshape(-1, n_classes, n_subtypes)
+        return rows.reshape(-1, n_tables, n_subtypes)
 
     def by_task(self, annotations: Annotations, annotation: Array) -> Array:
         """Each task's annotations under each class and subtype, the subtypes summed out: ``(N, K)``."""
@@ -51,7 +52,7 @@ class Subtypes(Emission):
         """One annotation a row, ``(A,)``; rows of one task have one subtype."""
         subtype_key, annotation_key = jax.random.split(key)
         subtype = kind_at(numbers_by(subtype_key, task, 1)[:, 0], upto(self.weights)[truth])
-        rows = jnp.asarray(self.table)[worker, truth, subtype]
+        rows = jnp.asarray(self.table)[worker, truth if self.table.shape[1] > 1 else 0, subtype]
         return jax.random.categorical(annotation_key, jnp.log(jnp.maximum(rows, SMALLEST)))
 
     def tempered(self, power: Array | float) -> "Subtypes":
@@ -63,6 +64,8 @@ class Subtypes(Emission):
         return self._averaged()
 
     def _averaged(self) -> Array:
+        if self.table.shape[1] == 1:
+            return jnp.einsum("km,jml->jkl", self.weights, self.table[:, 0])
         return jnp.einsum("km,jkml->jkl", self.weights, self.table)
 
     def _log_weights(self) -> Array:

@@ -30,7 +30,10 @@ from crowdppl.models.parts.starts import soft_votes, vote_confusions
 EVERY = pytest.mark.parametrize("name", list(STORIES))
 SOME = ("dawid_skene", "one_coin", "glad", "hierarchical_dawid_skene")
 VOTES = np.random.default_rng(0).dirichlet([0.5, 0.5], 6)
-ARGUMENTS = {"difficulty": {"kind": "fixed", "votes": VOTES, "votes_as_prior": False}}
+ARGUMENTS = {
+    "difficulty": {"kind": "fixed", "votes": VOTES, "votes_as_prior": False},
+    "score_factor": {"points": 2},
+}
 TABLE = np.array([[[0.7, 0.3], [0.2, 0.8]], [[0.9, 0.1], [0.4, 0.6]], [[0.5, 0.5], [0.1, 0.9]]])
 RATE = np.array(
     [
@@ -92,7 +95,8 @@ def test_every_storys_density_is_the_sum_over_all_labellings(name, binary):
     inner = np.asarray(emission.emission.probs(binary.worker, binary.task), dtype=float)[:, :, None]
     if isinstance(emission.emission, Subtypes):
         weights = np.asarray(emission.emission.weights, dtype=float)
-        inner = np.asarray(emission.emission.table, dtype=float)[binary.worker]  # (A, K, M, K)
+        table = np.asarray(emission.emission.table, dtype=float)
+        inner = np.broadcast_to(table, (3, 2, *table.shape[2:]))[binary.worker]  # (A, K, M, K)
     rate = np.asarray(theta["abstention"], dtype=float)[binary.worker][:, :, None]  # (A, K, 1, 3)
     rows = np.concatenate([rate[..., :1] * inner, np.broadcast_to(rate[..., 1:], (*inner.shape[:-1], 2))], -1)
     prior = np.broadcast_to(np.exp(np.asarray(at.truth_prior, dtype=float)), (6, 2))
@@ -142,7 +146,7 @@ def test_padding_changes_nothing(name, binary):
     dims = _dims(name, binary)
     for site, value in theta.items():
         widths = [(0, more.get(dim, 0)) for dim in dims[site]]
-        grown[site] = jnp.pad(value, widths, mode="edge")
+        grown[site] = jnp.pad(value, widths, mode="edge") if widths else value
     model = of(name)
     if name == "difficulty":
         model = Model(STORIES[name], ARGUMENTS[name] | {"votes": np.pad(VOTES, [(0, more["task"]), (0, 0)], "edge")})

@@ -25,6 +25,7 @@ ARGUMENTS = {
         "votes": np.random.default_rng(0).dirichlet([0.5, 0.5], n_tasks),
         "votes_as_prior": False,
     },
+    "score_factor": lambda _: {"points": 2, "validity": 0.99},  # which annotations do not tell
 }
 """What a story needs beside annotations, of so many tasks with two classes."""
 
@@ -40,6 +41,7 @@ ABLE = {
     "confusion_from_features": {"accuracy": 0.9, "spread": 0.5},
     "graded_response": {"step": 5.0},
     "ordinal_dawid_skene": {"fall": 4.0, "shift": 0.1, "strength": 20.0},
+    "score_factor": {"loading": 0.95, "spread": 0.1},
 }
 """Hyperparameters that draw workers who are better than chance; the diagonal where there are none here."""
 
@@ -76,7 +78,8 @@ def test_density_equals_the_sum_over_all_labellings(name, seed, binary):
     )
     if isinstance(emission, Subtypes):
         weights = np.asarray(emission.weights, dtype=float)
-        of_annotations = np.asarray(emission.table, dtype=float)[binary.worker]  # (A, K, M, L)
+        table = np.broadcast_to(emission.table, (3, 2, *emission.table.shape[2:])).astype(float)
+        of_annotations = table[binary.worker]  # (A, K, M, L)
     total, mass = 0.0, np.zeros((6, 2))
     for states in product(product(range(2), range(weights.shape[1])), repeat=6):
         p = np.prod([prior[i, k] * weights[k, m] for i, (k, m) in enumerate(states)])

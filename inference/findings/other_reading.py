@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...data import Annotations
-from ...models import find_story
+from ...models import Prevalence, find_story
 from ..densities.model import Model
 from ..densities.sites import parameter_dims
 from ..engines import at_size
@@ -113,7 +113,8 @@ def _unexplained(
 
 def _dawid_skene(annotations: Annotations, posterior: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the labels of Dawid and Skene's story by EM from others, ``(N, K)``, and its log-posterior there."""
-    model, data = Model(find_story("dawid_skene")), annotations.replace(gold=None, seconds=None, prior=None)
+    model = Model(find_story("dawid_skene"), {"truth_prior": Prevalence(by_question=False)})
+    data = annotations.replace(gold=None, seconds=None, prior=None, mirrored=None)
     prevalence = posterior.sum(0) + 1
     start = {
         "confusion": jnp.asarray(ByRule("labels", data, posterior).confusion_draws[0, 0], jnp.float32),

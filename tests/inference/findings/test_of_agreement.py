@@ -10,6 +10,8 @@ from picked_findings import findings_of, found_of_crowd
 
 import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, UNTRUSTWORTHY
+from crowdppl.data import Ids
+from crowdppl.data.kinds import Pairwise
 from crowdppl.inference.findings.beyond_chance import agreement
 from crowdppl.inference.findings.constant_workers import constant_workers
 
@@ -157,6 +159,14 @@ def test_another_reading_is_said_where_a_majority_takes_one_class_for_another():
     assert "EM goes there from these labels" in finding.text
     right = np.eye(3)[annotations.gold] * 0.97 + 0.01
     assert "other_reading" not in found_of_crowd(annotations, right)
+
+
+def test_another_reading_is_looked_for_by_labels_alone_also_of_comparisons():
+    annotations = drawn("wrong majority", 0)
+    sides = np.tile(np.array([[0, 1]], np.int32), (annotations.n_tasks, 1))
+    compared = annotations.replace(kind=Pairwise(), sides=sides, items=Ids(["a", "b"]))
+    swallowed = np.eye(3)[[0, 2, 2]][annotations.gold] * 0.97 + 0.01
+    assert "other_reading" in found_of_crowd(compared, swallowed)
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")

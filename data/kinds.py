@@ -139,6 +139,15 @@ class Kind(Protocol):
         """
         ...
 
+    def shown(self, weights: np.ndarray, most: int) -> np.ndarray:
+        """Return the classes with the greatest weights in the order in which people read them, as class indices.
+
+        Args:
+            weights: of the classes, and of abstentions after them, shape (L,): probabilities, or vote counts.
+            most: how many are shown at the most.
+        """
+        ...
+
     def mirror(self, n_classes: int) -> np.ndarray:
         """Return each class as a class index where a task's two sides change places, shape (K,)."""
         ...
@@ -252,6 +261,10 @@ class Nominal:
         """Return no score: those of every kind say how often a label is right."""
         return {}
 
+    def shown(self, weights: np.ndarray, most: int) -> np.ndarray:
+        """Return the classes with the greatest weights, the greatest first; of equal ones the first class."""
+        return np.argsort(-weights, kind="stable")[:most]
+
     def mirror(self, n_classes: int) -> np.ndarray:
         """Return the classes themselves, shape (K,): a task has no sides."""
         return np.arange(n_classes)
@@ -336,6 +349,10 @@ class Ordered(Nominal):
             "weighted_kappa": 1 - ((label - gold) ** 2).mean() / by_chance.mean() if by_chance.any() else np.nan,
             "spearman": _correlation(rankdata(np.round(probabilities @ values, 6)), rankdata(gold)),
         }
+
+    def shown(self, weights: np.ndarray, most: int) -> np.ndarray:
+        """Return the classes with the greatest weights, from the least class to the greatest."""
+        return np.sort(super().shown(weights, most))
 
     def refuse_other_order(self, classes: Sequence[Any], others: Sequence[Any]) -> None:
         """Refuse classes of annotations that are to be added to those of `classes`, where they are in another order.

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # imported when first used
     from .compared_stories import plot_comparison
     from .confusion_matrices import plot_confusions, plot_groups
     from .estimated_shares import plot_estimate
+    from .expected_of_tasks import plot_expected
     from .history import plot_history
     from .pointwise_elpd import plot_differences, plot_pareto_k
     from .predictive_checks import plot_check, plot_checks
@@ -36,6 +37,7 @@ __all__ = [
     "plot_differences",
     "plot_entropy",
     "plot_estimate",
+    "plot_expected",
     "plot_groups",
     "plot_history",
     "plot_pareto_k",

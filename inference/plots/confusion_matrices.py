@@ -16,7 +16,7 @@ from ..fitted.intervals import INTERVAL, checked_tail
 from ..fitted.posterior import Posterior, fitted_of
 from .heatmaps import draw_confusions
 from .shown_workers import most_annotations, positions, scores_of, which_workers
-from .style import columns, given_axes, share, short
+from .style import columns, given_axes, share, short, signed
 
 LINE = 29  # letters that fit above a small matrix
 
@@ -32,7 +32,8 @@ def plot_confusions(
 ) -> np.ndarray:
     """Draw workers' confusion matrices, P(annotation | true class), as heat maps: a row for each true class.
 
-    The columns are the classes and then the abstentions, where there are any.
+    The columns are the classes and then the abstentions, where there are any. Of ordered classes a line parts the
+    errors by one class from the larger ones, and above the matrix is by how many classes an annotation is off.
 
     With up to ten classes the cells hold the probabilities and the bounds of their credible intervals. Above each
     matrix are the worker's number of annotations and accuracy: the probability that an annotation is right, of a task
@@ -77,6 +78,7 @@ def plot_confusions(
         [_title(scores.iloc[j]) for j in shown],
         fit.annotations.classes,
         categories=fit.annotations.categories,
+        distance=fit.annotations.kind.distance(fit.annotations.n_classes),
         around=fit.with_uncertainty.confusion_draws[:, :, shown],
         interval=interval,
         heading=f"{'Confusion matrix' if len(shown) == 1 else 'Confusion matrices'} of "
@@ -98,6 +100,7 @@ def _draw_extremes(fit: Posterior, scores: pd.DataFrame, interval: float, axes: 
         [best, worst, f"average of {total}\naccuracy {mean:.2f}"],
         fit.annotations.classes,
         categories=fit.annotations.categories,
+        distance=fit.annotations.kind.distance(fit.annotations.n_classes),
         around=np.einsum("cdjkl,mj->cdmkl", fit.with_uncertainty.confusion_draws, weights),
         interval=interval,
         heading=f"Confusion matrices of the best, the worst and the average of {count_text(len(scores), 'worker')}",
@@ -143,6 +146,7 @@ def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None)
         confusions[:, :, order],
         titles,
         fitted.annotations.classes,
+        distance=fitted.annotations.kind.distance(fitted.annotations.n_classes),
         around=confusions[:, :, order] if fitted.has_draws else None,
         interval=interval,
         heading=f"Confusion matrices of {count_text(n_groups, 'group')} ({fitted.story})",
@@ -151,7 +155,9 @@ def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None)
 
 
 def _title(score: pd.Series) -> str:
-    """A worker's name, number of annotations and accuracy: on two lines, and on three where the name is long.
+    """A worker's name, number of annotations, accuracy and, of ordered classes, error and bias in classes.
+
+    They are on a line each but for the first two, which are on two where the name is long.
 
     A name that is a number has the word worker before it.
     """
@@ -163,4 +169,6 @@ def _title(score: pd.Series) -> str:
     named = f"{worker}: {given}"
     if columns(named) > LINE:
         named = f"{worker}\n{given}"
-    return f"{named}\naccuracy {score['accuracy']:.2f}{low_high}"
+    error = score.get("mean_absolute_error")
+    apart = "" if error is None else f"\noff by {error:.2f}, bias {signed(score['bias'], decimals=2)}"
+    return f"{named}\naccuracy {score['accuracy']:.2f}{low_high}{apart}"

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..fitted.intervals import of_draws
-from .style import COLOURS, TITLE, colour_bar, columns, new_grid, short
+from .style import COLOURS, TITLE, colour_bar, columns, ink, new_grid, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_CELLS = 10  # classes up to which the cells hold numbers
 MAX_NAMES = 24  # classes up to which all are named on an axis
+NEAR = 1  # distance of the next class
 CELL = 0.48  # inches of a cell that holds a number, at the least
 
 
@@ -24,6 +25,7 @@ def draw_confusions(
     classes: Sequence[object],
     *,
     categories: Sequence[object] | None = None,
+    distance: np.ndarray,
     around: np.ndarray | None,
     interval: float,
     heading: str,
@@ -36,6 +38,7 @@ def draw_confusions(
         titles: above the n matrices.
         classes: names of the K classes, which are the rows.
         categories: names of the L categories of annotations, which are the columns; the classes by default.
+        distance: between the classes, ``(K, K)``; a line parts the cells of the next classes from those further away.
         around: draws of them that say how uncertain they are; None to write no intervals.
         interval: mass of the equal-tailed credible intervals.
         heading: title of a new figure.
@@ -52,6 +55,7 @@ def draw_confusions(
     drawn = _new_grid(titles, n_columns, names) if axes is None else axes
     for i, ax in enumerate(drawn):
         image = ax.imshow(means[i], cmap=COLOURS, vmin=0, vmax=1)
+        _part_the_far(ax, distance > NEAR)
         if len(names) <= MAX_CELLS:
             _write_cells(ax, means[i], None if bounds is None else bounds[:, i])
         alone = axes is not None
@@ -83,6 +87,15 @@ def _new_grid(titles: Sequence[str], n_columns: int, names: Sequence[str]) -> np
     below = 0.1 if _fit_side_by_side(names) else 0.7 * longest
     size = (panel + 0.12, panel + 0.16 + 0.16 * n_lines)
     return new_grid(len(titles), n_columns, size, (1.5 + longest, 0.7 + below))
+
+
+def _part_the_far(ax: Axes, is_far: np.ndarray) -> None:
+    """Draw a line between the cells that are far from the diagonal, ``(K, K)`` bool, and those that are not."""
+    right = np.argwhere(is_far[:, 1:] != is_far[:, :-1])
+    below = np.argwhere(is_far[1:] != is_far[:-1])
+    lines = [((x + 0.5, x + 0.5), (y - 0.5, y + 0.5)) for y, x in right]
+    for x, y in lines + [((x - 0.5, x + 0.5), (y + 0.5, y + 0.5)) for y, x in below]:
+        ax.plot(x, y, color=ink(0.45), linewidth=1.0, solid_capstyle="projecting", scalex=False, scaley=False)
 
 
 def _write_cells(ax: Axes, means: np.ndarray, bounds: np.ndarray | None) -> None:

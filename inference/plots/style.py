@@ -237,9 +237,9 @@ def share(value: float) -> str:
     return "<0.1%" if value < 0.001 else ">99.9%" if value > 0.999 else f"{value:.1%}"
 
 
-def signed(value: float, *, plus: bool = True) -> str:
-    """One decimal, with the minus that axes have."""
-    return f"{value:{'+' if plus else ''},.1f}".replace("-", "−")
+def signed(value: float, *, plus: bool = True, decimals: int = 1) -> str:
+    """A number with some decimals, with the minus that axes have."""
+    return f"{value:{'+' if plus else ''},.{decimals}f}".replace("-", "−")
 
 
 def name_points(

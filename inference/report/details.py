@@ -44,7 +44,7 @@ def task_details(subject: Subject, shown: np.ndarray, accuracies: pd.Series | No
     used: dict[int, int] = {}
     rows = []
     for task in shown.tolist():
-        best = np.argsort(-posterior[task], kind="stable")[:MOST_CLASSES]
+        best = annotations.kind.shown(posterior[task], MOST_CLASSES)
         own = order[starts[task] : starts[task + 1]]
         given = [
             [int(kind[row]), int(counts[row]), -1 if worker is None else used.setdefault(int(worker[row]), len(used))]

@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from ...data import Annotations
+from ...data import AnnotationError, Annotations
 from ...data.description import count_text
 from ...data.ids import name_text
 from ..findings.summary import certainty
+from ..fitted.expected_scores import expected_scores
 from ..fitted.next_annotations import next_annotations
 from ..fitted.tasks import task_scores
-from ..plots import plot_annotations, plot_entropy
+from ..plots import plot_annotations, plot_entropy, plot_expected
 from ..plots.style import every
 from .details import task_details
 from .sections import Section, section
@@ -60,6 +61,7 @@ def labels_section(subject: Subject) -> Section:
         majority_note=SHOWN_NOTE,
         has_ambiguity="ambiguity" in frame,
         entropies=lambda: plot_entropy(subject.source),  # type: ignore[arg-type]
+        expected=None if _expected(subject) is None else lambda: plot_expected(subject.source),  # type: ignore[arg-type]
         classes=classes(subject),
     )
 
@@ -109,11 +111,21 @@ def _labels(subject: Subject) -> pd.DataFrame:
     return frame
 
 
+def _expected(subject: Subject) -> pd.DataFrame | None:
+    """Return the expected scores of the tasks; None where the classes have no mean."""
+    try:
+        return expected_scores(subject.source.probabilities, subject.annotations.kind)
+    except AnnotationError:
+        return None
+
+
 def _with_probabilities(subject: Subject, labels: pd.DataFrame) -> pd.DataFrame:
-    """The labels with a column for the probability of each class."""
+    """The labels with their expected scores, where there are any, and a column for the probability of each class."""
     names = [f"p_{name}" for name in subject.annotations.classes]
     probabilities = pd.DataFrame(subject.source.posterior.astype(float), index=labels.index, columns=names)
-    return pd.concat([labels, probabilities], axis=1)
+    expected = _expected(subject)
+    scores = [] if expected is None else [expected.set_axis(labels.index)]
+    return pd.concat([labels, *scores, probabilities], axis=1)
 
 
 def _shown_labels(subject: Subject, shown: np.ndarray) -> pd.DataFrame:
@@ -150,7 +162,7 @@ def _shown_labels(subject: Subject, shown: np.ndarray) -> pd.DataFrame:
 
 
 def given_in_words(annotations: Annotations, shown: np.ndarray) -> list[str]:
-    """The annotations of each task in words, such as "cat ×3, dog".
+    """The annotations of each task in words, such as "cat ×3, dog", in the order of their kind.
 
     Args:
         annotations: the data.
@@ -160,10 +172,10 @@ def given_in_words(annotations: Annotations, shown: np.ndarray) -> list[str]:
     votes = annotations.counts_by_kind()[shown]
     found = []
     for row in votes:
-        given = np.flatnonzero(row)
-        given = given[np.argsort(-row[given], kind="stable")]
-        words = [names[k] + (f" ×{row[k]:,}" if row[k] > 1 else "") for k in given[:SHOWN_CLASSES]]
-        more = f" and {len(given) - SHOWN_CLASSES} others" if len(given) > SHOWN_CLASSES else ""
+        n_given = int(np.count_nonzero(row))
+        given = annotations.kind.shown(row, min(n_given, SHOWN_CLASSES))
+        words = [names[k] + (f" ×{row[k]:,}" if row[k] > 1 else "") for k in given]
+        more = f" and {n_given - SHOWN_CLASSES} others" if n_given > SHOWN_CLASSES else ""
         found.append(", ".join(words) + more if words else "none")
     return found
 

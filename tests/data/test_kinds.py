@@ -54,6 +54,14 @@ def test_distances_of_every_kind_are_those_of_a_metric(kind):
     assert (distance[:, None] <= distance[:, :, None] + distance[None]).all()
 
 
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+@given(counts=COUNTS, most=st.integers(1, 6))
+def test_the_classes_that_every_kind_shows_are_those_of_the_greatest_weights(kind, counts, most):
+    shown = kind.shown(counts[0], most)
+    assert len(set(shown)) == len(shown) == min(most, counts.shape[1])
+    assert sorted(counts[0][shown]) == sorted(counts[0])[-most:]
+
+
 @given(counts=COUNTS)
 def test_votes_and_labels_of_ordered_classes_are_those_of_nominal_ones(counts):
     assert (Ordered().majority(counts) == NOMINAL.majority(counts)).all()

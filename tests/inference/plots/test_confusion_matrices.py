@@ -51,7 +51,8 @@ def test_titles_say_annotations_and_accuracy_with_its_interval(svi):
     ax = plot_confusions(svi, workers=[3], interval=0.5)[0]
     score = svi.worker_scores(0.5).loc[3]
     bounds = f"({score['accuracy_low']:.2f}–{score['accuracy_high']:.2f})"
-    assert ax.get_title() == f"worker 3: 45 annotations\naccuracy {score['accuracy']:.2f} {bounds}"
+    off = f"off by {score['mean_absolute_error']:.2f}, bias {score['bias']:+.2f}"
+    assert ax.get_title() == f"worker 3: 45 annotations\naccuracy {score['accuracy']:.2f} {bounds}\n{off}"
 
 
 def test_around_a_point_there_are_intervals_too_which_hold_the_point(em):

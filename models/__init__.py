@@ -38,6 +38,7 @@ from .parts.handlers_of_threads import use_handlers_of_threads
 from .parts.likelihood import AnnotationLikelihood
 from .parts.scored_annotations import CrowdLayer
 from .parts.shared_error import WEIGHT, SharedError
+from .parts.smooth_prevalence import SmoothPrevalence
 from .parts.story_error import StoryError
 from .parts.subtypes import Subtypes
 from .parts.switched_kernels import SwitchedKernels
@@ -200,6 +201,7 @@ __all__ = [
     "Prevalence",
     "SharedConfusion",
     "SharedError",
+    "SmoothPrevalence",
     "Story",
     "StoryError",
     "Subtypes",

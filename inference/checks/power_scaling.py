@@ -97,8 +97,9 @@ def prior_sensitivity(fit: Posterior | Fitted, *, threshold: float = THRESHOLD, 
         prior = of.prior[:, None] if of.prior_by_worker is None else of.prior_by_worker
         frames.append(_rows("accuracy", list(workers), of.accuracy, prior, of.likelihood_by_worker, rng))
     whole = of.prior[:, None], of.likelihood[:, None]
-    if "prevalence" in some.draws and np.ndim(some.draws["prevalence"]) == 3:
-        frames.append(_rows("prevalence", list(classes), np.asarray(some.draws["prevalence"])[0], *whole, rng))
+    prevalence = some.draws_of("prevalence")
+    if prevalence is not None and prevalence.ndim == 3:
+        frames.append(_rows("prevalence", list(classes), prevalence[0], *whole, rng))
     frames.append(_rows("label_share", list(classes), of.label_share, *whole, rng))
     frame = pd.concat(frames)
     return frame.assign(diagnosis=_diagnosis(frame, threshold))

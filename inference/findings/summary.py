@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -429,17 +429,17 @@ def gold_accuracy(fitted: Posterior | Fitted) -> str:
 
 def _classes(fitted: Fitted, interval: float) -> pd.DataFrame:
     frame = _label_shares(fitted)
-    if "prevalence" in fitted.draws:
-        share = _over_questions(fitted)
-        frame["prevalence"] = estimate = share(fitted.draws["prevalence"]).mean((0, 1))
-        draws = share(fitted.with_uncertainty.draws["prevalence"])
+    known, drawn = (each.draws_of("prevalence") for each in (fitted, fitted.with_uncertainty))
+    if known is not None and drawn is not None:
+        frame["prevalence"] = estimate = _over_questions(fitted, known).mean((0, 1))
+        draws = _over_questions(fitted, drawn)
         frame["low"], frame["high"] = interval_around(fitted, estimate, draws, interval)
     return frame
 
 
-def _over_questions(fitted: Fitted) -> Callable[[np.ndarray], np.ndarray]:
-    """The mean of values by question over all tasks, (..., Q, K) to (..., K); of values without, as they are."""
-    if "question" not in fitted.dims["prevalence"]:
-        return np.asarray
+def _over_questions(fitted: Fitted, values: np.ndarray) -> np.ndarray:
+    """The mean of values by question over all tasks, (chain, draw, Q, K) to (chain, draw, K); others as they are."""
+    if values.ndim < 4:
+        return values
     weight = np.bincount(np.asarray(fitted.annotations.question), minlength=len(fitted.annotations.questions))
-    return lambda values: np.einsum("...qk,q->...k", np.asarray(values), weight / weight.sum())
+    return np.einsum("...qk,q->...k", values, weight / weight.sum())

@@ -363,6 +363,16 @@ class Fitted:
         """Roles of parameters and derived quantities that the story names (:func:`crowdppl.derived`), by site."""
         return site_roles(self.model, self.data)
 
+    def draws_of(self, name: str) -> np.ndarray | None:
+        """Draws of a parameter or a derived quantity, ``(chain, draw, …)``; None where the story has none of it.
+
+        Of a fit of files parameters alone have draws.
+        """
+        if name in self.draws:
+            return np.asarray(self.draws[name])
+        is_derived = self.files is None and name in self._derived_dims
+        return self.derived_draws(name)[name].to_numpy() if is_derived else None
+
     def draws_of_role(self, role: str) -> list[xr.DataArray]:
         """Draws of all parameters and derived quantities that have this role in the story."""
         names = [name for name, of_site in self.roles.items() if of_site == role]

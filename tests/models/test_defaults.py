@@ -11,7 +11,7 @@ from numpyro import distributions as dist
 from story_options import DEFAULTS, FURTHER, N_TASKS
 
 import crowdppl as cp
-from crowdppl import Classifier, Prevalence, StoryError
+from crowdppl import Classifier, Prevalence, SmoothPrevalence, StoryError
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import site_roles
 from crowdppl.models import KNOWN_STORIES, STORIES, Given, SharedConfusion
@@ -131,7 +131,15 @@ def test_clusters_shares_are_of_the_annotations():
 
 @pytest.mark.parametrize(
     "prior",
-    [Prevalence(), Prevalence((1.0, 2.0)), Given(), Classifier("mlp", hidden=(3,), dropout=0.1), Classifier(prior=1.0)],
+    [
+        Prevalence(),
+        Prevalence((1.0, 2.0)),
+        SmoothPrevalence(),
+        SmoothPrevalence(None),
+        Given(),
+        Classifier("mlp", hidden=(3,), dropout=0.1),
+        Classifier(prior=1.0),
+    ],
     ids=repr,
 )
 def test_a_truth_prior_comes_back_from_json(prior):

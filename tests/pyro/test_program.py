@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from pyro import poutine
 from pyro.infer import Trace_ELBO, TraceEnum_ELBO
 
-from crowdppl import Classifier, Prevalence, StoryError
+from crowdppl import Classifier, Prevalence, SmoothPrevalence, StoryError
 from crowdppl.data import Ids
 from crowdppl.data.kinds import Pairwise
 from crowdppl.inference.densities import enumerated
@@ -164,6 +164,11 @@ def test_scores_of_items_as_the_prior_are_those_of_the_story():
     same_story(Model(KNOWN_STORIES["dawid_skene"], {}), compared)
     mirrored = np.random.default_rng(4).random(annotations.n_rows) < 0.5
     same_story(Model(KNOWN_STORIES["dawid_skene"], {}), compared.replace(mirrored=mirrored))
+
+
+@pytest.mark.parametrize("scale", [0.2, None])
+def test_a_smooth_prevalence_is_that_of_the_story(scale):
+    same_story(Model(KNOWN_STORIES["dawid_skene"], {"truth_prior": SmoothPrevalence(scale)}), annotations_of(3, 3))
 
 
 @pytest.mark.slow

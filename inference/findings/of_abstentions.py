@@ -16,6 +16,8 @@ from .of_crowd import ONE_SIDED, of_one_class_each
 from .register import Said, check
 
 MANY = 0.1  # share of the labels that abstentions decide beyond which it is said
+TIED = 1e-3  # probability by which classes differ that tie
+LIFTED = 0.05  # probability by which abstentions lift a label among classes that tie, for it to be theirs
 
 
 @check("abstentions_decide", "labels", needs={"story", "memory"})
@@ -26,10 +28,10 @@ def abstentions_decide(of: Fitted) -> Iterator[Said]:
         return
     n_tasks = annotations.n_tasks
     without = np.asarray(_without_rates(of.at_size))[:n_tasks]
-    # Where classes tie to rounding, no label is changed by choosing another.
-    rows = np.arange(n_tasks)
-    other = without[rows, posterior.argmax(-1)] < without.max(-1) - 1e-3
-    changed = int(other.sum())
+    # Where classes tie to rounding, no label is changed by choosing another, but abstentions may lift one of them.
+    own, most = without[np.arange(n_tasks), posterior.argmax(-1)], np.sort(without, -1)
+    tied = (most[:, -1] - most[:, -2] < TIED) & (posterior.max(-1) > most[:, -1] + LIFTED)
+    changed = int(((own < most[:, -1] - TIED) | tied).sum())
     if changed <= MANY * n_tasks:
         return
     _, one_sided = of_one_class_each(annotations) if annotations.named else (None, 0.0)
@@ -41,7 +43,7 @@ def abstentions_decide(of: Fitted) -> Iterator[Said]:
     )
     yield Said(
         f"how often workers abstain decides the labels of {changed:,} of {n_tasks:,} tasks ({changed / n_tasks:.0%}), "
-        "which would be others without it",
+        "which would be others without it, or open",
         remedy,
         {"changed": changed, "tasks": n_tasks},
     )

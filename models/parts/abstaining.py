@@ -11,16 +11,19 @@ would say of a worker who abstains from 99 % of the tasks that it annotates the 
 
 .. math::
     \eta_{jkm} = \Big(\frac{1/2}{\min(\bar r_{j0}, 1 - \bar r_{j0})} + 0.3 \, u_j n_j\Big) \bar r_{jm} w_{jkm},
-        \qquad w_{jk0} = K \sum_{l < K} \bar y_{jl} \, c_{lk}, \quad w_{jkm} = 1 \text{ else}
+        \qquad w_{jk0} = \frac{\sum_{l < K} \bar y_{jl} \, c_{lk}}{\sum_{k'} s_{k'} \sum_{l < K} \bar y_{jl} \, c_{lk'}},
+        \quad w_{jkm} = 1 \text{ else}
 
 The first part counts like half of whichever the worker does more rarely, to annotate or to abstain, as in Jeffreys'
-prior, so that few annotations decide. :math:`\bar y_j` are the worker's shares of the classes, and :math:`c_{lk}`
-is 0.8 where l is k and even over the others: who gives a class gives it more to its own tasks. Of a worker who gives
-one class alone only the rate can say that, and workers who share errors turn it around. So it counts like 0.3 of the
-worker's :math:`n_j` annotations more, with :math:`u_j` the probability that the worker gives one class alone
-(:func:`one_class_alone`), and labelling functions are told apart from people who happened to meet one class. All of it
-follows from the annotations, as in empirical Bayes, so that the M-step of EM stays exact; where there are none, as in
-simulation, :math:`\eta = 1`.
+prior, so that few annotations decide. :math:`\bar y_j` are the worker's shares of the classes, and :math:`c_{lk}` is
+0.8 where l is k and even over the others: who gives a class gives it more to its own tasks. How frequent these are,
+:math:`s_k`, is the share of the class among the crowd's annotations, so that the rates over all tasks have the mean
+:math:`\bar r_j`. Were all classes as frequent instead, tasks that nobody annotated would be of the class that workers
+give least. Of a worker who gives one class alone only the rate can say that, and workers who share errors turn it
+around. So it counts like 0.3 of the worker's :math:`n_j` annotations more, with :math:`u_j` the probability that the
+worker gives one class alone (:func:`one_class_alone`), and labelling functions are told apart from people who happened
+to meet one class. All of it follows from the annotations, as in empirical Bayes, so that the M-step of EM stays exact;
+where there are none, as in simulation, :math:`\eta = 1`.
 
 Where abstentions are not informative the rate is one of each worker, with a flat prior, and cancels in the labels'
 posterior. A confusion matrix
@@ -52,7 +55,7 @@ DIM = "abstaining"
 """The name of its last dimension, of length 1 + L − K."""
 
 RARER = 0.5  # of what a worker does more rarely, annotating or abstaining, that the prior of its rate counts like
-RIGHT = 0.8  # how often one who gives one class alone is expected to be right, where all classes are as frequent
+RIGHT = 0.8  # how often one who gives one class alone is expected to be right, were all classes as frequent
 ONE_CLASS = 0.3  # of such a worker's annotations, that this expectation counts like
 USUALLY = 0.1  # the share of workers who are expected to be such
 STRAY = 0.01  # of their annotations are of other classes
@@ -204,9 +207,10 @@ def _concentration(annotations: Annotations) -> Array:
     counts = jnp.asarray(category_counts(annotations))
     smoothed = counts + jnp.where(jnp.arange(n_categories) < n_classes, RARER / n_classes, RARER)
     annotated, n = smoothed[:, :n_classes].sum(1), smoothed.sum(1)
-    off = (1 - RIGHT) / max(n_classes - 1, 1)
-    usual = n_classes * jnp.where(jnp.eye(n_classes, dtype=bool), RIGHT, off)
-    given = smoothed[:, :n_classes] @ usual  # (J, K), of each true class if all were as frequent
+    usual = jnp.where(jnp.eye(n_classes, dtype=bool), RIGHT, (1 - RIGHT) / max(n_classes - 1, 1))
+    share = counts[:, :n_classes].sum(0) + 1  # of the classes, as the crowd gives them
+    given = smoothed[:, :n_classes] @ usual  # (J, K), up to a factor of each worker
+    given *= (annotated / (given @ (share / share.sum())))[:, None]
     abstained = jnp.broadcast_to(smoothed[:, None, n_classes:], (*given.shape, n_categories - n_classes))
     own = jnp.concatenate([given[..., None], abstained], -1) / n[:, None, None]
     weight = RARER * n / jnp.minimum(annotated, n - annotated) + ONE_CLASS * one_class_alone(counts[:, :n_classes]) * n

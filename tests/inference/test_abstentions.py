@@ -124,6 +124,18 @@ def test_labels_that_abstentions_decide_are_said():
     assert not any("abstain" in text for text in silent.warnings)
 
 
+def test_labels_of_tasks_that_nobody_annotated_are_decided_by_abstentions_under_even_shares():
+    gives = np.arange(10) % 2
+    rng = np.random.default_rng(3)
+    truth = rng.random(300) < 0.3
+    rate = np.where(gives == truth[:, None], np.where(gives, 0.2, 0.04), 0.01)
+    labels = np.where(rng.random((300, 10)) < rate, gives, -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = quietly("glad", cp.Annotations.from_matrix(labels, abstain=[-1]))
+    assert any("which would be others without it, or open" in text for text in fit.warnings)
+
+
 def test_what_abstentions_are_is_one_of_two_words(crowd):
     with pytest.raises(UnknownNameError, match="did you mean 'uninformative'"):
         cp.fit("dawid_skene", crowd, abstentions="uninformativ")

@@ -304,6 +304,30 @@ def test_a_worker_who_gives_one_class_alone_gives_it_more_to_its_own_tasks():
     assert rows[1] < 2
 
 
+def test_the_prior_of_the_rates_has_each_workers_own_rate_over_classes_as_frequent_as_the_crowd_gives_them():
+    annotations = labelled("a" * 24 + "?" * 56, "ab" * 3 + "a" * 14 + "?" * 60, "b" * 5 + "?" * 75)
+    prior = rate_prior(annotations)
+    share = np.array([24 + 17 + 1, 3 + 5 + 1]) / 51  # smoothed by one each
+    concentration = prior / prior.sum(-1).mean(-1)[:, None, None]
+    annotated, abstained = concentration[..., 0] @ share, concentration[:, 0, 1]
+    np.testing.assert_allclose(annotated / abstained, [24.5 / 56.5, 20.5 / 60.5, 5.5 / 75.5], rtol=1e-5)
+
+
+def test_tasks_that_nobody_annotated_are_not_of_a_class_for_being_rarely_given():
+    """Functions for the frequent class give more in all, and no more to a task of theirs than those of the rare one."""
+    rng = np.random.default_rng(1)
+    truth = rng.random(800) < 0.15
+    gives = np.arange(24) >= 12
+    labels = np.where(rng.random((800, 24)) < np.where(gives == truth[:, None], 0.04, 0.006), gives.astype(int), -1)
+    silent = (labels < 0).all(1)
+    for story in ("item_response", "hierarchical_dawid_skene"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            annotations = Annotations.from_matrix(labels, abstain=[-1])
+            labelled_as = cp.fit(story, annotations, progress=False).posterior.argmax(-1)
+        assert (labelled_as == truth)[silent].mean() > 0.75, story
+
+
 def test_who_met_one_class_of_a_crowd_that_mostly_gives_it_is_not_told_apart():
     counts = jnp.array([[5.0, 0.0], [500.0, 0.0], [0.0, 5.0], [900.0, 100.0]])
     np.testing.assert_allclose(one_class_alone(counts), [0.16, 1.0, 0.96, 0.0], atol=0.05)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.fitted.error_correlation import ErrorCorrelation, error_correlation
     from .inference.fitted.groups import describe_groups, group_memberships, group_worker_confusions
     from .inference.fitted.next_annotations import next_annotations
+    from .inference.fitted.next_comparisons import next_comparisons
     from .inference.fitted.next_gold import next_gold
     from .inference.fitted.tasks import expected_confusion
     from .inference.panel import Panel, judge
@@ -187,6 +188,7 @@ __all__ = [
     "loo",
     "marginal",
     "next_annotations",
+    "next_comparisons",
     "next_gold",
     "observe",
     "plot_agreement",

@@ -47,7 +47,7 @@ def item_ranking(fit: Posterior, interval: float = INTERVAL) -> pd.DataFrame:
         ValueError: `interval` is not between 0 and 1.
     """
     tail = checked_tail(interval)
-    score, draws = _mean_score(fit), _mixture(fit.with_uncertainty).score
+    score, draws = _mean_score(fit), item_draws(fit.with_uncertainty).score
     rank, ranks = _ranks(score), _ranks(draws)
     low, high = interval_around(fit, score, draws[None], interval)
     rank_low, rank_high = np.quantile(ranks, [tail, 1 - tail], axis=0, method="inverted_cdf")
@@ -82,7 +82,7 @@ def beats(fit: Posterior) -> pd.DataFrame:
         OneStoryError: the labels are without a likelihood.
     """
     order = np.argsort(_ranks(_mean_score(fit)))
-    score, tie = _mixture(fit.with_uncertainty)
+    score, tie = item_draws(fit.with_uncertainty)
     n_items = score.shape[1]
     total = np.zeros((n_items, n_items))
     for of_items, weight in zip(score, tie, strict=True):
@@ -108,7 +108,7 @@ def _mean_score(fit: Posterior) -> np.ndarray:
     return mean
 
 
-def _mixture(fit: Posterior) -> ItemDraws:
+def item_draws(fit: Posterior) -> ItemDraws:
     """Draws of the stories that give items scores, of each in proportion to its weight and evenly far apart."""
     each = _scored(fit)
     most, total = max(len(of.score) for of, _ in each), sum(weight for _, weight in each)

@@ -85,7 +85,7 @@ def next_annotations(
         asked = None
         each = [_typical(source)]
     else:
-        asked = _positions(annotations, workers)
+        asked = asked_workers(annotations, workers)
         each = [(np.array([j]), np.ones(1)) for j in asked]
     gains, joints = [], []
     for who, weights in each:
@@ -201,7 +201,13 @@ def _typical(source: Posterior) -> tuple[np.ndarray | None, np.ndarray]:
     return order[np.minimum(at, len(share) - 1)], np.full(MOST_WORKERS, 1 / MOST_WORKERS)
 
 
-def _positions(annotations: Annotations, workers: Any) -> np.ndarray:
+def asked_workers(annotations: Annotations, workers: Any) -> np.ndarray:
+    """Return the positions of the workers that can be asked, ``(W,)``.
+
+    Raises:
+        AnnotationError: a worker is unknown, or the annotations name none.
+        ValueError: there is none.
+    """
     if not annotations.named:
         raise AnnotationError("the annotations name no workers, so none can be asked for by name; leave workers out")
     listed = one_or_several(workers, annotations.workers)

@@ -1,0 +1,229 @@
+"""Rankings by comparisons: crowdppl beside choix, evalica and crowd-kit's NoisyBradleyTerry, and its intervals.
+
+Simulated items have scores s from Normal(0, 1.5²) and each comparison is by one judge, who says i before j with
+
+    γ σ(s_i − s_j) + (1 − γ) / 2,
+
+with γ from 0.6 to 1, and 0 for the third of the judges who guess, where there are any.
+"""
+
+import warnings
+from pathlib import Path
+
+import choix
+import evalica
+import jax
+import numpy as np
+import pandas as pd
+import typer
+from crowdkit.aggregation import NoisyBradleyTerry
+from scipy.stats import kendalltau
+from support.data import data_folder
+from support.report import Report
+
+import crowdppl as cp
+from crowdppl.inference.fitted.item_ranking import item_ranking
+
+JUDGES, ITEMS = 15, 20
+SIZES = (200, 400, 800, 1600)
+SPREAD = 1.5  # standard deviation of the scores
+FLAT = 100.0  # standard deviation of a prior that says nearly nothing
+
+
+def main(seeds: int = 20, simulations: int = 200, write: bool = False) -> None:
+    """Measure, and print what was found.
+
+    Args:
+        seeds: simulated crowds of each size.
+        simulations: of which the coverage of intervals is counted.
+        write: refresh this section of RESULTS.md.
+    """
+    warnings.simplefilter("ignore")
+    report = Report("Comparisons")
+    report.table(
+        "The same model: largest difference of scores",
+        [{"precision": name, **same_model(double=name == "double")} for name in ("single", "double")],
+    )
+    for guessing in (0.0, 1 / 3):
+        who = "a third of them guess" if guessing else "none guesses"
+        taus = pd.DataFrame([of_crowd(n, seed, guessing) for n in SIZES for seed in range(seeds)])
+        means = taus.groupby("comparisons").mean()
+        report.table(
+            f"Kendall's tau with the true order, {JUDGES} judges of unequal quality, {who}; mean of {seeds} crowds",
+            [{"comparisons": n, **row} for n, row in means.iterrows()],
+        )
+        report.note(needed(means))
+    report.table("Coverage of 90 % intervals of scores", [coverage(method, simulations) for method in ("em", "svi")])
+    report.table("pairs_pandalm and pairs_music", real())
+    report.table("judges_llmbar by auto, no gold label in view", list(llmbar()))
+    if write:
+        report.write()
+
+
+def same_model(*, double: bool) -> dict[str, float]:
+    """The largest differences from choix' mode under a normal prior, and from evalica's maximum under nearly none."""
+    frame, _ = crowd(2000, 0, 0.0, items=8)
+    gold = dict(zip(frame["task"], np.where(frame["label"] == frame["left"], "left", "right"), strict=True))
+    annotations = cp.Annotations.from_comparisons(frame, gold=gold)
+    names = list(annotations.items)
+    place = {name: at for at, name in enumerate(names)}
+    loser = frame["left"].where(frame["label"] == frame["right"], frame["right"])
+    wins = list(zip(frame["label"].map(place), loser.map(place), strict=True))
+
+    def ours(scale: float) -> np.ndarray:
+        prior = cp.BradleyTerry(scale=scale)
+        with jax.enable_x64(double):
+            fit = cp.fit("one_coin", annotations, truth_prior=prior, gold=True, tolerance=1e-12, progress=False)
+        return fit.derived["score"].sel(item=names).to_numpy().astype(float)
+
+    theirs = choix.opt_pairwise(len(names), wins, alpha=0.5 / SPREAD**2, tol=1e-10)
+    winners = [evalica.Winner.X if is_left else evalica.Winner.Y for is_left in frame["label"] == frame["left"]]
+    found = evalica.bradley_terry(frame["left"], frame["right"], winners, tolerance=1e-12, limit=10_000).scores
+    strength = np.log(found.reindex(names).to_numpy(dtype=float))
+    return {
+        "choix, Normal(0, 1.5²)": float(np.abs(ours(SPREAD) - (theirs - theirs.mean())).max()),
+        "evalica, no prior": float(np.abs(ours(FLAT) - (strength - strength.mean())).max()),
+    }
+
+
+def crowd(n: int, seed: int, guessing: float, items: int = ITEMS) -> tuple[pd.DataFrame, pd.Series]:
+    """A crowd's comparisons, each a task of its own, and the true scores."""
+    rng = np.random.default_rng(seed)
+    score = rng.normal(0, SPREAD, items)
+    quality = np.where(np.arange(JUDGES) < round(guessing * JUDGES), 0.0, rng.uniform(0.6, 1.0, JUDGES))
+    rows = []
+    for task in range(n):
+        i, j = rng.choice(items, 2, replace=False)
+        judge = rng.integers(JUDGES)
+        first = 1 / (1 + np.exp(score[j] - score[i])) if rng.random() < quality[judge] else 0.5
+        rows.append((task, i, j, f"w{judge}", i if rng.random() < first else j))
+    frame = pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"])
+    for name in ("left", "right", "label"):
+        frame[name] = frame[name].map("item {:02}".format)
+    return frame, pd.Series(score, [f"item {item:02}" for item in range(items)])
+
+
+def of_crowd(n: int, seed: int, guessing: float) -> dict[str, float]:
+    """Kendall's tau of each method's scores with the true ones."""
+    frame, truth = crowd(n, seed, guessing)
+    fit = cp.fit("one_coin", cp.Annotations.from_comparisons(frame), seed=0, progress=False)
+    winners = [evalica.Winner.X if is_left else evalica.Winner.Y for is_left in frame["label"] == frame["left"]]
+    scores = {
+        "crowdppl": fit.derived["score"].to_series(),
+        "NoisyBradleyTerry": NoisyBradleyTerry(n_iter=100).fit_predict(frame),
+        "evalica, Bradley-Terry": evalica.bradley_terry(frame["left"], frame["right"], winners).scores,
+    }
+    found = {name: tau(each, truth) for name, each in scores.items()}
+    return {"comparisons": n, **found}
+
+
+def tau(scores: pd.Series, truth: pd.Series) -> float:
+    """Kendall's tau; an item without a score has the mean of the others."""
+    return float(kendalltau(scores.reindex(truth.index).fillna(scores.mean()), truth)[0])
+
+
+def needed(means: pd.DataFrame) -> str:
+    """How many comparisons crowdppl needs for the tau that NoisyBradleyTerry has of so many, by interpolation."""
+    said = []
+    for n, theirs in means["NoisyBradleyTerry"].items():
+        ours = means["crowdppl"]
+        if ours.min() <= theirs <= ours.max():
+            own = np.exp(np.interp(theirs, ours, np.log(ours.index)))
+            said.append(f"{own:.0f} for NoisyBradleyTerry's {n} ({n / own:.2f} times fewer)")
+    return "For the same tau crowdppl needs " + ", ".join(said) + "."
+
+
+def coverage(method: str, simulations: int, items: int = 8, n_tasks: int = 120) -> dict[str, float | str]:
+    """How often 90 % intervals hold the scores, which sum to zero, of items drawn from the prior."""
+    held, width = [], []
+    for seed in range(simulations):
+        rng = np.random.default_rng(seed)
+        effect = rng.normal(size=items)
+        score = np.exp(rng.normal(0, 0.5)) * (effect - effect.mean())
+        right = rng.beta(2, 1, 3)
+        rows = []
+        for task in range(n_tasks):
+            i, j = rng.choice(items, 2, replace=False)
+            better = i if rng.random() < 1 / (1 + np.exp(score[j] - score[i])) else j
+            for judge, accuracy in enumerate(right):
+                said = better if rng.random() < accuracy else i + j - better
+                rows.append((task, f"item {i}", f"item {j}", f"w{judge}", f"item {said}"))
+        frame = pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"])
+        fit = cp.fit("one_coin", cp.Annotations.from_comparisons(frame), method=method, seed=seed, progress=False)
+        found = item_ranking(fit, 0.9).loc[[f"item {item}" for item in range(items)]]
+        held.append(((found["score_low"] <= score) & (score <= found["score_high"])).mean())
+        width.append((found["score_high"] - found["score_low"]).mean())
+    error = float(np.std(held, ddof=1) / np.sqrt(simulations))
+    return {
+        "method": method,
+        "simulations": simulations,
+        "covered, %": 100 * float(np.mean(held)),
+        "standard error, %": 100 * error,
+        "mean width": float(np.mean(width)),
+    }
+
+
+def real() -> list[dict[str, object]]:
+    """How far halves of the workers agree on the order of the items, by each method."""
+    found: list[dict[str, object]] = []
+    for name in ("pairs_pandalm", "pairs_music"):
+        frame = pd.read_csv(Path(data_folder(), name, "comparisons.csv"), dtype={"worker": str, "task": str})
+        frame = frame[frame["label"] != "abstain"]
+        taus: dict[str, list[float]] = {"crowdppl": [], "evalica, Bradley-Terry": []}
+        workers = frame["worker"].unique()
+        for seed in range(10):
+            half = np.random.default_rng(seed).permutation(workers)[: len(workers) // 2]
+            parts = [frame[frame["worker"].isin(half) == inside] for inside in (True, False)]
+            for method in taus:
+                one, two = (scores_by(method, part).dropna() for part in parts)  # evalica has none of some items
+                common = one.index.intersection(two.index)
+                taus[method].append(float(kendalltau(one[common], two[common])[0]))
+        row: dict[str, object] = {"data": name}
+        for method, each in taus.items():  # evalica has no scores at all of some halves of a graph in parts
+            row |= {f"tau of halves, {method}": float(np.nanmean(each)), f"halves, {method}": int(np.isfinite(each).sum())}
+        found.append(row)
+    return found
+
+
+def scores_by(method: str, frame: pd.DataFrame) -> pd.Series:
+    """The items' scores of comparisons with ties."""
+    if method == "crowdppl":
+        annotations = cp.Annotations.from_comparisons(frame, classes=["left", "right", "tie"])
+        return cp.fit("dawid_skene", annotations, seed=0, progress=False).derived["score"].to_series()
+    sides = {"left": evalica.Winner.X, "right": evalica.Winner.Y, "tie": evalica.Winner.Draw}
+    return evalica.bradley_terry(frame["left"], frame["right"], [sides[label] for label in frame["label"]]).scores
+
+
+def llmbar() -> list[dict[str, object]]:
+    """Labels of judges_llmbar, where each judge is asked in both orders: as labels, and as comparisons."""
+    as_labels = cp.load_dataset("judges_llmbar")
+    frame = as_labels.to_frame().astype({"label": str})
+    is_swapped = frame["worker"].str.endswith(".ba")
+    first, second = frame["task"] + " 1", frame["task"] + " 2"
+    table = pd.DataFrame(
+        {
+            "left": second.where(is_swapped, first),
+            "right": first.where(is_swapped, second),
+            "worker": frame["worker"].str.replace(r"\.(ab|ba)$", "", regex=True),
+            "label": first.where(frame["label"] == "1", second.where(frame["label"] == "2", frame["label"])),
+        }
+    )
+    compared = cp.Annotations.from_comparisons(table, abstain=[str(name) for name in as_labels.abstentions])
+    better = np.asarray(compared.pairs["left"].str.endswith(" 2"), dtype=int)  # whether left is the second output
+    of_pair = as_labels.tasks.index_of([name[:-2] for name in compared.pairs["left"]])
+    gold = np.asarray(as_labels.gold)[of_pair] ^ better
+    found = []
+    for name, annotations, options, truth in (
+        ("as labels, a judge in each order", as_labels.without_gold(), {}, np.asarray(as_labels.gold)),
+        ("as comparisons", compared, {}, gold),
+        ("as comparisons, one prevalence", compared, {"truth_prior": cp.Prevalence()}, gold),
+        ("as comparisons, orders left out", compared.replace(mirrored=None), {}, gold),
+    ):
+        p = cp.fit("auto", annotations, progress=False, **options).probabilities.to_numpy()
+        right = np.maximum(p[np.arange(len(truth)), truth], 1e-6)
+        found.append({"read": name, "accuracy": (p.argmax(1) == truth).mean(), "log-score": np.log(right).mean()})
+    return found
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -180,7 +180,10 @@ def real() -> list[dict[str, object]]:
                 taus[method].append(float(kendalltau(one[common], two[common])[0]))
         row: dict[str, object] = {"data": name}
         for method, each in taus.items():  # evalica has no scores at all of some halves of a graph in parts
-            row |= {f"tau of halves, {method}": float(np.nanmean(each)), f"halves, {method}": int(np.isfinite(each).sum())}
+            row |= {
+                f"tau of halves, {method}": float(np.nanmean(each)),
+                f"halves, {method}": int(np.isfinite(each).sum()),
+            }
         found.append(row)
     return found
 

@@ -11,7 +11,7 @@ would say of a worker who abstains from 99 % of the tasks that it annotates the 
 
 .. math::
     \eta_{jkm} = \Big(\frac{1/2}{\min(\bar r_{j0}, 1 - \bar r_{j0})} + 0.3 \, u_j n_j\Big) \bar r_{jm} w_{jkm},
-        \qquad w_{jk0} = \frac{\sum_{l < K} \bar y_{jl} \, c_{lk}}{\sum_{k'} s_{k'} \sum_{l < K} \bar y_{jl} \, c_{lk'}},
+        \qquad w_{jk0} = \frac{\sum_{l < K} \bar y_{jl} c_{lk}}{\sum_{k'} s_{k'} \sum_{l < K} \bar y_{jl} c_{lk'}},
         \quad w_{jkm} = 1 \text{ else}
 
 The first part counts like half of whichever the worker does more rarely, to annotate or to abstain, as in Jeffreys'

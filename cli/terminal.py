@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
 
 import typer
 
-from ..data.ids import name_text
+from ..data.id_text import name_text
 from ..inference.engines import progress
 from .advice import for_the_shell
 from .request import Request

@@ -10,7 +10,8 @@ import numpy as np
 
 from .columns import Column
 from .errors import AnnotationError, nearest, warn
-from .ids import Ids, name_quoted
+from .id_text import name_quoted
+from .ids import Ids
 from .kinds import NOMINAL, Kind
 
 

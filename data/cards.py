@@ -14,7 +14,7 @@ import numpy as np
 from markupsafe import Markup
 
 from .html_templates import templates_of
-from .ids import name_text
+from .id_text import name_text
 
 T = TypeVar("T")
 

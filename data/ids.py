@@ -15,20 +15,6 @@ from .id_json import decode_id, encode_id
 _PLAIN = {str, int, float, bool}
 
 
-def name_text(name: object) -> str:
-    """Return an identifier as text: of a tuple, such as a task and its question, its parts with a dot between.
-
-    >>> name_text(("t1", "fluency"))
-    't1 · fluency'
-    """
-    return " · ".join(map(name_text, name)) if isinstance(name, tuple) else str(name)
-
-
-def name_quoted(name: object) -> str:
-    """Return an identifier as messages have it: as Python writes it, and of a tuple its text in quotation marks."""
-    return repr(name_text(name)) if isinstance(name, tuple) else repr(name)
-
-
 class UnreadError(RuntimeError):
     """An identifier was read where only their number is known."""
 

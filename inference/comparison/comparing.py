@@ -8,7 +8,7 @@ import pandas as pd
 
 from ...data import Annotations
 from ...data.errors import check_name, warn
-from ...data.ids import name_quoted
+from ...data.id_text import name_quoted
 from ..engines.finding import ConvergenceWarning
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, fitted_of

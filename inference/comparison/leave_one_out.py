@@ -11,7 +11,7 @@ import pandas as pd
 
 from ...data.arrays import counts
 from ...data.errors import check_name
-from ...data.ids import name_quoted
+from ...data.id_text import name_quoted
 from ..fitted.fitted import Fitted
 from ..fitted.pointwise import log_likelihood_by_annotation, rounds
 from ..fitted.posterior import Posterior, fitted_of

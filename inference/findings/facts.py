@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...data.ids import name_quoted
+from ...data.id_text import name_quoted
 from ..fitted.by_batch import SURE as SURE
 from .register import Labels
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...data.description import count_text
-from ...data.ids import name_quoted
+from ...data.id_text import name_quoted
 from ..fitted.misled import told_label
 from ..fitted.posterior import Posterior
 from .of_crowd import FEW

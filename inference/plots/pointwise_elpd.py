@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...data.description import count_text
-from ...data.ids import name_text
+from ...data.id_text import name_text
 from ..comparison.elpd import Elpd, tasks_and_workers
 from .style import (
     ACCENT,

@@ -9,7 +9,7 @@ from unicodedata import east_asian_width
 import numpy as np
 
 from ...data.description import count_text
-from ...data.ids import name_text
+from ...data.id_text import name_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from ...data import Annotations
-from ...data.ids import name_text
+from ...data.id_text import name_text
 from ..fitted.intervals import INTERVAL, of_draws
 from ..fitted.posterior import Posterior
 from .subject import Subject

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from ...data import AnnotationError, Annotations
 from ...data.description import count_text
-from ...data.ids import name_text
+from ...data.id_text import name_text
 from ..findings.summary import certainty
 from ..fitted.expected_scores import expected_scores
 from ..fitted.next_annotations import next_annotations

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError
-from ...data.ids import name_text
+from ...data.id_text import name_text
 from ...data.majority import majority_accuracy
 from ..checks.check_results import Checks
 from ..checks.discrepancy_result import LEVEL

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup, escape
 
-from ...data.ids import name_text
+from ...data.id_text import name_text
 from .templates import render
 
 LONG = 12  # rows from which a table has a filter and a box of its own height

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.errors import warn
-from ...data.ids import name_quoted
+from ...data.id_text import name_quoted
 from .against_gold import TasksWithGold, with_gold
 from .gold_shares import GoldDraw, drawn_alike
 

@@ -5,7 +5,7 @@ r"""Classes lie on a line, which every worker cuts into ordered levels in a way 
     \delta_k &\sim \text{Normal}(\log d, 1/2) & (K - 1) \\
     \mu_m &\sim \text{Normal}(0, 1/2) & (K - 1) \\
     \epsilon_{jm} &\sim \text{Normal}(0, \sigma) & (J, K) \\
-    x_k &= \textstyle\sum_{m \le k} e^{\delta_m}, \quad x_0 = 0, \quad h_k = (x_{k-1} + x_k) / 2 & (K) \\
+    x_k &= \sum_{m \le k} e^{\delta_m}, \quad x_0 = 0, \quad h_k = (x_{k-1} + x_k) / 2 & (K) \\
     a_j &= e^{\epsilon_{j1}}, \quad \bar c_j = \bar h + \mu_1 + \epsilon_{j2} & (J) \\
     c_{j,l+1} - c_{jl} &= (h_{l+1} - h_l) \, e^{\mu_{l+1} + \epsilon_{j,l+2}} & (J, K - 2) \\
     z_i &\sim \text{Categorical}(\rho) & (N) \\

@@ -28,7 +28,7 @@ class SmoothPrevalence(ClassPrior):
 
     .. math::
         u_k \sim \text{Normal}(0, 1), \quad
-        \rho_k \propto \exp\left(\sigma \textstyle\sum_{m < k} u_m\right)
+        \rho_k \propto \exp\left(\sigma \sum_{m < k} u_m\right)
 
     A middle class that everybody overuses then does not take the tasks of its neighbours: that its share is far above
     theirs costs, the more the smaller :math:`\sigma` is, and that workers put its neighbours into it does not. With

@@ -122,6 +122,12 @@ def pairs_frame(tasks: Ids, sides: np.ndarray, items: Ids) -> pd.DataFrame:
     return pd.DataFrame({side: names[sides[:, at]] for at, side in enumerate(SIDES[:2])}, index=index)
 
 
+def better_items(sides: np.ndarray, items: Ids, labels: Iterable[Any]) -> list[Any]:
+    """Return of each task the item that its label, left or right, says is the better one; "tie" of a tie."""
+    places = [SIDES.index(label) for label in labels]
+    return [items[int(pair[at])] if at < 2 else SIDES[at] for pair, at in zip(sides, places, strict=True)]
+
+
 def parts(sides: np.ndarray, n_items: int) -> np.ndarray:
     """Return the number of the connected part of the graph of comparisons that each item is of, shape (items,)."""
     ones = np.ones(len(sides))

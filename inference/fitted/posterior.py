@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations
+from ...data.comparisons import better_items
 from ...data.description import count_text
 from ..sources.on_disk import Files, OnDiskError
 from .by_rule import ByRule
@@ -278,8 +279,14 @@ class Posterior:
 
     @property
     def labels(self) -> pd.DataFrame:
-        """By task: the label (the most probable class; ties: the first), its probability, and the entropy in nats."""
+        """By task: the label (the most probable class; ties: the first), its probability, and the entropy in nats.
+
+        Of comparisons also better: the item that the label left or right stands for, or "tie".
+        """
         frame = decide(self.probabilities, kind=self.annotations.kind)[["label", "probability"]]
+        sides, items = self.annotations.sides, self.annotations.items
+        if sides is not None:
+            frame.insert(1, "better", pd.Series(better_items(sides, items, frame["label"]), frame.index, dtype=object))
         return frame.assign(entropy=entropy(np.asarray(self.posterior, dtype=float)))
 
     @property

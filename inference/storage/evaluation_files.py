@@ -25,7 +25,7 @@ def label_records(fit: Posterior) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield each task of annotations, or pair of a task and a question, with what is known of it as JSON has it.
 
     That is task, question where there are several, label, probability (of it), probabilities by class, and expected,
-    the expected score, where the classes have an order.
+    the expected score, where the classes have an order, or better, the better item, of comparisons.
     """
     units, labels, classes = fit.annotations.tasks, fit.labels, [str(name) for name in fit.annotations.classes]
     asked, expected = questions_of(units), None
@@ -40,6 +40,8 @@ def label_records(fit: Posterior) -> Iterator[tuple[Any, dict[str, Any]]]:
         record["probabilities"] = {
             name: round(float(p), DIGITS) for name, p in zip(classes, posterior.tolist(), strict=True)
         }
+        if "better" in labels:
+            record["better"] = encode_id(labels["better"].iloc[number])
         if expected is not None:
             record["expected"] = round(float(expected[number]), DIGITS)
         yield unit, record

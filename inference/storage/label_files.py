@@ -316,9 +316,16 @@ def _hugging_face(fit: Posterior) -> pd.DataFrame:
 
 
 def label_table(fit: Posterior) -> pd.DataFrame:
-    """Return by task: label, probability, entropy, and a column ``p_<class>`` with the probability of each class."""
+    """Return by task: label, probability, entropy, and a column ``p_<class>`` with the probability of each class.
+
+    Of comparisons the items on the left and on the right come first, and the better one after the label.
+    """
     names = [f"p_{name}" for name in fit.annotations.classes]
-    return fit.labels.join(fit.probabilities.set_axis(names, axis=1))
+    table = fit.labels.join(fit.probabilities.set_axis(names, axis=1))
+    if fit.annotations.sides is not None:
+        for place, (side, items) in enumerate(fit.annotations.pairs.items()):
+            table.insert(place, side, items.to_numpy())
+    return table
 
 
 @dataclass(frozen=True)

@@ -145,6 +145,15 @@ def test_items_go_wherever_the_annotations_go(tmp_path):
     assert annotations.without_workers().pairs.equals(annotations.pairs)
     fit = cp.fit("dawid_skene", annotations, progress=False)
     assert list(fit.labels.index) == list(annotations.tasks)
+    pairs, labels = annotations.pairs, fit.labels
+    said = [pairs[label].iloc[i] if label in pairs else "tie" for i, label in enumerate(labels["label"])]
+    assert labels["better"].tolist() == said
+    fit.write_labels(tmp_path / "labels.csv", to="csv")
+    written = pd.read_csv(tmp_path / "labels.csv")
+    assert written[["left", "right"]].to_numpy().tolist() == pairs.to_numpy().tolist()
+    assert written["better"].tolist() == said
+    fit.write_labels(tmp_path / "labels.jsonl", to="jsonl")
+    assert pd.read_json(tmp_path / "labels.jsonl", lines=True)["better"].tolist() == said
     fit.save(tmp_path / "fit")
     assert cp.load_fit(tmp_path / "fit").annotations.pairs.equals(annotations.pairs)
     with pytest.raises(AnnotationError, match=r"from_comparisons"):

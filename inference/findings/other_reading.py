@@ -116,10 +116,10 @@ def _dawid_skene(annotations: Annotations, posterior: np.ndarray) -> tuple[np.nd
     model = Model(find_story("dawid_skene"), {"truth_prior": Prevalence(by_question=False)})
     data = annotations.replace(gold=None, seconds=None, prior=None, mirrored=None)
     prevalence = posterior.sum(0) + 1
-    start = {
-        "confusion": jnp.asarray(ByRule("labels", data, posterior).confusion_draws[0, 0], jnp.float32),
-        "prevalence": jnp.asarray(prevalence / prevalence.sum(), jnp.float32),
-    }
     dims, settings = parameter_dims(model, data), EMSettings(max_iterations=ITERATIONS)
+    start = at_size.start_of(model, data, dims, jax.random.key(0)) | {
+        "confusion": jnp.asarray(ByRule("labels", data, posterior).confusion_draws[0, 0], float),
+        "prevalence": jnp.asarray(prevalence / prevalence.sum(), float),
+    }
     outcome = at_size.run(ENGINES["em"], model, data, dims, jax.random.key(0), settings, progress=False, start=start)
     return label_posteriors(Fitted(model, data, outcome, dims=dims))[0], float(outcome.history[-1])

@@ -40,7 +40,6 @@ class Request:
     outer: str | None = None
     several: str | None = None
     comparisons: bool | None = None
-    meaning: list[str] | None = None
     log_tasks: str | None = None
     log_workers: str | None = None
     classes: str | None = None

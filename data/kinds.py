@@ -52,6 +52,9 @@ class Kind(Protocol):
     truth_prior: ClassVar[str]
     """The kind of truth prior where none is given: the name of a `ClassPrior` in files."""
 
+    in_order: ClassVar[bool]
+    """Whether the classes have an order, from the least to the greatest, that stories may use."""
+
     def with_classes(
         self,
         label: Column,
@@ -152,6 +155,10 @@ class Kind(Protocol):
         """Return each class as a class index where a task's two sides change places, shape (K,)."""
         ...
 
+    def renamings(self, n_classes: int) -> np.ndarray:
+        """Return what the classes may be taken for instead, as class indices, shape (P, K)."""
+        ...
+
     def refuse_other_order(self, classes: Sequence[Any], others: Sequence[Any]) -> None:
         """Refuse classes of annotations that are to be added to those of `classes`, where they are in another order.
 
@@ -177,6 +184,7 @@ class Nominal:
     name: ClassVar[str] = "nominal"
     remark: ClassVar[str] = ""
     truth_prior: ClassVar[str] = "prevalence"
+    in_order: ClassVar[bool] = False
 
     def with_classes(
         self,
@@ -269,6 +277,14 @@ class Nominal:
         """Return the classes themselves, shape (K,): a task has no sides."""
         return np.arange(n_classes)
 
+    def renamings(self, n_classes: int) -> np.ndarray:
+        """Return the classes with two of them exchanged, for each pair, shape (K (K - 1) / 2, K)."""
+        first, second = np.triu_indices(n_classes, 1)
+        names = np.tile(np.arange(n_classes), (len(first), 1))
+        pair = np.arange(len(first))
+        names[pair, first], names[pair, second] = second, first
+        return names
+
     def refuse_other_order(self, classes: Sequence[Any], others: Sequence[Any]) -> None:
         """Refuse nothing: the classes have no order."""
 
@@ -287,6 +303,7 @@ class Ordered(Nominal):
 
     name: ClassVar[str] = "ordered"
     remark: ClassVar[str] = "classes from the least to the greatest"
+    in_order: ClassVar[bool] = True
 
     def with_classes(
         self,
@@ -366,6 +383,10 @@ class Ordered(Nominal):
                 f"these annotations have the order {ours}, from the least to the greatest, and those to be added the "
                 f"order {common}; make both with the same ordered=[...]"
             )
+
+    def renamings(self, n_classes: int) -> np.ndarray:
+        """Return the classes from the greatest to the least, shape (1, K): other namings part neighbours."""
+        return np.arange(n_classes)[None, ::-1]
 
     @staticmethod
     def median(posterior: np.ndarray) -> np.ndarray:

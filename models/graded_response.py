@@ -27,12 +27,14 @@ from ..data import Annotations
 from .parts.concentration import positive
 from .parts.derived import derived
 from .parts.graded import Graded, cuts_around, places
-from .parts.truth import named_workers, observe, tasks
+from .parts.simulated_inputs import in_order, simulated_with
+from .parts.truth import named_workers, observe, ordered_classes, tasks
 from .parts.truth_prior import TruthPrior
 
 SCALE = 0.5  # standard deviations of what is the crowd's, in logits and in logarithms of widths
 
 
+@simulated_with(in_order, n_classes=5)
 def graded_response(
     annotations: Annotations,
     *,
@@ -57,9 +59,9 @@ def graded_response(
             discrimination and widths.
 
     Raises:
-        StoryError: no worker is named, or ``step`` or ``spread`` is not positive.
+        StoryError: no worker is named, more than two classes have no order, or ``step`` or ``spread`` is not positive.
     """
-    n_workers, n_classes = named_workers(annotations), annotations.n_classes
+    n_workers, n_classes = named_workers(annotations), ordered_classes(annotations)
     usual, apart = jnp.log(positive("step", step, "distance")), positive("spread", spread, "scale")
     steps = dist.Normal(usual, SCALE).expand([n_classes - 1]).to_event(1)
     place = places(numpyro.sample("step", steps, infer={"event_dims": ["gap"]}))

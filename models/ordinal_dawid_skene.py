@@ -23,12 +23,14 @@ from ..data import Annotations
 from .parts.concentration import positive
 from .parts.derived import derived
 from .parts.emissions import Confusion
-from .parts.truth import named_workers, observe, tasks
+from .parts.simulated_inputs import in_order, simulated_with
+from .parts.truth import named_workers, observe, ordered_classes, tasks
 from .parts.truth_prior import TruthPrior
 
 SPREAD = 0.5  # standard deviation of the logarithms of how fast rows fall
 
 
+@simulated_with(in_order, n_classes=5)
 def ordinal_dawid_skene(
     annotations: Annotations,
     *,
@@ -51,9 +53,10 @@ def ordinal_dawid_skene(
         shift: :math:`\tau`, how far from itself the crowd may put a class, in classes.
 
     Raises:
-        StoryError: no worker is named, or ``strength``, ``fall`` or ``shift`` is not positive.
+        StoryError: no worker is named, more than two classes have no order, or ``strength``, ``fall`` or ``shift`` is
+            not positive.
     """
-    n_workers, n_classes = named_workers(annotations), annotations.n_classes
+    n_workers, n_classes = named_workers(annotations), ordered_classes(annotations)
     usual, apart = jnp.log(positive("fall", fall, "rate")), positive("shift", shift, "distance")
     own = jnp.arange(n_classes, dtype=float)
     with numpyro.plate("class", n_classes, dim=-1):

@@ -31,12 +31,14 @@ from ..data import Annotations
 from .parts.concentration import finite, positive, whole
 from .parts.derived import derived
 from .parts.factor import grid, score_rows, shares_of_points
+from .parts.simulated_inputs import in_order, simulated_with
 from .parts.story_error import StoryError
 from .parts.subtypes import Subtypes
-from .parts.truth import named_workers, observe, tasks
+from .parts.truth import named_workers, observe, ordered_classes, tasks
 from .parts.truth_prior import UNIFORM, TruthPrior
 
 
+@simulated_with(in_order, n_classes=5)
 def score_factor(
     annotations: Annotations,
     *,
@@ -63,10 +65,10 @@ def score_factor(
         points: number M of points of the grid.
 
     Raises:
-        StoryError: no worker is named, a correlation is not between −1 and 1, ``spread`` is not positive, or there is
-            no point.
+        StoryError: no worker is named, more than two classes have no order, a correlation is not between −1 and 1,
+            ``spread`` is not positive, or there is no point.
     """
-    n_workers, n_levels = named_workers(annotations), annotations.n_classes
+    n_workers, n_levels = named_workers(annotations), ordered_classes(annotations)
     usual, valid = (jnp.arctanh(_correlation(*each)) for each in (("loading", loading), ("validity", validity)))
     apart, at = positive("spread", spread, "scale"), grid(whole("points", points))
     shares = dist.Normal(0.0, 1.0).expand([n_levels]).to_event(1)

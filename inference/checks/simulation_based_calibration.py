@@ -87,7 +87,7 @@ def calibrate(
     *,
     n_tasks: int,
     n_workers: int,
-    n_classes: int = 2,
+    n_classes: int | None = None,
     n_simulations: int = 200,
     warmup: int = 300,
     draws: int = 63,
@@ -107,7 +107,7 @@ def calibrate(
         story: a story's name, or any function that keeps the contract of a story.
         n_tasks: number of tasks N, each annotated by every worker.
         n_workers: number of workers J.
-        n_classes: number of classes K.
+        n_classes: number of classes K, as for :func:`crowdppl.simulate`.
         n_simulations: number of simulated data sets.
         warmup: number of adaptation steps of each chain.
         draws: number of draws of each chain that are kept.
@@ -165,7 +165,7 @@ def sample_simulations(
     *,
     n_tasks: int,
     n_workers: int,
-    n_classes: int = 2,
+    n_classes: int | None = None,
     n_simulations: int,
     warmup: int = 300,
     draws: int,

@@ -14,7 +14,7 @@ from ...data.features import resolve_features
 from ...models import Story, find_story
 from ...models.parts.abstaining import SITE
 from ...models.parts.general import apply_parts
-from ...models.parts.simulated_inputs import prepared
+from ...models.parts.simulated_inputs import prepared, simulated_classes
 from .enumerated import check_contract, is_latent, is_of_tasks
 from .evidence import with_truth_prior
 from .prior import proper
@@ -28,7 +28,7 @@ def simulate(
     *,
     n_tasks: int,
     n_workers: int,
-    n_classes: int = 2,
+    n_classes: int | None = None,
     annotations_per_task: int | None = None,
     tail: float = 0.0,
     gold: float = 1.0,
@@ -44,13 +44,13 @@ def simulate(
 
     A story declares what its simulation needs beside tasks and workers
     (:func:`~crowdppl.models.parts.simulated_inputs.simulated_with`): ``difficulty`` brings features that decide the
-    truth, unless a truth prior or votes are given.
+    truth, unless a truth prior or votes are given, and the annotations of stories of ordered classes are ordered.
 
     Args:
         story: a story's name, or any function that keeps the contract of a story.
         n_tasks: number of tasks N.
         n_workers: number of workers J.
-        n_classes: number of classes K, which are called 0 to K − 1.
+        n_classes: number of classes K, which are called 0 to K − 1; 2 by default, of a story of ordered classes 5.
         annotations_per_task: different workers who annotate each task; None for all of them.
         tail: how unevenly workers annotate: worker :math:`j` is taken with weight :math:`(j + 1)^{-\text{tail}}`, so
             that 0 is even and 1 is Zipf's law.
@@ -77,6 +77,8 @@ def simulate(
         ValueError: a size, a share or the shape of a parameter cannot be.
     """
     use_program_cache()
+    program = find_story(story)
+    n_classes = simulated_classes(program) if n_classes is None else n_classes
     _check_sizes(n_tasks, n_workers, n_classes, annotations_per_task)
     for name, value, most in (("tail", tail, np.inf), ("gold", gold, 1.0)):
         if not 0 <= value <= most:
@@ -111,7 +113,6 @@ def simulate(
         classes=Ids.range(n_classes),
         abstentions=abstentions,
     )
-    program = find_story(story)
     if "truth_prior" in hyperparameters:
         prior, design = with_truth_prior(design, hyperparameters["truth_prior"])
         hyperparameters["truth_prior"] = prior

@@ -15,8 +15,12 @@ LETTERS = {
     "leq": "≤", "ge": "≥", "geq": "≥", "neq": "≠", "ne": "≠", "in": "∈", "infty": "∞", "dots": "…", "ldots": "…",
     "to": "→", "top": "ᵀ", "lVert": "‖", "rVert": "‖", "ell": "ℓ", "log": "log", "exp": "exp", "max": "max",
     "min": "min", "quad": "  ", "left": "", "right": "", "big": "", "circ": "∘", "partial": "∂", "approx": "≈",
+    "lfloor": "⌊", "rfloor": "⌋", "Big": "", "bigl": "", "bigr": "", "mapsto": "↦",
 }  # fmt: skip
 
+
+ACCENTS = {"bar": "\u0304", "hat": "\u0302", "tilde": "\u0303"}
+"""Marks that stand above the letter before them."""
 
 DISPLAYED = re.compile(r"\.\. math::(?:[ \t]+(.+)|\n((?:[ \t]+.*\n?|\n(?=[ \t]))+))")
 """A formula that stands by itself: on the line of its directive, or in an indented block below it."""
@@ -53,6 +57,8 @@ def plain(tex: str) -> str:
         parts = [part if re.fullmatch(r"\\?\w+", part.strip()) else f"({part})" for part in fraction.groups()]
         tex = tex[: fraction.start()] + " / ".join(parts) + tex[fraction.end() :]
     tex = re.sub(r"\\sqrt\{([^{}]*)\}", r"√(\1)", tex)
+    tex = re.sub(r"\\sqrt (\w)", r"√\1", tex)
+    tex = re.sub(r"\\(bar|hat|tilde) ?\{?(\\[A-Za-z]+|\w)\}?", lambda found: plain(found[2]) + ACCENTS[found[1]], tex)
     tex = re.sub(r"\\([A-Za-z]+) ?", lambda found: _command(found[1], found[0]), tex)
     tex = re.sub(r"\\[,;:! ]", " ", tex).replace(r"\{", "{").replace(r"\}", "}")
     tex = re.sub(r"([_^])\{(\w+)\}", r"\1\2", tex)
@@ -72,5 +78,5 @@ def _command(name: str, whole: str) -> str:
 
 def _line(tex: str) -> str:
     """A line of a density: the formula, and how many of it there are, at the right."""
-    formula, _, size = tex.replace("&\\sim", "\\sim").replace("&=", "=").rpartition("&")
+    formula, _, size = re.sub(r"&(?=\\sim|\\propto|=)", "", tex).rpartition("&")
     return f"{plain(formula or size)}    {plain(size) if formula else ''}".rstrip()

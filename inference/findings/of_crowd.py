@@ -146,33 +146,34 @@ def of_one_class_each(annotations: Annotations) -> tuple[np.ndarray, float]:
 
 @check("two_namings", "crowd", needs={"workers"})
 def two_namings(of: Labels) -> Iterator[Said]:
-    r"""The pair of classes that could most easily be exchanged, where one could.
+    r"""The other names that the classes could most easily have, where they could.
 
-    With the classes k and l exchanged the likelihood is the same. Where a worker's rows have the density of
+    Other names are those of the kind of the labels (:meth:`.Kind.renamings`): two classes exchanged, or an order turned
+    round. With class k named :math:`\pi_k` the likelihood is the same. Where a worker's rows have the density of
     Dirichlet distributions with one pseudo-annotation more on the diagonal, the logarithms of both posteriors differ by
-    :math:`\sum_j \log \frac{\beta_{jkk} \beta_{jll}}{\beta_{jkl} \beta_{jlk}}`.
+    :math:`\sum_j \sum_k \log \frac{\beta_{jkk}}{\beta_{jk\pi_k}}`.
     """
     crowd, tables = crowd_of(of), _tables(of)
     if crowd is None or tables is None or crowd.knows_names:
         return
-    n_tasks, classes = crowd.posterior.sum(0), list(crowd.given.classes)
+    classes, renamed = list(crowd.given.classes), crowd.given.kind.renamings(tables.shape[-1])
+    own = np.arange(len(classes))
     rows = tables + 1.0
     rows /= rows.sum(-1, keepdims=True)
-    logs = np.log(rows)
-    right = np.einsum("jkk->jk", logs)
-    lead = (right[:, :, None] + right[:, None, :] - logs - logs.swapaxes(1, 2)).sum(0)
-    k, m = np.triu_indices(len(classes), 1)
-    enough = (n_tasks[k] >= FEWEST) & (n_tasks[m] >= FEWEST)
-    near = enough & (lead[k, m] < NEARLY_EQUAL)
+    logs = np.log(rows).sum(0)
+    lead = (np.diag(logs) - logs[own, renamed]).sum(-1)
+    moved = renamed != own
+    near = (lead < NEARLY_EQUAL) & ((crowd.posterior.sum(0) >= FEWEST) | ~moved).all(-1)
     if not near.any():
         return
-    pair = int(np.argmin(np.where(near, lead[k, m], np.inf)))
-    a, b, nats = classes[k[pair]], classes[m[pair]], lead[k[pair], m[pair]]
+    nearest = int(np.argmin(np.where(near, lead, np.inf)))
+    names, nats = [classes[k] for k in np.flatnonzero(moved[nearest])], lead[nearest]
     ahead = f"leads by {nats:.1f} nats" if nats >= 0 else f"is {-nats:.1f} nats behind"
+    one, other = (repr(names[0]), repr(names[1])) if len(names) == 2 else ("the order of the classes", "its reverse")
     yield open_question(
-        f"{a!r} from {b!r}: with the two exchanged the annotations are explained as well, by about as many able "
+        f"{one} from {other}: with the two exchanged the annotations are explained as well, by about as many able "
         f"workers (the naming that was found {ahead})",
-        classes=[a, b],
+        classes=names,
         nats=nats,
     )
 

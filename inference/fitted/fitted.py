@@ -19,6 +19,7 @@ from jax import Array
 
 from ...data import AnnotationError, Annotations, unknown_name
 from ...data.padding import PaddedAnnotations
+from ...models import Emission
 from ..densities.augmented import augmented_draws
 from ..densities.enumerated import Density, Parameters, density
 from ..densities.model import Model
@@ -117,7 +118,18 @@ class Fitted:
     @property
     def shares_errors(self) -> bool:
         """True where the story lets workers err together."""
-        return bool(self.model.hyperparameters.get("shared_error"))
+        first = {name: value[0, 0] for name, value in self.draws.items()}
+        found: list[bool] = []
+
+        def note(emission: Emission) -> Emission:
+            found.append(emission.shares_errors)
+            return emission
+
+        def look() -> None:
+            self.at(first).likelihood.emission.over_classes(note)
+
+        jax.eval_shape(look)
+        return found[0]
 
     @property
     def draws(self) -> dict[str, Any]:

@@ -31,10 +31,13 @@ class Emission:
     Attributes:
         independent: whether the annotations to a task are independent given its class, so that :meth:`by_task` is the
             sum of :meth:`log_prob`. An emission whose annotations share more than the class says False.
+        shares_errors: whether workers may fall for the same wrong class of a task, so that :class:`.SharedError` over
+            it would say the same twice.
         by_truth: whether annotations follow the task's true class; False where they follow its prior alone.
     """
 
     independent: ClassVar[bool] = True
+    shares_errors: ClassVar[bool] = False
     by_truth: ClassVar[bool] = True
 
     def check(self, annotations: Annotations) -> None:

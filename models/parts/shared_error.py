@@ -37,7 +37,6 @@ from .emissions import Emission
 from .kernels import SMALLEST, kind_at, numbers_by, upto
 from .likelihood import OverClasses
 from .story_error import StoryError
-from .subtypes import Subtypes
 
 LEVELS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # of the pull
 USUAL_STRENGTH = np.array([0.35, 0.25, 0.2, 0.12, 0.08])  # how often each level is expected
@@ -74,6 +73,7 @@ class SharedError(Emission):
     family: Array | None
 
     independent: ClassVar[bool] = False
+    shares_errors: ClassVar[bool] = True
 
     def probs(self, worker: Array | None, task: Array) -> Array:
         """Of one annotation, the impression summed out: ``(A, K, L)``."""
@@ -231,7 +231,7 @@ def sharing(
             pull = numpyro.sample("pull", prior, infer={"event_dims": ["annotation"]})
 
         def pulled(emission: Emission) -> SharedError:
-            if isinstance(emission, Subtypes):
+            if emission.shares_errors:
                 raise StoryError(SUBTYPES)
             return SharedError(emission, strength, pull, family)
 

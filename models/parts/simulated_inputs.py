@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...data import Annotations
+from ...data.kinds import Ordered
 from .truth_prior import Given
 
 N_FEATURES = 2
@@ -18,8 +19,8 @@ Prepare = Callable[[Annotations, Hyperparameters, np.random.Generator], tuple[An
 S = TypeVar("S", bound=Callable[..., None])
 
 
-def simulated_with(prepare: Prepare) -> Callable[[S], S]:
-    """Declare what a story's simulation needs, as its attribute ``prepare_simulation``.
+def simulated_with(prepare: Prepare, n_classes: int = 2) -> Callable[[S], S]:
+    """Declare what a story's simulation needs, as ``prepare_simulation``, and its usual number of classes.
 
     ```python
     @simulated_with(features_decide)
@@ -29,6 +30,7 @@ def simulated_with(prepare: Prepare) -> Callable[[S], S]:
 
     def declare(story: S) -> S:
         story.prepare_simulation = prepare  # type: ignore[attr-defined]
+        story.simulated_classes = n_classes  # type: ignore[attr-defined]
         return story
 
     return declare
@@ -44,6 +46,18 @@ def prepared(
 def simulation_of(story: Callable[..., None]) -> Prepare:
     """Return the inputs that the story declares for its simulation; none of a story without a declaration."""
     return getattr(story, "prepare_simulation", lambda design, hyperparameters, rng: (design, hyperparameters))
+
+
+def simulated_classes(story: Callable[..., None]) -> int:
+    """Return how many classes a simulation of the story has where nothing is said."""
+    return getattr(story, "simulated_classes", 2)
+
+
+def in_order(
+    design: Annotations, hyperparameters: Hyperparameters, rng: np.random.Generator
+) -> tuple[Annotations, Hyperparameters]:
+    """Classes that are ordered, for stories that use the order."""
+    return design.replace(kind=Ordered()), hyperparameters
 
 
 def features_decide(

@@ -32,6 +32,7 @@ class Subtypes(Emission):
     table: Array
     weights: Array
     independent: ClassVar[bool] = False
+    shares_errors: ClassVar[bool] = True
 
     def probs(self, worker: Array | None, task: Array) -> Array:
         """The workers' tables, averaged over the subtypes: ``(A, K, L)``."""

@@ -451,3 +451,12 @@ def test_a_new_kind_needs_its_class_alone(monkeypatch, tmp_path):
     monkeypatch.delitem(KINDS, kind.name)
     with pytest.raises(cp.StorageError, match=r"kind='circular'.*nominal"):
         cp.load_fit(tmp_path / "rule")
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_renamings_are_permutations_that_undo_themselves_and_keep_an_order_or_turn_it_round(kind):
+    names = kind.renamings(4)
+    assert (np.sort(names, -1) == np.arange(4)).all()
+    assert (np.take_along_axis(names, names, -1) == np.arange(4)).all()
+    assert len(names) == (1 if kind.in_order else 6)
+    assert kind.renamings(2).tolist() == [[1, 0]]

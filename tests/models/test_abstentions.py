@@ -171,7 +171,7 @@ def _dims(name, annotations):
 def test_every_story_is_simulated_and_fitted(name, method):
     """By a few steps: that all that a fit computes has a shape for abstentions."""
     options = {} if name != "difficulty" else {"kind": "fixed", "votes": np.full((30, 2), 0.5)}
-    annotations, theta = cp.simulate(name, n_tasks=30, n_workers=4, abstain=ABSTAIN, seed=3, **options)
+    annotations, theta = cp.simulate(name, n_tasks=30, n_workers=4, n_classes=2, abstain=ABSTAIN, seed=3, **options)
     assert theta["abstention"].shape == (4, 2, 3)
     assert set(np.unique(annotations.label)) == {0, 1, 2, 3}
     steps = {"max_iterations": 5} | ({"draws": 10} if method == "svi" else {})

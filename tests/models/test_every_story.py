@@ -124,7 +124,9 @@ def own_simulation(name):
     options = arguments(name, 2000) | ABLE.get(name, {"diagonal": 3.0})
     estimated = isinstance(Model(STORIES[name]).truth_prior, cp.Prevalence)
     known = {"prevalence": [0.4, 0.6]} if estimated else {}
-    annotations, parameters = cp.simulate(name, n_tasks=2000, n_workers=8, seed=4, parameters=known, **options)
+    annotations, parameters = cp.simulate(
+        name, n_tasks=2000, n_workers=8, n_classes=2, seed=4, parameters=known, **options
+    )
     fit = cp.fit(name, annotations, progress=False, **arguments(name, 2000))
     return annotations, density(Model(STORIES[name], options), parameters, annotations), fit
 
@@ -147,7 +149,7 @@ def test_em_finds_the_truth_and_the_tables_of_its_own_simulation(name):
 def test_simulated_annotations_have_the_frequencies_of_the_tables(name):
     """2,000 annotations of each worker: shares within five standard errors of what the story expects."""
     options = arguments(name, 2000)
-    annotations, parameters = cp.simulate(name, n_tasks=2000, n_workers=3, seed=6, **options)
+    annotations, parameters = cp.simulate(name, n_tasks=2000, n_workers=3, n_classes=2, seed=6, **options)
     emission = density(Model(STORIES[name], options), parameters, annotations).likelihood.emission
     truth = annotations.gold[annotations.task]
     probs = np.asarray(emission.probs_given(annotations.worker, annotations.task, truth))

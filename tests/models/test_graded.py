@@ -101,3 +101,25 @@ def test_the_emission_of_more_levels_than_classes_has_the_forms_of_its_tables():
     np.testing.assert_array_equal(emission.log_prob(worker, task, level), table.log_prob(worker, task, level))
     np.testing.assert_array_equal(emission.probs_given(worker, task, task), table.probs_given(worker, task, task))
     np.testing.assert_array_equal(emission.tempered(0.5).table, table.tempered(0.5).table)
+
+
+@pytest.mark.parametrize("story", ["graded_response", "ordinal_dawid_skene", "score_factor"])
+@pytest.mark.parametrize(("labels", "options"), [(["mid", "low", "high"], {}), ([3, 1, 2], {"ordered": False})])
+def test_stories_of_ordered_classes_refuse_others_and_name_the_mend(story, labels, options):
+    frame = pd.DataFrame({"task": [0, 0, 1], "worker": [0, 1, 1], "label": labels})
+    with pytest.raises(ValueError, match=r"uses the order of the classes.* have none.*ordered=\[\.\.\.\]"):
+        cp.fit(story, cp.Annotations.from_frame(frame, **options), progress=False)
+
+
+def test_comparisons_with_ties_have_no_order():
+    rows = [("a", "b", 0, "left"), ("a", "b", 1, "tie"), ("b", "c", 0, "right"), ("b", "c", 1, "right")]
+    frame = pd.DataFrame(rows, columns=["left", "right", "worker", "label"])
+    with pytest.raises(StoryError, match="'left', 'right', 'tie' have none"):
+        cp.fit("graded_response", cp.Annotations.from_comparisons(frame), progress=False)
+
+
+@pytest.mark.parametrize("story", ["graded_response", "ordinal_dawid_skene", "score_factor"])
+def test_simulations_of_ordered_classes_have_five_of_them(story):
+    annotations, _ = cp.simulate(story, n_tasks=20, n_workers=3)
+    assert annotations.kind.in_order
+    assert list(annotations.classes) == [0, 1, 2, 3, 4]

@@ -9,6 +9,7 @@ from whole_density import density
 
 import crowdppl as cp
 from crowdppl import StoryError
+from crowdppl.data.kinds import Ordered
 from crowdppl.inference.densities.model import Model
 from crowdppl.models import STORIES
 
@@ -27,6 +28,7 @@ def simulated():
 def test_where_rows_do_not_fall_it_is_dawid_and_skene_with_a_flat_prior():
     """The same joint density of labels and annotations at the same parameters, the prior of both sites aside."""
     annotations = random_annotations(np.random.default_rng(0), n_tasks=8, n_workers=3, n_classes=4, n_rows=30)
+    annotations = annotations.replace(kind=Ordered())
     rng = np.random.default_rng(1)
     tables = {"confusion": rng.dirichlet(np.ones(4), (3, 4)), "prevalence": rng.dirichlet(np.ones(4))}
     flat = {"diagonal": 1.5, "off_diagonal": 1.5}  # 1 / 4 + 5 / 4

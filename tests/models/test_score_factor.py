@@ -136,3 +136,8 @@ def test_more_points_change_little(scores, fitted):
 def test_options_that_cannot_be_are_refused(scores, options, message):
     with pytest.raises(StoryError, match=message):
         cp.fit("score_factor", scores[0], progress=False, **options)
+
+
+def test_the_summary_does_not_ask_for_shared_errors_which_the_story_has(fitted):
+    assert "shared_error" not in fitted.summary().facts["independence"]
+    assert "labels allow for errors" in fitted.summary().facts["independence"]

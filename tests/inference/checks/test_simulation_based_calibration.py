@@ -21,7 +21,7 @@ from crowdppl.inference.checks.simulation_based_calibration import (
 from crowdppl.inference.densities.model import Model
 from crowdppl.models import KNOWN_STORIES, WITH_CLASSIFIER, find_story
 
-SIZES = {"n_tasks": 40, "n_workers": 4}
+SIZES = {"n_tasks": 40, "n_workers": 4, "n_classes": 2}
 SIMULATIONS = int(os.environ.get("CROWDPPL_SIMULATIONS", "500"))
 """Of each story in the slow suite."""
 
@@ -80,7 +80,7 @@ def of_the_crowd(story, **options):
         options["weight"] = 0.0  # its factor on the trace is no prior that could be drawn from
     if story in ("difficulty", *WITH_CLASSIFIER):
         options |= {"features": X, "truth_prior": cp.Classifier(as_they_are)}
-    design = cp.simulate(story, **SIZES, **options)[0].without_gold()
+    design = cp.simulate(story, **SIZES | options)[0].without_gold()
     model = Model(find_story(story), {name: value for name, value in options.items() if name != "features"})
     return {"quantities": crowd_quantities(model, design), **options}
 
@@ -115,7 +115,7 @@ def test_intervals_of_every_story_cover_as_they_say_once_the_classes_are_named(s
     """A chain sees one order of the classes, which default priors may leave open: the nearer one counts."""
     options = of_the_crowd(story)
     of = jax.vmap(options.pop("quantities"))
-    found = sample_simulations(story, n_simulations=SIMULATIONS, draws=79, **SIZES, **options)
+    found = sample_simulations(story, n_simulations=SIMULATIONS, draws=79, **SIZES | options)
     actual, draws = of(found.actual), jax.vmap(of)(found.draws)
     other = {"confusion": actual["confusion"][:, :, ::-1]}
     if "prevalence" in actual:
@@ -156,6 +156,6 @@ def without_order(parameters):
     ],
 )
 def test_the_five_stories_are_calibrated(story, options):
-    found = cp.calibrate(story, n_simulations=300, seed=1000, **SIZES, **options)
+    found = cp.calibrate(story, n_simulations=300, seed=1000, **SIZES | options)
     assert adjusted(found) > CHANCE
     assert found.divergences < 0.001 * 300 * 504

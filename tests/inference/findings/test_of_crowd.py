@@ -59,6 +59,25 @@ def test_two_namings_are_said_where_as_many_workers_are_able_either_way():
     assert "two_namings" not in found_of_crowd(known, posterior)
 
 
+def test_neighbours_of_ordered_classes_are_not_taken_for_each_other_and_an_order_may_be_turned_round():
+    """Four workers of six give noise: any two classes could be exchanged, and ordered ones only all together."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(120) % 4
+    label = np.where(np.arange(6) < 2, truth[:, None], rng.integers(0, 4, (120, 6)))
+    label[:, 1] = 3 - truth
+    rows = pd.DataFrame(label).stack().rename_axis(["task", "worker"]).rename("label").reset_index()
+    posterior = np.eye(4)[truth]
+    nominal, ordered = (
+        found_of_crowd(cp.Annotations.from_frame(rows, ordered=given), posterior)["two_namings"]
+        for given in (False, True)
+    )
+    assert len(nominal.values["classes"]) == 2
+    assert "the order of the classes from its reverse" in ordered.text
+    label[:, 1] = truth
+    rows["label"] = label.ravel()
+    assert "two_namings" not in found_of_crowd(cp.Annotations.from_frame(rows, ordered=True), posterior)
+
+
 def test_the_lead_of_a_naming_is_the_difference_of_the_log_densities_of_the_workers_tables():
     annotations, posterior = crowd([0.7, 0.65, 0.35], n_tasks=60)
     counts = np.zeros((3, 2, 2))

@@ -175,7 +175,7 @@ def test_the_expected_confusion_is_the_expectation_of_the_counted_one():
 def test_every_story_has_them(story):
     """Entropies lie between 0 and log K; replicates of the story itself are no more surprising than they should be."""
     needed = {"difficulty": {"truth_prior": np.random.default_rng(0).dirichlet([1, 1], 40)}}.get(story, {})
-    annotations, _ = cp.simulate(story, n_tasks=40, n_workers=6, seed=2, **needed)
+    annotations, _ = cp.simulate(story, n_tasks=40, n_workers=6, n_classes=2, seed=2, **needed)
     fit = cp.fit(story, annotations, method="svi", max_iterations=300, draws=40, progress=False, **needed)
     found = fit.tasks
     assert found["expected_entropy"].between(-1e-6, np.log(2) + 1e-6).all()
